@@ -1,0 +1,32 @@
+# plx_library(NAME SOURCES ... [DEPENDS other libraries of the project] [LINK public external targets]
+#             [LINK_PRIVATE external targets] [TESTS test sources])
+#
+# Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME. Headers are included from the root of
+# src, as "rt/future.hpp". TESTS, which stand beside the sources, become one GoogleTest program NAME_test whose cases
+# are registered with CTest as "NAME.Suite.Case" and labelled NAME.
+function(plx_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS" ${ARGN})
+  add_library(plx_${name} STATIC ${arg_SOURCES})
+  add_library(plx::${name} ALIAS plx_${name})
+  target_include_directories(plx_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(plx_${name} PUBLIC cxx_std_20)
+  foreach(dependency ${arg_DEPENDS})
+    if(NOT TARGET plx_${dependency})
+      message(FATAL_ERROR "plx_library(${name}): '${dependency}' is not declared yet; see the order of the layers")
+    endif()
+    target_link_libraries(plx_${name} PUBLIC plx_${dependency})
+  endforeach()
+  target_link_libraries(plx_${name} PUBLIC ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE} $<BUILD_INTERFACE:plx_warnings>)
+  if(PLX_BUILD_TESTS AND arg_TESTS)
+    plx_test(${name} SOURCES ${arg_TESTS} LINK plx_${name})
+  endif()
+endfunction()
+
+# plx_test(NAME SOURCES ... LINK targets ...): the GoogleTest program NAME_test, its cases registered with CTest.
+function(plx_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name}_test ${arg_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
+                       DISCOVERY_MODE PRE_TEST)
+endfunction()

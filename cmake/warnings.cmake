@@ -1,0 +1,8 @@
+# The warnings that every target of the project is compiled with. A warning is a defect; -Werror is for CI only, so that
+# a newer compiler's new warning does not stop a user's build.
+option(PLX_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
+
+add_library(plx_warnings INTERFACE)
+target_compile_options(plx_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual -Wnull-dereference
+  $<$<BOOL:${PLX_WARNINGS_AS_ERRORS}>:-Werror>)
