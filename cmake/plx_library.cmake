@@ -1,7 +1,7 @@
 # plx_library(NAME SOURCES ... [DEPENDS other libraries of the project] [LINK public external targets]
 #             [LINK_PRIVATE external targets] [TESTS test sources])
 #
-# Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME. Headers are included from the root of
+# Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers are included from the root of
 # src, as "rt/future.hpp". TESTS, which stand beside the sources, become one GoogleTest program NAME_test whose cases
 # are registered with CTest as "NAME.Suite.Case" and labelled NAME.
 function(plx_library name)
