@@ -1,5 +1,5 @@
 # Everything the project needs from outside. Required ones stop the configuration with one line; optional ones are used
-# when they are there. tools/doctor.py prints the same list for people; keep the two together.
+# when they are there. tools/doctor.py holds the same list for people and for the installer; a test compares the two.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
@@ -12,16 +12,32 @@ if(NOT tomlplusplus_FOUND)
 endif()
 find_package(CLI11 2 REQUIRED)
 find_package(HDF5 REQUIRED COMPONENTS C)
-find_package(ZLIB)
 
+# plx_optional(FOUND what one loses): one line for each library that is not there.
+function(plx_optional name found loss)
+  if(NOT found)
+    message(STATUS "without ${name}: ${loss} (./plx doctor says how to get it)")
+  endif()
+endfunction()
+
+find_package(ZLIB QUIET)
+plx_optional(zlib "${ZLIB_FOUND}" "traces are written uncompressed")
 if(PLX_BUILD_TESTS)
-  find_package(GTest 1.12 REQUIRED)
-  include(GoogleTest)
+  find_package(GTest 1.12 QUIET)
+  plx_optional(GoogleTest "${GTest_FOUND}" "tests are not built")
+  if(GTest_FOUND)
+    include(GoogleTest)
+  else()
+    set(PLX_BUILD_TESTS OFF)
+  endif()
 endif()
 if(PLX_BUILD_BENCH)
   find_package(benchmark QUIET)
+  plx_optional("Google Benchmark" "${benchmark_FOUND}" "micro-benchmarks are left out")
   find_package(TBB QUIET)
+  plx_optional(oneTBB "${TBB_FOUND}" "benchmark rows */tbb are left out")
   find_package(OpenMP QUIET COMPONENTS CXX)
+  plx_optional(OpenMP "${OpenMP_CXX_FOUND}" "benchmark rows */omp are left out")
 endif()
 
 find_program(PLX_CCACHE ccache)

@@ -1,9 +1,9 @@
 # plx_library(NAME SOURCES ... [DEPENDS other libraries of the project] [LINK public external targets]
 #             [LINK_PRIVATE external targets] [TESTS test sources])
 #
-# Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers are included from the root of
-# src, as "rt/future.hpp". TESTS, which stand beside the sources, become one GoogleTest program NAME_test whose cases
-# are registered with CTest as "NAME.Suite.Case" and labelled NAME.
+# Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers
+# are included from the root of src, as "rt/future.hpp". TESTS, which stand beside the sources, become one GoogleTest
+# program NAME_test whose cases are registered with CTest as "NAME.Suite.Case" and labelled NAME.
 function(plx_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS" ${ARGN})
   add_library(plx_${name} STATIC ${arg_SOURCES})
@@ -29,4 +29,15 @@ function(plx_test name)
   target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
                        DISCOVERY_MODE PRE_TEST)
+endfunction()
+
+# plx_bench(NAME SOURCES ... LINK targets ...): the benchmark program bench_NAME, which `./plx bench NAME` builds and
+# runs. See bench/README.md for what such a program prints and writes.
+function(plx_bench name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  if(PLX_BUILD_BENCH)
+    add_executable(bench_${name} ${arg_SOURCES})
+    target_include_directories(bench_${name} PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+    target_link_libraries(bench_${name} PRIVATE ${arg_LINK} plx_warnings)
+  endif()
 endfunction()

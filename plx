@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# The one command of the project. Each subcommand does its own set-up; see ./plx help.
+# Needs bash, python3 (3.9 or newer) and git; everything else it finds, installs, or asks for with the exact command.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
+
+help() {
+  cat <<'TEXT'
+./plx demo                      build plx-star, run a Sedov blast on an adaptive mesh, draw its report
+./plx test [-R REGEX]           build everything, run every test (C++ and Python), print a summary
+           [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
+           [--all]              every suite under every preset (release, debug, asan, tsan)
+           [--preset NAME]      another preset than release
+./plx bench [NAME...] [--json FILE]
+                                run benchmarks (all, or those named), print a table, write the numbers
+./plx build [--preset NAME] [TARGET...]
+                                configure and build (default: release, everything)
+./plx lint [CHECK...]           format, layers, include cost, text; --fix formats the sources in place
+./plx doctor                    which dependencies were found, what each is for, how to get it
+./plx help                      this text
+
+Environment:
+  CXX, CC            the compiler, e.g. CXX=clang++-16 ./plx build
+  PLX_JOBS           how many compile and test jobs at once (default: all cores this process may use)
+  PLX_CMAKE_ARGS     more arguments for cmake, e.g. -DPLX_WARNINGS_AS_ERRORS=ON
+  PLX_NO_INSTALL=1   never install anything: say what is missing and stop
+Exit codes: 0 fine, 1 something failed, 2 wrong usage or something missing that only you can install.
+TEXT
+}
+
+command=${1:-help}
+[ $# -gt 0 ] && shift
+case $command in
+  demo) script=run_demo ;;
+  test) script=run_tests ;;
+  bench) script=run_bench ;;
+  build) script=builds ;;
+  lint) script=run_lint ;;
+  doctor) script=doctor ;;
+  help | -h | --help) help; exit 0 ;;
+  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, lint, doctor or help" >&2; exit 2 ;;
+esac
+
+if ! command -v python3 >/dev/null; then
+  echo "plx: python3 is missing. Install it with: sudo apt-get install -y python3" >&2
+  exit 2
+fi
+if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))'; then
+  echo "plx: $(python3 --version 2>&1) is too old; expected Python 3.9 or newer as python3 in PATH" >&2
+  exit 2
+fi
+export PYTHONDONTWRITEBYTECODE=1
+exec python3 -B "tools/$script.py" "$@"

@@ -1,0 +1,114 @@
+"""`./plx build`: configure and build a preset, quietly, with the whole output in build/<preset>/build.log."""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import sys
+import time
+
+import doctor
+import install
+from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logged, say, shown, step
+
+PRESETS = tuple(p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
+                if not p.get("hidden"))
+
+
+def environment() -> dict:
+    env = dict(os.environ)
+    env["NINJA_STATUS"] = "[%f/%t] "
+    # ccache stops the build where its folder cannot be made (a user without a home): keep it in the tree then.
+    home = os.path.expanduser("~")
+    if "CCACHE_DIR" not in env and not os.access(home, os.W_OK):
+        env["CCACHE_DIR"] = str(BUILD / "ccache")
+    return env
+
+
+def _wanted_configuration() -> str:
+    """What a configured build depends on besides the files that CMake watches itself."""
+    extra = os.environ.get("PLX_CMAKE_ARGS", "").split()
+    optional = [row.name for row in doctor.TABLE if row.cmake and not row.needed_by and doctor.probe(row).present]
+    gtest = [row.name for row in doctor.TABLE if row.cmake == "GTest" and doctor.probe(row).present]
+    return json.dumps({"CXX": os.environ.get("CXX", ""), "CC": os.environ.get("CC", ""), "args": extra,
+                       "with": sorted(optional + gtest)})
+
+
+def configure(preset: str) -> None:
+    folder = BUILD / preset
+    stamp, wanted = folder / ".plx-configured", _wanted_configuration()
+    if (folder / "build.ninja").exists() and stamp.exists() and stamp.read_text() == wanted:
+        return
+    step(f"configuring {preset}")
+    command = ["cmake", "--preset", preset, *json.loads(wanted)["args"]]
+    if (folder / "CMakeCache.txt").exists():
+        command.insert(1, "--fresh")  # another compiler or another set of libraries
+    code, lines = run_logged(command, folder / "configure.log", "cmake", env=environment())
+    for line in lines:
+        if line.startswith("-- without ") or "-- Parallax:" in line:
+            note(line[3:])
+    if code != 0:
+        begin = next((i for i, line in enumerate(lines) if line.startswith("CMake Error")), max(0, len(lines) - 20))
+        say("\n".join(lines[begin : begin + 30]))
+        fail(f"configuring {preset} failed; the whole log: {shown(folder / 'configure.log')}")
+    stamp.write_text(wanted)
+
+
+def targets_of(preset: str) -> list[str]:
+    text = output_of(["ninja", "-C", str(BUILD / preset), "-t", "targets", "all"]) or ""
+    return re.findall(r"^([A-Za-z0-9_-]+): phony$", text, flags=re.M)
+
+
+def failing_part(lines: list[str], limit: int = 80) -> str:
+    """From a log of ninja: the failed commands' own output, without the command lines and without the rest."""
+    kept, inside = [], False
+    for line in lines:
+        if re.match(r"^\[\d+/\d+\] ", line):
+            inside = False
+        if line.startswith("FAILED: "):
+            inside, kept = True, kept + [line]
+            continue
+        if inside and len(line) < 2000 and not re.match(r"^(: && )?(/\S*/)?(ccache|c\+\+|g\+\+|clang\+\+|cmake)\S* ", line):
+            kept.append(line)
+    kept = kept or lines[-20:]
+    return "\n".join(kept[:limit] + ([f"... {len(kept) - limit} more lines"] if len(kept) > limit else []))
+
+
+def build(preset: str, targets: list[str] | None = None) -> float:
+    """Configures if need be and builds; returns the seconds it took, ends the program on failure."""
+    begin = time.monotonic()
+    configure(preset)
+    folder = BUILD / preset
+    command = ["cmake", "--build", str(folder), "-j", str(jobs())]
+    if targets:
+        command += ["--target", *targets]
+    step(f"building {preset}" + (f": {' '.join(targets)}" if targets and len(targets) < 6 else ""))
+    code, lines = run_logged(command, folder / "build.log", preset, env=environment())
+    if code != 0:
+        say(failing_part(lines))
+        fail(f"building {preset} failed; the whole log: {shown(folder / 'build.log')}")
+    warnings = sum(bool(re.search(r"\bwarning: ", line)) for line in lines)
+    seconds = time.monotonic() - begin
+    work = next((line for line in reversed(lines) if re.match(r"^\[\d+/\d+\]", line)), "")
+    note(f"{preset}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
+         + (f", {warnings} warnings (see {shown(folder / 'build.log')})" if warnings else ""))
+    return seconds
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./plx build", description="Configure and build.")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help="targets of the build; everything if none is named")
+    parser.add_argument("--preset", default="release", choices=PRESETS)
+    parser.add_argument("--clean", action="store_true", help="remove the preset's build folder first")
+    options = parser.parse_args(arguments)
+    if options.clean:
+        shutil.rmtree(BUILD / options.preset, ignore_errors=True)
+    install.ensure(["build"])
+    build(options.preset, options.targets)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""What the tools share: where the repository is, how a line looks, how a long command runs quietly with a log."""
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+IS_TERMINAL = sys.stdout.isatty()
+_CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "dim": "2"}
+
+
+def paint(text: str, colour: str) -> str:
+    return f"\033[{_CODES[colour]}m{text}\033[0m" if IS_TERMINAL and "NO_COLOR" not in os.environ else text
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)
+
+
+def step(text: str) -> None:
+    say(paint("==> ", "green") + paint(text, "bold"))
+
+
+def note(text: str) -> None:
+    say(paint("    " + text, "dim"))
+
+
+def fail(text: str, code: int = 1) -> "None":
+    """Ends the program with one message on stderr. 2: wrong usage, or something only the user can mend."""
+    sys.stdout.flush()
+    print(paint("plx: ", "red") + text, file=sys.stderr, flush=True)
+    sys.exit(code)
+
+
+def jobs() -> int:
+    """Cores this process may use, or PLX_JOBS."""
+    wanted = os.environ.get("PLX_JOBS", "")
+    if wanted:
+        if not wanted.isdigit() or int(wanted) < 1:
+            fail(f"PLX_JOBS is '{wanted}': expected a whole number of at least 1", 2)
+        return int(wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def output_of(command: list[str], **kwargs) -> str | None:
+    """Standard output of a command, or None if it is missing or fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, **kwargs)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 100 else f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+
+
+def shown(path: Path) -> str:
+    """A path as the reader would type it: relative to the repository where it is inside."""
+    try:
+        return str(Path(path).resolve().relative_to(ROOT))
+    except ValueError:
+        return str(path)
+
+
+class progress:
+    """One line that is rewritten on a terminal, and one line every `every_s` seconds elsewhere."""
+
+    def __init__(self, label: str, every_s: float = 20.0):
+        self.label, self.every_s = label, every_s
+        self.begin = self.last = time.monotonic()
+        self.open = False
+
+    def update(self, text: str) -> None:
+        now = time.monotonic()
+        if IS_TERMINAL:
+            if now - self.last < 0.1:
+                return
+            width = shutil.get_terminal_size().columns
+            print("\r\033[K" + f"    {self.label} {text}"[: width - 1], end="", flush=True)
+            self.open = True
+        elif now - self.last < self.every_s:
+            return
+        else:
+            note(f"{self.label} {text} ({duration(now - self.begin)})")
+        self.last = now
+
+    def finish(self) -> float:
+        if self.open:
+            print("\r\033[K", end="", flush=True)
+        return time.monotonic() - self.begin
+
+
+def run_logged(command: list[str], log: Path, label: str, append: bool = False, counter: str = r"^\[(\d+/\d+)\] (.*)",
+               env: dict | None = None, cwd: Path = ROOT) -> tuple[int, list[str]]:
+    """Runs a command with all its output in `log`, showing progress where a line matches `counter`.
+    Returns its exit code and its lines."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[str] = []
+    bar = progress(label)
+    pattern = re.compile(counter)
+    with open(log, "a" if append else "w", errors="replace") as out:
+        out.write("$ " + " ".join(command) + "\n")
+        out.flush()
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                       errors="replace", env=env, cwd=cwd)
+        except OSError as error:
+            fail(f"cannot start {command[0]}: {error.strerror}", 2)
+        try:
+            for line in process.stdout:
+                out.write(line)
+                lines.append(line.rstrip("\n"))
+                found = pattern.match(line)
+                if found:
+                    bar.update(" ".join(found.groups()))
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.wait()
+            bar.finish()
+            sys.exit(130)
+    bar.finish()
+    return code, lines
+
+
+def table(rows: list[list[str]], header: list[str], align: str = "") -> str:
+    """Columns as wide as their widest entry; align: one letter per column, l or r."""
+    align = align or "l" * len(header)
+    widths = [max(len(str(row[i])) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(row):
+        cells = [str(c).rjust(w) if a == "r" else str(c).ljust(w) for c, w, a in zip(row, widths, align)]
+        return "  ".join(cells).rstrip()
+
+    return "\n".join([paint(line(header), "bold"), *map(line, rows)])

@@ -1,0 +1,256 @@
+"""The table of everything Parallax needs from outside, and `./plx doctor`, which prints it.
+
+The installer (install.py) reads the same table. A row says how to see that the thing is there without asking the
+package manager: a program in PATH, a pkg-config module, or a header and a library that the compiler finds. Keep the
+table together with cmake/dependencies.cmake; tools/tests/test_doctor.py compares the two.
+"""
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from console import ROOT, fail, output_of, paint, say, table
+
+
+@dataclass(frozen=True)
+class Dependency:
+    name: str
+    purpose: str
+    needed_by: tuple  # which parts cannot do without it: build test lint bench report
+    apt: tuple  # Debian and Ubuntu packages
+    programs: tuple = ()  # any of these in PATH, newest first
+    pkg_config: str = ""
+    header: str = ""  # used when pkg-config does not know the module
+    version_macros: tuple = ()  # macros of that header which make up the version
+    library: str = ""
+    python_modules: tuple = ()
+    minimum: str = ""
+    wanted_by: tuple = ()  # parts that use it when it is there
+    without: str = ""  # what one loses without it (optional ones)
+    other_way: str = ""  # how to get it where there is no apt, or where apt's is too old
+    cmake: str = ""  # its name in cmake/dependencies.cmake
+
+
+@dataclass
+class Found:
+    present: bool
+    version: str = ""
+    where: str = ""
+    problem: str = field(default="")
+
+
+TABLE = (
+    Dependency("C++ compiler", "C++20; g++ 12 or clang++ 16 and newer", ("build", "lint"), ("g++",), minimum="12",
+               programs=("c++", "g++"), other_way="set CXX to a newer compiler"),
+    Dependency("CMake", "configures the build", ("build",), ("cmake",), programs=("cmake",), minimum="3.25",
+               other_way="pip install cmake"),
+    Dependency("Ninja", "runs the build", ("build",), ("ninja-build",), programs=("ninja", "ninja-build"),
+               other_way="pip install ninja"),
+    Dependency("pkg-config", "finds libraries", ("build", "lint"), ("pkg-config",), programs=("pkg-config",),
+               cmake="PkgConfig"),
+    Dependency("hwloc", "machine topology, binding of workers", ("build", "lint"), ("libhwloc-dev",), minimum="2.1",
+               pkg_config="hwloc", header="hwloc.h", library="hwloc", cmake="HWLOC"),
+    Dependency("Boost.Context", "switching the stacks of tasks that wait", ("build", "lint"), ("libboost-context-dev",),
+               header="boost/context/detail/fcontext.hpp", version_macros=("boost/version.hpp", "BOOST_LIB_VERSION"),
+               library="boost_context", minimum="1.74", cmake="Boost"),
+    Dependency("fmt", "text formatting", ("build", "lint"), ("libfmt-dev",), pkg_config="fmt", header="fmt/core.h",
+               library="fmt", minimum="9", cmake="fmt"),
+    Dependency("toml++", "configuration files", ("build", "lint"), ("libtomlplusplus-dev",), minimum="3",
+               pkg_config="tomlplusplus", header="toml++/toml.h", cmake="tomlplusplus"),
+    Dependency("CLI11", "command lines", ("build", "lint"), ("libcli11-dev",), pkg_config="CLI11", header="CLI/CLI.hpp",
+               minimum="2", cmake="CLI11"),
+    Dependency("HDF5", "mesh files, checkpoints", ("build", "lint"), ("libhdf5-dev",), pkg_config="hdf5",
+               header="hdf5.h", library="hdf5", minimum="1.10", cmake="HDF5"),
+    Dependency("zlib", "compressed traces", (), ("zlib1g-dev",), pkg_config="zlib", header="zlib.h", library="z",
+               wanted_by=("build",), without="traces are written uncompressed", cmake="ZLIB"),
+    Dependency("ccache", "quick rebuilds", (), ("ccache",), programs=("ccache",), wanted_by=("build",),
+               without="unchanged files are compiled again after a clean", cmake="ccache"),
+    Dependency("GoogleTest", "unit tests", ("test",), ("libgtest-dev", "libgmock-dev"), pkg_config="gmock",
+               header="gmock/gmock.h", library="gtest", minimum="1.12", cmake="GTest",
+               without="tests are not built"),
+    Dependency("Google Benchmark", "micro-benchmarks", (), ("libbenchmark-dev",), pkg_config="benchmark",
+               header="benchmark/benchmark.h", library="benchmark", wanted_by=("bench",), cmake="benchmark",
+               without="micro-benchmarks are left out"),
+    Dependency("oneTBB", "comparison in benchmarks", (), ("libtbb-dev",), pkg_config="tbb", header="oneapi/tbb.h",
+               library="tbb", wanted_by=("bench",), without="rows */tbb are left out", cmake="TBB"),
+    Dependency("OpenMP", "comparison in benchmarks", (), ("libgomp1",), header="omp.h", wanted_by=("bench",),
+               without="rows */omp are left out", other_way="g++ brings it; clang++ needs libomp-dev", cmake="OpenMP"),
+    Dependency("clang-format", "format of the sources (version 14 decides)", ("lint",), ("clang-format",),
+               programs=("clang-format-14", "clang-format"), other_way="pip install clang-format==14.0.6"),
+    Dependency("Python venv", "environment for report and tests", (), ("python3-venv",), without="see numpy",
+               python_modules=("venv", "ensurepip")),
+    Dependency("numpy h5py matplotlib", "reports (parallax)", ("report",), (), python_modules=("numpy", "h5py", "matplotlib"),
+               other_way="PyPI, into .venv: tools/requirements.txt"),
+    Dependency("pytest", "Python tests", ("pytest",), (), python_modules=("pytest",),
+               other_way="PyPI, into .venv: tools/requirements-test.txt"),
+    Dependency("yt", "opens the mesh files in tests", (), (), python_modules=("yt",), wanted_by=("pytest",),
+               without="the tests that read with yt are skipped", other_way="PyPI, into .venv: tools/requirements-test.txt"),
+)
+
+
+def version_tuple(text: str) -> tuple:
+    return tuple(int(n) for n in re.findall(r"\d+", text)[:3])
+
+
+def compiler() -> str:
+    """CXX where it is set, else c++ or g++; the name alone, without flags."""
+    named = os.environ.get("CXX", "").split()
+    return named[-1] if named else next((c for c in ("c++", "g++") if shutil.which(c)), "c++")
+
+
+def prefixes() -> list[str]:
+    return [p for p in os.environ.get("CMAKE_PREFIX_PATH", "").replace(";", ":").split(":") if p]
+
+
+def pkg_config(*arguments: str) -> str | None:
+    env = dict(os.environ)
+    extra = [f"{p}/{lib}/pkgconfig" for p in prefixes() for lib in ("lib", "lib64", "share")]
+    env["PKG_CONFIG_PATH"] = ":".join([*extra, env.get("PKG_CONFIG_PATH", "")]).strip(":")
+    text = output_of(["pkg-config", *arguments], env=env)
+    return None if text is None else text.strip()
+
+
+def include_flags() -> list[str]:
+    """Where the compiler finds the headers of the required libraries."""
+    flags = [f"-I{p}/include" for p in prefixes()]
+    for row in TABLE:
+        if row.pkg_config and "build" in row.needed_by:
+            flags += (pkg_config("--cflags-only-I", row.pkg_config) or "").split()
+    return flags
+
+
+@lru_cache(maxsize=None)
+def _headers() -> dict:
+    """One run of the preprocessor over all headers of the table: which are there, and the macros of their versions."""
+    if not shutil.which(compiler()):
+        return {}
+    source = []
+    for row in TABLE:
+        if row.header:
+            source.append(f"#if __has_include(<{row.header}>)")
+            if row.version_macros:
+                source += [f"#include <{row.version_macros[0]}>", f"plx_found {row.header} {row.version_macros[1]}"]
+            else:
+                source.append(f"plx_found {row.header}")
+            source.append("#endif")
+    try:
+        done = subprocess.run([compiler(), "-x", "c++", "-std=c++20", "-E", "-P", *include_flags(), "-"],
+                              input="\n".join(source) + "\n", capture_output=True, text=True)
+    except OSError:
+        return {}
+    found = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("plx_found "):
+            words = line.split()[1:]
+            # A header's name may hold a macro's name (omp.h, linux.h): compare without blanks.
+            found[words[0]] = " ".join(words[1:]).strip('"').replace("_", ".")
+    return found
+
+
+def _has_library(name: str) -> bool:
+    for suffix in ("so", "a"):
+        file = f"lib{name}.{suffix}"
+        where = (output_of([compiler(), f"-print-file-name={file}"]) or file).strip()
+        if where != file:
+            return True
+        if any(os.path.exists(f"{p}/{lib}/{file}") for p in prefixes() for lib in ("lib", "lib64")):
+            return True
+    return False
+
+
+def _probe_program(row: Dependency) -> Found:
+    names = row.programs
+    if row.name == "C++ compiler" and os.environ.get("CXX"):
+        names = (compiler(),)
+    for name in names:
+        path = shutil.which(name)
+        if path:
+            text = output_of([path, "--version"]) or ""
+            version = re.search(r"\d+\.\d+(\.\d+)?", re.sub(r"\(.*?\)", "", text))
+            return Found(True, version.group(0) if version else "", path)
+    return Found(False, problem=f"{' or '.join(names)} not in PATH")
+
+
+def _probe_library(row: Dependency) -> Found:
+    if row.pkg_config:
+        version = pkg_config("--modversion", row.pkg_config)
+        if version:
+            return Found(True, version, "pkg-config")
+    if row.header not in _headers():
+        return Found(False, problem=f"no header {row.header}")
+    if row.library and not _has_library(row.library):
+        return Found(False, problem=f"header, but no lib{row.library}")
+    return Found(True, _headers()[row.header], "compiler")
+
+
+def _probe_python(row: Dependency) -> Found:
+    import pyenv
+
+    versions = []
+    interpreter = pyenv.best_python() if row.name != "Python venv" else sys.executable
+    for module in row.python_modules:
+        if interpreter == sys.executable:
+            there = importlib.util.find_spec(module) is not None
+        else:
+            there = output_of([interpreter, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)"]) is not None
+        if not there:
+            return Found(False, problem=f"no module {module}")
+    code = "import importlib.metadata as m, sys; print(' '.join(m.version(n) for n in sys.argv[1:]))"
+    if row.name != "Python venv":
+        versions = (output_of([interpreter, "-c", code, *row.python_modules]) or "").split()
+    return Found(True, " ".join(versions), interpreter)
+
+
+def probe(row: Dependency) -> Found:
+    if row.programs:
+        found = _probe_program(row)
+    elif row.python_modules:
+        found = _probe_python(row)
+    else:
+        found = _probe_library(row)
+    minimum = "16" if row.name == "C++ compiler" and "clang" in os.path.realpath(found.where) else row.minimum
+    if found.present and minimum and found.version and version_tuple(found.version) < version_tuple(minimum):
+        return Found(False, found.version, found.where, f"{found.version} is too old, expected {minimum} or newer")
+    return found
+
+
+def how_to_get(row: Dependency) -> str:
+    ways = [f"apt-get install {' '.join(row.apt)}"] if row.apt else []
+    return "; or ".join(ways + ([row.other_way] if row.other_way else []))
+
+
+def main(arguments: list[str]) -> int:
+    if arguments:
+        fail(f"doctor takes no arguments, found '{arguments[0]}'", 2)
+    rows, missing, apt = [], [], []
+    for row in TABLE:
+        found = probe(row)
+        role = "required by " + ", ".join(row.needed_by) if row.needed_by else "optional"
+        state = (found.version or "yes") if found.present else "missing"
+        rows.append([row.name, state if found.present else paint(state, "red" if row.needed_by else "yellow"),
+                     role, row.purpose])
+        if not found.present:
+            missing.append((row, found))
+            apt += row.apt
+    say(table(rows, ["dependency", "found", "role", "what it is for"]))
+    say()
+    if not missing:
+        say("Everything is there.")
+        return 0
+    for row, found in missing:
+        loss = f" Without it: {row.without}." if row.without and not row.needed_by else ""
+        say(f"{row.name}: {found.problem}.{loss} Get it: {how_to_get(row)}")
+    if apt:
+        say(f"\nAll of these at once: {'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {' '.join(apt)}")
+    say("./plx build, test, demo, lint and bench install what they need by themselves where they may.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

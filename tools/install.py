@@ -1,0 +1,89 @@
+"""Sees to it that what a command needs is on this machine: probes first, installs with apt only what is missing.
+
+Does nothing at all, and needs neither rights nor network, when everything is there. Without the right to install it
+prints the exact command and ends with exit code 2.
+"""
+from __future__ import annotations
+
+import os
+import shutil
+
+import doctor
+from console import BUILD, fail, note, output_of, run_logged, say, shown, step
+
+OPTIONAL_TRIED = BUILD / ".optional-packages-tried"
+
+
+def root_prefix() -> list[str] | None:
+    """What to put before a command that needs root: nothing as root, sudo where it asks no password, else None."""
+    if os.geteuid() == 0:
+        return []
+    if shutil.which("sudo") and output_of(["sudo", "-n", "true"]) is not None:
+        return ["sudo", "-n"]
+    return None
+
+
+def apt_line(packages: list[str]) -> str:
+    return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install -y --no-install-recommends {' '.join(packages)}"
+
+
+def can_install() -> bool:
+    return not os.environ.get("PLX_NO_INSTALL") and shutil.which("apt-get") is not None and root_prefix() is not None
+
+
+def apt_install(packages: list[str]) -> bool:
+    """Installs the packages; True if apt says so. The log is build/apt.log."""
+    prefix = root_prefix()
+    if prefix is None:
+        return False
+    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "-o",
+           "Acquire::Retries=2"]
+    log = BUILD / "apt.log"
+    step(f"installing {' '.join(packages)}")
+    run_logged([*apt, "update"], log, "apt-get update", append=True, counter=r"(Get:\d+) (.*)")
+    code, lines = run_logged([*apt, "install", "-y", "--no-install-recommends", *packages], log, "apt-get install",
+                             append=True, counter=r"((?:Get:\d+|Unpacking|Setting up)) (.*)")
+    if code != 0:
+        for line in [l for l in lines if l.startswith(("E:", "W:", "Err:"))][-5:]:
+            note(line)
+        note(f"the whole log: {shown(log)}")
+    return code == 0
+
+
+def missing(parts: list[str]) -> tuple[list, list]:
+    """Rows of the table that these parts need, and rows that they would use, which are not there."""
+    required, optional = [], []
+    for row in doctor.TABLE:
+        if row.python_modules:
+            continue
+        if set(parts) & set(row.needed_by):
+            required += [] if doctor.probe(row).present else [row]
+        elif set(parts) & set(row.wanted_by):
+            optional += [] if doctor.probe(row).present else [row]
+    return required, optional
+
+
+def packages_of(rows: list) -> list[str]:
+    return [package for row in rows for package in row.apt]
+
+
+def ensure(parts: list[str]) -> None:
+    """Returns when everything that `parts` need is there; ends the program otherwise."""
+    required, optional = missing(parts)
+    tried = OPTIONAL_TRIED.read_text().split() if OPTIONAL_TRIED.exists() else []
+    fresh = [row for row in optional if not set(row.apt) <= set(tried)]
+    if (required or fresh) and can_install():
+        if not apt_install(packages_of(required + fresh)) and required and fresh:
+            apt_install(packages_of(required))
+        BUILD.mkdir(exist_ok=True)
+        OPTIONAL_TRIED.write_text("\n".join(sorted({*tried, *packages_of(fresh)})) + "\n")
+        doctor._headers.cache_clear()
+        required, optional = missing(parts)
+    if required:
+        say("Missing on this machine:")
+        for row in required:
+            say(f"  {row.name} ({row.purpose}): {doctor.probe(row).problem}. Get it: {doctor.how_to_get(row)}")
+        packages = packages_of(required)
+        fail(f"install what is missing and run this command again:\n  {apt_line(packages)}", 2)
+    for row in optional:
+        note(f"without {row.name}: {row.without} (get it: {doctor.how_to_get(row)})")

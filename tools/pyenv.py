@@ -1,0 +1,95 @@
+"""The Python environment of the report and of the tests: the interpreter in use where it has the modules already, else
+`.venv` in the repository, filled from PyPI (pip follows the machine's pip.conf, proxy and certificate variables).
+"""
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import install
+from console import BUILD, ROOT, fail, note, output_of, run_logged, shown, step
+
+VENV = ROOT / ".venv"
+MODULES = {"report": ("numpy", "h5py", "matplotlib"), "test": ("numpy", "h5py", "matplotlib", "pytest")}
+WISHES = {"report": (), "test": ("yt",)}
+REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
+
+
+def has(interpreter: str | Path, modules: tuple) -> bool:
+    code = "import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in sys.argv[1:]))"
+    return output_of([str(interpreter), "-c", code, *modules]) is not None
+
+
+def venv_python() -> Path | None:
+    path = VENV / "bin" / "python"
+    return path if path.exists() and output_of([str(path), "-c", "pass"]) is not None else None
+
+
+@lru_cache(maxsize=None)
+def best_python() -> str:
+    """The interpreter that the report runs with as things are now."""
+    return str(venv_python() or sys.executable)
+
+
+def _stamp(kind: str) -> Path:
+    text = "".join(REQUIREMENTS[k].read_text() for k in ("report", "test"))
+    return VENV / f".plx-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _make_venv() -> bool:
+    if not has(sys.executable, ("venv", "ensurepip")):
+        if not install.can_install() or not install.apt_install(["python3-venv"]):
+            return False
+    code, _ = run_logged([sys.executable, "-m", "venv", "--clear", str(VENV)], BUILD / "venv.log", "venv")
+    return code == 0
+
+
+def _fill(kind: str) -> bool:
+    """Makes or completes .venv; False if that is not possible here."""
+    if os.environ.get("PLX_NO_INSTALL"):
+        return False
+    step(f"Python packages for the {kind} (.venv)")
+    if not venv_python() and not _make_venv():
+        return False
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-r",
+           str(REQUIREMENTS[kind])]
+    code, lines = run_logged(pip, BUILD / "pip.log", "pip", counter=r"(Collecting|Downloading|Installing) (.*)")
+    if code != 0:
+        for line in [l for l in lines if "rror" in l][-4:]:
+            note(line.strip())
+        note(f"the whole log: {shown(BUILD / 'pip.log')}")
+        return False
+    _stamp(kind).touch()
+    return True
+
+
+def ensure(kind: str) -> str:
+    """The path of an interpreter with all that `kind` (report or test) needs; ends the program otherwise."""
+    needed, wished = MODULES[kind], WISHES[kind]
+    inside = venv_python()
+    if inside and _stamp(kind).exists():
+        return str(inside)
+    if has(sys.executable, needed + wished):
+        return sys.executable
+    if _fill(kind):
+        return str(VENV / "bin" / "python")
+    for candidate in (inside, sys.executable):
+        if candidate and has(candidate, needed):
+            note(f"without {' '.join(wished) or 'the newest versions'}: the tests that need it are skipped")
+            return str(candidate)
+    venv = "" if has(sys.executable, ("venv", "ensurepip")) else install.apt_line(["python3-venv"]) + " && "
+    fail(f"these Python modules are missing: {' '.join(needed)}. Run this where PyPI can be reached, then again:\n"
+         f"  {venv}python3 -m venv .venv && .venv/bin/pip install -r {shown(REQUIREMENTS[kind])}", 2)
+
+
+def environment() -> dict:
+    """Variables for running Python code of the repository: the package `parallax`, no writing outside."""
+    env = dict(os.environ)
+    env["PYTHONPATH"] = os.pathsep.join(p for p in (str(ROOT / "python"), env.get("PYTHONPATH", "")) if p)
+    env["MPLBACKEND"] = "Agg"
+    if not os.access(os.path.expanduser("~"), os.W_OK):
+        env.setdefault("MPLCONFIGDIR", str(BUILD / "matplotlib"))
+    return env
