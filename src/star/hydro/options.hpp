@@ -1,0 +1,61 @@
+// Options of the hydrodynamics: what stands in section [hydro] of an input, and what the kernels take.
+//
+// Thread safety: values. Cost: none to speak of.
+// Example: star/hydro/options_test.cpp
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+
+namespace plx {
+class config_table;
+}
+
+namespace plx::star {
+
+enum class reconstruction : int { ppm, plm };
+enum class riemann_solver : int { hllc, hll, lax_friedrichs };
+
+/// Strong-stability-preserving Runge-Kutta schemes in the form u_new = u_old + weight * ((u - u_old) + dt L(u)), which
+/// is (1 - weight) u_old + weight (u + dt L(u)) with smaller rounding errors: a state with L = 0 is kept to the bit.
+struct integrator {
+  int stages;
+  double weight[3];       ///< of each stage
+  double flux_weight[3];  ///< share of the flux of each stage in the whole step; sums to one
+};
+inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}};
+inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
+
+/// What the kernels need to know besides the block.
+struct hydro_parameters {
+  double gamma = 1.4;
+  reconstruction reconstruct = reconstruction::ppm;
+  riemann_solver riemann = riemann_solver::hllc;
+  int n_species = 0;
+  double density_floor = 1e-12;
+  double pressure_floor = 1e-14;
+  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this internal/total energy
+  double dual_energy_reset = 0.1;    ///< tracer reset above this internal/largest total energy nearby
+};
+
+/// Section [hydro].
+struct hydro_options {
+  double gamma = 1.4;
+  double cfl = 0.4;
+  std::string reconstruction = "ppm";
+  std::string flux = "hllc";
+  std::string integrator = "rk3";
+  double density_floor = 1e-12;
+  double pressure_floor = 1e-14;
+  double dual_energy_switch = 1e-3;
+  double dual_energy_reset = 0.1;
+
+  void describe(config_table& table);
+  /// One line about the first value that is wrong (a name that does not exist, gamma <= 1, ...).
+  result<hydro_parameters> parameters(int n_species) const;
+  /// Requires: parameters() succeeded.
+  star::integrator time_integrator() const;
+};
+
+}  // namespace plx::star

@@ -1,0 +1,71 @@
+// The variables of the gas, their names, the gamma-law equation of state, and conversions of one cell for problems and
+// output (the kernels have their own, vectorised ones).
+//
+// Conserved variables of a cell, in this order in every tile and block:
+//   0 density   1..3 momentum x y z   4 total energy   5 entropy tracer   6.. partial densities rho X_s of the species
+// The entropy tracer is tau = (rho e)^(1/gamma), e the specific internal energy; it gives the pressure where the total
+// energy is nearly all kinetic (dual energy).
+//
+// Thread safety: pure functions. Cost: some ten ns a cell, no allocation except in the two name tables.
+// Example: star/hydro/state_test.cpp
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace plx::star {
+
+inline constexpr int i_density = 0;
+inline constexpr int i_momentum = 1;  ///< + axis
+inline constexpr int i_energy = 4;    ///< internal + kinetic, per volume
+inline constexpr int i_tracer = 5;
+inline constexpr int i_species = 6;  ///< + species
+inline constexpr int max_species = 16;
+
+constexpr int variable_count(int n_species) { return i_species + n_species; }
+
+/// What a mesh or a file needs to know of a variable.
+struct variable_info {
+  std::string name;
+  int vector_axis = -1;  ///< 0..2: a vector's component along that axis; it changes sign at a reflecting side
+  /// Variables with the same value >= 0 want one common limiter in prolongation (density and partial densities).
+  int share_limiter = -1;
+};
+/// dens mom1 mom2 mom3 Etot tau rs0 rs1 ...: the names follow the order above.
+std::vector<variable_info> conserved_variables(int n_species);
+/// rho vel1 vel2 vel3 press tau s0 s1 ...: as written to mesh files, in the order of to_primitive's values.
+std::vector<variable_info> primitive_variables(int n_species);
+
+/// p = (gamma - 1) rho e.
+struct gamma_law {
+  double gamma = 1.4;
+
+  double pressure(double internal_energy) const { return (gamma - 1.0) * internal_energy; }  ///< per volume
+  double internal_energy(double pressure) const { return pressure / (gamma - 1.0); }         ///< per volume
+  double sound_speed(double density, double pressure) const;
+  /// tau of an internal energy per volume; the very bits that the kernels compute.
+  double tracer(double internal_energy) const;
+  /// Internal energy per volume of tau.
+  double internal_energy_of_tracer(double tracer) const;
+};
+
+/// One cell in the variables people think in.
+struct primitive {
+  double density = 1.0;
+  std::array<double, 3> velocity{};
+  double pressure = 1.0;
+  std::array<double, max_species> fraction{};  ///< mass fractions of the species, sum one
+};
+
+/// Conserved values of a cell: u[v * stride] for v < variable_count(n_species).
+/// Requires: density > 0, pressure > 0, n_species <= max_species.
+void to_conserved(const gamma_law& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride);
+
+/// Pressure from the total energy, or from the tracer where the internal energy is below `dual_energy_switch` of the
+/// total (hydro.md: 1e-3). Non-finite values pass through.
+primitive to_primitive(const gamma_law& eos, const double* u, std::ptrdiff_t stride, int n_species,
+                       double dual_energy_switch);
+
+}  // namespace plx::star
