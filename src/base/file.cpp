@@ -1,0 +1,148 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+namespace plx {
+namespace {
+
+constexpr std::size_t buffer_size = 1u << 16;
+
+/// 0, or the errno of what stopped it.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+/// Closes on every way out.
+struct descriptor_guard {
+  int descriptor;
+  ~descriptor_guard() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+};
+
+std::string temporary_name(const std::string& path) {
+  static std::atomic<unsigned> serial{0};
+  return fmt::format("{}.{}-{}.part", path, ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
+}
+
+}  // namespace
+
+error file_error(std::string_view verb, std::string_view path, int number) {
+  return {fmt::format("cannot {} '{}': {}", verb, path, std::generic_category().message(number))};
+}
+
+result<std::string> read_file(const std::string& path) {
+  const descriptor_guard file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.descriptor < 0) return file_error("read", path, errno);
+  std::string content;
+  for (;;) {
+    const std::size_t size = content.size();
+    content.resize(size + buffer_size);
+    const ssize_t n = ::read(file.descriptor, content.data() + size, buffer_size);
+    content.resize(size + static_cast<std::size_t>(n < 0 ? 0 : n));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return file_error("read", path, errno);
+    if (n == 0) return content;
+  }
+}
+
+result<void> write_file(const std::string& path, std::string_view content) {
+  auto file = atomic_file::create(path);
+  if (!file) return file.error();
+  if (auto r = file->write(content); !r) return r;
+  return file->commit();
+}
+
+result<void> append_file(const std::string& path, std::string_view header, std::string_view content) {
+  const descriptor_guard file{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
+  if (file.descriptor < 0) return file_error("write", path, errno);
+  struct stat before {};
+  if (::fstat(file.descriptor, &before) != 0) return file_error("write", path, errno);
+  std::string text;
+  if (before.st_size == 0) text = header;
+  text += content;
+  if (const int number = write_all(file.descriptor, text); number != 0) {
+    // No half line stays behind. Devices and pipes cannot be truncated, and need not be.
+    if (S_ISREG(before.st_mode) && ::ftruncate(file.descriptor, before.st_size) != 0)
+      return file_error("mend", path, errno);
+    return file_error("write", path, number);
+  }
+  return {};
+}
+
+atomic_file::atomic_file(std::string path, std::string temporary, int descriptor)
+    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {
+  buffer_.reserve(buffer_size);
+}
+
+atomic_file::atomic_file(atomic_file&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      buffer_(std::move(other.buffer_)) {}
+
+atomic_file::~atomic_file() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  if (temporary_ != path_) ::unlink(temporary_.c_str());
+}
+
+result<atomic_file> atomic_file::create(const std::string& path) {
+  struct stat there {};
+  const bool straight = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
+  std::string temporary = straight ? path : temporary_name(path);
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor < 0) return file_error("write", path, errno);
+  return atomic_file(path, std::move(temporary), descriptor);
+}
+
+error atomic_file::failure(int number) const { return file_error("write", path_, number); }
+
+result<void> atomic_file::flush() {
+  const int number = write_all(descriptor_, buffer_);
+  buffer_.clear();
+  if (number != 0) return failure(number);
+  return {};
+}
+
+result<void> atomic_file::write(std::string_view bytes) {
+  PLX_ASSERT(descriptor_ >= 0, path_);
+  if (buffer_.size() + bytes.size() > buffer_size) {
+    if (auto r = flush(); !r) return r;
+  }
+  if (bytes.size() < buffer_size) {
+    buffer_ += bytes;
+  } else if (const int number = write_all(descriptor_, bytes); number != 0) {
+    return failure(number);
+  }
+  return {};
+}
+
+result<void> atomic_file::commit() {
+  PLX_ASSERT(descriptor_ >= 0, path_);
+  if (auto r = flush(); !r) return r;
+  const bool straight = temporary_ == path_;
+  if (!straight && ::fsync(descriptor_) != 0) return failure(errno);
+  if (::close(std::exchange(descriptor_, -1)) == 0 && (straight || std::rename(temporary_.c_str(), path_.c_str()) == 0))
+    return {};
+  const int number = errno;
+  if (!straight) ::unlink(temporary_.c_str());
+  return failure(number);
+}
+
+}  // namespace plx

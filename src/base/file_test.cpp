@@ -1,0 +1,88 @@
+#include "base/file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class File : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("plx_file_test_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  fs::path folder_;
+};
+
+TEST_F(File, ReadsBackWhatWasWritten) {
+  const std::string text(200'000, 'x');
+  ASSERT_TRUE(plx::write_file(path("a"), text));
+  EXPECT_EQ(plx::read_file(path("a")).value(), text);
+  ASSERT_TRUE(plx::write_file(path("a"), "short"));
+  EXPECT_EQ(plx::read_file(path("a")).value(), "short");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, WithoutACommitNothingRemains) {
+  ASSERT_TRUE(plx::write_file(path("a"), "old"));
+  {
+    auto file = plx::atomic_file::create(path("a"));
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(std::string(100'000, 'y')));
+    EXPECT_TRUE(fs::exists(file->temporary_path()));
+  }
+  EXPECT_EQ(plx::read_file(path("a")).value(), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, AppendWritesTheHeaderOnce) {
+  ASSERT_TRUE(plx::append_file(path("c.csv"), "a,b\n", "1,2\n"));
+  ASSERT_TRUE(plx::append_file(path("c.csv"), "a,b\n", "3,4\n"));
+  EXPECT_EQ(plx::read_file(path("c.csv")).value(), "a,b\n1,2\n3,4\n");
+}
+
+TEST_F(File, ErrorsNameThePathAndTheReason) {
+  const std::string lost = path("none/x");
+  EXPECT_EQ(plx::read_file(lost).error().message, "cannot read '" + lost + "': No such file or directory");
+  EXPECT_EQ(plx::write_file(lost, "").error().message, "cannot write '" + lost + "': No such file or directory");
+  EXPECT_EQ(plx::append_file(lost, "", "").error().message, "cannot write '" + lost + "': No such file or directory");
+  EXPECT_EQ(plx::read_file(folder_.string()).error().message, "cannot read '" + folder_.string() + "': Is a directory");
+}
+
+TEST_F(File, AFullDeviceIsAnError) {
+  EXPECT_EQ(plx::write_file("/dev/full", "x").error().message, "cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(plx::append_file("/dev/full", "", "x").error().message,
+            "cannot write '/dev/full': No space left on device");
+}
+
+TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
+  ASSERT_TRUE(plx::write_file(path("a"), "old"));
+  ASSERT_TRUE(plx::append_file(path("log"), "", "line\n"));
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto whole = plx::write_file(path("a"), std::string(300'000, 'x'));
+  const auto appended = plx::append_file(path("log"), "", std::string(2000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().message, "cannot write '" + path("a") + "': File too large");
+  EXPECT_EQ(plx::read_file(path("a")).value(), "old");
+  ASSERT_FALSE(appended);
+  EXPECT_EQ(plx::read_file(path("log")).value(), "line\n");
+  EXPECT_EQ(files(), 2u);
+}
+
+}  // namespace
