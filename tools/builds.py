@@ -1,4 +1,5 @@
 """`./plx build`: configure and build a preset, quietly, with the whole output in build/<preset>/build.log."""
+
 from __future__ import annotations
 
 import argparse
@@ -13,8 +14,9 @@ import doctor
 import install
 from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logged, say, shown, step
 
-PRESETS = tuple(p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]
-                if not p.get("hidden"))
+PRESETS = tuple(
+    p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")
+)
 
 
 def environment() -> dict:
@@ -32,8 +34,14 @@ def _wanted_configuration() -> str:
     extra = os.environ.get("PLX_CMAKE_ARGS", "").split()
     optional = [row.name for row in doctor.TABLE if row.cmake and not row.needed_by and doctor.probe(row).present]
     gtest = [row.name for row in doctor.TABLE if row.cmake == "GTest" and doctor.probe(row).present]
-    return json.dumps({"CXX": os.environ.get("CXX", ""), "CC": os.environ.get("CC", ""), "args": extra,
-                       "with": sorted(optional + gtest)})
+    return json.dumps(
+        {
+            "CXX": os.environ.get("CXX", ""),
+            "CC": os.environ.get("CC", ""),
+            "args": extra,
+            "with": sorted(optional + gtest),
+        }
+    )
 
 
 def configure(preset: str) -> None:
@@ -70,7 +78,11 @@ def failing_part(lines: list[str], limit: int = 80) -> str:
         if line.startswith("FAILED: "):
             inside, kept = True, kept + [line]
             continue
-        if inside and len(line) < 2000 and not re.match(r"^(: && )?(/\S*/)?(ccache|c\+\+|g\+\+|clang\+\+|cmake)\S* ", line):
+        if (
+            inside
+            and len(line) < 2000
+            and not re.match(r"^(: && )?(/\S*/)?(ccache|c\+\+|g\+\+|clang\+\+|cmake)\S* ", line)
+        ):
             kept.append(line)
     kept = kept or lines[-20:]
     return "\n".join(kept[:limit] + ([f"... {len(kept) - limit} more lines"] if len(kept) > limit else []))
@@ -92,14 +104,18 @@ def build(preset: str, targets: list[str] | None = None) -> float:
     warnings = sum(bool(re.search(r"\bwarning: ", line)) for line in lines)
     seconds = time.monotonic() - begin
     work = next((line for line in reversed(lines) if re.match(r"^\[\d+/\d+\]", line)), "")
-    note(f"{preset}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
-         + (f", {warnings} warnings (see {shown(folder / 'build.log')})" if warnings else ""))
+    note(
+        f"{preset}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
+        + (f", {warnings} warnings (see {shown(folder / 'build.log')})" if warnings else "")
+    )
     return seconds
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./plx build", description="Configure and build.")
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help="targets of the build; everything if none is named")
+    parser.add_argument(
+        "targets", nargs="*", metavar="TARGET", help="targets of the build; everything if none is named"
+    )
     parser.add_argument("--preset", default="release", choices=PRESETS)
     parser.add_argument("--clean", action="store_true", help="remove the preset's build folder first")
     options = parser.parse_args(arguments)

@@ -1,4 +1,5 @@
 """What the tools share: where the repository is, how a line looks, how a long command runs quietly with a log."""
+
 from __future__ import annotations
 
 import os
@@ -51,7 +52,9 @@ def jobs() -> int:
 def output_of(command: list[str], **kwargs) -> str | None:
     """Standard output of a command, or None if it is missing or fails."""
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, **kwargs)
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True, **kwargs
+        )
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout
@@ -97,8 +100,15 @@ class progress:
         return time.monotonic() - self.begin
 
 
-def run_logged(command: list[str], log: Path, label: str, append: bool = False, counter: str = r"^\[(\d+/\d+)\] (.*)",
-               env: dict | None = None, cwd: Path = ROOT) -> tuple[int, list[str]]:
+def run_logged(
+    command: list[str],
+    log: Path,
+    label: str,
+    append: bool = False,
+    counter: str = r"^\[(\d+/\d+)\] (.*)",
+    env: dict | None = None,
+    cwd: Path = ROOT,
+) -> tuple[int, list[str]]:
     """Runs a command with all its output in `log`, showing progress where a line matches `counter`.
     Returns its exit code and its lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -109,8 +119,9 @@ def run_logged(command: list[str], log: Path, label: str, append: bool = False, 
         out.write("$ " + " ".join(command) + "\n")
         out.flush()
         try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                       errors="replace", env=env, cwd=cwd)
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env, cwd=cwd
+            )
         except OSError as error:
             fail(f"cannot start {command[0]}: {error.strerror}", 2)
         try:

@@ -4,6 +4,7 @@ The installer (install.py) reads the same table. A row says how to see that the 
 package manager: a program in PATH, a pkg-config module, or a header and a library that the compiler finds. Keep the
 table together with cmake/dependencies.cmake; tools/tests/test_doctor.py compares the two.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -46,51 +47,210 @@ class Found:
 
 
 TABLE = (
-    Dependency("C++ compiler", "C++20; g++ 12 or clang++ 16 and newer", ("build", "lint"), ("g++",), minimum="12",
-               programs=("c++", "g++"), other_way="set CXX to a newer compiler"),
-    Dependency("CMake", "configures the build", ("build",), ("cmake",), programs=("cmake",), minimum="3.25",
-               other_way="pip install cmake"),
-    Dependency("Ninja", "runs the build", ("build",), ("ninja-build",), programs=("ninja", "ninja-build"),
-               other_way="pip install ninja"),
-    Dependency("pkg-config", "finds libraries", ("build", "lint"), ("pkg-config",), programs=("pkg-config",),
-               cmake="PkgConfig"),
-    Dependency("hwloc", "machine topology, binding of workers", ("build", "lint"), ("libhwloc-dev",), minimum="2.1",
-               pkg_config="hwloc", header="hwloc.h", library="hwloc", cmake="HWLOC"),
-    Dependency("Boost.Context", "switching the stacks of tasks that wait", ("build", "lint"), ("libboost-context-dev",),
-               header="boost/context/detail/fcontext.hpp", version_macros=("boost/version.hpp", "BOOST_LIB_VERSION"),
-               library="boost_context", minimum="1.74", cmake="Boost"),
-    Dependency("fmt", "text formatting", ("build", "lint"), ("libfmt-dev",), pkg_config="fmt", header="fmt/core.h",
-               library="fmt", minimum="9", cmake="fmt"),
-    Dependency("toml++", "configuration files", ("build", "lint"), ("libtomlplusplus-dev",), minimum="3",
-               pkg_config="tomlplusplus", header="toml++/toml.h", cmake="tomlplusplus"),
-    Dependency("CLI11", "command lines", ("build", "lint"), ("libcli11-dev",), pkg_config="CLI11", header="CLI/CLI.hpp",
-               minimum="2", cmake="CLI11"),
-    Dependency("HDF5", "mesh files, checkpoints", ("build", "lint"), ("libhdf5-dev",), pkg_config="hdf5",
-               header="hdf5.h", library="hdf5", minimum="1.10", cmake="HDF5"),
-    Dependency("zlib", "compressed traces", (), ("zlib1g-dev",), pkg_config="zlib", header="zlib.h", library="z",
-               wanted_by=("build",), without="traces are written uncompressed", cmake="ZLIB"),
-    Dependency("ccache", "quick rebuilds", (), ("ccache",), programs=("ccache",), wanted_by=("build",),
-               without="unchanged files are compiled again after a clean", cmake="ccache"),
-    Dependency("GoogleTest", "unit tests", ("test",), ("libgtest-dev", "libgmock-dev"), pkg_config="gmock",
-               header="gmock/gmock.h", library="gtest", minimum="1.12", cmake="GTest",
-               without="tests are not built"),
-    Dependency("Google Benchmark", "micro-benchmarks", (), ("libbenchmark-dev",), pkg_config="benchmark",
-               header="benchmark/benchmark.h", library="benchmark", wanted_by=("bench",), cmake="benchmark",
-               without="micro-benchmarks are left out"),
-    Dependency("oneTBB", "comparison in benchmarks", (), ("libtbb-dev",), pkg_config="tbb", header="oneapi/tbb.h",
-               library="tbb", wanted_by=("bench",), without="rows */tbb are left out", cmake="TBB"),
-    Dependency("OpenMP", "comparison in benchmarks", (), ("libgomp1",), header="omp.h", wanted_by=("bench",),
-               without="rows */omp are left out", other_way="g++ brings it; clang++ needs libomp-dev", cmake="OpenMP"),
-    Dependency("clang-format", "format of the sources (version 14 decides)", ("lint",), ("clang-format",),
-               programs=("clang-format-14", "clang-format"), other_way="pip install clang-format==14.0.6"),
-    Dependency("Python venv", "environment for report and tests", (), ("python3-venv",), without="see numpy",
-               python_modules=("venv", "ensurepip")),
-    Dependency("numpy h5py matplotlib", "reports (parallax)", ("report",), (), python_modules=("numpy", "h5py", "matplotlib"),
-               other_way="PyPI, into .venv: tools/requirements.txt"),
-    Dependency("pytest", "Python tests", ("pytest",), (), python_modules=("pytest",),
-               other_way="PyPI, into .venv: tools/requirements-test.txt"),
-    Dependency("yt", "opens the mesh files in tests", (), (), python_modules=("yt",), wanted_by=("pytest",),
-               without="the tests that read with yt are skipped", other_way="PyPI, into .venv: tools/requirements-test.txt"),
+    Dependency(
+        "C++ compiler",
+        "C++20; g++ 12 or clang++ 16 and newer",
+        ("build", "lint"),
+        ("g++",),
+        minimum="12",
+        programs=("c++", "g++"),
+        other_way="set CXX to a newer compiler",
+    ),
+    Dependency(
+        "CMake",
+        "configures the build",
+        ("build",),
+        ("cmake",),
+        programs=("cmake",),
+        minimum="3.25",
+        other_way="pip install cmake",
+    ),
+    Dependency(
+        "Ninja",
+        "runs the build",
+        ("build",),
+        ("ninja-build",),
+        programs=("ninja", "ninja-build"),
+        other_way="pip install ninja",
+    ),
+    Dependency(
+        "pkg-config", "finds libraries", ("build", "lint"), ("pkg-config",), programs=("pkg-config",), cmake="PkgConfig"
+    ),
+    Dependency(
+        "hwloc",
+        "machine topology, binding of workers",
+        ("build", "lint"),
+        ("libhwloc-dev",),
+        minimum="2.1",
+        pkg_config="hwloc",
+        header="hwloc.h",
+        library="hwloc",
+        cmake="HWLOC",
+    ),
+    Dependency(
+        "Boost.Context",
+        "switching the stacks of tasks that wait",
+        ("build", "lint"),
+        ("libboost-context-dev",),
+        header="boost/context/detail/fcontext.hpp",
+        version_macros=("boost/version.hpp", "BOOST_LIB_VERSION"),
+        library="boost_context",
+        minimum="1.74",
+        cmake="Boost",
+    ),
+    Dependency(
+        "fmt",
+        "text formatting",
+        ("build", "lint"),
+        ("libfmt-dev",),
+        pkg_config="fmt",
+        header="fmt/core.h",
+        library="fmt",
+        minimum="9",
+        cmake="fmt",
+    ),
+    Dependency(
+        "toml++",
+        "configuration files",
+        ("build", "lint"),
+        ("libtomlplusplus-dev",),
+        minimum="3",
+        pkg_config="tomlplusplus",
+        header="toml++/toml.h",
+        cmake="tomlplusplus",
+    ),
+    Dependency(
+        "CLI11",
+        "command lines",
+        ("build", "lint"),
+        ("libcli11-dev",),
+        pkg_config="CLI11",
+        header="CLI/CLI.hpp",
+        minimum="2",
+        cmake="CLI11",
+    ),
+    Dependency(
+        "HDF5",
+        "mesh files, checkpoints",
+        ("build", "lint"),
+        ("libhdf5-dev",),
+        pkg_config="hdf5",
+        header="hdf5.h",
+        library="hdf5",
+        minimum="1.10",
+        cmake="HDF5",
+    ),
+    Dependency(
+        "zlib",
+        "compressed traces",
+        (),
+        ("zlib1g-dev",),
+        pkg_config="zlib",
+        header="zlib.h",
+        library="z",
+        wanted_by=("build",),
+        without="traces are written uncompressed",
+        cmake="ZLIB",
+    ),
+    Dependency(
+        "ccache",
+        "quick rebuilds",
+        (),
+        ("ccache",),
+        programs=("ccache",),
+        wanted_by=("build",),
+        without="unchanged files are compiled again after a clean",
+        cmake="ccache",
+    ),
+    Dependency(
+        "GoogleTest",
+        "unit tests",
+        ("test",),
+        ("libgtest-dev", "libgmock-dev"),
+        pkg_config="gmock",
+        header="gmock/gmock.h",
+        library="gtest",
+        minimum="1.12",
+        cmake="GTest",
+        without="tests are not built",
+    ),
+    Dependency(
+        "Google Benchmark",
+        "micro-benchmarks",
+        (),
+        ("libbenchmark-dev",),
+        pkg_config="benchmark",
+        header="benchmark/benchmark.h",
+        library="benchmark",
+        wanted_by=("bench",),
+        cmake="benchmark",
+        without="micro-benchmarks are left out",
+    ),
+    Dependency(
+        "oneTBB",
+        "comparison in benchmarks",
+        (),
+        ("libtbb-dev",),
+        pkg_config="tbb",
+        header="oneapi/tbb.h",
+        library="tbb",
+        wanted_by=("bench",),
+        without="rows */tbb are left out",
+        cmake="TBB",
+    ),
+    Dependency(
+        "OpenMP",
+        "comparison in benchmarks",
+        (),
+        ("libgomp1",),
+        header="omp.h",
+        wanted_by=("bench",),
+        without="rows */omp are left out",
+        other_way="g++ brings it; clang++ needs libomp-dev",
+        cmake="OpenMP",
+    ),
+    Dependency(
+        "clang-format",
+        "format of the sources (version 14 decides)",
+        ("lint",),
+        ("clang-format",),
+        programs=("clang-format-14", "clang-format"),
+        other_way="pip install clang-format==14.0.6",
+    ),
+    Dependency(
+        "Python venv",
+        "environment for report and tests",
+        (),
+        ("python3-venv",),
+        without="see numpy",
+        python_modules=("venv", "ensurepip"),
+    ),
+    Dependency(
+        "numpy h5py matplotlib",
+        "reports (parallax)",
+        ("report",),
+        (),
+        python_modules=("numpy", "h5py", "matplotlib"),
+        other_way="PyPI, into .venv: tools/requirements.txt",
+    ),
+    Dependency(
+        "pytest",
+        "Python tests",
+        ("pytest",),
+        (),
+        python_modules=("pytest",),
+        other_way="PyPI, into .venv: tools/requirements-test.txt",
+    ),
+    Dependency(
+        "yt",
+        "opens the mesh files in tests",
+        (),
+        (),
+        python_modules=("yt",),
+        wanted_by=("pytest",),
+        without="the tests that read with yt are skipped",
+        other_way="PyPI, into .venv: tools/requirements-test.txt",
+    ),
 )
 
 
@@ -140,8 +300,12 @@ def _headers() -> dict:
                 source.append(f"plx_found {row.header}")
             source.append("#endif")
     try:
-        done = subprocess.run([compiler(), "-x", "c++", "-std=c++20", "-E", "-P", *include_flags(), "-"],
-                              input="\n".join(source) + "\n", capture_output=True, text=True)
+        done = subprocess.run(
+            [compiler(), "-x", "c++", "-std=c++20", "-E", "-P", *include_flags(), "-"],
+            input="\n".join(source) + "\n",
+            capture_output=True,
+            text=True,
+        )
     except OSError:
         return {}
     found = {}
@@ -198,7 +362,12 @@ def _probe_python(row: Dependency) -> Found:
         if interpreter == sys.executable:
             there = importlib.util.find_spec(module) is not None
         else:
-            there = output_of([interpreter, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)"]) is not None
+            there = (
+                output_of(
+                    [interpreter, "-c", f"import importlib.util as u, sys; sys.exit(u.find_spec('{module}') is None)"]
+                )
+                is not None
+            )
         if not there:
             return Found(False, problem=f"no module {module}")
     code = "import importlib.metadata as m, sys; print(' '.join(m.version(n) for n in sys.argv[1:]))"
@@ -233,8 +402,14 @@ def main(arguments: list[str]) -> int:
         found = probe(row)
         role = "required by " + ", ".join(row.needed_by) if row.needed_by else "optional"
         state = (found.version or "yes") if found.present else "missing"
-        rows.append([row.name, state if found.present else paint(state, "red" if row.needed_by else "yellow"),
-                     role, row.purpose])
+        rows.append(
+            [
+                row.name,
+                state if found.present else paint(state, "red" if row.needed_by else "yellow"),
+                role,
+                row.purpose,
+            ]
+        )
         if not found.present:
             missing.append((row, found))
             apt += row.apt

@@ -3,6 +3,7 @@
 Does nothing at all, and needs neither rights nor network, when everything is there. Without the right to install it
 prints the exact command and ends with exit code 2.
 """
+
 from __future__ import annotations
 
 import os
@@ -36,13 +37,26 @@ def apt_install(packages: list[str]) -> bool:
     prefix = root_prefix()
     if prefix is None:
         return False
-    apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "-o",
-           "Acquire::Retries=2"]
+    apt = [
+        *prefix,
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "apt-get",
+        "-o",
+        "DPkg::Lock::Timeout=300",
+        "-o",
+        "Acquire::Retries=2",
+    ]
     log = BUILD / "apt.log"
     step(f"installing {' '.join(packages)}")
     run_logged([*apt, "update"], log, "apt-get update", append=True, counter=r"(Get:\d+) (.*)")
-    code, lines = run_logged([*apt, "install", "-y", "--no-install-recommends", *packages], log, "apt-get install",
-                             append=True, counter=r"((?:Get:\d+|Unpacking|Setting up)) (.*)")
+    code, lines = run_logged(
+        [*apt, "install", "-y", "--no-install-recommends", *packages],
+        log,
+        "apt-get install",
+        append=True,
+        counter=r"((?:Get:\d+|Unpacking|Setting up)) (.*)",
+    )
     if code != 0:
         for line in [l for l in lines if l.startswith(("E:", "W:", "Err:"))][-5:]:
             note(line)

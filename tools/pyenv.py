@@ -1,6 +1,7 @@
 """The Python environment of the report and of the tests: the interpreter in use where it has the modules already, else
 `.venv` in the repository, filled from PyPI (pip follows the machine's pip.conf, proxy and certificate variables).
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -54,8 +55,15 @@ def _fill(kind: str) -> bool:
     step(f"Python packages for the {kind} (.venv)")
     if not venv_python() and not _make_venv():
         return False
-    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-r",
-           str(REQUIREMENTS[kind])]
+    pip = [
+        str(VENV / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "-r",
+        str(REQUIREMENTS[kind]),
+    ]
     code, lines = run_logged(pip, BUILD / "pip.log", "pip", counter=r"(Collecting|Downloading|Installing) (.*)")
     if code != 0:
         for line in [l for l in lines if "rror" in l][-4:]:
@@ -81,8 +89,11 @@ def ensure(kind: str) -> str:
             note(f"without {' '.join(wished) or 'the newest versions'}: the tests that need it are skipped")
             return str(candidate)
     venv = "" if has(sys.executable, ("venv", "ensurepip")) else install.apt_line(["python3-venv"]) + " && "
-    fail(f"these Python modules are missing: {' '.join(needed)}. Run this where PyPI can be reached, then again:\n"
-         f"  {venv}python3 -m venv .venv && .venv/bin/pip install -r {shown(REQUIREMENTS[kind])}", 2)
+    fail(
+        f"these Python modules are missing: {' '.join(needed)}. Run this where PyPI can be reached, then again:\n"
+        f"  {venv}python3 -m venv .venv && .venv/bin/pip install -r {shown(REQUIREMENTS[kind])}",
+        2,
+    )
 
 
 def environment() -> dict:

@@ -1,0 +1,75 @@
+"""Text of the repository: no trailing blanks, no tabs, no unfinished marks, no paths of one person's machine, no large
+files, and a final line end. Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LIMIT_BYTES = 1_000_000
+BINARY = {".png", ".gz", ".h5", ".athdf", ".pdf", ".ico"}
+RULES = (
+    (re.compile(r"[ \t]+$"), "blanks at the end of the line"),
+    (re.compile(r"\r$"), "a Windows line end"),
+    (re.compile(r"\t"), "a tab; expected blanks"),
+    (
+        re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b"),
+        "an unfinished mark; finish it, or write what is known to be missing",
+    ),
+    (re.compile(r"^(<{7}|>{7}|={7})( |$)"), "a mark of an unfinished merge"),
+    (re.compile(r"(?<![\w.$}~*-])/(home|root|work|Users)/\w"), "a path of one person's machine"),
+)
+
+
+def files(root: Path) -> list[Path]:
+    """What git tracks or would track; everything but build output where there is no git."""
+    done = subprocess.run(
+        [
+            "git",
+            "-c",
+            f"safe.directory={root}",
+            "-C",
+            str(root),
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == 0:
+        return [root / name for name in sorted(set(done.stdout.split("\0"))) if name and (root / name).is_file()]
+    skipped = {".git", "build", ".venv", "__pycache__", "runs"}
+    return [p for p in sorted(root.rglob("*")) if p.is_file() and not skipped & set(p.relative_to(root).parts)]
+
+
+def check_file(path: Path, name: str) -> list[str]:
+    data = path.read_bytes()
+    if len(data) > LIMIT_BYTES:
+        return [f"{name}: {len(data)} bytes; expected at most {LIMIT_BYTES}"]
+    if path.suffix in BINARY:
+        return []
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return [f"{name}: not UTF-8 at byte {error.start}"]
+    problems = [] if not text or text.endswith("\n") else [f"{name}: no line end at the end of the file"]
+    for number, line in enumerate(text.split("\n"), 1):
+        problems += [f"{name}:{number}: {what}" for rule, what in RULES if rule.search(line)]
+    return problems
+
+
+def main(arguments: list[str]) -> int:
+    root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent).resolve()
+    every = files(root)
+    problems = [problem for path in every for problem in check_file(path, path.relative_to(root).as_posix())]
+    print("\n".join(problems) if problems else f"text: {len(every)} files are clean")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,210 @@
+"""`./plx test`: builds, runs the C++ suites with CTest and the Python tests with pytest, prints a short summary."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from dataclasses import dataclass
+from pathlib import Path
+
+import builds
+import install
+import pyenv
+from console import BUILD, ROOT, duration, fail, jobs, note, paint, run_logged, say, shown, step, table
+
+SANITIZERS = ("tsan", "asan")
+PYTHON_TESTS = ("tools/tests", "python/tests", "tests")
+
+
+@dataclass
+class Case:
+    suite: str
+    name: str
+    seconds: float
+    state: str  # passed, failed or skipped
+    output: str = ""
+
+
+def read_junit(path: Path, suite_of) -> list[Case]:
+    """The cases of a JUnit file as CTest and pytest write it."""
+    cases = []
+    for node in xml.parse(path).getroot().iter("testcase"):
+        problem = next((node.find(tag) for tag in ("failure", "error") if node.find(tag) is not None), None)
+        skipped = node.find("skipped") is not None or node.get("status") in ("disabled", "notrun")
+        state = "failed" if problem is not None or node.get("status") == "fail" else "skipped" if skipped else "passed"
+        output = (node.findtext("system-out") or "") + (
+            (problem.text or problem.get("message") or "") if problem is not None else ""
+        )
+        cases.append(Case(suite_of(node), node.get("name"), float(node.get("time") or 0), state, output))
+    return cases
+
+
+def aslr_workaround(preset: str) -> list[str]:
+    """ThreadSanitizer of GCC 12 cannot start where the kernel randomises more than 28 bits of the address space."""
+    try:
+        bits = int(Path("/proc/sys/vm/mmap_rnd_bits").read_text())
+    except (OSError, ValueError):
+        return []
+    able = (
+        shutil.which("setarch")
+        and subprocess.run(["setarch", platform.machine(), "-R", "true"], stderr=subprocess.DEVNULL).returncode == 0
+    )
+    return ["setarch", platform.machine(), "-R"] if preset == "tsan" and bits > 28 and able else []
+
+
+def sanitizer_options(env: dict) -> dict:
+    env = dict(env)
+    for name, ours in {
+        "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "ASAN_OPTIONS": "strict_string_checks=1:check_initialization_order=1",
+    }.items():
+        env[name] = ":".join(o for o in (ours, env.get(name, "")) if o)
+    return env
+
+
+def run_cpp(preset: str, suites: str, regex: str) -> list[Case]:
+    """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`."""
+    builds.configure(preset)
+    targets = [t for t in builds.targets_of(preset) if t.endswith("_test") and re.search(suites, t)] if suites else []
+    if suites and not targets:
+        note(f"{preset}: no suite matches '{suites}' yet")
+        return []
+    builds.build(preset, targets)
+    folder = BUILD / preset
+    junit = folder / "ctest.xml"
+    junit.unlink(missing_ok=True)
+    command = [
+        *aslr_workaround(preset),
+        "ctest",
+        "--test-dir",
+        str(folder),
+        "-j",
+        str(jobs()),
+        "--output-on-failure",
+        "--timeout",
+        "1200" if preset in SANITIZERS else "600",
+        "--output-junit",
+        str(junit),
+    ]
+    command += ["-L", suites] if suites else []
+    command += ["-R", regex] if regex else []
+    step(f"running the C++ tests, {preset}")
+    code, lines = run_logged(
+        command,
+        folder / "test.log",
+        preset,
+        counter=r"^\s*(\d+/\d+) Test\s+#\d+: (\S+)",
+        env=sanitizer_options(builds.environment()),
+    )
+    cases = read_junit(junit, lambda node: f"{node.get('name').split('.')[0]}") if junit.exists() else []
+    if code != 0 and not any(case.state == "failed" for case in cases):
+        say("\n".join(lines[-20:]))
+        cases.append(Case("ctest", f"ctest ended with code {code}", 0, "failed", f"see {shown(folder / 'test.log')}"))
+    return cases
+
+
+def run_python(preset: str, regex: str) -> list[Case]:
+    folders = [f for f in PYTHON_TESTS if list((ROOT / f).rglob("test_*.py"))]
+    if not folders:
+        return []
+    python = pyenv.ensure("test")
+    env = pyenv.environment()
+    env["PLX_BIN"] = str(BUILD / preset / "bin")
+    pytest = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
+    if regex:
+        listed = subprocess.run(
+            [*pytest, "--collect-only", *folders], capture_output=True, text=True, env=env, cwd=ROOT
+        )
+        folders = [line for line in listed.stdout.splitlines() if "::" in line and re.search(regex, line)]
+        if not folders:
+            return []
+    junit = BUILD / "pytest.xml"
+    junit.unlink(missing_ok=True)
+    step("running the Python tests")
+    code, lines = run_logged(
+        [*pytest, f"--junitxml={junit}", *folders], BUILD / "pytest.log", "pytest", env=env, counter=r"(.*\[ *\d+%\])()"
+    )
+    cases = (
+        read_junit(junit, lambda node: "py:" + (node.get("classname") or "").split(".")[0]) if junit.exists() else []
+    )
+    if code not in (0, 5) and not any(case.state == "failed" for case in cases):
+        say("\n".join(lines[-20:]))
+        cases.append(Case("pytest", f"pytest ended with code {code}", 0, "failed", "see build/pytest.log"))
+    return cases
+
+
+def summary(by_run: dict, seconds: float) -> int:
+    """Prints failures, one row per suite, and the slowest cases. Returns the exit code."""
+    everything = [(run, case) for run, cases in by_run.items() for case in cases]
+    failed = [(run, case) for run, case in everything if case.state == "failed"]
+    for run, case in failed:
+        say(paint(f"\nFAILED {case.name} ({run})", "red"))
+        say("\n".join(case.output.strip().splitlines()[-60:]))
+    rows = []
+    for run, cases in by_run.items():
+        for suite in sorted({case.suite for case in cases}):
+            own = [case for case in cases if case.suite == suite]
+            count = {state: sum(c.state == state for c in own) for state in ("passed", "failed", "skipped")}
+            rows.append(
+                [
+                    run,
+                    suite,
+                    count["passed"],
+                    count["failed"] or "",
+                    count["skipped"] or "",
+                    f"{sum(c.seconds for c in own):.1f}",
+                ]
+            )
+    say()
+    if rows:
+        say(table(rows, ["run", "suite", "passed", "failed", "skipped", "seconds"], "llrrrr"))
+    slow = sorted(everything, key=lambda rc: -rc[1].seconds)[:5]
+    if slow and slow[0][1].seconds > 5:
+        say("slowest: " + ", ".join(f"{c.name} {c.seconds:.0f} s" for _, c in slow if c.seconds > 5))
+    skipped = sum(case.state == "skipped" for _, case in everything)
+    verdict = (
+        f"{len(failed)} of {len(everything)} tests failed" if failed else f"{len(everything) - skipped} tests passed"
+    )
+    say(
+        paint(verdict, "red" if failed else "green")
+        + (f", {skipped} skipped" if skipped else "")
+        + f", {duration(seconds)} in all"
+    )
+    if failed:
+        names = "|".join(re.escape(case.name) for _, case in failed[:3])
+        say(f"again, only {'these' if len(failed) < 4 else 'the first three'}: ./plx test -R '{names}'")
+    return 1 if failed or not everything else 0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./plx test", description="Build and run the tests.")
+    parser.add_argument("-R", "--regex", default="", help="only cases whose name matches")
+    parser.add_argument("--sanitize", metavar="SUITES", help="a suite's name, such as rt, or all: under tsan and asan")
+    parser.add_argument("--all", action="store_true", help="every suite under every preset")
+    parser.add_argument("--preset", default="release", choices=builds.PRESETS)
+    options = parser.parse_args(arguments)
+    begin = time.monotonic()
+    install.ensure(["build", "test"])
+    suites = f"^{options.sanitize}(_|$)" if options.sanitize and options.sanitize != "all" else ""
+    presets = SANITIZERS if options.sanitize else builds.PRESETS if options.all else (options.preset,)
+    python = (
+        None if options.sanitize else pyenv.ensure("test")
+    )  # before the long build: it may have to ask for something
+    by_run = {preset: run_cpp(preset, suites, options.regex) for preset in presets}
+    if python:
+        by_run["python"] = run_python("release" if options.all else options.preset, options.regex)
+    if options.regex and not any(by_run.values()):
+        fail(f"no test matches '{options.regex}'", 2)
+    return summary(by_run, time.monotonic() - begin)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,31 @@
+import check_text
+import pytest
+
+
+@pytest.mark.parametrize(
+    "line, what",
+    [
+        ("int a; \n", "blanks at the end"),
+        ("\tint a;\n", "a tab"),
+        ("int a;\r\n", "Windows line end"),
+        ("// TO" "DO later\n", "unfinished mark"),
+        ("<" * 7 + " HEAD\n", "unfinished merge"),
+        ("path = /ho" "me/someone/x\n", "one person's machine"),
+        ("int a;", "no line end"),
+    ],
+)
+def test_each_rule_finds_its_planted_line(tmp_path, line, what):
+    (tmp_path / "a.cpp").write_bytes(line.encode())
+    problems = check_text.check_file(tmp_path / "a.cpp", "a.cpp")
+    assert len(problems) >= 1 and what in " ".join(problems)
+
+
+@pytest.mark.parametrize("line", ["int a;  // a*b == c\n", "see docs/home/x and ./work/y\n", "=====\n", ""])
+def test_ordinary_lines_pass(tmp_path, line):
+    (tmp_path / "a.md").write_text(line)
+    assert check_text.check_file(tmp_path / "a.md", "a.md") == []
+
+
+def test_file_that_is_not_text_is_named(tmp_path):
+    (tmp_path / "a.md").write_bytes(b"\xff\xfe")
+    assert "not UTF-8 at byte 0" in check_text.check_file(tmp_path / "a.md", "a.md")[0]

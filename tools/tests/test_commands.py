@@ -1,0 +1,93 @@
+"""The parts of the commands that decide what a reader sees."""
+
+import json
+import subprocess
+
+import builds
+import pytest
+import run_bench
+import run_demo
+import run_tests
+from console import ROOT
+
+
+def plx(*arguments):
+    return subprocess.run([str(ROOT / "plx"), *arguments], capture_output=True, text=True)
+
+
+def test_help_names_every_command():
+    text = plx("help").stdout
+    assert all(f"./plx {name}" in text for name in ("demo", "test", "bench", "build", "lint", "doctor", "help"))
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["build", "--preset", "nonsense"], ["lint", "nonsense"], ["doctor", "x"]]
+)
+def test_wrong_usage_is_code_2_and_names_what_is_expected(arguments):
+    done = plx(*arguments)
+    assert done.returncode == 2
+    assert "nonsense" in done.stderr or "'x'" in done.stderr
+
+
+def test_failing_part_shows_the_error_and_not_the_rest():
+    log = [
+        "[1/3] Building CXX object a.o",
+        "[2/3] Building CXX object b.o",
+        "FAILED: b.o ",
+        "/usr/bin/ccache /usr/bin/c++ -c b.cpp",
+        "b.cpp:1:1: error: no",
+        "[3/3] Building CXX object c.o",
+        "c.cpp:1:1: warning: unused",
+    ]
+    assert builds.failing_part(log) == "FAILED: b.o \nb.cpp:1:1: error: no"
+
+
+def test_failing_part_without_mark_is_the_end_of_the_log():
+    assert builds.failing_part(["x", "ninja: error: loading 'build.ninja'"]).endswith("loading 'build.ninja'")
+
+
+JUNIT = """<testsuite><testcase name="rt.a.b" classname="rt.a.b" time="0.5" status="run"/>
+<testcase name="rt.a.c" time="1" status="fail"><failure message=""/><system-out>expected 1</system-out></testcase>
+<testcase name="mesh.d" time="0" status="notrun"><skipped/></testcase></testsuite>"""
+
+
+def test_junit_is_read_and_a_failure_makes_the_exit_code(tmp_path, capsys):
+    (tmp_path / "x.xml").write_text(JUNIT)
+    cases = run_tests.read_junit(tmp_path / "x.xml", lambda node: node.get("name").split(".")[0])
+    assert [case.state for case in cases] == ["passed", "failed", "skipped"]
+    assert run_tests.summary({"release": cases}, 2.0) == 1
+    text = capsys.readouterr().out
+    assert "FAILED rt.a.c (release)" in text and "expected 1" in text and "1 of 3 tests failed, 1 skipped" in text
+    assert run_tests.summary({"release": cases[:1]}, 2.0) == 0
+
+
+def test_no_tests_at_all_is_no_success(capsys):
+    assert run_tests.summary({"release": []}, 1.0) == 1
+
+
+@pytest.mark.parametrize(
+    "rows, message",
+    [
+        ({}, "expected a list"),
+        ([{"name": "a/b", "value": "1", "unit": "s", "better": "lower"}], "value"),
+        ([{"name": "a/b", "value": 1, "unit": "s", "better": "less"}], "expected lower or higher"),
+    ],
+)
+def test_benchmark_rows_off_the_convention_are_refused(rows, message, capsys):
+    with pytest.raises(SystemExit):
+        run_bench.check_rows(rows, "bench_a")
+    assert message in capsys.readouterr().err
+
+
+def test_demo_summary_is_ten_lines_and_survives_missing_files(tmp_path):
+    (tmp_path / "run.json").write_text(
+        json.dumps({"problem": "sedov", "status": "finished", "cell_updates": 2e6, "simulation_s": 2.0, "workers": 2})
+    )
+    (tmp_path / "history.csv").write_text("step,mass,energy\n0,1.0,2.0\n5,1.0,2.0000000002\n")
+    lines = run_demo.summary(tmp_path)
+    assert len(lines) == 10
+    text = "\n".join(lines)
+    assert (
+        "sedov, finished" in text and "1.00 M cell updates/s on 2 workers" in text and "energy drift  1.0e-10" in text
+    )
+    assert "not known" in text  # workers.csv is not there
