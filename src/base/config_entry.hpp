@@ -1,0 +1,70 @@
+// Internal to base/config: one bound key, its values, and how they read as text. For config*.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/config.hpp"
+
+namespace plx::config_detail {
+
+/// One number, switch or text. A key holds one, or an array of them.
+using element = std::variant<bool, std::int64_t, double, std::string>;
+
+/// In the order of element's alternatives.
+enum class element_type { boolean, integer, number, string };
+
+/// The member a key is bound to.
+struct target {
+  virtual ~target() = default;
+  virtual std::vector<element> get() const = 0;
+  /// Requires: elements of the right type, and as many as a fixed array holds.
+  virtual void set(const std::vector<element>& values) = 0;
+};
+
+enum class shape { scalar, fixed, any_length };
+
+struct entry {
+  std::string key;
+  config_info info;
+  element_type type = element_type::boolean;
+  bool fits_int = false;  // the member is an int: 32 bits
+  shape form = shape::scalar;
+  std::size_t length = 1;  // of a fixed array
+  std::unique_ptr<target> bound;
+  std::vector<element> initial;  // the default
+  std::string source = "default";
+};
+
+struct section_title {
+  std::string name, title;
+};
+
+/// As in TOML: true, 4, 0.4, "hllc". A double reads back to the same bits.
+std::string text_of(const element& e);
+/// "0.4" or "[2, 2, 2]".
+std::string text_of(const entry& e, const std::vector<element>& values);
+/// "number", "array of 3 integers".
+std::string type_text(const entry& e);
+/// "in (0, 1]", ">= 0", "one of a, b", or "".
+std::string range_text(const config_info& info);
+/// Whether a value of the right type keeps to bounds and choices; the error does not yet say where.
+result<void> check(const entry& e, const element& value);
+
+}  // namespace plx::config_detail
+
+namespace plx {
+
+struct config_table::state {
+  std::vector<config_detail::entry> entries;
+  std::vector<config_detail::section_title> sections;
+
+  config_detail::entry* find(std::string_view key);
+  config_detail::entry& insert(config_detail::entry e);
+};
+
+}  // namespace plx

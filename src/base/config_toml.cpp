@@ -1,0 +1,262 @@
+// Reading configuration: TOML files, and single assignments, into the bound members.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/config_entry.hpp"
+#include "base/file.hpp"
+#include "base/nearest.hpp"
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wnull-dereference"
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+#include <toml++/toml.h>
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+namespace plx {
+
+using namespace config_detail;
+
+namespace {
+
+struct problem {
+  toml::source_position where;
+  std::string message;
+};
+
+struct assignment {
+  entry* to;
+  std::vector<element> values;
+  toml::source_position where;
+};
+
+/// What a document asks for, gathered in full before anything is changed.
+struct reading {
+  std::vector<assignment> assignments;
+  std::vector<problem> problems;
+};
+
+std::string found_text(const toml::node& n) {
+  switch (n.type()) {
+    case toml::node_type::string:
+      return "the string " + text_of(element(**n.as_string()));
+    case toml::node_type::integer:
+      return "the integer " + text_of(element(**n.as_integer()));
+    case toml::node_type::floating_point:
+      return "the number " + text_of(element(**n.as_floating_point()));
+    case toml::node_type::boolean:
+      return **n.as_boolean() ? "the boolean true" : "the boolean false";
+    case toml::node_type::array:
+      return fmt::format("an array of {}", n.as_array()->size());
+    case toml::node_type::table:
+      return "a section";
+    default:
+      return "a date or time";
+  }
+}
+
+/// The element, if the node has the wanted type; an integer is a number, too.
+std::optional<element> element_from(const toml::node& n, element_type wanted) {
+  if (wanted == element_type::boolean && n.is_boolean()) return element(**n.as_boolean());
+  if (wanted == element_type::integer && n.is_integer()) return element(**n.as_integer());
+  if (wanted == element_type::number && n.is_floating_point()) return element(**n.as_floating_point());
+  if (wanted == element_type::number && n.is_integer()) return element(static_cast<double>(**n.as_integer()));
+  if (wanted == element_type::string && n.is_string()) return element(**n.as_string());
+  return std::nullopt;
+}
+
+std::string type_with_article(const entry& e) {
+  const std::string type = type_text(e);
+  return (type[0] == 'a' || type[0] == 'i' ? "an " : "a ") + type;
+}
+
+void read_element(entry& e, const toml::node& n, assignment& into, reading& all) {
+  auto value = element_from(n, e.type);
+  if (!value) {
+    const char* inside = e.form == shape::scalar ? "" : " in it";
+    all.problems.push_back({n.source().begin, fmt::format("'{}' expects {}, found {}{}", e.key, type_with_article(e),
+                                                          found_text(n), inside)});
+  } else if (auto good = check(e, *value); !good) {
+    all.problems.push_back({n.source().begin, good.error().message});
+  } else {
+    into.values.push_back(std::move(*value));
+  }
+}
+
+void read_value(entry& e, const toml::node& n, reading& all) {
+  assignment a{&e, {}, n.source().begin};
+  const std::size_t problems = all.problems.size();
+  const toml::array* array = n.as_array();
+  if (e.form == shape::scalar) {
+    read_element(e, n, a, all);
+  } else if (array == nullptr || (e.form == shape::fixed && array->size() != e.length)) {
+    all.problems.push_back(
+        {n.source().begin, fmt::format("'{}' expects {}, found {}", e.key, type_with_article(e), found_text(n))});
+  } else {
+    for (const toml::node& item : *array) read_element(e, item, a, all);
+  }
+  if (all.problems.size() == problems) all.assignments.push_back(std::move(a));
+}
+
+class reader {
+ public:
+  reader(std::vector<entry>& entries, reading& all) : entries_(entries), all_(all) {
+    for (const entry& e : entries) {
+      keys_.push_back(e.key);
+      for (std::size_t dot = e.key.find('.'); dot != std::string::npos; dot = e.key.find('.', dot + 1))
+        sections_.insert(e.key.substr(0, dot));
+    }
+  }
+
+  void read(const toml::table& table, const std::string& prefix) {
+    for (auto&& [name, node] : table) {
+      const std::string key = prefix + std::string(name.str());
+      const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.key == key; });
+      if (known != entries_.end())
+        read_value(*known, node, all_);
+      else if (sections_.count(key) > 0)
+        read_section(key, node);
+      else
+        unknown(key, name.source().begin, node.is_table());
+    }
+  }
+
+ private:
+  void read_section(const std::string& key, const toml::node& node) {
+    if (const toml::table* inner = node.as_table()) return read(*inner, key + ".");
+    all_.problems.push_back(
+        {node.source().begin, fmt::format("'{}' is a section with keys of its own, found {}", key, found_text(node))});
+  }
+
+  void unknown(const std::string& key, toml::source_position where, bool is_section) {
+    const std::vector<std::string> sections(sections_.begin(), sections_.end());
+    std::string hint = did_you_mean(key, is_section ? sections : keys_);
+    if (hint.empty()) hint = what_is_known(key, sections);
+    all_.problems.push_back({where, fmt::format("unknown {} '{}'{}", is_section ? "section" : "key", key, hint)});
+  }
+
+  std::string what_is_known(const std::string& key, const std::vector<std::string>& sections) const {
+    const std::string section = key.substr(0, key.rfind('.') + 1);
+    std::string list;
+    for (const std::string& k : keys_) {
+      if (!section.empty() && k.starts_with(section)) (list += list.empty() ? "" : ", ") += k.substr(section.size());
+    }
+    if (!list.empty()) return fmt::format("; [{}] has {}", section.substr(0, section.size() - 1), list);
+    for (const std::string& s : sections) (list += list.empty() ? "" : ", ") += s;
+    return "; sections are " + list;
+  }
+
+  std::vector<entry>& entries_;
+  reading& all_;
+  std::vector<std::string> keys_;
+  std::set<std::string> sections_;
+};
+
+/// One line for a person: toml++ explains over several.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+result<toml::table> parse(std::string_view text, const std::string& name) {
+  try {
+    return toml::parse(text, name);
+  } catch (const toml::parse_error& e) {
+    const toml::source_position at = e.source().begin;
+    return error{fmt::format("{}:{}:{}: {}", name, at.line, at.column, one_line(e.description()))};
+  }
+}
+
+const problem& first_of(const std::vector<problem>& problems) {
+  return *std::min_element(problems.begin(), problems.end(), [](const problem& a, const problem& b) {
+    return std::tie(a.where.line, a.where.column) < std::tie(b.where.line, b.where.column);
+  });
+}
+
+}  // namespace
+
+result<void> config_table::load_file(const std::string& path) {
+  auto text = read_file(path);
+  if (!text) return text.error();
+  return load_text(*text, path);
+}
+
+result<void> config_table::load_text(std::string_view text, const std::string& name) {
+  auto document = parse(text, name);
+  if (!document) return document.error();
+  reading all;
+  reader(state_->entries, all).read(*document, "");
+  if (!all.problems.empty()) {
+    const problem& p = first_of(all.problems);
+    return error{fmt::format("{}:{}:{}: {}", name, p.where.line, p.where.column, p.message)};
+  }
+  for (assignment& a : all.assignments) {
+    a.to->bound->set(a.values);
+    a.to->source = fmt::format("{}:{}", name, a.where.line);
+  }
+  return {};
+}
+
+namespace {
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+/// The value's text as a TOML document "value = ...", or no document when it is not one value.
+std::optional<toml::table> parse_value(std::string_view text) {
+  auto document = parse(fmt::format("value = {}", text), "value");
+  if (!document || document->size() != 1) return std::nullopt;
+  return std::move(document).value();
+}
+
+}  // namespace
+
+result<void> config_table::set(std::string_view text, std::string_view source) {
+  const auto wrong = [&](const std::string& what) { return error{one_line(fmt::format("{} {}: {}", source, text, what))}; };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return wrong("expected key=value");
+  const std::string key(trimmed(text.substr(0, equals)));
+  const std::string_view value = trimmed(text.substr(equals + 1));
+  entry* e = state_->find(key);
+  if (e == nullptr) return wrong(fmt::format("unknown key '{}'{}", key, did_you_mean(key, keys())));
+  auto document = parse_value(value);
+  if (e->form == shape::scalar && e->type == element_type::string &&
+      (!document || !document->get("value")->is_string())) {
+    toml::table quoted;
+    quoted.insert("value", std::string(value));
+    document = std::move(quoted);
+  }
+  if (!document) return wrong(fmt::format("'{}' expects {}, found '{}'", key, type_with_article(*e), value));
+  reading all;
+  read_value(*e, *document->get("value"), all);
+  if (!all.problems.empty()) return wrong(all.problems.front().message);
+  e->bound->set(all.assignments.front().values);
+  e->source = source;
+  return {};
+}
+
+result<std::string> peek_string(const std::string& path, std::string_view key) {
+  auto text = read_file(path);
+  if (!text) return text.error();
+  auto document = parse(*text, path);
+  if (!document) return document.error();
+  const auto node = document->at_path(key);
+  if (!node) return std::string();
+  if (const auto* s = node.as_string()) return s->get();
+  const toml::source_position at = node.node()->source().begin;
+  return error{fmt::format("{}:{}:{}: '{}' expects a string, found {}", path, at.line, at.column, key,
+                           found_text(*node.node()))};
+}
+
+}  // namespace plx
