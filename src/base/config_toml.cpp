@@ -223,7 +223,9 @@ std::optional<toml::table> parse_value(std::string_view text) {
 }  // namespace
 
 result<void> config_table::set(std::string_view text, std::string_view source) {
-  const auto wrong = [&](const std::string& what) { return error{one_line(fmt::format("{} {}: {}", source, text, what))}; };
+  const auto wrong = [&](const std::string& what) {
+    return error{one_line(fmt::format("{} {}: {}", source, text, what))};
+  };
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos) return wrong("expected key=value");
   const std::string key(trimmed(text.substr(0, equals)));
