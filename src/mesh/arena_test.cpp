@@ -1,0 +1,46 @@
+#include "mesh/arena.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <utility>
+
+namespace {
+
+using namespace plx::mesh;
+
+TEST(Arena, BlocksAreAlignedAndKeepTheirValues) {
+  arena a({{"one"}, {"two"}, {"three"}}, 6);  // 648 doubles: a multiple of 8
+  EXPECT_EQ(a.variable_count(), 3);
+  EXPECT_EQ(a.cells(), 216);
+  a.resize(3);
+  for (slot_id s = 0; s < 3; ++s) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.block(s)) % 64, 0u);
+    for (int i = 0; i < 648; ++i) {
+      EXPECT_EQ(a.block(s)[i], 0.0);
+      a.block(s)[i] = s * 1000 + i;
+    }
+  }
+  a.resize(500);
+  EXPECT_EQ(a.slots(), 500u);
+  for (slot_id s = 0; s < 500; ++s) {
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(a.block(s)) % 64, 0u);
+    for (int i = 0; i < 648; ++i) ASSERT_EQ(a.block(s)[i], s < 3 ? s * 1000 + i : 0.0);
+  }
+  a.resize(2);  // never shrinks
+  EXPECT_EQ(a.slots(), 500u);
+}
+
+TEST(Arena, Moves) {
+  arena a({{"one"}}, 8);
+  a.resize(2);
+  a.block(1)[5] = 7.0;
+  arena b = std::move(a);
+  EXPECT_EQ(b.block(1)[5], 7.0);
+  arena c({{"other"}}, 8);
+  c = std::move(b);
+  EXPECT_EQ(c.block(1)[5], 7.0);
+  EXPECT_EQ(c.variables()[0].name, "one");
+}
+
+}  // namespace

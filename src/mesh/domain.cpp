@@ -1,0 +1,93 @@
+#include "mesh/domain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace plx::mesh {
+
+namespace {
+
+constexpr const char* face_names[face_count] = {"x lower", "x upper", "y lower", "y upper", "z lower", "z upper"};
+
+result<void> check_box(const domain& d) {
+  std::array<double, 3> width{};
+  for (int a = 0; a < 3; ++a) {
+    if (d.root_blocks[a] < 1 || d.root_blocks[a] > 1023)
+      return error{fmt::format("mesh.root_blocks[{}] = {}: expected 1 to 1023", a, d.root_blocks[a])};
+    if (!(d.lower[a] < d.upper[a]) || !std::isfinite(d.upper[a] - d.lower[a]))
+      return error{fmt::format("mesh.lower[{}] = {} and mesh.upper[{}] = {}: expected lower < upper", a, d.lower[a], a,
+                               d.upper[a])};
+    width[a] = (d.upper[a] - d.lower[a]) / d.root_blocks[a];
+  }
+  for (int a = 1; a < 3; ++a)
+    if (std::abs(width[a] - width[0]) > 1e-12 * width[0])
+      return error{
+          fmt::format("the mesh's blocks are no cubes: along axes 0 and {} a root block is {} and {} wide; make "
+                      "(mesh.upper - mesh.lower) / mesh.root_blocks the same along each axis",
+                      a, width[0], width[a])};
+  return {};
+}
+
+template <class E>
+result<E> choice(const char* key, const std::string& text, const std::vector<std::pair<const char*, E>>& known) {
+  std::string names;
+  for (const auto& [name, value] : known) {
+    if (text == name) return value;
+    names += names.empty() ? name : fmt::format(", {}", name);
+  }
+  return error{fmt::format("{} = \"{}\": expected one of {}", key, text, names)};
+}
+
+}  // namespace
+
+result<domain> mesh_options::make_domain() const {
+  domain d;
+  const auto fits = [](std::int64_t v) { return static_cast<int>(std::clamp<std::int64_t>(v, -1, 1 << 20)); };
+  d.block_size = fits(block_size);
+  d.max_level = fits(max_level);
+  for (int a = 0; a < 3; ++a) d.root_blocks[a] = fits(root_blocks[a]);
+  d.lower = lower;
+  d.upper = upper;
+  for (int f = 0; f < face_count; ++f) {
+    auto side = choice<boundary>("mesh.sides", sides[f],
+                                 {{"periodic", boundary::periodic},
+                                  {"outflow", boundary::outflow},
+                                  {"reflecting", boundary::reflecting},
+                                  {"inflow", boundary::inflow}});
+    if (!side) return side.error();
+    d.sides[f] = side.value();
+  }
+  auto rule =
+      choice<limiter>("mesh.prolongation", prolongation, {{"minmod", limiter::minmod}, {"central", limiter::central}});
+  if (!rule) return rule.error();
+  d.prolongation = rule.value();
+  if (auto possible = d.check(); !possible) return possible.error();
+  return d;
+}
+
+result<void> domain::check() const {
+  if (block_size < 6 || block_size > 64 || block_size % 2 != 0)
+    return error{fmt::format("mesh.block_size = {}: expected an even number from 6 to 64", block_size)};
+  if (max_level < 0 || max_level > deepest_level)
+    return error{fmt::format("mesh.max_level = {}: expected 0 to {}", max_level, deepest_level)};
+  for (int a = 0; a < 3; ++a)
+    if ((sides[2 * a] == boundary::periodic) != (sides[2 * a + 1] == boundary::periodic))
+      return error{fmt::format("the sides {} and {} of the mesh: expected both or neither periodic", face_names[2 * a],
+                               face_names[2 * a + 1])};
+  return check_box(*this);
+}
+
+double domain::cell_width(int level) const {
+  return std::ldexp((upper[0] - lower[0]) / (static_cast<double>(root_blocks[0]) * block_size), -level);
+}
+
+double domain::coordinate(int axis, int level, std::int64_t half) const {
+  const std::int64_t all = 2 * blocks_along(axis, level) * block_size;
+  return (lower[axis] * static_cast<double>(all - half) + upper[axis] * static_cast<double>(half)) /
+         static_cast<double>(all);
+}
+
+}  // namespace plx::mesh

@@ -1,0 +1,53 @@
+#include "mesh/domain.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace plx::mesh;
+using testing::HasSubstr;
+
+TEST(Domain, SaysWhatIsImpossible) {
+  domain d;
+  EXPECT_TRUE(d.check());
+  d.block_size = 9;
+  EXPECT_THAT(d.check().error().message, HasSubstr("mesh.block_size = 9: expected an even number"));
+  d = {};
+  d.max_level = 22;
+  EXPECT_THAT(d.check().error().message, HasSubstr("mesh.max_level = 22: expected 0 to 21"));
+  d = {};
+  d.root_blocks = {2, 1, 1};
+  EXPECT_THAT(d.check().error().message, HasSubstr("no cubes"));
+  d.upper = {2.0, 1.0, 1.0};
+  EXPECT_TRUE(d.check());
+  d.upper[1] = 0.0;
+  EXPECT_THAT(d.check().error().message, HasSubstr("expected lower < upper"));
+  d = {};
+  d.sides[3] = boundary::outflow;
+  EXPECT_THAT(d.check().error().message, HasSubstr("y lower and y upper"));
+  d = {};
+  d.root_blocks[2] = 0;
+  EXPECT_THAT(d.check().error().message, HasSubstr("mesh.root_blocks[2] = 0"));
+}
+
+TEST(Domain, CellsAreHalvedExactly) {
+  domain d;
+  d.root_blocks = {3, 3, 3};
+  for (int level = 0; level < deepest_level; ++level) EXPECT_EQ(d.cell_width(level), 2 * d.cell_width(level + 1));
+}
+
+TEST(Domain, MirroredPointsHaveOppositeCoordinates) {
+  domain d;
+  d.root_blocks = {3, 6, 3};
+  d.lower = {-0.7, -1.4, -0.7};
+  d.upper = {0.7, 1.4, 0.7};
+  for (int axis = 0; axis < 2; ++axis)
+    for (int level = 0; level < 5; ++level) {
+      const std::int64_t all = 2 * d.blocks_along(axis, level) * d.block_size;
+      for (std::int64_t half = 0; half <= all; ++half)
+        ASSERT_EQ(d.coordinate(axis, level, half), -d.coordinate(axis, level, all - half));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,29 @@
+// A block with its ghosts, gathered straight from the interiors of the blocks around it.
+//
+// Same level: copied. Finer: the mean of eight cells. Coarser: conservative limited prolongation. Beyond the domain:
+// the sides' conditions. Every rule is symmetric to the bit under mirrors and permutations of the axes
+// (mesh/symmetric.hpp); only ghosts beyond two inflow/outflow sides at once depend on the order x, y, z.
+//
+// Thread safety: any number of threads, each with its own scratch, as long as nobody writes the block or those that
+// touch it (block_mesh::touching). Cost: docs/mesh.md. Example: mesh/gather_test.cpp
+#pragma once
+
+#include "mesh/arena.hpp"
+#include "mesh/block_mesh.hpp"
+#include "mesh/domain.hpp"
+#include "mesh/tile.hpp"
+
+namespace plx::mesh {
+
+/// Which ghosts are wanted.
+enum class reach {
+  full,   ///< all (N+6)^3 cells
+  faces,  ///< ghosts across faces only: half the time. Those at edges and corners keep what an earlier gather left.
+};
+
+/// Fills scratch.tile(), [variable][k][j][i] with tile_width(N) cells along each axis, and returns it.
+/// Requires: the arena has the mesh's slots and block size; values.inflow where a side is inflow.
+double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
+                    tile_scratch& scratch, reach wanted = reach::full);
+
+}  // namespace plx::mesh

@@ -1,0 +1,101 @@
+#include "mesh/gather.hpp"
+
+#include <gtest/gtest.h>
+
+#include "mesh/test_meshes.hpp"
+
+namespace {
+
+using namespace plx::mesh;
+
+boundary_values some_inflow(int variables) {
+  boundary_values b;
+  for (int f = 0; f < face_count; ++f)
+    for (int v = 0; v < variables; ++v) b.inflow[f].push_back(0.1 * f - 0.3 * v);
+  return b;
+}
+
+// Every cell of every tile against the slow look-up.
+void compare_all(const block_mesh& mesh, const arena& values, const boundary_values& sides, reach wanted) {
+  tile_scratch scratch;
+  const test::point_lookup expected(mesh, values, sides);
+  const int n = mesh.block_size(), w = tile_width(n);
+  for (const slot_id s : mesh.blocks()) {
+    const double* tile = gather_tile(mesh, values, s, sides, scratch, wanted);
+    const location& l = mesh.where(s);
+    for (int v = 0; v < values.variable_count(); v += wanted == reach::full ? 2 : 3)
+      for (int k = -ghosts; k < n + ghosts; ++k)
+        for (int j = -ghosts; j < n + ghosts; ++j)
+          for (int i = -ghosts; i < n + ghosts; ++i) {
+            const int outside = (i < 0 || i >= n) + (j < 0 || j >= n) + (k < 0 || k >= n);
+            if (wanted == reach::faces && outside > 1) continue;
+            const test::cell c{std::int64_t{l.x[0]} * n + i, std::int64_t{l.x[1]} * n + j,
+                               std::int64_t{l.x[2]} * n + k};
+            const double found = tile[((v * w + k + ghosts) * w + j + ghosts) * w + i + ghosts];
+            ASSERT_NEAR(found, expected(l.level, c, v), 2e-15)
+                << "slot " << s << " level " << l.level << " variable " << v << " cell " << i << " " << j << " " << k;
+          }
+  }
+}
+
+struct gather_case {
+  std::array<int, 3> roots;
+  int n, max_level, splits;
+  std::array<boundary, 6> sides;
+};
+
+constexpr boundary P = boundary::periodic, O = boundary::outflow, R = boundary::reflecting, I = boundary::inflow;
+
+class Gather : public testing::TestWithParam<gather_case> {};
+
+TEST_P(Gather, EqualsALookUpOfEveryPoint) {
+  const gather_case& c = GetParam();
+  std::mt19937_64 rng(7);
+  domain d = test::box(c.roots, c.n, c.max_level);
+  d.sides = c.sides;
+  const block_mesh mesh = test::random_mesh(d, c.splits, rng);
+  arena values(test::gas(), c.n);
+  values.resize(mesh.slot_count());
+  test::fill_random(values, rng);
+  compare_all(mesh, values, some_inflow(6), reach::full);
+  compare_all(mesh, values, some_inflow(6), reach::faces);
+}
+
+INSTANTIATE_TEST_SUITE_P(Boxes, Gather,
+                         testing::Values(gather_case{{1, 1, 1}, 8, 0, 0, {P, P, P, P, P, P}},
+                                         gather_case{{3, 2, 1}, 8, 0, 0, {P, P, O, R, I, O}},
+                                         gather_case{{1, 1, 1}, 6, 3, 5, {P, P, P, P, P, P}},
+                                         gather_case{{2, 1, 1}, 8, 3, 5, {P, P, P, P, P, P}},
+                                         gather_case{{2, 1, 1}, 8, 3, 5, {O, R, P, P, I, O}},
+                                         gather_case{{1, 2, 1}, 8, 2, 4, {R, R, O, I, P, P}},
+                                         gather_case{{1, 1, 1}, 16, 1, 1, {O, O, R, R, I, I}},
+                                         gather_case{{2, 1, 1}, 16, 1, 1, {P, P, P, P, P, P}},
+                                         gather_case{{1, 1, 1}, 10, 2, 2, {R, O, P, P, O, R}}));
+
+TEST(GatherTile, LinearFieldsAreExactAcrossLevels) {
+  std::mt19937_64 rng(3);
+  for (const limiter rule : {limiter::minmod, limiter::central}) {
+    domain d = test::box({2, 2, 2}, 8, 2, boundary::outflow);
+    d.prolongation = rule;
+    const block_mesh mesh = test::random_mesh(d, 6, rng);
+    arena values({{"f", -1, -1}, {"g", -1, 0}, {"h", -1, 0}}, 8);
+    const auto f = [](double x, double y, double z, int v) { return 3 + v + (1 + v) * x - 2 * y + 0.5 * z; };
+    test::fill_with(mesh, values, f);
+    tile_scratch scratch;
+    for (const slot_id s : mesh.blocks()) {
+      const double* tile = gather_tile(mesh, values, s, {}, scratch);
+      for (int v = 0; v < 3; ++v)
+        for (int k = -3; k < 11; ++k)
+          for (int j = -3; j < 11; ++j)
+            for (int i = -3; i < 11; ++i) {
+              const double x = mesh.centre(s, 0, i), y = mesh.centre(s, 1, j), z = mesh.centre(s, 2, k);
+              // Away from the sides, where the field is not linear any more.
+              const double edge = std::min({x, y, z, 2 - x, 2 - y, 2 - z});
+              if (edge < 1.0 / 8) continue;
+              ASSERT_NEAR(tile[((v * 14 + k + 3) * 14 + j + 3) * 14 + i + 3], f(x, y, z, v), 1e-14);
+            }
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,39 @@
+// From coarse cells to fine ones and back: conservative, limited, symmetric to the bit.
+//
+// Thread safety: pure. Cost: prolong_box about 100 operations per coarse cell and variable; restrict_row 2 per value.
+// Example: mesh/prolong_test.cpp
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "mesh/domain.hpp"
+
+namespace plx::mesh {
+
+/// An array [variable][k][j][i] whose cell (0, 0, 0) is at `origin`; cells may be addressed before it (ghosts).
+struct grid_view {
+  double* origin = nullptr;
+  std::ptrdiff_t row = 0, plane = 0, volume = 0;  // steps along j, k and from one variable to the next
+
+  double* at(int i, int j, int k) const { return origin + i + j * row + k * plane; }
+};
+
+/// Half-open box of cells.
+struct cell_box {
+  std::array<int, 3> lo{};
+  std::array<int, 3> hi{};
+};
+
+/// Fills the fine cells of a box from coarse ones: fine cell f lies in coarse cell floor(f / 2).
+/// The value is c + (+-sx +-sy +-sz) / 4 with limited slopes s per coarse cell. The mean of the eight is c to rounding;
+/// no value leaves the range of c and its six neighbours; linear fields are exact where the limiter does not act.
+/// Requires: coarse cells of the box and their six neighbours.
+void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
+                 const std::vector<variable>& variables, limiter rule);
+
+/// Fills the coarse cells of a box with the mean of the eight fine cells in each: coarse cell c covers 2c and 2c + 1.
+void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& coarse_box, int variables);
+
+}  // namespace plx::mesh

@@ -1,0 +1,77 @@
+#include "mesh/sides.hpp"
+
+#include <cmath>
+#include <cstddef>
+
+#include "base/assert.hpp"
+#include "mesh/location.hpp"
+#include "mesh/tile.hpp"
+
+namespace plx::mesh {
+
+namespace {
+
+// Ghosts of one face and variable: `stride` steps along the normal, `sa` and `sb` along the other two axes.
+struct face_strip {
+  double* first;  // the first interior cell at the face, at the start of both tangential axes
+  std::ptrdiff_t outward, sa, sb;
+  int width;
+};
+
+// f(ghost layer 1..3, cell at the side, mirrored cell) gives the ghost's value.
+template <class F>
+void for_ghosts(const face_strip& s, F&& f) {
+  for (int b = 0; b < s.width; ++b)
+    for (int layer = 1; layer <= ghosts; ++layer)
+      for (int a = 0; a < s.width; ++a) {
+        double* edge = s.first + b * s.sb + a * s.sa;
+        edge[layer * s.outward] = f(edge[0], edge[(1 - layer) * s.outward]);
+      }
+}
+
+void fill_face(const face_strip& s, boundary kind, bool normal, bool upper, double fixed) {
+  if (kind == boundary::inflow) {
+    for_ghosts(s, [&](double, double) { return fixed; });
+  } else if (kind == boundary::reflecting) {
+    if (normal)
+      for_ghosts(s, [](double, double mirrored) { return -mirrored; });
+    else
+      for_ghosts(s, [](double, double mirrored) { return mirrored; });
+  } else if (!normal) {
+    for_ghosts(s, [](double edge, double) { return edge; });
+  } else if (upper) {
+    for_ghosts(s, [](double edge, double) { return std::fabs(edge); });
+  } else {
+    for_ghosts(s, [](double edge, double) { return -std::fabs(edge); });
+  }
+}
+
+}  // namespace
+
+std::uint32_t side_faces(std::uint32_t side_directions) {
+  std::uint32_t mask = 0;
+  for (int f = 0; f < face_count; ++f)
+    if (side_directions >> face_direction(f) & 1) mask |= 1u << f;
+  return mask;
+}
+
+void fill_sides(double* tile, int n, const std::vector<variable>& variables, std::uint32_t face_mask, const domain& d,
+                const boundary_values& values) {
+  const std::ptrdiff_t w = tile_width(n);
+  const std::ptrdiff_t stride[3] = {1, w, w * w};
+  for (int f = 0; f < face_count; ++f) {
+    if (!(face_mask >> f & 1)) continue;
+    const int axis = face_axis(f), a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    const bool upper = face_is_upper(f);
+    const bool fixed = d.sides[f] == boundary::inflow;
+    PLX_ASSERT(!fixed || values.inflow[f].size() >= variables.size(), f, values.inflow[f].size());
+    for (std::size_t v = 0; v < variables.size(); ++v) {
+      double* start = tile + static_cast<std::ptrdiff_t>(v) * w * w * w;
+      const face_strip strip{start + stride[axis] * (upper ? ghosts + n - 1 : ghosts),
+                             upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(w)};
+      fill_face(strip, d.sides[f], variables[v].vector_axis == axis, upper, fixed ? values.inflow[f][v] : 0.0);
+    }
+  }
+}
+
+}  // namespace plx::mesh

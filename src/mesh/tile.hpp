@@ -1,0 +1,43 @@
+// Scratch memory for one block with its ghosts, and the loops over its variables.
+//
+// Thread safety: one thread at a time; keep one per worker. Cost: allocates once, never shrinks.
+// Example: mesh/gather_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "mesh/domain.hpp"
+
+namespace plx::mesh {
+
+/// Cells along the edge of a tile: a block and its ghosts.
+constexpr int tile_width(int block_size) { return block_size + 2 * ghosts; }
+constexpr int tile_cells(int block_size) {
+  return tile_width(block_size) * tile_width(block_size) * tile_width(block_size);
+}
+
+/// A tile, [variable][k][j][i] with tile_width(N) cells along each axis, and the coarse tile that ghosts are prolonged
+/// from, [variable][k][j][i] with tile_width(N / 2).
+class tile_scratch {
+ public:
+  tile_scratch() = default;
+  tile_scratch(int variables, int block_size) { reserve(variables, block_size); }
+
+  void reserve(int variables, int block_size);
+
+  double* tile() { return tile_.get(); }
+  const double* tile() const { return tile_.get(); }
+  double* coarse() { return coarse_.get(); }
+
+ private:
+  struct release {
+    void operator()(double* p) const;
+  };
+  static std::unique_ptr<double[], release> allocate(std::size_t doubles);
+
+  std::unique_ptr<double[], release> tile_, coarse_;
+  std::size_t doubles_ = 0;
+};
+
+}  // namespace plx::mesh
