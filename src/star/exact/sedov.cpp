@@ -1,0 +1,108 @@
+#include "star/exact/sedov.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include "base/assert.hpp"
+#include "num/quadrature.hpp"
+
+namespace plx::star {
+namespace {
+
+double away_from_two(double gamma) { return std::abs(gamma - 2) < 1e-5 ? 2 - 1e-5 : gamma; }
+
+}  // namespace
+
+// Exponents of Kamm & Timmes (2007), eqs. 42 to 47, for a sphere of constant density.
+sedov_solution::sedov_solution(double gamma, double rho0, double energy)
+    : gamma_(away_from_two(gamma)), rho0_(rho0), energy_(energy) {
+  PLX_ASSERT(gamma > 1 && gamma < 7, gamma);
+  PLX_ASSERT(rho0 > 0 && energy > 0, rho0, energy);
+  const double g = gamma_;
+  a2_ = -(g - 1) / (2 * g + 1);
+  a1_ = 5 * g / (3 * g - 1) * (6 * (2 - g) / (25 * g) - a2_);
+  a3_ = 3 / (2 * g + 1);
+  a4_ = 5 * a1_ / (2 - g);
+  a5_ = -2 / (2 - g);
+  alpha_ = energy_integral();
+}
+
+// The closed form has a parameter V between V0 = 2/(5 gamma), the centre, and V2 = 4/(5 (gamma + 1)), the shock. Near
+// the centre lambda ~ (V - V0)^-a2 with a small exponent, so V is resolved through y = log(x2), from -infinity to 0:
+// log(lambda) then is nearly linear in y.
+sedov_solution::point sedov_solution::profile(double y) const noexcept {
+  const double g = gamma_, b = (g + 1) / (g - 1), c = 2.5 * g, e = 0.5 * (3 * g - 1);
+  const double x2 = std::exp(y);
+  const double v = (1 + x2 / b) / c;
+  const double slope = x2 / (b * c);  // dv/dy
+  const double x1 = 1.25 * (g + 1) * v;
+  const double x3 = 5 * (g + 1) / (5 * (g + 1) - 2 * (3 * g - 1)) * (1 - e * v);
+  const double x4 = b * (1 - c * v / g);
+  const double log1 = std::log(x1), log3 = std::log(x3), log4 = std::log(x4);
+  point p;
+  p.log_lambda = -0.4 * log1 - a2_ * y - a1_ * log3;
+  p.log_lambda_slope = -0.4 * slope / v - a2_ + a1_ * e * slope / (1 - e * v);
+  p.velocity = x1 * std::exp(p.log_lambda);
+  p.rho = std::exp(a3_ * y + (a4_ * log3 + a5_ * log4));
+  p.pressure = std::exp(1.2 * log1 + (a4_ - 2 * a1_) * log3 + (1 + a5_) * log4);
+  return p;
+}
+
+// Newton on the monotonic log(lambda)(y), kept inside a bracket.
+double sedov_solution::parameter_at(double lambda) const noexcept {
+  const double target = std::log(lambda);
+  double low = target / -a2_ - 10, high = 0;
+  for (int widen = 0; widen < 60 && profile(low).log_lambda > target; ++widen) low *= 2;
+  double y = target / -a2_;
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    if (!(y > low && y < high)) y = 0.5 * (low + high);
+    const point p = profile(y);
+    (p.log_lambda > target ? high : low) = y;
+    const double step = (p.log_lambda - target) / p.log_lambda_slope;
+    y -= step;
+    if (std::abs(step) <= 1e-15 * (1 + std::abs(y))) break;
+  }
+  return std::fmin(y, 0);
+}
+
+// alpha = 32 pi / (25 (gamma^2 - 1)) * integral of (g f^2 + h) lambda^2 over lambda: the kinetic and the internal
+// energy of the profile, in units of rho0 R^5 / t^2. Panels grow geometrically towards the centre, where lambda^3 dies
+// out.
+double sedov_solution::energy_integral() const {
+  const quadrature_rule rule = gauss_legendre(24);
+  const auto integrand = [&](double y) {
+    const point p = profile(y);
+    return (p.rho * p.velocity * p.velocity + p.pressure) * std::exp(3 * p.log_lambda) * p.log_lambda_slope;
+  };
+  double sum = 0, right = 0, width = 0.5;
+  while (3 * profile(right).log_lambda > -45) {
+    sum += integrate(rule, right - width, right, integrand);
+    right -= width;
+    width *= 1.5;
+  }
+  return 32 * std::numbers::pi / (25 * (gamma_ * gamma_ - 1)) * sum;
+}
+
+double sedov_solution::shock_radius(double t) const noexcept {
+  return std::pow(energy_ * t * t / (alpha_ * rho0_), 0.2);
+}
+
+double sedov_solution::time_at(double radius) const noexcept {
+  return std::sqrt(alpha_ * rho0_ * std::pow(radius, 5) / energy_);
+}
+
+radial_state sedov_solution::behind_shock(double t) const noexcept {
+  const double speed = shock_speed(t);
+  return {rho0_ * (gamma_ + 1) / (gamma_ - 1), 2 * speed / (gamma_ + 1), 2 * rho0_ * speed * speed / (gamma_ + 1)};
+}
+
+radial_state sedov_solution::at(double r, double t) const noexcept {
+  const double lambda = r / shock_radius(t);
+  if (lambda > 1) return {rho0_, 0, 0};
+  const radial_state shock = behind_shock(t);
+  // Below 1e-30 of the radius nothing changes any more but the density, which is zero.
+  const point p = profile(parameter_at(std::fmax(lambda, 1e-30)));
+  return {shock.rho * p.rho, lambda < 1e-30 ? 0 : shock.velocity * p.velocity, shock.pressure * p.pressure};
+}
+
+}  // namespace plx::star
