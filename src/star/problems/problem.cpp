@@ -1,0 +1,103 @@
+#include "star/problems/problem.hpp"
+
+#include <cmath>
+
+#include "base/assert.hpp"
+#include "num/exact_sum.hpp"
+#include "num/symmetric.hpp"
+
+namespace plx::star {
+namespace {
+
+constexpr int max_samples = 16;
+constexpr int max_variables = variable_count(max_species);
+
+// Offsets of the sampling points from the centre in units of the width, bitwise antisymmetric. Pairs of Gauss points in
+// equal parts of the cell: exact for cubic polynomials, and all weights are equal.
+std::array<double, max_samples> offsets(int n) {
+  PLX_ASSERT(n == 1 || n == 2 || n == 4 || n == 8 || n == 16, n);
+  std::array<double, max_samples> at{};
+  if (n == 1) return at;
+  const int parts = n / 2;
+  const double half = 0.5 / parts, gauss = half / std::sqrt(3.0);
+  for (int part = 0; part < parts; ++part) {
+    const double middle = (2 * part + 1 - parts) * half;
+    at[2 * part] = middle - gauss;
+    at[2 * part + 1] = middle + gauss;
+  }
+  for (int i = 0; i < parts; ++i) at[i] = -at[n - 1 - i];
+  return at;
+}
+
+double internal_energy_of(const double* u, std::ptrdiff_t stride) {
+  const double* m = u + i_momentum * stride;
+  return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / u[i_density * stride];
+}
+
+}  // namespace
+
+result<void> problem::prepare(const problem_setting& setting) {
+  setting_ = setting;
+  PLX_ASSERT(setting.gamma > 1, setting.gamma);
+  for (int axis = 0; axis < 3; ++axis) PLX_ASSERT_LT(setting.lower[axis], setting.upper[axis]);
+  return do_prepare();
+}
+
+vector problem::box_centre() const {
+  vector c{};
+  for (int axis = 0; axis < 3; ++axis) c[axis] = 0.5 * (setting_.lower[axis] + setting_.upper[axis]);
+  return c;
+}
+
+vector problem::box_width() const {
+  vector w{};
+  for (int axis = 0; axis < 3; ++axis) w[axis] = setting_.upper[axis] - setting_.lower[axis];
+  return w;
+}
+
+void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
+  const std::array<int, 3> n = samples(c, t);
+  const int count = n[0] * n[1] * n[2];
+  if (count == 1) return to_conserved(eos(), at(c.centre, t), species_count(), u, stride);
+  const std::array<double, max_samples> offset[3] = {offsets(n[0]), offsets(n[1]), offsets(n[2])};
+  const int n_var = variable_count(species_count());
+  std::array<exact_sum, max_variables> sum;
+  std::array<double, max_variables> sample;
+  for (int i = 0; i < count; ++i) {
+    const int index[3] = {i % n[0], i / n[0] % n[1], i / (n[0] * n[1])};
+    vector x{};
+    for (int axis = 0; axis < 3; ++axis) x[axis] = c.centre[axis] + offset[axis][index[axis]] * c.width[axis];
+    to_conserved(eos(), at(x, t), species_count(), sample.data(), 1);
+    for (int v = 0; v < n_var; ++v) sum[v].add(sample[v]);
+  }
+  for (int v = 0; v < n_var; ++v) u[v * stride] = sum[v].value() / count;
+  u[i_tracer * stride] = eos().tracer(internal_energy_of(u, stride));
+}
+
+std::array<int, 3> problem::samples(const cell&, double) const { return {2, 2, 2}; }
+
+profile_table problem::exact_profile(double) const { return {}; }
+
+std::vector<named_value> problem::references(double) const { return {}; }
+
+primitive problem::inflow(int face) const {
+  vector x = box_centre();
+  x[face / 2] = face % 2 == 0 ? setting_.lower[face / 2] : setting_.upper[face / 2];
+  return at(x, 0);
+}
+
+void fill_block(const problem& p, const block_cells& cells, double t, double* u) {
+  const int n = cells.n;
+  cell c;
+  c.width = {cells.width, cells.width, cells.width};
+  for (int k = 0; k < n; ++k) {
+    for (int j = 0; j < n; ++j) {
+      for (int i = 0; i < n; ++i) {
+        c.centre = {cells.centre[0][i], cells.centre[1][j], cells.centre[2][k]};
+        p.average(c, t, u + (k * n + j) * n + i, static_cast<std::ptrdiff_t>(n) * n * n);
+      }
+    }
+  }
+}
+
+}  // namespace plx::star

@@ -1,0 +1,112 @@
+// A problem: the gas at the start, what is known of it later, and the options of both. One class per problem, listed in
+// star/problems/registry.hpp.
+//
+// A problem is a function of space and time; cell averages come from it by sampling, or in closed form where a problem
+// has one. Mirrored and permuted cells get the same bits: sums are exact, and coordinates are used through symmetric
+// formulas only.
+//
+// Thread safety: const after prepare(); any thread. Cost: of one cell's average 1 to 10 us, at the start only.
+// Read star/problems/problem_test.cpp as an example.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "star/hydro/state.hpp"
+
+namespace plx {
+class config_table;
+}
+
+namespace plx::star {
+
+using vector = std::array<double, 3>;
+
+/// What a problem needs to know of the rest of the input.
+struct problem_setting {
+  vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
+  double gamma = 1.4;
+};
+
+struct cell {
+  vector centre{}, width{};
+};
+
+/// The cells of one block: n along each axis, centre[axis][i] their middles.
+struct block_cells {
+  int n = 8;
+  double width = 1;
+  std::array<const double*, 3> centre{};
+};
+
+/// A table for people and plots: the exact solution along a line.
+struct profile_table {
+  std::vector<std::string> columns;
+  std::vector<std::vector<double>> rows;
+};
+
+struct named_value {
+  std::string name, unit;
+  double value = 0;
+};
+
+class problem {
+ public:
+  virtual ~problem() = default;
+  problem() = default;
+  problem(const problem&) = delete;
+  problem& operator=(const problem&) = delete;
+
+  /// Binds the options, keys "<problem>.<option>".
+  virtual void describe(config_table& table) = 0;
+
+  /// Takes over options and setting; call it once, before what follows.
+  /// Errors: values that do not fit each other or the box: one line.
+  result<void> prepare(const problem_setting& setting);
+  const problem_setting& setting() const noexcept { return setting_; }
+
+  /// Species that the problem carries; their fractions sum to one.
+  virtual int species_count() const { return 0; }
+
+  /// The state at a point. Requires: t == 0, or has_exact(t).
+  virtual primitive at(const vector& x, double t) const = 0;
+
+  /// Whether the solution at this time is known.
+  virtual bool has_exact(double t) const { return t == 0; }
+
+  /// Conserved values of a cell, averaged: u[v * stride], v < variable_count(species_count()). The entropy tracer is
+  /// that of the averaged state.
+  virtual void average(const cell& c, double t, double* u, std::ptrdiff_t stride) const;
+
+  /// The exact solution at time t along the line that shows it; no columns where none is known.
+  virtual profile_table exact_profile(double t) const;
+
+  /// Numbers that a run can be compared with, as a shock's radius or a growth rate.
+  virtual std::vector<named_value> references(double t) const;
+
+  /// What flows in at an inflow side (x lower, x upper, y lower, ...): the initial state at its middle.
+  virtual primitive inflow(int face) const;
+
+ protected:
+  virtual result<void> do_prepare() { return {}; }
+
+  /// Points along each axis that average() takes in this cell: 1, or 2, 4, 8, 16 (pairs of Gauss points in equal
+  /// parts).
+  virtual std::array<int, 3> samples(const cell& c, double t) const;
+
+  gamma_law eos() const { return {setting_.gamma}; }
+  vector box_centre() const;
+  vector box_width() const;
+
+ private:
+  problem_setting setting_;
+};
+
+/// Averages of a block's cells, u: [variable][k][j][i].
+void fill_block(const problem& p, const block_cells& cells, double t, double* u);
+
+}  // namespace plx::star

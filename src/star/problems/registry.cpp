@@ -1,0 +1,34 @@
+#include "star/problems/registry.hpp"
+
+namespace plx::star {
+namespace {
+
+constexpr problem_entry table[] = {
+    {"advection", "a cube and a ball of two species carried through a periodic box", make_advection},
+    {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
+    {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
+    {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
+    {"sedov", "a point explosion in a uniform gas", make_sedov},
+    {"sod", "the shock tube, in any direction", make_sod},
+};
+
+}  // namespace
+
+std::span<const problem_entry> all_problems() { return table; }
+
+std::vector<std::string> problem_names() {
+  std::vector<std::string> names;
+  for (const problem_entry& p : table) names.emplace_back(p.name);
+  return names;
+}
+
+result<std::unique_ptr<problem>> make_problem(std::string_view name) {
+  std::string known;
+  for (const problem_entry& p : table) {
+    if (p.name == name) return p.make();
+    known += (known.empty() ? "" : ", ") + std::string(p.name);
+  }
+  return error{"problem.name: expected one of " + known + "; found '" + std::string(name) + "'"};
+}
+
+}  // namespace plx::star
