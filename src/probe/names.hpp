@@ -14,6 +14,9 @@ using name_id = std::uint32_t;
 
 inline constexpr name_id unnamed = 0;
 
+/// The key of a task that works on no object in particular.
+inline constexpr std::uint64_t no_key = ~0ull;
+
 /// Ids stay below this; when a program registers more names, the rest are `unnamed`.
 inline constexpr name_id max_names = 1u << 14;
 

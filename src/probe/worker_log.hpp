@@ -21,7 +21,6 @@
 
 namespace plx::probe {
 
-inline constexpr std::uint64_t no_key = ~0ull;
 
 /// A piece of a task between two boundaries: it started or was resumed at `begin`, ended or was suspended at `end`.
 struct task_slice {

@@ -1,0 +1,133 @@
+// async and post: make tasks.
+//
+// Thread safety: everything, from tasks and from foreign threads. Cost: one allocation from the worker's pool, a push
+// and a pop; see docs/runtime.md. Example: future_test.cpp, examples/01_hello_task.cpp.
+#pragma once
+
+#include <tuple>
+
+#include "rt/future.hpp"
+
+namespace plx {
+namespace detail {
+
+/// A task and the state of its future in one allocation.
+template <class R, class F, class... A>
+class async_state final : public future_state<R> {
+ public:
+  template <class G, class... B>
+  async_state(task_info info, G&& g, B&&... b)
+      : future_state<R>(destroy_state<async_state>, 2),
+        call_{std::forward<G>(g), std::tuple<A...>(std::forward<B>(b)...)} {
+    task_.run = run;
+    task_.owner = this;
+    task_.info = info;
+    this->own_task_ = &task_;
+  }
+  ~async_state() {
+    if (!called_) call_.~call();
+  }
+  void start() { submit_task(&task_); }
+  /// The task gets a worker of its own and an identity, never its waiter's frame. Returns the task.
+  task* alone() noexcept {
+    this->own_task_ = nullptr;
+    return &task_;
+  }
+  void defer() noexcept { this->deferred_.store(true, std::memory_order_release); }
+
+ private:
+  static void run(task* t, run_mode) {
+    auto* self = const_cast<async_state*>(static_cast<const async_state*>(t->owner));
+    auto error = self->emplace_result_of(
+        [self]() -> R { return std::apply(std::move(self->call_.f), std::move(self->call_.args)); });
+    // The callable goes before the result is seen: what it holds must not outlive the task.
+    self->call_.~call();
+    self->called_ = true;
+    if (error)
+      self->complete_with(std::move(error));
+    else
+      self->complete();
+    self->release();
+  }
+
+  struct call {
+    F f;
+    std::tuple<A...> args;
+  };
+  task task_;
+  bool called_ = false;
+  union {
+    call call_;
+  };
+};
+
+/// A task nobody waits for.
+template <class F>
+struct posted_task final : task {
+  posted_task(task_info i, F&& g) : f(std::move(g)) { fill(i); }
+  posted_task(task_info i, const F& g) : f(g) { fill(i); }
+  void fill(task_info i) noexcept {
+    info = i;
+    run = [](task* t, run_mode) noexcept {  // an exception nobody can catch ends the program, as in std::thread
+      auto* self = static_cast<posted_task*>(t);
+      self->f();
+      self->~posted_task();
+      pool_put(self, sizeof(posted_task));
+    };
+  }
+  F f;
+};
+
+template <class F>
+task_info named(task_info info) {
+  if (info.name == probe::unnamed) info.name = probe::register_type_name<std::decay_t<F>>();
+  return info;
+}
+
+template <class F, class... A>
+using async_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
+
+template <class F, class... A>
+auto* make_async(task_info info, F&& f, A&&... a) {
+  using state = async_state<async_result<F, A...>, std::decay_t<F>, std::decay_t<A>...>;
+  return make_state<state>(named<F>(info), std::forward<F>(f), std::forward<A>(a)...);
+}
+
+template <class F>
+inline constexpr bool is_plain_callable =
+    !std::is_same_v<std::decay_t<F>, task_info> && !std::is_same_v<std::decay_t<F>, launch>;
+
+}  // namespace detail
+
+/// Runs `f(args...)` as a task named and keyed by `info`, and gives the future of its result.
+/// Arguments are decay-copied. Errors: what the call throws comes out of get().
+template <class F, class... A>
+future<detail::async_result<F, A...>> async(task_info info, F&& f, A&&... args) {
+  auto* s = detail::make_async(info, std::forward<F>(f), std::forward<A>(args)...);
+  s->start();
+  return detail::adopt_state<detail::async_result<F, A...>>(s);
+}
+template <class F, class... A>
+requires detail::is_plain_callable<F> future<detail::async_result<F, A...>> async(F&& f, A&&... args) {
+  return async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
+}
+/// launch::deferred: the first to wait calls `f` in its own frame.
+template <class F, class... A>
+future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
+  if (policy != launch::deferred) return async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
+  auto* s = detail::make_async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
+  s->defer();
+  return detail::adopt_state<detail::async_result<F, A...>>(s);
+}
+
+/// Runs `f()` as a task whose end nobody waits for. An exception out of it ends the program.
+template <class F>
+void post(task_info info, F&& f) {
+  using t = detail::posted_task<std::decay_t<F>>;
+  detail::submit_task(::new (detail::pool_get(sizeof(t))) t(detail::named<F>(info), std::forward<F>(f)));
+}
+template <class F>
+requires detail::is_plain_callable<F>
+void post(F&& f) { post(task_info{}, std::forward<F>(f)); }
+
+}  // namespace plx

@@ -1,0 +1,193 @@
+#include "rt/detail/future_state.hpp"
+
+#include "base/assert.hpp"
+#include "rt/detail/parker.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx {
+
+namespace {
+const char* message_of(future_errc code) {
+  switch (code) {
+    case future_errc::broken_promise:
+      return "broken promise: the promise was destroyed before it had a value";
+    case future_errc::future_already_retrieved:
+      return "the future was already retrieved from its promise";
+    case future_errc::promise_already_satisfied:
+      return "the promise already has a value or an exception";
+    case future_errc::no_state:
+      return "no state: the future is empty, or its value was already taken by get()";
+  }
+  return "unknown future error";
+}
+}  // namespace
+
+future_error::future_error(future_errc code) : std::logic_error(message_of(code)), code_(code) {}
+
+namespace detail {
+
+void throw_future_error(future_errc code) { throw future_error(code); }
+
+void submit_task(task* t) { current_scheduler().submit(t); }
+
+bool future_state_base::try_attach(continuation& c) noexcept {
+  std::uintptr_t head = word_.load(std::memory_order_acquire);
+  do {
+    if (head == ready_word) return false;
+    c.next = reinterpret_cast<continuation*>(head);
+    // release: pairs with the acquire in complete(), which reads the node.
+  } while (!word_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(&c), std::memory_order_release,
+                                        std::memory_order_acquire));
+  return true;
+}
+
+void future_state_base::complete() noexcept {
+  const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
+  PLX_ASSERT(head != ready_word && "a future was completed twice");
+  // Newest first in the list; fired in the order of attaching.
+  continuation* in_order = nullptr;
+  for (auto* c = reinterpret_cast<continuation*>(head); c != nullptr;) {
+    continuation* next = std::exchange(c->next, in_order);
+    in_order = std::exchange(c, next);
+  }
+  while (in_order != nullptr) {
+    continuation* c = std::exchange(in_order, in_order->next);
+    c->fire(c);
+  }
+}
+
+namespace {
+
+struct task_wait : continuation {
+  future_state_base* state;
+  fiber* waiting;
+};
+
+struct thread_wait : continuation {
+  parker* waiting;
+};
+
+// Someone who waits with a deadline: completion and alarm race for the right to wake it. Counted, because after a
+// time-out it stays attached until the state completes.
+struct timed_wait : continuation {
+  std::atomic<int> refs{2};
+  std::atomic<bool> decided{false};
+  bool timed_out = false;
+  future_state_base* state = nullptr;
+  fiber* task = nullptr;
+  parker* thread = nullptr;
+  timer alarm;
+
+  void release() noexcept {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  void wake() {
+    if (task != nullptr)
+      resume(*task);
+    else
+      thread->wake();
+  }
+};
+
+void timed_wait_completed(continuation* c) {
+  auto* t = static_cast<timed_wait*>(c);
+  if (!t->decided.exchange(true, std::memory_order_acq_rel)) t->wake();
+  t->release();
+}
+
+void timed_wait_expired(void* context) {
+  auto* t = static_cast<timed_wait*>(context);
+  if (t->decided.exchange(true, std::memory_order_acq_rel)) return;
+  t->timed_out = true;
+  t->wake();
+}
+
+}  // namespace
+
+bool future_state_base::take_back_own_task() {
+  if (deferred_.load(std::memory_order_relaxed)) {
+    if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
+    if (worker* w = this_worker())
+      run_taken_back(*w, own_task_);
+    else
+      own_task_->run(own_task_, run_mode::taken_back);
+    return true;
+  }
+  // Only the newest task of the own deque can be had for nothing, and only this very one may run on top of its waiter:
+  // the waiter waits for nothing else.
+  worker* w = this_worker();
+  if (own_task_ == nullptr || w == nullptr || w->deque.newest() != own_task_) return false;
+  if (w->home.deterministic() && w->home.choose(2) == 0) return false;
+  task* t = w->deque.pop();
+  if (t == nullptr) return false;  // a thief was faster
+  PLX_ASSERT(t == own_task_);
+  run_taken_back(*w, t);
+  return true;
+}
+
+void future_state_base::wait_slowly() {
+  if (take_back_own_task() && ready()) return;
+  worker* w = this_worker();
+  if (w == nullptr) {
+    thread_wait me;
+    me.waiting = &this_thread_parker();
+    me.fire = [](continuation* c) { static_cast<thread_wait*>(c)->waiting->wake(); };
+    if (try_attach(me)) me.waiting->wait();
+    return;
+  }
+  task_wait me;
+  me.state = this;
+  me.waiting = w->current;
+  me.fire = [](continuation* c) { resume(*static_cast<task_wait*>(c)->waiting); };
+  suspend(
+      "future",
+      [](void* p) {
+        auto* m = static_cast<task_wait*>(p);
+        m->state->attach(*m);
+      },
+      &me);
+}
+
+bool future_state_base::wait_until(ticks deadline) {
+  if (ready() || (take_back_own_task() && ready())) return true;
+  auto* me = new timed_wait;
+  me->fire = timed_wait_completed;
+  me->state = this;
+  if (worker* w = this_worker()) {
+    me->task = w->current;
+    me->alarm.deadline = deadline;
+    me->alarm.fire = timed_wait_expired;
+    me->alarm.context = me;
+    add_ref();
+    suspend(
+        "future, with a deadline",
+        [](void* p) {
+          auto* m = static_cast<timed_wait*>(p);
+          future_state_base* s = m->state;
+          // Armed first: once attached, the waiter may go on and cancel the alarm at any moment.
+          arm_timer(m->alarm);
+          s->attach(*m);
+          s->release();  // if the alarm was faster, the waiter may have dropped the future already
+        },
+        me);
+    timer_queue::cancel(me->alarm);
+  } else {
+    me->thread = &this_thread_parker();
+    if (try_attach(*me)) {
+      const ticks now = now_ticks();
+      const double left_s = deadline > now ? seconds(deadline - now) : 0;
+      if (!me->thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) {
+        me->timed_out = !me->decided.exchange(true, std::memory_order_acq_rel);
+        if (!me->timed_out) me->thread->wait();  // completed at the last moment: the token is on the way
+      }
+    } else {
+      me->release();  // never attached: the state's reference
+    }
+  }
+  const bool in_time = !me->timed_out;
+  me->release();
+  return in_time || ready();
+}
+
+}  // namespace detail
+}  // namespace plx

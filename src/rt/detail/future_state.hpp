@@ -1,0 +1,201 @@
+// The shared state of a future: one word says empty, ready, or who waits.
+//
+// Thread safety: complete() once by the producer; everything else by anyone. Cost: one exchange at completion, one
+// acquire load to read. Read future_test.cpp as an example.
+//
+// Invariants of `word_`: 0 while nothing is attached; `ready_word` for ever once the result is there; otherwise the
+// head of a list of continuations, newest first, each living in the frame or state of whoever waits. The result is
+// written before the exchange to ready (release) and read after a load of ready (acquire).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "rt/detail/deadline.hpp"
+#include "rt/detail/pool.hpp"
+#include "rt/detail/task.hpp"
+#include "rt/future_error.hpp"
+
+namespace plx::detail {
+
+struct continuation {
+  continuation* next = nullptr;
+  void (*fire)(continuation*) = nullptr;  // must not wait; the continuation may be gone when it returns
+};
+
+class future_state_base {
+ public:
+  using destroy_function = void (*)(future_state_base*) noexcept;
+
+  explicit future_state_base(destroy_function destroy, std::uint32_t refs) noexcept : refs_(refs), destroy_(destroy) {}
+  future_state_base(const future_state_base&) = delete;
+  future_state_base& operator=(const future_state_base&) = delete;
+
+  void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    // acquire, when alone: pairs with the release of the other holders. Nobody else can then add a reference.
+    if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy_(this);
+  }
+
+  [[nodiscard]] bool ready() const noexcept { return word_.load(std::memory_order_acquire) == ready_word; }
+  void wait() {
+    if (!ready()) wait_slowly();
+  }
+  /// False when the deadline (on the scheduler's clock) passed first.
+  bool wait_until(ticks deadline);
+
+  /// Fires `c` when the result is there; at once, in the caller, when it is there already.
+  void attach(continuation& c) {
+    if (!try_attach(c)) c.fire(&c);
+  }
+  bool try_attach(continuation& c) noexcept;
+
+  /// The result has been written: whoever waits is fired.
+  void complete() noexcept;
+  void complete_with(std::exception_ptr e) noexcept {
+    error_ = std::move(e);
+    complete();
+  }
+  [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+
+  [[nodiscard]] bool deferred() const noexcept { return deferred_.load(std::memory_order_relaxed); }
+
+ protected:
+  static constexpr std::uintptr_t ready_word = 1;
+
+  /// The task that will complete this state, when a waiter may run it in its own frame.
+  task* own_task_ = nullptr;
+  std::atomic<bool> deferred_{false};  // own_task_ is not submitted: the first waiter runs it
+
+ private:
+  void wait_slowly();
+  bool take_back_own_task();
+
+  std::atomic<std::uintptr_t> word_{0};
+  std::atomic<std::uint32_t> refs_;
+  destroy_function destroy_;
+  std::exception_ptr error_;
+};
+static_assert(sizeof(future_state_base) <= 64);
+
+template <class T>
+struct stored {
+  using type = T;
+};
+template <>
+struct stored<void> {
+  struct type {};
+};
+template <class T>
+struct stored<T&> {
+  using type = T*;
+};
+
+template <class T>
+class future_state : public future_state_base {
+ public:
+  using value_type = typename stored<T>::type;
+
+  // Written out because the union member must be left alone.
+  future_state(destroy_function d, std::uint32_t refs) noexcept : future_state_base(d, refs) {}
+  ~future_state() {
+    if (has_value_) value_.~value_type();
+  }
+
+  template <class... A>
+  void emplace(A&&... a) {
+    ::new (static_cast<void*>(&value_)) value_type(std::forward<A>(a)...);
+    has_value_ = true;
+  }
+  value_type& value() noexcept { return value_; }
+
+  /// Runs `f` and keeps what it returns or throws; does not complete the state.
+  template <class F>
+  [[nodiscard]] std::exception_ptr emplace_result_of(F&& f) noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        std::forward<F>(f)();
+        emplace();
+      } else if constexpr (std::is_reference_v<T>) {
+        emplace(&std::forward<F>(f)());
+      } else {
+        emplace(std::forward<F>(f)());
+      }
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  template <class F>
+  void complete_with_result_of(F&& f) noexcept {
+    if (auto e = emplace_result_of(std::forward<F>(f)))
+      this->complete_with(std::move(e));
+    else
+      this->complete();
+  }
+
+ private:
+  bool has_value_ = false;
+  union {
+    value_type value_;
+  };
+};
+
+/// Makes and frees states of type S from the pool.
+template <class S, class... A>
+S* make_state(A&&... a) {
+  void* memory = pool_get(sizeof(S));
+  try {
+    return ::new (memory) S(std::forward<A>(a)...);
+  } catch (...) {
+    pool_put(memory, sizeof(S));
+    throw;
+  }
+}
+
+template <class S>
+void destroy_state(future_state_base* base) noexcept {
+  S* s = static_cast<S*>(base);
+  s->~S();
+  pool_put(s, sizeof(S));
+}
+
+/// A counted pointer to a state.
+template <class T>
+class state_ref {
+ public:
+  state_ref() noexcept = default;
+  explicit state_ref(future_state<T>* adopted) noexcept : s_(adopted) {}
+  state_ref(const state_ref& o) noexcept : s_(o.s_) {
+    if (s_ != nullptr) s_->add_ref();
+  }
+  state_ref(state_ref&& o) noexcept : s_(std::exchange(o.s_, nullptr)) {}
+  state_ref& operator=(state_ref o) noexcept {
+    std::swap(s_, o.s_);
+    return *this;
+  }
+  ~state_ref() {
+    if (s_ != nullptr) s_->release();
+  }
+  future_state<T>* operator->() const noexcept { return s_; }
+  future_state<T>* get() const noexcept { return s_; }
+  explicit operator bool() const noexcept { return s_ != nullptr; }
+  future_state<T>& checked() const {
+    if (s_ == nullptr) throw_future_error(future_errc::no_state);
+    return *s_;
+  }
+
+ private:
+  future_state<T>* s_ = nullptr;
+};
+
+/// Hands a task to the scheduler that the calling thread belongs to.
+void submit_task(task* t);
+}  // namespace plx::detail

@@ -1,0 +1,127 @@
+#include "rt/detail/pool.hpp"
+
+#include <array>
+#include <new>
+#include <utility>
+
+#include "rt/detail/platform.hpp"
+#include "rt/detail/spinlock.hpp"
+
+namespace plx::detail {
+
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
+
+void* pool_get(std::size_t bytes) { return ::operator new(bytes); }
+void pool_put(void* p, std::size_t bytes) noexcept { ::operator delete(p, bytes); }
+
+#else
+
+namespace {
+
+constexpr std::size_t granule = 64;
+constexpr std::size_t n_classes = largest_pooled_bytes / granule;
+constexpr unsigned batch_blocks = 64;  // what moves between a thread and the common store at once
+
+struct block {
+  block* next;
+  block* next_batch;  // only in the first block of a batch in the common store
+};
+
+// Batches that threads with too many blocks gave and threads with none take. Never destroyed: threads may end after
+// static destruction has begun.
+struct common_store {
+  spinlock lock;
+  block* batches = nullptr;
+};
+
+common_store& store(std::size_t size_class) {
+  static auto* stores = new std::array<common_store, n_classes>;
+  return (*stores)[size_class];
+}
+
+struct local_list {
+  block* first = nullptr;
+  unsigned count = 0;
+  block* spare = nullptr;  // a whole batch, so that a thread on the edge does not go to the store at each call
+};
+
+void give_batch(std::size_t size_class, block* batch) noexcept {
+  common_store& s = store(size_class);
+  spin_guard guard(s.lock);
+  batch->next_batch = std::exchange(s.batches, batch);
+}
+
+block* take_batch(std::size_t size_class) noexcept {
+  common_store& s = store(size_class);
+  spin_guard guard(s.lock);
+  if (s.batches == nullptr) return nullptr;
+  return std::exchange(s.batches, s.batches->next_batch);
+}
+
+block* make_batch(std::size_t size_class) {
+  const std::size_t bytes = (size_class + 1) * granule;
+  auto* memory = static_cast<std::byte*>(::operator new (bytes* batch_blocks, std::align_val_t{granule}));
+  block* first = nullptr;
+  for (unsigned i = batch_blocks; i-- > 0;) first = new (memory + i * bytes) block{first, nullptr};
+  return first;
+}
+
+struct thread_cache {
+  std::array<local_list, n_classes> lists{};
+  ~thread_cache() {
+    for (std::size_t c = 0; c < n_classes; ++c) {
+      if (lists[c].spare != nullptr) give_batch(c, lists[c].spare);
+      // An incomplete batch is as good as a whole one to its taker, who counts by walking.
+      if (lists[c].first != nullptr) give_batch(c, lists[c].first);
+    }
+  }
+};
+
+thread_local thread_cache cache;
+
+// Never inlined: after a task has waited it may be on another thread, so the address must be taken anew.
+[[gnu::noinline]] thread_cache& this_cache() {
+  asm volatile("" ::: "memory");
+  return cache;
+}
+
+[[gnu::noinline]] void refill(std::size_t size_class, local_list& list) {
+  block* batch = std::exchange(list.spare, nullptr);
+  if (batch == nullptr) batch = take_batch(size_class);
+  if (batch == nullptr) batch = make_batch(size_class);
+  list.first = batch;
+  list.count = 0;
+  for (const block* b = batch; b != nullptr; b = b->next) ++list.count;
+}
+
+[[gnu::noinline]] void spill(std::size_t size_class, local_list& list) noexcept {
+  if (list.spare != nullptr) give_batch(size_class, list.spare);
+  list.spare = std::exchange(list.first, nullptr);
+  list.count = 0;
+}
+
+}  // namespace
+
+void* pool_get(std::size_t bytes) {
+  if (bytes > largest_pooled_bytes) return ::operator new(bytes);
+  const std::size_t size_class = (bytes - 1) / granule;
+  local_list& list = this_cache().lists[size_class];
+  if (list.first == nullptr) [[unlikely]]
+    refill(size_class, list);
+  --list.count;
+  return std::exchange(list.first, list.first->next);
+}
+
+void pool_put(void* p, std::size_t bytes) noexcept {
+  if (bytes > largest_pooled_bytes) return ::operator delete(p, bytes);
+  const std::size_t size_class = (bytes - 1) / granule;
+  local_list& list = this_cache().lists[size_class];
+  if (list.count == batch_blocks) [[unlikely]]
+    spill(size_class, list);
+  list.first = new (p) block{list.first, nullptr};
+  ++list.count;
+}
+
+#endif
+
+}  // namespace plx::detail

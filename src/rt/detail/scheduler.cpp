@@ -1,0 +1,625 @@
+#include "rt/detail/scheduler.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "probe/recorder.hpp"
+#include "rt/detail/topology.hpp"
+#include "rt/runtime_options.hpp"
+
+#if defined(__linux__)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace plx::detail {
+namespace {
+
+thread_local worker* this_worker_ = nullptr;
+
+std::atomic<scheduler*> default_scheduler{nullptr};
+
+// How long a worker looks for work before it sleeps, and how often a busy one looks at timers and pollers.
+const ticks spin_span = ticks_from(40e-6);
+const ticks check_span = ticks_from(10e-6);
+// Finding work faster than this counts as the scheduler's overhead, slower as idling.
+const ticks idle_span = ticks_from(2e-6);
+constexpr std::int64_t poll_interval_ns = 50'000;  // of a worker that sleeps while something is outstanding
+
+bool membarrier_available() noexcept {
+#if defined(__linux__) && defined(SYS_membarrier)
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+#else
+  return false;
+#endif
+}
+
+void run_after_switch() noexcept {
+  worker& w = *this_worker();
+  auto* f = std::exchange(w.after_switch, nullptr);
+  if (f != nullptr) f(w.after_switch_arg);
+}
+
+void keep_left_fiber(void* f) noexcept {
+  worker& w = *this_worker();
+  w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
+}
+
+// What ran until now is booked, and what comes next begins.
+void end_slice(worker& w, bool finished) noexcept {
+  const ticks now = now_ticks();
+  w.log->record({w.info.name, w.info.key, w.boundary, now, finished, finished ? w.earlier : 0});
+  w.earlier += now - w.boundary;
+  w.boundary = now;
+}
+
+// The marker by which the loop knows a suspended task that is to go on.
+void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
+
+void go_on_in(worker& w, fiber& f) {
+  w.info = f.info;
+  w.task_id = f.task_id;
+  w.earlier = f.earlier;
+  f.waits_on = nullptr;
+  w.resumed.add();
+  fiber* loop = std::exchange(w.current, &f);
+  w.after_switch = keep_left_fiber;
+  w.after_switch_arg = loop;
+  fiber_switch(*loop, f);
+  run_after_switch();  // this loop was taken from the free list, perhaps by another worker
+}
+
+void leave_loop(worker& w) {
+  fiber* loop = std::exchange(w.current, w.thread_fiber);
+  w.after_switch = keep_left_fiber;
+  w.after_switch_arg = loop;
+  fiber_switch(*loop, *w.thread_fiber);
+  run_after_switch();
+}
+
+// What a fiber does that has no task of its own. Everything about "the worker" is asked anew after each task.
+void loop_entry() {
+  run_after_switch();
+  for (;;) {
+    worker& asking = *this_worker();
+    task* t = asking.home.next_task(asking);
+    worker& w = *this_worker();  // the deterministic mode may have chosen another one
+    if (t == nullptr) {
+      leave_loop(w);
+    } else if (t->run == resume_marker) {
+      go_on_in(w, *static_cast<fiber*>(const_cast<void*>(t->owner)));
+    } else {
+      w.info = t->info;
+      w.task_id = t;
+      w.earlier = 0;
+      t->run(t, run_mode::scheduled);
+      worker& after = *this_worker();
+      after.executed.add();
+      end_slice(after, true);
+    }
+  }
+}
+
+}  // namespace
+
+void spinlock::wait_until_free() noexcept {
+  for (unsigned i = 0; locked_.load(std::memory_order_relaxed); ++i) {
+    if (i < 100)
+      cpu_relax();
+    else
+      sched_yield();
+  }
+}
+
+[[gnu::noinline]] worker* this_worker() noexcept {
+  asm volatile("" ::: "memory");  // keeps the compiler from remembering an earlier answer
+  return this_worker_;
+}
+
+scheduler& current_scheduler() {
+  if (worker* w = this_worker()) return w->home;
+  scheduler* s = default_scheduler.load(std::memory_order_acquire);
+  PLX_ASSERT(s != nullptr && "no runtime: make a plx::runtime before tasks");
+  return *s;
+}
+
+void set_default_scheduler(scheduler* s, scheduler* expected) noexcept {
+  // acq_rel: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
+  default_scheduler.compare_exchange_strong(expected, s, std::memory_order_acq_rel);
+}
+
+// ---------------------------------------------------------------------------------------------- life of the scheduler
+
+struct scheduler::threads {
+  std::vector<std::thread> list;
+};
+
+scheduler::scheduler(const runtime_options& options, probe::recorder& recorder)
+    : deterministic_(options.deterministic),
+      seed_(options.seed),
+      shutdown_deadline_s_(options.shutdown_deadline_s),
+      choice_state_(options.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du),
+      stacks_(options.stack_bytes),
+      threads_(std::make_unique<threads>()),
+      needs_fence_(!membarrier_available()) {
+  for (unsigned i = 0; i < options.workers; ++i) {
+    workers_.push_back(std::make_unique<worker>(*this, i));
+    workers_.back()->log = &recorder.worker(i);
+  }
+  sleeping_.reserve(workers_.size());
+  if (!deterministic_) start_threads(options.bind);
+}
+
+void scheduler::start_threads(bool bind) {
+  const bool fits = workers_.size() <= allowed_cores().size();
+  for (unsigned i = 0; i < workers_.size(); ++i)
+    threads_->list.emplace_back([this, i, bind, fits] { thread_main(i, bind && fits); });
+}
+
+void scheduler::thread_main(unsigned index, bool bind) {
+  worker& w = *workers_[index];
+  if (bind) bind_this_thread(allowed_cores()[index]);
+  this_worker_ = &w;
+  w.boundary = now_ticks();
+  fiber thread_itself;
+  fiber_adopt_thread(thread_itself);
+  w.thread_fiber = &thread_itself;
+  w.current = take_loop_fiber(w);
+  fiber_switch(thread_itself, *w.current);
+  run_after_switch();
+  this_worker_ = nullptr;
+}
+
+scheduler::~scheduler() {
+  PLX_ASSERT(this_worker() == nullptr && "a runtime cannot be destroyed by one of its own tasks");
+  if (deterministic_) {
+    const std::atomic<bool> never{false};
+    run_until(never);
+  } else {
+    wait_until_quiet(shutdown_deadline_s_);
+    stop_.store(true, std::memory_order_seq_cst);
+    while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+    for (auto& t : threads_->list) t.join();
+  }
+  if (suspended_tasks() != 0) {
+    log_error("the runtime ends while tasks still wait; they are abandoned:\n{}", explain_waits());
+    stacks_.abandon();
+  }
+  while (all_fibers_ != nullptr) {
+    fiber* f = std::exchange(all_fibers_, all_fibers_->next_in_registry);
+    fiber_release(*f);
+    delete f;
+  }
+}
+
+void scheduler::wait_until_quiet(double deadline_s) {
+  double last_report = monotonic_seconds();
+  for (std::int64_t pause_us = 20;; pause_us = std::min<std::int64_t>(pause_us * 2, 1000)) {
+    if (quiet()) {
+      if (suspended_tasks() == 0) return;
+      if (monotonic_seconds() - last_report > deadline_s) return;  // only a foreign thread could still wake them
+    } else if (monotonic_seconds() - last_report > deadline_s) {
+      log_warning("the runtime is asked to end and waits for running tasks since {:.1f} s\n{}", deadline_s,
+                  explain_waits());
+      last_report = monotonic_seconds();
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+  }
+}
+
+bool scheduler::quiet() const noexcept {
+  if (n_sleeping_.load(std::memory_order_acquire) != workers_.size()) return false;
+  return !any_work() && earliest_deadline() == timer_queue::never && !polls_pending_.load(std::memory_order_relaxed);
+}
+
+std::uint64_t scheduler::suspended_tasks() const noexcept {
+  std::uint64_t suspended = 0, resumed = 0;
+  for (const auto& w : workers_) {
+    suspended += w->suspended.get();
+    resumed += w->resumed.get();
+  }
+  return suspended - resumed;
+}
+
+std::string scheduler::explain_waits() const {
+  std::string text;
+  spin_guard guard(fibers_lock_);
+  for (const fiber* f = all_fibers_; f != nullptr; f = f->next_in_registry) {
+    const char* what = f->waits_on;
+    if (what == nullptr) continue;
+    const auto name = probe::name_of(f->info.name);
+    text += "  task ";
+    text += name.empty() ? std::string_view("(unnamed)") : name;
+    if (f->info.key != probe::no_key) text += " key " + std::to_string(f->info.key);
+    text += " waits on ";
+    text += what;
+    text += '\n';
+  }
+  return text;
+}
+
+// ------------------------------------------------------------------------------------------------------ loop fibers
+
+fiber* scheduler::take_loop_fiber(worker& w) {
+  if (w.free_fibers != nullptr) {
+    --w.n_free_fibers;
+    return std::exchange(w.free_fibers, w.free_fibers->next_free);
+  }
+  auto* f = new fiber;
+  f->memory = stacks_.get();
+  f->home = this;
+  f->resume.run = resume_marker;
+  f->resume.owner = f;
+  fiber_prepare(*f, loop_entry);
+  spin_guard guard(fibers_lock_);
+  f->next_in_registry = std::exchange(all_fibers_, f);
+  return f;
+}
+
+void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
+  f->next_free = std::exchange(w.free_fibers, f);
+  ++w.n_free_fibers;
+}
+
+// ------------------------------------------------------------------------------------------------ submitting, waking
+
+void scheduler::light_fence() const noexcept {
+  // The store of the new task must come before the loads of n_sleeping_ and n_searching_. The sleeper's membarrier
+  // enforces that on every running thread, so here only the compiler needs to be held.
+  if (needs_fence_)
+    full_fence();
+  else
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+void scheduler::heavy_fence() noexcept {
+#if defined(__linux__) && defined(SYS_membarrier)
+  if (!needs_fence_) {
+    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    return;
+  }
+#endif
+  n_sleeping_.fetch_add(0, std::memory_order_seq_cst);
+  full_fence();
+}
+
+void scheduler::submit(task* t) {
+  worker* w = this_worker();
+  if (w == nullptr || &w->home != this) return inject(t);
+  w->deque.push(t);
+  w->spawned.add();
+  light_fence();
+  // One searching worker is enough: when it finds something, it wakes the next one.
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0 && n_searching_.load(std::memory_order_relaxed) == 0)
+      [[unlikely]]
+    wake_one();
+}
+
+void scheduler::inject(task* t) {
+  t->next = nullptr;
+  {
+    spin_guard guard(inject_lock_);
+    (injected_last_ != nullptr ? injected_last_->next : injected_first_) = t;
+    injected_last_ = t;
+    n_injected_.fetch_add(1, std::memory_order_seq_cst);
+  }
+  full_fence();
+  if (n_sleeping_.load(std::memory_order_seq_cst) != 0 && n_searching_.load(std::memory_order_seq_cst) == 0) wake_one();
+}
+
+task* scheduler::take_injected() noexcept {
+  if (n_injected_.load(std::memory_order_relaxed) == 0) return nullptr;
+  spin_guard guard(inject_lock_);
+  task* t = injected_first_;
+  if (t == nullptr) return nullptr;
+  injected_first_ = t->next;
+  if (injected_first_ == nullptr) injected_last_ = nullptr;
+  n_injected_.fetch_sub(1, std::memory_order_relaxed);
+  return t;
+}
+
+void scheduler::wake_one() noexcept {
+  worker* w = nullptr;
+  {
+    spin_guard guard(sleep_lock_);
+    if (sleeping_.empty()) return;
+    w = sleeping_.back();
+    sleeping_.pop_back();
+    n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+  }
+  w->sleep.wake();
+}
+
+// --------------------------------------------------------------------------------------------------- finding work
+
+task* scheduler::next_task(worker& w) {
+  if (deterministic_) return next_task_chosen(w);
+  if (w.boundary >= w.next_check) [[unlikely]] {
+    w.next_check = w.boundary + check_span;
+    fire_timers(w.boundary);
+    run_pollers(w);
+  }
+  // A worker whose own deque never runs dry must not starve what came from outside.
+  if ((++w.turn & 63u) == 0) {
+    if (task* t = take_injected()) return t;
+  }
+  if (task* t = w.deque.pop()) return t;
+  if (task* t = take_injected()) return t;
+  return search(w);
+}
+
+task* scheduler::steal(worker& w) noexcept {
+  const auto n = static_cast<unsigned>(workers_.size());
+  if (n == 1) return nullptr;
+  w.rng ^= w.rng << 13, w.rng ^= w.rng >> 7, w.rng ^= w.rng << 17;
+  unsigned victim = static_cast<unsigned>(w.rng % n);
+  for (unsigned i = 0; i < n; ++i, victim = victim + 1 == n ? 0 : victim + 1) {
+    if (victim == w.index || workers_[victim]->deque.empty()) continue;
+    if (task* t = workers_[victim]->deque.steal()) {
+      w.steals.add();
+      return t;
+    }
+    w.failed_steals.add();
+  }
+  return nullptr;
+}
+
+task* scheduler::search(worker& w) {
+  const ticks begin = now_ticks();
+  ticks spin_begin = begin;
+  n_searching_.fetch_add(1, std::memory_order_seq_cst);
+  task* found = nullptr;
+  for (;;) {
+    found = steal(w);
+    if (found == nullptr) found = take_injected();
+    const ticks now = now_ticks();
+    if (found == nullptr && (fire_timers(now) != 0 || run_pollers(w))) found = w.deque.pop();
+    if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;
+    if (now - spin_begin < spin_span / 4) {
+      for (int i = 0; i < 8; ++i) cpu_relax();
+    } else if (now - spin_begin < spin_span) {
+      sched_yield();  // with more workers than processors, the one with the work may need this one
+    } else {
+      n_searching_.fetch_sub(1, std::memory_order_seq_cst);
+      sleep_until_work(w);
+      n_searching_.fetch_add(1, std::memory_order_seq_cst);
+      spin_begin = now_ticks();
+    }
+  }
+  if (n_searching_.fetch_sub(1, std::memory_order_seq_cst) == 1 && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
+      any_work())
+    wake_one();
+  w.boundary = now_ticks();
+  if (w.boundary - begin < idle_span)
+    w.log->overhead(w.boundary - begin);
+  else
+    w.log->idle(begin, w.boundary);
+  return found;
+}
+
+bool scheduler::any_work() const noexcept {
+  if (n_injected_.load(std::memory_order_relaxed) != 0) return true;
+  return std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return !w->deque.empty(); });
+}
+
+// Two-phase sleep. Invariant: a worker on `sleeping_` has looked for work after its name was there for all to see. Who
+// adds work looks at n_sleeping_ after the work is there for all to see. The pair of fences makes that an either-or:
+// the sleeper sees the work, or the adder sees the sleeper.
+void scheduler::sleep_until_work(worker& w) {
+  {
+    spin_guard guard(sleep_lock_);
+    sleeping_.push_back(&w);
+    n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+  }
+  heavy_fence();
+  bool woken = false;
+  if (!any_work() && !stop_.load(std::memory_order_seq_cst)) {
+    const ticks deadline = earliest_deadline();
+    const bool polls = polls_pending_.load(std::memory_order_relaxed);
+    if (deadline == timer_queue::never && !polls) {
+      w.sleeps.add();
+      w.sleep.wait();
+      woken = true;
+    } else {
+      const ticks now = now_ticks();
+      auto ns = deadline == timer_queue::never
+                    ? poll_interval_ns
+                    : static_cast<std::int64_t>(deadline > now ? std::min(seconds(deadline - now), 3600.0) * 1e9 : 0);
+      if (polls) ns = std::min(ns, poll_interval_ns);
+      if (ns > 0) {
+        w.sleeps.add();
+        woken = w.sleep.wait_for(ns);
+      }
+    }
+  }
+  if (woken) return;
+  bool still_listed = false;
+  {
+    spin_guard guard(sleep_lock_);
+    const auto it = std::find(sleeping_.begin(), sleeping_.end(), &w);
+    still_listed = it != sleeping_.end();
+    if (still_listed) {
+      sleeping_.erase(it);
+      n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+    }
+  }
+  if (!still_listed) w.sleep.wait();  // somebody took this worker off the list and its token is on the way
+}
+
+// ------------------------------------------------------------------------------------------------ timers and pollers
+
+ticks scheduler::earliest_deadline() const noexcept {
+  ticks earliest = timer_queue::never;
+  for (const auto& w : workers_) earliest = std::min(earliest, w->timers.next_deadline());
+  return earliest;
+}
+
+unsigned scheduler::fire_timers(ticks now) {
+  unsigned fired = 0;
+  for (const auto& w : workers_)
+    if (w->timers.next_deadline() <= now) fired += w->timers.fire_due(now);
+  return fired;
+}
+
+void scheduler::deadline_changed() noexcept {
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+}
+
+std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
+  spin_guard guard(poll_lock_);
+  pollers_.push_back({next_poller_id_, f, arg});
+  has_pollers_.store(true, std::memory_order_relaxed);
+  return next_poller_id_++;
+}
+
+void scheduler::remove_poller(std::uint64_t id) {
+  spin_guard guard(poll_lock_);
+  std::erase_if(pollers_, [id](const poller& p) { return p.id == id; });
+  has_pollers_.store(!pollers_.empty(), std::memory_order_relaxed);
+  if (pollers_.empty()) polls_pending_.store(false, std::memory_order_relaxed);
+}
+
+bool scheduler::run_pollers(worker& w) {
+  if (!has_pollers_.load(std::memory_order_relaxed) || !poll_lock_.try_lock()) return false;
+  const ticks begin = now_ticks();
+  bool progressed = false, pending = false;
+  for (const poller& p : pollers_) {
+    const poll_result r = p.function(p.arg);
+    progressed |= r == poll_result::progressed;
+    pending |= r != poll_result::idle;
+  }
+  polls_pending_.store(pending, std::memory_order_relaxed);
+  poll_lock_.unlock();
+  w.log->background(now_ticks() - begin);
+  return progressed;
+}
+
+// ------------------------------------------------------------------------------------------------ deterministic mode
+
+std::uint64_t scheduler::choose(std::uint64_t n) noexcept {
+  choice_state_ ^= choice_state_ << 13, choice_state_ ^= choice_state_ >> 7, choice_state_ ^= choice_state_ << 17;
+  return (choice_state_ * 0x2545f4914f6cdd1du >> 16) % n;
+}
+
+// The seed picks which of the virtual workers goes on, where it takes its next task from, and when time passes.
+task* scheduler::next_task_chosen(worker& asking) {
+  fiber* loop = asking.current;
+  for (;;) {
+    worker& w = *workers_[choose(workers_.size())];
+    w.current = loop;
+    w.boundary = std::max(w.boundary, asking.boundary);
+    this_worker_ = &w;
+    if (run_done_->load(std::memory_order_acquire)) return nullptr;
+    run_pollers(w);
+    virtual_now_ += choose(64);
+    const ticks deadline = earliest_deadline();
+    if (deadline <= virtual_now_) fire_timers(virtual_now_);
+    const auto n_deques = workers_.size();
+    const std::uint64_t source = choose(n_deques + 1);
+    if (source == n_deques) {
+      if (task* t = take_injected()) return t;
+    } else if (source == w.index) {
+      if (task* t = w.deque.pop()) return t;
+    } else if (task* t = workers_[source]->deque.steal()) {
+      w.steals.add();
+      return t;
+    }
+    if (any_work() || polls_pending_.load(std::memory_order_relaxed)) continue;
+    if (deadline == timer_queue::never) return nullptr;
+    virtual_now_ = std::max(virtual_now_, deadline);
+  }
+}
+
+bool scheduler::run_until(const std::atomic<bool>& done) {
+  PLX_ASSERT(deterministic_);
+  PLX_ASSERT(this_worker_ == nullptr && "run() inside a task of another runtime");
+  run_done_ = &done;
+  worker& w = *workers_[0];
+  this_worker_ = &w;
+  fiber thread_itself;
+  fiber_adopt_thread(thread_itself);
+  fiber* loop = take_loop_fiber(w);
+  for (auto& each : workers_) {
+    each->boundary = now_ticks();
+    each->thread_fiber = &thread_itself;
+  }
+  w.current = loop;
+  fiber_switch(thread_itself, *loop);
+  run_after_switch();
+  this_worker_ = nullptr;
+  return done.load(std::memory_order_acquire);
+}
+
+// ------------------------------------------------------------------------------------------ suspending and resuming
+
+void suspend(const char* waits_on, void (*after)(void*), void* arg) {
+  worker& w = *this_worker();
+  fiber& self = *w.current;
+  self.info = w.info;
+  self.task_id = w.task_id;
+  self.waits_on = waits_on;
+  w.suspended.add();
+  end_slice(w, false);
+  self.earlier = w.earlier;
+  fiber* loop = w.home.take_loop_fiber(w);
+  w.after_switch = after;
+  w.after_switch_arg = arg;
+  w.current = loop;
+  fiber_switch(self, *loop);
+  run_after_switch();
+}
+
+void resume(fiber& f) {
+  f.resume.info = f.info;
+  f.home->submit(&f.resume);
+}
+
+void yield_task() {
+  worker* w = this_worker();
+  if (w == nullptr) {
+    sched_yield();
+    return;
+  }
+  suspend(
+      "yield", [](void* f) { static_cast<fiber*>(f)->home->inject(&static_cast<fiber*>(f)->resume); }, w->current);
+}
+
+void choice_point() {
+  worker* w = this_worker();
+  if (w == nullptr || !w->home.deterministic()) return;
+  if (w->home.choose(4) == 0) yield_task();
+}
+
+void arm_timer(timer& t) {
+  worker& w = *this_worker();
+  w.timers.arm(t);
+  w.home.deadline_changed();
+}
+
+void run_taken_back(worker& w, task* t) {
+  w.taken_back.add();
+  if (t->info.name == 0 && t->info.key == probe::no_key) {
+    t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    return;
+  }
+  const task_info parent = w.info;
+  const void* const parent_id = w.task_id;
+  end_slice(w, false);
+  const ticks parent_earlier = std::exchange(w.earlier, 0);
+  w.info = t->info;
+  w.task_id = t;
+  t->run(t, run_mode::taken_back);
+  worker& after = *this_worker();
+  end_slice(after, true);
+  after.info = parent;
+  after.task_id = parent_id;
+  after.earlier = parent_earlier;
+}
+
+}  // namespace plx::detail

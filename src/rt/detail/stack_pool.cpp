@@ -1,0 +1,72 @@
+#include "rt/detail/stack_pool.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+#include "rt/detail/platform.hpp"
+
+#if defined(PLX_ASAN)
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace plx::detail {
+namespace {
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+constexpr std::size_t most_stacks_per_slab = 1024;
+
+}  // namespace
+
+stack_pool::stack_pool(std::size_t stack_bytes)
+    : stack_bytes_(round_up(std::max(stack_bytes, std::size_t{16} << 10), page_bytes())) {}
+
+stack_pool::~stack_pool() {
+  if (abandoned_) return;
+  for (const slab& s : slabs_) munmap(s.base, s.bytes);
+}
+
+stack stack_pool::get() {
+  spin_guard guard(lock_);
+  if (free_.empty()) add_slab();
+  const stack s = free_.back();
+  free_.pop_back();
+  return s;
+}
+
+void stack_pool::put(stack s) noexcept {
+#if defined(PLX_ASAN)
+  __asan_unpoison_memory_region(s.bottom, s.size);  // frames that never returned left their redzones behind
+#endif
+  spin_guard guard(lock_);
+  free_.push_back(s);  // capacity was reserved when the slab was made
+}
+
+void stack_pool::add_slab() {
+  const std::size_t page = page_bytes();
+  const std::size_t stride = stack_bytes_ + page;
+  const std::size_t bytes = stride * stacks_per_slab_;
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) throw std::bad_alloc();
+  // A huge page under a stack would make its first touch cost 2 MiB of memory.
+  madvise(base, bytes, MADV_NOHUGEPAGE);
+  slabs_.push_back({static_cast<std::byte*>(base), bytes});
+  free_.reserve(total_ + stacks_per_slab_);
+  for (std::size_t i = stacks_per_slab_; i-- > 0;) {
+    std::byte* low = slabs_.back().base + i * stride;
+    const bool guarded = mprotect(low, page, PROT_NONE) == 0;
+    free_.push_back({low + page, stack_bytes_, guarded});
+  }
+  total_ += stacks_per_slab_;
+  stacks_per_slab_ = std::min(stacks_per_slab_ * 2, most_stacks_per_slab);
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,133 @@
+#include "rt/detail/wait.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "rt/detail/parker.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx::detail {
+namespace {
+
+// Fills in who the caller is.
+void identify(waiter& me) {
+  if (worker* w = this_worker())
+    me.task = w->current;
+  else
+    me.thread = &this_thread_parker();
+}
+
+void release(void* lock) { static_cast<spinlock*>(lock)->unlock(); }
+
+struct timed_waiter : waiter {
+  timer alarm;
+  spinlock* guard = nullptr;
+  wait_list* list = nullptr;
+};
+
+// Whoever takes the waiter out of the list notifies it: the alarm, if nobody did before.
+void alarm_fires(void* context) {
+  timed_waiter& w = *static_cast<timed_waiter*>(context);
+  {
+    spin_guard guard(*w.guard);
+    if (!w.listed) return;
+    w.list->remove(w);
+    w.timed_out = true;
+  }
+  w.notify();
+}
+
+bool wait_thread_until(waiter& me, wait_list& list, spinlock& guard, ticks deadline) {
+  guard.unlock();
+  const ticks now = now_ticks();
+  const double left_s = deadline > now ? std::min(seconds(deadline - now), 1e9) : 0;
+  if (me.thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) return true;
+  guard.lock();
+  const bool mine = me.listed;
+  if (mine) list.remove(me);
+  guard.unlock();
+  if (!mine) me.thread->wait();  // taken out at the last moment: its token is on the way
+  return !mine;
+}
+
+}  // namespace
+
+void waiter::notify() {
+  if (task != nullptr)
+    resume(*task);
+  else
+    thread->wake();
+}
+
+void wait_list::push(waiter& w) noexcept {
+  w.listed = true;
+  w.next = nullptr;
+  w.previous = last_;
+  (last_ != nullptr ? last_->next : first_) = &w;
+  last_ = &w;
+}
+
+void wait_list::remove(waiter& w) noexcept {
+  (w.previous != nullptr ? w.previous->next : first_) = w.next;
+  (w.next != nullptr ? w.next->previous : last_) = w.previous;
+  w.listed = false;
+}
+
+waiter* wait_list::pop() noexcept {
+  waiter* w = first_;
+  if (w != nullptr) remove(*w);
+  return w;
+}
+
+waiter* wait_list::take_all() noexcept {
+  for (waiter* w = first_; w != nullptr; w = w->next) w->listed = false;
+  last_ = nullptr;
+  return std::exchange(first_, nullptr);
+}
+
+void notify_all(waiter* first) {
+  while (first != nullptr) std::exchange(first, first->next)->notify();
+}
+
+void wait_on(wait_list& list, spinlock& guard, const char* what) {
+  waiter me;
+  identify(me);
+  list.push(me);
+  if (me.task != nullptr) {
+    suspend(what, release, &guard);
+  } else {
+    guard.unlock();
+    me.thread->wait();
+  }
+}
+
+bool wait_on_until(wait_list& list, spinlock& guard, const char* what, ticks deadline) {
+  timed_waiter me;
+  identify(me);
+  list.push(me);
+  if (me.task == nullptr) return wait_thread_until(me, list, guard, deadline);
+  me.guard = &guard;
+  me.list = &list;
+  me.alarm.deadline = deadline;
+  me.alarm.fire = alarm_fires;
+  me.alarm.context = &me;
+  arm_timer(me.alarm);
+  suspend(what, release, &guard);
+  timer_queue::cancel(me.alarm);
+  return !me.timed_out;
+}
+
+ticks deadline_in(double seconds_from_now) {
+  worker* w = this_worker();
+  const ticks now = w != nullptr ? w->home.now() : now_ticks();
+  return seconds_from_now > 0 ? now + ticks_from(std::min(seconds_from_now, 1e9)) : now;
+}
+
+void sleep_until_ticks(ticks deadline) {
+  spinlock guard;
+  wait_list nobody_else;
+  guard.lock();
+  wait_on_until(nobody_else, guard, "sleep", deadline);
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,53 @@
+// How tasks and foreign threads wait in one queue: the part that all synchronization types share.
+//
+// A primitive owns a spinlock and a wait_list that the lock guards. Who must wait puts a waiter from its own frame into
+// the list under the lock and calls wait_on(); the lock is released only after the waiter's stack has been left, so
+// nobody can resume it too early. Who wakes takes waiters out under the lock and notifies them after it.
+// Thread safety: as said. Cost: two switches and two uncontended locks per wait. Read sync_test.cpp as an example.
+#pragma once
+
+#include "base/clock.hpp"
+#include "rt/detail/deadline.hpp"
+#include "rt/detail/fiber.hpp"
+#include "rt/detail/spinlock.hpp"
+
+namespace plx::detail {
+
+class parker;
+
+struct waiter {
+  waiter* next = nullptr;
+  waiter* previous = nullptr;
+  fiber* task = nullptr;     // set when a task waits
+  parker* thread = nullptr;  // set when a foreign thread waits
+  bool listed = false;
+  bool timed_out = false;
+
+  /// Makes it go on. The waiter may be gone when this returns. Requires: not listed any more.
+  void notify();
+};
+
+class wait_list {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  void push(waiter& w) noexcept;
+  void remove(waiter& w) noexcept;
+  waiter* pop() noexcept;  // the one that waits longest, or null
+  /// Takes all, in order, linked by `next`.
+  waiter* take_all() noexcept;
+
+ private:
+  waiter* first_ = nullptr;
+  waiter* last_ = nullptr;
+};
+
+void notify_all(waiter* first);
+
+/// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released.
+void wait_on(wait_list& list, spinlock& guard, const char* what);
+/// As above, at most until `deadline` on the scheduler's clock. False when it passed.
+bool wait_on_until(wait_list& list, spinlock& guard, const char* what, ticks deadline);
+
+void sleep_until_ticks(ticks deadline);
+
+}  // namespace plx::detail

@@ -1,0 +1,82 @@
+// A parallel loop that needs no chunk size: it splits only when somebody is there to take the other half.
+//
+// Thread safety: everything. Cost: one closure per split; a loop that nobody helps splits about log2(n) times. The body
+// is called from several workers at once. Example: for_loop_test.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "rt/task_group.hpp"
+
+namespace plx {
+namespace detail {
+
+/// True when thieves have taken all that the calling worker offered; false on a thread that is no worker.
+bool own_deque_is_empty() noexcept;
+
+/// Grows the number of iterations between two looks at the deque until they take about two microseconds.
+class loop_grain {
+ public:
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+  void begin() noexcept { begin_ = now_ticks(); }
+  void end(std::int64_t done) noexcept;
+
+ private:
+  std::int64_t size_ = 1;
+  ticks begin_ = 0;
+};
+
+template <class Index, class Body>
+struct loop {
+  Body& body;
+  task_info info;
+  std::atomic<bool> stop{false};
+
+  void range(Index first, std::int64_t n, loop_grain grain) {
+    task_group halves;
+    while (n > 0 && !stop.load(std::memory_order_relaxed)) {
+      if (n > grain.size() && own_deque_is_empty()) {
+        const std::int64_t kept = n / 2;
+        const Index second = static_cast<Index>(first + static_cast<Index>(kept));
+        halves.run(info, [this, second, rest = n - kept, grain] { range(second, rest, grain); });
+        n = kept;
+        continue;
+      }
+      const std::int64_t piece = n < grain.size() ? n : grain.size();
+      grain.begin();
+      run_piece(first, piece);
+      grain.end(piece);
+      first = static_cast<Index>(first + static_cast<Index>(piece));
+      n -= piece;
+    }
+    halves.wait();
+  }
+
+ private:
+  void run_piece(Index first, std::int64_t n) {
+    try {
+      for (std::int64_t i = 0; i < n; ++i) body(static_cast<Index>(first + static_cast<Index>(i)));
+    } catch (...) {
+      stop.store(true, std::memory_order_relaxed);
+      throw;
+    }
+  }
+};
+
+}  // namespace detail
+
+/// Calls `body(i)` for each i in [first, last), in parallel and in no particular order, and returns when all is done.
+/// The first exception stops the loop as soon as the workers notice and is thrown here.
+template <class Index, class Body>
+void for_loop(task_info info, Index first, Index last, Body&& body) {
+  if (!(first < last)) return;
+  detail::loop<Index, std::remove_reference_t<Body>> loop{body, info};
+  loop.range(first, static_cast<std::int64_t>(last - first), {});
+}
+template <class Index, class Body>
+void for_loop(Index first, Index last, Body&& body) {
+  for_loop(task_info{}, first, last, std::forward<Body>(body));
+}
+
+}  // namespace plx

@@ -1,0 +1,141 @@
+// latch, barrier and counting_semaphore for tasks, as in the standard; foreign threads may use them too.
+//
+// Thread safety: that is their purpose. Cost: one atomic operation when nobody has to wait. Example: sync_test.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "rt/detail/wait.hpp"
+
+namespace plx {
+
+class latch {
+ public:
+  /// Requires: expected >= 0.
+  explicit latch(std::ptrdiff_t expected) : missing_(expected) { PLX_ASSERT(expected >= 0, expected); }
+  latch(const latch&) = delete;
+  latch& operator=(const latch&) = delete;
+
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
+  /// Requires: n is at most what is missing.
+  void count_down(std::ptrdiff_t n = 1);
+  [[nodiscard]] bool try_wait() const noexcept {
+    if (missing_.load(std::memory_order_acquire) != 0) return false;
+    detail::spin_guard last_one_is_done(guard_);  // the caller may destroy the latch now
+    return true;
+  }
+  void wait();
+  void arrive_and_wait(std::ptrdiff_t n = 1) {
+    count_down(n);
+    wait();
+  }
+
+ private:
+  std::atomic<std::ptrdiff_t> missing_;
+  mutable detail::spinlock guard_;
+  detail::wait_list waiters_;
+};
+
+template <std::ptrdiff_t LeastMaxValue = std::numeric_limits<std::ptrdiff_t>::max()>
+class counting_semaphore;
+
+namespace detail {
+
+class semaphore_base {
+ public:
+  explicit semaphore_base(std::ptrdiff_t n) noexcept : free_(n) {}
+  semaphore_base(const semaphore_base&) = delete;
+  semaphore_base& operator=(const semaphore_base&) = delete;
+
+  void release(std::ptrdiff_t n = 1);
+  void acquire();
+  bool try_acquire() noexcept;
+  template <class Duration>
+  bool try_acquire_for(const Duration& d) {
+    return acquire_until(deadline_in(seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool try_acquire_until(const TimePoint& t) {
+    return acquire_until(deadline_in(seconds_until(t)));
+  }
+
+ private:
+  bool acquire_until(ticks deadline);
+  spinlock guard_;
+  std::ptrdiff_t free_;
+  wait_list waiters_;
+};
+
+}  // namespace detail
+
+template <std::ptrdiff_t LeastMaxValue>
+class counting_semaphore : public detail::semaphore_base {
+ public:
+  /// Requires: 0 <= n <= max().
+  explicit counting_semaphore(std::ptrdiff_t n) : detail::semaphore_base(n) {
+    PLX_ASSERT(n >= 0 && n <= LeastMaxValue, n);
+  }
+  static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
+};
+
+using binary_semaphore = counting_semaphore<1>;
+
+namespace detail {
+
+struct no_completion {
+  void operator()() const noexcept {}
+};
+
+class barrier_base {
+ public:
+  explicit barrier_base(std::ptrdiff_t expected) : expected_(expected), missing_(expected) {
+    PLX_ASSERT(expected >= 0, expected);
+  }
+
+ protected:
+  using complete_function = void (*)(barrier_base&);
+  /// The phase that the arrival belongs to; runs `complete` and starts the next phase when it was the last one.
+  std::size_t arrive(std::ptrdiff_t n, bool drop, complete_function complete);
+  void wait(std::size_t phase);
+
+ private:
+  spinlock guard_;
+  std::ptrdiff_t expected_;
+  std::ptrdiff_t missing_;
+  std::size_t phase_ = 0;
+  wait_list waiters_;
+};
+
+}  // namespace detail
+
+template <class Completion = detail::no_completion>
+class barrier : detail::barrier_base {
+ public:
+  class arrival_token {
+    explicit arrival_token(std::size_t p) noexcept : phase(p) {}
+    std::size_t phase;
+    friend barrier;
+  };
+
+  explicit barrier(std::ptrdiff_t expected, Completion completion = {})
+      : detail::barrier_base(expected), completion_(std::move(completion)) {}
+  barrier(const barrier&) = delete;
+  barrier& operator=(const barrier&) = delete;
+
+  [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
+    return arrival_token(detail::barrier_base::arrive(n, false, complete));
+  }
+  void wait(arrival_token&& token) { detail::barrier_base::wait(token.phase); }
+  void arrive_and_wait() { wait(arrive()); }
+  void arrive_and_drop() { detail::barrier_base::arrive(1, true, complete); }
+
+ private:
+  static void complete(detail::barrier_base& b) { static_cast<barrier&>(b).completion_(); }
+  Completion completion_;
+};
+
+}  // namespace plx

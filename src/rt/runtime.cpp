@@ -1,0 +1,72 @@
+#include "rt/runtime.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/assert.hpp"
+#include "probe/recorder.hpp"
+#include "rt/detail/parker.hpp"
+#include "rt/detail/scheduler.hpp"
+#include "rt/detail/topology.hpp"
+
+namespace plx {
+namespace {
+
+runtime_options completed(runtime_options o) {
+  if (o.workers == 0) o.workers = detail::default_worker_count();
+  const char* bind = std::getenv("PLX_BIND");
+  if (bind != nullptr && std::string_view(bind) == "0") o.bind = false;
+  return o;
+}
+
+}  // namespace
+
+struct runtime::parts {
+  explicit parts(const runtime_options& o) : options(o), recorder(o.workers), scheduler(options, recorder) {}
+  runtime_options options;
+  probe::recorder recorder;
+  detail::scheduler scheduler;  // last: its workers use what stands above
+};
+
+runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {
+  detail::set_default_scheduler(&parts_->scheduler, nullptr);
+}
+
+runtime::~runtime() { detail::set_default_scheduler(nullptr, &parts_->scheduler); }
+
+void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
+  PLX_ASSERT(detail::this_worker() == nullptr && "runtime::run() waits as a thread; inside a task use async()");
+  detail::scheduler& s = parts_->scheduler;
+  struct ended : detail::continuation {
+    std::atomic<bool> done{false};
+    detail::parker* waiting = nullptr;
+  } me;
+  me.fire = [](detail::continuation* c) {
+    auto& e = *static_cast<ended*>(c);
+    detail::parker* waiting = e.waiting;
+    e.done.store(true, std::memory_order_release);
+    if (waiting != nullptr) waiting->wake();
+  };
+  if (!s.deterministic()) me.waiting = &detail::this_thread_parker();
+  end.attach(me);
+  s.inject(t);
+  if (!s.deterministic()) return me.waiting->wait();
+  if (!s.run_until(me.done))
+    throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
+}
+
+void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }
+unsigned runtime::worker_count() const noexcept { return parts_->scheduler.worker_count(); }
+probe::recorder& runtime::recorder() noexcept { return parts_->recorder; }
+const runtime_options& runtime::options() const noexcept { return parts_->options; }
+std::uint64_t runtime::add_poller(poll_result (*f)(void*), void* arg) { return parts_->scheduler.add_poller(f, arg); }
+void runtime::remove_poller(std::uint64_t id) { parts_->scheduler.remove_poller(id); }
+std::string runtime::explain_waits() const { return parts_->scheduler.explain_waits(); }
+
+std::optional<unsigned> worker_index() noexcept {
+  const detail::worker* w = detail::this_worker();
+  if (w == nullptr) return std::nullopt;
+  return w->index;
+}
+
+}  // namespace plx

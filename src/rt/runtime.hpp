@@ -1,0 +1,91 @@
+// The runtime: workers, their measurement, and the door through which a program enters.
+//
+//   plx::runtime rt;                                    // one worker per core that this process may use
+//   int x = rt.run([] { return plx::async(f).get(); });  // from main or any other thread
+//
+// Several runtimes may live in one process; each has its own workers, counters and statistics. Tasks made by a task
+// stay in its runtime. Tasks made by a foreign thread go to the oldest living runtime, or to the one it names by run()
+// or post(). Destroying a runtime waits until all its tasks have ended.
+// Thread safety: run, post and the accessors from any thread. Example: runtime_test.cpp, examples/01_hello_task.cpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "rt/async.hpp"
+#include "rt/runtime_options.hpp"
+
+namespace plx {
+
+namespace probe {
+class recorder;
+class counter_registry;
+}  // namespace probe
+namespace detail {
+class scheduler;
+enum class poll_result : std::uint8_t;
+}  // namespace detail
+
+/// Nothing inside a deterministic runtime can go on any more. The message names the seed and who waits on what.
+class deadlock_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+using detail::poll_result;
+
+class runtime {
+ public:
+  explicit runtime(runtime_options options = {});
+  /// Waits for all tasks. Tasks that nothing can wake any more are reported and abandoned.
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  /// Runs `f()` as a task, waits for it, and gives what it returns or throws. From a foreign thread.
+  template <class F>
+  auto run(F&& f) {
+    return run(task_info{}, std::forward<F>(f));
+  }
+  template <class F>
+  auto run(task_info info, F&& f) {
+    using R = std::invoke_result_t<std::decay_t<F>>;
+    auto* s = detail::make_async(info, std::forward<F>(f));
+    auto result = detail::adopt_state<R>(s);
+    run_to_end(s->alone(), *s);
+    return result.get();
+  }
+  /// Runs `f()` as a task of this runtime, from anywhere, without waiting.
+  template <class F>
+  void post(F&& f) {
+    using t = detail::posted_task<std::decay_t<F>>;
+    inject(::new (detail::pool_get(sizeof(t))) t(detail::named<F>({}), std::forward<F>(f)));
+  }
+
+  [[nodiscard]] unsigned worker_count() const noexcept;
+  [[nodiscard]] probe::recorder& recorder() noexcept;
+  [[nodiscard]] probe::counter_registry& counters() noexcept;
+  /// The options as they took effect (workers and seed filled in).
+  [[nodiscard]] const runtime_options& options() const noexcept;
+
+  /// Calls `f(arg)` now and then between tasks and when workers idle, by one worker at a time, until it is removed.
+  std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
+  void remove_poller(std::uint64_t id);
+
+  /// One line per suspended task and what it waits on. Exact only while no task runs.
+  [[nodiscard]] std::string explain_waits() const;
+
+ private:
+  void run_to_end(detail::task* t, detail::future_state_base& end);
+  void inject(detail::task* t);
+
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+/// The number of the worker that the caller runs on, 0 .. worker_count()-1; nothing on a thread that is no worker.
+/// May change whenever the caller waits.
+std::optional<unsigned> worker_index() noexcept;
+
+}  // namespace plx

@@ -1,0 +1,24 @@
+// How a runtime is made. A plain struct: set what differs from the defaults.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plx {
+
+struct runtime_options {
+  /// Worker threads; 0 means one per physical core that this process may use (cpusets, affinity and cgroup quotas are
+  /// obeyed), or the environment variable PLX_THREADS.
+  unsigned workers = 0;
+  /// Binds each worker to a core when there are enough cores. PLX_BIND=0 in the environment switches it off.
+  bool bind = true;
+  /// Virtual memory of each stack; memory is used only for the pages that are touched.
+  std::size_t stack_bytes = std::size_t{256} << 10;
+  /// One thread, `workers` virtual workers, and a seed that decides at every choice: the same seed, the same schedule.
+  bool deterministic = false;
+  std::uint64_t seed = 1;
+  /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more.
+  double shutdown_deadline_s = 5;
+};
+
+}  // namespace plx

@@ -1,0 +1,86 @@
+#include "rt/task_group.hpp"
+
+#include "rt/detail/parker.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx {
+
+using detail::worker;
+
+void task_group::wait_for_children() {
+  std::int64_t taken_back = 0;
+  worker* w = detail::this_worker();
+  if (w != nullptr && !(w->home.deterministic() && w->home.choose(2) == 0)) {
+    // What this task spawned last lies on top of its worker's deque, unless it was stolen, or the task has moved, or
+    // somebody woken lies above it. Anything foreign goes back: no task runs on top of a waiting one.
+    while (taken_back < spawned_) {
+      detail::task* t = w->deque.pop();
+      if (t == nullptr) break;
+      if (t->owner != this) {
+        w->deque.push(t);
+        break;
+      }
+      detail::run_taken_back(*w, t);
+      ++taken_back;
+      w = detail::this_worker();
+    }
+  }
+  const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
+  used_ = 0;
+  if (elsewhere == 0) return;
+  // acquire: pairs with the release of the last child; its effects are visible.
+  if (finished_elsewhere_.load(std::memory_order_acquire) == elsewhere) {
+    finished_elsewhere_.store(0, std::memory_order_relaxed);
+    return;
+  }
+  wait_elsewhere(elsewhere);
+}
+
+void task_group::wait_elsewhere(std::int64_t expected) {
+  struct request {
+    task_group* group;
+    std::int64_t expected;
+    // True when the children had ended meanwhile.
+    bool announce() const {
+      return group->finished_elsewhere_.fetch_sub(expected, std::memory_order_acq_rel) == expected;
+    }
+  } me{this, expected};
+  if (worker* w = detail::this_worker()) {
+    waiting_ = w->current;
+    waiting_is_thread_ = false;
+    detail::suspend(
+        "task_group",
+        [](void* p) {
+          const request r = *static_cast<request*>(p);
+          auto* parent = static_cast<detail::fiber*>(r.group->waiting_);
+          if (r.announce()) detail::resume(*parent);
+        },
+        &me);
+  } else {
+    waiting_ = &detail::this_thread_parker();
+    waiting_is_thread_ = true;
+    if (!me.announce()) detail::this_thread_parker().wait();
+  }
+}
+
+void task_group::one_finished_elsewhere() noexcept {
+  // acq_rel: releases the child's effects to the parent, and acquires waiting_ from it when the count reaches zero.
+  if (finished_elsewhere_.fetch_add(1, std::memory_order_acq_rel) + 1 != 0) return;
+  // The parent has announced itself: it waits until this call, and only one child can see the zero.
+  if (waiting_is_thread_)
+    static_cast<detail::parker*>(waiting_)->wake();
+  else
+    detail::resume(*static_cast<detail::fiber*>(waiting_));
+}
+
+void task_group::keep(std::exception_ptr e) noexcept {
+  // Only the first one is kept; `failed_` is read by the parent after the children's counts have ordered it.
+  if (!failed_.exchange(true, std::memory_order_acq_rel)) error_ = std::move(e);
+}
+
+void task_group::rethrow() {
+  failed_.store(false, std::memory_order_relaxed);
+  std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace plx

@@ -1,0 +1,115 @@
+// Structured parallelism: children that end before their parent goes on.
+//
+// Thread safety: run() and wait() by the task (or foreign thread) that made the group. Cost: the first children live in
+// the group itself, so nothing is allocated; what nobody stole the parent takes back and calls. Example:
+// task_group_test.cpp.
+//
+// Invariant: `finished_elsewhere_` counts children that ended in another frame than the waiting parent's. The parent
+// subtracts how many of those it expects; whoever brings the count to zero after that wakes it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "rt/async.hpp"
+
+namespace plx {
+
+class task_group {
+ public:
+  task_group() noexcept = default;
+  task_group(const task_group&) = delete;
+  task_group& operator=(const task_group&) = delete;
+  /// Waits for the children; an exception of theirs that wait() did not fetch is dropped.
+  ~task_group() {
+    if (spawned_ != 0) wait_for_children();
+  }
+
+  /// Starts `f()` as a child. Its captures may refer to the parent's frame.
+  template <class F>
+  void run(F&& f) {
+    run(task_info{}, std::forward<F>(f));
+  }
+  /// As above, with a name and a key for measurement. Only such children are timed when the parent calls them itself.
+  template <class F>
+  void run(task_info info, F&& f) {
+    using child_type = child<std::decay_t<F>>;
+    child_type* c = nullptr;
+    const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
+    if (alignof(child_type) <= alignof(std::max_align_t) && at + sizeof(child_type) <= sizeof here_) {
+      c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
+      used_ = static_cast<unsigned>(at + sizeof(child_type));
+    } else {
+      c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
+    }
+    c->run = child_type::execute;
+    c->owner = this;
+    c->info = info;
+    ++spawned_;
+    detail::submit_task(c);
+  }
+
+  /// Until all children have ended. Throws the first exception of a child.
+  void wait() {
+    if (spawned_ != 0) wait_for_children();
+    if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+      rethrow();
+  }
+
+ private:
+  template <class F>
+  struct child final : detail::task {
+    child(F&& g, bool p) : f(std::move(g)), pooled(p) {}
+    child(const F& g, bool p) : f(g), pooled(p) {}
+
+    static void execute(detail::task* t, detail::run_mode mode) {
+      auto* self = static_cast<child*>(t);
+      auto* group = const_cast<task_group*>(static_cast<const task_group*>(self->owner));
+      const bool pooled = self->pooled;
+      try {
+        self->f();
+      } catch (...) {
+        group->keep(std::current_exception());
+      }
+      // Destroyed before the parent may go on: the child lives in its frame.
+      self->~child();
+      if (pooled) detail::pool_put(self, sizeof(child));
+      if (mode == detail::run_mode::scheduled) group->one_finished_elsewhere();
+    }
+
+    F f;
+    bool pooled;
+  };
+
+  void wait_for_children();
+  void one_finished_elsewhere() noexcept;
+  void keep(std::exception_ptr e) noexcept;
+  [[noreturn]] void rethrow();
+  void wait_elsewhere(std::int64_t expected);
+
+  static constexpr std::size_t bytes_here = 192;
+
+  std::int64_t spawned_ = 0;  // since the last wait; the owner's
+  unsigned used_ = 0;         // bytes of here_
+  std::atomic<bool> failed_{false};
+  std::atomic<std::int64_t> finished_elsewhere_{0};
+  void* waiting_ = nullptr;  // the parent: a fiber, or a parker when the parent is a foreign thread
+  bool waiting_is_thread_ = false;
+  std::exception_ptr error_;
+  alignas(std::max_align_t) std::byte here_[bytes_here];
+};
+
+/// Calls all of them, in parallel if there are workers for it, and returns when all have ended.
+template <class F, class... G>
+void parallel_invoke(F&& first, G&&... others) {
+  task_group group;
+  (group.run(std::forward<G>(others)), ...);
+  first();
+  group.wait();
+}
+
+}  // namespace plx

@@ -1,0 +1,102 @@
+// thread and this_thread: as in the standard, for tasks.
+//
+// Thread safety: as std::thread. Cost: that of async. Example: thread_test.cpp.
+#pragma once
+
+#include <compare>
+
+#include "rt/async.hpp"
+
+namespace plx {
+
+class thread {
+ public:
+  /// Identifies a running task; the default one belongs to none.
+  class id {
+   public:
+    id() noexcept = default;
+    explicit id(const void* task) noexcept : task_(task) {}
+    friend bool operator==(id, id) noexcept = default;
+    friend auto operator<=>(id a, id b) noexcept { return std::compare_three_way{}(a.task_, b.task_); }
+    [[nodiscard]] const void* value() const noexcept { return task_; }
+
+   private:
+    const void* task_ = nullptr;
+  };
+
+  thread() noexcept = default;
+  /// Runs `f(args...)` as a task. An exception out of it ends the program, as in std::thread.
+  template <class F, class... A>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, thread>) explicit thread(F&& f, A&&... args) {
+    struct body {
+      std::decay_t<F> f;
+      std::tuple<std::decay_t<A>...> args;
+      void operator()() noexcept { std::apply(std::move(f), std::move(args)); }
+    };
+    using state = detail::async_state<void, body>;
+    auto* s = detail::make_state<state>(task_info{probe::register_type_name<std::decay_t<F>>()},
+                                        body{std::forward<F>(f), {std::forward<A>(args)...}});
+    id_ = id(s->alone());
+    s->start();
+    end_ = detail::adopt_state<void>(s);
+  }
+  thread(thread&& o) noexcept : end_(std::move(o.end_)), id_(std::exchange(o.id_, id())) {}
+  /// Ends the program when this thread is joinable, as in std::thread.
+  thread& operator=(thread&& o) noexcept {
+    if (joinable()) std::terminate();
+    end_ = std::move(o.end_);
+    id_ = std::exchange(o.id_, id());
+    return *this;
+  }
+  ~thread() {
+    if (joinable()) std::terminate();
+  }
+
+  [[nodiscard]] bool joinable() const noexcept { return end_.valid(); }
+  [[nodiscard]] id get_id() const noexcept { return id_; }
+  /// Throws future_error(no_state) when not joinable.
+  void join() {
+    end_.get();
+    id_ = id();
+  }
+  void detach() {
+    (void)detail::state_of(end_).checked();
+    end_ = {};
+    id_ = id();
+  }
+  void swap(thread& o) noexcept {
+    std::swap(end_, o.end_);
+    std::swap(id_, o.id_);
+  }
+  /// Workers of the runtime that the caller uses.
+  static unsigned hardware_concurrency() noexcept;
+
+ private:
+  future<void> end_;
+  id id_;
+};
+
+namespace detail {
+void yield_now();
+void sleep_for_seconds(double s);
+const void* current_task_id() noexcept;
+}  // namespace detail
+
+namespace this_thread {
+
+/// Of the running task; of the thread when the caller is no task.
+inline thread::id get_id() noexcept { return thread::id(detail::current_task_id()); }
+/// Lets other tasks run.
+inline void yield() { detail::yield_now(); }
+/// The task sleeps, its worker goes on.
+template <class Duration>
+void sleep_for(const Duration& d) {
+  detail::sleep_for_seconds(detail::seconds_of(d));
+}
+template <class TimePoint>
+void sleep_until(const TimePoint& t) {
+  detail::sleep_for_seconds(detail::seconds_until(t));
+}
+
+}  // namespace this_thread
+}  // namespace plx
