@@ -7,15 +7,13 @@
 #include <string>
 
 #include "base/result.hpp"
+#include "star/hydro/parameters.hpp"
 
 namespace plx {
 class config_table;
 }
 
 namespace plx::star {
-
-enum class reconstruction : int { ppm, plm };
-enum class riemann_solver : int { hllc, hll, lax_friedrichs };
 
 /// Strong-stability-preserving Runge-Kutta schemes in the form u_new = u_old + weight * ((u - u_old) + dt L(u)), which
 /// is (1 - weight) u_old + weight (u + dt L(u)) with smaller rounding errors: a state with L = 0 is kept to the bit.
@@ -26,18 +24,6 @@ struct integrator {
 };
 inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}};
 inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
-
-/// What the kernels need to know besides the block.
-struct hydro_parameters {
-  double gamma = 1.4;
-  reconstruction reconstruct = reconstruction::ppm;
-  riemann_solver riemann = riemann_solver::hllc;
-  int n_species = 0;
-  double density_floor = 1e-12;
-  double pressure_floor = 1e-14;
-  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this internal/total energy
-  double dual_energy_reset = 0.1;    ///< tracer reset above this internal/largest total energy nearby
-};
 
 /// Section [hydro].
 struct hydro_options {

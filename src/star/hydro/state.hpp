@@ -15,16 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "star/hydro/parameters.hpp"
+
 namespace plx::star {
-
-inline constexpr int i_density = 0;
-inline constexpr int i_momentum = 1;  ///< + axis
-inline constexpr int i_energy = 4;    ///< internal + kinetic, per volume
-inline constexpr int i_tracer = 5;
-inline constexpr int i_species = 6;  ///< + species
-inline constexpr int max_species = 16;
-
-constexpr int variable_count(int n_species) { return i_species + n_species; }
 
 /// What a mesh or a file needs to know of a variable.
 struct variable_info {

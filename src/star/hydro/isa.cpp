@@ -1,0 +1,77 @@
+#include "star/hydro/isa.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "star/hydro/kernel.hpp"
+
+namespace plx::star {
+
+std::string_view name_of(isa which) {
+  switch (which) {
+    case isa::avx2:
+      return "avx2";
+    case isa::avx512:
+      return "avx512";
+    case isa::baseline:
+      break;
+  }
+  return "baseline";
+}
+
+const kernel_table* kernels_of(isa which) noexcept {
+#if defined(PLX_HYDRO_X86)
+  if (which == isa::avx2) return &isa_avx2::table;
+  if (which == isa::avx512) return &isa_avx512::table;
+#endif
+  return which == isa::baseline ? &isa_baseline::table : nullptr;
+}
+
+namespace {
+
+bool machine_has(isa which) {
+#if defined(PLX_HYDRO_X86)
+  // The features of the x86-64-v3 and -v4 levels that the kernels may meet.
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+                  __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  return which == isa::baseline || (which == isa::avx2 && v3) || (which == isa::avx512 && v4);
+#else
+  return which == isa::baseline;
+#endif
+}
+
+std::string names_of(const std::vector<isa>& all) {
+  std::string text;
+  for (isa which : all) text += (text.empty() ? "" : ", ") + std::string(name_of(which));
+  return text;
+}
+
+}  // namespace
+
+std::vector<isa> available_isas() {
+  std::vector<isa> found;
+  for (isa which : {isa::baseline, isa::avx2, isa::avx512})
+    if (kernels_of(which) && machine_has(which)) found.push_back(which);
+  return found;
+}
+
+result<isa> select_isa() {
+  const std::vector<isa> all = available_isas();
+  const char* wanted = std::getenv("PLX_ISA");
+  if (!wanted || *wanted == '\0') return all.back();
+  const auto found = std::find_if(all.begin(), all.end(), [&](isa which) { return name_of(which) == wanted; });
+  if (found != all.end()) return *found;
+  return error{"PLX_ISA is '" + std::string(wanted) + "': expected one that this machine and this build have (" +
+               names_of(all) + "), or nothing for the best of them"};
+}
+
+isa active_isa() noexcept {
+  static const isa chosen = select_isa().value_or(available_isas().back());
+  return chosen;
+}
+
+}  // namespace plx::star

@@ -1,0 +1,73 @@
+// One direction of a stage on `lanes` parallel lines of cells: reconstruct, solve, and difference the fluxes. The same
+// code for x, y and z: the caller says how far cells and variables are apart and which velocity is normal.
+//
+// Thread safety: writes scratch and its outputs only. Cost: for HLLC and PPM about 270 instructions per cell, `lanes`
+// cells at a time.
+// Example: star/hydro/stage_test.cpp
+#pragma once
+
+#include "star/hydro/kernel_reconstruct.hpp"
+#include "star/hydro/kernel_riemann.hpp"
+#include "star/hydro/kernel_species.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+/// What a sweep leaves: differences F[c + 1] - F[c] of the conserved variables, and the fluxes at the ends if wanted.
+struct sweep_output {
+  double* difference;
+  std::ptrdiff_t cell, variable;  ///< doubles from cell to cell, from variable to variable
+  double* lower_flux;             ///< or nullptr
+  double* upper_flux;
+  std::ptrdiff_t flux_variable;
+};
+
+PLX_INLINE face_state load_state(const double* side, const line_view& line, int f) {
+  auto at = [&](int v) __attribute__((always_inline)) { return load(side + v * line.faces + f * lanes); };
+  return {at(i_density), at(line.normal), at(line.t), at(line.b), at(i_energy)};
+}
+
+template <riemann_solver solver>
+PLX_INLINE void gas_fluxes(const line_view& line, double gamma) {
+  for (int f = 0; f <= line.n; ++f) {
+    face_flux flux = solve<solver>(load_state(line.left, line, f), load_state(line.right, line, f), gamma);
+    double* to = line.flux + f * lanes;
+    store(to + i_density * line.faces, flux.mass);
+    store(to + line.normal * line.faces, flux.n);
+    store(to + line.t * line.faces, flux.t);
+    store(to + line.b * line.faces, flux.b);
+    store(to + i_energy * line.faces, flux.energy);
+    const std::ptrdiff_t tracer = i_tracer * line.faces + f * lanes;
+    vd upwind = select(less(flux.mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
+    store(to + i_tracer * line.faces, flux.mass * upwind);
+  }
+}
+
+PLX_INLINE void difference_fluxes(const line_view& line, int n_var, const sweep_output& out) {
+  for (int v = 0; v < n_var; ++v) {
+    const double* flux = line.flux + v * line.faces;
+    double* d = out.difference + v * out.variable;
+    vd below = load(flux);
+    if (out.lower_flux) store(out.lower_flux + v * out.flux_variable, below);
+    for (int c = 0; c < line.n; ++c) {
+      vd above = load(flux + (c + 1) * lanes);
+      store(d + c * out.cell, above - below);
+      below = above;
+    }
+    if (out.upper_flux) store(out.upper_flux + v * out.flux_variable, below);
+  }
+}
+
+template <reconstruction scheme, riemann_solver solver>
+void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
+  const int n_var = variable_count(p.n_species);
+  for (int v = 0; v < n_var; ++v)
+    reconstruct_line<scheme>(line.w + v * line.variable, line.cell, line.n, line.left + v * line.faces,
+                             line.right + v * line.faces);
+  gas_fluxes<solver>(line, p.gamma);
+  if (p.n_species > 0) species_fluxes(line, p.n_species, step);
+  difference_fluxes(line, n_var, out);
+}
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,115 @@
+// The functions of kernel_table for one instruction set, and the table. Included last, once, by kernel_<isa>.cpp.
+//
+// Thread safety: pure functions of their arguments. Cost: kernel_block.hpp.
+// Example: star/hydro/isa_test.cpp
+#pragma once
+
+#include "star/hydro/kernel.hpp"
+#include "star/hydro/kernel_block.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+using box_function = void (*)(const box_task&, tally&);
+
+template <reconstruction scheme>
+box_function choose_solver(riemann_solver solver) {
+  switch (solver) {
+    case riemann_solver::hll:
+      return advance_box<scheme, riemann_solver::hll>;
+    case riemann_solver::lax_friedrichs:
+      return advance_box<scheme, riemann_solver::lax_friedrichs>;
+    case riemann_solver::hllc:
+      break;
+  }
+  return advance_box<scheme, riemann_solver::hllc>;
+}
+
+box_function choose(const hydro_parameters& p) {
+  return p.reconstruct == reconstruction::plm ? choose_solver<reconstruction::plm>(p.riemann)
+                                              : choose_solver<reconstruction::ppm>(p.riemann);
+}
+
+/// Cells of the tile (edges and corners left out) that need a floor. Slow: called only where there are any.
+std::int64_t count_input_floors(const hydro_parameters& p, const stage_input& in) {
+  const int m = in.n + 2 * g, n_var = variable_count(0);
+  const std::ptrdiff_t cells = std::ptrdiff_t{m} * m * m;
+  auto outside = [&](int x) { return x < g || x >= m - g ? 1 : 0; };
+  std::int64_t found = 0;
+  for (int k = 0; k < m; ++k)
+    for (int j = 0; j < m; ++j)
+      for (int i = 0; i < m; ++i) {
+        if (outside(i) + outside(j) + outside(k) > 1) continue;
+        double u[i_species * lanes], w[i_species * lanes];
+        const double* cell = in.tile + (std::ptrdiff_t{k} * m + j) * m + i;
+        for (int v = 0; v < n_var; ++v) store(u + v * lanes, all(cell[v * cells]));
+        found += to_primitive(p, n_var, u, lanes, w, lanes) ? 1 : 0;
+      }
+  return found;
+}
+
+void report(const tally& sums, double dx, stage_output& out) {
+  out.max_signal_rate = largest(sums.signal_speed) / dx;
+  out.density_floors = sums.density_floors;
+  out.pressure_floors = sums.pressure_floors;
+  out.first_bad_cell = sums.first_bad;
+}
+
+void advance(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch) {
+  const box_shape b = shape_for(in.n);
+  const int n_var = variable_count(p.n_species);
+  const workspace s = divide_scratch(scratch, n_var, b);
+  const box_function advance_one = choose(p);
+  tally sums;
+  bool floored = false;
+  for (int z = 0; z < in.n; z += b.z)
+    for (int y = 0; y < in.n; y += b.y)
+      for (int x = 0; x < in.n; x += b.x) {
+        const box_task task{p, in, out, s, b, x, y, z, n_var};
+        floored |= convert_box(task);
+        advance_one(task, sums);
+      }
+  report(sums, in.dx, out);
+  out.input_floors = floored ? count_input_floors(p, in) : 0;
+}
+
+/// Up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
+void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index, tally& sums) {
+  double copy[(i_species + max_species) * lanes];
+  const int n_var = variable_count(p.n_species);
+  vd finite = all(0.0);
+  for (int v = 0; v < n_var; ++v) {
+    for (int l = 0; l < lanes; ++l) copy[v * lanes + l] = u[v * variable + (l < count ? l : 0)];
+    finite = finite + load(copy + v * lanes) * all(0.0);
+  }
+  settle(p, copy, lanes, finite, all(0.0), index, (1u << count) - 1, sums);
+  for (int v = 0; v < n_var; ++v)
+    for (int l = 0; l < count; ++l) u[v * variable + l] = copy[v * lanes + l];
+}
+
+void check(const hydro_parameters& p, double* u, int n, double dx, const cell_box& box, stage_output& out) {
+  const std::ptrdiff_t variable = std::ptrdiff_t{n} * n * n;
+  tally sums;
+  for (int k = box.lower[2]; k < box.upper[2]; ++k)
+    for (int j = box.lower[1]; j < box.upper[1]; ++j)
+      for (int i = box.lower[0]; i < box.upper[0]; i += lanes) {
+        const int index = (k * n + j) * n + i, rest = box.upper[0] - i;
+        check_row(p, u + index, variable, rest < lanes ? rest : lanes, index, sums);
+      }
+  report(sums, dx, out);
+  out.input_floors = 0;
+}
+
+std::size_t scratch_doubles(const hydro_parameters& p, int n) {
+  double* base = nullptr;
+  const workspace s = divide_scratch(base, variable_count(p.n_species), shape_for(n));
+  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(s.end) / sizeof(double));
+}
+
+double scalar_power(double x, double y) { return power(all(x), all(y))[0]; }
+
+}  // namespace
+
+const kernel_table table{advance, check, scratch_doubles, scalar_power};
+
+}  // namespace plx::star::PLX_HYDRO_ISA

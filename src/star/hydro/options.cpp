@@ -1,0 +1,74 @@
+#include "star/hydro/options.hpp"
+
+#include "base/config.hpp"
+
+namespace plx::star {
+
+void hydro_options::describe(config_table& table) {
+  table.section("hydro", "Hydrodynamics");
+  table.add("hydro.gamma", gamma, {.unit = "1", .help = "Adiabatic index of the gas", .max = 10.0, .above = 1.0});
+  table.add("hydro.cfl", cfl,
+            {.unit = "1", .help = "Courant number: dt = cfl * min dx / max(|v| + c)", .max = 1.0, .above = 0.0});
+  table.add("hydro.reconstruction", reconstruction,
+            {.help = "Reconstruction of the primitive variables", .choices = {"ppm", "plm"}});
+  table.add("hydro.flux", flux, {.help = "Riemann solver", .choices = {"hllc", "hll", "lax_friedrichs"}});
+  table.add("hydro.integrator", integrator,
+            {.help = "Strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
+  table.add("hydro.density_floor", density_floor,
+            {.unit = "density", .help = "Smaller densities are raised to it, and counted", .min = 0.0});
+  table.add("hydro.pressure_floor", pressure_floor,
+            {.unit = "pressure", .help = "Smaller pressures are raised to it, and counted", .min = 0.0});
+  table.add("hydro.dual_energy_switch", dual_energy_switch,
+            {.unit = "1",
+             .help = "Pressure from the entropy tracer below this internal / total energy",
+             .min = 0.0,
+             .max = 1.0});
+  table.add("hydro.dual_energy_reset", dual_energy_reset,
+            {.unit = "1",
+             .help = "Entropy tracer reset above this internal / largest total energy nearby",
+             .min = 0.0,
+             .max = 1.0});
+}
+
+namespace {
+
+/// Index of `value` in `choices`, or -1.
+template <std::size_t N>
+int index_of(const std::string& value, const char* const (&choices)[N]) {
+  for (std::size_t c = 0; c < N; ++c)
+    if (value == choices[c]) return static_cast<int>(c);
+  return -1;
+}
+
+error wrong(const char* key, const std::string& found, const char* expected) {
+  return error{std::string(key) + " is " + found + ": expected " + expected};
+}
+
+}  // namespace
+
+result<hydro_parameters> hydro_options::parameters(int n_species) const {
+  const int scheme = index_of(reconstruction, {"ppm", "plm"});
+  const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs"});
+  if (scheme < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm' or 'plm'");
+  if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'hllc', 'hll' or 'lax_friedrichs'");
+  if (index_of(integrator, {"rk3", "rk2"}) < 0)
+    return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
+  if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");
+  if (!(cfl > 0.0 && cfl <= 1.0)) return wrong("hydro.cfl", std::to_string(cfl), "a value above 0, at most 1");
+  if (!(density_floor >= 0.0)) return wrong("hydro.density_floor", std::to_string(density_floor), "at least 0");
+  if (!(pressure_floor >= 0.0)) return wrong("hydro.pressure_floor", std::to_string(pressure_floor), "at least 0");
+  if (n_species < 0 || n_species > max_species)
+    return wrong("the number of species", std::to_string(n_species), ("0 to " + std::to_string(max_species)).c_str());
+  return hydro_parameters{gamma,
+                          static_cast<star::reconstruction>(scheme),
+                          static_cast<riemann_solver>(solver),
+                          n_species,
+                          density_floor,
+                          pressure_floor,
+                          dual_energy_switch,
+                          dual_energy_reset};
+}
+
+star::integrator hydro_options::time_integrator() const { return integrator == "rk2" ? ssp_rk2 : ssp_rk3; }
+
+}  // namespace plx::star

@@ -1,0 +1,64 @@
+#include "star/hydro/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/config.hpp"
+
+namespace plx::star {
+namespace {
+
+TEST(hydro_options, defaults_are_ppm_hllc_rk3) {
+  const auto p = hydro_options{}.parameters(2);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->reconstruct, reconstruction::ppm);
+  EXPECT_EQ(p->riemann, riemann_solver::hllc);
+  EXPECT_EQ(p->n_species, 2);
+  EXPECT_EQ(hydro_options{}.time_integrator().stages, 3);
+}
+
+TEST(hydro_options, values_come_from_the_input) {
+  hydro_options o;
+  config_table table;
+  o.describe(table);
+  ASSERT_TRUE(
+      table.load_text("[hydro]\nflux = 'lax_friedrichs'\nreconstruction = 'plm'\nintegrator = 'rk2'\n"
+                      "gamma = 1.25\ndensity_floor = 1e-3\n",
+                      "test"));
+  const auto p = o.parameters(0);
+  ASSERT_TRUE(p);
+  EXPECT_EQ(p->riemann, riemann_solver::lax_friedrichs);
+  EXPECT_EQ(p->reconstruct, reconstruction::plm);
+  EXPECT_EQ(p->gamma, 1.25);
+  EXPECT_EQ(p->density_floor, 1e-3);
+  EXPECT_EQ(o.time_integrator().stages, 2);
+}
+
+TEST(hydro_options, wrong_values_are_one_line) {
+  hydro_options o;
+  o.flux = "roe";
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_NE(o.parameters(0).error().message.find("'roe'"), std::string::npos);
+  o = {}, o.gamma = 1.0;
+  EXPECT_FALSE(o.parameters(0));
+  o = {}, o.cfl = 0.0;
+  EXPECT_FALSE(o.parameters(0));
+  EXPECT_FALSE(hydro_options{}.parameters(max_species + 1));
+  config_table table;
+  o = {}, o.describe(table);
+  EXPECT_FALSE(table.set("hydro.gamma=0.9"));
+  EXPECT_FALSE(table.set("hydro.flux=roe"));
+}
+
+TEST(hydro_options, weights_of_the_stages_are_consistent) {
+  for (const integrator& scheme : {ssp_rk3, ssp_rk2}) {
+    // A linear problem u' = 1: after all stages u = dt; and the flux weights say the same.
+    double u = 0.0, flux = 0.0;
+    for (int s = 0; s < scheme.stages; ++s)
+      u = 0.0 + scheme.weight[s] * ((u - 0.0) + 1.0), flux += scheme.flux_weight[s];
+    EXPECT_DOUBLE_EQ(u, 1.0);
+    EXPECT_DOUBLE_EQ(flux, 1.0);
+  }
+}
+
+}  // namespace
+}  // namespace plx::star

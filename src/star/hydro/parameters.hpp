@@ -1,0 +1,74 @@
+// What the kernels take and give: plain structs and constants, nothing of the standard library, because every
+// instruction set's translation unit includes this file (see kernel.hpp).
+//
+// Thread safety: values. Cost: none.
+// Example: star/hydro/stage_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace plx::star {
+
+// Conserved variables of a cell, in this order in every tile and block; state.hpp says what they are.
+inline constexpr int i_density = 0;
+inline constexpr int i_momentum = 1;  ///< + axis
+inline constexpr int i_energy = 4;    ///< internal + kinetic, per volume
+inline constexpr int i_tracer = 5;
+inline constexpr int i_species = 6;  ///< + species
+inline constexpr int max_species = 16;
+
+constexpr int variable_count(int n_species) { return i_species + n_species; }
+
+inline constexpr int ghost_layers = 3;
+
+/// N may be 8, 16, 24, ... 64.
+constexpr bool is_block_size(int n) { return n >= 8 && n <= 64 && n % 8 == 0; }
+
+enum class reconstruction : int { ppm, plm };
+enum class riemann_solver : int { hllc, hll, lax_friedrichs };
+
+/// What the kernels need to know besides the block.
+struct hydro_parameters {
+  double gamma = 1.4;
+  reconstruction reconstruct = reconstruction::ppm;
+  riemann_solver riemann = riemann_solver::hllc;
+  int n_species = 0;
+  double density_floor = 1e-12;
+  double pressure_floor = 1e-14;
+  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this internal/total energy
+  double dual_energy_reset = 0.1;    ///< tracer reset above this internal/largest total energy nearby
+};
+
+/// What a stage reads. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
+struct stage_input {
+  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; ghosts beyond edges and corners unused
+  const double* u_old = nullptr;  ///< [n_var][n][n][n], the state at the start of the time step
+  int n = 8;
+  double dx = 1.0;      ///< edge of a cell, the same along each axis
+  double dt = 0.0;      ///< of the whole step
+  double weight = 1.0;  ///< of this stage: integrator::weight
+};
+
+/// What a stage writes.
+struct stage_output {
+  double* u_new = nullptr;  ///< [n_var][n][n][n]; may be u_old
+  /// Fluxes through the block's sides, nullptr where nobody wants them: by side x-, x+, y-, y+, z-, z+;
+  /// [n_var][n][n]: (k, j) on x sides, (k, i) on y sides, (j, i) on z sides.
+  /// Per area and time, positive along the axis. u_new changes by -weight * dt / dx * (F+ - F-).
+  double* face_flux[6] = {};
+
+  double max_signal_rate = 0.0;      ///< of u_new: largest (|v| + c) / dx over cells and axes; dt = cfl / rate
+  std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor, their momentum kept
+  std::int64_t pressure_floors = 0;  ///< cells of u_new whose internal energy was raised
+  std::int64_t input_floors = 0;     ///< cells of the tile, ghosts included, floored before reconstruction
+  int first_bad_cell = -1;           ///< (k * n + j) * n + i of the first cell not finite or not positive, or -1
+};
+
+/// A box of cells [lower, upper) of a block, (i, j, k).
+struct cell_box {
+  int lower[3];
+  int upper[3];
+};
+
+}  // namespace plx::star

@@ -1,0 +1,71 @@
+#include "star/hydro/state.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.hpp"
+#include "num/symmetric.hpp"
+#include "star/hydro/kernel.hpp"
+
+namespace plx::star {
+
+namespace {
+std::vector<variable_info> named(std::initializer_list<const char*> names, const char* species, int n_species) {
+  PLX_ASSERT(n_species >= 0 && n_species <= max_species, n_species);
+  std::vector<variable_info> all;
+  for (const char* name : names) all.push_back({name, -1, -1});
+  for (int axis = 0; axis < 3; ++axis) all[i_momentum + axis].vector_axis = axis;
+  for (int s = 0; s < n_species; ++s) all.push_back({species + std::to_string(s), -1, -1});
+  return all;
+}
+}  // namespace
+
+std::vector<variable_info> conserved_variables(int n_species) {
+  auto all = named({"dens", "mom1", "mom2", "mom3", "Etot", "tau"}, "rs", n_species);
+  for (int v = 0; n_species > 0 && v < variable_count(n_species); ++v)
+    if (v == i_density || v >= i_species) all[v].share_limiter = 0;
+  return all;
+}
+
+std::vector<variable_info> primitive_variables(int n_species) {
+  return named({"rho", "vel1", "vel2", "vel3", "press", "tau"}, "s", n_species);
+}
+
+double gamma_law::sound_speed(double density, double pressure) const { return std::sqrt(gamma * pressure / density); }
+
+double gamma_law::tracer(double internal_energy) const {
+  return isa_baseline::table.power(internal_energy, 1.0 / gamma);
+}
+
+double gamma_law::internal_energy_of_tracer(double tracer) const { return isa_baseline::table.power(tracer, gamma); }
+
+void to_conserved(const gamma_law& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride) {
+  PLX_ASSERT(w.density > 0.0 && w.pressure > 0.0, w.density, w.pressure);
+  PLX_ASSERT(n_species >= 0 && n_species <= max_species, n_species);
+  u[i_density * stride] = w.density;
+  double m[3];
+  for (int axis = 0; axis < 3; ++axis) u[(i_momentum + axis) * stride] = m[axis] = w.density * w.velocity[axis];
+  const double kinetic = 0.5 * symmetric_norm2(m[0], m[1], m[2]) * (1.0 / w.density);
+  const double internal = eos.internal_energy(w.pressure), total = internal + kinetic;
+  u[i_energy * stride] = total;
+  // The tracer as a stage would set it, so that a constant state is kept to the bit; but from the pressure where the
+  // difference has lost digits.
+  u[i_tracer * stride] = eos.tracer(internal > 0.1 * total ? total - kinetic : internal);
+  for (int s = 0; s < n_species; ++s) u[(i_species + s) * stride] = w.density * w.fraction[s];
+}
+
+primitive to_primitive(const gamma_law& eos, const double* u, std::ptrdiff_t stride, int n_species,
+                       double dual_energy_switch) {
+  primitive w;
+  w.density = u[i_density * stride];
+  const double* m = u + i_momentum * stride;
+  for (int axis = 0; axis < 3; ++axis) w.velocity[axis] = m[axis * stride] / w.density;
+  const double total = u[i_energy * stride];
+  double internal = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / w.density;
+  if (internal < dual_energy_switch * total) internal = eos.internal_energy_of_tracer(u[i_tracer * stride]);
+  w.pressure = eos.pressure(internal);
+  for (int s = 0; s < n_species; ++s) w.fraction[s] = u[(i_species + s) * stride] / w.density;
+  return w;
+}
+
+}  // namespace plx::star
