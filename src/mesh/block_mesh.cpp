@@ -66,6 +66,12 @@ result<block_mesh> block_mesh::from_leaves(const domain& d, std::vector<leaf> le
   return made;
 }
 
+block_mesh block_mesh::with_votes(std::span<const std::int32_t> votes) const {
+  block_mesh copy = *this;
+  for (const slot_id s : curve_) copy.blocks_[s].coarsen_votes = votes[s];
+  return copy;
+}
+
 result<void> block_mesh::adopt(std::vector<leaf> leaves) {
   if (auto r = domain_.check(); !r) return r.error();
   for (const leaf& l : leaves)

@@ -70,6 +70,9 @@ class block_mesh {
   /// As above, for leaves that come from outside (a file): one line about what is wrong with them.
   static result<block_mesh> from_leaves(const domain& d, std::vector<leaf> leaves);
 
+  /// The same mesh with other counts of coarsening votes (by slot).
+  block_mesh with_votes(std::span<const std::int32_t> votes) const;
+
   const domain& box() const { return domain_; }
   int block_size() const { return domain_.block_size; }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/config.hpp"
+
 namespace plx::mesh {
 
 namespace {
@@ -42,6 +44,26 @@ result<E> choice(const char* key, const std::string& text, const std::vector<std
 }
 
 }  // namespace
+
+void mesh_options::describe(config_table& t) {
+  t.section("mesh", "Mesh: an octree of blocks");
+  t.add("mesh.block_size", block_size,
+        {.unit = "cells", .help = "cells along a block's edge (even); 8, 16 and 32 are fastest", .min = 6, .max = 64});
+  t.add("mesh.root_blocks", root_blocks,
+        {.unit = "blocks",
+         .help = "blocks of level 0 along x, y, z; the domain is this many cubes",
+         .min = 1,
+         .max = 1023});
+  t.add("mesh.max_level", max_level, {.help = "deepest level of refinement; 0 is the root grid", .min = 0, .max = 21});
+  t.add("mesh.lower", lower, {.unit = "code length", .help = "lower corner of the domain"});
+  t.add("mesh.upper", upper, {.unit = "code length", .help = "upper corner of the domain"});
+  t.add("mesh.sides", sides,
+        {.help = "what lies beyond x lower, x upper, y lower, y upper, z lower, z upper",
+         .choices = {"periodic", "outflow", "reflecting", "inflow"}});
+  t.add("mesh.prolongation", prolongation,
+        {.help = "slopes where coarse cells become fine ones: minmod, or the sharper monotonized central",
+         .choices = {"minmod", "central"}});
+}
 
 result<domain> mesh_options::make_domain() const {
   domain d;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/config.hpp"
+
 namespace {
 
 using namespace plx::mesh;
@@ -48,6 +50,30 @@ TEST(Domain, MirroredPointsHaveOppositeCoordinates) {
       for (std::int64_t half = 0; half <= all; ++half)
         ASSERT_EQ(d.coordinate(axis, level, half), -d.coordinate(axis, level, all - half));
     }
+}
+
+TEST(MeshOptions, MakeADomainFromText) {
+  plx::config_table table;
+  mesh_options options;
+  options.describe(table);
+  ASSERT_TRUE(
+      table.load_text("[mesh]\nroot_blocks = [2, 1, 1]\nupper = [2.0, 1.0, 1.0]\nmax_level = 4\n"
+                      "prolongation = 'central'\n"
+                      "sides = ['inflow', 'outflow', 'periodic', 'periodic', 'reflecting', 'outflow']",
+                      "test.toml"));
+  const auto d = options.make_domain();
+  ASSERT_TRUE(d) << d.error().message;
+  EXPECT_EQ(d->root_blocks, (std::array{2, 1, 1}));
+  EXPECT_EQ(d->max_level, 4);
+  EXPECT_EQ(d->prolongation, limiter::central);
+  EXPECT_EQ(d->sides[0], boundary::inflow);
+  EXPECT_EQ(d->sides[4], boundary::reflecting);
+  ASSERT_TRUE(table.set("mesh.block_size=7"));
+  EXPECT_THAT(options.make_domain().error().message, HasSubstr("expected an even number"));
+  EXPECT_THAT(table.set("mesh.max_level=22").error().message, HasSubstr("mesh.max_level"));
+  options.sides[1] = "open";
+  EXPECT_THAT(options.make_domain().error().message,
+              HasSubstr("\"open\": expected one of periodic, outflow, reflecting, inflow"));
 }
 
 }  // namespace

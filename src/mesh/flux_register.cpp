@@ -1,0 +1,95 @@
+#include "mesh/flux_register.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "mesh/symmetric.hpp"
+
+namespace plx::mesh {
+
+namespace {
+
+// The axes tangential to a face, lower first.
+constexpr int tangent(int face, int which) {
+  const int axis = face_axis(face);
+  return which == 0 ? (axis == 0 ? 1 : 0) : (axis == 2 ? 1 : 2);
+}
+
+}  // namespace
+
+void flux_register::resize(const block_mesh& mesh) {
+  PLX_ASSERT_EQ(mesh.block_size(), n_);
+  entry_.assign(mesh.slot_count() * face_count, -1);
+  std::int32_t entries = 0;
+  for (const slot_id slot : mesh.blocks())
+    for (int f = 0; f < face_count; ++f)
+      if (mesh.across(slot, f).kind == relation::finer) entry_[slot * face_count + f] = entries++;
+  fluxes_.assign(2 * face_doubles() * entries, 0.0);
+}
+
+std::uint32_t flux_register::wanted_faces(const block_mesh& mesh, slot_id slot) {
+  std::uint32_t mask = 0;
+  for (int f = 0; f < face_count; ++f) {
+    const relation r = mesh.across(slot, f).kind;
+    if (r == relation::coarser || r == relation::finer) mask |= 1u << f;
+  }
+  return mask;
+}
+
+void flux_register::put(const block_mesh& mesh, slot_id slot, int face, const double* flux) {
+  const neighbour& n = mesh.across(slot, face);
+  if (n.kind == relation::finer) {
+    std::copy_n(flux, face_doubles(), own(slot, face));
+    return;
+  }
+  PLX_ASSERT(n.kind == relation::coarser, slot, face);
+  const location& l = mesh.where(slot);
+  const int half = n_ / 2;
+  double* mean = own(n.slots[0], opposite_face(face)) + face_doubles();
+  mean += (l.x[tangent(face, 0)] & 1) * half + (l.x[tangent(face, 1)] & 1) * half * n_;  // this block's quarter
+  for (int v = 0; v < variables_; ++v)
+    for (int b = 0; b < half; ++b)
+      for (int a = 0; a < half; ++a) {
+        const double* f = flux + (v * n_ + 2 * b) * n_ + 2 * a;
+        mean[(v * n_ + b) * n_ + a] = 0.25 * sum4(f[0], f[1], f[n_], f[n_ + 1]);
+      }
+}
+
+// What the flux difference at a face adds to a cell there, per weight.
+double flux_register::term(slot_id slot, int face, int variable, const int cell[3]) const {
+  const std::size_t i =
+      (static_cast<std::size_t>(variable) * n_ + cell[tangent(face, 1)]) * n_ + cell[tangent(face, 0)];
+  const double* coarse = own(slot, face);
+  const double* fine = coarse + face_doubles();
+  return face_is_upper(face) ? coarse[i] - fine[i] : fine[i] - coarse[i];
+}
+
+// A cell at an edge or corner may lie at two or three such faces. All its terms are added in one symmetric sum, when
+// the lowest of its axes is visited.
+void flux_register::apply(const block_mesh& mesh, slot_id slot, double weight, double* values) const {
+  if (mesh.finer_face_count(slot) == 0) return;
+  const auto active_face = [&](int axis, const int cell[3]) {
+    if (cell[axis] == 0 && has_entry(slot, 2 * axis)) return 2 * axis;
+    if (cell[axis] == n_ - 1 && has_entry(slot, 2 * axis + 1)) return 2 * axis + 1;
+    return -1;
+  };
+  for (int f = 0; f < face_count; ++f) {
+    if (!has_entry(slot, f)) continue;
+    const int axis = face_axis(f), ta = tangent(f, 0), tb = tangent(f, 1);
+    for (int b = 0; b < n_; ++b)
+      for (int a = 0; a < n_; ++a) {
+        int cell[3];
+        cell[axis] = face_is_upper(f) ? n_ - 1 : 0;
+        cell[ta] = a;
+        cell[tb] = b;
+        const int fa = active_face(ta, cell), fb = active_face(tb, cell);
+        if ((fa >= 0 && ta < axis) || (fb >= 0 && tb < axis)) continue;
+        double* u = values + (cell[2] * n_ + cell[1]) * n_ + cell[0];
+        for (int v = 0; v < variables_; ++v)
+          u[v * n_ * n_ * n_] += weight * sum3(term(slot, f, v, cell), fa >= 0 ? term(slot, fa, v, cell) : 0.0,
+                                               fb >= 0 ? term(slot, fb, v, cell) : 0.0);
+      }
+  }
+}
+
+}  // namespace plx::mesh

@@ -1,0 +1,56 @@
+// Fluxes at faces between levels: there the coarse block's own flux is replaced by the mean of the fine ones, so that
+// what leaves one side enters the other and totals are conserved to rounding.
+//
+// In each stage: every block puts its flux at the faces in wanted_faces(). When a block's own put and those of its
+// finer_face_count() neighbours are done, it applies the difference to its new values. The next stage's puts may begin
+// once the block has applied: a fine block's next stage waits for it anyway, since it gathers from the coarse one.
+//
+// Thread safety: put and apply of different blocks run at the same time; the caller orders put before apply.
+// Cost: put one copy of a face; apply some additions per cell of the faces. Example: mesh/flux_register_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "mesh/block_mesh.hpp"
+
+namespace plx::mesh {
+
+class flux_register {
+ public:
+  flux_register(int variables, int block_size) : variables_(variables), n_(block_size) {}
+
+  /// Makes room for the faces of a mesh and forgets all fluxes. After every regrid.
+  void resize(const block_mesh& mesh);
+
+  /// Faces whose flux must be put, as bits 0..5: those with a coarser or finer neighbour.
+  static std::uint32_t wanted_faces(const block_mesh& mesh, slot_id slot);
+
+  /// Keeps a face's flux along the positive axis direction.
+  /// Shapes: flux: [variable][b][a], N x N; a is the lower, b the higher of the two axes tangential to the face
+  ///         (x face: [k][j], y face: [k][i], z face: [j][i]).
+  void put(const block_mesh& mesh, slot_id slot, int face, const double* flux);
+
+  /// Replaces the block's own flux by that of its finer neighbours: adds weight * (own - finer) at upper faces,
+  /// weight * (finer - own) at lower ones, to the cells along those faces. No-op without finer neighbours.
+  /// `weight` is stage coefficient * dt / cell width; `values` is [variable][k][j][i], the block's interior.
+  void apply(const block_mesh& mesh, slot_id slot, double weight, double* values) const;
+
+ private:
+  std::size_t face_doubles() const { return static_cast<std::size_t>(variables_) * n_ * n_; }
+  bool has_entry(slot_id slot, int face) const { return entry_[slot * face_count + face] >= 0; }
+  const double* own(slot_id slot, int face) const {
+    return fluxes_.data() + 2 * face_doubles() * entry_[slot * face_count + face];
+  }
+  double* own(slot_id slot, int face) { return const_cast<double*>(std::as_const(*this).own(slot, face)); }
+  double term(slot_id slot, int face, int variable, const int cell[3]) const;
+
+  int variables_;
+  int n_;
+  std::vector<std::int32_t> entry_;  // by slot and face: which entry of fluxes_, -1 for none
+  std::vector<double> fluxes_;       // per entry: the block's own flux, then the mean of the finer ones
+};
+
+}  // namespace plx::mesh
