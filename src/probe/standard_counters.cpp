@@ -1,0 +1,113 @@
+#include "probe/standard_counters.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/file.hpp"
+
+namespace plx::probe {
+namespace {
+
+rusage own_usage() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage;
+}
+
+double time_s(const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); }
+
+/// Resident memory now; the peak so far where there is no /proc.
+double resident_bytes() {
+  const auto text = read_file("/proc/self/statm");
+  unsigned long long pages = 0;
+  if (text && std::sscanf(text->c_str(), "%*u %llu", &pages) == 1)
+    return static_cast<double>(pages) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return 1024.0 * static_cast<double>(own_usage().ru_maxrss);
+}
+
+/// The times of one worker, or of all.
+worker_times times_of(const recorder& r, unsigned first, unsigned end) {
+  worker_times sum;
+  for (unsigned i = first; i < end; ++i) {
+    const worker_times t = r.times(i);
+    sum.exec_s += t.exec_s;
+    sum.idle_s += t.idle_s;
+    sum.overhead_s += t.overhead_s;
+    sum.background_s += t.background_s;
+    sum.tasks += t.tasks;
+  }
+  return sum;
+}
+
+double ratio(double a, double b) { return b > 0 ? a / b : 0.0; }
+double whole(const worker_times& t) { return t.exec_s + t.idle_s + t.overhead_s + t.background_s; }
+
+struct time_counter {
+  const char* name;
+  const char* unit;
+  const char* help;
+  bool monotonic;
+  double (*of)(const worker_times&);
+};
+
+constexpr time_counter time_counters[] = {
+    {"time/exec", "s", "Time in the functions of tasks", true, [](const worker_times& t) { return t.exec_s; }},
+    {"time/idle", "s", "Time without a ready task", true, [](const worker_times& t) { return t.idle_s; }},
+    {"time/overhead", "s", "Time of managing tasks", true, [](const worker_times& t) { return t.overhead_s; }},
+    {"time/background", "s", "Time of polling and other background work", true,
+     [](const worker_times& t) { return t.background_s; }},
+    {"count/tasks", "1", "Tasks finished", true, [](const worker_times& t) { return static_cast<double>(t.tasks); }},
+    {"time/average", "s", "Mean time in the function of a task: exec / tasks", false,
+     [](const worker_times& t) { return ratio(t.exec_s, static_cast<double>(t.tasks)); }},
+    {"time/average-overhead", "s", "Mean time of managing a task: overhead / tasks", false,
+     [](const worker_times& t) { return ratio(t.overhead_s, static_cast<double>(t.tasks)); }},
+    {"idle-rate", "1", "Share of time without a ready task: idle / (exec + idle + overhead + background)", false,
+     [](const worker_times& t) { return ratio(t.idle_s, whole(t)); }},
+};
+
+}  // namespace
+
+std::vector<registration> add_machine_counters(counter_registry& registry) {
+  std::vector<registration> all;
+  const auto add = [&](const char* name, const char* unit, const char* help, bool monotonic, auto pull) {
+    all.push_back(registry.add({fmt::format("/machine/{}", name), unit, help, monotonic}, pull));
+  };
+  add("memory/resident", "bytes", "Memory of this process that is in the machine's memory", false, &resident_bytes);
+  add("memory/peak-resident", "bytes", "The largest it was", false,
+      [] { return 1024.0 * static_cast<double>(own_usage().ru_maxrss); });
+  add("time/user", "s", "Processor time of this process in its own code", true,
+      [] { return time_s(own_usage().ru_utime); });
+  add("time/system", "s", "Processor time of this process in the kernel", true,
+      [] { return time_s(own_usage().ru_stime); });
+  add("context-switches/voluntary", "1", "Times a thread of this process gave its core away", true,
+      [] { return static_cast<double>(own_usage().ru_nvcsw); });
+  add("context-switches/involuntary", "1", "Times a thread of this process lost its core to another", true,
+      [] { return static_cast<double>(own_usage().ru_nivcsw); });
+  add("page-faults/minor", "1", "Page faults without reading from disk", true,
+      [] { return static_cast<double>(own_usage().ru_minflt); });
+  add("page-faults/major", "1", "Page faults that read from disk", true,
+      [] { return static_cast<double>(own_usage().ru_majflt); });
+  return all;
+}
+
+std::vector<registration> add_recorder_counters(counter_registry& registry, const recorder& r) {
+  std::vector<registration> all;
+  const auto add_times = [&](const std::string& instance, unsigned first, unsigned end) {
+    for (const time_counter& c : time_counters) {
+      all.push_back(registry.add({fmt::format("/threads{{{}}}/{}", instance, c.name), c.unit, c.help, c.monotonic},
+                                 [&r, first, end, of = c.of] { return of(times_of(r, first, end)); }));
+    }
+  };
+  add_times("locality#0/total", 0, r.worker_count());
+  for (unsigned i = 0; i < r.worker_count(); ++i) add_times(fmt::format("locality#0/worker-thread#{}", i), i, i + 1);
+  all.push_back(registry.add({"/probe/measurement-cost", "1", "Share of the workers' time that recording took"},
+                             [&r] { return r.measurement_cost(); }));
+  all.push_back(registry.add({"/probe/trace/lost", "1", "Trace records that found no place", true},
+                             [&r] { return r.trace_lost(); }));
+  return all;
+}
+
+}  // namespace plx::probe

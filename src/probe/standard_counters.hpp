@@ -1,0 +1,21 @@
+// Counters that every program has: of the machine, and of a recorder's workers. docs/probe.md has the table.
+//
+// Thread safety: as counter_registry; the recorder must outlive the registrations. Cost: none until somebody asks, then
+//   a system call or a sum over names.
+// Example: probe/standard_counters_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "probe/counter_registry.hpp"
+#include "probe/recorder.hpp"
+
+namespace plx::probe {
+
+/// /machine/memory/resident, /machine/context-switches/voluntary, ...: of this process, from the operating system.
+[[nodiscard]] std::vector<registration> add_machine_counters(counter_registry& registry);
+
+/// /threads{locality#0/worker-thread#N}/time/exec, .../idle-rate, ..., the same for {locality#0/total}, and /probe/...
+[[nodiscard]] std::vector<registration> add_recorder_counters(counter_registry& registry, const recorder& r);
+
+}  // namespace plx::probe
