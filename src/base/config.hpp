@@ -101,5 +101,7 @@ class config_table {
 
 /// One string of a TOML file without a table, "" when the key is not there: for a key that decides which others exist.
 result<std::string> peek_string(const std::string& path, std::string_view key);
+/// The same of text; `name` stands in messages.
+result<std::string> peek_string_in_text(std::string_view text, const std::string& name, std::string_view key);
 
 }  // namespace plx

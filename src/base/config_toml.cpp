@@ -251,13 +251,17 @@ result<void> config_table::set(std::string_view text, std::string_view source) {
 result<std::string> peek_string(const std::string& path, std::string_view key) {
   auto text = read_file(path);
   if (!text) return text.error();
-  auto document = parse(*text, path);
+  return peek_string_in_text(*text, path, key);
+}
+
+result<std::string> peek_string_in_text(std::string_view text, const std::string& name, std::string_view key) {
+  auto document = parse(text, name);
   if (!document) return document.error();
   const auto node = document->at_path(key);
   if (!node) return std::string();
   if (const auto* s = node.as_string()) return s->get();
   const toml::source_position at = node.node()->source().begin;
-  return error{fmt::format("{}:{}:{}: '{}' expects a string, found {}", path, at.line, at.column, key,
+  return error{fmt::format("{}:{}:{}: '{}' expects a string, found {}", name, at.line, at.column, key,
                            found_text(*node.node()))};
 }
 

@@ -1,0 +1,82 @@
+// Cell updates per second of the scheme `faces` on a uniform periodic mesh of 64^3 cells: PPM, HLLC, RK3, the exchange
+// of ghosts and the choice of the time step included. One cell update is one cell advanced by a whole step of three
+// stages. Blocks of 8^3, 16^3 and 32^3 cells on one worker, and of 8^3 on two.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "report.hpp"
+#include "rt/runtime.hpp"
+#include "star/refinement.hpp"
+#include "star/stepper.hpp"
+
+namespace {
+
+using namespace plx;
+
+constexpr int cells_along = 64;
+
+std::unique_ptr<star::input> smooth_flow(int block_size) {
+  const int blocks = cells_along / block_size;
+  const std::string roots = std::to_string(blocks);
+  const std::string text =
+      "[problem]\nname = \"linear_wave\"\n[linear_wave]\namplitude = 0.1\ndirection = [1, 1, 1]\n"
+      "[mesh]\nblock_size = " +
+      std::to_string(block_size) + "\nroot_blocks = [" + roots + "," + roots + "," + roots + "]\n" +
+      "sides = [\"periodic\", \"periodic\", \"periodic\", \"periodic\", \"periodic\", \"periodic\"]\n";
+  auto in = star::input::from_text(text, "benchmark", {});
+  if (!in) {
+    std::fprintf(stderr, "%s\n", in.error().message.c_str());
+    std::exit(1);
+  }
+  return *std::move(in);
+}
+
+/// A runtime and a gas in it that can be advanced for some steps.
+class workload {
+ public:
+  workload(int block_size, unsigned workers)
+      : runtime_({.workers = workers}),
+        input_(smooth_flow(block_size)),
+        setup_(input_->prepare().value()),
+        gas_(setup_),
+        stepper_(gas_, setup_, workers) {
+    runtime_.run(
+        [this] { star::build_initial(gas_, setup_, input_->refinement, *input_->problem, stepper_.scratch()); });
+  }
+
+  /// M cell updates/s over some steps.
+  double measure(int steps) {
+    const double begin = monotonic_seconds();
+    runtime_.run([&] {
+      for (int i = 0; i < steps; ++i) stepper_.advance(setup_.cfl / gas_.largest_signal_rate());
+    });
+    return 1e-6 * steps * static_cast<double>(gas_.cell_count()) / (monotonic_seconds() - begin);
+  }
+
+ private:
+  runtime runtime_;
+  std::unique_ptr<star::input> input_;
+  star::setup setup_;
+  star::gas gas_;
+  star::stepper stepper_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::report report(argc, argv);
+  const int steps = report.rest().empty() ? 3 : std::atoi(report.rest().front().c_str());
+  workload b8(8, 1), b16(16, 1), b32(32, 1), b8_w2(8, 2);
+  workload* all[] = {&b8, &b16, &b32, &b8_w2};
+  const char* names[] = {"star/faces/b8", "star/faces/b16", "star/faces/b32", "star/faces/b8/w2"};
+  std::vector<double> rates[4];
+  for (workload* w : all) w->measure(1);
+  for (int turn = 0; turn < 7; ++turn)
+    for (int i = 0; i < 4; ++i) rates[i].push_back(all[i]->measure(steps));
+  for (int i = 0; i < 4; ++i) report.add(names[i], bench::median(rates[i]), "M cell updates/s", bench::higher);
+  return report.finish();
+}

@@ -1,0 +1,71 @@
+// The gas on its mesh at one moment: topology, values of all blocks, what lies beyond the sides.
+//
+// Thread safety: as its parts: blocks of different slots may be used at the same time; what changes the topology needs
+// it alone. Cost: three field sets of all blocks. Example: star/stepper_test.cpp
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mesh/arena.hpp"
+#include "mesh/block_mesh.hpp"
+#include "mesh/tile.hpp"
+#include "star/hydro/stage.hpp"
+#include "star/options.hpp"
+#include "star/problems/problem.hpp"
+
+namespace plx::star {
+
+/// How often floors were applied, counted in cells.
+struct floor_counts {
+  std::int64_t density = 0;   ///< of new states
+  std::int64_t pressure = 0;  ///< of new states
+  std::int64_t input = 0;     ///< of states before reconstruction, ghosts included
+
+  void add(const stage_output& out) {
+    density += out.density_floors;
+    pressure += out.pressure_floors;
+    input += out.input_floors;
+  }
+};
+
+struct gas {
+  explicit gas(const setup& s);
+
+  mesh::block_mesh mesh;
+  /// now: the state. The others are the stages' own; after a step the old state is in one of them.
+  mesh::arena now, stage_a, stage_b;
+  mesh::boundary_values sides;
+  std::vector<double> signal_rate;  ///< by slot: largest (|v| + c) / dx of the block
+
+  /// Takes a new mesh: room in all field sets, values of kept slots stay.
+  void adopt(mesh::block_mesh next);
+  double largest_signal_rate() const;
+  std::int64_t cell_count() const { return static_cast<std::int64_t>(mesh.block_count()) * now.cells(); }
+};
+
+/// Averages of the problem's solution at time t over the cells of a block.
+void fill_from_problem(const problem& p, const mesh::block_mesh& mesh, mesh::slot_id slot, double t, double* values);
+
+/// What each worker keeps for itself: a tile, the kernel's scratch, room for six faces. Indexed by plx::worker_index(),
+/// by tasks that do not wait while they use it.
+class worker_scratch {
+ public:
+  worker_scratch(unsigned workers, const hydro_parameters& parameters, int block_size);
+
+  struct one {
+    mesh::tile_scratch tile;
+    std::unique_ptr<std::byte[]> memory;
+    void* kernel = nullptr;
+    std::array<double*, mesh::face_count> face{};
+  };
+  /// Requires: called by a worker.
+  one& mine();
+
+ private:
+  std::vector<one> all_;
+};
+
+}  // namespace plx::star

@@ -1,0 +1,198 @@
+#include "star/options.hpp"
+
+#include <fmt/format.h>
+
+#include "star/hydro/isa.hpp"
+#include "star/problems/registry.hpp"
+
+namespace plx::star {
+
+void run_options::describe(config_table& t) {
+  t.section("run", "When to end");
+  t.add("run.t_end", t_end, {.unit = "code time", .help = "the last step ends here", .above = 0.0});
+  t.add("run.max_steps", max_steps, {.unit = "steps", .help = "end after so many steps; 0: no limit", .min = 0});
+}
+
+void refinement_options::describe(config_table& t) {
+  const std::vector<std::string> known{"rho", "vel1", "vel2", "vel3", "press"};
+  t.section("refinement", "Where the mesh is refined, up to mesh.max_level");
+  t.add("refinement.interval", interval, {.unit = "steps", .help = "between two checks of the mesh", .min = 1});
+  t.add("refinement.buffer", buffer,
+        {.unit = "cells", .help = "around a marked cell that are refined with it", .min = 0, .max = 64});
+  t.add("refinement.coarsen_after", coarsen_after,
+        {.help = "checks in a row that a block must ask to be coarsened", .min = 1, .max = 1000});
+  t.add("refinement.gradient_of", gradient_of,
+        {.help = "variables whose relative difference between neighbouring cells is looked at", .choices = known});
+  t.add("refinement.gradient_refine", gradient_refine,
+        {.unit = "1", .help = "relative difference above which a cell is marked", .above = 0});
+  t.add("refinement.gradient_coarsen", gradient_coarsen,
+        {.unit = "1", .help = "a block may be coarsened when all its differences are below", .min = 0});
+  t.add("refinement.curvature_of", curvature_of,
+        {.help = "variables whose second difference over the first ones is looked at", .choices = known});
+  t.add("refinement.curvature_refine", curvature_refine,
+        {.unit = "1", .help = "ratio above which a cell is marked; at most 1 occurs", .above = 0});
+  t.add("refinement.curvature_coarsen", curvature_coarsen,
+        {.unit = "1", .help = "a block may be coarsened when all its ratios are below", .min = 0});
+  t.add("refinement.density_levels", density_levels,
+        {.unit = "code", .help = "number l: blocks of level l are refined where the density is above it", .min = 0});
+  t.add("refinement.regions", regions,
+        {.help = "boxes refined at all times: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
+}
+
+result<void> refinement_options::check() const {
+  if (gradient_coarsen > gradient_refine)
+    return error{fmt::format("refinement.gradient_coarsen = {}: expected at most refinement.gradient_refine ({})",
+                             gradient_coarsen, gradient_refine)};
+  if (curvature_coarsen > curvature_refine)
+    return error{fmt::format("refinement.curvature_coarsen = {}: expected at most refinement.curvature_refine ({})",
+                             curvature_coarsen, curvature_refine)};
+  if (regions.size() % 7 != 0)
+    return error{
+        fmt::format("refinement.regions: expected seven numbers per box (x lower, x upper, y lower, y upper, "
+                    "z lower, z upper, level), found {} numbers",
+                    regions.size())};
+  return {};
+}
+
+void output_options::describe(config_table& t) {
+  t.section("output", "What is written when; none of it changes the physics");
+  t.add("output.mesh_interval", mesh_interval,
+        {.unit = "code time", .help = "between mesh files; 0: at the start and the end only", .min = 0});
+  t.add("output.history_interval", history_interval,
+        {.unit = "steps", .help = "between rows of history.csv", .min = 1});
+  t.add("output.counters_interval_s", counters_interval_s,
+        {.unit = "s", .help = "wall time between samples in counters.csv; 0: at the end only", .min = 0});
+  t.add("output.checkpoint_interval_s", checkpoint_interval_s,
+        {.unit = "s", .help = "wall time between checkpoints; 0: none on the way", .min = 0});
+  t.add("output.checkpoint_at_end", checkpoint_at_end, {.help = "write a checkpoint when the run has finished"});
+  t.add("output.checkpoints_kept", checkpoints_kept,
+        {.help = "older checkpoints are removed", .min = 1, .max = 1000000});
+}
+
+namespace {
+
+constexpr std::string_view problem_key = "problem.name";
+
+/// The value of the last "problem.name=..." among the assignments, or "".
+std::string assigned_problem(const std::vector<std::string>& sets) {
+  std::string name;
+  for (const std::string& s : sets) {
+    const std::size_t equals = s.find('=');
+    if (equals == std::string::npos || std::string_view(s).substr(0, equals) != problem_key) continue;
+    name = s.substr(equals + 1);
+    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+  }
+  return name;
+}
+
+result<std::string> chosen_problem(result<std::string> in_file, const std::string& where,
+                                   const std::vector<std::string>& sets) {
+  if (!in_file) return in_file.error();
+  const std::string set = assigned_problem(sets);
+  const std::string name = set.empty() ? *in_file : set;
+  if (!name.empty()) return name;
+  std::string known;
+  for (const std::string& p : problem_names()) known += (known.empty() ? "" : ", ") + p;
+  return error{fmt::format("{}: problem.name is missing; expected one of {}", where, known)};
+}
+
+}  // namespace
+
+result<std::unique_ptr<input>> input::make(const std::string& problem) {
+  auto made = make_problem(problem);
+  if (!made) return made.error();
+  std::unique_ptr<input> in(new input);
+  in->problem_name = problem;
+  in->problem = *std::move(made);
+  in->describe();
+  return in;
+}
+
+void input::describe() {
+  table.section("problem", "What is simulated");
+  table.add(problem_key, problem_name, {.help = "the initial state", .choices = problem_names()});
+  run.describe(table);
+  grid.describe(table);
+  hydro.describe(table);
+  refinement.describe(table);
+  output.describe(table);
+  problem->describe(table);
+}
+
+result<void> input::apply(const std::vector<std::string>& sets) {
+  for (const std::string& s : sets)
+    if (auto done = table.set(s); !done) return done.error();
+  return {};
+}
+
+result<std::unique_ptr<input>> input::from_file(const std::string& path, const std::vector<std::string>& sets) {
+  auto name = chosen_problem(peek_string(path, problem_key), path, sets);
+  if (!name) return name.error();
+  auto in = make(*name);
+  if (!in) return error{path + ": " + in.error().message};
+  if (auto loaded = in.value()->table.load_file(path); !loaded) return loaded.error();
+  if (auto done = in.value()->apply(sets); !done) return done.error();
+  return in;
+}
+
+result<std::unique_ptr<input>> input::from_text(std::string_view text, const std::string& name,
+                                                const std::vector<std::string>& sets) {
+  auto chosen = chosen_problem(peek_string_in_text(text, name, problem_key), name, sets);
+  if (!chosen) return chosen.error();
+  auto in = make(*chosen);
+  if (!in) return error{name + ": " + in.error().message};
+  if (auto loaded = in.value()->table.load_text(text, name); !loaded) return loaded.error();
+  if (auto done = in.value()->apply(sets); !done) return done.error();
+  return in;
+}
+
+result<std::unique_ptr<input>> input::of_problem(const std::string& problem) { return make(problem); }
+
+namespace {
+
+/// The table of all options: those of every problem, each with its own object to bind to.
+struct full_list {
+  std::unique_ptr<input> in;
+  std::vector<std::unique_ptr<problem>> others;
+
+  full_list() {
+    for (const problem_entry& p : all_problems()) {
+      if (in == nullptr) {
+        in = input::of_problem(std::string(p.name)).value();
+        continue;
+      }
+      others.push_back(p.make());
+      others.back()->describe(in->table);
+    }
+  }
+};
+
+}  // namespace
+
+std::string input::text_options() { return full_list().in->table.text_options(); }
+std::string input::markdown() { return full_list().in->table.markdown(); }
+
+result<setup> input::prepare() {
+  auto box = grid.make_domain();
+  if (!box) return box.error();
+  if (!is_block_size(box->block_size))
+    return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
+  auto parameters = hydro.parameters(problem->species_count());
+  if (!parameters) return parameters.error();
+  if (auto fine = refinement.check(); !fine) return fine.error();
+  if (auto known = select_isa(); !known) return known.error();
+  if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma}); !ready) return ready.error();
+
+  setup s{*box, *parameters, hydro.time_integrator(), hydro.cfl, {}};
+  const int n_var = variable_count(parameters->n_species);
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (box->sides[f] != mesh::boundary::inflow) continue;
+    s.sides.inflow[f].resize(n_var);
+    to_conserved({hydro.gamma}, problem->inflow(f), parameters->n_species, s.sides.inflow[f].data(), 1);
+  }
+  return s;
+}
+
+bool may_change_on_resume(std::string_view key) { return key.starts_with("output.") || key.starts_with("run."); }
+
+}  // namespace plx::star

@@ -1,0 +1,111 @@
+// All options of a run: one struct per part, bound to one configuration table.
+//
+// Thread safety: values; an input belongs to one thread until it is const. Cost: of reading a small file, once.
+// Example: star/options_test.cpp
+//
+//   auto in = input::from_file("inputs/sedov.toml", {"mesh.max_level=4"});   // result: one line about what is wrong
+//   auto setup = in.value()->prepare();                                      // checked, in the form the stages take
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/result.hpp"
+#include "mesh/domain.hpp"
+#include "star/hydro/options.hpp"
+#include "star/problems/problem.hpp"
+
+namespace plx::star {
+
+/// Section [run]: when to end.
+struct run_options {
+  double t_end = 1.0;
+  std::int64_t max_steps = 0;  ///< 0: no limit
+
+  void describe(config_table& table);
+};
+
+/// Section [refinement]: where the mesh is fine. All criteria hold at once; the one that wants more wins.
+struct refinement_options {
+  std::int64_t interval = 4;       ///< steps between checks
+  std::int64_t buffer = 2;         ///< cells around a marked one that are made fine with it
+  std::int64_t coarsen_after = 3;  ///< checks in a row that a block must ask
+  std::vector<std::string> gradient_of{"rho", "press"};
+  double gradient_refine = 0.4;
+  double gradient_coarsen = 0.15;
+  std::vector<std::string> curvature_of;
+  double curvature_refine = 0.6;
+  double curvature_coarsen = 0.3;
+  std::vector<double> density_levels;
+  std::vector<double> regions;
+
+  void describe(config_table& table);
+  /// One line about the first value that does not fit the others.
+  result<void> check() const;
+};
+
+/// Section [output]: what is written when. None of it changes the physics.
+struct output_options {
+  double mesh_interval = 0.0;            ///< code time between mesh files; 0: the first and the last only
+  std::int64_t history_interval = 1;     ///< steps
+  double counters_interval_s = 1.0;      ///< wall time between samples of the counters
+  double checkpoint_interval_s = 600.0;  ///< wall time; 0: none on the way
+  bool checkpoint_at_end = true;
+  std::int64_t checkpoints_kept = 2;
+
+  void describe(config_table& table);
+};
+
+/// What the stages of a run take; made by input::prepare().
+struct setup {
+  mesh::domain domain;
+  hydro_parameters hydro;
+  integrator scheme{};
+  double cfl = 0.4;
+  mesh::boundary_values sides;
+};
+
+class input {
+ public:
+  /// Reads `path`, then applies `sets` ("key=value") in order. Options of the problem that is named are known, too.
+  /// Errors: one line; see config_table.
+  static result<std::unique_ptr<input>> from_file(const std::string& path, const std::vector<std::string>& sets);
+  /// The same of text; `name` stands in messages.
+  static result<std::unique_ptr<input>> from_text(std::string_view text, const std::string& name,
+                                                  const std::vector<std::string>& sets);
+  /// Everything at its default.
+  static result<std::unique_ptr<input>> of_problem(const std::string& problem);
+  /// The options of all problems, for lists.
+  static std::string text_options();
+  static std::string markdown();
+
+  input(const input&) = delete;
+  input& operator=(const input&) = delete;
+
+  /// Checks what options mean together, and tells the problem its box. Call it once, before the problem is used.
+  result<star::setup> prepare();
+
+  std::string problem_name;
+  run_options run;
+  mesh::mesh_options grid;
+  hydro_options hydro;
+  refinement_options refinement;
+  output_options output;
+  std::unique_ptr<star::problem> problem;
+  config_table table;
+
+ private:
+  input() = default;
+  static result<std::unique_ptr<input>> make(const std::string& problem);
+  result<void> apply(const std::vector<std::string>& sets);
+  void describe();
+};
+
+/// Keys whose values may change between a checkpoint and the run that continues it: when to end, what to write.
+bool may_change_on_resume(std::string_view key);
+
+}  // namespace plx::star
