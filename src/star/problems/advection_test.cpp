@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "num/exact_sum.hpp"
-#include "star/problems/test_box.hpp"
+#include "star/problems/box_test.hpp"
 
 namespace plx::star {
 namespace {

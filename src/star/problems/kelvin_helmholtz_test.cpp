@@ -4,7 +4,7 @@
 #include <complex>
 #include <numbers>
 
-#include "star/problems/test_box.hpp"
+#include "star/problems/box_test.hpp"
 
 namespace plx::star {
 namespace {

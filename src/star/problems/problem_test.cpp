@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "num/exact_sum.hpp"
-#include "star/problems/test_box.hpp"
+#include "star/problems/box_test.hpp"
 
 namespace plx::star {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "num/exact_sum.hpp"
-#include "star/problems/test_box.hpp"
+#include "star/problems/box_test.hpp"
 
 namespace plx::star {
 namespace {
