@@ -40,7 +40,7 @@ result<void> problem::prepare(const problem_setting& setting) {
 
 double problem::internal_energy(const double* u, std::ptrdiff_t stride) {
   const double* m = u + i_momentum * stride;
-  return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / u[i_density * stride];
+  return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * (1.0 / u[i_density * stride]);
 }
 
 vector problem::box_centre() const {
