@@ -7,7 +7,7 @@
 
 #include "base/file.hpp"
 #include "probe/csv.hpp"
-#include "probe/recorder_state.hpp"
+#include "probe/recorder_detail.hpp"
 
 namespace plx::probe {
 namespace {

@@ -1,7 +1,7 @@
 // The trace as Trace Event JSON: one complete event ("X") per piece of a task, on one row per worker.
 #include <fmt/format.h>
 
-#include "probe/recorder_state.hpp"
+#include "probe/recorder_detail.hpp"
 #include "probe/text_sink.hpp"
 
 namespace plx::probe {
