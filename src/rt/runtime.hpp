@@ -63,7 +63,7 @@ class runtime {
 
   [[nodiscard]] unsigned worker_count() const noexcept;
   [[nodiscard]] probe::recorder& recorder() noexcept;
-  [[nodiscard]] probe::counter_registry& counters() noexcept;
+  [[nodiscard]] probe::counter_registry& counters();
   /// The options as they took effect (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/latch.hpp"
@@ -100,6 +101,28 @@ TEST(runtime, statistics_count_every_task) {
   const auto costs = rt.recorder().costs();
   ASSERT_EQ(costs.size(), 10u);
   for (const auto& c : costs) EXPECT_EQ(c.calls, 105u);
+}
+
+TEST(runtime, counters_tell_what_happened) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  rt.run([] {
+    plx::task_group g;
+    for (int i = 0; i < 10; ++i) g.run([] {});
+    g.wait();
+    plx::this_thread::yield();
+    for (int i = 0; i < 5; ++i) plx::post([] {});
+  });
+  rt.run([] {});
+  const auto value = [&rt](const char* name) { return rt.counters().query(name).value().at(0).value; };
+  EXPECT_EQ(value("/threads{locality#0/total}/count/taken-back"), 10);
+  EXPECT_EQ(value("/threads{locality#0/worker-thread#0}/count/taken-back"), 10);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/spawned"), 15);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/suspended"), 1);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/resumed"), 1);
+  EXPECT_GE(value("/threads{locality#0/total}/count/scheduled"), 2);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/steals"), 0);
+  EXPECT_EQ(value("/scheduler{locality#0/total}/tasks/suspended"), 0);
+  EXPECT_GT(value("/scheduler{locality#0/total}/stacks/made"), 0);
 }
 
 TEST(runtime, pollers_are_called_and_tasks_can_wait_for_them) {
