@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from . import analysis
+from . import analysis, profiles
 from .athdf import Mesh
 from .errors import ReadError
 from .run import Run
@@ -143,10 +143,10 @@ class Facts:
 
     @_attempt
     def lines(self):
-        """Cells against the exact solution (analysis.Profile); for problems without one None, except for a blast."""
+        """Cells against the exact solution (profiles.Profile); for problems without one None, except for a blast."""
         if self.last is None or (self.exact is None and self.run.problem != "sedov"):
             return None
-        return analysis.profile(self.run, self.last, self.exact)
+        return profiles.profile(self.run, self.last, self.exact)
 
     @_attempt
     def drifts(self):

@@ -33,8 +33,9 @@ def quick(monkeypatch):
     """Fills every figure but makes no pixels of it: these tests look at the page, not at the paper."""
 
     def fill(picture, paper):
-        with matplotlib.rc_context(paper.rc()):
-            picture.draw(Figure(figsize=picture.size), paper)
+        if paper.name == "light":
+            with matplotlib.rc_context(paper.rc()):
+                picture.draw(Figure(figsize=picture.size), paper)
         return b"\x89PNG" + bytes(20)
 
     monkeypatch.setattr(part_module, "render", fill)
@@ -225,7 +226,7 @@ def test_tube_along_x(tmp_path, capsys):
         upper=(1, 1 / 16, 1 / 16),
         per_block={"Cost": np.ones(16)},
     )
-    synthetic.write_csv(tmp_path / "exact.csv", {"x": [0, 1], "rho": [1, 2], "vel": [0, 1], "press": [0, 1]})
+    synthetic.write_csv(tmp_path / "exact.csv", {"x": [-0.5, 0.5], "rho": [1, 2], "vel": [0, 1], "press": [0, 1]})
     assert main(["report", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "Sod shock tube" in out and "not a blast" in out

@@ -60,7 +60,7 @@ class Physics(Part):
         if facts.lines is None and facts.exact is None:
             raise Missing("there is no exact solution to compare with (exact.csv)")
         data = need(facts.lines, "no mesh file can be read")
-        picture = lines.profile_picture(data, facts.exact)
+        picture = lines.profile_picture(data)
         return self.picture(picture, f"{picture.caption} {error_text(facts)}." if facts.exact else picture.caption)
 
     def _film(self, least: int):

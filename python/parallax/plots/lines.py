@@ -13,21 +13,21 @@ from .picture import Picture
 _labels = {"rho": "density ρ", "vel": "velocity", "press": "pressure p"}
 
 
-def profile_picture(profile, exact) -> Picture:
+def profile_picture(profile) -> Picture:
     """Cells coloured by level, bin means, and the exact solution: density large, velocity and pressure beside."""
     radial = profile.coordinate == "r"
 
     def draw(figure, theme) -> None:
         panels = figure.subplot_mosaic([["rho", "vel"], ["rho", "press"]], width_ratios=[1.75, 1])
         for name, axes in panels.items():
-            dots = _draw_profile(axes, profile, exact, name, theme)
+            dots = _draw_profile(axes, profile, name, theme)
             label = "radial velocity" if radial and name == "vel" else _labels[name]
             axes.set_title(f"{label} at t = {profile.time:.5g}" if name == "rho" else label)
             if name != "vel":
                 axes.set_xlabel("radius r (code units)" if radial else "x (code units)")
         main = panels["rho"]
         main.set_ylabel("ρ (code units)")
-        if exact is not None or radial:
+        if profile.reference or radial:
             main.legend(loc="upper left" if radial else "best")
         bar = figure.colorbar(dots, ax=main, location="bottom", aspect=45, shrink=0.7, label="level of the cell")
         bar.set_ticks(np.unique(profile.cells["level"]))
@@ -39,12 +39,12 @@ def profile_picture(profile, exact) -> Picture:
         caption += (
             "Their spread at one radius shows how round the blast is; the line through them is the mean per shell. "
         )
-    caption += "Thin line: exact solution." if exact is not None else "No exact solution (exact.csv) in this run."
+    caption += "Thin line: exact solution." if profile.reference else "No exact solution (exact.csv) in this run."
     title = "Radial profile" if radial else "Profile along x"
     return Picture("profile", title, caption, (9.6, 5.2), draw, f"{title} of density, velocity and pressure.")
 
 
-def _draw_profile(axes, profile, exact, name, theme):
+def _draw_profile(axes, profile, name, theme):
     where, level = profile.cells["coordinate"], profile.cells["level"].astype(int)
     low, high = level.min(), level.max()
     n = high - low + 1
@@ -74,9 +74,9 @@ def _draw_profile(axes, profile, exact, name, theme):
             label="mean over the shell",
         )
     end = float(where.max())
-    if exact is not None and name in exact:
-        x = exact.numbers(profile.coordinate)
-        axes.plot(x, exact.numbers(name), color=theme.ink, linewidth=1.2, zorder=3, label="exact")
+    if name in profile.reference:
+        curve = profile.reference[name]
+        axes.plot(curve.x, curve.y, color=theme.ink, linewidth=1.2, zorder=3, label="exact")
         if profile.coordinate == "r" and profile.shock_exact:
             end = min(end, 1.35 * profile.shock_exact)
     start = 0.0 if profile.coordinate == "r" else float(where.min())

@@ -28,6 +28,7 @@ class Layer:
     low: float | None = None
     high: float | None = None
     levels: bool = False
+    extend: str = "neither"  # which ends of the range values go beyond: colour bar with arrows
 
     def norm(self):
         low, high = finite_range([self.image])
@@ -75,7 +76,14 @@ def cost_layer(cut, cost_s: np.ndarray) -> Layer:
     values = cost_s[cut.blocks]
     scale, unit = (1e6, "µs") if np.nanmedian(cost_s) >= 1e-6 else (1e9, "ns")
     image = cut.image(values * scale)
-    return Layer(image, f"cost ({unit} per cell update)", "viridis", needs_log([image]))
+    low, high = finite_range([image])
+    bulk = float(np.nanpercentile(image, 99)) if np.any(np.isfinite(image)) else high
+    clipped = high > 2 * bulk > 0  # a few blocks that the machine disturbed must not hide all others
+    log = needs_log([image])
+    label = f"cost ({unit} per cell update)"
+    if clipped and not log:
+        return Layer(image, label, "viridis", False, low, bulk, extend="max")
+    return Layer(image, label, "viridis", log)
 
 
 def level_layer(cut) -> Layer:
@@ -116,7 +124,7 @@ def draw_layer(axes, cut, layer: Layer, labels: bool = True, **more):
         extent=cut.extent,
         norm=layer.norm(),
         cmap=layer.colours(),
-        interpolation="nearest",
+        interpolation="nearest" if layer.levels or max(layer.image.shape) < 700 else "antialiased",
         interpolation_stage="data",
         aspect="equal",
         zorder=1,
@@ -133,7 +141,8 @@ def draw_layer(axes, cut, layer: Layer, labels: bool = True, **more):
 
 
 def draw_bar(figure, image, axes, layer: Layer, **more):
-    bar = figure.colorbar(image, ax=axes, label=layer.label, **{"pad": 0.02, "aspect": 32, **more})
+    style = {"pad": 0.02, "aspect": 32, "extend": layer.extend, **more}
+    bar = figure.colorbar(image, ax=axes, label=layer.label, **style)
     bar.outline.set_linewidth(0.5)
     if layer.levels:
         low, high = finite_range([layer.image])
