@@ -51,7 +51,8 @@ def _draw_profile(axes, profile, name, theme):
     dark_paper = theme.name == "dark"
     shades = colormaps["viridis"](np.linspace(0.25, 0.95, n) if dark_paper else np.linspace(0.9, 0.15, n))
     order = np.argsort(level, kind="stable")
-    size = float(np.clip(12000 / max(1, len(where)), 0.6, 12))
+    planar = profile.coordinate == "x"  # many cells at one place
+    size = 7.0 if planar else float(np.clip(12000 / max(1, len(where)), 0.6, 12))
     dots = axes.scatter(
         where[order],
         profile.cells[name][order],

@@ -7,6 +7,7 @@ blocks draw in about the time of 10^2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from matplotlib import colormaps
@@ -167,39 +168,51 @@ def plane_picture(name, title, caption, cut, layer: Layer, blocks: int, alt: str
     return Picture(name, title, caption, (size[0], size[1] + 0.5) if flat else size, draw, alt)
 
 
-def parallax_picture(cut, left: Layer, right: Layer, blocks: int) -> Picture:
-    """The same object from two viewpoints: one half shows the physics, the other what each block cost."""
+def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
+    """The same object from two viewpoints: one half shows the physics, the other what each block cost.
+
+    Flat, wide planes are shown whole, one above the other.
+    """
+    x0, x1, y0, y1 = cut.extent
+    ratio = (y1 - y0) / (x1 - x0)
+    if ratio < 0.35:
+        words, size, draw = "above", (9.6, 2 * 8.8 * ratio + 2.6), _stacked
+    else:
+        height = min(7.0, (9.6 - 2.7) * ratio)
+        words, size, draw = "left", (height / ratio + 2.7, height + 0.8), _halves
+    other = {"above": "below", "left": "right"}[words]
+    caption = (
+        f"One plane through the mesh, seen from two sides: {words} the density, {other} the time that the blocks cost "
+        "per cell update since the mesh file before. Thin lines are blocks."
+    )
+    alt = f"{words}: density; {other}: cost per block"
+    title = "Physics and cost in one picture"
+    return Picture("parallax", title, caption, size, partial(draw, cut, physics, cost, blocks), alt)
+
+
+def _halves(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
     x0, x1, y0, y1 = cut.extent
     middle = 0.5 * (x0 + x1)
-    ratio = (y1 - y0) / (x1 - x0)
-    flat = ratio < 0.35
-    height = min(7.0, (9.6 - 0.8 if flat else 9.6 - 2.7) * ratio)
-    size = (9.6, height + 1.7) if flat else (height / ratio + 2.7, height + 0.8)
+    figure.set_layout_engine("compressed")
+    axes = figure.add_subplot()
+    for layer, start, side in ((physics, x0, "left"), (cost, middle, "right")):
+        image = draw_layer(axes, cut, layer)
+        image.set_clip_path(Rectangle((start, y0), middle - x0, y1 - y0, transform=axes.transData))
+        draw_bar(figure, image, axes, layer, location=side, pad=0.015, aspect=40)
+    draw_outlines(axes, cut, 7.0, "#ffffff", 0.9)
+    axes.plot([middle, middle], [y0, y1], color="#ffffff", linewidth=1.4, zorder=4)
+    axes.set_title(heading(cut, blocks), loc="center")
 
-    def draw(figure, theme) -> None:
-        figure.set_layout_engine("compressed")
-        axes = figure.add_subplot()
-        for layer, start, side in ((left, x0, "left"), (right, middle, "right")):
-            image = draw_layer(axes, cut, layer)
-            image.set_clip_path(Rectangle((start, y0), middle - x0, y1 - y0, transform=axes.transData))
-            where = {"location": "bottom" if flat else side, "pad": 0.05 if flat else 0.015, "aspect": 40}
-            draw_bar(figure, image, axes, layer, **where)
-        draw_outlines(axes, cut, size[0] * 0.7, "#ffffff", 0.9)
-        axes.plot([middle, middle], [y0, y1], color="#ffffff", linewidth=1.4, zorder=4)
-        axes.set_title(heading(cut, blocks), loc="center")
 
-    caption = (
-        "One plane through the mesh, seen from two sides: left the density, right the time that the blocks cost per "
-        "cell update since the mesh file before. Thin lines are blocks."
-    )
-    return Picture(
-        "parallax",
-        "Physics and cost in one picture",
-        caption,
-        size,
-        draw,
-        "Left half: density. Right half: cost per block.",
-    )
+def _stacked(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
+    figure.set_layout_engine("compressed")
+    pair = figure.subplots(2, 1, sharex=True)
+    for axes, layer in zip(pair, (physics, cost)):
+        image = draw_layer(axes, cut, layer)
+        draw_outlines(axes, cut, 8.8, "#ffffff", 0.9)
+        draw_bar(figure, image, axes, layer, location="bottom", pad=0.05, aspect=60)
+    pair[0].set_title(heading(cut, blocks))
+    pair[0].set_xlabel("")
 
 
 def film_picture(cuts, blocks) -> Picture:
