@@ -2,7 +2,8 @@
 
 Usage: check_headers.py [--root ROOT]. A cost is the processor time of one compiler run at -O2, so that other work on
 the machine disturbs it little; one that is over the budget is measured again, and the best run counts.
-Headers named *_detail.hpp or in a folder detail/ are not public: they have no budget. Exit code 1 on a violation.
+Headers named *_detail.hpp, *_test.hpp or test_*.hpp, or in a folder detail/ are not public: they have no budget. Exit
+code 1 on a violation.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def best_cost(source: str, root: Path, flags: list[str], budget_s: float) -> tup
 
 
 def is_public(name: str) -> bool:
-    return not (name.endswith(("_detail.hpp", "_test.hpp")) or "/detail/" in name)
+    file = name.rsplit("/", 1)[-1]
+    return not (file.endswith(("_detail.hpp", "_test.hpp")) or file.startswith("test_") or "/detail/" in name)
 
 
 def sources(root: Path) -> list[tuple[str, str, float]]:

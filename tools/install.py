@@ -96,7 +96,7 @@ def ensure(parts: list[str]) -> None:
     if required:
         say("Missing on this machine:")
         for row in required:
-            say(f"  {row.name} ({row.purpose}): {doctor.probe(row).problem}. Get it: {doctor.how_to_get(row)}")
+            say(f"  {row.name} ({row.purpose}): {doctor.probe(row).problem}")
         packages = packages_of(required)
         fail(f"install what is missing and run this command again:\n  {apt_line(packages)}", 2)
     for row in optional:

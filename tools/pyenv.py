@@ -14,6 +14,7 @@ import install
 from console import BUILD, ROOT, fail, note, output_of, run_logged, shown, step
 
 VENV = ROOT / ".venv"
+WISHES_TRIED = BUILD / ".python-wishes-tried"  # do not ask an unreachable PyPI again for what one can do without
 MODULES = {"report": ("numpy", "h5py", "matplotlib"), "test": ("numpy", "h5py", "matplotlib", "pytest")}
 WISHES = {"report": (), "test": ("yt",)}
 REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
@@ -32,7 +33,8 @@ def venv_python() -> Path | None:
 @lru_cache(maxsize=None)
 def best_python() -> str:
     """The interpreter that the report runs with as things are now."""
-    return str(venv_python() or sys.executable)
+    inside = venv_python()
+    return str(inside) if inside and has(inside, MODULES["report"]) else sys.executable
 
 
 def _stamp(kind: str) -> Path:
@@ -66,8 +68,8 @@ def _fill(kind: str) -> bool:
     ]
     code, lines = run_logged(pip, BUILD / "pip.log", "pip", counter=r"(Collecting|Downloading|Installing) (.*)")
     if code != 0:
-        for line in [l for l in lines if "rror" in l][-4:]:
-            note(line.strip())
+        for line in [l for l in lines if l.startswith("ERROR")][-2:]:
+            note(line[:200])
         note(f"the whole log: {shown(BUILD / 'pip.log')}")
         return False
     _stamp(kind).touch()
@@ -82,8 +84,12 @@ def ensure(kind: str) -> str:
         return str(inside)
     if has(sys.executable, needed + wished):
         return sys.executable
-    if _fill(kind):
-        return str(VENV / "bin" / "python")
+    enough = any(candidate and has(candidate, needed) for candidate in (inside, sys.executable))
+    if not (enough and WISHES_TRIED.exists()):
+        if _fill(kind):
+            return str(VENV / "bin" / "python")
+        WISHES_TRIED.parent.mkdir(exist_ok=True)
+        WISHES_TRIED.touch()
     for candidate in (inside, sys.executable):
         if candidate and has(candidate, needed):
             note(f"without {' '.join(wished) or 'the newest versions'}: the tests that need it are skipped")
@@ -91,7 +97,8 @@ def ensure(kind: str) -> str:
     venv = "" if has(sys.executable, ("venv", "ensurepip")) else install.apt_line(["python3-venv"]) + " && "
     fail(
         f"these Python modules are missing: {' '.join(needed)}. Run this where PyPI can be reached, then again:\n"
-        f"  {venv}python3 -m venv .venv && .venv/bin/pip install -r {shown(REQUIREMENTS[kind])}",
+        f"  {venv}python3 -m venv .venv && .venv/bin/pip install -r {shown(REQUIREMENTS[kind])}\n"
+        f"or let the system's Python have them: {install.apt_line(['python3-' + m for m in needed])}",
         2,
     )
 

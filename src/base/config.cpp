@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/config_entry.hpp"
+#include "base/config_detail.hpp"
 
 namespace plx {
 

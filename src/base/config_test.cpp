@@ -135,7 +135,7 @@ TEST(Config, WrongInputIsOneLineWithPlaceAndRemedy) {
       {"[run]\ntimes = [1, -1]", "x.toml:2:13: 'run.times' must be >= 0, found -1.0"},
       {"[run]\nfields = [\"tho\"]",
        "x.toml:2:11: 'run.fields' must be one of rho, press, vel, found \"tho\"; did you mean 'rho'?"},
-      {"[run]\ntimes = [0.1]\nzeed = 1\n[mesh]\nmax_level = 99",
+      {"[run]\ntimes = [0.1]\nzeed = 1\n[mesh]\nx = 99",
        "x.toml:3:1: unknown key 'run.zeed'; did you mean 'run.seed'?"},
   };
   for (const auto& c : cases) {

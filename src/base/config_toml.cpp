@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/config_entry.hpp"
+#include "base/config_detail.hpp"
 #include "base/file.hpp"
 #include "base/nearest.hpp"
 

@@ -2,6 +2,8 @@
 // They share no code with it: leaves are found by looking at all of them, balance by comparing all pairs.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,14 @@
 // Recording must not touch the heap once names and keys are known: counts every operator new of this program.
 // Left out under sanitizers, whose own operator new it would mix with.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLX_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PLX_SANITIZED 1
+#endif
+#endif
+
+#ifndef PLX_SANITIZED
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,7 +1,9 @@
 // The trace as Trace Event JSON: one complete event ("X") per piece of a task, on one row per worker.
 #include <fmt/format.h>
 
-#include "probe/recorder_state.hpp"
+#include <cmath>
+
+#include "probe/recorder_detail.hpp"
 #include "probe/text_sink.hpp"
 
 namespace plx::probe {
@@ -113,6 +115,7 @@ result<void> recorder::write_trace_json(std::string_view path) {
 }
 
 void recorder::trace_counter(std::string_view name, double value) {
+  if (!std::isfinite(value)) return;  // JSON has no such number
   const ticks now = now_ticks();
   const std::lock_guard lock(state_->mutex);
   if (state_->workers.empty() || (state_->workers[0]->log.mode() & worker_log::tracing) == 0) return;

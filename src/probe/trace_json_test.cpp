@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
 #include "base/file.hpp"
 #include "probe/recorder.hpp"
@@ -37,6 +38,7 @@ TEST_F(TraceJson, PiecesOfTasksOnTheirWorkersRow) {
   r.worker(1).record({.name = name, .key = ~1ull, .begin = t, .end = t + 50 * us, .finished = false});
   r.worker(1).record({.name = name, .begin = t + 60 * us, .end = t + 90 * us, .finished = true, .earlier = 50 * us});
   r.trace_counter("blocks", 12.5);
+  r.trace_counter("rate", std::numeric_limits<double>::quiet_NaN());
   ASSERT_TRUE(r.write_trace_json(path(".json")));
   const std::string text = plx::read_file(path(".json")).value();
   EXPECT_THAT(text, testing::StartsWith("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"));
@@ -48,6 +50,7 @@ TEST_F(TraceJson, PiecesOfTasksOnTheirWorkersRow) {
   EXPECT_THAT(text, HasSubstr("\"args\":{\"began\":\"resumed\"}}"));
   EXPECT_THAT(text, testing::ContainsRegex("\"ph\":\"C\",.*\"name\":\"blocks\",\"args\":.\"value\":12.5.."));
   EXPECT_THAT(text, HasSubstr("\"records\":3,\"records_lost\":0"));
+  EXPECT_EQ(text.find("nan"), std::string::npos);
   EXPECT_EQ(text.find(",\n]"), std::string::npos);
 }
 

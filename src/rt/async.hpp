@@ -33,7 +33,11 @@ class async_state final : public future_state<R> {
     this->own_task_ = nullptr;
     return &task_;
   }
-  void defer() noexcept { this->deferred_.store(true, std::memory_order_release); }
+  /// Not submitted: the first waiter runs it, and holds it while it does.
+  void defer() noexcept {
+    this->deferred_.store(true, std::memory_order_release);
+    this->release();
+  }
 
  private:
   static void run(task* t, run_mode) {

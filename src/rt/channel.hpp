@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "rt/mutex.hpp"
 
 namespace plx {

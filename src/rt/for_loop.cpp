@@ -4,10 +4,8 @@
 
 namespace plx::detail {
 
-bool own_deque_is_empty() noexcept {
-  const worker* w = this_worker();
-  return w != nullptr && w->deque.empty();
-}
+bool own_deque_is_empty() noexcept { return this_worker()->deque.empty(); }
+bool on_a_worker() noexcept { return this_worker() != nullptr; }
 
 void loop_grain::end(std::int64_t done) noexcept {
   static const ticks enough = ticks_from(2e-6);

@@ -12,8 +12,9 @@
 namespace plx {
 namespace detail {
 
-/// True when thieves have taken all that the calling worker offered; false on a thread that is no worker.
+/// True when thieves have taken all that the calling worker offered. Requires: on_a_worker().
 bool own_deque_is_empty() noexcept;
+bool on_a_worker() noexcept;
 
 /// Grows the number of iterations between two looks at the deque until they take about two microseconds.
 class loop_grain {
@@ -27,6 +28,15 @@ class loop_grain {
   ticks begin_ = 0;
 };
 
+/// The index `n` steps after `first`, for integers and iterators.
+template <class Index>
+Index advanced(Index first, std::int64_t n) {
+  if constexpr (std::is_integral_v<Index>)
+    return static_cast<Index>(first + static_cast<Index>(n));
+  else
+    return first + static_cast<decltype(first - first)>(n);
+}
+
 template <class Index, class Body>
 struct loop {
   Body& body;
@@ -38,7 +48,7 @@ struct loop {
     while (n > 0 && !stop.load(std::memory_order_relaxed)) {
       if (n > grain.size() && own_deque_is_empty()) {
         const std::int64_t kept = n / 2;
-        const Index second = static_cast<Index>(first + static_cast<Index>(kept));
+        const Index second = advanced(first, kept);
         halves.run(info, [this, second, rest = n - kept, grain] { range(second, rest, grain); });
         n = kept;
         continue;
@@ -47,7 +57,7 @@ struct loop {
       grain.begin();
       run_piece(first, piece);
       grain.end(piece);
-      first = static_cast<Index>(first + static_cast<Index>(piece));
+      first = advanced(first, piece);
       n -= piece;
     }
     halves.wait();
@@ -56,7 +66,7 @@ struct loop {
  private:
   void run_piece(Index first, std::int64_t n) {
     try {
-      for (std::int64_t i = 0; i < n; ++i) body(static_cast<Index>(first + static_cast<Index>(i)));
+      for (std::int64_t i = 0; i < n; ++i) body(advanced(first, i));
     } catch (...) {
       stop.store(true, std::memory_order_relaxed);
       throw;
@@ -72,7 +82,11 @@ template <class Index, class Body>
 void for_loop(task_info info, Index first, Index last, Body&& body) {
   if (!(first < last)) return;
   detail::loop<Index, std::remove_reference_t<Body>> loop{body, info};
-  loop.range(first, static_cast<std::int64_t>(last - first), {});
+  const auto whole = [&loop, first, last] { loop.range(first, static_cast<std::int64_t>(last - first), {}); };
+  if (detail::on_a_worker())
+    whole();
+  else
+    async(info, whole).get();  // a foreign thread has no deque to share: a task loops for it
 }
 template <class Index, class Body>
 void for_loop(Index first, Index last, Body&& body) {

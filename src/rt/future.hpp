@@ -185,7 +185,7 @@ class then_state final : public future_state<R>, private continuation {
     task_.owner = this;
     task_.info = info;
     this->fire = [](continuation* c) {
-      task* t = &static_cast<then_state*>(c)->task_;
+      task* t = &static_cast<then_state&>(*c).task_;
       if constexpr (Sync)
         t->run(t, run_mode::taken_back);
       else

@@ -1,12 +1,16 @@
 #include "rt/runtime.hpp"
 
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include "base/assert.hpp"
+#include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
+#include "probe/standard_counters.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/scheduler_counters.hpp"
 #include "rt/detail/topology.hpp"
 
 namespace plx {
@@ -23,9 +27,24 @@ runtime_options completed(runtime_options o) {
 
 struct runtime::parts {
   explicit parts(const runtime_options& o) : options(o), recorder(o.workers), scheduler(options, recorder) {}
+  probe::counter_registry& with_counters() {
+    std::call_once(counters_made, [this] {
+      const auto keep = [this](std::vector<probe::registration> added) {
+        for (auto& r : added) registrations.push_back(std::move(r));
+      };
+      keep(probe::add_machine_counters(counters));
+      keep(probe::add_recorder_counters(counters, recorder));
+      keep(detail::add_scheduler_counters(counters, scheduler));
+    });
+    return counters;
+  }
   runtime_options options;
   probe::recorder recorder;
-  detail::scheduler scheduler;  // last: its workers use what stands above
+  detail::scheduler scheduler;  // its workers use what stands above
+  // Made when first asked for, so that a runtime that nobody asks pays nothing.
+  std::once_flag counters_made;
+  probe::counter_registry counters;
+  std::vector<probe::registration> registrations;
 };
 
 runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {
@@ -58,6 +77,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
 void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }
 unsigned runtime::worker_count() const noexcept { return parts_->scheduler.worker_count(); }
 probe::recorder& runtime::recorder() noexcept { return parts_->recorder; }
+probe::counter_registry& runtime::counters() { return parts_->with_counters(); }
 const runtime_options& runtime::options() const noexcept { return parts_->options; }
 std::uint64_t runtime::add_poller(poll_result (*f)(void*), void* arg) { return parts_->scheduler.add_poller(f, arg); }
 void runtime::remove_poller(std::uint64_t id) { parts_->scheduler.remove_poller(id); }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "rt/async.hpp"
+#include "rt/poll_result.hpp"
 #include "rt/runtime_options.hpp"
 
 namespace plx {
@@ -24,7 +25,6 @@ class counter_registry;
 }  // namespace probe
 namespace detail {
 class scheduler;
-enum class poll_result : std::uint8_t;
 }  // namespace detail
 
 /// Nothing inside a deterministic runtime can go on any more. The message names the seed and who waits on what.
@@ -32,8 +32,6 @@ class deadlock_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-using detail::poll_result;
 
 class runtime {
  public:
@@ -65,7 +63,7 @@ class runtime {
 
   [[nodiscard]] unsigned worker_count() const noexcept;
   [[nodiscard]] probe::recorder& recorder() noexcept;
-  [[nodiscard]] probe::counter_registry& counters() noexcept;
+  [[nodiscard]] probe::counter_registry& counters();
   /// The options as they took effect (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
 

@@ -155,7 +155,7 @@ class dataflow_state final : public future_state<R> {
   void start() {
     std::apply(
         [this](A&... a) {
-          std::size_t i = 0;
+          [[maybe_unused]] std::size_t i = 0;
           (attach_to(a, i), ...);
         },
         args_);

@@ -1,4 +1,5 @@
 """Links and paths that the documentation names exist."""
+
 import re
 
 import check_text

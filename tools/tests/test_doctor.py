@@ -1,9 +1,11 @@
 """The table of dependencies is the same in CMake and for people; probes see what is there and what is not."""
 
 import re
+import sys
 
 import doctor
 import install
+import pyenv
 import pytest
 from console import ROOT
 
@@ -79,3 +81,31 @@ def test_optional_is_tried_once_and_no_failure(monkeypatch, tmp_path, capsys):
     install.ensure(["build"])
     assert tried == [["libnothing-dev"]]
     assert "without nothing: less" in capsys.readouterr().out
+
+
+def test_python_modules_that_are_there_already_are_used_without_pip(monkeypatch):
+    monkeypatch.setattr(pyenv, "venv_python", lambda: None)
+    monkeypatch.setattr(pyenv, "has", lambda interpreter, modules: True)
+    monkeypatch.setattr(pyenv, "_fill", lambda kind: pytest.fail("calls pip"))
+    assert pyenv.ensure("test") == sys.executable
+
+
+def test_without_pip_and_modules_both_commands_are_printed(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(pyenv, "venv_python", lambda: None)
+    monkeypatch.setattr(pyenv, "has", lambda interpreter, modules: False)
+    monkeypatch.setattr(pyenv, "_fill", lambda kind: False)
+    monkeypatch.setattr(pyenv, "WISHES_TRIED", tmp_path / "tried")
+    with pytest.raises(SystemExit) as stop:
+        pyenv.ensure("report")
+    text = capsys.readouterr().err
+    assert stop.value.code == 2 and "pip install -r tools/requirements.txt" in text and "python3-h5py" in text
+
+
+def test_wishes_are_tried_once_where_the_needed_modules_are_there(monkeypatch, tmp_path):
+    tried = []
+    monkeypatch.setattr(pyenv, "venv_python", lambda: None)
+    monkeypatch.setattr(pyenv, "has", lambda interpreter, modules: "yt" not in modules)
+    monkeypatch.setattr(pyenv, "_fill", lambda kind: tried.append(kind))
+    monkeypatch.setattr(pyenv, "WISHES_TRIED", tmp_path / "tried")
+    assert [pyenv.ensure("test") for _ in range(2)] == [sys.executable] * 2
+    assert tried == ["test"]

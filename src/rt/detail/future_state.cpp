@@ -107,6 +107,7 @@ void timed_wait_expired(void* context) {
 bool future_state_base::take_back_own_task() {
   if (deferred_.load(std::memory_order_relaxed)) {
     if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
+    add_ref();  // which running gives back
     if (worker* w = this_worker())
       run_taken_back(*w, own_task_);
     else

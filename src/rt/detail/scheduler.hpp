@@ -16,6 +16,7 @@
 #include "rt/detail/parker.hpp"
 #include "rt/detail/task.hpp"
 #include "rt/detail/timer_queue.hpp"
+#include "rt/poll_result.hpp"
 
 namespace plx {
 struct runtime_options;
@@ -75,8 +76,6 @@ struct worker {
 /// can wait, the answer may be another one.
 worker* this_worker() noexcept;
 
-/// What a poller found: nothing outstanding, something outstanding, or something that completed.
-enum class poll_result : std::uint8_t { idle, pending, progressed };
 using poll_function = poll_result (*)(void*);
 
 class scheduler {

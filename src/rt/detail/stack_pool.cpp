@@ -10,6 +10,7 @@
 
 #if defined(PLX_ASAN)
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
 #endif
 
 namespace plx::detail {
@@ -30,7 +31,13 @@ stack_pool::stack_pool(std::size_t stack_bytes)
     : stack_bytes_(round_up(std::max(stack_bytes, std::size_t{16} << 10), page_bytes())) {}
 
 stack_pool::~stack_pool() {
-  if (abandoned_) return;
+  if (abandoned_) {
+#if defined(PLX_ASAN)
+    // What the abandoned tasks hold is still referred to, from here.
+    for (const slab& s : slabs_) __lsan_register_root_region(s.base, s.bytes);
+#endif
+    return;
+  }
   for (const slab& s : slabs_) munmap(s.base, s.bytes);
 }
 

@@ -1,6 +1,9 @@
 #include "star/problems/plane.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "num/symmetric.hpp"
@@ -34,10 +37,25 @@ std::array<int, 3> plane_direction::samples(int n) const noexcept {
   return s;
 }
 
-bool plane_direction::cuts(const cell& c, double where) const noexcept {
-  double reach = 0;
-  for (int axis = 0; axis < 3; ++axis) reach += 0.5 * std::abs(normal_[axis]) * c.width[axis];
-  return std::abs(distance(c.centre) - where) <= reach * (1 + 1e-12);
+// The volume under a plane in a unit cube, by inclusion and exclusion of the pyramids beyond its far corners; powers
+// and factorial are those of the number of axes that the plane is not parallel to.
+double plane_direction::part_on_left(const vector& width, double distance) const {
+  std::array<double, 3> extent{};
+  for (int axis = 0; axis < 3; ++axis) extent[axis] = std::abs(normal_[axis]) * width[axis];
+  std::sort(extent.begin(), extent.end(), std::greater<>());
+  const int n = extent[2] > 0 ? 3 : extent[1] > 0 ? 2 : 1;
+  const double reach = extent[0] + extent[1] + extent[2];
+  const double depth = 0.5 * reach - std::abs(distance);  // of the plane inside, from the nearer corner
+  if (depth <= 0) return distance > 0 ? 0 : 1;
+  double volume = 0, scale = 1;
+  for (int axis = 0; axis < n; ++axis) scale *= (axis + 1) * extent[axis];
+  for (int corner = 0; corner < 1 << n; ++corner) {
+    double left = depth;
+    for (int axis = 0; axis < n; ++axis) left -= (corner >> axis) % 2 != 0 ? extent[axis] : 0;
+    if (left > 0) volume += (std::popcount(static_cast<unsigned>(corner)) % 2 != 0 ? -1 : 1) * std::pow(left, n);
+  }
+  const double part = volume / scale;
+  return distance > 0 ? part : 1 - part;
 }
 
 }  // namespace plx::star

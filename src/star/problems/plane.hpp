@@ -29,8 +29,9 @@ class plane_direction {
 
   /// `n` points along the axes in which anything changes along this direction, one along the others.
   std::array<int, 3> samples(int n) const noexcept;
-  /// Whether the plane at this distance from the middle cuts the cell.
-  bool cuts(const cell& c, double distance) const noexcept;
+  /// The part of a cell's volume on the left of a plane; `distance` is that of the cell's centre from it, positive on
+  /// the right. In closed form, so volumes on both sides sum to the whole.
+  double part_on_left(const vector& width, double distance) const;
 
  private:
   vector centre_{}, normal_{1, 0, 0}, phase_slope_{1, 0, 0};

@@ -34,6 +34,7 @@ class plane_riemann : public problem {
   primitive at(const vector& x, double t) const override;
   /// Periodic: until the waves of the two planes meet.
   bool has_exact(double t) const override;
+  void average(const cell& c, double t, double* u, std::ptrdiff_t stride) const override;
   profile_table exact_profile(double t) const override;
   std::vector<named_value> references(double t) const override;
 
@@ -49,6 +50,8 @@ class plane_riemann : public problem {
     bool mirrored;    // the left of two planes: right and left change places
   };
   place locate(const vector& x) const;
+  primitive side(bool is_left, bool mirrored) const;
+  primitive turned(const gas_state& s, bool from_left, bool mirrored) const;
 
   std::string section_, title_;
   plane_riemann_options options_;

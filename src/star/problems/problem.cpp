@@ -29,11 +29,6 @@ std::array<double, max_samples> offsets(int n) {
   return at;
 }
 
-double internal_energy_of(const double* u, std::ptrdiff_t stride) {
-  const double* m = u + i_momentum * stride;
-  return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / u[i_density * stride];
-}
-
 }  // namespace
 
 result<void> problem::prepare(const problem_setting& setting) {
@@ -41,6 +36,11 @@ result<void> problem::prepare(const problem_setting& setting) {
   PLX_ASSERT(setting.gamma > 1, setting.gamma);
   for (int axis = 0; axis < 3; ++axis) PLX_ASSERT_LT(setting.lower[axis], setting.upper[axis]);
   return do_prepare();
+}
+
+double problem::internal_energy(const double* u, std::ptrdiff_t stride) {
+  const double* m = u + i_momentum * stride;
+  return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * (1.0 / u[i_density * stride]);
 }
 
 vector problem::box_centre() const {
@@ -71,7 +71,7 @@ void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride)
     for (int v = 0; v < n_var; ++v) sum[v].add(sample[v]);
   }
   for (int v = 0; v < n_var; ++v) u[v * stride] = sum[v].value() / count;
-  u[i_tracer * stride] = eos().tracer(internal_energy_of(u, stride));
+  u[i_tracer * stride] = eos().tracer(internal_energy(u, stride));
 }
 
 std::array<int, 3> problem::samples(const cell&, double) const { return {2, 2, 2}; }

@@ -1,4 +1,4 @@
-#include "base/config_entry.hpp"
+#include "base/config_detail.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,0 +1,27 @@
+#include <omp.h>
+
+#include "fib/fib.hpp"
+
+namespace {
+
+long recurse(int n) {
+  if (n < 2) return n;
+  long a = 0;
+#pragma omp task shared(a)
+  a = recurse(n - 1);
+  const long b = recurse(n - 2);
+#pragma omp taskwait
+  return a + b;
+}
+
+}  // namespace
+
+const fib::library fib::omp_library = {"omp", [](unsigned workers) { omp_set_num_threads(static_cast<int>(workers)); },
+                                       [](int n) {
+                                         long result = 0;
+#pragma omp parallel
+#pragma omp single
+                                         result = recurse(n);
+                                         return result;
+                                       },
+                                       [] {}};

@@ -1,0 +1,95 @@
+"""The command `parallax`. Exit codes: 0 fine; 1 (compare --require-equal only) the physics differs; 2 wrong input."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .errors import NotARun, ReadError
+
+
+def main(arguments=None) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        return options.act(options)
+    except (NotARun, ReadError) as error:
+        return _fail(error)
+    except BrokenPipeError:
+        return 0
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror or error}")
+
+
+def _fail(error) -> int:
+    print(f"parallax: {error}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="parallax", description="Reports and comparisons of runs.")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    report = commands.add_parser(
+        "report",
+        help="write report.html and its pictures, print ten lines",
+        description="Writes one self-contained page about a run, its pictures beside it, and ten "
+        "lines to the terminal. Exit code 2 when the folder is no run or a file in it is broken; "
+        "in the latter case the page is written from what can be read.",
+    )
+    report.add_argument("run", type=Path, help="folder of the run")
+    report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: run/report.html)")
+    report.set_defaults(act=_report)
+
+    compare = commands.add_parser(
+        "compare",
+        help="show what changed between two runs",
+        description="Compares configuration, physics, throughput and time per task of two runs.",
+    )
+    compare.add_argument("first", type=Path, help="folder of the first run")
+    compare.add_argument("second", type=Path, help="folder of the second run")
+    compare.add_argument("--html", type=Path, metavar="FILE", help="also write the tables as a page")
+    compare.add_argument("--require-equal", action="store_true", help="exit code 1 unless the physics is bitwise equal")
+    compare.set_defaults(act=_compare)
+    return parser
+
+
+def _report(options) -> int:
+    from .report import write_report  # matplotlib is imported only where something is drawn
+    from .run import Run
+    from .terminal import summary_lines
+
+    run = Run(options.run)
+    out = options.out or options.run / "report.html"
+    if not out.parent.is_dir():
+        return _fail(f"{out.parent}: no such folder, expected one to write {out.name} into")
+    if out.is_dir():
+        return _fail(f"{out}: is a folder, expected the name of a file to write")
+    facts = write_report(run, out)
+    lines = summary_lines(facts, out)
+    facts.close()
+    print("\n".join(lines))
+    for warning in facts.warnings:
+        print(f"parallax: {warning}", file=sys.stderr)
+    for problem in facts.problems:
+        print(f"parallax: {problem}", file=sys.stderr)
+    return 2 if facts.problems else 0
+
+
+def _compare(options) -> int:
+    from .compare import compare_runs
+    from .run import Run
+
+    comparison = compare_runs(Run(options.first), Run(options.second))
+    print(comparison.text())
+    if options.html:
+        if not options.html.parent.is_dir():
+            return _fail(f"{options.html.parent}: no such folder, expected one to write {options.html.name} into")
+        options.html.write_text(comparison.html(), encoding="utf-8")
+        print(f"page: {options.html}")
+    return 1 if options.require_equal and not comparison.physics_equal else 0

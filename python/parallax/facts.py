@@ -1,0 +1,181 @@
+"""Everything a report says about a run in numbers, gathered once. What is missing is None; what is broken is a problem.
+
+Example to read: tests/test_report.py.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from . import analysis, profiles
+from .athdf import Mesh
+from .errors import ReadError
+from .run import Run
+
+titles = {
+    "sedov": "Sedov blast",
+    "sod": "Sod shock tube",
+    "linear_wave": "Linear wave",
+    "advection": "Advection",
+    "kelvin_helmholtz": "Kelvin–Helmholtz instability",
+    "einfeldt": "Double rarefaction (Einfeldt)",
+}
+
+
+def _attempt(method):
+    """A cached property that is None when its file is broken; the problem is kept once."""
+
+    def guarded(self):
+        try:
+            return method(self)
+        except ReadError as error:
+            self.problem(str(error))
+            return None
+
+    guarded.__doc__ = method.__doc__
+    return cached_property(guarded)
+
+
+class Facts:
+    def __init__(self, run: Run, film: int = 5):
+        self.run, self.film = run, film
+        self.problems: list = []
+        self.warnings: list = []
+        self._open: dict = {}
+
+    def problem(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.append(text)
+
+    def close(self) -> None:
+        for mesh in self._open.values():
+            if mesh is not None:
+                mesh.close()
+        self._open = {}
+
+    # ---- files ----
+
+    @_attempt
+    def summary(self):
+        return self.run.summary
+
+    @_attempt
+    def config(self):
+        return self.run.config
+
+    @_attempt
+    def history(self):
+        return self._table(self.run.history)
+
+    @_attempt
+    def profile(self):
+        return self._table(self.run.profile)
+
+    @_attempt
+    def workers(self):
+        return self._table(self.run.workers)
+
+    @_attempt
+    def exact(self):
+        return self._table(self.run.exact)
+
+    def _table(self, table):
+        if table is not None and table.cut_short:
+            self.warnings.append(f"{table.path}: the last line was cut short and is left out")
+        return table if table is not None and len(table) else None
+
+    def mesh(self, index: int) -> Mesh | None:
+        """The mesh file of this number (0 is the first), or None when it cannot be read."""
+        if index not in self._open:
+            try:
+                self._open[index] = self.run.mesh(index)
+            except ReadError as error:
+                self.problem(str(error))
+                self._open[index] = None
+        return self._open[index]
+
+    @cached_property
+    def last_index(self):
+        """Number of the last mesh file that can be read."""
+        indices = range(len(self.run.mesh_files) - 1, -1, -1)
+        return next((i for i in indices if self.mesh(i) is not None), None)
+
+    @cached_property
+    def film_indices(self) -> list:
+        """Numbers of a few mesh files from the first to the last readable one."""
+        if self.last_index is None:
+            return []
+        spread = np.linspace(0, self.last_index, min(self.film, self.last_index + 1))
+        return [i for i in sorted({round(float(i)) for i in spread}) if self.mesh(i) is not None]
+
+    @cached_property
+    def last(self) -> Mesh | None:
+        return None if self.last_index is None else self.mesh(self.last_index)
+
+    @_attempt
+    def cut(self):
+        """Density on the middle plane of the last mesh."""
+        return self.last.slice("rho") if self.last else None
+
+    @cached_property
+    def cost(self):
+        """(index of the mesh file, seconds per cell update of its blocks): the last file that holds costs, or None."""
+        for i in range(-1 if self.last_index is None else self.last_index, -1, -1):
+            mesh = self.mesh(i)
+            before = self.mesh(i - 1) if mesh is not None and i > 0 else None
+            try:
+                cost = analysis.cost_per_update(mesh, before.cycle if before else None) if mesh else None
+            except ReadError as error:
+                self.problem(str(error))
+                cost = None
+            if cost is not None and np.any(np.isfinite(cost)):
+                return i, cost
+        return None
+
+    # ---- numbers ----
+
+    @cached_property
+    def title(self) -> str:
+        name = self.run.problem
+        return titles.get(name, name.replace("_", " ").capitalize())
+
+    @_attempt
+    def lines(self):
+        """Cells against the exact solution (profiles.Profile); for problems without one None, except for a blast."""
+        if self.last is None or (self.exact is None and self.run.problem != "sedov"):
+            return None
+        return profiles.profile(self.run, self.last, self.exact)
+
+    @_attempt
+    def drifts(self):
+        """{name: drift at the end} of the conserved totals, or None."""
+        if self.history is None:
+            return None
+        return {n: float(analysis.drift(self.history, n)[-1]) for n in analysis.conserved_names(self.history)}
+
+    @_attempt
+    def losses(self):
+        return analysis.boundary_losses(self.history) if self.history is not None else None
+
+    @_attempt
+    def floors(self):
+        return analysis.floor_hits(self.history) if self.history is not None else None
+
+    @_attempt
+    def shares(self):
+        return analysis.time_shares(self.workers) if self.workers is not None else None
+
+    @_attempt
+    def throughput(self):
+        return analysis.throughput(self.summary, self.history)
+
+    @_attempt
+    def top_tasks(self):
+        """[(name, share of the time in tasks)], largest first."""
+        if self.profile is None:
+            return None
+        total = self.profile.numbers("total_s")
+        whole = float(np.sum(total)) or 1.0
+        return [(str(self.profile["name"][i]), float(total[i]) / whole) for i in np.argsort(-total, kind="stable")]

@@ -1,0 +1,274 @@
+"""Planes through the mesh: density, cost, level, on the same blocks.
+
+Cells are drawn as one image per plane (never one patch per cell) and outlines as one collection per level, so 10^5
+blocks draw in about the time of 10^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.collections import LineCollection
+from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
+from matplotlib.patches import Rectangle
+
+from .picture import Picture, dpi
+
+
+@dataclass
+class Layer:
+    """One quantity on a plane: its image, colours, label. `levels`: integer values, drawn in steps."""
+
+    image: np.ndarray
+    label: str
+    cmap: str
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+    levels: bool = False
+    extend: str = "neither"  # which ends of the range values go beyond: colour bar with arrows
+
+    def norm(self):
+        low, high = finite_range([self.image])
+        low = low if self.low is None else self.low
+        high = high if self.high is None else self.high
+        if self.levels:
+            return BoundaryNorm(np.arange(round(low) - 0.5, round(high) + 1), max(1, round(high) - round(low) + 1))
+        if self.log:
+            return LogNorm(low, high)
+        return Normalize(low, high if high > low else low + max(abs(low), 1.0) * 1e-9)
+
+    def colours(self):
+        if not self.levels:
+            return colormaps[self.cmap]
+        low, high = finite_range([self.image])
+        n = max(1, round(high) - round(low) + 1)
+        return ListedColormap(colormaps[self.cmap](np.linspace(0.08, 0.9, n) if n > 1 else [0.5]))
+
+
+def finite_range(images) -> tuple:
+    """Smallest and largest finite value; (0, 1) when there is none."""
+    values = [image[np.isfinite(image)] for image in images]
+    values = np.concatenate(values) if values else np.zeros(0)
+    return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
+
+
+def needs_log(images) -> bool:
+    """Whether a linear scale would hide most of the picture: over half of the pixels in its lowest twentieth."""
+    low, high = finite_range(images)
+    if low <= 0 or high < 20 * low:
+        return False
+    values = np.concatenate([image[np.isfinite(image)] for image in images])
+    return bool(np.mean(values < low + (high - low) / 20) > 0.5)
+
+
+def density_layer(cut, others=()) -> Layer:
+    """Density of a slice; with `others`, the range covers those slices, too."""
+    images = [cut.image()]
+    low, high = finite_range(images + [other.image(max_pixels=512) for other in others])
+    return Layer(images[0], "density ρ (code units)", "inferno", needs_log(images), low, high)
+
+
+def cost_layer(cut, cost_s: np.ndarray) -> Layer:
+    """cost_s: seconds per cell update of every block of the mesh [n_block]."""
+    values = cost_s[cut.blocks]
+    scale, unit = (1e6, "µs") if np.nanmedian(cost_s) >= 1e-6 else (1e9, "ns")
+    image = cut.image(values * scale)
+    low, high = finite_range([image])
+    bulk = float(np.nanpercentile(image, 99)) if np.any(np.isfinite(image)) else high
+    clipped = high > 2 * bulk > 0  # a few blocks that the machine disturbed must not hide all others
+    log = needs_log([image])
+    label = f"cost ({unit} per cell update)"
+    if clipped and not log:
+        return Layer(image, label, "viridis", False, low, bulk, extend="max")
+    return Layer(image, label, "viridis", log)
+
+
+def level_layer(cut) -> Layer:
+    return Layer(cut.image(cut.levels.astype(float)), "refinement level", "plasma", levels=True)
+
+
+def heading(cut, blocks: int) -> str:
+    return f"t = {cut.time:.5g}   step {cut.cycle:,}   {blocks:,} blocks"
+
+
+def plane_size(cut, width: float = 5.6, bar: float = 0.85) -> tuple:
+    """Size in inches so that the plane fills the figure."""
+    x0, x1, y0, y1 = cut.extent
+    height = (width - bar - 0.8) * (y1 - y0) / (x1 - x0)
+    return width, float(np.clip(height + 0.95, 1.6, 7.5))
+
+
+def draw_outlines(axes, cut, inches: float, colour: str, strength: float = 1.0) -> None:
+    """Block outlines, thinner where blocks are small on paper; blocks under three pixels are left out."""
+    span = cut.extent[1] - cut.extent[0]
+    for level in np.unique(cut.levels):
+        rects = cut.rects[cut.levels == level]
+        pixels = (rects[0, 1] - rects[0, 0]) / span * inches * dpi
+        if pixels < 3:
+            continue
+        width = float(np.clip(pixels / 40, 0.22, 0.6))
+        alpha = float(np.clip(pixels / 60, 0.25, 0.6)) * strength
+        axes.add_collection(
+            LineCollection(cut.outlines([level]), colors=colour, linewidths=width, alpha=alpha, zorder=3), autolim=False
+        )
+
+
+def draw_layer(axes, cut, layer: Layer, labels: bool = True, **more):
+    """The image of a layer with the plane's own coordinates. Returns the image for a colour bar."""
+    image = axes.imshow(
+        layer.image,
+        origin="lower",
+        extent=cut.extent,
+        norm=layer.norm(),
+        cmap=layer.colours(),
+        interpolation="nearest" if layer.levels or max(layer.image.shape) < 700 else "antialiased",
+        interpolation_stage="data",
+        aspect="equal",
+        zorder=1,
+        **more,
+    )
+    axes.set_xlim(cut.extent[:2])
+    axes.set_ylim(cut.extent[2:])
+    for spine in axes.spines.values():
+        spine.set_visible(True)
+    if labels:
+        axes.set_xlabel("xyz"[cut.axes[0]])
+        axes.set_ylabel("xyz"[cut.axes[1]])
+    return image
+
+
+def draw_bar(figure, image, axes, layer: Layer, **more):
+    style = {"pad": 0.02, "aspect": 32, "extend": layer.extend, **more}
+    bar = figure.colorbar(image, ax=axes, label=layer.label, **style)
+    bar.outline.set_linewidth(0.5)
+    if layer.levels:
+        low, high = finite_range([layer.image])
+        bar.set_ticks(np.arange(round(low), round(high) + 1))
+        bar.ax.minorticks_off()
+    return bar
+
+
+def plane_picture(name, title, caption, cut, layer: Layer, blocks: int, alt: str) -> Picture:
+    """One quantity with outlines."""
+    size = plane_size(cut)
+    flat = size[1] < 2.8
+
+    def draw(figure, theme) -> None:
+        figure.set_layout_engine("compressed")
+        axes = figure.add_subplot()
+        image = draw_layer(axes, cut, layer)
+        draw_outlines(axes, cut, size[0] * 0.8, "#000000" if layer.levels else "#ffffff")
+        axes.set_title(heading(cut, blocks))
+        draw_bar(figure, image, axes, layer, **({"location": "bottom", "aspect": 50, "pad": 0.05} if flat else {}))
+
+    return Picture(name, title, caption, (size[0], size[1] + 0.5) if flat else size, draw, alt)
+
+
+def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
+    """The same object from two viewpoints: one half shows the physics, the other what each block cost.
+
+    Flat, wide planes are shown whole, one above the other.
+    """
+    x0, x1, y0, y1 = cut.extent
+    ratio = (y1 - y0) / (x1 - x0)
+    if ratio < 0.35:
+        words, size, draw = "above", (9.6, 2 * 8.8 * ratio + 2.6), _stacked
+    else:
+        height = min(7.0, (9.6 - 2.7) * ratio)
+        words, size, draw = "left", (height / ratio + 2.7, height + 0.8), _halves
+    other = {"above": "below", "left": "right"}[words]
+    caption = (
+        f"One plane through the mesh, seen from two sides: {words} the density, {other} the time that the blocks cost "
+        "per cell update since the mesh file before. Thin lines are blocks."
+    )
+    alt = f"{words}: density; {other}: cost per block"
+    title = "Physics and cost in one picture"
+    return Picture("parallax", title, caption, size, partial(draw, cut, physics, cost, blocks), alt)
+
+
+def _halves(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
+    x0, x1, y0, y1 = cut.extent
+    middle = 0.5 * (x0 + x1)
+    figure.set_layout_engine("compressed")
+    axes = figure.add_subplot()
+    for layer, start, side in ((physics, x0, "left"), (cost, middle, "right")):
+        image = draw_layer(axes, cut, layer)
+        image.set_clip_path(Rectangle((start, y0), middle - x0, y1 - y0, transform=axes.transData))
+        draw_bar(figure, image, axes, layer, location=side, pad=0.015, aspect=40)
+    draw_outlines(axes, cut, 7.0, "#ffffff", 0.9)
+    axes.plot([middle, middle], [y0, y1], color="#ffffff", linewidth=1.4, zorder=4)
+    axes.set_title(heading(cut, blocks), loc="center")
+
+
+def _stacked(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
+    figure.set_layout_engine("compressed")
+    pair = figure.subplots(2, 1, sharex=True)
+    for axes, layer in zip(pair, (physics, cost)):
+        image = draw_layer(axes, cut, layer)
+        draw_outlines(axes, cut, 8.8, "#ffffff", 0.9)
+        draw_bar(figure, image, axes, layer, location="bottom", pad=0.05, aspect=60)
+    pair[0].set_title(heading(cut, blocks))
+    pair[0].set_xlabel("")
+
+
+def film_picture(cuts, blocks) -> Picture:
+    """Density of several mesh files on one colour scale."""
+    columns = min(len(cuts), 5)
+    rows = -(-len(cuts) // columns)
+    x0, x1, y0, y1 = cuts[0].extent
+    tile = 9.6 / columns
+    size = (9.6, float(min(9.0, rows * (tile * (y1 - y0) / (x1 - x0) + 0.42) + 0.75)))
+
+    def draw(figure, theme) -> None:
+        figure.set_layout_engine("compressed")
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        layer = density_layer(cuts[-1], cuts[:-1])
+        for axes in grid.flat[len(cuts) :]:
+            axes.set_visible(False)
+        for axes, cut, count in zip(grid.flat, cuts, blocks):
+            small = Layer(cut.image(max_pixels=512), layer.label, layer.cmap, layer.log, layer.low, layer.high)
+            image = draw_layer(axes, cut, small, labels=False)
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.set_title(f"t = {cut.time:.4g}\n{count:,} blocks", fontsize=8.5, pad=4)
+        draw_bar(figure, image, list(grid.flat), layer, location="bottom", aspect=70, shrink=0.6, pad=0.03)
+
+    return Picture(
+        "filmstrip",
+        "Density over time",
+        "From the first mesh file to the last, on one colour scale.",
+        size,
+        draw,
+        "A row of density slices at increasing times.",
+    )
+
+
+def first_last_picture(first, last, blocks) -> Picture:
+    """Beginning and end side by side, with outlines."""
+    x0, x1, y0, y1 = first.extent
+    size = (9.6, float(np.clip(4.3 * (y1 - y0) / (x1 - x0) + 1.35, 2.4, 8.0)))
+
+    def draw(figure, theme) -> None:
+        figure.set_layout_engine("compressed")
+        pair = figure.subplots(1, 2, sharey=True)
+        layer = density_layer(last, [first])
+        for axes, cut, count in zip(pair, (first, last), blocks):
+            own = Layer(cut.image(max_pixels=1024), layer.label, layer.cmap, layer.log, layer.low, layer.high)
+            image = draw_layer(axes, cut, own)
+            draw_outlines(axes, cut, 4.3, "#ffffff")
+            axes.set_title(heading(cut, count))
+        pair[1].set_ylabel("")
+        draw_bar(figure, image, list(pair), layer, location="bottom", aspect=70, shrink=0.6, pad=0.03)
+
+    return Picture(
+        "first_last",
+        "First and last",
+        "Density in the first and the last mesh file, with the blocks of each.",
+        size,
+        draw,
+        "Density slices of the first and last mesh file.",
+    )

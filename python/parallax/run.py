@@ -1,0 +1,107 @@
+"""A run folder as plx-star writes it: every file by name, read when asked for.
+
+A missing file is None (runs may be young or stopped); a file that cannot be understood raises ReadError, which names
+it.
+Example to read: tests/test_run.py.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+
+from .athdf import Mesh
+from .errors import NotARun, ReadError
+from .tables import Table, read_table
+from .toml import flatten, read_toml
+
+_marks = ("run.json", "config.toml", "history.csv", "mesh/*.athdf")
+
+
+class Run:
+    """
+    summary      run.json as a dict                 config    config.toml, keys flattened: {"mesh.max_level": 4}
+    history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
+    workers      per worker: seconds by use         counters  samples of named counters
+    exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        if not self.folder.exists():
+            raise NotARun(f"{self.folder}: no such folder")
+        if not self.folder.is_dir():
+            raise NotARun(f"{self.folder}: expected the folder of a run, found a file")
+        if not any(next(self.folder.glob(mark), None) for mark in _marks):
+            raise NotARun(f"{self.folder}: not the folder of a run (found none of {', '.join(_marks)})")
+
+    @cached_property
+    def mesh_files(self) -> list:
+        return sorted((self.folder / "mesh").glob("*.athdf"))
+
+    def mesh(self, index: int = -1) -> Mesh:
+        """Opens a mesh file; the caller closes it (`with run.mesh(-1) as mesh:`)."""
+        if not self.mesh_files:
+            raise ReadError(self.folder / "mesh", "no mesh files (*.athdf)")
+        return Mesh(self.mesh_files[index])
+
+    @cached_property
+    def summary(self):
+        path = self.folder / "run.json"
+        if not path.exists():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ReadError(path, error.strerror or str(error)) from None
+        except ValueError as error:  # also broken UTF-8
+            raise ReadError(path, f"broken JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ReadError(path, f"expected an object, found {type(data).__name__}")
+        return data
+
+    @cached_property
+    def config(self):
+        path = self.folder / "config.toml"
+        return flatten(read_toml(path)) if path.exists() else None
+
+    @cached_property
+    def config_text(self):
+        path = self.folder / "config.toml"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+
+    def _table(self, name: str) -> Table | None:
+        path = self.folder / name
+        return read_table(path) if path.exists() else None
+
+    @cached_property
+    def history(self):
+        return self._table("history.csv")
+
+    @cached_property
+    def profile(self):
+        return self._table("profile.csv")
+
+    @cached_property
+    def workers(self):
+        return self._table("workers.csv")
+
+    @cached_property
+    def counters(self):
+        return self._table("counters.csv")
+
+    @cached_property
+    def exact(self):
+        return self._table("exact.csv")
+
+    @property
+    def problem(self) -> str:
+        """Name of the problem, from run.json or else from the names of the mesh files."""
+        try:
+            name = (self.summary or {}).get("problem")
+        except ReadError:
+            name = None
+        if not name and self.mesh_files:
+            name = self.mesh_files[0].name.split(".")[0]
+        return str(name or "unknown")

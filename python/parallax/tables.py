@@ -1,0 +1,88 @@
+"""CSV tables as named columns.
+
+A column is a float array when every value in it is a number, else a list of strings. A line cut short at the very end
+of a file (the writer was stopped in the middle) is dropped and remembered in `Table.cut_short`; any other line of the
+wrong length is an error. Example to read: tests/test_run.py.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+
+from .errors import ReadError
+
+
+class Table:
+    """Columns by name. `table["time"]` is an array [n_row]; `len(table)` is the number of rows."""
+
+    def __init__(self, columns: dict, path: Path | None = None, cut_short: bool = False):
+        self.columns = columns
+        self.path = path
+        self.cut_short = cut_short
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.columns
+
+    def __getitem__(self, name: str):
+        if name not in self.columns:
+            raise ReadError(self.path or "table", f"no column '{name}', found: {', '.join(self.columns)}")
+        return self.columns[name]
+
+    def names(self) -> list:
+        return list(self.columns)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """The column as floats. An error that names file and column when it holds anything else."""
+        column = self[name]
+        if isinstance(column, np.ndarray):
+            return column
+        bad = next((value for value in column if _number(value) is None), "")
+        raise ReadError(self.path or "table", f"column '{name}': expected numbers, found '{bad}'")
+
+
+def read_table(path: str | Path) -> Table:
+    """Reads a CSV file with one header line. Lines that start with '#' are skipped."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"not a text file (byte {error.start})") from None
+    except OSError as error:
+        raise ReadError(path, error.strerror or str(error)) from None
+    if "\0" in text:
+        raise ReadError(path, "not a text file (holds zero bytes)")
+    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
+    if not lines:
+        raise ReadError(path, "empty, expected a header line with the names of the columns")
+    header = [name.strip() for name in next(csv.reader([lines[0][1]]))]
+    rows, cut_short = [], False
+    for number, line in lines[1:]:
+        row = next(csv.reader([line]))
+        if len(row) == len(header):
+            rows.append(row)
+        elif number == lines[-1][0] and not text.endswith("\n"):
+            cut_short = True
+        else:
+            raise ReadError(path, f"line {number}: expected {len(header)} values, found {len(row)}")
+    columns = {name: _column([row[i].strip() for row in rows]) for i, name in enumerate(header)}
+    return Table(columns, path, cut_short)
+
+
+def _number(text: str):
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _column(values: list):
+    try:
+        return np.array([float(value) for value in values])
+    except ValueError:
+        return values

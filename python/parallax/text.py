@@ -1,0 +1,49 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+
+def si(value: float, digits: int = 3) -> str:
+    """2612000 -> '2.61 million'; small numbers as they are."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for factor, word in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if abs(value) >= factor:
+            return f"{trimmed(value / factor, digits)} {word}"
+    return trimmed(value, digits)
+
+
+def trimmed(value: float, digits: int = 3) -> str:
+    """Significant digits without exponent in the usual range: 0.0123, 12.3, 123."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def seconds(value: float) -> str:
+    """0.00312 -> '3.12 ms'."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(value) >= factor:
+            return f"{trimmed(value / factor)} {unit}"
+    return f"{trimmed(value * 1e9)} ns"
+
+
+def percent(share: float, digits: int = 3) -> str:
+    """0.9312 -> '93.1 %'."""
+    return f"{trimmed(100 * share, digits)} %"
+
+
+def count(value: float) -> str:
+    """Integers in groups of three: 1,184,000."""
+    return f"{int(value):,}"
+
+
+def plural(n: int, word: str) -> str:
+    return f"{count(n)} {word}" + ("" if n == 1 else "s")

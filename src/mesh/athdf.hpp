@@ -1,0 +1,57 @@
+// Mesh files that yt, ParaView and VisIt open: HDF5 in the layout of Athena++ (.athdf) and an .xdmf beside it.
+//
+// Blocks are written in the order of the curve. Beside the physics a file has per block: Cost (s), Owner, IdleRate,
+// Slot. Both files appear whole or not at all.
+//
+// Thread safety: any task; files are written one after the other. The callback must not wait. Cost: the callback and
+// the disk; memory for some MB. Errors: one line with the path and the system's reason. A process that limits file
+// sizes must ignore SIGXFSZ. Example: mesh/athdf_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.hpp"
+#include "mesh/block_mesh.hpp"
+
+namespace plx::mesh {
+
+struct athdf_dataset {
+  std::string name;                    ///< "prim"
+  std::vector<std::string> variables;  ///< "rho", "press", "vel1", "vel2", "vel3", ...: names that yt knows
+};
+
+struct athdf_info {
+  double time = 0.0;
+  std::int64_t cycle = 0;
+  std::vector<athdf_dataset> datasets;
+  bool single_precision = true;
+  // By position on the curve; all zero when empty.
+  std::span<const double> cost_s;
+  std::span<const std::int32_t> owner;
+  std::span<const double> idle_rate;
+};
+
+/// Calls f(slot, index of the dataset, double* out [variable][k][j][i]). Keeps a reference to f, a lambda or an object
+/// (not a plain function).
+class block_filler {
+ public:
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, block_filler>>>
+  block_filler(F&& f)  // NOLINT: implicit on purpose
+      : self_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* self, slot_id s, int d, double* out) {
+          (*static_cast<std::remove_reference_t<F>*>(self))(s, d, out);
+        }) {}
+  void operator()(slot_id slot, int dataset, double* out) const { call_(self_, slot, dataset, out); }
+
+ private:
+  void* self_;
+  void (*call_)(void*, slot_id, int, double*);
+};
+
+/// Writes `path` (ending in .athdf) and the same with .xdmf for .athdf.
+result<void> write_athdf(const std::string& path, const block_mesh& mesh, const athdf_info& info, block_filler fill);
+
+}  // namespace plx::mesh

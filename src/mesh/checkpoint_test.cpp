@@ -1,0 +1,216 @@
+#include "mesh/checkpoint.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "mesh/athdf.hpp"
+#include "mesh/hdf5_file.hpp"
+#include "mesh/regrid.hpp"
+#include "mesh/test_meshes.hpp"
+
+namespace {
+
+using namespace plx::mesh;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class Checkpoint : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = fs::temp_directory_path() / (std::string("plx_") + test->name() + "_" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    path_ = folder_ / "a.h5";
+    values_.resize(mesh_.slot_count());
+    test::fill_random(values_, rng_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  plx::result<void> write() { return write_checkpoint(path_, mesh_, values_, state_); }
+  std::string read_error() {
+    const auto c = read_checkpoint(path_);
+    return c ? "" : c.error().message;
+  }
+  void overwrite(std::size_t at, const std::string& bytes) {
+    std::fstream f(path_, std::ios::binary | std::ios::in | std::ios::out);
+    f.seekp(static_cast<std::streamoff>(at));
+    f << bytes;
+  }
+
+  std::mt19937_64 rng_{3};
+  domain box_ = test::box({2, 1, 1}, 8, 3);
+  block_mesh mesh_ = test::random_mesh(box_, 10, rng_);
+  arena values_{test::gas(), 8};
+  checkpoint_state state_{"plx 0.1",
+                          "[mesh]\nmax_level = 3\n",
+                          "mesh.block_size = 8\nproblem = sedov\n",
+                          {{"time", {0.1}}, {"totals", {1.0 / 3, -2.5, 1e-300}}, {"none", {}}}};
+  fs::path folder_;
+  std::string path_;
+};
+
+TEST_F(Checkpoint, ComesBackBitwise) {
+  ASSERT_TRUE(write());
+  const auto c = read_checkpoint(path_);
+  ASSERT_TRUE(c) << c.error().message;
+  EXPECT_EQ(c->state.build, state_.build);
+  EXPECT_EQ(c->state.options, state_.options);
+  EXPECT_EQ(c->state.identity, state_.identity);
+  EXPECT_EQ(c->state.numbers, state_.numbers);
+  EXPECT_EQ(c->state.find("totals")->at(2), 1e-300);
+  EXPECT_EQ(c->state.find("nothing"), nullptr);
+  EXPECT_EQ(c->block_size, 8);
+  EXPECT_EQ(c->variables[4], "e");
+  const auto mesh = block_mesh::from_leaves(box_, c->leaves);
+  ASSERT_TRUE(mesh) << mesh.error().message;
+  ASSERT_EQ(mesh->block_count(), mesh_.block_count());
+  arena values(test::gas(), 8);
+  values.resize(mesh->slot_count());
+  const auto r = read_values(path_, *mesh, values);
+  ASSERT_TRUE(r) << r.error().message;
+  for (const slot_id s : mesh_.blocks()) {
+    const slot_id other = mesh->find(mesh_.where(s));
+    ASSERT_NE(other, no_slot);
+    EXPECT_EQ(std::memcmp(values.block(other), values_.block(s), 6 * 512 * 8), 0);
+  }
+}
+
+TEST_F(Checkpoint, KeepsVotesForCoarsening) {
+  mesh_ = plan_regrid(mesh_, std::vector<flag>(mesh_.slot_count(), flag::coarsen), 5).next;
+  ASSERT_TRUE(write());
+  const auto mesh = block_mesh::from_leaves(box_, read_checkpoint(path_)->leaves);
+  EXPECT_EQ(mesh->coarsen_votes(mesh->blocks()[3]), 1);
+}
+
+TEST_F(Checkpoint, ManyBatches) {
+  box_ = test::box({10, 4, 5}, 8, 0);
+  mesh_ = block_mesh(box_);
+  values_.resize(mesh_.slot_count());
+  test::fill_random(values_, rng_);
+  ASSERT_TRUE(write());
+  arena values(test::gas(), 8);
+  values.resize(mesh_.slot_count());
+  ASSERT_TRUE(read_values(path_, mesh_, values));
+  EXPECT_EQ(std::memcmp(values.base(), values_.base(), values.slots() * values.stride() * 8), 0);
+}
+
+TEST_F(Checkpoint, MissingFile) {
+  EXPECT_THAT(read_error(), HasSubstr("No such file"));
+  EXPECT_THAT(read_error(), HasSubstr(path_));
+}
+
+TEST_F(Checkpoint, NoCheckpointAtAll) {
+  std::ofstream(path_) << "this is a text, and long enough to be taken for something else than an empty file";
+  EXPECT_THAT(read_error(), HasSubstr("is no checkpoint: expected an HDF5 file"));
+  athdf_info info;
+  info.datasets = {{"prim", {"rho"}}};
+  ASSERT_TRUE(write_athdf(path_, mesh_, info, [](slot_id, int, double* out) { std::fill_n(out, 512, 0.0); }));
+  EXPECT_THAT(read_error(), HasSubstr("not written as one"));
+}
+
+TEST_F(Checkpoint, TruncatedAnywhere) {
+  ASSERT_TRUE(write());
+  const auto size = fs::file_size(path_);
+  for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{5}, std::uintmax_t{40}, size / 3, size - 1}) {
+    fs::resize_file(path_, left);
+    EXPECT_THAT(read_error(), HasSubstr(left == 5 ? "no checkpoint" : "is truncated: expected")) << left;
+    ASSERT_TRUE(write());
+  }
+}
+
+TEST_F(Checkpoint, OtherVersion) {
+  ASSERT_TRUE(write());
+  {
+    const auto lock = hdf5_lock();
+    const hdf5_id file(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    const hdf5_id attribute(H5Aopen(file, "Version", H5P_DEFAULT), H5Aclose);
+    const int version = 99;
+    H5Awrite(attribute, H5T_NATIVE_INT, &version);
+  }
+  EXPECT_THAT(read_error(),
+              HasSubstr("has version 99, expected 1: resume it with the program that wrote it (plx 0.1)"));
+}
+
+TEST_F(Checkpoint, NotFinished) {
+  ASSERT_TRUE(write());
+  {
+    const auto lock = hdf5_lock();
+    const hdf5_id file(H5Fopen(path_.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), H5Fclose);
+    H5Adelete(file, "Complete");
+  }
+  EXPECT_THAT(read_error(), HasSubstr("its writer did not finish"));
+}
+
+TEST_F(Checkpoint, DamagedValuesAndHeader) {
+  ASSERT_TRUE(write());
+  // The cells are stored as they are: look for one and change a bit.
+  const std::string all = plx::read_file(path_).value();
+  const double* block = values_.block(mesh_.blocks()[2]);
+  const std::size_t at = all.find(std::string(reinterpret_cast<const char*>(block + 100), 8));
+  ASSERT_NE(at, std::string::npos);
+  overwrite(at + 3, std::string(1, static_cast<char>(all[at + 3] ^ 1)));
+  EXPECT_EQ(read_error(), "");
+  EXPECT_THAT(read_values(path_, mesh_, values_).error().message, HasSubstr("the checksum of block 2 does not match"));
+  ASSERT_TRUE(write());
+  const std::size_t options = all.find("max_level = 3");
+  ASSERT_NE(options, std::string::npos);
+  overwrite(options, "max_level = 4");
+  EXPECT_THAT(read_error(), HasSubstr("the checksum of its header does not match"));
+}
+
+TEST_F(Checkpoint, OtherInput) {
+  ASSERT_TRUE(write());
+  const auto c = read_checkpoint(path_);
+  EXPECT_TRUE(same_input(*c, path_, state_.identity));
+  EXPECT_THAT(same_input(*c, path_, "mesh.block_size = 16\nproblem = sedov\n").error().message,
+              HasSubstr("is of another input: expected \"mesh.block_size = 16\", found \"mesh.block_size = 8\""));
+  EXPECT_FALSE(same_input(*c, path_, "mesh.block_size = 8\n"));
+  EXPECT_FALSE(same_input(*c, path_, state_.identity + "hydro.gamma = 1.4\n"));
+  const block_mesh other(test::box({2, 2, 1}, 8, 0));
+  values_.resize(4);
+  EXPECT_THAT(read_values(path_, other, values_).error().message, HasSubstr("expected 4, 6 and 8^3"));
+}
+
+// A full disk, played by a limit on the size of files.
+class size_limit {
+ public:
+  explicit size_limit(rlim_t bytes) {
+    handler_ = signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit small{bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~size_limit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*handler_)(int);
+};
+
+TEST_F(Checkpoint, FullDiskLeavesTheOldFileAndNothingElse) {
+  state_.build = "the old one";
+  ASSERT_TRUE(write());
+  state_.build = "the new one";
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{1000}, rlim_t{100000}}) {
+    const size_limit limit(bytes);
+    const auto r = write();
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.error().message, HasSubstr("cannot write"));
+    EXPECT_THAT(r.error().message, HasSubstr("File too large"));
+  }
+  EXPECT_EQ(read_checkpoint(path_)->state.build, "the old one");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+}  // namespace

@@ -1,0 +1,88 @@
+// The few calls of HDF5 that mesh files need, with handles that close themselves and errors as result<T>. Inside mesh
+// only.
+//
+// HDF5 does not survive a full disk: an object whose data cannot be flushed cannot be closed either. So the space of a
+// whole file is reserved before HDF5 sees it, and a full disk is an error before anything is written.
+//
+// Thread safety: hold hdf5_lock() around all calls; HDF5 may be built without its own. Cost: the disk.
+// Example: mesh/athdf_test.cpp
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/result.hpp"
+
+namespace plx::mesh {
+
+/// Serializes HDF5 in this process and silences its own messages.
+std::unique_lock<std::mutex> hdf5_lock();
+
+/// An identifier of HDF5 and the function that closes it.
+class hdf5_id {
+ public:
+  hdf5_id() = default;
+  hdf5_id(hid_t id, herr_t (*closer)(hid_t)) : id_(id), close_(closer) {}
+  hdf5_id(hdf5_id&& other) noexcept : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+  hdf5_id& operator=(hdf5_id&& other) noexcept {
+    std::swap(id_, other.id_);
+    std::swap(close_, other.close_);
+    return *this;
+  }
+  ~hdf5_id() { close(); }
+
+  explicit operator bool() const { return id_ >= 0; }
+  operator hid_t() const { return id_; }  // NOLINT: what HDF5's functions take
+  bool close() { return id_ < 0 || close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
+
+ private:
+  hid_t id_ = H5I_INVALID_HID;
+  herr_t (*close_)(hid_t) = nullptr;
+};
+
+using extents = std::vector<hsize_t>;
+
+/// A file being written under a temporary name. Calls after a failure do nothing; commit() tells the first failure.
+class hdf5_writer {
+ public:
+  /// Reserves `bytes`, an upper bound of the file's size.
+  static result<hdf5_writer> create(const std::string& path, std::uint64_t bytes);
+  hdf5_writer(hdf5_writer&&) = default;
+
+  void attribute(const char* name, const std::string& text);
+  void attribute(const char* name, const std::vector<std::string>& texts);
+  void attribute(const char* name, const std::vector<double>& values);
+  void attribute(const char* name, const std::vector<int>& values);
+  void attribute(const char* name, double value);
+  void attribute(const char* name, std::int64_t value);
+  void attribute(const char* name, int value);
+
+  /// A whole dataset. `memory` is the type of `data`, `type` that in the file.
+  void dataset(const std::string& name, const extents& size, hid_t type, hid_t memory, const void* data);
+  void text(const std::string& name, const std::string& content);
+  /// A dataset to be filled in boxes: each begins at `start` and has `count` elements along each dimension.
+  hdf5_id open_dataset(const std::string& name, const extents& size, hid_t type);
+  void box(const hdf5_id& dataset, const extents& start, const extents& count, hid_t memory, const void* data);
+  void group(const std::string& name);
+
+  /// Closes, waits for the disk, renames.
+  result<void> commit();
+
+ private:
+  hdf5_writer(std::string path, atomic_file file) : path_(std::move(path)), file_(std::move(file)) {}
+  void attribute_of(const char* name, hid_t type, const extents& size, const void* data);
+  void check(bool good, const char* what);
+
+  std::string path_;
+  atomic_file file_;
+  hdf5_id id_;
+  std::string failure_;
+};
+
+}  // namespace plx::mesh

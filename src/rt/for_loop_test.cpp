@@ -1,0 +1,68 @@
+#include "rt/for_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "rt/every_schedule_test.hpp"
+
+namespace {
+
+using plx::testing::on_every_schedule;
+
+TEST(for_loop, every_index_once) {
+  on_every_schedule([] {
+    for (int n : {0, 1, 2, 3, 17, 1000}) {
+      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
+      plx::for_loop(0, n, [&seen](int i) { seen[static_cast<std::size_t>(i)].fetch_add(1); });
+      for (auto& s : seen) EXPECT_EQ(s.load(), 1);
+    }
+  });
+}
+
+TEST(for_loop, ranges_that_start_elsewhere) {
+  on_every_schedule([] {
+    std::atomic<long> sum{0};
+    plx::for_loop(-5, 6, [&sum](int i) { sum.fetch_add(i); });
+    EXPECT_EQ(sum.load(), 0);
+    plx::for_loop(7, 3, [](int) { ADD_FAILURE() << "an empty range"; });
+    plx::for_loop(std::size_t{10}, std::size_t{13}, [&sum](std::size_t i) { sum.fetch_add(static_cast<long>(i)); });
+    EXPECT_EQ(sum.load(), 33);
+    std::vector<int> v(100);
+    plx::for_loop(v.begin(), v.end(), [](auto it) { *it = 1; });
+    EXPECT_EQ(std::accumulate(v.begin(), v.end(), 0), 100);
+  });
+}
+
+TEST(for_loop, nested) {
+  on_every_schedule([] {
+    std::vector<std::atomic<int>> cells(400);
+    plx::for_loop(0, 20, [&cells](int i) {
+      plx::for_loop(0, 20, [&cells, i](int j) { cells[static_cast<std::size_t>(20 * i + j)].fetch_add(1); });
+    });
+    for (auto& c : cells) EXPECT_EQ(c.load(), 1);
+  });
+}
+
+TEST(for_loop, an_exception_ends_it) {
+  on_every_schedule([] {
+    std::atomic<int> calls{0};
+    EXPECT_THROW(plx::for_loop(0, 100000,
+                               [&calls](int i) {
+                                 calls.fetch_add(1);
+                                 if (i == 5) throw 1;
+                               }),
+                 int);
+    EXPECT_GT(calls.load(), 0);
+  });
+}
+
+TEST(for_loop, on_a_foreign_thread) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::atomic<int> calls{0};
+  plx::for_loop(0, 1000, [&calls](int) { calls.fetch_add(1); });
+  EXPECT_EQ(calls.load(), 1000);
+}
+
+}  // namespace

@@ -1,0 +1,198 @@
+#include "rt/runtime.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "base/log.hpp"
+#include "probe/counter_registry.hpp"
+#include "probe/recorder.hpp"
+#include "rt/every_schedule_test.hpp"
+#include "rt/latch.hpp"
+#include "rt/task_group.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(runtime, run_gives_results_and_exceptions) {
+  plx::testing::with_every_runtime([](plx::runtime& rt) {
+    EXPECT_EQ(rt.run([] { return 5; }), 5);
+    EXPECT_THROW(rt.run([]() -> int { throw std::runtime_error("planned"); }), std::runtime_error);
+    rt.run([] {});
+  });
+}
+
+TEST(runtime, workers_and_their_numbers) {
+  plx::runtime rt({.workers = 3, .bind = false});
+  EXPECT_EQ(rt.worker_count(), 3u);
+  EXPECT_EQ(plx::worker_index(), std::nullopt);
+  EXPECT_LT(rt.run([] { return plx::worker_index().value(); }), 3u);
+  EXPECT_GE(plx::runtime().worker_count(), 1u);
+}
+
+TEST(runtime, several_in_one_process) {
+  plx::runtime a({.workers = 1, .bind = false}), b({.workers = 2, .bind = false});
+  std::atomic<unsigned> in_a{0}, in_b{0};
+  a.run([&in_a] { plx::async([&in_a] { in_a = plx::thread::hardware_concurrency(); }).get(); });
+  b.run([&in_b] { plx::async([&in_b] { in_b = plx::thread::hardware_concurrency(); }).get(); });
+  EXPECT_EQ(in_a.load(), 1u);
+  EXPECT_EQ(in_b.load(), 2u);
+  // A task of one waits for a task of the other.
+  plx::promise<int> p;
+  auto f = p.get_future();
+  b.post([&p] { p.set_value(7); });
+  EXPECT_EQ(a.run([&f] { return f.get(); }), 7);
+}
+
+TEST(runtime, the_destructor_waits_for_posted_tasks) {
+  std::atomic<int> ran{0};
+  {
+    plx::runtime rt({.workers = 2, .bind = false});
+    for (int i = 0; i < 100; ++i)
+      rt.post([&ran] {
+        plx::this_thread::sleep_for(1ms);
+        ran.fetch_add(1);
+      });
+  }
+  EXPECT_EQ(ran.load(), 100);
+}
+
+TEST(runtime, abandoned_tasks_are_reported) {
+  static std::string text;
+  text.clear();
+  plx::log_to_function([](void*, plx::log_level, std::string_view line) { text += line; }, nullptr,
+                       plx::log_level::error);
+  {
+    plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
+    auto* never = new plx::latch(1);  // lives as long as who waits for it: for ever
+    rt.run([never] {
+      plx::post({plx::probe::register_name("waits for ever"), 17}, [never] { never->wait(); });
+      plx::this_thread::sleep_for(5ms);
+    });
+  }
+  EXPECT_NE(text.find("waits for ever"), std::string::npos) << text;
+  EXPECT_NE(text.find("latch"), std::string::npos) << text;
+  EXPECT_NE(text.find("key 17"), std::string::npos) << text;
+}
+
+TEST(runtime, statistics_count_every_task) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  const auto name = plx::probe::register_name("counted task");
+  rt.run([name] {
+    std::vector<plx::future<void>> all;
+    for (std::uint64_t i = 0; i < 1000; ++i) all.push_back(plx::async({name, i % 10}, [] {}));
+    for (auto& f : all) f.get();
+    plx::task_group g;
+    for (std::uint64_t i = 0; i < 50; ++i) g.run({name, i % 10}, [] { plx::this_thread::yield(); });
+    g.wait();
+  });
+  std::uint64_t calls = 0;
+  for (const auto& t : rt.recorder().tasks())
+    if (t.id == name) {
+      calls = t.calls;
+      EXPECT_GE(t.slices, 1050u);
+    }
+  EXPECT_EQ(calls, 1050u);
+  const auto costs = rt.recorder().costs();
+  ASSERT_EQ(costs.size(), 10u);
+  for (const auto& c : costs) EXPECT_EQ(c.calls, 105u);
+}
+
+TEST(runtime, counters_tell_what_happened) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  rt.run([] {
+    plx::task_group g;
+    for (int i = 0; i < 10; ++i) g.run([] {});
+    g.wait();
+    plx::this_thread::yield();
+    for (int i = 0; i < 5; ++i) plx::post([] {});
+  });
+  rt.run([] {});
+  const auto value = [&rt](const char* name) { return rt.counters().query(name).value().at(0).value; };
+  EXPECT_EQ(value("/threads{locality#0/total}/count/taken-back"), 10);
+  EXPECT_EQ(value("/threads{locality#0/worker-thread#0}/count/taken-back"), 10);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/spawned"), 15);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/suspended"), 1);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/resumed"), 1);
+  EXPECT_GE(value("/threads{locality#0/total}/count/scheduled"), 2);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/steals"), 0);
+  EXPECT_EQ(value("/scheduler{locality#0/total}/tasks/suspended"), 0);
+  EXPECT_GT(value("/scheduler{locality#0/total}/stacks/made"), 0);
+}
+
+TEST(runtime, pollers_are_called_and_tasks_can_wait_for_them) {
+  plx::testing::with_every_runtime([](plx::runtime& rt) {
+    struct device {
+      std::atomic<int> asked{0};
+      std::atomic<bool> busy{false};
+      plx::promise<int> done;
+    } d;
+    const auto id = rt.add_poller(
+        [](void* p) {
+          auto& dev = *static_cast<device*>(p);
+          if (!dev.busy.load()) return plx::poll_result::idle;
+          if (dev.asked.fetch_add(1) < 5) return plx::poll_result::pending;
+          dev.busy = false;
+          dev.done.set_value(dev.asked.load());
+          return plx::poll_result::progressed;
+        },
+        &d);
+    EXPECT_EQ(rt.run([&d] {
+      auto f = d.done.get_future();
+      d.busy = true;
+      return f.get();
+    }),
+              6);
+    rt.remove_poller(id);
+  });
+}
+
+TEST(runtime, more_workers_than_processors) {
+  plx::runtime rt({.workers = 16});
+  std::atomic<int> n{0};
+  rt.run([&n] {
+    plx::task_group g;
+    for (int i = 0; i < 1000; ++i) g.run([&n] { n.fetch_add(1); });
+    g.wait();
+  });
+  EXPECT_EQ(n.load(), 1000);
+}
+
+TEST(runtime, many_suspended_tasks) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::atomic<int> ended{0};
+  rt.run([&ended] {
+    constexpr int tasks = 20000;
+    plx::latch go(1);
+    std::vector<plx::future<void>> all;
+    all.reserve(tasks);
+    for (int i = 0; i < tasks; ++i)
+      all.push_back(plx::async([&] {
+        go.wait();
+        ended.fetch_add(1);
+      }));
+    go.count_down();
+    for (auto& f : all) f.get();
+  });
+  EXPECT_EQ(ended.load(), 20000);
+}
+
+TEST(runtime_death, tasks_without_a_runtime) {
+  EXPECT_DEATH((void)plx::async([] {}), "no runtime");
+}
+
+TEST(runtime_death, run_inside_a_task) {
+  EXPECT_DEATH(
+      {
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([&rt] { rt.run([] {}); });
+      },
+      "inside a task");
+}
+
+}  // namespace

@@ -1,0 +1,130 @@
+#include "rt/task_group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "rt/every_schedule_test.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using plx::testing::on_every_schedule;
+
+long fib(int n) {
+  if (n < 2) return n;
+  long a = 0;
+  plx::task_group children;
+  children.run([&a, n] { a = fib(n - 1); });
+  const long b = fib(n - 2);
+  children.wait();
+  return a + b;
+}
+
+TEST(task_group, fib) {
+  on_every_schedule([] { EXPECT_EQ(fib(12), 144); });
+  plx::runtime rt({.workers = 4, .bind = false});
+  EXPECT_EQ(rt.run([] { return fib(22); }), 17711);
+}
+
+TEST(task_group, more_children_than_fit_into_the_group) {
+  on_every_schedule([] {
+    std::array<int, 200> seen{};
+    std::array<char, 100> large{};
+    plx::task_group g;
+    for (auto& s : seen) g.run([&s, large] { s += 1 + large[50]; });
+    g.wait();
+    for (int s : seen) EXPECT_EQ(s, 1);
+  });
+}
+
+TEST(task_group, used_again_after_wait) {
+  on_every_schedule([] {
+    plx::task_group g;
+    int n = 0;
+    for (int round = 0; round < 5; ++round) {
+      std::atomic<int> sum{0};
+      for (int i = 0; i < 4; ++i) g.run([&sum] { sum.fetch_add(1); });
+      g.wait();
+      n += sum.load();
+    }
+    EXPECT_EQ(n, 20);
+  });
+}
+
+TEST(task_group, children_that_wait) {
+  on_every_schedule([] {
+    std::atomic<int> done{0};
+    plx::task_group g;
+    for (int i = 0; i < 8; ++i)
+      g.run([&done] {
+        plx::this_thread::yield();
+        plx::async([] { plx::this_thread::yield(); }).get();
+        done.fetch_add(1);
+      });
+    g.wait();
+    EXPECT_EQ(done.load(), 8);
+  });
+}
+
+TEST(task_group, other_tasks_between_the_children) {
+  on_every_schedule([] {
+    int child = 0;
+    plx::task_group g;
+    g.run([&child] { child = 1; });
+    auto other = plx::async([] { return 2; });  // lies above the child in the deque
+    g.wait();
+    EXPECT_EQ(child, 1);
+    EXPECT_EQ(other.get(), 2);
+  });
+}
+
+TEST(task_group, the_first_exception_is_thrown_and_all_children_end) {
+  on_every_schedule([] {
+    std::atomic<int> ended{0};
+    plx::task_group g;
+    for (int i = 0; i < 6; ++i)
+      g.run([&ended, i] {
+        ended.fetch_add(1);
+        if (i % 2 == 0) throw std::runtime_error("planned");
+      });
+    EXPECT_THROW(g.wait(), std::runtime_error);
+    EXPECT_EQ(ended.load(), 6);
+    g.run([&ended] { ended.fetch_add(1); });
+    g.wait();
+    EXPECT_EQ(ended.load(), 7);
+  });
+}
+
+TEST(task_group, the_destructor_waits) {
+  on_every_schedule([] {
+    std::atomic<int> ended{0};
+    {
+      plx::task_group g;
+      for (int i = 0; i < 5; ++i) g.run([&ended] { ended.fetch_add(1); });
+    }
+    EXPECT_EQ(ended.load(), 5);
+  });
+}
+
+TEST(task_group, from_a_foreign_thread) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::atomic<int> ended{0};
+  for (int round = 0; round < 100; ++round) {
+    plx::task_group g;
+    for (int i = 0; i < 3; ++i) g.run([&ended] { ended.fetch_add(1); });
+    g.wait();
+  }
+  EXPECT_EQ(ended.load(), 300);
+}
+
+TEST(task_group, parallel_invoke) {
+  on_every_schedule([] {
+    int a = 0, b = 0, c = 0;
+    plx::parallel_invoke([&a] { a = 1; }, [&b] { b = 2; }, [&c] { c = 3; });
+    EXPECT_EQ(a + b + c, 6);
+  });
+}
+
+}  // namespace
