@@ -29,6 +29,11 @@ struct floor_counts {
     pressure += out.pressure_floors;
     input += out.input_floors;
   }
+  void add(const floor_counts& other) {
+    density += other.density;
+    pressure += other.pressure;
+    input += other.input;
+  }
 };
 
 struct gas {

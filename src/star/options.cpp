@@ -67,6 +67,8 @@ void output_options::describe(config_table& t) {
   t.add("output.checkpoint_at_end", checkpoint_at_end, {.help = "write a checkpoint when the run has finished"});
   t.add("output.checkpoints_kept", checkpoints_kept,
         {.help = "older checkpoints are removed", .min = 1, .max = 1000000});
+  t.add("output.precision", precision,
+        {.help = "of the values in mesh files; checkpoints are always exact", .choices = {"single", "double"}});
 }
 
 namespace {

@@ -56,6 +56,7 @@ struct output_options {
   double checkpoint_interval_s = 600.0;  ///< wall time; 0: none on the way
   bool checkpoint_at_end = true;
   std::int64_t checkpoints_kept = 2;
+  std::string precision = "single";  ///< of the values in mesh files
 
   void describe(config_table& table);
 };

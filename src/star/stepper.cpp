@@ -198,9 +198,7 @@ void stepper::commit() {
   for (const slot_id slot : gas_.mesh.blocks()) {
     node& b = nodes_[slot];
     gas_.signal_rate[slot] = b.signal_rate;
-    floors_.density += b.floors.density;
-    floors_.pressure += b.floors.pressure;
-    floors_.input += b.floors.input;
+    floors_.add(b.floors);
     b.floors = {};
   }
   left_.fold(gas_.mesh);

@@ -1,0 +1,129 @@
+#include "star/run.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "base/log.hpp"
+#include "mesh/checkpoint.hpp"
+#include "star/identity.hpp"
+#include "star/run_files.hpp"
+#include "star/simulation.hpp"
+
+namespace plx::star {
+
+namespace {
+
+result<void> check_memory(const setup& s) {
+  const double cells = std::pow(s.domain.block_size, 3);
+  const double blocks = double(s.domain.root_blocks[0]) * s.domain.root_blocks[1] * s.domain.root_blocks[2];
+  const double needed = 3.0 * sizeof(double) * variable_count(s.hydro.n_species) * cells * blocks;
+  const double there = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  if (needed <= there) return {};
+  return error{
+      fmt::format("mesh.root_blocks: the root grid alone needs {:.3g} GB of memory, this machine has {:.3g}; "
+                  "make it smaller and refine where it matters (mesh.max_level)",
+                  1e-9 * needed, 1e-9 * there)};
+}
+
+step_report report_of(const simulation& sim, const run_files& files) {
+  const run_options& run = sim.options().run;
+  return {sim.steps(),
+          sim.time(),
+          run.t_end,
+          sim.dt(),
+          run.max_steps,
+          sim.state().mesh.block_count(),
+          sim.state().mesh.deepest(),
+          sim.cell_updates(),
+          files.wall_s()};
+}
+
+/// The state to begin with: the initial one, or that of a checkpoint.
+result<void> begin(simulation& sim, run_files& files, const std::string& checkpoint) {
+  if (checkpoint.empty()) {
+    sim.start();
+    return {};
+  }
+  const auto c = mesh::read_checkpoint(checkpoint);
+  if (!c) return c.error();
+  if (auto r = sim.restore(*c, checkpoint); !r) return r;
+  return files.restore(*c, checkpoint);
+}
+
+run_end output_failure(run_files& files, const error& e) {
+  log_error("{}", e.message);
+  files.end_without_files("failed", e.message);
+  return {run_status::failed, true, e.message};
+}
+
+run_end conclude(run_files& files, run_status status, std::string message) {
+  constexpr const char* names[] = {"finished", "interrupted", "failed"};
+  if (auto r = files.end(names[static_cast<int>(status)], message); !r) return output_failure(files, r.error());
+  return {status, false, std::move(message)};
+}
+
+run_end loop(simulation& sim, run_files& files, run_observer& observer) {
+  while (!sim.finished()) {
+    if (auto r = sim.step(); !r) {
+      log_error("{}", r.error().message);
+      return conclude(files, run_status::failed, r.error().message);
+    }
+    if (auto r = files.after_step(); !r) return output_failure(files, r.error());
+    observer.stepped(report_of(sim, files));
+    if (observer.stop_requested() && !sim.finished())
+      return conclude(files, run_status::interrupted, "go on with: plx-star --resume " + files.folder().path());
+  }
+  return conclude(files, run_status::finished, "");
+}
+
+}  // namespace
+
+result<void> check_run(const input&, const setup& s, const run_request& request) {
+  if (auto r = check_memory(s); !r) return r;
+  const bool continues_in_place =
+      !request.resume_checkpoint.empty() && request.resume_checkpoint.starts_with(request.out + "/checkpoint/");
+  return continues_in_place ? result<void>() : run_folder::check_free(request.out);
+}
+
+run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer) {
+  simulation sim(in, s, rt);
+  run_files files(sim, request);
+  if (auto r = begin(sim, files, request.resume_checkpoint); !r) return {run_status::failed, true, r.error().message};
+  if (auto r = files.begin(); !r) {
+    static_cast<void>(log_to_file("", log_level::none));
+    files.folder().unmake();
+    return {run_status::failed, true, r.error().message};
+  }
+  log_info("{}: {} at step {}, time {:g}, {} blocks", in.problem_name,
+           request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
+           sim.state().mesh.block_count());
+  observer.stepped(report_of(sim, files));
+  run_end end = loop(sim, files, observer);
+  log_info("{}: ends at step {}, time {:g}", in.problem_name, sim.steps(), sim.time());
+  static_cast<void>(log_to_file("", log_level::none));
+  return end;
+}
+
+result<std::string> newest_checkpoint(const std::string& folder) {
+  const std::vector<std::string> all = run_folder(folder).checkpoints();
+  if (!all.empty()) return all.back();
+  return error{
+      fmt::format("'{}' has no checkpoint ({}/checkpoint/*.h5); expected the folder of a run", folder, folder)};
+}
+
+result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, const std::string& folder,
+                                                const std::string& file, const std::vector<std::string>& sets) {
+  const auto c = mesh::read_checkpoint(checkpoint);
+  if (!c) return c.error();
+  const std::string own = folder + "/config.toml";
+  auto in = !file.empty()                    ? input::from_file(file, sets)
+            : access(own.c_str(), R_OK) == 0 ? input::from_file(own, sets)
+                                             : input::from_text(c->state.options, checkpoint, sets);
+  if (!in) return in;
+  if (auto same = mesh::same_input(*c, checkpoint, identity_of(in.value()->table)); !same) return same.error();
+  return in;
+}
+
+}  // namespace plx::star

@@ -1,0 +1,80 @@
+#include "star/run_summary.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <ctime>
+#include <fstream>
+
+#include "star/hydro/isa.hpp"
+
+namespace plx::star {
+
+namespace {
+
+std::string quoted(const std::string& s) {
+  std::string out = "\"";
+  for (const char c : s) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<int>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name"))
+      if (const std::size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  return "unknown";
+}
+
+}  // namespace
+
+machine_facts this_machine() {
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  cpu_set_t set;
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  return {host, cpu_name(), known ? static_cast<unsigned>(CPU_COUNT(&set)) : 0u};
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+std::string run_summary::json(const run_request& r) const {
+  std::string known;
+  for (const named_value& v : references)
+    known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", quoted(v.name), number(v.value));
+  return fmt::format(
+      "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
+      "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
+      "  \"machine\": {{\"host\": {}, \"cpu\": {}, \"cores\": {}}},\n"
+      "  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
+      "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
+      "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
+      "  \"references\": {{{}}}\n}}\n",
+      quoted(r.version), quoted(problem), quoted(r.compiler), quoted(r.build_type), quoted(r.git),
+      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, workers,
+      quoted(status), quoted(message), quoted(started), number(wall_s), number(simulation_s), steps, number(time),
+      cells, blocks, cell_updates, resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step),
+      number(measurement_cost_percent), known);
+}
+
+}  // namespace plx::star

@@ -1,0 +1,35 @@
+// run.json: what a run was and how it ended, as one JSON object.
+//
+// Thread safety: values. Cost: some KB of text. Example: tests/validation/run_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "star/problems/problem.hpp"
+#include "star/run.hpp"
+
+namespace plx::star {
+
+struct machine_facts {
+  std::string host, cpu;
+  unsigned cores = 0;  ///< that this process may use
+};
+machine_facts this_machine();
+
+/// The time of day, as 2026-01-31T12:00:00Z.
+std::string utc_now();
+
+struct run_summary {
+  std::string problem, status = "running", message, started = utc_now();
+  machine_facts machine = this_machine();
+  unsigned workers = 0;
+  double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
+  std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
+  std::vector<named_value> references;  ///< numbers known of the exact solution at this time
+
+  std::string json(const run_request& request) const;
+};
+
+}  // namespace plx::star

@@ -1,0 +1,107 @@
+// The tables of a run: history.csv, profile.csv, workers.csv, exact.csv.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+
+#include "base/file.hpp"
+#include "probe/counter_registry.hpp"
+#include "probe/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/run_files.hpp"
+
+namespace plx::star {
+
+namespace {
+
+/// Names of the conserved totals, in the order of the variables; "" where a variable is no conserved quantity.
+std::vector<std::string> total_names(int n_species) {
+  std::vector<std::string> names{"mass", "momentum_x", "momentum_y", "momentum_z", "energy", ""};
+  for (int s = 0; s < n_species; ++s) names.push_back(fmt::format("species_{}", s));
+  return names;
+}
+
+std::string header_of_history(const std::vector<std::string>& names) {
+  std::string line = "step,time,dt,blocks,cells,max_level,wall_s,cell_updates_per_s";
+  for (const std::string& n : names)
+    if (!n.empty()) line += "," + n;
+  line += ",floors_density,floors_pressure,floors_input";
+  for (const std::string& n : names)
+    if (!n.empty()) line += ",out_" + n;
+  return line + "\n";
+}
+
+}  // namespace
+
+result<void> run_files::append_history() {
+  if (history_step_ == sim_.steps()) return {};
+  const std::vector<std::string> names = total_names(sim_.settings().hydro.n_species);
+  const std::vector<double> totals = sim_.totals();
+  const double now = wall_s(), since = now - row_s_;
+  const double rate = since > 0.0 ? static_cast<double>(sim_.cell_updates() - rows_updates_) / since : 0.0;
+  const gas& g = sim_.state();
+  std::string line = fmt::format("{},{},{},{},{},{},{:.6f},{:.1f}", sim_.steps(), sim_.time(), sim_.dt(),
+                                 g.mesh.block_count(), g.cell_count(), g.mesh.deepest(), now, rate);
+  for (std::size_t v = 0; v < names.size(); ++v)
+    if (!names[v].empty()) line += fmt::format(",{}", totals[v]);
+  const floor_counts& f = sim_.floors();
+  line += fmt::format(",{},{},{}", f.density, f.pressure, f.input);
+  for (std::size_t v = 0; v < names.size(); ++v)
+    if (!names[v].empty()) line += fmt::format(",{}", sim_.left(static_cast<int>(v)));
+  history_step_ = sim_.steps();
+  row_s_ = now;
+  rows_updates_ = sim_.cell_updates();
+  return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n");
+}
+
+// Rows after the checkpoint come again.
+result<void> run_files::cut_history() const {
+  const std::string path = folder_.file("history.csv");
+  const auto text = read_file(path);
+  if (!text) return {};  // continued into another folder
+  std::string kept;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) break;
+    const std::string_view line = rest.substr(0, end + 1);
+    rest.remove_prefix(end + 1);
+    std::int64_t step = 0;
+    const bool is_row = std::sscanf(std::string(line).c_str(), "%ld,", &step) == 1;
+    if (!is_row || step <= sim_.steps()) kept += line;
+  }
+  return write_file(path, kept);
+}
+
+result<void> run_files::write_profile() {
+  probe::recorder& r = sim_.tasks().recorder();
+  if (auto w = r.write_profile_csv(folder_.file("profile.csv")); !w) return w;
+  if (auto w = write_workers(); !w) return w;
+  return request_.trace ? r.write_trace_json(folder_.file("trace.json.gz")) : result<void>();
+}
+
+result<void> run_files::write_workers() const {
+  const probe::recorder& r = sim_.tasks().recorder();
+  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals\n";
+  for (unsigned w = 0; w < r.worker_count(); ++w) {
+    const probe::worker_times t = r.times(w);
+    const auto steals =
+        sim_.tasks().counters().query(fmt::format("/threads{{locality#0/worker-thread#{}}}/count/steals", w));
+    const double stolen = steals && !steals->empty() ? steals->front().value : 0.0;
+    text += fmt::format("{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f}\n", w, t.exec_s, t.overhead_s, t.background_s,
+                        t.idle_s, t.tasks, stolen);
+  }
+  return write_file(folder_.file("workers.csv"), text);
+}
+
+result<void> run_files::write_exact() const {
+  const problem& p = *sim_.options().problem;
+  if (!p.has_exact(sim_.time())) return {};
+  const profile_table table = p.exact_profile(sim_.time());
+  if (table.columns.empty()) return {};
+  std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows)
+    fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
+  return write_file(folder_.file("exact.csv"), text);
+}
+
+}  // namespace plx::star
