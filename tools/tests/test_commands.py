@@ -1,6 +1,5 @@
 """The parts of the commands that decide what a reader sees."""
 
-import json
 import subprocess
 
 import builds
@@ -79,15 +78,10 @@ def test_benchmark_rows_off_the_convention_are_refused(rows, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_demo_summary_is_ten_lines_and_survives_missing_files(tmp_path):
-    (tmp_path / "run.json").write_text(
-        json.dumps({"problem": "sedov", "status": "finished", "cell_updates": 2e6, "simulation_s": 2.0, "workers": 2})
-    )
-    (tmp_path / "history.csv").write_text("step,mass,energy\n0,1.0,2.0\n5,1.0,2.0000000002\n")
-    lines = run_demo.summary(tmp_path)
-    assert len(lines) == 10
-    text = "\n".join(lines)
-    assert (
-        "sedov, finished" in text and "1.00 M cell updates/s on 2 workers" in text and "energy drift  1.0e-10" in text
-    )
-    assert "not known" in text  # workers.csv is not there
+def test_demo_never_writes_into_a_folder_that_exists(monkeypatch, tmp_path):
+    monkeypatch.setattr(run_demo, "ROOT", tmp_path)
+    monkeypatch.setattr(run_demo.time, "strftime", lambda form: "demo-now")
+    first = run_demo.fresh_folder()
+    first.mkdir(parents=True)
+    assert first == tmp_path / "runs" / "demo-now"
+    assert run_demo.fresh_folder() == tmp_path / "runs" / "demo-now-2"

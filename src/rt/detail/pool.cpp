@@ -113,7 +113,7 @@ void* pool_get(std::size_t bytes) {
 }
 
 void pool_put(void* p, std::size_t bytes) noexcept {
-  if (bytes > largest_pooled_bytes) return ::operator delete(p, bytes);
+  if (bytes > largest_pooled_bytes) return ::operator delete(p);
   const std::size_t size_class = (bytes - 1) / granule;
   local_list& list = this_cache().lists[size_class];
   if (list.count == batch_blocks) [[unlikely]]
