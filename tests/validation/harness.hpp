@@ -1,0 +1,79 @@
+// For the verification problems: runs an input to its end, compares with the exact solution, and keeps a table of what
+// came out and what must hold.
+//
+// Thread safety: one test at a time. Cost: of the runs. Example: tests/validation/linear_wave_test.cpp
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rt/runtime.hpp"
+#include "star/problems/error_norms.hpp"
+#include "star/simulation.hpp"
+
+namespace plx::star::validation {
+
+/// The runtime of all tests: two workers.
+runtime& tasks();
+
+/// A simulation with all it stands on.
+class solved {
+ public:
+  /// inputs/<name>.toml with changes "key=value"; a wrong input fails the test.
+  solved(const std::string& name, const std::vector<std::string>& sets, runtime& rt = tasks());
+
+  /// From the initial state to the end.
+  solved& run();
+  simulation& sim() { return *sim_; }
+  const simulation& sim() const { return *sim_; }
+  const problem& exact() const { return *in_->problem; }
+  const input& options() const { return *in_; }
+  const setup& settings() const { return *setup_; }
+
+  /// Mean over the domain of |u - exact| of a conserved variable, now.
+  double l1(int variable) const;
+  /// All variables as one number: error_norms::l1_all().
+  double l1_all() const;
+
+ private:
+  error_norms norms() const;
+
+  std::unique_ptr<input> in_;
+  std::unique_ptr<setup> setup_;
+  std::unique_ptr<simulation> sim_;
+};
+
+/// log2(coarse / fine): the order of convergence when the cell width was halved.
+double order_of(double coarse, double fine);
+
+/// "[2,1,1]" and the like, for --set.
+std::string array(const std::vector<double>& values);
+
+/// Collects rows and, at its end, prints them and writes them beside the build.
+class table {
+ public:
+  explicit table(std::string title);
+  ~table();
+
+  /// An error that must be at most `bound`.
+  void at_most(const std::string& what, double error, double bound);
+  /// The same, and the order from the coarser run's error at least `least_order`.
+  void with_order(const std::string& what, double error, double coarser, double least_order);
+  /// Any number that must be at least `bound`.
+  void at_least(const std::string& what, double value, double bound);
+  /// Something that must hold exactly.
+  void holds(const std::string& what, bool yes);
+  /// For information.
+  void note(const std::string& what, double value);
+
+ private:
+  void add(const std::string& what, const std::string& value, const std::string& order, const std::string& bound,
+           bool fine);
+  std::string title_;
+  std::vector<std::string> lines_;
+};
+
+}  // namespace plx::star::validation
