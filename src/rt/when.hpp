@@ -34,7 +34,7 @@ struct input_node : continuation {
 template <class Visit, class... F>
 void for_each_future(std::tuple<F...>& futures, Visit&& visit) {
   std::apply(
-      [&visit](F&... f) {
+      [&](F&... f) {
         std::size_t i = 0;
         ((visit(f, i), ++i), ...);
       },
@@ -154,7 +154,7 @@ class dataflow_state final : public future_state<R> {
   }
   void start() {
     std::apply(
-        [this](A&... a) {
+        [&](A&... a) {
           [[maybe_unused]] std::size_t i = 0;
           (attach_to(a, i), ...);
         },
