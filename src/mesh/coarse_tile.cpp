@@ -18,10 +18,14 @@ grid_view tile_view(double* tile, int n) {
 }
 
 void copy_box(const grid_view& from, const grid_view& to, const cell_box& box, int variables) {
+  const int length = box.hi[0] - box.lo[0];
   for (int v = 0; v < variables; ++v)
     for (int k = box.lo[2]; k < box.hi[2]; ++k)
-      for (int j = box.lo[1]; j < box.hi[1]; ++j)
-        for (int i = box.lo[0]; i < box.hi[0]; ++i) to.at(i, j, k)[v * to.volume] = from.at(i, j, k)[v * from.volume];
+      for (int j = box.lo[1]; j < box.hi[1]; ++j) {
+        const double* source = from.at(box.lo[0], j, k) + v * from.volume;
+        double* target = to.at(box.lo[0], j, k) + v * to.volume;
+        for (int i = 0; i < length; ++i) target[i] = source[i];
+      }
 }
 
 // Fills one box of the coarse tile from the block in its direction.
