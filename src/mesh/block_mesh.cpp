@@ -159,9 +159,10 @@ std::span<const slot_id> block_mesh::touching(slot_id slot) const {
   return std::span(touching_).subspan(b.touching_begin, b.touching_end - b.touching_begin);
 }
 
-std::span<const coarse_box> block_mesh::coarse_boxes(slot_id slot) const {
-  const block& b = blocks_[slot];
-  return std::span(boxes_).subspan(b.boxes_begin, b.boxes_end - b.boxes_begin);
+std::span<const coarse_box> block_mesh::coarse_boxes(slot_id slot, bool faces_only) const {
+  const auto& b = blocks_[slot].boxes;
+  const int first = faces_only ? 1 : 0;
+  return std::span(boxes_).subspan(b[first], b[first + 1] - b[first]);
 }
 
 }  // namespace plx::mesh

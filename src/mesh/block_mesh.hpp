@@ -118,7 +118,8 @@ class block_mesh {
 
   /// Directions of each relation as bits 0..26, and what the ghosts need: for mesh/gather.cpp.
   std::uint32_t directions_with(slot_id slot, relation r) const { return blocks_[slot].masks[static_cast<int>(r)]; }
-  std::span<const coarse_box> coarse_boxes(slot_id slot) const;
+  /// Boxes of the coarse tile that ghosts in coarser blocks need: all of them, or those across faces only.
+  std::span<const coarse_box> coarse_boxes(slot_id slot, bool faces_only) const;
 
  private:
   struct block {
@@ -131,7 +132,7 @@ class block_mesh {
     std::int8_t coarser_face_count = 0;
     std::int8_t finer_faces = 0;
     std::uint32_t touching_begin = 0, touching_end = 0;  // in touching_
-    std::uint32_t boxes_begin = 0, boxes_end = 0;        // in boxes_
+    std::array<std::uint32_t, 3> boxes{};                // in boxes_: begin of all, of those for faces, end
   };
 
   result<void> adopt(std::vector<leaf> leaves);
@@ -141,7 +142,7 @@ class block_mesh {
   result<neighbour> look(const location& from, int direction) const;
   int candidate(const location& l) const;
   void list_touching(block& b);
-  void list_coarse_boxes(block& b);
+  void list_coarse_boxes(block& b, std::uint32_t wanted);
 
   domain domain_;
   int deepest_ = 0;

@@ -90,7 +90,13 @@ result<void> block_mesh::link(slot_id slot) {
     b.coarser_faces[b.coarser_face_count++] = {f, n.slots[0]};
   }
   list_touching(b);
-  list_coarse_boxes(b);
+  const std::uint32_t coarser = b.masks[static_cast<int>(relation::coarser)];
+  const auto end = [this] { return static_cast<std::uint32_t>(boxes_.size()); };
+  b.boxes[0] = end();
+  list_coarse_boxes(b, coarser);
+  b.boxes[1] = end();
+  list_coarse_boxes(b, coarser & face_directions());
+  b.boxes[2] = end();
   return {};
 }
 
@@ -144,21 +150,18 @@ void add_stencil(coarse_box& box, const std::array<int, 3>& e, const std::array<
 
 // The coarse tile is filled in the coarser regions and, for slopes, one cell around their ghosts. Those cells lie in
 // regions of the same or the coarser level: a finer one would touch the coarser block, against 2:1.
-void block_mesh::list_coarse_boxes(block& b) {
-  b.boxes_begin = b.boxes_end = static_cast<std::uint32_t>(boxes_.size());
-  const std::uint32_t coarser = b.masks[static_cast<int>(relation::coarser)];
-  if (coarser == 0) return;
+void block_mesh::list_coarse_boxes(block& b, std::uint32_t wanted) {
+  if (wanted == 0) return;
   const int half = block_size() / 2;
   for (int e = 0; e < direction_count; ++e) {
     coarse_box box{static_cast<std::uint8_t>(e), {}, {}};
     if (b.around[e].kind == relation::side) continue;
     for (int t = 0; t < direction_count; ++t)
-      if (coarser >> t & 1) add_stencil(box, direction_of(e), direction_of(t), half);
+      if (wanted >> t & 1) add_stencil(box, direction_of(e), direction_of(t), half);
     if (box.hi[0] == box.lo[0]) continue;
     PLX_ASSERT(b.around[e].kind != relation::finer, e);
     boxes_.push_back(box);
   }
-  b.boxes_end = static_cast<std::uint32_t>(boxes_.size());
 }
 
 }  // namespace plx::mesh

@@ -60,10 +60,10 @@ cell_box ghost_box(const std::array<int, 3>& dir, int n) {
 }  // namespace
 
 void prolong_ghosts(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
-                    tile_scratch& scratch, std::uint32_t wanted) {
+                    tile_scratch& scratch, std::uint32_t wanted, bool faces_only) {
   const int n = mesh.block_size();
   const grid_view coarse = tile_view(scratch.coarse(), n / 2), fine = tile_view(scratch.tile(), n);
-  for (const coarse_box& box : mesh.coarse_boxes(slot)) fill_box(mesh, values, slot, box, coarse);
+  for (const coarse_box& box : mesh.coarse_boxes(slot, faces_only)) fill_box(mesh, values, slot, box, coarse);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
   if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.variables(), beyond, mesh.box(), sides);
   for (int d = 0; d < direction_count; ++d)
