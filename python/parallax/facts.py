@@ -5,6 +5,7 @@ Example to read: tests/test_report.py.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +61,18 @@ class Facts:
     @_attempt
     def summary(self):
         return self.run.summary
+
+    def number(self, key: str) -> float | None:
+        """A number of run.json, or None when there is none of that name."""
+        value = (self.summary or {}).get(key)
+        known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if known else None
+
+    @cached_property
+    def references(self) -> dict:
+        """Exact numbers that the problem knows, as run.json lists them."""
+        known = (self.summary or {}).get("references")
+        return known if isinstance(known, dict) else {}
 
     @_attempt
     def config(self):

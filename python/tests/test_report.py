@@ -212,6 +212,16 @@ def test_interrupted_run_shows_its_state_and_message(own_run, quick, capsys):
     assert 'class="state bad">failed' in page and "block 7: density &lt;0&gt;" in page
 
 
+def test_summary_with_odd_values(own_run, quick, capsys):
+    summary = json.loads((own_run / "run.json").read_text())
+    odd = {"measurement_cost_percent": None, "wall_s": "long", "workers": None, "time": None, "machine": "mine"}
+    summary.update(odd, references={"shock_radius": 0.42})
+    (own_run / "run.json").write_text(json.dumps(summary))
+    assert main(["report", str(own_run)]) == 0
+    assert "Known of this problem" in (own_run / "report.html").read_text()
+    assert main(["compare", str(own_run), str(own_run)]) == 0
+
+
 def test_tube_along_x(tmp_path, capsys):
     """A flat, wide mesh; profile along x; one mesh file."""
     (tmp_path / "mesh").mkdir()

@@ -50,7 +50,7 @@ class Physics(Part):
             ]
         caption = "L1: mean over the volume of |cell - exact solution at its centre|, code units."
         if data.shock is not None:
-            caption += " The shock: where the shell mean of the density falls most steeply."
+            caption += f" The shock: {data.shock_method}."
         return html.card("Against the exact solution", html.table(["quantity", "value"], rows, numeric=(1,)), caption)
 
     def profile(self) -> str:
