@@ -4,7 +4,7 @@
 // every arena, as long as it lives.
 //
 // Thread safety: const; any thread. Copies are independent. Cost: look-ups O(1), find() O(log blocks); building is
-// about 2 us per block. Example: mesh/block_mesh_test.cpp
+// some us per block. Example: mesh/block_mesh_test.cpp
 #pragma once
 
 #include <array>
@@ -66,6 +66,10 @@ class block_mesh {
   /// Leaves in any order. Requires: they cover the domain once and are 2:1 balanced; slots are distinct, or no_slot
   /// for all: then slots follow the curve.
   block_mesh(const domain& d, std::vector<leaf> leaves);
+
+  /// As above, for a mesh that differs little from another one: what lies around a block is taken over when the block
+  /// and all that touch it are in both, in the same slots. The result is the same.
+  block_mesh(const block_mesh& previous, std::vector<leaf> leaves);
 
   /// As above, for leaves that come from outside (a file): one line about what is wrong with them.
   static result<block_mesh> from_leaves(const domain& d, std::vector<leaf> leaves);
@@ -132,17 +136,25 @@ class block_mesh {
     std::int8_t coarser_face_count = 0;
     std::int8_t finer_faces = 0;
     std::uint32_t touching_begin = 0, touching_end = 0;  // in touching_
-    std::array<std::uint32_t, 3> boxes{};                // in boxes_: begin of all, of those for faces, end
+    std::array<std::uint16_t, 2> boxes{};                // in box_lists_: for all ghosts, for those across faces
   };
 
-  result<void> adopt(std::vector<leaf> leaves);
+  // The boxes for one set of coarser directions: a few hundred lists serve all blocks.
+  struct box_list {
+    std::uint32_t coarser = 0;
+    std::vector<coarse_box> boxes;
+  };
+
+  result<void> adopt(std::vector<leaf> leaves, const block_mesh* previous);
   void build_roots();
-  result<void> link();
+  result<void> link(const block_mesh* previous);
   result<void> link(slot_id slot);
+  bool take_over(slot_id slot, const block_mesh& previous);
+  void count_faces(block& b);
   result<neighbour> look(const location& from, int direction) const;
   int candidate(const location& l) const;
   void list_touching(block& b);
-  void list_coarse_boxes(block& b, std::uint32_t wanted);
+  std::uint16_t boxes_for(std::uint32_t coarser);
 
   domain domain_;
   int deepest_ = 0;
@@ -152,7 +164,7 @@ class block_mesh {
   std::vector<std::int32_t> tree_rank_;   // by lexicographic index of the root block: its place on the curve
   std::vector<std::int32_t> tree_begin_;  // by rank: first position of the tree's leaves; one more at the end
   std::vector<slot_id> touching_;
-  std::vector<coarse_box> boxes_;
+  std::vector<box_list> box_lists_;
 };
 
 }  // namespace plx::mesh

@@ -33,6 +33,7 @@ void fill_box(const block_mesh& mesh, const arena& values, slot_id slot, const c
   const int n = mesh.block_size(), half = n / 2;
   const auto dir = direction_of(box.direction);
   const neighbour& source = mesh.around(slot, box.direction);
+  if (source.kind == relation::side) return;  // filled from the others, as in the tile itself
   // Reading only: a view has no const form.
   grid_view from = interior_of(const_cast<double*>(values.block(source.slots[0])), n, values.cells());
   const cell_box cells{{box.lo[0], box.lo[1], box.lo[2]}, {box.hi[0], box.hi[1], box.hi[2]}};
