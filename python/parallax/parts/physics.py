@@ -97,30 +97,16 @@ class Physics(Part):
 
     def conserved_table(self) -> str:
         history = self.history()
-        facts = self.facts
         rows = []
-        for name, value in (facts.drifts or {}).items():
-            total = history.numbers(name)
-            lost = (facts.losses or {}).get(name)
-            rows.append(
-                (
-                    name.replace("_", " "),
-                    f"{total[0]:.9g}",
-                    f"{total[-1]:.9g}",
-                    "none" if lost is None else f"{lost:+.2e}",
-                    f"{value:+.1e}",
-                )
-            )
+        for name, value in (self.facts.drifts or {}).items():
+            first, last = history.numbers(name)[[0, -1]]
+            lost = (self.facts.losses or {}).get(name)
+            left = "none" if lost is None else f"{lost:+.2e}"
+            rows.append((name.replace("_", " "), f"{first:.7g}", f"{last:.7g}", left, f"{value:+.1e}"))
         inner = html.table(["total", "first", "last", "left (share)", "drift"], rows, numeric=(1, 2, 3, 4))
-        caption = (
-            f"From step {int(history.numbers('step')[0])} to {int(history.numbers('step')[-1])}."
-            if "step" in history
-            else ""
-        )
-        return html.card("Conserved totals", inner + self.floor_rows(history), caption)
+        return html.card("Conserved totals", inner, self.floors_applied(history))
 
-    def floor_rows(self, history) -> str:
-        rows = [
-            (n[7:].replace("_", " "), count(history.numbers(n)[-1])) for n in history.names() if n.startswith("floors_")
-        ]
-        return html.table(["floor on", "times applied"], rows, numeric=(1,)) if rows else ""
+    def floors_applied(self, history) -> str:
+        hits = {name[7:]: history.numbers(name)[-1] for name in history.names() if name.startswith("floors_")}
+        words = ", ".join(f"{name.replace('_', ' ')} {count(n)}" for name, n in hits.items())
+        return f"Floors applied: {words}." if hits else ""
