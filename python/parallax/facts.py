@@ -129,8 +129,16 @@ class Facts:
 
     @_attempt
     def cut(self):
-        """Density on the middle plane of the last mesh."""
-        return self.last.slice("rho") if self.last else None
+        """The middle plane of the last mesh, with the variable that is shown."""
+        return self.last.slice(self.variable) if self.last else None
+
+    @cached_property
+    def variable(self) -> str:
+        """What the planes show: the density, or the first species where the density is nearly the same everywhere."""
+        if self.last is None or "s0" not in self.last.variables:
+            return "rho"
+        rho, species = (self.last.slice(name).values for name in ("rho", "s0"))
+        return "s0" if np.ptp(rho) < 1e-2 * np.max(np.abs(rho)) and np.ptp(species) > 0.1 else "rho"
 
     @cached_property
     def cost(self):

@@ -17,8 +17,8 @@ class MeshAndCost(Part):
     def hero(self) -> str:
         index, cost = self.cost_of_blocks()
         mesh = self.facts.mesh(index)
-        cut = self.facts.cut if index == self.facts.last_index else mesh.slice("rho")
-        layers = planes.density_layer(cut), planes.cost_layer(cut, cost)
+        cut = self.facts.cut if index == self.facts.last_index else mesh.slice(self.facts.variable)
+        layers = planes.physics_layer(cut), planes.cost_layer(cut, cost)
         return self.picture(planes.parallax_picture(cut, *layers, mesh.n_blocks))
 
     def level(self) -> str:

@@ -17,19 +17,19 @@ class Physics(Part):
         rest = [
             self.part("Profile", self.profile),
             self.part("First and last", self.first_last),
-            self.part("Density over time", self.film),
+            self.part("Over time", self.film),
             self.part("Conserved totals", self.conserved),
         ]
-        return f'<div class="grid">{self.part("Density", self.density)}<div>{tables}</div></div>{"".join(rest)}'
+        return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
 
-    def density(self) -> str:
+    def slice(self) -> str:
         cut = self.cut()
         axis = "xyz"[cut.axis]
         caption = f"Plane {axis} = {trimmed(cut.at)}. Thin lines are blocks."
-        layer = planes.density_layer(cut)
+        layer = planes.physics_layer(cut)
         blocks = self.facts.last.n_blocks
         return self.picture(
-            planes.plane_picture("density", "Density", caption, cut, layer, blocks, "Slice of the density.")
+            planes.plane_picture("density", planes.name_of(cut), caption, cut, layer, blocks, "Slice through the mesh.")
         )
 
     def errors(self) -> str:
@@ -74,11 +74,11 @@ class Physics(Part):
         indices = self._film(2)
         first = self.facts.mesh(indices[0])
         blocks = (first.n_blocks, self.facts.last.n_blocks)
-        return self.picture(planes.first_last_picture(first.slice("rho"), self.facts.cut, blocks))
+        return self.picture(planes.first_last_picture(first.slice(self.facts.variable), self.facts.cut, blocks))
 
     def film(self) -> str:
         meshes = [self.facts.mesh(i) for i in self._film(3)]
-        cuts = [mesh.slice("rho") for mesh in meshes]
+        cuts = [mesh.slice(self.facts.variable) for mesh in meshes]
         return self.picture(planes.film_picture(cuts, [mesh.n_blocks for mesh in meshes]))
 
     def conserved(self) -> str:

@@ -65,11 +65,30 @@ def needs_log(images) -> bool:
     return bool(np.mean(values < low + (high - low) / 20) > 0.5)
 
 
-def density_layer(cut, others=()) -> Layer:
-    """Density of a slice; with `others`, the range covers those slices, too."""
-    images = [cut.image()]
-    low, high = finite_range(images + [other.image(max_pixels=512) for other in others])
-    return Layer(images[0], "density ρ (code units)", "inferno", needs_log(images), low, high)
+_labels = {"rho": "density ρ", "press": "pressure p"}
+
+
+def label_of(cut) -> str:
+    """'density ρ (code units)', 'species 0 (mass fraction)' for the variable of a slice."""
+    if cut.name[:1] == "s" and cut.name[1:].isdigit():
+        return f"species {cut.name[1:]} (mass fraction)"
+    return f"{_labels.get(cut.name, cut.name)} (code units)"
+
+
+def name_of(cut) -> str:
+    """'Density', 'Species 0'."""
+    words = label_of(cut).split(" (")[0].split()
+    return " ".join(word for word in words if word not in ("ρ", "p")).capitalize()
+
+
+def physics_layer(cut, others=()) -> Layer:
+    """The variable of a slice; with `others`, the range covers those slices, too. Mass fractions: from 0 to 1."""
+    image = cut.image()
+    images = [image] + [other.image(max_pixels=512) for other in others]
+    low, high = finite_range(images)
+    if "fraction" in label_of(cut):
+        return Layer(image, label_of(cut), "inferno", False, min(0.0, low), max(1.0, high))
+    return Layer(image, label_of(cut), "inferno", needs_log(images), low, high)
 
 
 def cost_layer(cut, cost_s: np.ndarray) -> Layer:
@@ -182,10 +201,10 @@ def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
         words, size, draw = "left", (height / ratio + 2.7, height + 0.8), _halves
     other = {"above": "below", "left": "right"}[words]
     caption = (
-        f"One plane through the mesh, seen from two sides: {words} the density, {other} the time that the blocks cost "
-        "per cell update since the mesh file before. Thin lines are blocks."
+        f"One plane through the mesh, seen from two sides: {words} the {name_of(cut).lower()}, {other} the time that "
+        "the blocks cost per cell update since the mesh file before. Thin lines are blocks."
     )
-    alt = f"{words}: density; {other}: cost per block"
+    alt = f"{words}: {name_of(cut).lower()}; {other}: cost per block"
     title = "Physics and cost in one picture"
     return Picture("parallax", title, caption, size, partial(draw, cut, physics, cost, blocks), alt)
 
@@ -216,7 +235,7 @@ def _stacked(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> No
 
 
 def film_picture(cuts, blocks) -> Picture:
-    """Density of several mesh files on one colour scale."""
+    """One variable of several mesh files on one colour scale."""
     columns = min(len(cuts), 5)
     rows = -(-len(cuts) // columns)
     x0, x1, y0, y1 = cuts[0].extent
@@ -226,7 +245,7 @@ def film_picture(cuts, blocks) -> Picture:
     def draw(figure, theme) -> None:
         figure.set_layout_engine("compressed")
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        layer = density_layer(cuts[-1], cuts[:-1])
+        layer = physics_layer(cuts[-1], cuts[:-1])
         for axes in grid.flat[len(cuts) :]:
             axes.set_visible(False)
         for axes, cut, count in zip(grid.flat, cuts, blocks):
@@ -239,11 +258,11 @@ def film_picture(cuts, blocks) -> Picture:
 
     return Picture(
         "filmstrip",
-        "Density over time",
+        f"{name_of(cuts[-1])} over time",
         "From the first mesh file to the last, on one colour scale.",
         size,
         draw,
-        "A row of density slices at increasing times.",
+        "A row of slices at increasing times.",
     )
 
 
@@ -255,7 +274,7 @@ def first_last_picture(first, last, blocks) -> Picture:
     def draw(figure, theme) -> None:
         figure.set_layout_engine("compressed")
         pair = figure.subplots(1, 2, sharey=True)
-        layer = density_layer(last, [first])
+        layer = physics_layer(last, [first])
         for axes, cut, count in zip(pair, (first, last), blocks):
             own = Layer(cut.image(max_pixels=1024), layer.label, layer.cmap, layer.log, layer.low, layer.high)
             image = draw_layer(axes, cut, own)
@@ -267,8 +286,8 @@ def first_last_picture(first, last, blocks) -> Picture:
     return Picture(
         "first_last",
         "First and last",
-        "Density in the first and the last mesh file, with the blocks of each.",
+        f"{name_of(last)} in the first and the last mesh file, with the blocks of each.",
         size,
         draw,
-        "Density slices of the first and last mesh file.",
+        "Slices of the first and last mesh file.",
     )
