@@ -61,3 +61,13 @@ def test_levels_have_one_colour_each(tmp_path):
     with Mesh(path) as mesh:
         layer = planes.level_layer(mesh.plane())
     assert layer.colours().N == 2 and layer.norm()(2.0) == 0 and layer.norm()(3.0) == 1
+
+
+def test_halves_only_where_right_mirrors_left(tmp_path):
+    symmetric = cut_of(tmp_path, "rho", [1, 2, 3, 4, 4, 3, 2, 1])
+    ramp = cut_of(tmp_path, "rho", [1, 2, 3, 4, 5, 6, 7, 8])
+    pictures = [
+        planes.parallax_picture(cut, planes.physics_layer(cut), planes.cost_layer(cut, np.ones(1)), 1)
+        for cut in (symmetric, ramp)
+    ]
+    assert [picture.draw.func.__name__ for picture in pictures] == ["_halves", "_beside"]

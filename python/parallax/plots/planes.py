@@ -188,25 +188,46 @@ def plane_picture(name, title, caption, cut, layer: Layer, blocks: int, alt: str
 
 
 def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
-    """The same object from two viewpoints: one half shows the physics, the other what each block cost.
+    """The same object from two viewpoints: what is there, and what each block cost.
 
-    Flat, wide planes are shown whole, one above the other.
+    Where the right half mirrors the left, each half shows one of them; other planes are shown whole, side by side or,
+    when they are flat, one above the other.
     """
     x0, x1, y0, y1 = cut.extent
     ratio = (y1 - y0) / (x1 - x0)
+    places = ("left", "right")
     if ratio < 0.35:
-        words, size, draw = "above", (9.6, 2 * 8.8 * ratio + 2.6), _stacked
-    else:
+        size, draw, places = (9.6, 2 * 8.8 * ratio + 2.6), _stacked, ("above", "below")
+    elif _mirrors(physics.image):
         height = min(7.0, (9.6 - 2.7) * ratio)
-        words, size, draw = "left", (height / ratio + 2.7, height + 0.8), _halves
-    other = {"above": "below", "left": "right"}[words]
+        size, draw = (height / ratio + 2.7, height + 0.8), _halves
+    else:
+        size, draw = (9.6, float(np.clip(4.3 * ratio + 1.35, 2.4, 8.0))), _beside
+    what = name_of(cut).lower()
     caption = (
-        f"One plane through the mesh, seen from two sides: {words} the {name_of(cut).lower()}, {other} the time that "
-        "the blocks cost per cell update since the mesh file before. Thin lines are blocks."
+        f"One plane through the mesh, seen from two sides: {places[0]} the {what}, {places[1]} the time that the "
+        "blocks cost per cell update since the mesh file before. Thin lines are blocks."
     )
-    alt = f"{words}: {name_of(cut).lower()}; {other}: cost per block"
+    alt = f"{places[0]}: {what}; {places[1]}: cost per block"
     title = "Physics and cost in one picture"
     return Picture("parallax", title, caption, size, partial(draw, cut, physics, cost, blocks), alt)
+
+
+def _mirrors(image: np.ndarray) -> bool:
+    """Whether left and right agree within five percent of the range, on average."""
+    spread = np.ptp(image[np.isfinite(image)]) if np.any(np.isfinite(image)) else 0.0
+    return bool(np.nanmean(np.abs(image - image[:, ::-1])) <= 0.05 * spread) if spread > 0 else True
+
+
+def _beside(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
+    figure.set_layout_engine("compressed")
+    pair = figure.subplots(1, 2, sharey=True)
+    for axes, layer in zip(pair, (physics, cost)):
+        image = draw_layer(axes, cut, layer)
+        draw_outlines(axes, cut, 4.3, "#ffffff")
+        draw_bar(figure, image, axes, layer, location="bottom", aspect=40, pad=0.02)
+    pair[0].set_title(heading(cut, blocks))
+    pair[1].set_ylabel("")
 
 
 def _halves(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
