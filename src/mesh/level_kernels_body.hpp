@@ -10,6 +10,10 @@
 
 #include "mesh/level_kernels.hpp"
 
+// Vectors longer than the machine's are passed to inlined functions only: how they would be passed does not matter.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 namespace plx::mesh::PLX_MESH_ISA {
 
 namespace {
@@ -171,3 +175,5 @@ extern const level_kernels kernels;
 const level_kernels kernels{restrict_box, prolong_box};
 
 }  // namespace plx::mesh::PLX_MESH_ISA
+
+#pragma GCC diagnostic pop
