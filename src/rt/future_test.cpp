@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -75,6 +76,47 @@ TEST(future, exceptions_come_out_of_get) {
       EXPECT_STREQ(e.what(), "planned");
     }
   });
+}
+
+// The C++ runtime remembers per thread which exceptions are being handled; a task that waits in a handler takes that
+// along.
+TEST(future, a_handler_may_wait) {
+  on_every_schedule([] {
+    std::vector<plx::future<void>> all;
+    for (int i = 0; i < 4; ++i)
+      all.push_back(plx::async([i] {
+        try {
+          throw std::runtime_error(std::to_string(i));
+        } catch (const std::runtime_error& e) {
+          plx::this_thread::yield();
+          EXPECT_EQ(e.what(), std::to_string(i));
+          try {
+            throw;
+          } catch (const std::runtime_error& again) {
+            EXPECT_EQ(again.what(), std::to_string(i));
+          }
+          try {
+            throw i;
+          } catch (int n) {
+            plx::this_thread::yield();
+            EXPECT_EQ(n, i);
+          }
+        }
+        EXPECT_EQ(std::current_exception(), nullptr);
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+      }));
+    for (auto& f : all) f.get();
+  });
+  try {
+    throw 5;
+  } catch (int) {  // the deterministic mode runs its tasks on the caller's thread
+    plx::runtime rt({.workers = 2, .deterministic = true});
+    rt.run([] {
+      EXPECT_EQ(std::current_exception(), nullptr);
+      plx::this_thread::yield();
+    });
+    EXPECT_NE(std::current_exception(), nullptr);
+  }
 }
 
 TEST(future, misuse_is_named) {

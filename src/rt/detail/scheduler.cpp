@@ -1,8 +1,10 @@
 #include "rt/detail/scheduler.hpp"
 
+#include <cxxabi.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
@@ -38,6 +40,30 @@ bool membarrier_available() noexcept {
 #else
   return false;
 #endif
+}
+
+// What the C++ runtime keeps per thread about the exceptions that are being handled (the first two members of the
+// Itanium ABI's __cxa_eh_globals). It belongs to the task: a handler that waits may go on on another thread, and other
+// tasks handle exceptions of their own meanwhile. Loops handle none, so theirs is empty.
+struct handled_exceptions {
+  void* caught = nullptr;
+  unsigned uncaught = 0;
+};
+
+// Both never inlined: __cxa_get_globals is declared to give the same answer always, and here it does not.
+[[gnu::noinline]] handled_exceptions take_handled_exceptions() noexcept {
+  handled_exceptions mine;
+  void* here = abi::__cxa_get_globals();
+  std::memcpy(&mine, here, sizeof mine);
+  if (mine.caught != nullptr || mine.uncaught != 0) {
+    const handled_exceptions none;
+    std::memcpy(here, &none, sizeof none);
+  }
+  return mine;
+}
+
+[[gnu::noinline]] void put_handled_exceptions(const handled_exceptions& mine) noexcept {
+  if (mine.caught != nullptr || mine.uncaught != 0) std::memcpy(abi::__cxa_get_globals(), &mine, sizeof mine);
 }
 
 void run_after_switch() noexcept {
@@ -550,8 +576,10 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
     each->thread_fiber = &thread_itself;
   }
   w.current = loop;
+  const handled_exceptions of_caller = take_handled_exceptions();
   fiber_switch(thread_itself, *loop);
   run_after_switch();
+  put_handled_exceptions(of_caller);
   this_worker_ = nullptr;
   return done.load(std::memory_order_acquire);
 }
@@ -571,8 +599,10 @@ void suspend(const char* waits_on, void (*after)(void*), void* arg) {
   w.after_switch = after;
   w.after_switch_arg = arg;
   w.current = loop;
+  const handled_exceptions of_task = take_handled_exceptions();
   fiber_switch(self, *loop);
   run_after_switch();
+  put_handled_exceptions(of_task);
 }
 
 void resume(fiber& f) {
