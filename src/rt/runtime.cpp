@@ -70,8 +70,9 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   end.attach(me);
   s.inject(t);
   if (!s.deterministic()) return me.waiting->wait();
-  if (!s.run_until(me.done))
-    throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
+  if (s.run_until(me.done)) return;
+  end.try_detach(me);  // this frame goes, the tasks that wait stay
+  throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
 }
 
 void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }
