@@ -47,11 +47,8 @@ struct runtime::parts {
   std::vector<probe::registration> registrations;
 };
 
-runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {
-  detail::set_default_scheduler(&parts_->scheduler, nullptr);
-}
-
-runtime::~runtime() { detail::set_default_scheduler(nullptr, &parts_->scheduler); }
+runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {}
+runtime::~runtime() { parts_->scheduler.stop(); }  // before any part goes: the last tasks may use them all
 
 void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   PLX_ASSERT(detail::this_worker() == nullptr && "runtime::run() waits as a thread; inside a task use async()");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/log.hpp"
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
+#include "rt/detail/scheduler.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/latch.hpp"
 #include "rt/task_group.hpp"
@@ -47,6 +49,38 @@ TEST(runtime, several_in_one_process) {
   auto f = p.get_future();
   b.post([&p] { p.set_value(7); });
   EXPECT_EQ(a.run([&f] { return f.get(); }), 7);
+}
+
+TEST(runtime, foreign_threads_use_the_oldest_living_one) {
+  auto a = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 1, .bind = false});
+  auto b = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 2, .bind = false});
+  auto c = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 3, .bind = false});
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 1u);
+  a.reset();
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 2u);
+  c.reset();
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 2u);
+}
+
+TEST(runtime, the_last_tasks_may_use_it_all) {
+  std::atomic<bool> found{false};
+  {
+    plx::runtime rt({.workers = 2, .bind = false});
+    (void)rt.counters();
+    rt.post([&] {
+      plx::this_thread::sleep_for(5ms);  // meanwhile the destructor waits
+      found = rt.counters().query("/scheduler*/tasks/suspended").has_value();
+    });
+  }
+  EXPECT_TRUE(found.load());
+}
+
+// Tasks suspended on one worker and resumed on another take fibers along; these must come back.
+TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
+  plx::probe::recorder recorder(2);
+  plx::detail::scheduler s({.workers = 2, .deterministic = true}, recorder);
+  for (int i = 0; i < 10000; ++i) s.keep_loop_fiber(s.worker_at(1), s.take_loop_fiber(s.worker_at(0)));
+  EXPECT_LT(s.stacks().total(), 200u);
 }
 
 TEST(runtime, the_destructor_waits_for_posted_tasks) {

@@ -27,6 +27,20 @@ thread_local worker* this_worker_ = nullptr;
 
 std::atomic<scheduler*> default_scheduler{nullptr};
 
+// Every living scheduler, the oldest first: that one is the default. Never destroyed: runtimes may be static objects.
+struct scheduler_list {
+  spinlock lock;
+  std::vector<scheduler*> living;
+  void oldest_is_default() noexcept {
+    // release: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
+    default_scheduler.store(living.empty() ? nullptr : living.front(), std::memory_order_release);
+  }
+};
+scheduler_list& schedulers() {
+  static auto* all = new scheduler_list;
+  return *all;
+}
+
 // How long a worker looks for work before it sleeps, and how often a busy one looks at timers and pollers.
 const ticks spin_span = ticks_from(40e-6);
 const ticks check_span = ticks_from(10e-6);
@@ -155,11 +169,6 @@ scheduler& current_scheduler() {
   return *s;
 }
 
-void set_default_scheduler(scheduler* s, scheduler* expected) noexcept {
-  // acq_rel: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
-  default_scheduler.compare_exchange_strong(expected, s, std::memory_order_acq_rel);
-}
-
 // ---------------------------------------------------------------------------------------------- life of the scheduler
 
 struct scheduler::threads {
@@ -180,6 +189,10 @@ scheduler::scheduler(const runtime_options& options, probe::recorder& recorder)
   }
   sleeping_.reserve(workers_.size());
   if (!deterministic_) start_threads(options.bind);
+  scheduler_list& all = schedulers();
+  spin_guard guard(all.lock);
+  all.living.push_back(this);
+  all.oldest_is_default();
 }
 
 void scheduler::start_threads(bool bind) {
@@ -202,17 +215,29 @@ void scheduler::thread_main(unsigned index, bool bind) {
   this_worker_ = nullptr;
 }
 
-scheduler::~scheduler() {
+void scheduler::stop() {
   PLX_ASSERT(this_worker() == nullptr && "a runtime cannot be destroyed by one of its own tasks");
   if (deterministic_) {
     const std::atomic<bool> never{false};
     run_until(never);
   } else {
     wait_until_quiet(shutdown_deadline_s_);
-    stop_.store(true, std::memory_order_seq_cst);
-    while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
-    for (auto& t : threads_->list) t.join();
   }
+  {
+    scheduler_list& all = schedulers();
+    spin_guard guard(all.lock);
+    std::erase(all.living, this);
+    all.oldest_is_default();
+  }
+  stop_.store(true, std::memory_order_seq_cst);
+  full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
+  while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+  for (auto& t : threads_->list) t.join();
+  threads_->list.clear();
+}
+
+scheduler::~scheduler() {
+  if (!stop_.load(std::memory_order_relaxed)) stop();
   if (suspended_tasks() != 0) {
     log_error("the runtime ends while tasks still wait; they are abandoned:\n{}", explain_waits());
     stacks_.abandon();
@@ -240,7 +265,9 @@ void scheduler::wait_until_quiet(double deadline_s) {
 }
 
 bool scheduler::quiet() const noexcept {
-  if (n_sleeping_.load(std::memory_order_acquire) != workers_.size()) return false;
+  // While the lock is held no worker can get up, and none of those on the list has a task in its hands.
+  spin_guard guard(sleep_lock_);
+  if (sleeping_.size() != workers_.size()) return false;
   return !any_work() && earliest_deadline() == timer_queue::never && !polls_pending_.load(std::memory_order_relaxed);
 }
 
@@ -273,6 +300,7 @@ std::string scheduler::explain_waits() const {
 // ------------------------------------------------------------------------------------------------------ loop fibers
 
 fiber* scheduler::take_loop_fiber(worker& w) {
+  if (w.free_fibers == nullptr) take_common_fibers(w);
   if (w.free_fibers != nullptr) {
     --w.n_free_fibers;
     return std::exchange(w.free_fibers, w.free_fibers->next_free);
@@ -290,7 +318,32 @@ fiber* scheduler::take_loop_fiber(worker& w) {
 
 void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
   f->next_free = std::exchange(w.free_fibers, f);
-  ++w.n_free_fibers;
+  if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
+    give_common_fibers(w);
+}
+
+// Where tasks are suspended here and resumed there, fibers move from worker to worker. Without a common list the one
+// would make new ones for ever and the other hoard them.
+void scheduler::give_common_fibers(worker& w) noexcept {
+  fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
+  for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
+  fiber* first = std::exchange(last_kept->next_free, nullptr);
+  fiber* last = first;
+  while (last->next_free != nullptr) last = last->next_free;
+  w.n_free_fibers = fiber_batch;
+  spin_guard guard(fibers_lock_);
+  last->next_free = std::exchange(common_fibers_, first);
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+}
+
+void scheduler::take_common_fibers(worker& w) noexcept {
+  if (n_common_fibers_.load(std::memory_order_relaxed) == 0) return;
+  spin_guard guard(fibers_lock_);
+  for (; common_fibers_ != nullptr && w.n_free_fibers < fiber_batch; ++w.n_free_fibers) {
+    fiber* f = std::exchange(common_fibers_, common_fibers_->next_free);
+    f->next_free = std::exchange(w.free_fibers, f);
+  }
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) - w.n_free_fibers, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------------ submitting, waking

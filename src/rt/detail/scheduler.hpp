@@ -85,6 +85,10 @@ class scheduler {
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
+  /// Waits until nothing can go on any more, or for the deadline if tasks still wait then, and ends the workers. The
+  /// destructor calls it when nobody did.
+  void stop();
+
   /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque.
   void submit(task* t);
   /// Behind everything that waits in the injection queue.
@@ -126,6 +130,10 @@ class scheduler {
     void* arg;
   };
 
+  static constexpr unsigned fiber_batch = 32;  // what moves between a worker and the common list at once; it keeps < 2
+  void give_common_fibers(worker& w) noexcept;
+  void take_common_fibers(worker& w) noexcept;
+
   void start_threads(bool bind);
   void thread_main(unsigned index, bool bind);
   void wait_until_quiet(double deadline_s);
@@ -156,12 +164,14 @@ class scheduler {
   std::unique_ptr<threads> threads_;
   mutable spinlock fibers_lock_;
   fiber* all_fibers_ = nullptr;
+  fiber* common_fibers_ = nullptr;  // free ones of no worker
+  std::atomic<unsigned> n_common_fibers_{0};
 
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
   std::atomic<unsigned> n_searching_{0};
   std::atomic<bool> stop_{false};
   bool needs_fence_ = true;
-  alignas(cache_line_bytes) spinlock sleep_lock_;
+  alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
 
   alignas(cache_line_bytes) spinlock inject_lock_;
@@ -176,9 +186,9 @@ class scheduler {
   std::atomic<bool> polls_pending_{false};
 };
 
-/// The scheduler that submissions from the calling thread go to: its own on a worker, else the process's default one.
+/// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the
+/// process.
 scheduler& current_scheduler();
-void set_default_scheduler(scheduler* s, scheduler* expected) noexcept;
 
 /// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
 /// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.
