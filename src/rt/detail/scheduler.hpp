@@ -67,6 +67,8 @@ struct worker {
 
   timer_queue timers;
   parker sleep;
+  ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
+  bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
 
   owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps;
@@ -119,8 +121,8 @@ class scheduler {
   // Used by suspend() and the worker loop.
   fiber* take_loop_fiber(worker& w);
   void keep_loop_fiber(worker& w, fiber* f) noexcept;
-  void deadline_changed() noexcept;  // a sleeper must look at the timers again
-  task* next_task(worker& w);        // null: leave the loop
+  void deadline_changed(ticks deadline) noexcept;  // there is a new timer
+  task* next_task(worker& w);                      // null: leave the loop
 
  private:
   struct threads;  // hides <thread>
@@ -145,7 +147,11 @@ class scheduler {
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
   void sleep_until_work(worker& w);
+  bool sleep_as_listed(worker& w);
+  void wake_for_work() noexcept;
   void wake_one() noexcept;
+  void sleepers_changed() noexcept;
+  [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
@@ -173,6 +179,7 @@ class scheduler {
   bool needs_fence_ = true;
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
+  std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
 
   alignas(cache_line_bytes) spinlock inject_lock_;
   task* injected_first_ = nullptr;
