@@ -115,7 +115,7 @@ def run_logged(
     lines: list[str] = []
     bar = progress(label)
     pattern = re.compile(counter)
-    with open(log, "a" if append else "w", errors="replace") as out:
+    with open(log, "a" if append else "w", errors="replace", buffering=1) as out:
         out.write("$ " + " ".join(command) + "\n")
         out.flush()
         try:

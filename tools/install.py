@@ -81,13 +81,14 @@ def packages_of(rows: list) -> list[str]:
     return [package for row in rows for package in row.apt]
 
 
-def ensure(parts: list[str]) -> None:
-    """Returns when everything that `parts` need is there; ends the program otherwise."""
+def ensure(parts: list[str], also: list[str] | None = None) -> None:
+    """Returns when everything that `parts` need is there; ends the program otherwise. If something is installed, the
+    packages `also` come in the same run of apt."""
     required, optional = missing(parts)
     tried = OPTIONAL_TRIED.read_text().split() if OPTIONAL_TRIED.exists() else []
     fresh = [row for row in optional if not set(row.apt) <= set(tried)]
     if (required or fresh) and can_install():
-        if not apt_install(packages_of(required + fresh)) and required and fresh:
+        if not apt_install(packages_of(required + fresh) + (also or [])) and required and fresh:
             apt_install(packages_of(required))
         BUILD.mkdir(exist_ok=True)
         OPTIONAL_TRIED.write_text("\n".join(sorted({*tried, *packages_of(fresh)})) + "\n")

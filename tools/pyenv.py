@@ -42,6 +42,12 @@ def _stamp(kind: str) -> Path:
     return VENV / f".plx-{kind}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
+def apt_packages(kind: str) -> list[str]:
+    """Debian packages that `ensure(kind)` will ask for."""
+    complete = venv_python() or has(sys.executable, MODULES[kind] + WISHES[kind])
+    return [] if complete or has(sys.executable, ("venv", "ensurepip")) else ["python3-venv"]
+
+
 def _make_venv() -> bool:
     if not has(sys.executable, ("venv", "ensurepip")):
         if not install.can_install() or not install.apt_install(["python3-venv"]):

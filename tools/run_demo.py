@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, help="folder of the run (default: runs/demo-<date>-<time>)")
     options = parser.parse_args(arguments)
     begin = time.monotonic()
-    install.ensure(["build"])
+    install.ensure(["build"], also=pyenv.apt_packages("report"))
     python = pyenv.ensure("report")
     builds.configure("release")
     if "plx-star" not in builds.targets_of("release") or not INPUT.is_file():

@@ -192,7 +192,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
     options = parser.parse_args(arguments)
     begin = time.monotonic()
-    install.ensure(["build", "test"])
+    install.ensure(["build", "test"], also=[] if options.sanitize else pyenv.apt_packages("test"))
     suites = f"^{options.sanitize}(_|$)" if options.sanitize and options.sanitize != "all" else ""
     presets = SANITIZERS if options.sanitize else builds.PRESETS if options.all else (options.preset,)
     python = (

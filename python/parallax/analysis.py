@@ -70,10 +70,10 @@ def time_shares(workers) -> dict:
 
 def throughput(summary, history) -> float | None:
     """Mean cell updates per second: run.json's own figures, else the mean of the history weighted by wall time."""
-    summary = summary or {}
-    seconds = summary.get("simulation_s") or summary.get("wall_s")
-    if summary.get("cell_updates") and seconds:
-        return float(summary["cell_updates"]) / float(seconds)
+    known = {key: value for key, value in (summary or {}).items() if isinstance(value, (int, float)) and value > 0}
+    seconds = known.get("simulation_s") or known.get("wall_s")
+    if seconds and "cell_updates" in known:
+        return float(known["cell_updates"]) / float(seconds)
     if history is None or "cell_updates_per_s" not in history or len(history) == 0:
         return None
     rate, wall = history.numbers("cell_updates_per_s"), history.numbers("wall_s")

@@ -232,6 +232,7 @@ def _throughput(run: Run):
 
 
 def _add_row(section: Section, name: str, left, right, show) -> None:
+    left, right = (v if isinstance(v, (int, float)) and not isinstance(v, bool) else None for v in (left, right))
     if left is None and right is None:
         return
     ratio = f"{right / left:.3f}" if left and right is not None else ""

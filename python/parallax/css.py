@@ -49,6 +49,7 @@ th { text-align:left; font-weight:600; color:var(--muted); font-size:.78rem; whi
 th,td { padding:.34rem .9rem .34rem 0; border-bottom:1px solid var(--line); vertical-align:top; }
 tr:last-child td { border-bottom:0; }
 .num { text-align:right; white-space:nowrap; }
+td:first-child { white-space:nowrap; }
 td.key { color:var(--muted); white-space:nowrap; }
 td.bar { min-width:9rem; width:34%; }
 td.bar div { position:relative; }

@@ -5,6 +5,7 @@ Example to read: tests/test_report.py.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +62,18 @@ class Facts:
     def summary(self):
         return self.run.summary
 
+    def number(self, key: str) -> float | None:
+        """A number of run.json, or None when there is none of that name."""
+        value = (self.summary or {}).get(key)
+        known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if known else None
+
+    @cached_property
+    def references(self) -> dict:
+        """Exact numbers that the problem knows, as run.json lists them."""
+        known = (self.summary or {}).get("references")
+        return known if isinstance(known, dict) else {}
+
     @_attempt
     def config(self):
         return self.run.config
@@ -116,8 +129,16 @@ class Facts:
 
     @_attempt
     def cut(self):
-        """Density on the middle plane of the last mesh."""
-        return self.last.slice("rho") if self.last else None
+        """The middle plane of the last mesh, with the variable that is shown."""
+        return self.last.slice(self.variable) if self.last else None
+
+    @cached_property
+    def variable(self) -> str:
+        """What the planes show: the density, or the first species where the density is nearly the same everywhere."""
+        if self.last is None or "s0" not in self.last.variables:
+            return "rho"
+        rho, species = (self.last.slice(name).values for name in ("rho", "s0"))
+        return "s0" if np.ptp(rho) < 1e-2 * np.max(np.abs(rho)) and np.ptp(species) > 0.1 else "rho"
 
     @cached_property
     def cost(self):

@@ -12,6 +12,8 @@ from functools import partial
 
 import numpy as np
 
+from . import shock
+
 
 @dataclass
 class Curve:
@@ -28,10 +30,10 @@ class Profile:
 
     coordinate  'r' or 'x';  names: the variables, first 'rho', then the velocity along the coordinate, and 'press'
     cells       a deterministic selection: {"coordinate", "level", and each name: [n]}
-    bins        mean over volume in bins as wide as the finest cell: {"coordinate", each name: [m]}
+    bins        mean over volume in bins as wide as the finest cell: {"coordinate", "volume", each name: [m]}
     reference   {name: Curve} of the exact solution
     l1          {name: mean over the volume of |cell - exact at the cell's centre|}
-    shock       radius of the shock in the cells and in the exact solution (r only), or None
+    shock, shock_exact, shock_method: radius of the shock in the cells and in the exact solution (r only), or None
     """
 
     coordinate: str
@@ -42,6 +44,7 @@ class Profile:
     l1: dict = field(default_factory=dict)
     shock: float | None = None
     shock_exact: float | None = None
+    shock_method: str = ""
     time: float = 0.0
 
 
@@ -101,6 +104,7 @@ def profile(run, mesh, exact, limit: int = 30000) -> Profile:
     result = Profile(line.name, ["rho", "vel", "press"], time=mesh.time)
     result.reference = _reference(exact, line)
     sums = _Sums(float(mesh.cell_width.min()), result.names)
+    fine = _Sums(0.25 * sums.width, ["rho"]) if line.name == "r" else None
     stride = max(1, mesh.n_cells // limit)
     for begin, end in mesh.batches():
         positions, volumes, values = mesh.points(["rho", "vel1", "vel2", "vel3", "press"], begin, end)
@@ -108,6 +112,8 @@ def profile(run, mesh, exact, limit: int = 30000) -> Profile:
         where, along = line.along(positions, velocity)
         values = {"rho": values["rho"], "vel": along, "press": values["press"]}
         sums.add(where, volumes, values, result.reference)
+        if fine:
+            fine.add(where, volumes, values, {})
         levels = np.repeat(mesh.levels[begin:end], int(np.prod(mesh.block_size)))
         pick = _selection(levels, stride, mesh.n_cells)
         kept = {"coordinate": where[pick], "level": levels[pick], **{n: v[pick] for n, v in values.items()}}
@@ -115,11 +121,25 @@ def profile(run, mesh, exact, limit: int = 30000) -> Profile:
             result.cells.setdefault(name, []).append(value)
     result.cells = {name: np.concatenate(parts) for name, parts in result.cells.items()}
     result.bins, result.l1 = sums.means(), sums.errors()
-    if line.name == "r":
-        result.shock = shock_position(result.bins["coordinate"], result.bins["rho"])
-        if exact is not None:
-            result.shock_exact = jump_position(exact.numbers("r"), exact.numbers("rho"))
+    if fine:
+        _find_shock(result, line, mesh, fine.means())
     return result
+
+
+def _find_shock(result: Profile, line: Radial, mesh, shells: dict) -> None:
+    where, rho = shells["coordinate"], shells["rho"]
+    result.shock, result.shock_method = (
+        shock.steepest_fall(where, rho),
+        "where the shell mean of the density falls most",
+    )
+    curve = result.reference.get("rho")
+    result.shock_exact = shock.jump(curve.x, curve.y) if curve else None
+    if result.shock_exact:
+        share = shock.share_in_box(line.centre, mesh.domain_lower, mesh.domain_upper, 1.1 * result.shock_exact)
+        found = shock.radius_of_shell(where, rho, shells["volume"], curve, result.shock_exact, share)
+        if found is not None:
+            result.shock = found
+            result.shock_method = "radius of the exact blast whose shell has the second moment found in the cells"
 
 
 def _reference(exact, line) -> dict:
@@ -195,35 +215,9 @@ class _Sums:
         volume = self.volume[filled]
         return {
             "coordinate": self.coordinate[filled] / volume,
+            "volume": volume,
             **{name: total[filled] / volume for name, total in self.total.items()},
         }
 
     def errors(self) -> dict:
         return {name: value / self.whole for name, value in self.error.items()}
-
-
-def shock_position(r: np.ndarray, rho: np.ndarray) -> float | None:
-    """Radius where the shell mean of the density falls most steeply, refined by a parabola through three slopes.
-
-    A shock that the scheme smears symmetrically keeps its steepest point at its true place.
-    """
-    if len(r) < 4 or not np.all(np.isfinite(rho)):
-        return None
-    slope, middle = np.diff(rho) / np.diff(r), 0.5 * (r[1:] + r[:-1])
-    i = int(np.argmin(slope))
-    if slope[i] >= 0:
-        return None
-    if 0 < i < len(slope) - 1:
-        a, b, c = slope[i - 1 : i + 2]
-        curvature = a - 2 * b + c
-        if curvature > 0:
-            return float(middle[i] + 0.5 * (a - c) / curvature * 0.5 * (middle[i + 1] - middle[i - 1]))
-    return float(middle[i])
-
-
-def jump_position(r: np.ndarray, rho: np.ndarray) -> float | None:
-    """Radius of the largest drop between neighbouring points of the exact profile."""
-    if len(r) < 2:
-        return None
-    i = int(np.argmin(np.diff(rho)))
-    return float(0.5 * (r[i] + r[i + 1])) if rho[i + 1] < rho[i] else None

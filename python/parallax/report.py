@@ -81,7 +81,7 @@ def _tiles(facts: Facts) -> str:
     lines_ = facts.lines
     if lines_ is not None and lines_.shock is not None and lines_.shock_exact:
         off = 100 * (lines_.shock / lines_.shock_exact - 1)
-        tiles.append(("shock radius", f"{lines_.shock:.4f}", f"exact {lines_.shock_exact:.4f} ({off:+.2f} %)"))
+        tiles.append(("shock radius", f"{lines_.shock:.4f}", f"{off:+.2f} % from the exact"))
     if lines_ is not None and "rho" in lines_.l1:
         tiles.append(("density error", f"{lines_.l1['rho']:.2e}", "L1 against the exact solution"))
     if facts.drifts:

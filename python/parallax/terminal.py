@@ -27,11 +27,12 @@ def summary_lines(facts: Facts, report_path) -> list:
 def headline(facts: Facts) -> str:
     summary = facts.summary or {}
     parts = [facts.title]
-    time = summary.get("time", facts.last.time if facts.last else None)
-    steps = summary.get("steps", facts.last.cycle if facts.last else None)
+    time, steps = facts.number("time"), facts.number("steps")
+    if time is None and facts.last:
+        time, steps = facts.last.time, facts.last.cycle
     if time is not None:
-        parts.append(f"t = {trimmed(float(time), 5)} after {plural(int(steps or 0), 'step')}")
-    parts.append(str(summary.get("status", "state unknown: no run.json")))
+        parts.append(f"t = {trimmed(time, 5)} after {plural(int(steps or 0), 'step')}")
+    parts.append(str(summary.get("status") or "state unknown: no run.json"))
     return " · ".join(parts)
 
 
@@ -79,17 +80,17 @@ def conservation_text(facts: Facts) -> str:
 def throughput_text(facts: Facts) -> str:
     if facts.throughput is None:
         return "no history.csv"
-    workers = int((facts.summary or {}).get("workers") or 0)
+    workers = int(facts.number("workers") or 0)
     each = f" ({si(facts.throughput / workers)} on each of {plural(workers, 'worker')})" if workers > 1 else ""
     return f"{si(facts.throughput)} cell updates/s{each}"
 
 
 def time_text(facts: Facts) -> str:
-    summary = facts.summary or {}
     names = (("simulation_s", "in the simulation"), ("wall_s", "in all"))
-    parts = [f"{seconds(float(summary[key]))} {what}" for key, what in names if key in summary]
-    if "measurement_cost_percent" in summary:
-        parts.append(f"measurement cost {trimmed(float(summary['measurement_cost_percent']), 2)} %")
+    parts = [f"{seconds(facts.number(key))} {what}" for key, what in names if facts.number(key) is not None]
+    cost = facts.number("measurement_cost_percent")
+    if cost is not None:
+        parts.append(f"measurement cost {trimmed(cost, 2)} %")
     return ", ".join(parts) or "no run.json"
 
 

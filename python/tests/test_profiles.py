@@ -6,32 +6,6 @@ import synthetic
 from parallax import Run, profiles
 
 
-def test_shock_position_is_the_steepest_fall():
-    r = np.linspace(0, 1, 201)
-    for width in (0.005, 0.01, 0.02):
-        rho = 1 + 2.5 * (1 - np.tanh((r - 0.6123) / width))
-        assert profiles.shock_position(r, rho) == pytest.approx(0.6123, abs=2e-4)
-    assert profiles.shock_position(r, r) is None
-    assert profiles.shock_position(r[:3], r[:3]) is None
-    assert profiles.shock_position(r, np.full(201, np.nan)) is None
-
-
-def test_smearing_moves_the_shock_of_a_blast_little():
-    r = np.linspace(0, 1, 4001)
-    sharp = synthetic.density(r, 0.6)
-    width = 0.01  # a cell
-    kernel = np.exp(-0.5 * (np.arange(-200, 201) * (r[1] - r[0]) / width) ** 2)
-    smeared = np.convolve(np.pad(sharp, 200, mode="edge"), kernel / kernel.sum(), "valid")
-    centres = (np.arange(100) + 0.5) * width
-    cells = np.interp(centres, r, smeared)
-    assert profiles.shock_position(centres, cells) == pytest.approx(0.6, rel=5e-3)
-
-
-def test_jump_of_the_exact_solution():
-    assert profiles.jump_position(np.array([0, 0.4, 0.4, 1]), np.array([1, 6, 1, 1])) == 0.4
-    assert profiles.jump_position(np.array([0, 1]), np.array([1, 1])) is None
-
-
 def test_profile_of_the_blast(shared_run):
     run = Run(shared_run)
     with run.mesh(-1) as mesh:
@@ -40,7 +14,7 @@ def test_profile_of_the_blast(shared_run):
         volume = mesh.points(["rho"])[1].sum()
     assert found.coordinate == "r" and volume == pytest.approx(1.0, abs=1e-12)
     assert found.shock_exact == pytest.approx(0.42, abs=1e-12)
-    assert abs(found.shock - 0.42) < 0.5 * cell
+    assert abs(found.shock - 0.42) < 0.2 * cell
     assert found.l1["rho"] < 2e-3 and found.l1["vel"] < 1e-10
     expected = synthetic.density(found.cells["coordinate"], 0.42)
     assert np.array_equal(found.cells["rho"], expected)

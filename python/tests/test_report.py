@@ -212,6 +212,28 @@ def test_interrupted_run_shows_its_state_and_message(own_run, quick, capsys):
     assert 'class="state bad">failed' in page and "block 7: density &lt;0&gt;" in page
 
 
+def test_species_are_shown_where_the_density_says_nothing(tmp_path, quick, capsys):
+    (tmp_path / "mesh").mkdir()
+
+    def fields(x, y, z):
+        still = {"rho": 1 + 1e-3 * x + 0 * y * z, "vel1": 0 * x, "vel2": 0 * x, "vel3": 0 * x, "press": 1 + 0 * x}
+        return {**still, "s0": 1.0 * (x > 0) + 0 * y * z}
+
+    synthetic.write_mesh(tmp_path / "mesh" / "advection.00000.athdf", synthetic.octree(9.0, 0), fields, n=4)
+    assert main(["report", str(tmp_path)]) == 0
+    assert "<h3>Species 0</h3>" in (tmp_path / "report.html").read_text()
+
+
+def test_summary_with_odd_values(own_run, quick, capsys):
+    summary = json.loads((own_run / "run.json").read_text())
+    odd = {"measurement_cost_percent": None, "wall_s": "long", "workers": None, "time": None, "machine": "mine"}
+    summary.update(odd, references={"shock_radius": 0.42})
+    (own_run / "run.json").write_text(json.dumps(summary))
+    assert main(["report", str(own_run)]) == 0
+    assert "Known of this problem" in (own_run / "report.html").read_text()
+    assert main(["compare", str(own_run), str(own_run)]) == 0
+
+
 def test_tube_along_x(tmp_path, capsys):
     """A flat, wide mesh; profile along x; one mesh file."""
     (tmp_path / "mesh").mkdir()

@@ -85,6 +85,7 @@ void write_tables(hdf5_writer& file, const block_mesh& mesh, const athdf_info& i
   write_per_block<std::int32_t>(file, "Slot", blocks, slots, H5T_NATIVE_INT32);
   write_per_block(file, "Owner", blocks, info.owner, H5T_NATIVE_INT32);
   write_per_block(file, "Cost", blocks, info.cost_s, H5T_NATIVE_DOUBLE);
+  if (!info.updates.empty()) write_per_block(file, "Updates", blocks, info.updates, H5T_NATIVE_DOUBLE);
   write_per_block(file, "IdleRate", blocks, info.idle_rate, H5T_NATIVE_DOUBLE);
 }
 

@@ -1,7 +1,7 @@
 // Mesh files that yt, ParaView and VisIt open: HDF5 in the layout of Athena++ (.athdf) and an .xdmf beside it.
 //
-// Blocks are written in the order of the curve. Beside the physics a file has per block: Cost (s), Owner, IdleRate,
-// Slot. Both files appear whole or not at all.
+// Blocks are written in the order of the curve. Beside the physics a file has per block: Cost (s), Updates (steps that
+// Cost was spent on; only where given), Owner, IdleRate, Slot. Both files appear whole or not at all.
 //
 // Thread safety: any task; files are written one after the other. The callback must not wait. Cost: the callback and
 // the disk; memory for some MB. Errors: one line with the path and the system's reason. A process that limits file
@@ -31,6 +31,7 @@ struct athdf_info {
   bool single_precision = true;
   // By position on the curve; all zero when empty.
   std::span<const double> cost_s;
+  std::span<const double> updates;
   std::span<const std::int32_t> owner;
   std::span<const double> idle_rate;
 };

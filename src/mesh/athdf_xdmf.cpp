@@ -11,7 +11,7 @@ namespace {
 class text {
  public:
   text(const std::string& file, const block_mesh& mesh, const athdf_info& info)
-      : file_(file), mesh_(mesh), info_(info), n_(mesh.block_size()), blocks_(mesh.block_count()) {}
+      : file_(file), info_(info), n_(mesh.block_size()), blocks_(mesh.block_count()) {}
 
   std::string all() {
     add("<?xml version=\"1.0\" ?>\n<Xdmf Version=\"3.0\">\n<Domain>\n");
@@ -72,7 +72,6 @@ class text {
   }
 
   std::string file_;
-  const block_mesh& mesh_;
   const athdf_info& info_;
   int n_;
   std::size_t blocks_;

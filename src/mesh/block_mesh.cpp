@@ -32,6 +32,19 @@ bool inside(const domain& d, const location& l) {
 // Cells of the finest possible level under a location, as a fraction of its tree in units of 8^-21.
 std::uint64_t volume(const location& l) { return std::uint64_t{1} << 3 * (deepest_level - l.level); }
 
+// Regrids hand them out sorted already.
+void sort_along_curve(std::vector<leaf>& leaves) {
+  std::vector<std::pair<curve_key, std::size_t>> keys;
+  keys.reserve(leaves.size());
+  for (const leaf& l : leaves) keys.push_back({key_of(l.where), keys.size()});
+  if (std::is_sorted(keys.begin(), keys.end())) return;
+  std::sort(keys.begin(), keys.end());
+  std::vector<leaf> sorted;
+  sorted.reserve(leaves.size());
+  for (const auto& [key, index] : keys) sorted.push_back(leaves[index]);
+  leaves = std::move(sorted);
+}
+
 // Keys of the leaves must tile each tree without gap or overlap: then each begins where its predecessor ended.
 result<void> check_cover(const domain& d, const std::vector<leaf>& leaves) {
   std::size_t trees = 0;
@@ -58,11 +71,17 @@ result<void> check_cover(const domain& d, const std::vector<leaf>& leaves) {
 
 block_mesh::block_mesh(const domain& d) : block_mesh(d, root_leaves(d)) {}
 
-block_mesh::block_mesh(const domain& d, std::vector<leaf> leaves) : domain_(d) { adopt(std::move(leaves)).value(); }
+block_mesh::block_mesh(const domain& d, std::vector<leaf> leaves) : domain_(d) {
+  adopt(std::move(leaves), nullptr).value();
+}
+
+block_mesh::block_mesh(const block_mesh& previous, std::vector<leaf> leaves) : domain_(previous.domain_) {
+  adopt(std::move(leaves), &previous).value();
+}
 
 result<block_mesh> block_mesh::from_leaves(const domain& d, std::vector<leaf> leaves) {
   block_mesh made(d);
-  if (auto r = made.adopt(std::move(leaves)); !r) return r.error();
+  if (auto r = made.adopt(std::move(leaves), nullptr); !r) return r.error();
   return made;
 }
 
@@ -72,12 +91,11 @@ block_mesh block_mesh::with_votes(std::span<const std::int32_t> votes) const {
   return copy;
 }
 
-result<void> block_mesh::adopt(std::vector<leaf> leaves) {
+result<void> block_mesh::adopt(std::vector<leaf> leaves, const block_mesh* previous) {
   if (auto r = domain_.check(); !r) return r.error();
   for (const leaf& l : leaves)
     if (!inside(domain_, l.where)) return error{fmt::format("the leaf {} is outside of the mesh", text(l.where))};
-  std::sort(leaves.begin(), leaves.end(),
-            [](const leaf& a, const leaf& b) { return key_of(a.where) < key_of(b.where); });
+  sort_along_curve(leaves);
   if (auto r = check_cover(domain_, leaves); !r) return r.error();
 
   slot_id slots = 0;
@@ -103,7 +121,7 @@ result<void> block_mesh::adopt(std::vector<leaf> leaves) {
     keys_.push_back(key_of(l.where).inside);
   }
   build_roots();
-  return link();
+  return link(previous);
 }
 
 // Ranks of the root blocks on the curve, and where each tree's leaves begin.
@@ -159,9 +177,8 @@ std::span<const slot_id> block_mesh::touching(slot_id slot) const {
   return std::span(touching_).subspan(b.touching_begin, b.touching_end - b.touching_begin);
 }
 
-std::span<const coarse_box> block_mesh::coarse_boxes(slot_id slot) const {
-  const block& b = blocks_[slot];
-  return std::span(boxes_).subspan(b.boxes_begin, b.boxes_end - b.boxes_begin);
+std::span<const coarse_box> block_mesh::coarse_boxes(slot_id slot, bool faces_only) const {
+  return box_lists_[blocks_[slot].boxes[faces_only ? 1 : 0]].boxes;
 }
 
 }  // namespace plx::mesh

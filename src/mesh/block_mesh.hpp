@@ -4,7 +4,7 @@
 // every arena, as long as it lives.
 //
 // Thread safety: const; any thread. Copies are independent. Cost: look-ups O(1), find() O(log blocks); building is
-// about 2 us per block. Example: mesh/block_mesh_test.cpp
+// some us per block. Example: mesh/block_mesh_test.cpp
 #pragma once
 
 #include <array>
@@ -67,6 +67,10 @@ class block_mesh {
   /// for all: then slots follow the curve.
   block_mesh(const domain& d, std::vector<leaf> leaves);
 
+  /// As above, for a mesh that differs little from another one: what lies around a block is taken over when the block
+  /// and all that touch it are in both, in the same slots. The result is the same.
+  block_mesh(const block_mesh& previous, std::vector<leaf> leaves);
+
   /// As above, for leaves that come from outside (a file): one line about what is wrong with them.
   static result<block_mesh> from_leaves(const domain& d, std::vector<leaf> leaves);
 
@@ -118,7 +122,8 @@ class block_mesh {
 
   /// Directions of each relation as bits 0..26, and what the ghosts need: for mesh/gather.cpp.
   std::uint32_t directions_with(slot_id slot, relation r) const { return blocks_[slot].masks[static_cast<int>(r)]; }
-  std::span<const coarse_box> coarse_boxes(slot_id slot) const;
+  /// Boxes of the coarse tile that ghosts in coarser blocks need: all of them, or those across faces only.
+  std::span<const coarse_box> coarse_boxes(slot_id slot, bool faces_only) const;
 
  private:
   struct block {
@@ -131,17 +136,25 @@ class block_mesh {
     std::int8_t coarser_face_count = 0;
     std::int8_t finer_faces = 0;
     std::uint32_t touching_begin = 0, touching_end = 0;  // in touching_
-    std::uint32_t boxes_begin = 0, boxes_end = 0;        // in boxes_
+    std::array<std::uint16_t, 2> boxes{};                // in box_lists_: for all ghosts, for those across faces
   };
 
-  result<void> adopt(std::vector<leaf> leaves);
+  // The boxes for one set of coarser directions: a few hundred lists serve all blocks.
+  struct box_list {
+    std::uint32_t coarser = 0;
+    std::vector<coarse_box> boxes;
+  };
+
+  result<void> adopt(std::vector<leaf> leaves, const block_mesh* previous);
   void build_roots();
-  result<void> link();
+  result<void> link(const block_mesh* previous);
   result<void> link(slot_id slot);
+  bool take_over(slot_id slot, const block_mesh& previous);
+  void count_faces(block& b);
   result<neighbour> look(const location& from, int direction) const;
   int candidate(const location& l) const;
   void list_touching(block& b);
-  void list_coarse_boxes(block& b);
+  std::uint16_t boxes_for(std::uint32_t coarser);
 
   domain domain_;
   int deepest_ = 0;
@@ -151,7 +164,7 @@ class block_mesh {
   std::vector<std::int32_t> tree_rank_;   // by lexicographic index of the root block: its place on the curve
   std::vector<std::int32_t> tree_begin_;  // by rank: first position of the tree's leaves; one more at the end
   std::vector<slot_id> touching_;
-  std::vector<coarse_box> boxes_;
+  std::vector<box_list> box_lists_;
 };
 
 }  // namespace plx::mesh

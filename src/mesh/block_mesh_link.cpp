@@ -61,12 +61,35 @@ result<neighbour> block_mesh::look(const location& from, int direction) const {
   return result;
 }
 
-result<void> block_mesh::link() {
+result<void> block_mesh::link(const block_mesh* previous) {
   touching_.clear();
-  boxes_.clear();
-  for (const slot_id slot : curve_)
+  box_lists_.clear();
+  if (previous != nullptr) box_lists_ = previous->box_lists_;
+  for (const slot_id slot : curve_) {
+    if (previous != nullptr && take_over(slot, *previous)) continue;
     if (auto r = link(slot); !r) return r.error();
+  }
   return {};
+}
+
+// What covers the regions around a block is the same when every block that did so still lives.
+bool block_mesh::take_over(slot_id slot, const block_mesh& previous) {
+  const auto lives_in_both = [&](slot_id s) {
+    return previous.is_live(s) && is_live(s) && previous.where(s) == where(s);
+  };
+  if (!lives_in_both(slot)) return false;
+  const auto around = previous.touching(slot);
+  if (!std::all_of(around.begin(), around.end(), lives_in_both)) return false;
+  block& b = blocks_[slot];
+  const int position = b.position;
+  const std::int32_t votes = b.coarsen_votes;
+  b = previous.blocks_[slot];
+  b.position = position;
+  b.coarsen_votes = votes;
+  b.touching_begin = static_cast<std::uint32_t>(touching_.size());
+  touching_.insert(touching_.end(), around.begin(), around.end());
+  b.touching_end = static_cast<std::uint32_t>(touching_.size());
+  return true;
 }
 
 result<void> block_mesh::link(slot_id slot) {
@@ -82,6 +105,16 @@ result<void> block_mesh::link(slot_id slot) {
     }
     b.masks[static_cast<int>(b.around[d].kind)] |= 1u << d;
   }
+  count_faces(b);
+  list_touching(b);
+  const std::uint32_t coarser = b.masks[static_cast<int>(relation::coarser)];
+  b.boxes = {boxes_for(coarser), boxes_for(coarser & face_directions())};
+  for (const coarse_box& box : box_lists_[b.boxes[0]].boxes)
+    PLX_ASSERT(b.around[box.direction].kind != relation::finer, slot, box.direction);
+  return {};
+}
+
+void block_mesh::count_faces(block& b) {
   for (int f = 0; f < face_count; ++f) {
     const neighbour& n = b.around[face_direction(f)];
     if (n.kind == relation::finer) ++b.finer_faces;
@@ -89,9 +122,6 @@ result<void> block_mesh::link(slot_id slot) {
     PLX_ASSERT_LT(b.coarser_face_count, 3);
     b.coarser_faces[b.coarser_face_count++] = {f, n.slots[0]};
   }
-  list_touching(b);
-  list_coarse_boxes(b);
-  return {};
 }
 
 void block_mesh::list_touching(block& b) {
@@ -143,22 +173,21 @@ void add_stencil(coarse_box& box, const std::array<int, 3>& e, const std::array<
 }  // namespace
 
 // The coarse tile is filled in the coarser regions and, for slopes, one cell around their ghosts. Those cells lie in
-// regions of the same or the coarser level: a finer one would touch the coarser block, against 2:1.
-void block_mesh::list_coarse_boxes(block& b) {
-  b.boxes_begin = b.boxes_end = static_cast<std::uint32_t>(boxes_.size());
-  const std::uint32_t coarser = b.masks[static_cast<int>(relation::coarser)];
-  if (coarser == 0) return;
+// regions of the same or the coarser level, or beyond a side: a finer one would touch the coarser block, against 2:1.
+std::uint16_t block_mesh::boxes_for(std::uint32_t coarser) {
+  const auto known =
+      std::find_if(box_lists_.begin(), box_lists_.end(), [&](const box_list& l) { return l.coarser == coarser; });
+  if (known != box_lists_.end()) return static_cast<std::uint16_t>(known - box_lists_.begin());
+  box_list list{coarser, {}};
   const int half = block_size() / 2;
   for (int e = 0; e < direction_count; ++e) {
     coarse_box box{static_cast<std::uint8_t>(e), {}, {}};
-    if (b.around[e].kind == relation::side) continue;
     for (int t = 0; t < direction_count; ++t)
       if (coarser >> t & 1) add_stencil(box, direction_of(e), direction_of(t), half);
-    if (box.hi[0] == box.lo[0]) continue;
-    PLX_ASSERT(b.around[e].kind != relation::finer, e);
-    boxes_.push_back(box);
+    if (box.hi[0] != box.lo[0]) list.boxes.push_back(box);
   }
-  b.boxes_end = static_cast<std::uint32_t>(boxes_.size());
+  box_lists_.push_back(std::move(list));
+  return static_cast<std::uint16_t>(box_lists_.size() - 1);
 }
 
 }  // namespace plx::mesh

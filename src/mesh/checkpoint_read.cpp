@@ -49,8 +49,8 @@ class reader {
   }
 
   result<void> check_format() {
-    std::string format;
-    if (!has("Format") || !text_attribute("Format", format) || format != checkpoint_format)
+    std::vector<std::string> format;
+    if (!has("Format") || !texts("Format", format) || format.size() != 1 || format[0] != checkpoint_format)
       return error{fmt::format("'{}' is no checkpoint: an HDF5 file, but not written as one", path_)};
     int version = 0, complete = 0;
     if (!integer("Version", version)) return damaged(path_, "it has no version");
@@ -71,13 +71,6 @@ class reader {
   bool integer(const char* name, int& out) const {
     const hdf5_id a(H5Aopen(file_, name, H5P_DEFAULT), H5Aclose);
     return a && H5Aread(a, H5T_NATIVE_INT, &out) >= 0;
-  }
-
-  bool text_attribute(const char* name, std::string& out) const {
-    std::vector<std::string> all;
-    if (!texts(name, all) || all.size() != 1) return false;
-    out = all[0];
-    return true;
   }
 
   bool texts(const char* name, std::vector<std::string>& out) const {

@@ -18,10 +18,14 @@ grid_view tile_view(double* tile, int n) {
 }
 
 void copy_box(const grid_view& from, const grid_view& to, const cell_box& box, int variables) {
+  const int length = box.hi[0] - box.lo[0];
   for (int v = 0; v < variables; ++v)
     for (int k = box.lo[2]; k < box.hi[2]; ++k)
-      for (int j = box.lo[1]; j < box.hi[1]; ++j)
-        for (int i = box.lo[0]; i < box.hi[0]; ++i) to.at(i, j, k)[v * to.volume] = from.at(i, j, k)[v * from.volume];
+      for (int j = box.lo[1]; j < box.hi[1]; ++j) {
+        const double* source = from.at(box.lo[0], j, k) + v * from.volume;
+        double* target = to.at(box.lo[0], j, k) + v * to.volume;
+        for (int i = 0; i < length; ++i) target[i] = source[i];
+      }
 }
 
 // Fills one box of the coarse tile from the block in its direction.
@@ -29,6 +33,7 @@ void fill_box(const block_mesh& mesh, const arena& values, slot_id slot, const c
   const int n = mesh.block_size(), half = n / 2;
   const auto dir = direction_of(box.direction);
   const neighbour& source = mesh.around(slot, box.direction);
+  if (source.kind == relation::side) return;  // filled from the others, as in the tile itself
   // Reading only: a view has no const form.
   grid_view from = interior_of(const_cast<double*>(values.block(source.slots[0])), n, values.cells());
   const cell_box cells{{box.lo[0], box.lo[1], box.lo[2]}, {box.hi[0], box.hi[1], box.hi[2]}};
@@ -56,10 +61,10 @@ cell_box ghost_box(const std::array<int, 3>& dir, int n) {
 }  // namespace
 
 void prolong_ghosts(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
-                    tile_scratch& scratch, std::uint32_t wanted) {
+                    tile_scratch& scratch, std::uint32_t wanted, bool faces_only) {
   const int n = mesh.block_size();
   const grid_view coarse = tile_view(scratch.coarse(), n / 2), fine = tile_view(scratch.tile(), n);
-  for (const coarse_box& box : mesh.coarse_boxes(slot)) fill_box(mesh, values, slot, box, coarse);
+  for (const coarse_box& box : mesh.coarse_boxes(slot, faces_only)) fill_box(mesh, values, slot, box, coarse);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
   if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.variables(), beyond, mesh.box(), sides);
   for (int d = 0; d < direction_count; ++d)

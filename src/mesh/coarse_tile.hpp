@@ -15,8 +15,9 @@
 
 namespace plx::mesh {
 
-/// Fills the ghosts in `wanted` (bits by direction, all of relation coarser) of scratch.tile().
+/// Fills the ghosts in `wanted` (bits by direction, all of relation coarser) of scratch.tile(). `faces_only`: there are
+/// only directions across faces among them.
 void prolong_ghosts(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
-                    tile_scratch& scratch, std::uint32_t wanted);
+                    tile_scratch& scratch, std::uint32_t wanted, bool faces_only);
 
 }  // namespace plx::mesh

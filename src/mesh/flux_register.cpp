@@ -24,7 +24,7 @@ void flux_register::resize(const block_mesh& mesh) {
   for (const slot_id slot : mesh.blocks())
     for (int f = 0; f < face_count; ++f)
       if (mesh.across(slot, f).kind == relation::finer) entry_[slot * face_count + f] = entries++;
-  fluxes_.assign(2 * face_doubles() * entries, 0.0);
+  fluxes_.resize(2 * face_doubles() * entries);  // what is left of the last mesh is overwritten before it is read
 }
 
 std::uint32_t flux_register::wanted_faces(const block_mesh& mesh, slot_id slot) {

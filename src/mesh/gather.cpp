@@ -11,12 +11,6 @@ namespace plx::mesh {
 
 namespace {
 
-constexpr std::uint32_t face_directions() {
-  std::uint32_t mask = 1u << self_direction;
-  for (int f = 0; f < face_count; ++f) mask |= 1u << face_direction(f);
-  return mask;
-}
-
 // Where a direction's region begins in a tile, how long it is, and where it begins in a same-level neighbour.
 struct span_of {
   int to, length, from;
@@ -138,7 +132,8 @@ double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, c
   PLX_ASSERT_EQ(values.block_size(), n);
   scratch.reserve(values.variable_count(), n);
   double* tile = scratch.tile();
-  const std::uint32_t wanted = reach_wanted == reach::full ? (1u << direction_count) - 1 : face_directions();
+  const std::uint32_t wanted =
+      reach_wanted == reach::full ? (1u << direction_count) - 1 : face_directions() | 1u << self_direction;
   switch (n) {
     case 8:
       gather<8>(mesh, values, slot, tile, wanted);
@@ -153,7 +148,7 @@ double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, c
       gather<0>(mesh, values, slot, tile, wanted);
   }
   const std::uint32_t coarser = mesh.directions_with(slot, relation::coarser) & wanted;
-  if (coarser != 0) prolong_ghosts(mesh, values, slot, sides, scratch, coarser);
+  if (coarser != 0) prolong_ghosts(mesh, values, slot, sides, scratch, coarser, reach_wanted == reach::faces);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
   if (beyond != 0) fill_sides(tile, n, values.variables(), beyond, mesh.box(), sides);
   return tile;

@@ -47,6 +47,13 @@ constexpr int face_direction(int face) {
   return self_direction + (face_is_upper(face) ? 1 : -1) * stride[face_axis(face)];
 }
 
+/// The six directions across faces, as bits.
+constexpr std::uint32_t face_directions() {
+  std::uint32_t mask = 0;
+  for (int f = 0; f < face_count; ++f) mask |= 1u << face_direction(f);
+  return mask;
+}
+
 /// Place of a location's lower corner on the curve: trees in the order of their own Morton keys, Morton order inside a
 /// tree. Two leaves of one mesh never have the same key; the key of a location equals that of its first child.
 struct curve_key {

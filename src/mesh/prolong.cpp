@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mesh/level_kernels.hpp"
 #include "mesh/symmetric.hpp"
 
 namespace plx::mesh {
@@ -79,21 +80,6 @@ grid_view of_variable(const grid_view& g, std::size_t v) {
   return {g.origin + static_cast<std::ptrdiff_t>(v) * g.volume, g.row, g.plane, g.volume};
 }
 
-void prolong_alone(const grid_view& coarse, const grid_view& fine, const cell_box& box, limiter rule) {
-  for_coarse_cells(box, [&](int i, int j, int k) {
-    const double* c = coarse.at(i, j, k);
-    const differences d = differences_at(c, coarse);
-    double s[3];
-    for (int a = 0; a < 3; ++a) s[a] = 0.25 * limited(d.lower[a], d.upper[a], rule);
-    offsets o = offsets_of(s[0], s[1], s[2]);
-    if (rule == limiter::central) {
-      const double scale = range_scale(o, d);
-      for (double& t : o.t) t *= scale;
-    }
-    write_children(fine, box, i, j, k, *c, o);
-  });
-}
-
 // One factor per axis times the central slope, the smallest that any member asks for.
 void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box,
                       const std::vector<int>& members, limiter rule) {
@@ -130,10 +116,11 @@ void prolong_together(const grid_view& coarse, const grid_view& fine, const cell
 
 void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
                  const std::vector<variable>& variables, limiter rule) {
+  const level_kernels& kernels = fastest_kernels();
   for (std::size_t v = 0; v < variables.size(); ++v) {
     const int group = variables[v].share_limiter;
     if (group < 0) {
-      prolong_alone(of_variable(coarse, v), of_variable(fine, v), fine_box, rule);
+      kernels.prolong_box(of_variable(coarse, v), of_variable(fine, v), fine_box, rule);
       continue;
     }
     std::vector<int> members;
@@ -148,18 +135,7 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
 }
 
 void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& box, int variables) {
-  for (int v = 0; v < variables; ++v) {
-    const grid_view f = of_variable(fine, v), c = of_variable(coarse, v);
-    for (int k = box.lo[2]; k < box.hi[2]; ++k)
-      for (int j = box.lo[1]; j < box.hi[1]; ++j) {
-        const double* a = f.at(0, 2 * j, 2 * k);
-        const double *b = a + f.row, *p = a + f.plane, *q = b + f.plane;
-        double* out = c.at(0, j, k);
-        for (int i = box.lo[0]; i < box.hi[0]; ++i)
-          out[i] = 0.125 *
-                   sum8(a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1], p[2 * i], p[2 * i + 1], q[2 * i], q[2 * i + 1]);
-      }
-  }
+  fastest_kernels().restrict_box(fine, coarse, box, variables);
 }
 
 }  // namespace plx::mesh

@@ -1,6 +1,6 @@
 // From coarse cells to fine ones and back: conservative, limited, symmetric to the bit.
 //
-// Thread safety: pure. Cost: prolong_box about 100 operations per coarse cell and variable; restrict_row 2 per value.
+// Thread safety: pure. Cost: mesh/level_kernels.hpp.
 // Example: mesh/prolong_test.cpp
 #pragma once
 
@@ -29,7 +29,8 @@ struct cell_box {
 /// Fills the fine cells of a box from coarse ones: fine cell f lies in coarse cell floor(f / 2).
 /// The value is c + (+-sx +-sy +-sz) / 4 with limited slopes s per coarse cell. The mean of the eight is c to rounding;
 /// no value leaves the range of c and its six neighbours; linear fields are exact where the limiter does not act.
-/// Requires: coarse cells of the box and their six neighbours.
+/// Requires: coarse cells of the box and their six neighbours; the coarse array may be read up to eight doubles beyond
+///           those (a tile_scratch has that much room at both ends).
 void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
                  const std::vector<variable>& variables, limiter rule);
 

@@ -119,7 +119,7 @@ regrid_plan plan_regrid(const block_mesh& mesh, std::span<const flag> flags, int
     }
   }
   if (refined.empty() && merged.empty()) return {mesh.with_votes(votes), {}, {}};
-  return {block_mesh(mesh.box(), std::move(leaves)), std::move(refined), std::move(merged)};
+  return {block_mesh(mesh, std::move(leaves)), std::move(refined), std::move(merged)};
 }
 
 void refine_values(const regrid_plan& plan, const block_mesh& old, arena& values, std::size_t index,

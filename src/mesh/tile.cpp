@@ -19,8 +19,8 @@ std::unique_ptr<double[], tile_scratch::release> tile_scratch::allocate(std::siz
 void tile_scratch::reserve(int variables, int block_size) {
   const std::size_t doubles = static_cast<std::size_t>(variables) * tile_cells(block_size);
   if (doubles <= doubles_) return;
-  tile_ = allocate(doubles);
-  coarse_ = allocate(static_cast<std::size_t>(variables) * tile_cells(block_size / 2));
+  tile_ = allocate(doubles + 2 * margin);
+  coarse_ = allocate(static_cast<std::size_t>(variables) * tile_cells(block_size / 2) + 2 * margin);
   doubles_ = doubles;
 }
 

@@ -26,11 +26,13 @@ class tile_scratch {
 
   void reserve(int variables, int block_size);
 
-  double* tile() { return tile_.get(); }
-  const double* tile() const { return tile_.get(); }
-  double* coarse() { return coarse_.get(); }
+  double* tile() { return tile_.get() + margin; }
+  const double* tile() const { return tile_.get() + margin; }
+  double* coarse() { return coarse_.get() + margin; }
 
  private:
+  static constexpr std::ptrdiff_t margin = 8;  // vectors may be read that far beyond either end
+
   struct release {
     void operator()(double* p) const;
   };

@@ -65,6 +65,17 @@ TEST(deterministic, a_deadlock_is_reported_with_its_seed) {
   }
 }
 
+// Tasks that a deadlocked run() left behind may go on later, when run() has returned long ago.
+TEST(deterministic, tasks_left_by_a_deadlock_can_go_on) {
+  plx::runtime rt({.workers = 2, .deterministic = true});
+  plx::promise<void> p;
+  auto f = p.get_future();
+  EXPECT_THROW(rt.run([&f] { f.get(); }), plx::deadlock_error);
+  p.set_value();
+  rt.run([] { plx::this_thread::sleep_for(std::chrono::milliseconds(1)); });
+  EXPECT_EQ(rt.explain_waits(), "");
+}
+
 // An event with a lost wake-up: it looks, and only then goes to wait.
 class defective_event {
  public:

@@ -5,6 +5,7 @@
 // docs/runtime.md. Example: future_test.cpp, examples/02_futures.cpp.
 #pragma once
 
+#include <atomic>
 #include <type_traits>
 #include <utility>
 
@@ -223,12 +224,14 @@ class promise_base {
  public:
   promise_base() : state_(make_state<future_state<T>>(destroy_state<future_state<T>>, 1u)) {}
   promise_base(promise_base&& o) noexcept
-      : state_(std::move(o.state_)), retrieved_(o.retrieved_), satisfied_(o.satisfied_) {}
+      : state_(std::move(o.state_)),
+        retrieved_(o.retrieved_),
+        satisfied_(o.satisfied_.load(std::memory_order_relaxed)) {}
   promise_base& operator=(promise_base&& o) noexcept {
     abandon();
     state_ = std::move(o.state_);
     retrieved_ = o.retrieved_;
-    satisfied_ = o.satisfied_;
+    satisfied_.store(o.satisfied_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     return *this;
   }
   ~promise_base() { abandon(); }
@@ -240,62 +243,71 @@ class promise_base {
     return future_access<T>::make(state_);
   }
   /// Throws future_error(promise_already_satisfied) the second time.
-  void set_exception(std::exception_ptr e) { satisfy().complete_with(std::move(e)); }
+  void set_exception(std::exception_ptr e) { claim().complete_with(std::move(e)); }
 
  protected:
-  future_state<T>& satisfy() {
-    future_state<T>& s = state_.checked();
-    if (std::exchange(satisfied_, true)) throw_future_error(future_errc::promise_already_satisfied);
-    return s;
+  /// What the value's constructor throws leaves the promise as it was.
+  template <class... V>
+  void satisfy(V&&... v) {
+    future_state<T>& s = claim();
+    try {
+      s.emplace(std::forward<V>(v)...);
+    } catch (...) {
+      satisfied_.store(false, std::memory_order_release);
+      throw;
+    }
+    s.complete();
   }
 
  private:
+  // Of several threads that try at once, one may.
+  future_state<T>& claim() {
+    future_state<T>& s = state_.checked();
+    // acquire: pairs with the release when an attempt failed.
+    if (satisfied_.exchange(true, std::memory_order_acquire))
+      throw_future_error(future_errc::promise_already_satisfied);
+    return s;
+  }
   void abandon() noexcept {
-    if (state_ && !satisfied_)
+    if (state_ && !satisfied_.load(std::memory_order_relaxed))
       state_->complete_with(std::make_exception_ptr(future_error(future_errc::broken_promise)));
   }
 
   state_ref<T> state_;
   bool retrieved_ = false;
-  bool satisfied_ = false;
+  std::atomic<bool> satisfied_{false};
 };
+
+template <class T, class... V>
+future<T> ready_future(V&&... v) {
+  auto* s = make_state<future_state<T>>(destroy_state<future_state<T>>, 1u);
+  auto result = adopt_state<T>(s);
+  s->emplace(std::forward<V>(v)...);
+  s->complete();
+  return result;
+}
 
 }  // namespace detail
 
 /// The writer of a result. Destroyed without one, its future throws future_error(broken_promise).
+/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time.
 template <class T>
 class promise : public detail::promise_base<T> {
  public:
-  void set_value(const T& v) { put(v); }
-  void set_value(T&& v) { put(std::move(v)); }
-
- private:
-  template <class V>
-  void put(V&& v) {
-    auto& s = this->satisfy();
-    s.emplace(std::forward<V>(v));
-    s.complete();
-  }
+  void set_value(const T& v) { this->satisfy(v); }
+  void set_value(T&& v) { this->satisfy(std::move(v)); }
 };
 
 template <class T>
 class promise<T&> : public detail::promise_base<T&> {
  public:
-  void set_value(T& v) {
-    auto& s = this->satisfy();
-    s.emplace(&v);
-    s.complete();
-  }
+  void set_value(T& v) { this->satisfy(&v); }
 };
 
 template <>
 class promise<void> : public detail::promise_base<void> {
  public:
-  void set_value() {
-    auto& s = this->satisfy();
-    s.emplace();
-    s.complete();
-  }
+  void set_value() { this->satisfy(); }
 };
 
 /// A callable whose result goes to a future.
@@ -309,10 +321,12 @@ class packaged_task<R(A...)> {
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, packaged_task>) explicit packaged_task(F&& f)
       : body_(new holder<std::decay_t<F>>(std::forward<F>(f))) {}
-  packaged_task(packaged_task&& o) noexcept : body_(std::exchange(o.body_, nullptr)), result_(std::move(o.result_)) {}
+  packaged_task(packaged_task&& o) noexcept
+      : body_(std::exchange(o.body_, nullptr)), result_(std::move(o.result_)), called_(o.called_) {}
   packaged_task& operator=(packaged_task&& o) noexcept {
     std::swap(body_, o.body_);
     std::swap(result_, o.result_);
+    std::swap(called_, o.called_);
     return *this;
   }
   ~packaged_task() { delete body_; }
@@ -367,15 +381,9 @@ class packaged_task<R(A...)> {
 /// A future that is ready from the start.
 template <class T>
 future<std::decay_t<T>> make_ready_future(T&& value) {
-  promise<std::decay_t<T>> p;
-  p.set_value(std::forward<T>(value));
-  return p.get_future();
+  return detail::ready_future<std::decay_t<T>>(std::forward<T>(value));
 }
-inline future<void> make_ready_future() {
-  promise<void> p;
-  p.set_value();
-  return p.get_future();
-}
+inline future<void> make_ready_future() { return detail::ready_future<void>(); }
 template <class T>
 future<T> make_exceptional_future(std::exception_ptr e) {
   promise<T> p;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -77,6 +78,47 @@ TEST(future, exceptions_come_out_of_get) {
   });
 }
 
+// The C++ runtime remembers per thread which exceptions are being handled; a task that waits in a handler takes that
+// along.
+TEST(future, a_handler_may_wait) {
+  on_every_schedule([] {
+    std::vector<plx::future<void>> all;
+    for (int i = 0; i < 4; ++i)
+      all.push_back(plx::async([i] {
+        try {
+          throw std::runtime_error(std::to_string(i));
+        } catch (const std::runtime_error& e) {
+          plx::this_thread::yield();
+          EXPECT_EQ(e.what(), std::to_string(i));
+          try {
+            throw;
+          } catch (const std::runtime_error& again) {
+            EXPECT_EQ(again.what(), std::to_string(i));
+          }
+          try {
+            throw i;
+          } catch (int n) {
+            plx::this_thread::yield();
+            EXPECT_EQ(n, i);
+          }
+        }
+        EXPECT_EQ(std::current_exception(), nullptr);
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+      }));
+    for (auto& f : all) f.get();
+  });
+  try {
+    throw 5;
+  } catch (int) {  // the deterministic mode runs its tasks on the caller's thread
+    plx::runtime rt({.workers = 2, .deterministic = true});
+    rt.run([] {
+      EXPECT_EQ(std::current_exception(), nullptr);
+      plx::this_thread::yield();
+    });
+    EXPECT_NE(std::current_exception(), nullptr);
+  }
+}
+
 TEST(future, misuse_is_named) {
   on_every_schedule([] {
     plx::future<int> empty;
@@ -100,6 +142,38 @@ TEST(future, misuse_is_named) {
     { orphan = plx::promise<int>().get_future(); }
     EXPECT_EQ(code_of([&] { orphan.get(); }), plx::future_errc::broken_promise);
   });
+}
+
+struct throws_when_copied {
+  throws_when_copied() = default;
+  throws_when_copied(const throws_when_copied&) { throw 1; }
+};
+
+TEST(future, a_value_that_cannot_be_copied_leaves_the_promise_open) {
+  on_every_schedule([] {
+    plx::promise<throws_when_copied> p;
+    auto f = p.get_future();
+    EXPECT_THROW(p.set_value({}), int);
+    EXPECT_FALSE(f.is_ready());
+    p.set_exception(std::make_exception_ptr(std::runtime_error("planned")));
+    f.wait();
+  });
+}
+
+TEST(future, of_several_writers_one_wins) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  for (int round = 0; round < 200; ++round) {
+    plx::promise<int> p;
+    std::atomic<int> refused{0};
+    std::vector<std::thread> writers;
+    for (int i = 0; i < 3; ++i)
+      writers.emplace_back([&, i] {
+        if (code_of([&] { p.set_value(i); }) == plx::future_errc::promise_already_satisfied) refused.fetch_add(1);
+      });
+    for (auto& w : writers) w.join();
+    EXPECT_EQ(refused.load(), 2);
+    EXPECT_LT(p.get_future().get(), 3);
+  }
 }
 
 TEST(future, promise_wakes_a_waiting_task) {
@@ -181,6 +255,45 @@ TEST(future, waiting_with_a_deadline) {
   });
 }
 
+// The task that the future stands for may need its waiter to go on after the deadline.
+TEST(future, a_deadline_holds_whatever_the_task_does) {
+  on_every_schedule([] {
+    plx::promise<void> go;
+    auto f = plx::async([&go] { go.get_future().get(); });
+    EXPECT_EQ(f.wait_for(1us), plx::future_status::timeout);
+    go.set_value();
+    f.get();
+  });
+}
+
+TEST(future, polling_lets_others_run) {
+  on_every_schedule([] {
+    auto f = plx::async([] { return 1; });
+    while (f.wait_for(0s) != plx::future_status::ready) {
+    }
+    EXPECT_EQ(f.get(), 1);
+  });
+}
+
+// Several tasks wait for one result, some with deadlines that pass, and take themselves out of its list.
+TEST(future, waiters_that_give_up_leave_the_others_waiting) {
+  on_every_schedule([] {
+    plx::promise<int> p;
+    plx::shared_future<int> s = p.get_future().share();
+    std::vector<plx::future<int>> waiting;
+    for (int i = 0; i < 6; ++i)
+      waiting.push_back(plx::async([s, i] {
+        if (i % 2 == 0)
+          while (s.wait_for(std::chrono::microseconds(2 + i)) != plx::future_status::ready) {
+          }
+        return s.get();
+      }));
+    plx::this_thread::sleep_for(20us);
+    p.set_value(7);
+    for (auto& w : waiting) EXPECT_EQ(w.get(), 7);
+  });
+}
+
 TEST(future, a_foreign_thread_waits_with_a_deadline) {
   plx::runtime rt({.workers = 1, .bind = false});
   plx::promise<void> p;
@@ -221,6 +334,17 @@ TEST(future, deferred_runs_in_its_waiter) {
   });
 }
 
+// Nobody may ever wait for a deferred future that was passed on: the continuation must make it run.
+TEST(future, deferred_runs_when_something_is_attached) {
+  on_every_schedule([] {
+    auto f = plx::async(plx::launch::deferred, [] { return 1; }).then([](auto x) { return x.get() + 1; });
+    EXPECT_EQ(f.get(), 2);
+    plx::shared_future<int> s = plx::async(plx::launch::deferred, [] { return 5; }).share();
+    auto a = s.then([](auto x) { return x.get(); });
+    EXPECT_EQ(s.get() + a.get(), 10);
+  });
+}
+
 TEST(future, packaged_task) {
   on_every_schedule([] {
     plx::packaged_task<int(int)> t([](int x) {
@@ -231,6 +355,10 @@ TEST(future, packaged_task) {
     t(21);
     EXPECT_EQ(f.get(), 42);
     EXPECT_EQ(code_of([&] { t(1); }), plx::future_errc::promise_already_satisfied);
+    plx::packaged_task<int(int)> moved(std::move(t));
+    EXPECT_EQ(code_of([&] { moved(-1); }), plx::future_errc::promise_already_satisfied);
+    t = std::move(moved);
+    EXPECT_EQ(code_of([&] { t(-1); }), plx::future_errc::promise_already_satisfied);
     t.reset();
     auto g = t.get_future();
     plx::post([&t] { t(-1); });

@@ -47,11 +47,8 @@ struct runtime::parts {
   std::vector<probe::registration> registrations;
 };
 
-runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {
-  detail::set_default_scheduler(&parts_->scheduler, nullptr);
-}
-
-runtime::~runtime() { detail::set_default_scheduler(nullptr, &parts_->scheduler); }
+runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {}
+runtime::~runtime() { parts_->scheduler.stop(); }  // before any part goes: the last tasks may use them all
 
 void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   PLX_ASSERT(detail::this_worker() == nullptr && "runtime::run() waits as a thread; inside a task use async()");
@@ -70,8 +67,9 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   end.attach(me);
   s.inject(t);
   if (!s.deterministic()) return me.waiting->wait();
-  if (!s.run_until(me.done))
-    throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
+  if (s.run_until(me.done)) return;
+  end.try_detach(me);  // this frame goes, the tasks that wait stay
+  throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
 }
 
 void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "base/log.hpp"
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
+#include "rt/detail/scheduler.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/latch.hpp"
 #include "rt/task_group.hpp"
@@ -47,6 +49,38 @@ TEST(runtime, several_in_one_process) {
   auto f = p.get_future();
   b.post([&p] { p.set_value(7); });
   EXPECT_EQ(a.run([&f] { return f.get(); }), 7);
+}
+
+TEST(runtime, foreign_threads_use_the_oldest_living_one) {
+  auto a = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 1, .bind = false});
+  auto b = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 2, .bind = false});
+  auto c = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 3, .bind = false});
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 1u);
+  a.reset();
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 2u);
+  c.reset();
+  EXPECT_EQ(plx::async([] { return plx::thread::hardware_concurrency(); }).get(), 2u);
+}
+
+TEST(runtime, the_last_tasks_may_use_it_all) {
+  std::atomic<bool> found{false};
+  {
+    plx::runtime rt({.workers = 2, .bind = false});
+    (void)rt.counters();
+    rt.post([&] {
+      plx::this_thread::sleep_for(5ms);  // meanwhile the destructor waits
+      found = rt.counters().query("/scheduler*/tasks/suspended").has_value();
+    });
+  }
+  EXPECT_TRUE(found.load());
+}
+
+// Tasks suspended on one worker and resumed on another take fibers along; these must come back.
+TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
+  plx::probe::recorder recorder(2);
+  plx::detail::scheduler s({.workers = 2, .deterministic = true}, recorder);
+  for (int i = 0; i < 10000; ++i) s.keep_loop_fiber(s.worker_at(1), s.take_loop_fiber(s.worker_at(0)));
+  EXPECT_LT(s.stacks().total(), 200u);
 }
 
 TEST(runtime, the_destructor_waits_for_posted_tasks) {
@@ -152,6 +186,66 @@ TEST(runtime, pollers_are_called_and_tasks_can_wait_for_them) {
   });
 }
 
+// A sleeping task must go on in time as long as one worker is idle, even if all that knew of its timer became busy.
+TEST(runtime, an_idle_worker_watches_the_timers_of_busy_ones) {
+  plx::runtime rt({.workers = 8, .bind = false});
+  std::atomic<bool> awake{false};
+  std::atomic<int> overslept{0};
+  const auto busy = [&awake, &overslept] {  // until the sleeper is awake; a worker cannot do anything else meanwhile
+    const auto end = std::chrono::steady_clock::now() + 5s;
+    while (!awake && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    if (!awake) overslept.fetch_add(1);
+  };
+  std::this_thread::sleep_for(5ms);
+  rt.run([&] {
+    auto sleeper = plx::async([&awake] {
+      plx::this_thread::sleep_for(60ms);
+      awake = true;
+    });
+    std::vector<plx::future<void>> others;
+    for (int i = 0; i < 5; ++i) {
+      std::this_thread::sleep_for(5ms);  // the worker's thread itself: the sleeper's is the only timer
+      others.push_back(plx::async(busy));
+    }
+    busy();
+    for (auto& f : others) f.get();
+    sleeper.get();
+  });
+  EXPECT_EQ(overslept.load(), 0);
+}
+
+TEST(runtime, a_poller_is_asked_although_everybody_sleeps) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::this_thread::sleep_for(5ms);
+  std::atomic<int> asked{0};
+  const auto id = rt.add_poller(
+      [](void* p) {
+        const int n = static_cast<std::atomic<int>*>(p)->fetch_add(1);
+        return n < 100 ? plx::poll_result::pending : plx::poll_result::idle;
+      },
+      &asked);
+  while (asked.load() < 100) std::this_thread::yield();
+  rt.remove_poller(id);
+}
+
+// Pollers run between tasks, where nothing can be suspended.
+TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    plx::runtime rt({.workers = 2, .deterministic = true, .seed = seed});
+    plx::counting_semaphore<> done(0);
+    const auto id = rt.add_poller(
+        [](void* p) {
+          static_cast<plx::counting_semaphore<>*>(p)->release();
+          return plx::poll_result::progressed;
+        },
+        &done);
+    rt.run([&] {
+      for (int i = 0; i < 10; ++i) done.acquire();
+      rt.remove_poller(id);
+    });
+  }
+}
+
 TEST(runtime, more_workers_than_processors) {
   plx::runtime rt({.workers = 16});
   std::atomic<int> n{0};
@@ -184,6 +278,21 @@ TEST(runtime, many_suspended_tasks) {
 
 TEST(runtime_death, tasks_without_a_runtime) {
   EXPECT_DEATH((void)plx::async([] {}), "no runtime");
+}
+
+TEST(runtime_death, a_poller_must_not_wait) {
+  EXPECT_DEATH(
+      {
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.add_poller(
+            [](void*) {
+              plx::this_thread::yield();
+              return plx::poll_result::idle;
+            },
+            nullptr);
+        rt.run([] { plx::this_thread::sleep_for(1s); });
+      },
+      "a poller must not wait");
 }
 
 TEST(runtime_death, run_inside_a_task) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "rt/every_schedule_test.hpp"
+#include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 
 namespace {
@@ -49,6 +50,33 @@ TEST(thread, ids_are_distinct_and_stay) {
     for (auto id : ids) EXPECT_TRUE(seen.contains(id.value()));
     EXPECT_EQ(mine, plx::this_thread::get_id());
     EXPECT_EQ(plx::thread().get_id(), plx::thread::id());
+  });
+}
+
+// Two tasks that keep waking each other on the one worker there is must not keep a third from its turn.
+TEST(thread, nobody_starves) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  rt.run([] {
+    constexpr int most = 100000;
+    bool ran = false;
+    int rounds = 0;
+    plx::binary_semaphore ping(0), pong(0);
+    plx::thread third([&ran] { ran = true; });
+    plx::thread partner([&] {
+      for (int i = 0; i < most; ++i) {
+        ping.acquire();
+        pong.release();
+        if (ran) break;
+      }
+    });
+    while (!ran && rounds++ < most) {
+      ping.release();
+      pong.acquire();
+    }
+    ping.release();
+    EXPECT_LT(rounds, most);
+    partner.join();
+    third.join();
   });
 }
 

@@ -34,7 +34,7 @@ struct input_node : continuation {
 template <class Visit, class... F>
 void for_each_future(std::tuple<F...>& futures, Visit&& visit) {
   std::apply(
-      [&visit](F&... f) {
+      [&](F&... f) {
         std::size_t i = 0;
         ((visit(f, i), ++i), ...);
       },
@@ -154,7 +154,7 @@ class dataflow_state final : public future_state<R> {
   }
   void start() {
     std::apply(
-        [this](A&... a) {
+        [&](A&... a) {
           [[maybe_unused]] std::size_t i = 0;
           (attach_to(a, i), ...);
         },
@@ -196,6 +196,12 @@ class dataflow_state final : public future_state<R> {
 template <class Sequence>
 void require_states(Sequence& s) {
   for_each_future(s, [](auto& f, std::size_t) { (void)state_of(f).checked(); });
+}
+
+template <class A>
+void require_state(const A& argument) {
+  if constexpr (is_future<A>)
+    if (!argument.valid()) throw_future_error(future_errc::no_state);
 }
 
 template <template <class> class State, class Sequence, class Result>
@@ -249,6 +255,7 @@ template <class F, class... A>
 auto dataflow(task_info info, F&& f, A&&... args) {
   using R = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>...>;
   using state = detail::dataflow_state<R, std::decay_t<F>, std::decay_t<A>...>;
+  (detail::require_state(args), ...);
   auto* made = detail::make_state<state>(detail::named<F>(info), std::forward<F>(f), std::forward<A>(args)...);
   auto result = detail::adopt_state<R>(made);
   made->start();

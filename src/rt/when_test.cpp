@@ -42,6 +42,16 @@ TEST(when_all, an_empty_input_is_refused) {
   on_every_schedule([] {
     auto ready = plx::make_ready_future(1);
     EXPECT_THROW((void)plx::when_all(std::move(ready), plx::future<int>()), plx::future_error);
+    auto pass = [](auto...) {};
+    EXPECT_THROW((void)plx::dataflow(pass, plx::make_ready_future(1), plx::future<int>()), plx::future_error);
+  });
+}
+
+TEST(when_all, a_deferred_input_is_run) {
+  on_every_schedule([] {
+    auto [a, b] =
+        plx::when_all(plx::async(plx::launch::deferred, [] { return 1; }), plx::async([] { return 2; })).get();
+    EXPECT_EQ(a.get() + b.get(), 3);
   });
 }
 

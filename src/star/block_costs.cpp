@@ -6,33 +6,39 @@
 
 namespace plx::star {
 
-double& block_costs::at(mesh::slot_id slot) {
-  if (cost_s_.size() <= static_cast<std::size_t>(slot)) cost_s_.resize(slot + 1, 0.0);
-  return cost_s_[slot];
+block_costs::entry& block_costs::at(mesh::slot_id slot) {
+  const auto i = static_cast<std::size_t>(slot);
+  if (entries_.size() <= i) entries_.resize(i + 1);
+  return entries_[i];
+}
+
+void block_costs::stepped(std::span<const mesh::slot_id> blocks) {
+  for (const mesh::slot_id slot : blocks) at(slot).steps += 1.0;
 }
 
 void block_costs::collect(probe::recorder& r) {
-  for (const probe::key_cost& c : r.costs()) at(static_cast<mesh::slot_id>(c.key)) += c.seconds;
+  for (const probe::key_cost& c : r.costs()) at(static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
   r.reset_costs();
 }
 
-// Slots of new blocks were free before, so no cost is read after it was overwritten.
+// Slots of new blocks were free before, so no entry is read after it was overwritten.
 void block_costs::move(std::span<const mesh::family> refined, std::span<const mesh::family> merged) {
   for (const mesh::family& f : refined) {
-    const double share = at(f.parent) / 8;
-    at(f.parent) = 0.0;
-    for (const mesh::slot_id child : f.children) at(child) = share;
+    const entry whole = at(f.parent);
+    at(f.parent) = {};
+    for (const mesh::slot_id child : f.children) at(child) = {whole.seconds / 8, whole.steps / 8};
   }
   for (const mesh::family& f : merged) {
-    double sum = 0.0;
+    entry sum;
     for (const mesh::slot_id child : f.children) {
-      sum += at(child);
-      at(child) = 0.0;
+      sum.seconds += at(child).seconds;
+      sum.steps += at(child).steps;
+      at(child) = {};
     }
     at(f.parent) = sum;
   }
 }
 
-void block_costs::clear() { std::fill(cost_s_.begin(), cost_s_.end(), 0.0); }
+void block_costs::clear() { std::fill(entries_.begin(), entries_.end(), entry{}); }
 
 }  // namespace plx::star

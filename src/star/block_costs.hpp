@@ -1,4 +1,5 @@
-// Seconds of work per block since the last time they were written, carried along when the mesh changes.
+// Seconds of work per block since the last time they were written, and the steps that this work advanced the block by;
+// both are carried along when the mesh changes, so that seconds per step and block stay true.
 //
 // Thread safety: none; between steps. It changes nothing in the physics. Cost: some ns per block and call.
 // Example: star/block_costs_test.cpp
@@ -17,17 +18,24 @@ namespace plx::star {
 
 class block_costs {
  public:
+  /// Counts a step of every block.
+  void stepped(std::span<const mesh::slot_id> blocks);
   /// Adds what tasks with the slots as keys have cost since the last call.
   void collect(probe::recorder& r);
-  /// Children get an eighth each of their parent's cost, a parent the sum of its children's.
+  /// Children get an eighth each of their parent's seconds and steps, a parent the sums of its children's.
   void move(std::span<const mesh::family> refined, std::span<const mesh::family> merged);
   void clear();
 
-  double of(mesh::slot_id slot) const { return slot < static_cast<int>(cost_s_.size()) ? cost_s_[slot] : 0.0; }
+  struct entry {
+    double seconds = 0.0, steps = 0.0;
+  };
+  entry of(mesh::slot_id slot) const {
+    return slot < static_cast<int>(entries_.size()) ? entries_[static_cast<std::size_t>(slot)] : entry{};
+  }
 
  private:
-  double& at(mesh::slot_id slot);
-  std::vector<double> cost_s_;  // by slot
+  entry& at(mesh::slot_id slot);
+  std::vector<entry> entries_;  // by slot
 };
 
 }  // namespace plx::star

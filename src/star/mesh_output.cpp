@@ -32,11 +32,12 @@ void fill_primitives(const gas& g, const hydro_parameters& p, mesh::slot_id slot
 result<void> write_mesh_file(const std::string& path, simulation& sim, const std::vector<double>& idle_rate) {
   const gas& g = sim.state();
   const hydro_parameters& p = sim.settings().hydro;
-  std::vector<double> cost, idle;
+  std::vector<double> cost, updates, idle;
   std::vector<std::int32_t> owner;
   for (const mesh::slot_id slot : g.mesh.blocks()) {
     const unsigned worker = sim.worker_of(slot);
-    cost.push_back(sim.costs().of(slot));
+    cost.push_back(sim.costs().of(slot).seconds);
+    updates.push_back(sim.costs().of(slot).steps);
     owner.push_back(static_cast<std::int32_t>(worker));
     idle.push_back(worker < idle_rate.size() ? idle_rate[worker] : 0.0);
   }
@@ -46,6 +47,7 @@ result<void> write_mesh_file(const std::string& path, simulation& sim, const std
   info.datasets = {{"prim", names_of(p.n_species)}};
   info.single_precision = sim.options().output.precision == "single";
   info.cost_s = cost;
+  info.updates = updates;
   info.owner = owner;
   info.idle_rate = idle;
   const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, p, slot, out); };

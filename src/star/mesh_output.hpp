@@ -12,8 +12,9 @@
 
 namespace plx::star {
 
-/// rho vel1 vel2 vel3 press s0 s1 ... in dataset "prim". Cost: seconds since the last call of costs().clear(). Owner:
-/// the worker that last advanced the block; IdleRate: that worker's share of time without work, `idle_rate` by worker.
+/// rho vel1 vel2 vel3 press s0 s1 ... in dataset "prim". Cost: seconds since the last call of costs().clear(); Updates:
+/// the steps these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's share
+/// of time without work, `idle_rate` by worker.
 result<void> write_mesh_file(const std::string& path, simulation& sim, const std::vector<double>& idle_rate);
 
 }  // namespace plx::star

@@ -59,6 +59,7 @@ result<void> simulation::step() {
   dt_ = dt;
   ++steps_;
   cell_updates_ += gas_.cell_count();
+  costs_.stepped(gas_.mesh.blocks());
   if (setup_.domain.max_level > 0 && steps_ % in_.refinement.interval == 0) adapt_mesh();
   return {};
 }

@@ -17,8 +17,8 @@ class MeshAndCost(Part):
     def hero(self) -> str:
         index, cost = self.cost_of_blocks()
         mesh = self.facts.mesh(index)
-        cut = self.facts.cut if index == self.facts.last_index else mesh.slice("rho")
-        layers = planes.density_layer(cut), planes.cost_layer(cut, cost)
+        cut = self.facts.cut if index == self.facts.last_index else mesh.slice(self.facts.variable)
+        layers = planes.physics_layer(cut), planes.cost_layer(cut, cost)
         return self.picture(planes.parallax_picture(cut, *layers, mesh.n_blocks))
 
     def level(self) -> str:
@@ -33,7 +33,7 @@ class MeshAndCost(Part):
         index, cost = self.cost_of_blocks()
         mesh = self.facts.mesh(index)
         cut = mesh.plane()
-        caption = f"Since the mesh file before {mesh.path.name}."
+        caption = f"Wall time since the file before {mesh.path.name}; what else the cores did shows as noise."
         layer = planes.cost_layer(cut, cost)
         picture = planes.plane_picture(
             "cost", "Cost per block", caption, cut, layer, mesh.n_blocks, "Cost of each block."

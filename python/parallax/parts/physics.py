@@ -17,19 +17,19 @@ class Physics(Part):
         rest = [
             self.part("Profile", self.profile),
             self.part("First and last", self.first_last),
-            self.part("Density over time", self.film),
+            self.part("Over time", self.film),
             self.part("Conserved totals", self.conserved),
         ]
-        return f'<div class="grid">{self.part("Density", self.density)}<div>{tables}</div></div>{"".join(rest)}'
+        return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
 
-    def density(self) -> str:
+    def slice(self) -> str:
         cut = self.cut()
         axis = "xyz"[cut.axis]
         caption = f"Plane {axis} = {trimmed(cut.at)}. Thin lines are blocks."
-        layer = planes.density_layer(cut)
+        layer = planes.physics_layer(cut)
         blocks = self.facts.last.n_blocks
         return self.picture(
-            planes.plane_picture("density", "Density", caption, cut, layer, blocks, "Slice of the density.")
+            planes.plane_picture("density", planes.name_of(cut), caption, cut, layer, blocks, "Slice through the mesh.")
         )
 
     def errors(self) -> str:
@@ -50,7 +50,7 @@ class Physics(Part):
             ]
         caption = "L1: mean over the volume of |cell - exact solution at its centre|, code units."
         if data.shock is not None:
-            caption += " The shock: where the shell mean of the density falls most steeply."
+            caption += f" The shock: {data.shock_method}."
         return html.card("Against the exact solution", html.table(["quantity", "value"], rows, numeric=(1,)), caption)
 
     def profile(self) -> str:
@@ -74,11 +74,11 @@ class Physics(Part):
         indices = self._film(2)
         first = self.facts.mesh(indices[0])
         blocks = (first.n_blocks, self.facts.last.n_blocks)
-        return self.picture(planes.first_last_picture(first.slice("rho"), self.facts.cut, blocks))
+        return self.picture(planes.first_last_picture(first.slice(self.facts.variable), self.facts.cut, blocks))
 
     def film(self) -> str:
         meshes = [self.facts.mesh(i) for i in self._film(3)]
-        cuts = [mesh.slice("rho") for mesh in meshes]
+        cuts = [mesh.slice(self.facts.variable) for mesh in meshes]
         return self.picture(planes.film_picture(cuts, [mesh.n_blocks for mesh in meshes]))
 
     def conserved(self) -> str:
@@ -97,30 +97,16 @@ class Physics(Part):
 
     def conserved_table(self) -> str:
         history = self.history()
-        facts = self.facts
         rows = []
-        for name, value in (facts.drifts or {}).items():
-            total = history.numbers(name)
-            lost = (facts.losses or {}).get(name)
-            rows.append(
-                (
-                    name.replace("_", " "),
-                    f"{total[0]:.9g}",
-                    f"{total[-1]:.9g}",
-                    "none" if lost is None else f"{lost:+.2e}",
-                    f"{value:+.1e}",
-                )
-            )
+        for name, value in (self.facts.drifts or {}).items():
+            first, last = history.numbers(name)[[0, -1]]
+            lost = (self.facts.losses or {}).get(name)
+            left = "none" if lost is None else f"{lost:+.2e}"
+            rows.append((name.replace("_", " "), f"{first:.7g}", f"{last:.7g}", left, f"{value:+.1e}"))
         inner = html.table(["total", "first", "last", "left (share)", "drift"], rows, numeric=(1, 2, 3, 4))
-        caption = (
-            f"From step {int(history.numbers('step')[0])} to {int(history.numbers('step')[-1])}."
-            if "step" in history
-            else ""
-        )
-        return html.card("Conserved totals", inner + self.floor_rows(history), caption)
+        return html.card("Conserved totals", inner, self.floors_applied(history))
 
-    def floor_rows(self, history) -> str:
-        rows = [
-            (n[7:].replace("_", " "), count(history.numbers(n)[-1])) for n in history.names() if n.startswith("floors_")
-        ]
-        return html.table(["floor on", "times applied"], rows, numeric=(1,)) if rows else ""
+    def floors_applied(self, history) -> str:
+        hits = {name[7:]: history.numbers(name)[-1] for name in history.names() if name.startswith("floors_")}
+        words = ", ".join(f"{name.replace('_', ' ')} {count(n)}" for name, n in hits.items())
+        return f"Floors applied: {words}." if hits else ""

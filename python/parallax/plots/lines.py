@@ -49,7 +49,7 @@ def _draw_profile(axes, profile, name, theme):
     low, high = level.min(), level.max()
     n = high - low + 1
     dark_paper = theme.name == "dark"
-    shades = colormaps["viridis"](np.linspace(0.25, 0.95, n) if dark_paper else np.linspace(0.9, 0.15, n))
+    shades = colormaps["viridis"](np.linspace(0.45, 0.95, n) if dark_paper else np.linspace(0.75, 0.15, n))
     order = np.argsort(level, kind="stable")
     planar = profile.coordinate == "x"  # many cells at one place
     size = 7.0 if planar else float(np.clip(12000 / max(1, len(where)), 0.6, 12))

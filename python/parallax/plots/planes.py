@@ -65,11 +65,30 @@ def needs_log(images) -> bool:
     return bool(np.mean(values < low + (high - low) / 20) > 0.5)
 
 
-def density_layer(cut, others=()) -> Layer:
-    """Density of a slice; with `others`, the range covers those slices, too."""
-    images = [cut.image()]
-    low, high = finite_range(images + [other.image(max_pixels=512) for other in others])
-    return Layer(images[0], "density ρ (code units)", "inferno", needs_log(images), low, high)
+_labels = {"rho": "density ρ", "press": "pressure p"}
+
+
+def label_of(cut) -> str:
+    """'density ρ (code units)', 'species 0 (mass fraction)' for the variable of a slice."""
+    if cut.name[:1] == "s" and cut.name[1:].isdigit():
+        return f"species {cut.name[1:]} (mass fraction)"
+    return f"{_labels.get(cut.name, cut.name)} (code units)"
+
+
+def name_of(cut) -> str:
+    """'Density', 'Species 0'."""
+    words = label_of(cut).split(" (")[0].split()
+    return " ".join(word for word in words if word not in ("ρ", "p")).capitalize()
+
+
+def physics_layer(cut, others=()) -> Layer:
+    """The variable of a slice; with `others`, the range covers those slices, too. Mass fractions: from 0 to 1."""
+    image = cut.image()
+    images = [image] + [other.image(max_pixels=512) for other in others]
+    low, high = finite_range(images)
+    if "fraction" in label_of(cut):
+        return Layer(image, label_of(cut), "inferno", False, min(0.0, low), max(1.0, high))
+    return Layer(image, label_of(cut), "inferno", needs_log(images), low, high)
 
 
 def cost_layer(cut, cost_s: np.ndarray) -> Layer:
@@ -169,25 +188,46 @@ def plane_picture(name, title, caption, cut, layer: Layer, blocks: int, alt: str
 
 
 def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
-    """The same object from two viewpoints: one half shows the physics, the other what each block cost.
+    """The same object from two viewpoints: what is there, and what each block cost.
 
-    Flat, wide planes are shown whole, one above the other.
+    Where the right half mirrors the left, each half shows one of them; other planes are shown whole, side by side or,
+    when they are flat, one above the other.
     """
     x0, x1, y0, y1 = cut.extent
     ratio = (y1 - y0) / (x1 - x0)
+    places = ("left", "right")
     if ratio < 0.35:
-        words, size, draw = "above", (9.6, 2 * 8.8 * ratio + 2.6), _stacked
-    else:
+        size, draw, places = (9.6, 2 * 8.8 * ratio + 2.6), _stacked, ("above", "below")
+    elif _mirrors(physics.image):
         height = min(7.0, (9.6 - 2.7) * ratio)
-        words, size, draw = "left", (height / ratio + 2.7, height + 0.8), _halves
-    other = {"above": "below", "left": "right"}[words]
+        size, draw = (height / ratio + 2.7, height + 0.8), _halves
+    else:
+        size, draw = (9.6, float(np.clip(4.3 * ratio + 1.35, 2.4, 8.0))), _beside
+    what = name_of(cut).lower()
     caption = (
-        f"One plane through the mesh, seen from two sides: {words} the density, {other} the time that the blocks cost "
-        "per cell update since the mesh file before. Thin lines are blocks."
+        f"One plane through the mesh, seen from two sides: {places[0]} the {what}, {places[1]} the time that the "
+        "blocks cost per cell update since the mesh file before. Thin lines are blocks."
     )
-    alt = f"{words}: density; {other}: cost per block"
+    alt = f"{places[0]}: {what}; {places[1]}: cost per block"
     title = "Physics and cost in one picture"
     return Picture("parallax", title, caption, size, partial(draw, cut, physics, cost, blocks), alt)
+
+
+def _mirrors(image: np.ndarray) -> bool:
+    """Whether left and right agree within five percent of the range, on average."""
+    spread = np.ptp(image[np.isfinite(image)]) if np.any(np.isfinite(image)) else 0.0
+    return bool(np.nanmean(np.abs(image - image[:, ::-1])) <= 0.05 * spread) if spread > 0 else True
+
+
+def _beside(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
+    figure.set_layout_engine("compressed")
+    pair = figure.subplots(1, 2, sharey=True)
+    for axes, layer in zip(pair, (physics, cost)):
+        image = draw_layer(axes, cut, layer)
+        draw_outlines(axes, cut, 4.3, "#ffffff")
+        draw_bar(figure, image, axes, layer, location="bottom", aspect=40, pad=0.02)
+    pair[0].set_title(heading(cut, blocks))
+    pair[1].set_ylabel("")
 
 
 def _halves(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> None:
@@ -216,7 +256,7 @@ def _stacked(cut, physics: Layer, cost: Layer, blocks: int, figure, theme) -> No
 
 
 def film_picture(cuts, blocks) -> Picture:
-    """Density of several mesh files on one colour scale."""
+    """One variable of several mesh files on one colour scale."""
     columns = min(len(cuts), 5)
     rows = -(-len(cuts) // columns)
     x0, x1, y0, y1 = cuts[0].extent
@@ -226,7 +266,7 @@ def film_picture(cuts, blocks) -> Picture:
     def draw(figure, theme) -> None:
         figure.set_layout_engine("compressed")
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
-        layer = density_layer(cuts[-1], cuts[:-1])
+        layer = physics_layer(cuts[-1], cuts[:-1])
         for axes in grid.flat[len(cuts) :]:
             axes.set_visible(False)
         for axes, cut, count in zip(grid.flat, cuts, blocks):
@@ -239,11 +279,11 @@ def film_picture(cuts, blocks) -> Picture:
 
     return Picture(
         "filmstrip",
-        "Density over time",
+        f"{name_of(cuts[-1])} over time",
         "From the first mesh file to the last, on one colour scale.",
         size,
         draw,
-        "A row of density slices at increasing times.",
+        "A row of slices at increasing times.",
     )
 
 
@@ -255,7 +295,7 @@ def first_last_picture(first, last, blocks) -> Picture:
     def draw(figure, theme) -> None:
         figure.set_layout_engine("compressed")
         pair = figure.subplots(1, 2, sharey=True)
-        layer = density_layer(last, [first])
+        layer = physics_layer(last, [first])
         for axes, cut, count in zip(pair, (first, last), blocks):
             own = Layer(cut.image(max_pixels=1024), layer.label, layer.cmap, layer.log, layer.low, layer.high)
             image = draw_layer(axes, cut, own)
@@ -267,8 +307,8 @@ def first_last_picture(first, last, blocks) -> Picture:
     return Picture(
         "first_last",
         "First and last",
-        "Density in the first and the last mesh file, with the blocks of each.",
+        f"{name_of(last)} in the first and the last mesh file, with the blocks of each.",
         size,
         draw,
-        "Density slices of the first and last mesh file.",
+        "Slices of the first and last mesh file.",
     )

@@ -1,6 +1,7 @@
 #include "rt/detail/deque.hpp"
 
 #include <memory>
+#include <utility>
 
 #include "base/assert.hpp"
 

@@ -17,9 +17,13 @@ namespace plx::detail {
 
 struct task;
 
-/// ThreadSanitizer knows no fences; the same order is then had from a read-modify-write on the word itself.
 inline void full_fence() noexcept {
-#if !defined(PLX_TSAN)
+#if defined(PLX_TSAN)
+  // ThreadSanitizer knows no fences. A read-modify-write is one to the processor; orders that ThreadSanitizer must know
+  // about are had from read-modify-writes on the words themselves.
+  std::atomic<int> nothing{0};
+  nothing.fetch_add(1, std::memory_order_seq_cst);
+#else
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #endif
 }
@@ -46,7 +50,9 @@ class work_deque {
     bottom_.exchange(b, std::memory_order_seq_cst);
     std::int64_t t = top_.load(std::memory_order_seq_cst);
 #else
-    bottom_.store(b, std::memory_order_relaxed);
+    // release: a thief that reads this value sees the entries below it; since C++20 the push's own release is not
+    // enough.
+    bottom_.store(b, std::memory_order_release);
     full_fence();  // pairs with the fence in steal(): either the thief sees the smaller bottom or we see its top
     std::int64_t t = top_.load(std::memory_order_relaxed);
 #endif

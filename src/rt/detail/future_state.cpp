@@ -41,12 +41,12 @@ bool future_state_base::try_attach(continuation& c) noexcept {
   return true;
 }
 
-void future_state_base::complete() noexcept {
-  const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
-  PLX_ASSERT(head != ready_word && "a future was completed twice");
-  // Newest first in the list; fired in the order of attaching.
+namespace {
+
+// Newest first in the list; fired in the order of attaching.
+void fire_all(continuation* newest) {
   continuation* in_order = nullptr;
-  for (auto* c = reinterpret_cast<continuation*>(head); c != nullptr;) {
+  for (continuation* c = newest; c != nullptr;) {
     continuation* next = std::exchange(c->next, in_order);
     in_order = std::exchange(c, next);
   }
@@ -54,6 +54,52 @@ void future_state_base::complete() noexcept {
     continuation* c = std::exchange(in_order, in_order->next);
     c->fire(c);
   }
+}
+
+}  // namespace
+
+void future_state_base::complete() noexcept {
+  const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
+  PLX_ASSERT(head != ready_word && "a future was completed twice");
+  fire_all(reinterpret_cast<continuation*>(head));
+}
+
+// Nodes cannot be unlinked from a list that others push to. So the whole list is taken, as complete() takes it, and put
+// back without `c`. Completion may come between: then the rest is fired here.
+bool future_state_base::try_detach(continuation& c) noexcept {
+  std::uintptr_t head = word_.load(std::memory_order_relaxed);
+  do {
+    if (head == 0 || head == ready_word) return false;
+    // acquire: pairs with the release in try_attach(); the nodes are read below.
+  } while (!word_.compare_exchange_weak(head, 0, std::memory_order_acquire, std::memory_order_relaxed));
+  auto* first = reinterpret_cast<continuation*>(head);
+  continuation** link = &first;
+  while (*link != nullptr && *link != &c) link = &(*link)->next;
+  const bool found = *link != nullptr;
+  if (found) *link = c.next;
+  if (first != nullptr) put_back(first);
+  return found;
+}
+
+void future_state_base::put_back(continuation* first) noexcept {
+  continuation* last = first;
+  while (last->next != nullptr) last = last->next;
+  std::uintptr_t head = word_.load(std::memory_order_acquire);
+  do {
+    if (head == ready_word) {
+      last->next = nullptr;
+      return fire_all(first);
+    }
+    last->next = reinterpret_cast<continuation*>(head);
+    // release: pairs with the acquire in complete() and try_detach(). acquire: with complete(), whose result is seen.
+  } while (!word_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(first), std::memory_order_release,
+                                        std::memory_order_acquire));
+}
+
+void future_state_base::submit_deferred() {
+  if (!deferred_.exchange(false, std::memory_order_acq_rel)) return;
+  add_ref();  // which running gives back
+  submit_task(own_task_);
 }
 
 namespace {
@@ -68,7 +114,7 @@ struct thread_wait : continuation {
 };
 
 // Someone who waits with a deadline: completion and alarm race for the right to wake it. Counted, because after a
-// time-out it stays attached until the state completes.
+// time-out it may have to stay attached until the state completes.
 struct timed_wait : continuation {
   std::atomic<int> refs{2};
   std::atomic<bool> decided{false};
@@ -149,8 +195,13 @@ void future_state_base::wait_slowly() {
       &me);
 }
 
+// The own task is not taken back here: it may take longer than the deadline, or wait for what its waiter does after it.
 bool future_state_base::wait_until(ticks deadline) {
-  if (ready() || (take_back_own_task() && ready())) return true;
+  if (ready()) return true;
+  if (deadline <= deadline_in(0)) {  // who polls lets others run
+    yield_task();
+    return ready();
+  }
   auto* me = new timed_wait;
   me->fire = timed_wait_completed;
   me->state = this;
@@ -186,6 +237,8 @@ bool future_state_base::wait_until(ticks deadline) {
     }
   }
   const bool in_time = !me->timed_out;
+  // Polling with a deadline again and again must not pile up nodes in the state.
+  if (!in_time && try_detach(*me)) me->release();
   me->release();
   return in_time || ready();
 }

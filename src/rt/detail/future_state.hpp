@@ -52,9 +52,13 @@ class future_state_base {
 
   /// Fires `c` when the result is there; at once, in the caller, when it is there already.
   void attach(continuation& c) {
+    if (deferred()) submit_deferred();  // nobody may ever wait for it: it becomes an ordinary task
     if (!try_attach(c)) c.fire(&c);
   }
   bool try_attach(continuation& c) noexcept;
+  /// Takes `c` out again. False when it has fired, is about to, or another detaching caller holds it right now: then it
+  /// stays attached.
+  bool try_detach(continuation& c) noexcept;
 
   /// The result has been written: whoever waits is fired.
   void complete() noexcept;
@@ -76,6 +80,8 @@ class future_state_base {
  private:
   void wait_slowly();
   bool take_back_own_task();
+  void submit_deferred();
+  void put_back(continuation* first) noexcept;
 
   std::atomic<std::uintptr_t> word_{0};
   std::atomic<std::uint32_t> refs_;

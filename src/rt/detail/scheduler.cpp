@@ -1,8 +1,10 @@
 #include "rt/detail/scheduler.hpp"
 
+#include <cxxabi.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 #include <system_error>
 #include <thread>
 
@@ -25,12 +27,27 @@ thread_local worker* this_worker_ = nullptr;
 
 std::atomic<scheduler*> default_scheduler{nullptr};
 
+// Every living scheduler, the oldest first: that one is the default. Never destroyed: runtimes may be static objects.
+struct scheduler_list {
+  spinlock lock;
+  std::vector<scheduler*> living;
+  void oldest_is_default() noexcept {
+    // release: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
+    default_scheduler.store(living.empty() ? nullptr : living.front(), std::memory_order_release);
+  }
+};
+scheduler_list& schedulers() {
+  static auto* all = new scheduler_list;
+  return *all;
+}
+
 // How long a worker looks for work before it sleeps, and how often a busy one looks at timers and pollers.
 const ticks spin_span = ticks_from(40e-6);
 const ticks check_span = ticks_from(10e-6);
 // Finding work faster than this counts as the scheduler's overhead, slower as idling.
 const ticks idle_span = ticks_from(2e-6);
-constexpr std::int64_t poll_interval_ns = 50'000;  // of a worker that sleeps while something is outstanding
+// How long a worker sleeps while something that is polled for is outstanding.
+const ticks poll_interval = ticks_from(50e-6);
 
 bool membarrier_available() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier)
@@ -38,6 +55,30 @@ bool membarrier_available() noexcept {
 #else
   return false;
 #endif
+}
+
+// What the C++ runtime keeps per thread about the exceptions that are being handled (the first two members of the
+// Itanium ABI's __cxa_eh_globals). It belongs to the task: a handler that waits may go on on another thread, and other
+// tasks handle exceptions of their own meanwhile. Loops handle none, so theirs is empty.
+struct handled_exceptions {
+  void* caught = nullptr;
+  unsigned uncaught = 0;
+};
+
+// Both never inlined: __cxa_get_globals is declared to give the same answer always, and here it does not.
+[[gnu::noinline]] handled_exceptions take_handled_exceptions() noexcept {
+  handled_exceptions mine;
+  void* here = abi::__cxa_get_globals();
+  std::memcpy(&mine, here, sizeof mine);
+  if (mine.caught != nullptr || mine.uncaught != 0) {
+    const handled_exceptions none;
+    std::memcpy(here, &none, sizeof none);
+  }
+  return mine;
+}
+
+[[gnu::noinline]] void put_handled_exceptions(const handled_exceptions& mine) noexcept {
+  if (mine.caught != nullptr || mine.uncaught != 0) std::memcpy(abi::__cxa_get_globals(), &mine, sizeof mine);
 }
 
 void run_after_switch() noexcept {
@@ -129,11 +170,6 @@ scheduler& current_scheduler() {
   return *s;
 }
 
-void set_default_scheduler(scheduler* s, scheduler* expected) noexcept {
-  // acq_rel: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
-  default_scheduler.compare_exchange_strong(expected, s, std::memory_order_acq_rel);
-}
-
 // ---------------------------------------------------------------------------------------------- life of the scheduler
 
 struct scheduler::threads {
@@ -154,6 +190,10 @@ scheduler::scheduler(const runtime_options& options, probe::recorder& recorder)
   }
   sleeping_.reserve(workers_.size());
   if (!deterministic_) start_threads(options.bind);
+  scheduler_list& all = schedulers();
+  spin_guard guard(all.lock);
+  all.living.push_back(this);
+  all.oldest_is_default();
 }
 
 void scheduler::start_threads(bool bind) {
@@ -176,17 +216,29 @@ void scheduler::thread_main(unsigned index, bool bind) {
   this_worker_ = nullptr;
 }
 
-scheduler::~scheduler() {
+void scheduler::stop() {
   PLX_ASSERT(this_worker() == nullptr && "a runtime cannot be destroyed by one of its own tasks");
   if (deterministic_) {
     const std::atomic<bool> never{false};
     run_until(never);
   } else {
     wait_until_quiet(shutdown_deadline_s_);
-    stop_.store(true, std::memory_order_seq_cst);
-    while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
-    for (auto& t : threads_->list) t.join();
   }
+  {
+    scheduler_list& all = schedulers();
+    spin_guard guard(all.lock);
+    std::erase(all.living, this);
+    all.oldest_is_default();
+  }
+  stop_.store(true, std::memory_order_seq_cst);
+  full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
+  while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+  for (auto& t : threads_->list) t.join();
+  threads_->list.clear();
+}
+
+scheduler::~scheduler() {
+  if (!stop_.load(std::memory_order_relaxed)) stop();
   if (suspended_tasks() != 0) {
     log_error("the runtime ends while tasks still wait; they are abandoned:\n{}", explain_waits());
     stacks_.abandon();
@@ -214,7 +266,9 @@ void scheduler::wait_until_quiet(double deadline_s) {
 }
 
 bool scheduler::quiet() const noexcept {
-  if (n_sleeping_.load(std::memory_order_acquire) != workers_.size()) return false;
+  // While the lock is held no worker can get up, and none of those on the list has a task in its hands.
+  spin_guard guard(sleep_lock_);
+  if (sleeping_.size() != workers_.size()) return false;
   return !any_work() && earliest_deadline() == timer_queue::never && !polls_pending_.load(std::memory_order_relaxed);
 }
 
@@ -247,6 +301,7 @@ std::string scheduler::explain_waits() const {
 // ------------------------------------------------------------------------------------------------------ loop fibers
 
 fiber* scheduler::take_loop_fiber(worker& w) {
+  if (w.free_fibers == nullptr) take_common_fibers(w);
   if (w.free_fibers != nullptr) {
     --w.n_free_fibers;
     return std::exchange(w.free_fibers, w.free_fibers->next_free);
@@ -264,7 +319,32 @@ fiber* scheduler::take_loop_fiber(worker& w) {
 
 void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
   f->next_free = std::exchange(w.free_fibers, f);
-  ++w.n_free_fibers;
+  if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
+    give_common_fibers(w);
+}
+
+// Where tasks are suspended here and resumed there, fibers move from worker to worker. Without a common list the one
+// would make new ones for ever and the other hoard them.
+void scheduler::give_common_fibers(worker& w) noexcept {
+  fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
+  for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
+  fiber* first = std::exchange(last_kept->next_free, nullptr);
+  fiber* last = first;
+  while (last->next_free != nullptr) last = last->next_free;
+  w.n_free_fibers = fiber_batch;
+  spin_guard guard(fibers_lock_);
+  last->next_free = std::exchange(common_fibers_, first);
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+}
+
+void scheduler::take_common_fibers(worker& w) noexcept {
+  if (n_common_fibers_.load(std::memory_order_relaxed) == 0) return;
+  spin_guard guard(fibers_lock_);
+  for (; common_fibers_ != nullptr && w.n_free_fibers < fiber_batch; ++w.n_free_fibers) {
+    fiber* f = std::exchange(common_fibers_, common_fibers_->next_free);
+    f->next_free = std::exchange(w.free_fibers, f);
+  }
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) - w.n_free_fibers, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------------ submitting, waking
@@ -295,9 +375,14 @@ void scheduler::submit(task* t) {
   w->deque.push(t);
   w->spawned.add();
   light_fence();
-  // One searching worker is enough: when it finds something, it wakes the next one.
-  if (n_sleeping_.load(std::memory_order_relaxed) != 0 && n_searching_.load(std::memory_order_relaxed) == 0)
-      [[unlikely]]
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake_for_work();
+}
+
+// One searching worker is enough: when it finds something, it wakes the next one. But it is counted on only after a
+// read-modify-write on the word that the last one leaves by another: if that one is later, it sees the work.
+void scheduler::wake_for_work() noexcept {
+  if (n_searching_.load(std::memory_order_relaxed) == 0 || n_searching_.fetch_add(0, std::memory_order_acq_rel) == 0)
     wake_one();
 }
 
@@ -310,7 +395,7 @@ void scheduler::inject(task* t) {
     n_injected_.fetch_add(1, std::memory_order_seq_cst);
   }
   full_fence();
-  if (n_sleeping_.load(std::memory_order_seq_cst) != 0 && n_searching_.load(std::memory_order_seq_cst) == 0) wake_one();
+  if (n_sleeping_.load(std::memory_order_seq_cst) != 0) wake_for_work();
 }
 
 task* scheduler::take_injected() noexcept {
@@ -329,11 +414,22 @@ void scheduler::wake_one() noexcept {
   {
     spin_guard guard(sleep_lock_);
     if (sleeping_.empty()) return;
-    w = sleeping_.back();
-    sleeping_.pop_back();
-    n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+    // Who would sleep longest, so that somebody goes on watching the timers; of equal ones who lay down last.
+    auto chosen = sleeping_.begin();
+    for (auto it = chosen + 1; it != sleeping_.end(); ++it)
+      if ((*it)->sleeps_until >= (*chosen)->sleeps_until) chosen = it;
+    w = *chosen;
+    sleeping_.erase(chosen);
+    sleepers_changed();
   }
   w->sleep.wake();
+}
+
+void scheduler::sleepers_changed() noexcept {
+  ticks earliest = timer_queue::never;
+  for (const worker* w : sleeping_) earliest = std::min(earliest, w->sleeps_until);
+  next_wake_.store(earliest, std::memory_order_relaxed);
+  n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
 }
 
 // --------------------------------------------------------------------------------------------------- finding work
@@ -345,9 +441,9 @@ task* scheduler::next_task(worker& w) {
     fire_timers(w.boundary);
     run_pollers(w);
   }
-  // A worker whose own deque never runs dry must not starve what came from outside.
-  if ((++w.turn & 63u) == 0) {
-    if (task* t = take_injected()) return t;
+  // Tasks that keep waking each other must not starve what came from outside, nor what lies at the deque's old end.
+  if ((++w.turn & 63u) == 0) [[unlikely]] {
+    if (task* t = (w.turn & 64u) != 0 ? take_injected() : w.deque.steal()) return t;
   }
   if (task* t = w.deque.pop()) return t;
   if (task* t = take_injected()) return t;
@@ -392,8 +488,9 @@ task* scheduler::search(worker& w) {
       spin_begin = now_ticks();
     }
   }
-  if (n_searching_.fetch_sub(1, std::memory_order_seq_cst) == 1 && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
-      any_work())
+  // acq_rel: pairs with wake_for_work(). Whoever counted on this worker's search has made the work visible here.
+  if (n_searching_.fetch_sub(1, std::memory_order_acq_rel) == 1 && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
+      (any_work() || sleepers_miss_something()))
     wake_one();
   w.boundary = now_ticks();
   if (w.boundary - begin < idle_span)
@@ -414,31 +511,12 @@ bool scheduler::any_work() const noexcept {
 void scheduler::sleep_until_work(worker& w) {
   {
     spin_guard guard(sleep_lock_);
+    w.sleeps_until = timer_queue::never;
     sleeping_.push_back(&w);
-    n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+    sleepers_changed();
   }
   heavy_fence();
-  bool woken = false;
-  if (!any_work() && !stop_.load(std::memory_order_seq_cst)) {
-    const ticks deadline = earliest_deadline();
-    const bool polls = polls_pending_.load(std::memory_order_relaxed);
-    if (deadline == timer_queue::never && !polls) {
-      w.sleeps.add();
-      w.sleep.wait();
-      woken = true;
-    } else {
-      const ticks now = now_ticks();
-      auto ns = deadline == timer_queue::never
-                    ? poll_interval_ns
-                    : static_cast<std::int64_t>(deadline > now ? std::min(seconds(deadline - now), 3600.0) * 1e9 : 0);
-      if (polls) ns = std::min(ns, poll_interval_ns);
-      if (ns > 0) {
-        w.sleeps.add();
-        woken = w.sleep.wait_for(ns);
-      }
-    }
-  }
-  if (woken) return;
+  if (!any_work() && !stop_.load(std::memory_order_seq_cst) && sleep_as_listed(w)) return;
   bool still_listed = false;
   {
     spin_guard guard(sleep_lock_);
@@ -446,10 +524,37 @@ void scheduler::sleep_until_work(worker& w) {
     still_listed = it != sleeping_.end();
     if (still_listed) {
       sleeping_.erase(it);
-      n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
+      sleepers_changed();
     }
   }
   if (!still_listed) w.sleep.wait();  // somebody took this worker off the list and its token is on the way
+}
+
+// True when somebody took this worker off the list; false when it got up by itself.
+bool scheduler::sleep_as_listed(worker& w) {
+  ticks until = earliest_deadline();
+  if (polls_pending_.load(std::memory_order_relaxed)) until = std::min(until, now_ticks() + poll_interval);
+  if (until == timer_queue::never) {
+    w.sleeps.add();
+    w.sleep.wait();
+    return true;
+  }
+  {
+    spin_guard guard(sleep_lock_);
+    w.sleeps_until = until;
+    sleepers_changed();
+  }
+  const ticks now = now_ticks();
+  if (until <= now) return false;
+  w.sleeps.add();
+  return w.sleep.wait_for(static_cast<std::int64_t>(std::min(seconds(until - now), 3600.0) * 1e9));
+}
+
+// The timers, or what is being polled for, want somebody awake before the first sleeper gets up.
+bool scheduler::sleepers_miss_something() const noexcept {
+  const ticks next_wake = next_wake_.load(std::memory_order_relaxed);
+  return earliest_deadline() < next_wake ||
+         (polls_pending_.load(std::memory_order_relaxed) && now_ticks() + poll_interval < next_wake);
 }
 
 // ------------------------------------------------------------------------------------------------ timers and pollers
@@ -467,18 +572,31 @@ unsigned scheduler::fire_timers(ticks now) {
   return fired;
 }
 
-void scheduler::deadline_changed() noexcept {
-  if (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+// A worker is awake now, but may be busy when the time comes: a sleeper has to watch the new deadline. Either it sees
+// it before it sleeps, or it is seen here with the later deadline it goes by (pairs with heavy_fence()).
+void scheduler::deadline_changed(ticks deadline) noexcept {
+  full_fence();
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0 && deadline < next_wake_.load(std::memory_order_relaxed))
+    wake_one();
 }
 
 std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
-  spin_guard guard(poll_lock_);
-  pollers_.push_back({next_poller_id_, f, arg});
-  has_pollers_.store(true, std::memory_order_relaxed);
-  return next_poller_id_++;
+  const worker* caller = this_worker();
+  PLX_ASSERT((caller == nullptr || !caller->polling) && "a poller must not add or remove pollers");
+  std::uint64_t id = 0;
+  {
+    spin_guard guard(poll_lock_);
+    id = next_poller_id_++;
+    pollers_.push_back({id, f, arg});
+    has_pollers_.store(true, std::memory_order_relaxed);
+  }
+  wake_one();  // somebody has to ask it for the first time
+  return id;
 }
 
 void scheduler::remove_poller(std::uint64_t id) {
+  const worker* caller = this_worker();
+  PLX_ASSERT((caller == nullptr || !caller->polling) && "a poller must not add or remove pollers");
   spin_guard guard(poll_lock_);
   std::erase_if(pollers_, [id](const poller& p) { return p.id == id; });
   has_pollers_.store(!pollers_.empty(), std::memory_order_relaxed);
@@ -489,14 +607,20 @@ bool scheduler::run_pollers(worker& w) {
   if (!has_pollers_.load(std::memory_order_relaxed) || !poll_lock_.try_lock()) return false;
   const ticks begin = now_ticks();
   bool progressed = false, pending = false;
+  w.polling = true;
   for (const poller& p : pollers_) {
     const poll_result r = p.function(p.arg);
     progressed |= r == poll_result::progressed;
     pending |= r != poll_result::idle;
   }
+  w.polling = false;
   polls_pending_.store(pending, std::memory_order_relaxed);
   poll_lock_.unlock();
   w.log->background(now_ticks() - begin);
+  // This worker may be busy for long: an idle one has to go on asking.
+  if (pending && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
+      n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
+    wake_one();
   return progressed;
 }
 
@@ -525,7 +649,7 @@ task* scheduler::next_task_chosen(worker& asking) {
     if (source == n_deques) {
       if (task* t = take_injected()) return t;
     } else if (source == w.index) {
-      if (task* t = w.deque.pop()) return t;
+      if (task* t = choose(8) == 0 ? w.deque.steal() : w.deque.pop()) return t;
     } else if (task* t = workers_[source]->deque.steal()) {
       w.steals.add();
       return t;
@@ -550,8 +674,10 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
     each->thread_fiber = &thread_itself;
   }
   w.current = loop;
+  const handled_exceptions of_caller = take_handled_exceptions();
   fiber_switch(thread_itself, *loop);
   run_after_switch();
+  put_handled_exceptions(of_caller);
   this_worker_ = nullptr;
   return done.load(std::memory_order_acquire);
 }
@@ -560,6 +686,7 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
 
 void suspend(const char* waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
+  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on);
   fiber& self = *w.current;
   self.info = w.info;
   self.task_id = w.task_id;
@@ -571,8 +698,10 @@ void suspend(const char* waits_on, void (*after)(void*), void* arg) {
   w.after_switch = after;
   w.after_switch_arg = arg;
   w.current = loop;
+  const handled_exceptions of_task = take_handled_exceptions();
   fiber_switch(self, *loop);
   run_after_switch();
+  put_handled_exceptions(of_task);
 }
 
 void resume(fiber& f) {
@@ -592,14 +721,15 @@ void yield_task() {
 
 void choice_point() {
   worker* w = this_worker();
-  if (w == nullptr || !w->home.deterministic()) return;
+  if (w == nullptr || !w->home.deterministic() || w->polling) return;
   if (w->home.choose(4) == 0) yield_task();
 }
 
 void arm_timer(timer& t) {
   worker& w = *this_worker();
+  const ticks deadline = t.deadline;  // once armed, it may fire and be gone
   w.timers.arm(t);
-  w.home.deadline_changed();
+  w.home.deadline_changed(deadline);
 }
 
 void run_taken_back(worker& w, task* t) {

@@ -67,6 +67,8 @@ struct worker {
 
   timer_queue timers;
   parker sleep;
+  ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
+  bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
 
   owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps;
@@ -84,6 +86,10 @@ class scheduler {
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
+
+  /// Waits until nothing can go on any more, or for the deadline if tasks still wait then, and ends the workers. The
+  /// destructor calls it when nobody did.
+  void stop();
 
   /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque.
   void submit(task* t);
@@ -115,8 +121,8 @@ class scheduler {
   // Used by suspend() and the worker loop.
   fiber* take_loop_fiber(worker& w);
   void keep_loop_fiber(worker& w, fiber* f) noexcept;
-  void deadline_changed() noexcept;  // a sleeper must look at the timers again
-  task* next_task(worker& w);        // null: leave the loop
+  void deadline_changed(ticks deadline) noexcept;  // there is a new timer
+  task* next_task(worker& w);                      // null: leave the loop
 
  private:
   struct threads;  // hides <thread>
@@ -125,6 +131,10 @@ class scheduler {
     poll_function function;
     void* arg;
   };
+
+  static constexpr unsigned fiber_batch = 32;  // what moves between a worker and the common list at once; it keeps < 2
+  void give_common_fibers(worker& w) noexcept;
+  void take_common_fibers(worker& w) noexcept;
 
   void start_threads(bool bind);
   void thread_main(unsigned index, bool bind);
@@ -137,7 +147,11 @@ class scheduler {
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
   void sleep_until_work(worker& w);
+  bool sleep_as_listed(worker& w);
+  void wake_for_work() noexcept;
   void wake_one() noexcept;
+  void sleepers_changed() noexcept;
+  [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
@@ -156,13 +170,16 @@ class scheduler {
   std::unique_ptr<threads> threads_;
   mutable spinlock fibers_lock_;
   fiber* all_fibers_ = nullptr;
+  fiber* common_fibers_ = nullptr;  // free ones of no worker
+  std::atomic<unsigned> n_common_fibers_{0};
 
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
   std::atomic<unsigned> n_searching_{0};
   std::atomic<bool> stop_{false};
   bool needs_fence_ = true;
-  alignas(cache_line_bytes) spinlock sleep_lock_;
+  alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
+  std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
 
   alignas(cache_line_bytes) spinlock inject_lock_;
   task* injected_first_ = nullptr;
@@ -176,9 +193,9 @@ class scheduler {
   std::atomic<bool> polls_pending_{false};
 };
 
-/// The scheduler that submissions from the calling thread go to: its own on a worker, else the process's default one.
+/// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the
+/// process.
 scheduler& current_scheduler();
-void set_default_scheduler(scheduler* s, scheduler* expected) noexcept;
 
 /// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
 /// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <new>
 
 #include "rt/detail/platform.hpp"
@@ -25,6 +27,22 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 
 constexpr std::size_t most_stacks_per_slab = 1024;
 
+// How many guard pages the whole process may have. Each takes two of the kernel's map entries; a process without any
+// left can neither map memory nor start threads, so stacks use at most half of them.
+std::size_t most_guards() {
+  static const std::size_t most = [] {
+    long entries = 65530;
+    if (std::FILE* f = std::fopen("/proc/sys/vm/max_map_count", "r")) {
+      if (std::fscanf(f, "%ld", &entries) != 1) entries = 65530;
+      std::fclose(f);
+    }
+    return static_cast<std::size_t>(std::max(entries, 0L)) / 4;
+  }();
+  return most;
+}
+
+std::atomic<std::size_t> guards_of_process{0};
+
 }  // namespace
 
 stack_pool::stack_pool(std::size_t stack_bytes)
@@ -39,6 +57,7 @@ stack_pool::~stack_pool() {
     return;
   }
   for (const slab& s : slabs_) munmap(s.base, s.bytes);
+  guards_of_process.fetch_sub(guards_, std::memory_order_relaxed);
 }
 
 stack stack_pool::get() {
@@ -69,7 +88,9 @@ void stack_pool::add_slab() {
   free_.reserve(total_ + stacks_per_slab_);
   for (std::size_t i = stacks_per_slab_; i-- > 0;) {
     std::byte* low = slabs_.back().base + i * stride;
-    const bool guarded = mprotect(low, page, PROT_NONE) == 0;
+    const bool guarded =
+        guards_of_process.load(std::memory_order_relaxed) < most_guards() && mprotect(low, page, PROT_NONE) == 0;
+    if (guarded) guards_of_process.fetch_add(1, std::memory_order_relaxed), ++guards_;
     free_.push_back({low + page, stack_bytes_, guarded});
   }
   total_ += stacks_per_slab_;

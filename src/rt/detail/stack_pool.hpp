@@ -1,8 +1,8 @@
 // Stacks for fibers, cut from slabs of virtual memory and used again.
 //
 // Thread safety: all members. Cost: a lock and a list operation; fresh memory costs one mmap per slab of stacks and a
-// page fault per page touched. A stack has a guard page below it as long as the kernel grants map entries
-// (vm.max_map_count); after that the next slabs have none and `guarded` says so.
+// page fault per page touched. A stack has a guard page below it as long as the stacks of the process use less than
+// half of the kernel's map entries (vm.max_map_count); after that the next ones have none and `guarded` says so.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +47,7 @@ class stack_pool {
   std::vector<stack> free_;
   std::vector<slab> slabs_;
   std::size_t total_ = 0;
+  std::size_t guards_ = 0;
   std::size_t stacks_per_slab_ = 16;
   bool abandoned_ = false;
 };

@@ -97,6 +97,7 @@ INSTANTIATE_TEST_SUITE_P(isa, all_isas,
                          testing::Values(choice{reconstruction::ppm, riemann_solver::hllc, 8, 0},
                                          choice{reconstruction::ppm, riemann_solver::hllc, 16, 3},
                                          choice{reconstruction::ppm, riemann_solver::hll, 8, 0},
+                                         choice{reconstruction::mp5, riemann_solver::hllc, 8, 2},
                                          choice{reconstruction::plm, riemann_solver::hllc, 24, 1},
                                          choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 2}));
 

@@ -10,13 +10,23 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
+/// c[0] + c[1] x + ... + c[2 n - 1] x^(2 n - 1): pairs first, then Horner's rule in x^2, which halves the chain of
+/// operations that wait for each other.
+template <int terms>
+PLX_INLINE vd polynomial(const double (&c)[terms], vd x) {
+  static_assert(terms % 2 == 0);
+  vd x2 = x * x;
+  vd sum = all(c[terms - 2]) + all(c[terms - 1]) * x;
+  for (int n = terms - 4; n >= 0; n -= 2) sum = sum * x2 + (all(c[n]) + all(c[n + 1]) * x);
+  return sum;
+}
+
 /// Natural logarithm of m in [sqrt(1/2), sqrt(2)]: 2 atanh(s) = 2 s (1 + s^2/3 + s^4/5 + ...), s = (m - 1)/(m + 1).
 PLX_INLINE vd log_near_one(vd m) {
+  constexpr double odd_inverse[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
+                                    1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23};
   vd s = (m - all(1.0)) / (m + all(1.0));
-  vd s2 = s * s;
-  vd sum = all(1.0 / 21.0);
-  for (int n = 19; n >= 1; n -= 2) sum = sum * s2 + all(1.0 / n);
-  return (s + s) * sum;
+  return (s + s) * polynomial(odd_inverse, s * s);
 }
 
 /// e^t for |t| <= log(2)/2: the Taylor series up to t^13.
@@ -24,9 +34,7 @@ PLX_INLINE vd exp_near_zero(vd t) {
   constexpr double inverse_factorial[] = {
       1.0,        1.0,         1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,
       1.0 / 5040, 1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
-  vd sum = all(inverse_factorial[13]);
-  for (int n = 12; n >= 0; --n) sum = sum * t + all(inverse_factorial[n]);
-  return sum;
+  return polynomial(inverse_factorial, t);
 }
 
 /// Requires: |y log2 x| < 1000. x below 1e-250 counts as 1e-250; NaN and infinity stay.

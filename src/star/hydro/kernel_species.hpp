@@ -35,13 +35,24 @@ struct line_view {
   int normal, t, b;      ///< variables: velocity across the faces, and the two others
 };
 
-PLX_INLINE void normalise_fractions(double* side, const line_view& line, int n_species) {
-  for (int f = 0; f <= line.n; ++f) {
-    double* x = side + i_species * line.faces + f * lanes;
-    vd sum = load(x);
-    for (int s = 1; s < n_species; ++s) sum = sum + load(x + s * line.faces);
-    vd inverse = all(1.0) / at_least(1e-300, sum);
-    for (int s = 0; s < n_species; ++s) store(x + s * line.faces, load(x + s * line.faces) * inverse);
+/// Deviations of the upwind cell's face values from its averages, into the places of the fluxes. Their sum must vanish:
+/// of the positive and the negative ones those with the larger sum are scaled down, so each stays between the cells.
+PLX_INLINE void balanced_deviations(const line_view& line, int f, int n_species, vm from_above) {
+  const double* below = line.w + (f - 1) * line.cell + i_species * line.variable;
+  const std::ptrdiff_t first = i_species * line.faces + f * lanes;
+  vd zero = all(0.0), up = zero, down = zero;
+  for (int s = 0; s < n_species; ++s) {
+    const std::ptrdiff_t at = first + s * line.faces;
+    vd mean = select(from_above, load(below + s * line.variable + line.cell), load(below + s * line.variable));
+    vd d = select(from_above, load(line.right + at), load(line.left + at)) - mean;
+    up = up + vmax(d, zero), down = down + vmax(-d, zero);
+    store(line.flux + at, d);
+  }
+  vd ratio = vmin(up, down) / at_least(1e-300, vmax(up, down));
+  vd scale_up = select(less(down, up), ratio, all(1.0)), scale_down = select(less(up, down), ratio, all(1.0));
+  for (int s = 0; s < n_species; ++s) {
+    double* d = line.flux + first + s * line.faces;
+    store(d, load(d) * select(less(zero, load(d)), scale_up, scale_down));
   }
 }
 
@@ -68,7 +79,7 @@ PLX_INLINE vd common_scale(const line_view& line, int f, int n_species, vm from_
     vd x0 = load(x), x1 = load(x + line.cell);
     vd mean = select(from_above, x1, x0);
     vd outer = select(from_above, load(x + 2 * line.cell), load(x - line.cell));
-    vd d = select(from_above, load(line.right + at), load(line.left + at)) - mean;
+    vd d = load(line.flux + at);
     vd low = vmin(vmin(x0, x1), outer), high = vmax(vmax(x0, x1), outer);
     vd room = stays * select(less(d, all(0.0)), high - mean, mean - low), need = leaves * vabs(d);
     vm too_much = less(room, need);
@@ -79,18 +90,16 @@ PLX_INLINE vd common_scale(const line_view& line, int f, int n_species, vm from_
 
 /// Fluxes of all species through the faces of a line; `step` is dt / dx.
 PLX_INLINE void species_fluxes(const line_view& line, int n_species, double step) {
-  normalise_fractions(line.left, line, n_species);
-  normalise_fractions(line.right, line, n_species);
   for (int f = 0; f <= line.n; ++f) {
     vd mass = load(line.flux + f * lanes);
     vm from_above = less(mass, all(0.0));
+    balanced_deviations(line, f, n_species, from_above);
     vd scale = common_scale(line, f, n_species, from_above, all(step) * vabs(mass));
     for (int s = 0; s < n_species; ++s) {
       const double* x = line.w + (f - 1) * line.cell + (i_species + s) * line.variable;
-      const std::ptrdiff_t at = (i_species + s) * line.faces + f * lanes;
+      double* flux = line.flux + (i_species + s) * line.faces + f * lanes;
       vd mean = select(from_above, load(x + line.cell), load(x));
-      vd face = select(from_above, load(line.right + at), load(line.left + at));
-      store(line.flux + at, mass * (mean + scale * (face - mean)));
+      store(flux, mass * (mean + scale * load(flux)));
     }
   }
 }

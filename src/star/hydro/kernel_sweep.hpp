@@ -58,12 +58,23 @@ PLX_INLINE void difference_fluxes(const line_view& line, int n_var, const sweep_
   }
 }
 
+template <reconstruction scheme, bool positive>
+PLX_INLINE void reconstruct_variable(const line_view& line, int v) {
+  reconstruct_line<scheme, positive>(line.w + v * line.variable, line.cell, line.n, line.left + v * line.faces,
+                                     line.right + v * line.faces);
+}
+
 template <reconstruction scheme, riemann_solver solver>
 void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
   const int n_var = variable_count(p.n_species);
-  for (int v = 0; v < n_var; ++v)
-    reconstruct_line<scheme>(line.w + v * line.variable, line.cell, line.n, line.left + v * line.faces,
-                             line.right + v * line.faces);
+  for (int v = 0; v < i_species; ++v)
+    if (v > i_density && v < i_energy)  // velocities
+      reconstruct_variable<scheme, false>(line, v);
+    else
+      reconstruct_variable<scheme, true>(line, v);
+  // The bound on the fractions (kernel_species.hpp) wants face values between the two cells, which MP5 does not give.
+  constexpr reconstruction species_scheme = scheme == reconstruction::mp5 ? reconstruction::ppm : scheme;
+  for (int v = i_species; v < n_var; ++v) reconstruct_variable<species_scheme, true>(line, v);
   gas_fluxes<solver>(line, p.gamma);
   if (p.n_species > 0) species_fluxes(line, p.n_species, step);
   difference_fluxes(line, n_var, out);

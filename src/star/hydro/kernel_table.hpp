@@ -26,8 +26,15 @@ box_function choose_solver(riemann_solver solver) {
 }
 
 box_function choose(const hydro_parameters& p) {
-  return p.reconstruct == reconstruction::plm ? choose_solver<reconstruction::plm>(p.riemann)
-                                              : choose_solver<reconstruction::ppm>(p.riemann);
+  switch (p.reconstruct) {
+    case reconstruction::plm:
+      return choose_solver<reconstruction::plm>(p.riemann);
+    case reconstruction::mp5:
+      return choose_solver<reconstruction::mp5>(p.riemann);
+    case reconstruction::ppm:
+      break;
+  }
+  return choose_solver<reconstruction::ppm>(p.riemann);
 }
 
 /// Cells of the tile (edges and corners left out) that need a floor. Slow: called only where there are any.

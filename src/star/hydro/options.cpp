@@ -10,7 +10,7 @@ void hydro_options::describe(config_table& table) {
   table.add("hydro.cfl", cfl,
             {.unit = "1", .help = "Courant number: dt = cfl * min dx / max(|v| + c)", .max = 1.0, .above = 0.0});
   table.add("hydro.reconstruction", reconstruction,
-            {.help = "Reconstruction of the primitive variables", .choices = {"ppm", "plm"}});
+            {.help = "Reconstruction of the primitive variables", .choices = {"ppm", "plm", "mp5"}});
   table.add("hydro.flux", flux, {.help = "Riemann solver", .choices = {"hllc", "hll", "lax_friedrichs"}});
   table.add("hydro.integrator", integrator,
             {.help = "Strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
@@ -47,9 +47,9 @@ error wrong(const char* key, const std::string& found, const char* expected) {
 }  // namespace
 
 result<hydro_parameters> hydro_options::parameters(int n_species) const {
-  const int scheme = index_of(reconstruction, {"ppm", "plm"});
+  const int scheme = index_of(reconstruction, {"ppm", "plm", "mp5"});
   const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs"});
-  if (scheme < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm' or 'plm'");
+  if (scheme < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', 'plm' or 'mp5'");
   if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'hllc', 'hll' or 'lax_friedrichs'");
   if (index_of(integrator, {"rk3", "rk2"}) < 0)
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");

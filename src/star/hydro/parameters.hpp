@@ -25,7 +25,7 @@ inline constexpr int ghost_layers = 3;
 /// N may be 8, 16, 24, ... 64.
 constexpr bool is_block_size(int n) { return n >= 8 && n <= 64 && n % 8 == 0; }
 
-enum class reconstruction : int { ppm, plm };
+enum class reconstruction : int { ppm, plm, mp5 };
 enum class riemann_solver : int { hllc, hll, lax_friedrichs };
 
 /// What the kernels need to know besides the block.

@@ -42,6 +42,16 @@ TEST(SedovProblem, LaterStateHasTheEnergyAndTheMass) {
   EXPECT_NEAR(total(u, b, i_energy), 1, 5e-3);
 }
 
+TEST(SedovProblem, MayStartFromTheExactSolution) {
+  const auto p = prepared("sedov"), late = prepared("sedov", {"sedov.start_time=0.03"});
+  const box b(16);
+  EXPECT_EQ(late->references(0)[1].value, p->references(0.03)[1].value);
+  EXPECT_EQ(b.fill(*late, 0.01), b.fill(*p, 0.04));
+  const auto u = b.fill(*late, 0);
+  for (std::size_t c = 0; c < b.size(); ++c) EXPECT_GE(u[c], 1e-3);
+  EXPECT_EQ(late->exact_profile(0.02).rows, p->exact_profile(0.05).rows);
+}
+
 TEST(SedovProblem, ReferencesNameTheShock) {
   const auto p = prepared("sedov");
   const auto values = p->references(0.05);

@@ -1,0 +1,66 @@
+// call_once and event for tasks; foreign threads may use them too.
+//
+// Thread safety: that is their purpose. Cost: one acquire load once it has happened. Example: mutexes_test.cpp.
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+#include "rt/detail/wait.hpp"
+
+namespace plx {
+
+/// Something that happens once, until it is reset: all who wait go on.
+class event {
+ public:
+  event() noexcept = default;
+  event(const event&) = delete;
+  event& operator=(const event&) = delete;
+  ~event() { detail::spin_guard wait_for_the_setter(guard_); }
+
+  [[nodiscard]] bool occurred() const noexcept { return set_.load(std::memory_order_acquire); }
+  void set();
+  void reset() noexcept { set_.store(false, std::memory_order_release); }
+  void wait() {
+    if (!occurred()) wait_slowly();
+  }
+
+ private:
+  void wait_slowly();
+  std::atomic<bool> set_{false};
+  detail::spinlock guard_;
+  detail::wait_list waiters_;
+};
+
+class once_flag {
+ public:
+  once_flag() noexcept = default;
+  once_flag(const once_flag&) = delete;
+  once_flag& operator=(const once_flag&) = delete;
+
+ private:
+  [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == 2; }
+  bool begin();                  // true: the caller is to do it; false: it has been done
+  void end(bool done) noexcept;  // not done: one of those who wait may try
+
+  std::atomic<int> state_{0};  // 0 nobody, 1 somebody is at it, 2 done
+  detail::spinlock guard_;
+  detail::wait_list waiters_;
+  template <class F, class... A>
+  friend void call_once(once_flag&, F&&, A&&...);
+};
+
+/// Calls `f(args...)` unless a call with this flag has already returned. If the call throws, the next caller tries.
+template <class F, class... A>
+void call_once(once_flag& flag, F&& f, A&&... args) {
+  if (flag.done() || !flag.begin()) return;
+  struct ending {
+    once_flag& flag;
+    bool done = false;
+    ~ending() { flag.end(done); }
+  } ending{flag};
+  std::forward<F>(f)(std::forward<A>(args)...);
+  ending.done = true;
+}
+
+}  // namespace plx

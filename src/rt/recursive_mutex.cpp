@@ -1,0 +1,73 @@
+#include "rt/recursive_mutex.hpp"
+
+#include "base/assert.hpp"
+#include "rt/detail/scheduler.hpp"
+#include "rt/thread.hpp"
+
+namespace plx::detail {
+namespace {
+
+// Stands for the waiter that was chosen and has not gone on yet: nobody's identity.
+constexpr char handed_over = 0;
+
+}  // namespace
+
+// Requires: guard_ held.
+bool handed_mutex::take(const void* me) noexcept {
+  if (owner_ == nullptr) {
+    owner_ = me;
+    depth_ = 1;
+    return true;
+  }
+  if (!recursive_ || owner_ != me) return false;
+  ++depth_;
+  return true;
+}
+
+void handed_mutex::lock() {
+  choice_point();
+  const void* me = current_task_id();
+  guard_.lock();
+  if (take(me)) {
+    guard_.unlock();
+    return;
+  }
+  PLX_ASSERT(owner_ != me && "a task locks a mutex that it holds, and waits for itself");
+  wait_on(waiters_, guard_, "mutex");
+  spin_guard guard(guard_);
+  owner_ = me;
+}
+
+bool handed_mutex::lock_until(ticks deadline) {
+  choice_point();
+  const void* me = current_task_id();
+  guard_.lock();
+  if (take(me)) {
+    guard_.unlock();
+    return true;
+  }
+  if (!wait_on_until(waiters_, guard_, "mutex, with a deadline", deadline)) return false;
+  spin_guard guard(guard_);
+  owner_ = me;
+  return true;
+}
+
+bool handed_mutex::try_lock() noexcept {
+  spin_guard guard(guard_);
+  return take(current_task_id());
+}
+
+void handed_mutex::unlock() {
+  waiter* next = nullptr;
+  {
+    spin_guard guard(guard_);
+    PLX_ASSERT(owner_ == current_task_id() && "a mutex is unlocked by who holds it");
+    if (--depth_ > 0) return;
+    next = waiters_.pop();
+    owner_ = next != nullptr ? &handed_over : nullptr;
+    depth_ = next != nullptr ? 1 : 0;
+  }
+  if (next != nullptr) next->notify();
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,61 @@
+// timed_mutex, recursive_mutex and recursive_timed_mutex for tasks; foreign threads may use them too.
+//
+// Thread safety: that is their purpose. Cost: a short spinlock at each lock and unlock. Example: mutexes_test.cpp.
+#pragma once
+
+#include "rt/detail/deadline.hpp"
+#include "rt/detail/wait.hpp"
+
+namespace plx {
+namespace detail {
+
+/// A lock that is handed over to the longest waiter. Recursive: its owner may take it again.
+class handed_mutex {
+ public:
+  handed_mutex() noexcept = default;
+  handed_mutex(const handed_mutex&) = delete;
+  handed_mutex& operator=(const handed_mutex&) = delete;
+  ~handed_mutex() { spin_guard wait_for_the_last_unlock(guard_); }
+
+  void lock();
+  bool try_lock() noexcept;
+  void unlock();
+
+ protected:
+  explicit handed_mutex(bool recursive) noexcept : recursive_(recursive) {}
+  bool lock_until(ticks deadline);
+
+ private:
+  bool take(const void* me) noexcept;
+
+  spinlock guard_;
+  const bool recursive_ = false;
+  const void* owner_ = nullptr;  // the task or thread, see this_thread::get_id(); null while free
+  std::size_t depth_ = 0;
+  wait_list waiters_;
+};
+
+/// The timed forms of a mutex that has lock_until().
+template <class Mutex>
+class with_deadline : public Mutex {
+ public:
+  template <class Duration>
+  bool try_lock_for(const Duration& d) {
+    return this->lock_until(deadline_in(seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool try_lock_until(const TimePoint& t) {
+    return this->lock_until(deadline_in(seconds_until(t)));
+  }
+};
+
+}  // namespace detail
+
+class recursive_mutex : public detail::handed_mutex {
+ public:
+  recursive_mutex() noexcept : detail::handed_mutex(true) {}
+};
+class timed_mutex : public detail::with_deadline<detail::handed_mutex> {};
+class recursive_timed_mutex : public detail::with_deadline<recursive_mutex> {};
+
+}  // namespace plx

@@ -1,0 +1,68 @@
+// shared_mutex, shared_timed_mutex and shared_lock: many readers or one writer, in turns.
+//
+// Thread safety: that is their purpose; tasks and foreign threads. Cost: a short spinlock at each lock and unlock; who
+// must wait gives its worker away. Ownership is handed over, so neither readers nor writers starve.
+// Example: mutexes_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <shared_mutex>
+
+#include "rt/detail/deadline.hpp"
+#include "rt/detail/wait.hpp"
+
+namespace plx {
+
+using std::shared_lock;
+
+class shared_mutex {
+ public:
+  shared_mutex() noexcept = default;
+  shared_mutex(const shared_mutex&) = delete;
+  shared_mutex& operator=(const shared_mutex&) = delete;
+  ~shared_mutex() { detail::spin_guard wait_for_the_last_unlock(guard_); }
+
+  void lock();
+  bool try_lock() noexcept;
+  void unlock();
+  void lock_shared();
+  bool try_lock_shared() noexcept;
+  void unlock_shared();
+
+ protected:
+  bool lock_until(ticks deadline);
+  bool lock_shared_until(ticks deadline);
+
+ private:
+  // Phase-fair: after a writer come all readers that waited meanwhile, after those the next writer. Ownership is handed
+  // over under the guard: a waiter that is notified owns the lock already.
+  detail::waiter* admit_readers() noexcept;
+
+  detail::spinlock guard_;
+  std::int64_t readers_ = 0;
+  bool writer_ = false;
+  detail::wait_list waiting_writers_;
+  detail::wait_list waiting_readers_;
+};
+
+class shared_timed_mutex : public shared_mutex {
+ public:
+  template <class Duration>
+  bool try_lock_for(const Duration& d) {
+    return lock_until(detail::deadline_in(detail::seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool try_lock_until(const TimePoint& t) {
+    return lock_until(detail::deadline_in(detail::seconds_until(t)));
+  }
+  template <class Duration>
+  bool try_lock_shared_for(const Duration& d) {
+    return lock_shared_until(detail::deadline_in(detail::seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool try_lock_shared_until(const TimePoint& t) {
+    return lock_shared_until(detail::deadline_in(detail::seconds_until(t)));
+  }
+};
+
+}  // namespace plx
