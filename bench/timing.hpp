@@ -1,4 +1,4 @@
-// Timing for comparisons: core time of the whole process, in turns.
+// Timing for comparisons: core time of the whole process, or wall time.
 #pragma once
 
 #include <chrono>
@@ -22,6 +22,13 @@ double core_time_of(F&& f) {
   const double begin = core_seconds();
   f();
   return core_seconds() - begin;
+}
+
+template <class F>
+double wall_time_of(F&& f) {
+  const auto begin = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 }  // namespace plx::bench

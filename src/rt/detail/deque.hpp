@@ -78,6 +78,9 @@ class work_deque {
   /// Null when there was nothing or another thief was faster.
   task* steal() noexcept;
 
+  /// How many have been taken from this end so far: while it stays the same, so does the oldest task.
+  [[nodiscard]] std::int64_t oldest() const noexcept { return top_.load(std::memory_order_relaxed); }
+
   /// Exact for the owner; a hint for others.
   [[nodiscard]] bool empty() const noexcept { return size() <= 0; }
   [[nodiscard]] std::int64_t size() const noexcept {

@@ -48,6 +48,8 @@ const ticks check_span = ticks_from(10e-6);
 const ticks idle_span = ticks_from(2e-6);
 // How long a worker sleeps while something that is polled for is outstanding.
 const ticks poll_interval = ticks_from(50e-6);
+const ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
+const ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between looks for work
 
 bool membarrier_available() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier)
@@ -187,6 +189,7 @@ scheduler::scheduler(const runtime_options& options, probe::recorder& recorder)
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(std::make_unique<worker>(*this, i));
     workers_.back()->log = &recorder.worker(i);
+    workers_.back()->singles.resize(options.workers);
   }
   sleeping_.reserve(workers_.size());
   if (!deterministic_) start_threads(options.bind);
@@ -450,13 +453,25 @@ task* scheduler::next_task(worker& w) {
   return search(w);
 }
 
-task* scheduler::steal(worker& w) noexcept {
+// A single task is left to its owner for a moment: most likely the owner made it a moment ago and takes it back at
+// once, and then stealing it makes both wait.
+static bool may_steal(worker& thief, const worker& victim, ticks now) noexcept {
+  const std::int64_t size = victim.deque.size();
+  if (size != 1) return size > 1;
+  auto& seen = thief.singles[victim.index];
+  const std::int64_t oldest = victim.deque.oldest();
+  if (seen.oldest == oldest) return now - seen.since >= patience;
+  seen = {oldest, now};
+  return false;
+}
+
+task* scheduler::steal(worker& w, ticks now) noexcept {
   const auto n = static_cast<unsigned>(workers_.size());
   if (n == 1) return nullptr;
   w.rng ^= w.rng << 13, w.rng ^= w.rng >> 7, w.rng ^= w.rng << 17;
   unsigned victim = static_cast<unsigned>(w.rng % n);
   for (unsigned i = 0; i < n; ++i, victim = victim + 1 == n ? 0 : victim + 1) {
-    if (victim == w.index || workers_[victim]->deque.empty()) continue;
+    if (victim == w.index || !may_steal(w, *workers_[victim], now)) continue;
     if (task* t = workers_[victim]->deque.steal()) {
       w.steals.add();
       return t;
@@ -472,15 +487,17 @@ task* scheduler::search(worker& w) {
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
   for (;;) {
-    found = steal(w);
-    if (found == nullptr) found = take_injected();
     const ticks now = now_ticks();
+    found = steal(w, now);
+    if (found == nullptr) found = take_injected();
     if (found == nullptr && (fire_timers(now) != 0 || run_pollers(w))) found = w.deque.pop();
     if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;
-    if (now - spin_begin < spin_span / 4) {
-      for (int i = 0; i < 8; ++i) cpu_relax();
-    } else if (now - spin_begin < spin_span) {
-      sched_yield();  // with more workers than processors, the one with the work may need this one
+    if (now - spin_begin < spin_span) {
+      // Each look takes the victims' cache lines away from them, so the looks become rarer. With more workers than
+      // processors, the one with the work may need this one.
+      const ticks until = now + std::clamp((now - spin_begin) / 2, shortest_pause, longest_pause);
+      if (now - spin_begin > spin_span / 4) sched_yield();
+      while (now_ticks() < until) cpu_relax();
     } else {
       n_searching_.fetch_sub(1, std::memory_order_seq_cst);
       sleep_until_work(w);

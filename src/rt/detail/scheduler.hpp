@@ -62,6 +62,12 @@ struct worker {
 
   fiber* free_fibers = nullptr;  // idle loops, ready to take over
   unsigned n_free_fibers = 0;
+  /// What this worker saw of another one's deque when it held a single task.
+  struct single_task {
+    std::int64_t oldest = -1;
+    ticks since = 0;
+  };
+  std::vector<single_task> singles;  // by victim
   std::uint64_t rng;
   unsigned turn = 0;  // counts loop rounds, so that the injection queue is looked at now and then
 
@@ -143,7 +149,7 @@ class scheduler {
   [[nodiscard]] bool any_work() const noexcept;
 
   task* take_injected() noexcept;
-  task* steal(worker& w) noexcept;
+  task* steal(worker& w, ticks now) noexcept;
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
   void sleep_until_work(worker& w);
