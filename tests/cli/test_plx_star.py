@@ -1,0 +1,327 @@
+"""plx-star from the outside: wrong input, full disks, stopping and resuming, a state that breaks, progress.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+h5py = pytest.importorskip("h5py")
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+INPUT = """
+[problem]
+name = "sedov"
+[mesh]
+root_blocks = [2, 2, 2]
+max_level = 1
+lower = [-0.5, -0.5, -0.5]
+upper = [0.5, 0.5, 0.5]
+[refinement]
+interval = 2
+gradient_of = ["press"]
+[run]
+t_end = 0.05
+max_steps = 6
+[output]
+precision = "double"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with the input `in.toml`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.toml").write_text(INPUT)
+    return tmp_path
+
+
+def run(*arguments, limit_bytes=None, env=None):
+    def limit():
+        if limit_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+    return subprocess.run(
+        [str(PROGRAM), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=limit,
+        env={**os.environ, **(env or {})},
+    )
+
+
+def check_refused(done, *parts):
+    """Exit code 2 and one line that holds all parts."""
+    assert done.returncode == 2, done
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    for part in parts:
+        assert part in lines[0], lines[0]
+
+
+def last_mesh(out) -> dict:
+    path = sorted((Path(out) / "mesh").glob("*.athdf"))[-1]
+    with h5py.File(path) as f:
+        return {
+            "time": float(f.attrs["Time"]),
+            "levels": f["Levels"][:],
+            "where": f["LogicalLocations"][:],
+            "prim": f["prim"][:],
+        }
+
+
+def same(a: dict, b: dict) -> bool:
+    return all(np.array_equal(a[name], b[name]) for name in a)
+
+
+WRONG = [
+    (["missing.toml"], ["missing.toml", "No such file"]),
+    ([], ["expected an input file"]),
+    (["in.toml", "second.toml"], ["second.toml"]),
+    (["in.toml", "--nonsense"], ["--nonsense"]),
+    (["in.toml", "--threads", "0"], ["--threads"]),
+    (["in.toml", "--set", "mesh.max_levl=2"], ["mesh.max_levl", "did you mean 'mesh.max_level'"]),
+    (["in.toml", "--set", "hydro.cfl=2"], ["hydro.cfl", "2"]),
+    (["in.toml", "--set", "hydro.cfl=fast"], ["hydro.cfl", "fast"]),
+    (["in.toml", "--set", "hydro.flux=roe"], ["hydro.flux", "hllc"]),
+    (["in.toml", "--set", "mesh.max_level=22"], ["mesh.max_level", "21"]),
+    (["in.toml", "--set", "mesh.block_size=12"], ["mesh.block_size", "12", "multiples of 8"]),
+    (["in.toml", "--set", "mesh.block_size=9"], ["mesh.block_size", "9"]),
+    (["in.toml", "--set", "mesh.root_blocks=[2,2,3]"], ["cubes"]),
+    (["in.toml", "--set", "mesh.root_blocks=[1000,1000,1000]"], ["memory"]),
+    (["in.toml", "--set", "mesh.upper=[-1,0.5,0.5]"], ["mesh.upper"]),
+    (["in.toml", "--set", "refinement.regions=[0,1]"], ["refinement.regions", "seven"]),
+    (["in.toml", "--set", "problem.name=sedof"], ["sedof", "sedov"]),
+    (["in.toml", "--set", "sod.position=0"], ["sod.position"]),
+    (["in.toml", "--resume", "nowhere"], ["nowhere", "checkpoint"]),
+    (["broken.toml"], ["broken.toml:2:"]),
+    (["unknown.toml"], ["unknown.toml:5:", "mesh.blok_size", "mesh.block_size"]),
+    (["nameless.toml"], ["problem.name", "sedov"]),
+    (["in.toml", "--out", "in.toml"], ["in.toml", "is a file"]),
+    (["in.toml", "--out", "in.toml/below"], ["in.toml"]),
+]
+
+
+@pytest.mark.parametrize("arguments,parts", WRONG, ids=[" ".join(w[0])[:60] or "nothing" for w in WRONG])
+def test_wrong_input_is_one_line_and_leaves_nothing(folder, arguments, parts):
+    (folder / "broken.toml").write_text('[problem]\nname = "sedov\n')
+    (folder / "unknown.toml").write_text('[problem]\nname = "sedov"\n\n[mesh]\nblok_size = 8\n')
+    (folder / "nameless.toml").write_text("[mesh]\nmax_level = 0\n")
+    before = sorted(folder.rglob("*"))
+    check_refused(run(*arguments), *parts)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_unknown_instruction_set(folder):
+    check_refused(run("in.toml", env={"PLX_ISA": "abacus"}), "abacus", "PLX_ISA")
+
+
+def test_output_folder_in_use(folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "precious.txt").write_text("mine")
+    check_refused(run("in.toml", "--out", "out"), "out", "not empty", "--resume")
+    assert [p.name for p in (folder / "out").iterdir()] == ["precious.txt"]
+
+
+def test_questions_without_a_run(folder):
+    done = run("in.toml", "--validate")
+    assert done.returncode == 0 and "fine" in done.stdout
+    done = run("in.toml", "--print-config", "--set", "hydro.cfl=0.3")
+    assert done.returncode == 0
+    lines = {line.split(" =")[0].strip(): line for line in done.stdout.splitlines() if " =" in line}
+    assert "in.toml:" in lines["mesh.max_level"] and "--set" in lines["hydro.cfl"] and "default" in lines["hydro.flux"]
+    done = run("--list-options")
+    assert done.returncode == 0 and "mesh.max_level" in done.stdout and "sod.position" in done.stdout
+    assert not [p for p in folder.iterdir() if p.is_dir()]
+
+
+def test_options_in_the_docs_are_these():
+    assert (ROOT / "docs" / "plx-star-options.md").read_text().endswith(run("--list-options", "markdown").stdout)
+
+
+def test_folder_of_a_run(folder):
+    done = run("in.toml", "--out", "deep/out/", "--trace", "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    assert "100 %" in done.stdout and "\r" not in done.stdout and "\033" not in done.stdout
+    out = folder / "deep" / "out"
+    names = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
+    expected = {"config.toml", "run.json", "history.csv", "counters.csv", "profile.csv", "workers.csv", "exact.csv"}
+    expected |= {"trace.json.gz", "log.txt", "checkpoint/sedov.00000006.h5"}
+    expected |= {f"mesh/sedov.0000{i}.{kind}" for i in (0, 1) for kind in ("athdf", "xdmf")}
+    assert names == expected
+    summary = json.loads((out / "run.json").read_text())
+    assert summary["status"] == "finished" and summary["steps"] == 6 and summary["workers"] == 2
+    history = (out / "history.csv").read_text().splitlines()
+    assert len(history) == 8 and history[0].startswith("step,time,dt,blocks,cells,max_level")
+    workers = (out / "workers.csv").read_text().splitlines()
+    assert len(workers) == 3
+    # The configuration that was written gives the same run.
+    again = run(out / "config.toml", "--out", "again", "--quiet")
+    assert again.returncode == 0 and again.stdout == ""
+    assert same(last_mesh(out), last_mesh("again"))
+
+
+def test_progress_on_a_terminal(folder):
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([str(PROGRAM), "in.toml", "--out", "out"], stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    text = b""
+    while True:
+        try:
+            piece = os.read(ours, 4096)
+        except OSError:
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(ours)
+    assert child.wait(timeout=60) == 0
+    assert b"\r" in text and b"M updates/s" in text and b"left" in text
+
+
+@pytest.mark.parametrize("workers", ["1", "4"])
+def test_any_number_of_workers_gives_the_same_bits(folder, workers):
+    assert run("in.toml", "--out", "a", "--quiet", "--threads", "2").returncode == 0
+    assert run("in.toml", "--out", "b", "--quiet", "--threads", workers).returncode == 0
+    assert same(last_mesh("a"), last_mesh("b"))
+
+
+def rows(out) -> list:
+    """history.csv without the columns about wall time."""
+    lines = [line.split(",") for line in (Path(out) / "history.csv").read_text().splitlines()]
+    keep = [i for i, name in enumerate(lines[0]) if name not in ("wall_s", "cell_updates_per_s")]
+    return [[line[i] for i in keep] for line in lines]
+
+
+def test_resume_gives_the_same_bits_and_tables(folder):
+    assert run("in.toml", "--out", "whole", "--quiet").returncode == 0
+    assert run("in.toml", "--out", "part", "--quiet", "--set", "run.max_steps=3", "--threads", "1").returncode == 0
+    done = run("--resume", "part", "--set", "run.max_steps=6", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert same(last_mesh("whole"), last_mesh("part"))
+    assert rows("whole") == rows("part")
+    assert json.loads(Path("part/run.json").read_text())["resumed_at_step"] == 3
+
+
+def test_resume_into_another_folder(folder):
+    assert run("in.toml", "--out", "part", "--quiet", "--set", "run.max_steps=3").returncode == 0
+    before = {p: p.read_bytes() for p in Path("part").rglob("*") if p.is_file()}
+    assert run("--resume", "part", "--out", "rest", "--set", "run.max_steps=6", "--quiet").returncode == 0
+    assert run("in.toml", "--out", "whole", "--quiet").returncode == 0
+    assert same(last_mesh("whole"), last_mesh("rest"))
+    assert before == {p: p.read_bytes() for p in Path("part").rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_stopped_by_a_signal_and_resumed(folder, which):
+    long = ["--set", "run.max_steps=120", "--set", "run.t_end=1.0"]
+    child = subprocess.Popen(
+        [str(PROGRAM), "in.toml", "--out", "out", *long], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    history = folder / "out" / "history.csv"
+    for _ in range(600):
+        if history.exists() and len(history.read_text().splitlines()) > 5:
+            break
+        time.sleep(0.05)
+    child.send_signal(which)
+    output, errors = child.communicate(timeout=60)
+    assert child.returncode == 130, (output, errors)
+    assert "plx-star --resume out" in output
+    summary = json.loads((folder / "out" / "run.json").read_text())
+    assert summary["status"] == "interrupted" and 0 < summary["steps"] < 120
+    assert (folder / "out" / "profile.csv").exists() and (folder / "out" / "exact.csv").exists()
+    assert len(list((folder / "out" / "checkpoint").glob("*.h5"))) == 1
+    assert run("--resume", "out", "--quiet").returncode == 0
+    assert run("in.toml", "--out", "whole", "--quiet", *long).returncode == 0
+    assert same(last_mesh("whole"), last_mesh("out"))
+    assert rows("whole") == rows("out")
+
+
+@pytest.fixture
+def stopped(folder):
+    assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=3").returncode == 0
+    return next((folder / "out" / "checkpoint").glob("*.h5"))
+
+
+def files(folder) -> dict:
+    return {p: p.read_bytes() for p in Path(folder).rglob("*") if p.is_file()}
+
+
+def test_checkpoint_that_is_truncated(stopped):
+    stopped.write_bytes(stopped.read_bytes()[:-1000])
+    before = files("out")
+    check_refused(run("--resume", "out"), stopped.name)
+    assert files("out") == before
+
+
+def test_checkpoint_that_is_damaged(stopped):
+    content = bytearray(stopped.read_bytes())
+    content[len(content) // 2] ^= 1
+    stopped.write_bytes(content)
+    check_refused(run("--resume", "out", "--set", "run.max_steps=6"), stopped.name)
+
+
+def test_checkpoint_of_another_version(stopped):
+    with h5py.File(stopped, "r+") as f:
+        name = next(n for n in f.attrs if "version" in n.lower())
+        f.attrs[name] = f.attrs[name] + 1
+    check_refused(run("--resume", "out"), stopped.name, "version")
+
+
+def test_checkpoint_of_another_input(stopped):
+    before = files("out")
+    check_refused(run("--resume", "out", "--set", "hydro.gamma=1.6"), "hydro.gamma")
+    check_refused(run("in.toml", "--resume", "out", "--set", "mesh.max_level=2"), "mesh.max_level")
+    assert files("out") == before
+
+
+def test_full_disk_at_the_start(folder):
+    for limit in (0, 300, 20_000):
+        check_refused(run("in.toml", "--out", "out", "--quiet", limit_bytes=limit), "cannot", "out/")
+        assert not (folder / "out").exists()
+
+
+def test_full_disk_on_the_way(folder):
+    whole = run("in.toml", "--out", "whole", "--quiet")
+    assert whole.returncode == 0
+    sizes = {p.name: p.stat().st_size for p in Path("whole").rglob("*") if p.is_file()}
+    limit = sizes["sedov.00000006.h5"] - 1000  # enough for all but the checkpoint
+    assert limit > sizes["sedov.00001.athdf"]
+    check_refused(run("in.toml", "--out", "out", "--quiet", limit_bytes=limit), "checkpoint", "cannot")
+    left = sorted(p.name for p in Path("out").rglob("*") if p.is_file())
+    assert not [name for name in left if name not in sizes], left
+    assert not list(Path("out/checkpoint").iterdir())
+    assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
+
+
+def test_state_that_floors_cannot_mend(folder):
+    shutil.copy(ROOT / "inputs" / "einfeldt.toml", "far.toml")
+    sets = ["einfeldt.left=[1.0,-40.0,0.4]", "einfeldt.right=[1.0,40.0,0.4]", "hydro.density_floor=0"]
+    sets += ["hydro.pressure_floor=0", "hydro.cfl=1.0", "output.precision=double"]
+    done = run("far.toml", "--out", "out", "--quiet", *[x for s in sets for x in ("--set", s)])
+    assert done.returncode == 1, done
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1
+    for part in ("block level 0", "cell (", "x = ", "time "):
+        assert part in lines[0], lines[0]
+    summary = json.loads(Path("out/run.json").read_text())
+    assert summary["status"] == "failed" and "block level" in summary["message"]
+    state = last_mesh("out")
+    assert np.all(np.isfinite(state["prim"])) and np.all(state["prim"][[0, 4]] > 0)
+    assert state["time"] == summary["time"] and len(list(Path("out/mesh").glob("*.athdf"))) == 2
