@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -80,6 +82,21 @@ TEST_F(Athdf, ErrorsNameThePath) {
   ASSERT_FALSE(r);
   EXPECT_THAT(r.error().message, HasSubstr("such.athdf"));
   EXPECT_THAT(r.error().message, HasSubstr("No such file or directory"));
+}
+
+// A full disk, played by a limit on the size of files.
+TEST_F(Athdf, FullDiskLeavesNothingBehind) {
+  void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+  rlimit old{};
+  getrlimit(RLIMIT_FSIZE, &old);
+  const rlimit small{200000, old.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &small);
+  const auto r = write_athdf(path(), mesh_, info_, fill);
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  ASSERT_FALSE(r);
+  EXPECT_THAT(r.error().message, HasSubstr("mesh.00001.athdf': File too large"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 0);
 }
 
 }  // namespace

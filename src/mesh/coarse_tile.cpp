@@ -66,7 +66,7 @@ void prolong_ghosts(const block_mesh& mesh, const arena& values, slot_id slot, c
   const grid_view coarse = tile_view(scratch.coarse(), n / 2), fine = tile_view(scratch.tile(), n);
   for (const coarse_box& box : mesh.coarse_boxes(slot, faces_only)) fill_box(mesh, values, slot, box, coarse);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
-  if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.variables(), beyond, mesh.box(), sides);
+  if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.variables(), beyond, mesh.box(), sides, false);
   for (int d = 0; d < direction_count; ++d)
     if (wanted >> d & 1)
       prolong_box(coarse, fine, ghost_box(direction_of(d), n), values.variables(), mesh.box().prolongation);

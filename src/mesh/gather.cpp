@@ -150,7 +150,7 @@ double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, c
   const std::uint32_t coarser = mesh.directions_with(slot, relation::coarser) & wanted;
   if (coarser != 0) prolong_ghosts(mesh, values, slot, sides, scratch, coarser, reach_wanted == reach::faces);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
-  if (beyond != 0) fill_sides(tile, n, values.variables(), beyond, mesh.box(), sides);
+  if (beyond != 0) fill_sides(tile, n, values.variables(), beyond, mesh.box(), sides, reach_wanted == reach::faces);
   return tile;
 }
 

@@ -1,7 +1,7 @@
 // From coarse cells to fine ones and back: conservative, limited, symmetric to the bit.
 //
 // Thread safety: pure. Cost: mesh/level_kernels.hpp.
-// Example: mesh/prolong_test.cpp
+// Example: mesh/level_kernels_test.cpp
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace {
 struct face_strip {
   double* first;  // the first interior cell at the face, at the start of both tangential axes
   std::ptrdiff_t outward, sa, sb;
-  int width;
+  int width;  // cells along each tangential axis
 };
 
 // f(ghost layer 1..3, cell at the side, mirrored cell) gives the ghost's value.
@@ -56,9 +56,10 @@ std::uint32_t side_faces(std::uint32_t side_directions) {
 }
 
 void fill_sides(double* tile, int n, const std::vector<variable>& variables, std::uint32_t face_mask, const domain& d,
-                const boundary_values& values) {
+                const boundary_values& values, bool faces_only) {
   const std::ptrdiff_t w = tile_width(n);
   const std::ptrdiff_t stride[3] = {1, w, w * w};
+  const std::ptrdiff_t first = faces_only ? ghosts : 0, width = faces_only ? n : w;  // along both tangential axes
   for (int f = 0; f < face_count; ++f) {
     if (!(face_mask >> f & 1)) continue;
     const int axis = face_axis(f), a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
@@ -67,8 +68,9 @@ void fill_sides(double* tile, int n, const std::vector<variable>& variables, std
     PLX_ASSERT(!fixed || values.inflow[f].size() >= variables.size(), f, values.inflow[f].size());
     for (std::size_t v = 0; v < variables.size(); ++v) {
       double* start = tile + static_cast<std::ptrdiff_t>(v) * w * w * w;
-      const face_strip strip{start + stride[axis] * (upper ? ghosts + n - 1 : ghosts),
-                             upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(w)};
+      const std::ptrdiff_t at_side = upper ? ghosts + n - 1 : ghosts;
+      const face_strip strip{start + stride[axis] * at_side + first * (stride[a] + stride[b]),
+                             upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(width)};
       fill_face(strip, d.sides[f], variables[v].vector_axis == axis, upper, fixed ? values.inflow[f][v] : 0.0);
     }
   }
