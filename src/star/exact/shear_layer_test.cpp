@@ -90,7 +90,7 @@ TEST(ShearLayer, RateAndModeAreThoseOfTheInitialValueProblem) {
     const shear_layer_parameters q{
         .speed = 1, .thickness = 0.07, .wavelength = 1, .half_height = 0.5, .rho = 1.5, .sound_speed = sound_speed};
     const shear_layer layer = shear_layer::solve(q).value();
-    const int n = 200;
+    const int n = 140;
     const linearised system(q, n);
     const double dt = 0.5 / n / (sound_speed + 1);
     fields f = system.start();
@@ -99,7 +99,7 @@ TEST(ShearLayer, RateAndModeAreThoseOfTheInitialValueProblem) {
       for (int i = 0; i < steps; ++i) system.step(f, dt);
       return steps * dt;
     };
-    advance(9);
+    advance(7);
     const double before = norm_of(f), time = advance(1);
     EXPECT_NEAR(std::log(norm_of(f) / before) / time, layer.growth_rate(), 1e-3 * layer.growth_rate());
 
