@@ -141,6 +141,13 @@ def run_python(preset: str, regex: str) -> list[Case]:
     return cases
 
 
+def print_verification(preset: str, since: float) -> None:
+    """The tables (error, order, bound) that the verification problems of this run have written."""
+    tables = sorted((BUILD / preset / "tests" / "validation").glob("*.table"))
+    for path in (p for p in tables if p.stat().st_mtime >= since):
+        say("\n" + path.read_text().rstrip())
+
+
 def summary(by_run: dict, seconds: float) -> int:
     """Prints failures, one row per suite, and the slowest cases. Returns the exit code."""
     everything = [(run, case) for run, cases in by_run.items() for case in cases]
@@ -191,7 +198,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="every suite under every preset")
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
     options = parser.parse_args(arguments)
-    begin = time.monotonic()
+    begin, since = time.monotonic(), time.time()
     install.ensure(["build", "test"], also=[] if options.sanitize else pyenv.apt_packages("test"))
     suites = f"^{options.sanitize}(_|$)" if options.sanitize and options.sanitize != "all" else ""
     presets = SANITIZERS if options.sanitize else builds.PRESETS if options.all else (options.preset,)
@@ -203,6 +210,8 @@ def main(arguments: list[str]) -> int:
         by_run["python"] = run_python("release" if options.all else options.preset, options.regex)
     if options.regex and not any(by_run.values()):
         fail(f"no test matches '{options.regex}'", 2)
+    for preset in presets:
+        print_verification(preset, since)
     return summary(by_run, time.monotonic() - begin)
 
 

@@ -105,14 +105,15 @@ TEST(Blast, AdaptiveOctant) {
   t.note("blocks at the end (512 would be all)", static_cast<double>(s.sim().state().mesh.block_count()));
 }
 
-// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 (radius 0.057) to 5.7e-3; mean error of
-// the density on 64^3 1.0e-3. Here the energy starts in a sphere of that radius, at t = 0.
+// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 on for 5e-3; mean error of the density
+// on 64^3 1.0e-3.
 TEST(Blast, PublishedError) {
-  table t("Sedov, box of edge 2, 64^3, t = 5.7e-3");
-  auto sets = uniform(64);
-  for (const char* s : {"mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "sedov.radius=0.057", "run.t_end=5.7e-3"})
-    sets.push_back(s);
-  t.at_most("L1(rho), mean over the box", solved("sedov", sets).run().l1(i_density), 1.0e-3);
+  table t("Sedov, box of edge 2, 64^3, t = 5e-3");
+  for (const char* start : {"sedov.start_time=7e-4", "sedov.radius=0.057"}) {
+    auto sets = uniform(64);
+    for (const char* s : {"mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "run.t_end=5e-3", start}) sets.push_back(s);
+    t.at_most(fmt::format("{}: L1(rho), mean over the box", start), solved("sedov", sets).run().l1(i_density), 1.0e-3);
+  }
 }
 
 }  // namespace
