@@ -35,10 +35,10 @@ class [[nodiscard]] result {
   /// Requires: has_value(); aborts with the error's message otherwise.
   T& value() & { return check(), *value_; }
   const T& value() const& { return check(), *value_; }
-  T&& value() && { return check(), std::move(*value_); }
+  T value() && { return check(), std::move(*value_); }  // by value, so that `for (auto& x : f().value())` is safe
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 

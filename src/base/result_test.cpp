@@ -47,6 +47,15 @@ TEST(Result, MovesValuesThatCannotBeCopied) {
   EXPECT_EQ(*p, 3);
 }
 
+// A loop over a part of a temporary result must not outlive it.
+TEST(Result, ATemporaryGivesItsValueAway) {
+  static_assert(std::is_same_v<decltype(half(4).value()), int>);
+  static_assert(std::is_same_v<decltype(*quarter_text(8)), std::string>);
+  std::string letters;
+  for (char c : quarter_text(400).value()) letters += c;
+  EXPECT_EQ(letters, "100");
+}
+
 TEST(Result, AValueMayBeAString) {
   plx::result<std::string> r = std::string("text");
   EXPECT_EQ(*r, "text");
