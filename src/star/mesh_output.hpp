@@ -1,7 +1,7 @@
 // A mesh file of a simulation: primitive variables of all blocks, and per block its cost, its owner and how idle that
 // is.
 //
-// Thread safety: between steps. Cost: 20 ns per cell and the disk. Example: tests/validation/run_test.cpp
+// Thread safety: between steps. Cost: 20 ns per cell and the disk. Example: tests/cli/test_plx_star.py
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // A whole run: from an input to a folder with everything that came out of it. docs/plx-star.md lists the files.
 //
 // Thread safety: one run at a time per folder; call it from main or any thread that is no worker. It prints nothing:
-// progress goes to the observer. Cost: of the simulation. Example: tests/validation/run_test.cpp
+// progress goes to the observer. Cost: of the simulation. Example: tests/cli/test_plx_star.py
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // Each file appears whole or not at all; rows of tables are appended whole or not at all.
 // Thread safety: none. Cost: the disk, and a sum over all cells per row of history.csv. Example:
-// tests/validation/run_test.cpp
+// tests/cli/test_plx_star.py
 #pragma once
 
 #include <cstdint>

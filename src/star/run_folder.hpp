@@ -1,7 +1,7 @@
 // The folder of a run: where its files are, and that a new run finds it empty.
 //
 // Thread safety: none; one run per folder. Cost: system calls. Errors: one line with the path and the reason.
-// Example: tests/validation/cli_test.py
+// Example: tests/cli/test_plx_star.py
 #pragma once
 
 #include <string>

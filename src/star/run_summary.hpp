@@ -1,6 +1,6 @@
 // run.json: what a run was and how it ended, as one JSON object.
 //
-// Thread safety: values. Cost: some KB of text. Example: tests/validation/run_test.cpp
+// Thread safety: values. Cost: some KB of text. Example: tests/cli/test_plx_star.py
 #pragma once
 
 #include <cstdint>
