@@ -2,6 +2,7 @@
 # The one command of the project. Each subcommand does its own set-up; see ./plx help.
 # Needs bash, python3 (3.9 or newer) and git; everything else it finds, installs, or asks for with the exact command.
 set -euo pipefail
+export PLX_CALLED_FROM=$PWD
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
 help() {
@@ -15,6 +16,8 @@ help() {
                                 run benchmarks (all, or those named), print a table, write the numbers
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)
+./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
+./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, include cost, text; --fix formats the sources in place
 ./plx doctor                    which dependencies were found, what each is for, how to get it
 ./plx help                      this text
@@ -37,8 +40,9 @@ case $command in
   build) script=builds ;;
   lint) script=run_lint ;;
   doctor) script=doctor ;;
+  report | compare) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
-  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, lint, doctor or help" >&2; exit 2 ;;
+  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, lint, doctor or help" >&2; exit 2 ;;
 esac
 
 if ! command -v python3 >/dev/null; then
