@@ -128,6 +128,7 @@ future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
 template <class F>
 void post(task_info info, F&& f) {
   using t = detail::posted_task<std::decay_t<F>>;
+  static_assert(alignof(t) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
   detail::submit_task(::new (detail::pool_get(sizeof(t))) t(detail::named<F>(info), std::forward<F>(f)));
 }
 template <class F>

@@ -31,10 +31,21 @@ class loop_grain {
 /// The index `n` steps after `first`, for integers and iterators.
 template <class Index>
 Index advanced(Index first, std::int64_t n) {
-  if constexpr (std::is_integral_v<Index>)
-    return static_cast<Index>(first + static_cast<Index>(n));
+  if constexpr (std::is_integral_v<Index> && sizeof(Index) < sizeof n)
+    return static_cast<Index>(static_cast<std::int64_t>(first) + n);
+  else if constexpr (std::is_integral_v<Index>)
+    return first + static_cast<Index>(n);
   else
     return first + static_cast<decltype(first - first)>(n);
+}
+
+/// How many steps lie between the two; integers may be as far apart as 2^63 - 1.
+template <class Index>
+std::int64_t distance(Index first, Index last) {
+  if constexpr (std::is_integral_v<Index>)
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first));
+  else
+    return static_cast<std::int64_t>(last - first);
 }
 
 template <class Index, class Body>
@@ -82,7 +93,7 @@ template <class Index, class Body>
 void for_loop(task_info info, Index first, Index last, Body&& body) {
   if (!(first < last)) return;
   detail::loop<Index, std::remove_reference_t<Body>> loop{body, info};
-  const auto whole = [&loop, first, last] { loop.range(first, static_cast<std::int64_t>(last - first), {}); };
+  const auto whole = [&loop, first, last] { loop.range(first, detail::distance(first, last), {}); };
   if (detail::on_a_worker())
     whole();
   else

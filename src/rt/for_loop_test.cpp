@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -33,6 +34,14 @@ TEST(for_loop, ranges_that_start_elsewhere) {
     plx::for_loop(v.begin(), v.end(), [](auto it) { *it = 1; });
     EXPECT_EQ(std::accumulate(v.begin(), v.end(), 0), 100);
   });
+}
+
+TEST(for_loop, ranges_wider_than_their_type_counts) {
+  constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  EXPECT_EQ(plx::detail::distance(least, most), 4294967295);
+  EXPECT_EQ(plx::detail::advanced(least, 4294967295), most);
+  EXPECT_EQ(plx::detail::distance(std::int64_t{-5}, std::int64_t{6}), 11);
+  on_every_schedule([&] { EXPECT_THROW(plx::for_loop(least, most, [](int) { throw 1; }), int); });
 }
 
 TEST(for_loop, nested) {

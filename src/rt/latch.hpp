@@ -134,7 +134,7 @@ class barrier : detail::barrier_base {
   void arrive_and_drop() { detail::barrier_base::arrive(1, true, complete); }
 
  private:
-  static void complete(detail::barrier_base& b) { static_cast<barrier&>(b).completion_(); }
+  static void complete(detail::barrier_base& b) noexcept { static_cast<barrier&>(b).completion_(); }
   Completion completion_;
 };
 

@@ -62,7 +62,7 @@ class mutex {
 
 enum class cv_status { no_timeout, timeout };
 
-/// Waits with any lock that has lock() and unlock().
+/// Waits with any lock that has lock() and unlock(). Requires: unlock() does not wait.
 class condition_variable_any {
  public:
   condition_variable_any() noexcept = default;

@@ -71,7 +71,7 @@ class runtime {
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
   void remove_poller(std::uint64_t id);
 
-  /// One line per suspended task and what it waits on. Exact only while no task runs.
+  /// One line per suspended task and what it waits on, at any time; while tasks run it may be out of date.
   [[nodiscard]] std::string explain_waits() const;
 
  private:

@@ -83,6 +83,24 @@ TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
   EXPECT_LT(s.stacks().total(), 200u);
 }
 
+TEST(runtime, waits_can_be_asked_for_while_tasks_run) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::atomic<bool> end{false};
+  std::thread asking([&] {
+    while (!end) (void)rt.explain_waits();
+  });
+  rt.run([] {
+    plx::task_group g;
+    for (std::uint64_t i = 0; i < 8; ++i)
+      g.run({plx::probe::register_name("yielding task"), i}, [] {
+        for (int k = 0; k < 200; ++k) plx::this_thread::yield();
+      });
+    g.wait();
+  });
+  end = true;
+  asking.join();
+}
+
 TEST(runtime, the_destructor_waits_for_posted_tasks) {
   std::atomic<int> ran{0};
   {

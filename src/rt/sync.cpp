@@ -78,18 +78,21 @@ namespace detail {
 
 void semaphore_base::release(std::ptrdiff_t n) {
   choice_point();
-  for (; n > 0; --n) {
-    waiter* w = nullptr;
-    {
-      spin_guard guard(guard_);
-      w = waiters_.pop();
-      if (w == nullptr) {
-        free_ += n;
-        return;
-      }
+  // All units in one critical section: whoever got one may destroy the semaphore.
+  waiter* owners = nullptr;
+  waiter** last = &owners;
+  {
+    spin_guard guard(guard_);
+    for (; n > 0; --n) {
+      waiter* w = waiters_.pop();
+      if (w == nullptr) break;
+      w->next = nullptr;
+      *last = w;
+      last = &w->next;
     }
-    w->notify();  // it owns the unit
+    free_ += n;
   }
+  notify_all(owners);
 }
 
 bool semaphore_base::try_acquire() noexcept {

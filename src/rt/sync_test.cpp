@@ -245,6 +245,19 @@ TEST(semaphore, bounds_how_many_are_inside) {
   });
 }
 
+TEST(semaphore, may_be_destroyed_by_whom_it_let_in) {
+  on_every_schedule([] {
+    for (int round = 0; round < 5; ++round) {
+      auto slots = std::make_unique<plx::counting_semaphore<>>(0);
+      auto other = plx::async([s = slots.get()] { s->release(2); });
+      slots->acquire();
+      slots->acquire();
+      slots.reset();
+      other.get();
+    }
+  });
+}
+
 TEST(sync_death, misuse_ends_the_program_with_its_values) {
   EXPECT_DEATH(plx::latch(-1), "expected");
   EXPECT_DEATH(plx::latch(1).count_down(2), "before");

@@ -38,14 +38,16 @@ class task_group {
   template <class F>
   void run(task_info info, F&& f) {
     using child_type = child<std::decay_t<F>>;
+    static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
     child_type* c = nullptr;
-    const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
-    if (alignof(child_type) <= alignof(std::max_align_t) && at + sizeof(child_type) <= sizeof here_) {
-      c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
-      used_ = static_cast<unsigned>(at + sizeof(child_type));
-    } else {
-      c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
+    if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
+      const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
+      if (at + sizeof(child_type) <= sizeof here_) {
+        c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
+        used_ = static_cast<unsigned>(at + sizeof(child_type));
+      }
     }
+    if (c == nullptr) c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
     c->run = child_type::execute;
     c->owner = this;
     c->info = info;

@@ -39,6 +39,28 @@ TEST(task_group, more_children_than_fit_into_the_group) {
   });
 }
 
+TEST(task_group, captures_keep_their_alignment) {
+  struct alignas(64) vector_like {
+    double d[128] = {};  // too large for a pooled block
+  };
+  struct alignas(64) small {
+    double d[8] = {};
+  };
+  const auto aligned = [](const auto& x) { return reinterpret_cast<std::uintptr_t>(&x) % 64 == 0; };
+  on_every_schedule([&] {
+    const vector_like big{};
+    const small little{};
+    plx::task_group g;
+    for (int i = 0; i < 3; ++i) {
+      g.run([big, &aligned] { EXPECT_TRUE(aligned(big)); });
+      g.run([little, &aligned] { EXPECT_TRUE(aligned(little)); });
+    }
+    g.wait();
+    EXPECT_TRUE(plx::async([big, &aligned] { return aligned(big); }).get());
+    EXPECT_TRUE(plx::async([little, &aligned] { return aligned(little); }).get());
+  });
+}
+
 TEST(task_group, used_again_after_wait) {
   on_every_schedule([] {
     plx::task_group g;

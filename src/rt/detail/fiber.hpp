@@ -5,6 +5,7 @@
 // is about 9 ns. Sanitizers: __sanitizer_*_switch_fiber and __tsan_switch_to_fiber at each switch.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -21,11 +22,11 @@ struct fiber {
   scheduler* home = nullptr;
 
   // While a task on this fiber is suspended:
-  task resume;                     // what is put in a deque to make it run again
-  task_info info{};                // of the suspended task
-  const void* task_id = nullptr;   // its identity
-  ticks earlier = 0;               // the time it has taken so far
-  const char* waits_on = nullptr;  // "mutex", "future", ...: null when not suspended
+  task resume;                                 // what is put in a deque to make it run again
+  task_info info{};                            // of the suspended task
+  const void* task_id = nullptr;               // its identity
+  ticks earlier = 0;                           // the time it has taken so far
+  std::atomic<const char*> waits_on{nullptr};  // "mutex", "future", ...: null when not suspended
 
   fiber* next_free = nullptr;
   fiber* next_in_registry = nullptr;

@@ -11,14 +11,14 @@ namespace plx::detail {
 
 #if defined(PLX_ASAN) || defined(PLX_TSAN)
 
-void* pool_get(std::size_t bytes) { return ::operator new(bytes); }
-void pool_put(void* p, std::size_t bytes) noexcept { ::operator delete(p, bytes); }
+void* pool_get(std::size_t bytes) { return ::operator new (bytes, std::align_val_t{pooled_alignment}); }
+void pool_put(void* p, std::size_t) noexcept { ::operator delete (p, std::align_val_t{pooled_alignment}); }
 
 #else
 
 namespace {
 
-constexpr std::size_t granule = 64;
+constexpr std::size_t granule = pooled_alignment;
 constexpr std::size_t n_classes = largest_pooled_bytes / granule;
 constexpr unsigned batch_blocks = 64;  // what moves between a thread and the common store at once
 
@@ -41,8 +41,8 @@ common_store& store(std::size_t size_class) {
 
 struct local_list {
   block* first = nullptr;
-  unsigned count = 0;
-  block* spare = nullptr;  // a whole batch, so that a thread on the edge does not go to the store at each call
+  unsigned count = batch_blocks;  // not 0, so that the first block of a thread that only frees comes by spill()
+  block* spare = nullptr;         // a whole batch, so that a thread on the edge does not go to the store at each call
 };
 
 void give_batch(std::size_t size_class, block* batch) noexcept {
@@ -68,16 +68,28 @@ block* make_batch(std::size_t size_class) {
 
 struct thread_cache {
   std::array<local_list, n_classes> lists{};
-  ~thread_cache() {
+};
+
+// Nothing to construct or destroy: it serves whatever the thread destroys after its other thread-local objects.
+constinit thread_local thread_cache cache;
+
+// Gives the thread's blocks to the others when it ends.
+struct cache_keeper {
+  ~cache_keeper() {
     for (std::size_t c = 0; c < n_classes; ++c) {
-      if (lists[c].spare != nullptr) give_batch(c, lists[c].spare);
+      local_list& list = cache.lists[c];
+      if (list.spare != nullptr) give_batch(c, list.spare);
       // An incomplete batch is as good as a whole one to its taker, who counts by walking.
-      if (lists[c].first != nullptr) give_batch(c, lists[c].first);
+      if (list.first != nullptr) give_batch(c, list.first);
+      list = {};
     }
   }
 };
 
-thread_local thread_cache cache;
+void keep_cache_until_thread_ends() noexcept {
+  thread_local const cache_keeper keeper;
+  asm volatile("" ::"r"(&keeper));
+}
 
 // Never inlined: after a task has waited it may be on another thread, so the address must be taken anew.
 [[gnu::noinline]] thread_cache& this_cache() {
@@ -86,6 +98,7 @@ thread_local thread_cache cache;
 }
 
 [[gnu::noinline]] void refill(std::size_t size_class, local_list& list) {
+  keep_cache_until_thread_ends();
   block* batch = std::exchange(list.spare, nullptr);
   if (batch == nullptr) batch = take_batch(size_class);
   if (batch == nullptr) batch = make_batch(size_class);
@@ -95,15 +108,17 @@ thread_local thread_cache cache;
 }
 
 [[gnu::noinline]] void spill(std::size_t size_class, local_list& list) noexcept {
+  keep_cache_until_thread_ends();
+  list.count = 0;
+  if (list.first == nullptr) return;  // the thread's first
   if (list.spare != nullptr) give_batch(size_class, list.spare);
   list.spare = std::exchange(list.first, nullptr);
-  list.count = 0;
 }
 
 }  // namespace
 
 void* pool_get(std::size_t bytes) {
-  if (bytes > largest_pooled_bytes) return ::operator new(bytes);
+  if (bytes > largest_pooled_bytes) return ::operator new (bytes, std::align_val_t{pooled_alignment});
   const std::size_t size_class = (bytes - 1) / granule;
   local_list& list = this_cache().lists[size_class];
   if (list.first == nullptr) [[unlikely]]
@@ -113,7 +128,7 @@ void* pool_get(std::size_t bytes) {
 }
 
 void pool_put(void* p, std::size_t bytes) noexcept {
-  if (bytes > largest_pooled_bytes) return ::operator delete(p);
+  if (bytes > largest_pooled_bytes) return ::operator delete (p, std::align_val_t{pooled_alignment});
   const std::size_t size_class = (bytes - 1) / granule;
   local_list& list = this_cache().lists[size_class];
   if (list.count == batch_blocks) [[unlikely]]

@@ -10,6 +10,7 @@
 namespace plx::detail {
 
 inline constexpr std::size_t largest_pooled_bytes = 512;
+inline constexpr std::size_t pooled_alignment = 64;  // of every block; enough for the widest vectors
 
 [[nodiscard]] void* pool_get(std::size_t bytes);
 void pool_put(void* p, std::size_t bytes) noexcept;

@@ -109,7 +109,7 @@ void go_on_in(worker& w, fiber& f) {
   w.info = f.info;
   w.task_id = f.task_id;
   w.earlier = f.earlier;
-  f.waits_on = nullptr;
+  f.waits_on.store(nullptr, std::memory_order_relaxed);
   w.resumed.add();
   fiber* loop = std::exchange(w.current, &f);
   w.after_switch = keep_left_fiber;
@@ -287,13 +287,15 @@ std::uint64_t scheduler::suspended_tasks() const noexcept {
 std::string scheduler::explain_waits() const {
   std::string text;
   spin_guard guard(fibers_lock_);
-  for (const fiber* f = all_fibers_; f != nullptr; f = f->next_in_registry) {
-    const char* what = f->waits_on;
+  for (fiber* f = all_fibers_; f != nullptr; f = f->next_in_registry) {
+    const char* what = f->waits_on.load(std::memory_order_acquire);  // pairs with the release in suspend()
     if (what == nullptr) continue;
-    const auto name = probe::name_of(f->info.name);
+    // The task may go on and wait anew while this reads; each part is then still one that was true.
+    const auto name = probe::name_of(std::atomic_ref(f->info.name).load(std::memory_order_relaxed));
+    const std::uint64_t key = std::atomic_ref(f->info.key).load(std::memory_order_relaxed);
     text += "  task ";
     text += name.empty() ? std::string_view("(unnamed)") : name;
-    if (f->info.key != probe::no_key) text += " key " + std::to_string(f->info.key);
+    if (key != probe::no_key) text += " key " + std::to_string(key);
     text += " waits on ";
     text += what;
     text += '\n';
@@ -705,9 +707,11 @@ void suspend(const char* waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
   PLX_ASSERT(!w.polling && "a poller must not wait", waits_on);
   fiber& self = *w.current;
-  self.info = w.info;
+  // Atomic because explain_waits() may look at any time.
+  std::atomic_ref(self.info.name).store(w.info.name, std::memory_order_relaxed);
+  std::atomic_ref(self.info.key).store(w.info.key, std::memory_order_relaxed);
+  self.waits_on.store(waits_on, std::memory_order_release);
   self.task_id = w.task_id;
-  self.waits_on = waits_on;
   w.suspended.add();
   end_slice(w, false);
   self.earlier = w.earlier;
