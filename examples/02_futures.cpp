@@ -1,4 +1,5 @@
-// Futures join into graphs: continuations, all of several, the first of several, and exceptions that travel along.
+// Futures: a result that is not there yet can be passed on, combined, and waited for; an exception travels the same
+// way.
 #include <cstdio>
 #include <stdexcept>
 #include <vector>
@@ -6,36 +7,42 @@
 #include "rt/runtime.hpp"
 #include "rt/when.hpp"
 
-namespace {
-
-double area(double width, double height) {
-  if (width < 0 || height < 0) throw std::invalid_argument("a side is negative");
-  return width * height;
-}
-
-}  // namespace
-
 int main() {
   plx::runtime rt;
   rt.run([] {
-    // A continuation runs when its input is there; it gets the future, so it sees an exception too.
-    auto doubled = plx::async(area, 2.0, 3.0).then([](plx::future<double> a) { return 2 * a.get(); });
+    // A function whose arguments may still be on their way.
+    auto area = plx::dataflow([](auto width, auto height) { return width.get() * height.get(); },
+                              plx::async([] { return 3.0; }), plx::async([] { return 4.0; }));
+    std::printf("area %g\n", area.get());
 
-    // A dataflow waits for all its futures before it becomes a task.
-    auto sum =
-        plx::dataflow([](auto a, auto b) { return a.get() + b.get(); }, std::move(doubled), plx::async(area, 1.0, 1.0));
-    std::printf("sum of areas: %g\n", sum.get());
+    // Many at once.
+    std::vector<plx::future<int>> squares;
+    for (int i = 1; i <= 10; ++i) squares.push_back(plx::async([i] { return i * i; }));
+    int sum = 0;
+    for (auto& square : plx::when_all(std::move(squares)).get()) sum += square.get();
+    std::printf("squares sum to %d\n", sum);
 
-    std::vector<plx::future<double>> squares;
-    for (int i = 1; i <= 10; ++i) squares.push_back(plx::async(area, i, i));
-    double total = 0;
-    for (auto& f : plx::when_all(std::move(squares)).get()) total += f.get();
-    std::printf("sum of squares: %g\n", total);
+    // One writer, several readers.
+    plx::promise<int> ticket;
+    plx::shared_future<int> number = ticket.get_future().share();
+    auto first = plx::async([number] { return number.get() + 1; });
+    auto second = plx::async([number] { return number.get() + 2; });
+    ticket.set_value(100);
+    const int a = first.get(), b = second.get();
+    std::printf("readers got %d and %d\n", a, b);
 
+    // What a task throws comes out of get().
+    auto broken = plx::async([]() -> int { throw std::runtime_error("no such block"); });
     try {
-      plx::async(area, -1.0, 1.0).then([](auto a) { return a.get(); }).get();
-    } catch (const std::invalid_argument& e) {
+      broken.get();
+    } catch (const std::runtime_error& e) {
       std::printf("caught: %s\n", e.what());
     }
   });
 }
+
+// Output:
+//   area 12
+//   squares sum to 385
+//   readers got 101 and 102
+//   caught: no such block

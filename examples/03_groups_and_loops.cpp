@@ -1,33 +1,41 @@
-// Structured parallelism: children end before their parent goes on, loops split themselves.
-#include <cmath>
+// Structured parallelism: children that end before their parent goes on. They may use the parent's variables, need no
+// allocation, and nobody chooses how large a piece of work is: what no other worker takes, the parent does itself.
 #include <cstdio>
+#include <numeric>
 #include <vector>
 
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
-#include "rt/task_group.hpp"
 
-namespace {
-
-long fib(int n) {
+long fibonacci(int n) {
   if (n < 2) return n;
   long a = 0;
-  plx::task_group children;  // allocates nothing; what nobody stole is called here
-  children.run([&a, n] { a = fib(n - 1); });
-  const long b = fib(n - 2);
-  children.wait();
+  plx::task_group children;
+  children.run([&a, n] { a = fibonacci(n - 1); });
+  const long b = fibonacci(n - 2);
+  children.wait();  // throws what a child threw
   return a + b;
 }
-
-}  // namespace
 
 int main() {
   plx::runtime rt;
   rt.run([] {
-    std::printf("fib(20) = %ld\n", fib(20));
+    std::printf("fibonacci(25) = %ld\n", fibonacci(25));
 
-    std::vector<double> roots(10'000);
-    plx::for_loop(std::size_t{0}, roots.size(), [&roots](std::size_t i) { roots[i] = std::sqrt(double(i)); });
-    std::printf("root of 8100 = %g\n", roots[8100]);
+    std::vector<double> x(1'000'000), y(x.size());
+    plx::for_loop(std::size_t{0}, x.size(), [&](std::size_t i) {
+      x[i] = static_cast<double>(i);
+      y[i] = 2 * x[i] + 1;
+    });
+    std::printf("mean of y = %g\n", std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size()));
+
+    int left = 0, right = 0;
+    plx::parallel_invoke([&left] { left = 1; }, [&right] { right = 2; });
+    std::printf("both halves: %d\n", left + right);
   });
 }
+
+// Output:
+//   fibonacci(25) = 75025
+//   mean of y = 1e+06
+//   both halves: 3

@@ -1,36 +1,46 @@
-// The standard's synchronization types for tasks: who waits gives its worker away, no thread blocks.
+// The standard library's synchronization for tasks, and channels. Who waits leaves its worker to others, so a handful
+// of workers serve any number of tasks that wait for each other. Foreign threads may take part.
 #include <cstdio>
 
 #include "rt/channel.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/runtime.hpp"
-#include "rt/task_group.hpp"
 
 int main() {
-  plx::runtime rt({.workers = 2});
+  constexpr int jobs = 100, consumers = 4;
+  plx::runtime rt;
   rt.run([] {
-    plx::channel<int> numbers(4);  // at most four wait in it
-    plx::latch producers(3);
-    plx::mutex total_mutex;
-    long total = 0;
+    plx::channel<int> queue(8);  // a sender waits while eight jobs are waiting
+    plx::mutex guard;
+    plx::condition_variable progress;
+    int done = 0, sum = 0;  // guarded by `guard`
+    plx::latch ended(consumers);
 
-    plx::task_group tasks;
-    for (int p = 0; p < 3; ++p)
-      tasks.run([&, p] {
-        for (int i = p; i < 300; i += 3) numbers.send(i);
-        producers.count_down();
-      });
-    for (int c = 0; c < 2; ++c)
-      tasks.run([&] {
-        while (auto n = numbers.receive()) {
-          plx::lock_guard lock(total_mutex);
-          total += *n;
+    for (int c = 0; c < consumers; ++c)
+      plx::post([&] {
+        while (auto job = queue.receive()) {  // nothing more once the channel is closed and empty
+          plx::lock_guard lock(guard);
+          sum += *job;
+          if (++done == jobs / 2) progress.notify_all();
         }
+        ended.count_down();
       });
-    producers.wait();
-    numbers.close();
-    tasks.wait();
-    std::printf("total %ld\n", total);
+    plx::post([&queue] {
+      for (int job = 1; job <= jobs; ++job) queue.send(job);
+      queue.close();
+    });
+
+    {
+      plx::unique_lock lock(guard);
+      progress.wait(lock, [&done] { return done >= jobs / 2; });
+      std::printf("half of the jobs are done\n");
+    }
+    ended.wait();
+    std::printf("all jobs: %d, their sum: %d\n", done, sum);
   });
 }
+
+// Output:
+//   half of the jobs are done
+//   all jobs: 100, their sum: 5050

@@ -1,4 +1,5 @@
-// Everything is measured while it runs: tasks by name, cost by key, counters. Nothing was switched on for it.
+// Every runtime measures itself. A task has a name and may have a key, the object that it works on; statistics per
+// name, cost per key and counters are there at any time, and a trace when it is switched on.
 #include <cstdio>
 
 #include "probe/counter_registry.hpp"
@@ -6,29 +7,40 @@
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 
-namespace {
-
-volatile double sink = 0;
-
-void relax(std::uint64_t block) {
-  for (std::uint64_t i = 0; i < 20'000 * (block + 1); ++i) sink = sink + 1.0;
-}
-
-}  // namespace
-
 int main() {
-  plx::runtime rt({.workers = 2});
-  const auto name = plx::probe::register_name("relax");
-  rt.run([name] {
-    plx::task_group sweep;
-    for (std::uint64_t block = 0; block < 8; ++block) sweep.run({name, block}, [block] { relax(block); });
-    sweep.wait();
+  plx::runtime rt;
+  rt.recorder().trace(true);
+
+  static const auto relax = plx::probe::register_name("relax block");
+  rt.run([] {
+    for (int step = 0; step < 4; ++step) {
+      plx::task_group blocks;
+      for (std::uint64_t block = 0; block < 16; ++block)
+        blocks.run({relax, block}, [block] {
+          volatile double x = 1;
+          for (std::uint64_t i = 0; i < 1000 * (block + 1); ++i) x = 0.5 * (x + 2 / x);
+        });
+      blocks.wait();
+    }
   });
 
   for (const auto& task : rt.recorder().tasks())
-    if (task.name == "relax") std::printf("%s: %llu calls\n", task.name.data(), (unsigned long long)task.calls);
-  const auto costs = rt.recorder().costs();
-  std::printf("block 7 cost more than block 0: %s\n", costs[7].seconds > costs[0].seconds ? "yes" : "no");
-  for (const auto& counter : rt.counters().query("/threads{locality#0/total}/count/*").value())
+    if (task.id == relax) std::printf("%s: %d calls\n", std::string(task.name).c_str(), static_cast<int>(task.calls));
+
+  const auto costs = rt.recorder().costs();  // seconds and calls per key: what balances the load of a simulation
+  std::printf("cost is known of %zu blocks, of %d calls each\n", costs.size(), static_cast<int>(costs[7].calls));
+
+  for (const auto& counter : rt.counters().query("/scheduler/tasks/suspended").value())
     std::printf("%s = %g\n", counter.name.c_str(), counter.value);
+
+  // For a spreadsheet, and for ui.perfetto.dev.
+  const bool written = rt.recorder().write_profile_csv("05_profile.csv").has_value() &&
+                       rt.recorder().write_trace_json("05_trace.json").has_value();
+  std::printf("profile and trace: %s\n", written ? "written" : "not written");
 }
+
+// Output:
+//   relax block: 64 calls
+//   cost is known of 16 blocks, of 4 calls each
+//   /scheduler{locality#0/total}/tasks/suspended = 0
+//   profile and trace: written
