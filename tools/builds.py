@@ -39,6 +39,7 @@ def _wanted_configuration() -> str:
             "CXX": os.environ.get("CXX", ""),
             "CC": os.environ.get("CC", ""),
             "args": extra,
+            "presets": (ROOT / "CMakePresets.json").read_text(),
             "with": sorted(optional + gtest),
         }
     )
