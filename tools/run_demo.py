@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     ).returncode
     if code != 0:
         fail(f"parallax report {shown(run)} ended with code {code}")
-    say(f"  report        {run / 'report.html'}   (the demo took {duration(time.monotonic() - begin)})")
+    say(f"  whole demo    {duration(time.monotonic() - begin)} with set-up and build")
     return 0
 
 
