@@ -65,6 +65,7 @@ class worker_scratch {
     std::unique_ptr<std::byte[]> memory;
     void* kernel = nullptr;
     std::array<double*, mesh::face_count> face{};
+    std::vector<double> criteria;  ///< of refinement.cpp
   };
   /// Requires: called by a worker.
   one& mine();

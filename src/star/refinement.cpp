@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "mesh/gather.hpp"
+#include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 // Variables that criteria look at, in the order of the names that options allow.
 constexpr int n_looked_at = 5;
 constexpr const char* looked_at[n_looked_at] = {"rho", "vel1", "vel2", "vel3", "press"};
-constexpr int i_pressure = 4, i_sound = 5;  // in a cell_view
+constexpr int i_pressure = 4, i_sound = 5, n_values = 6;
 
 std::uint32_t bits_of(const std::vector<std::string>& names) {
   std::uint32_t bits = 0;
@@ -47,77 +48,113 @@ class block_marker {
 
   marks operator()(slot_id slot, worker_scratch::one& mine) const {
     marks m = look_at_regions(slot);
-    const int n = g_.mesh.block_size();
-    const std::vector<double> w = primitives(slot, mine);
-    const int level = g_.mesh.level(slot);
-    for (int k = 0; k < n; ++k)
-      for (int j = 0; j < n; ++j)
-        for (int i = 0; i < n; ++i) {
-          const double* c = &w[n_values * (((k + 1) * (n + 2) + (j + 1)) * (n + 2) + (i + 1))];
-          const verdict v = look_at_cell(c, n, level);
-          if (v == verdict::refine) m.directions |= reached(i, j, k, n);
-          m.may_coarsen = m.may_coarsen && v == verdict::coarsen;
-        }
+    const int n = g_.mesh.block_size(), level = g_.mesh.level(slot);
+    const cells_of c(mine.criteria, n);
+    fill_values(slot, mine, c);
+    std::fill(c.gradient, c.curvature + n * n * n, 0.0);
+    for (int v = 0; v < n_looked_at; ++v)
+      for (int axis = 0; axis < 3; ++axis) {
+        if ((gradient_ >> v & 1) != 0) add_gradient(c, v, axis);
+        if ((curvature_ >> v & 1) != 0) add_curvature(c, v, axis);
+      }
+    const double marked_above = threshold(level), kept_above = threshold(level - 1);
+    for (int i = 0; i < n * n * n; ++i) {
+      const double density = c.value(0)[c.index(i % n, i / n % n, i / n / n)];
+      if (c.gradient[i] > o_.gradient_refine || c.curvature[i] > o_.curvature_refine || density > marked_above)
+        m.directions |= reached(i % n, i / n % n, i / n / n, n);
+      const bool quiet = (c.gradient[i] < o_.gradient_coarsen || gradient_ == 0) &&
+                         (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above);
+      m.may_coarsen = m.may_coarsen && quiet;
+    }
+    if (m.directions != 0) m.may_coarsen = false;
     return m;
   }
 
  private:
-  enum class verdict { coarsen, keep, refine };
-  static constexpr int n_values = 6;  // those looked at, and the sound speed
+  /// Room for a block: values [value][k][j][i] with one cell around it, and per cell the largest ratios.
+  struct cells_of {
+    cells_of(std::vector<double>& memory, int block_size) : n(block_size), width(n + 2) {
+      const std::size_t values = static_cast<std::size_t>(n_values) * width * width * width;
+      memory.resize(values + 2 * static_cast<std::size_t>(n) * n * n);
+      data = memory.data();
+      gradient = data + values;
+      curvature = gradient + static_cast<std::ptrdiff_t>(n) * n * n;
+    }
+    double* value(int v) const { return data + static_cast<std::ptrdiff_t>(v) * width * width * width; }
+    std::ptrdiff_t index(int i, int j, int k) const { return ((k + 1) * width + (j + 1)) * width + (i + 1); }
+    std::ptrdiff_t step(int axis) const { return axis == 0 ? 1 : axis == 1 ? width : width * width; }
 
-  // Cells of the block and one layer around across faces: [k][j][i][value].
-  std::vector<double> primitives(slot_id slot, worker_scratch::one& mine) const {
+    std::ptrdiff_t n, width;
+    double *data, *gradient, *curvature;
+  };
+
+  double threshold(int level) const {
+    return level >= 0 && level < static_cast<int>(o_.density_levels.size()) ? o_.density_levels[level] : HUGE_VAL;
+  }
+
+  // Cells of the block and one layer around across faces.
+  void fill_values(slot_id slot, worker_scratch::one& mine, const cells_of& c) const {
     const int n = g_.mesh.block_size(), width = mesh::tile_width(n);
     const double* tile = mesh::gather_tile(g_.mesh, g_.now, slot, g_.sides, mine.tile, mesh::reach::faces);
-    const std::ptrdiff_t stride = mesh::tile_cells(n);
-    const gamma_law eos{s_.hydro.gamma};
-    std::vector<double> w(static_cast<std::size_t>(n_values) * (n + 2) * (n + 2) * (n + 2), 0.0);
     const auto beyond = [n](int a) { return a < 0 || a >= n ? 1 : 0; };
     for (int k = -1; k <= n; ++k)
-      for (int j = -1; j <= n; ++j)
-        for (int i = -1; i <= n; ++i) {
-          if (beyond(i) + beyond(j) + beyond(k) > 1) continue;
-          const double* u = tile + ((k + mesh::ghosts) * width + (j + mesh::ghosts)) * width + i + mesh::ghosts;
-          const primitive q = to_primitive(eos, u, stride, 0, s_.hydro.dual_energy_switch);
-          double* c = &w[n_values * (((k + 1) * (n + 2) + (j + 1)) * (n + 2) + (i + 1))];
-          c[0] = q.density;
-          for (int a = 0; a < 3; ++a) c[1 + a] = q.velocity[a];
-          c[i_pressure] = q.pressure;
-          c[i_sound] = eos.sound_speed(q.density, q.pressure);
-        }
-    return w;
-  }
-
-  static double relative_difference(const double* a, const double* b, int v) {
-    const bool is_velocity = v >= 1 && v <= 3;
-    const double scale = is_velocity ? std::max(a[i_sound], b[i_sound]) : std::max(std::abs(a[v]), std::abs(b[v]));
-    return scale > 0 ? std::abs(a[v] - b[v]) / scale : 0.0;
-  }
-
-  static double curvature_ratio(const double* below, const double* c, const double* above, int v) {
-    const double up = above[v] - c[v], down = c[v] - below[v];
-    const double small = 0.01 * ((std::abs(above[v]) + std::abs(below[v])) + 2 * std::abs(c[v]));
-    const double scale = (std::abs(up) + std::abs(down)) + small;
-    return scale > 0 ? std::abs(up - down) / scale : 0.0;
-  }
-
-  verdict look_at_cell(const double* c, int n, int level) const {
-    double gradient = 0, curvature = 0;
-    const std::ptrdiff_t steps[3] = {n_values, n_values * (n + 2), std::ptrdiff_t{n_values} * (n + 2) * (n + 2)};
-    for (const std::ptrdiff_t step : steps)
-      for (int v = 0; v < n_looked_at; ++v) {
-        if ((gradient_ >> v & 1) != 0)
-          gradient = std::max({gradient, relative_difference(c, c - step, v), relative_difference(c, c + step, v)});
-        if ((curvature_ >> v & 1) != 0) curvature = std::max(curvature, curvature_ratio(c - step, c, c + step, v));
+      for (int j = -1; j <= n; ++j) {
+        if (beyond(j) + beyond(k) > 1) continue;
+        const int side = beyond(j) + beyond(k) == 0 ? 1 : 0;  // rows inside have a ghost at both ends
+        for (int i = -side; i < n + side; ++i)
+          fill_cell(tile + ((k + mesh::ghosts) * width + (j + mesh::ghosts)) * width + i + mesh::ghosts,
+                    mesh::tile_cells(n), c, c.index(i, j, k));
       }
-    const auto threshold = [&](int l) {
-      return l >= 0 && l < static_cast<int>(o_.density_levels.size()) ? o_.density_levels[l] : HUGE_VAL;
-    };
-    if (gradient > o_.gradient_refine || curvature > o_.curvature_refine || c[0] > threshold(level))
-      return verdict::refine;
-    const bool quiet = gradient < o_.gradient_coarsen || gradient_ == 0;
-    const bool straight = curvature < o_.curvature_coarsen || curvature_ == 0;
-    return quiet && straight && !(c[0] > threshold(level - 1)) ? verdict::coarsen : verdict::keep;
+  }
+
+  void fill_cell(const double* u, std::ptrdiff_t stride, const cells_of& c, std::ptrdiff_t at) const {
+    const double density = u[0], inverse = 1.0 / density;
+    c.value(0)[at] = density;
+    const std::uint32_t wanted = gradient_ | curvature_;
+    const double* m = u + i_momentum * stride;
+    for (int a = 0; a < 3; ++a)
+      if ((wanted >> (1 + a) & 1) != 0) c.value(1 + a)[at] = m[a * stride] * inverse;
+    if (wanted < 2) return;  // density alone
+    const gamma_law eos{s_.hydro.gamma};
+    const double total = u[i_energy * stride];
+    const double heat = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * inverse;
+    const bool cold = !(heat > s_.hydro.dual_energy_switch * total);
+    const double pressure = eos.pressure(cold ? eos.internal_energy_of_tracer(u[i_tracer * stride]) : heat);
+    c.value(i_pressure)[at] = pressure;
+    if ((wanted & 0b1110) != 0) c.value(i_sound)[at] = eos.sound_speed(density, pressure);
+  }
+
+  // Each cell's largest difference to its two neighbours along an axis, relative to the larger of both.
+  static void add_gradient(const cells_of& c, int v, int axis) {
+    const bool is_velocity = v >= 1 && v <= 3;
+    const double *q = c.value(v), *scale = c.value(is_velocity ? i_sound : v);
+    const std::ptrdiff_t step = c.step(axis);
+    for (int k = 0; k < c.n; ++k)
+      for (int j = 0; j < c.n; ++j)
+        for (int i = 0; i < c.n; ++i) {
+          const std::ptrdiff_t at = c.index(i, j, k);
+          const auto ratio = [&](std::ptrdiff_t other) {
+            const double size = std::max(std::abs(scale[at]), std::abs(scale[other]));
+            return std::abs(q[other] - q[at]) / std::max(size, 1e-300);
+          };
+          double& largest = c.gradient[(k * c.n + j) * c.n + i];
+          largest = std::max(largest, std::max(ratio(at - step), ratio(at + step)));
+        }
+  }
+
+  static void add_curvature(const cells_of& c, int v, int axis) {
+    const double* q = c.value(v);
+    const std::ptrdiff_t step = c.step(axis);
+    for (int k = 0; k < c.n; ++k)
+      for (int j = 0; j < c.n; ++j)
+        for (int i = 0; i < c.n; ++i) {
+          const std::ptrdiff_t at = c.index(i, j, k);
+          const double up = q[at + step] - q[at], down = q[at] - q[at - step];
+          const double small = 0.01 * ((std::abs(q[at + step]) + std::abs(q[at - step])) + 2 * std::abs(q[at]));
+          const double scale = (std::abs(up) + std::abs(down)) + small;
+          double& largest = c.curvature[(k * c.n + j) * c.n + i];
+          largest = std::max(largest, std::abs(up - down) / std::max(scale, 1e-300));
+        }
   }
 
   // Directions of the blocks within `buffer` cells of a cell, its own included.
