@@ -80,7 +80,7 @@ std::string without_slash(std::string path) {
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   switch (end.status) {
     case star::run_status::finished:
-      if (!quiet) fmt::print("finished: {}/ (parallax report {} draws it)\n", out, out);
+      if (!quiet) fmt::print("finished: {}/ (./plx report {} draws it)\n", out, out);
       return finished;
     case star::run_status::interrupted:
       fmt::print("stopped; {}\n", end.message);

@@ -71,13 +71,11 @@ table::table(std::string title) : title_(std::move(title)) {
 
 table::~table() {
   std::string text;
-  for (const std::string& l : lines_) text += l + "\n";
+  for (const std::string& l : lines_) text += l.substr(0, l.find_last_not_of(' ') + 1) + "\n";
   std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
-  std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::ofstream(std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) + "." + name +
-                ".table")
-      << text;
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::ofstream(fmt::format("{}{}.{}.table", PLX_TABLES, test->test_suite_name(), test->name())) << text;
 }
 
 void table::add(const std::string& what, const std::string& value, const std::string& order, const std::string& bound,
