@@ -1,18 +1,17 @@
-// Tasks and their futures: the shortest program that does something in parallel.
+// The shortest program: a runtime, a task, its result.
 #include <cstdio>
 
 #include "rt/runtime.hpp"
 
 int main() {
-  plx::runtime rt;  // one worker per core that this process may use; main stays yours
+  plx::runtime rt;  // one worker per core that this process may use
   const int answer = rt.run([] {
-    plx::future<int> six = plx::async([] { return 6; });  // a task, and the future of what it returns
-    plx::future<int> seven = plx::async([](int x) { return x + 1; }, 6);
-    plx::future<int> product = six.then([&seven](plx::future<int> f) { return f.get() * seven.get(); });
-    return product.get();  // a task that waits leaves its worker to others
+    plx::future<int> six = plx::async([] { return 6; });
+    plx::future<int> seven = plx::async([] { return 7; });
+    return six.get() * seven.get();  // waiting gives the worker to other tasks
   });
-  std::printf("hello, %d\n", answer);
+  std::printf("%d\n", answer);
 }
 
 // Output:
-//   hello, 42
+//   42
