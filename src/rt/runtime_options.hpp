@@ -10,7 +10,8 @@ struct runtime_options {
   /// Worker threads; 0 means one per physical core that this process may use (cpusets, affinity and cgroup quotas are
   /// obeyed), or the environment variable PLX_THREADS.
   unsigned workers = 0;
-  /// Binds each worker to a core when there are enough cores. PLX_BIND=0 in the environment switches it off.
+  /// Binds each worker to a core when there are as many workers as cores that this process may use. PLX_BIND=0 in the
+  /// environment switches it off.
   bool bind = true;
   /// Virtual memory of each stack; memory is used only for the pages that are touched.
   std::size_t stack_bytes = std::size_t{256} << 10;

@@ -1,6 +1,7 @@
 #include "rt/runtime.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <chrono>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/topology.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/latch.hpp"
 #include "rt/task_group.hpp"
@@ -261,6 +263,28 @@ TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
       for (int i = 0; i < 10; ++i) done.acquire();
       rt.remove_poller(id);
     });
+  }
+}
+
+// Fewer workers than cores stay unbound, so that two programs with one worker each do not share a core.
+TEST(runtime, workers_are_bound_only_when_they_take_all_cores) {
+  const auto cores = static_cast<unsigned>(plx::detail::allowed_cores().size());
+  const auto processors = [](unsigned workers) {
+    plx::runtime rt({.workers = workers});
+    return rt.run([] {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      sched_getaffinity(0, sizeof set, &set);
+      return CPU_COUNT(&set);
+    });
+  };
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  EXPECT_EQ(processors(cores), 1);
+  EXPECT_EQ(processors(cores + 1), CPU_COUNT(&mine));
+  if (cores > 1) {
+    EXPECT_EQ(processors(cores - 1), CPU_COUNT(&mine));
   }
 }
 

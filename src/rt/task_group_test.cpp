@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <exception>
 #include <stdexcept>
 
 #include "rt/every_schedule_test.hpp"
@@ -127,6 +128,30 @@ TEST(task_group, the_destructor_waits) {
       for (int i = 0; i < 5; ++i) g.run([&ended] { ended.fetch_add(1); });
     }
     EXPECT_EQ(ended.load(), 5);
+  });
+}
+
+// The group's destructor waits, and the task may go on on another worker, while an exception is on its way.
+TEST(task_group, children_are_waited_for_while_an_exception_flies) {
+  on_every_schedule([] {
+    const auto work = [] {
+      std::atomic<int> ended{0};
+      try {
+        plx::task_group g;
+        for (int i = 0; i < 3; ++i)
+          g.run([&ended] {
+            plx::this_thread::yield();
+            ended.fetch_add(1);
+          });
+        throw std::runtime_error("planned");
+      } catch (const std::runtime_error& e) {
+        EXPECT_STREQ(e.what(), "planned");
+        EXPECT_EQ(ended.load(), 3);
+      }
+      EXPECT_EQ(std::uncaught_exceptions(), 0);
+      EXPECT_EQ(std::current_exception(), nullptr);
+    };
+    plx::parallel_invoke(work, work, work);
   });
 }
 

@@ -200,7 +200,9 @@ scheduler::scheduler(const runtime_options& options, probe::recorder& recorder)
 }
 
 void scheduler::start_threads(bool bind) {
-  const bool fits = workers_.size() <= allowed_cores().size();
+  // With fewer workers than cores, which ones are free is the system's to know: two programs, or two runtimes, that
+  // both bind to the first cores would share them while others idle.
+  const bool fits = workers_.size() == allowed_cores().size();
   for (unsigned i = 0; i < workers_.size(); ++i)
     threads_->list.emplace_back([this, i, bind, fits] { thread_main(i, bind && fits); });
 }

@@ -1,5 +1,7 @@
 #include "rt/detail/timer_queue.hpp"
 
+#include <sched.h>
+
 #include "rt/detail/platform.hpp"
 
 namespace plx::detail {
@@ -25,7 +27,12 @@ bool timer_queue::cancel(timer& t) noexcept {
     }
   }
   // acquire: pairs with the release in fire_due(); its callback has touched `t` for the last time.
-  while (t.state.load(std::memory_order_acquire) != timer::phase::done) cpu_relax();
+  for (unsigned i = 0; t.state.load(std::memory_order_acquire) != timer::phase::done; ++i) {
+    if (i < 100)
+      cpu_relax();
+    else
+      sched_yield();  // who runs it may have lost its processor
+  }
   return false;
 }
 
