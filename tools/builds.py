@@ -22,6 +22,9 @@ PRESETS = tuple(
 def environment() -> dict:
     env = dict(os.environ)
     env["NINJA_STATUS"] = "[%f/%t] "
+    # Clones and worktrees of one user share what ccache has: paths inside the tree count as relative ones.
+    env.setdefault("CCACHE_BASEDIR", str(ROOT))
+    env.setdefault("CCACHE_NOHASHDIR", "1")
     # ccache stops the build where its folder cannot be made (a user without a home): keep it in the tree then.
     home = os.path.expanduser("~")
     if "CCACHE_DIR" not in env and not os.access(home, os.W_OK):
