@@ -120,6 +120,7 @@ TEST(Config, WrongInputIsOneLineWithPlaceAndRemedy) {
       {"[hydro]\ncfl = [0.1]", "x.toml:2:7: 'hydro.cfl' expects a number, found an array of 1"},
       {"[hydro]\ncfl = 0.0", "x.toml:2:7: 'hydro.cfl' must be in (0, 1], found 0.0"},
       {"[hydro]\ncfl = nan", "x.toml:2:7: 'hydro.cfl' must be in (0, 1], found nan"},
+      {"[hydro]\ncfl = inf", "x.toml:2:7: 'hydro.cfl' must be finite, found inf"},
       {"[mesh]\nmax_level = 22", "x.toml:2:13: 'mesh.max_level' must be in [0, 21], found 22"},
       {"[hydro]\nflux = \"hlcc\"",
        "x.toml:2:8: 'hydro.flux' must be one of hllc, hll, lax_friedrichs, found \"hlcc\"; did you mean 'hllc'?"},
@@ -193,7 +194,7 @@ TEST(Config, TomlRoundTripsToTheLastBit) {
   fixture a;
   a.o.cfl = 0.1 + 0.2;
   a.o.lower = {1.0 / 3, -1e300, 5e-324};
-  a.o.times = {std::numeric_limits<double>::infinity(), 3.0, std::nextafter(1.0, 2.0)};
+  a.o.times = {std::numeric_limits<double>::max(), 3.0, std::nextafter(1.0, 2.0)};
   a.o.seed = std::numeric_limits<std::int64_t>::min();
   a.o.name = "quote \" backslash \\ line\nbreak \x01 tab\t #";
   a.o.verbose = true;

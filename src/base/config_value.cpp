@@ -41,8 +41,6 @@ bool bounded_below(double d) { return d > -std::numeric_limits<double>::infinity
 bool bounded_above(double d) { return d < std::numeric_limits<double>::infinity(); }
 
 bool in_range(const config_info& info, double v) {
-  const bool bounded = bounded_below(info.min) || bounded_below(info.above) || bounded_above(info.max);
-  if (!bounded) return true;
   return v >= info.min && v <= info.max && (!bounded_below(info.above) || v > info.above);  // false for a NaN
 }
 
@@ -98,6 +96,8 @@ result<void> check(const entry& e, const element& value) {
   if (e.type != element_type::integer && e.type != element_type::number) return {};
   const auto* whole = std::get_if<std::int64_t>(&value);
   const double v = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(value);
+  if (std::isinf(v) || (std::isnan(v) && range_text(e.info).empty()))
+    return error{fmt::format("'{}' must be finite, found {}", e.key, text_of(value))};
   if (!in_range(e.info, v))
     return error{fmt::format("'{}' must be {}, found {}", e.key, range_text(e.info), text_of(value))};
   using int_limits = std::numeric_limits<int>;
