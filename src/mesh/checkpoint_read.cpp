@@ -15,7 +15,7 @@ namespace plx::mesh {
 namespace {
 
 error damaged(const std::string& path, const std::string& what) {
-  return error{fmt::format("checkpoint '{}' is damaged: {}; resume from an older one", path, what)};
+  return error{fmt::format("checkpoint '{}' is damaged: {}; remove it to go on from the one before", path, what)};
 }
 
 // HDF5's first bytes hold its signature and, at byte 40 of the format that we write, where the file ends.
@@ -31,8 +31,9 @@ result<void> check_size(const std::string& path) {
   std::uint64_t expected = sizeof head;
   if (found >= sizeof head && head[8] == 0) std::memcpy(&expected, head + 40, 8);
   if (found < expected)
-    return error{fmt::format("checkpoint '{}' is truncated: expected {} bytes, found {}; resume from an older one",
-                             path, expected, found)};
+    return error{
+        fmt::format("checkpoint '{}' is truncated: expected {} bytes, found {}; remove it to go on from the one before",
+                    path, expected, found)};
   return {};
 }
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "mesh/location.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/problems/registry.hpp"
 
@@ -39,6 +42,22 @@ void refinement_options::describe(config_table& t) {
         {.help = "boxes refined at all times: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
 }
 
+namespace {
+
+result<void> check_region(const double* box, std::size_t index) {
+  for (int a = 0; a < 3; ++a)
+    if (!(box[2 * a] < box[2 * a + 1]))
+      return error{
+          fmt::format("refinement.regions, box {}: expected {} lower < upper, found {} and {}; the order is x "
+                      "lower, x upper, y lower, y upper, z lower, z upper, level",
+                      index, "xyz"[a], box[2 * a], box[2 * a + 1])};
+  if (box[6] >= 0 && box[6] <= mesh::deepest_level && box[6] == std::floor(box[6])) return {};
+  return error{fmt::format("refinement.regions, box {}: expected a level from 0 to {}, found {}", index,
+                           mesh::deepest_level, box[6])};
+}
+
+}  // namespace
+
 result<void> refinement_options::check() const {
   if (gradient_coarsen > gradient_refine)
     return error{fmt::format("refinement.gradient_coarsen = {}: expected at most refinement.gradient_refine ({})",
@@ -51,6 +70,8 @@ result<void> refinement_options::check() const {
         fmt::format("refinement.regions: expected seven numbers per box (x lower, x upper, y lower, y upper, "
                     "z lower, z upper, level), found {} numbers",
                     regions.size())};
+  for (std::size_t r = 0; r < regions.size(); r += 7)
+    if (auto box = check_region(&regions[r], r / 7); !box) return box;
   return {};
 }
 
