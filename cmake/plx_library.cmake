@@ -27,6 +27,8 @@ function(plx_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
+  # What is tested is optimised; the tests themselves compile a third faster with little optimisation.
+  target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
                        DISCOVERY_MODE PRE_TEST)
 endfunction()
