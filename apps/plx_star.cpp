@@ -55,11 +55,13 @@ void declare(CLI::App& app, command_line& c) {
   app.add_option("--resume", c.resume, "go on from the newest checkpoint of the run in this folder")
       ->type_name("FOLDER");
   app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
-      ->check(CLI::Range(1u, 1024u));
+      ->check(CLI::Range(1u, 1024u))
+      ->option_text("N (1 to 1024)");
   app.add_flag("--validate", c.validate, "check the input and exit");
   app.add_flag("--print-config", c.print_config, "print every option's value and where it came from, and exit");
   app.add_option("--list-options", c.list_options, "print all options with type, default, range and meaning, and exit")
       ->expected(0, 1)
+      ->check(CLI::IsMember({"markdown"}))
       ->type_name("[markdown]");
   app.add_flag("--trace", c.trace, "record every task: trace.json.gz, for ui.perfetto.dev");
   app.add_flag("--quiet", c.quiet, "no progress");
@@ -121,6 +123,7 @@ int go(const command_line& c) {
   star::run_request request;
   request.out = without_slash(!c.out.empty()      ? c.out
                               : !c.resume.empty() ? c.resume
+                              : c.validate        ? ""  // no folder is made, so none can be in the way
                                                   : "run-" + in.value()->problem_name);
   request.resume_checkpoint = checkpoint;
   request.trace = c.trace;

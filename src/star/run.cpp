@@ -82,6 +82,7 @@ run_end loop(simulation& sim, run_files& files, run_observer& observer) {
 
 result<void> check_run(const input&, const setup& s, const run_request& request) {
   if (auto r = check_memory(s); !r) return r;
+  if (request.out.empty()) return {};
   const bool continues_in_place =
       !request.resume_checkpoint.empty() && request.resume_checkpoint.starts_with(request.out + "/checkpoint/");
   return continues_in_place ? result<void>() : run_folder::check_free(request.out);

@@ -154,6 +154,18 @@ def test_questions_without_a_run(folder):
     assert not [p for p in folder.iterdir() if p.is_dir()]
 
 
+def test_validate_needs_no_free_folder(folder):
+    (folder / "run-sod").mkdir()
+    (folder / "run-sod" / "earlier.txt").write_text("mine")
+    text = (folder / "in.toml").read_text()
+    assert run("in.toml", "--validate").returncode == 0, text
+    check_refused(run("in.toml", "--validate", "--out", "run-sod"), "run-sod", "not empty")
+
+
+def test_list_options_knows_one_form(folder):
+    check_refused(run("--list-options", "json"), "json", "markdown")
+
+
 def test_options_in_the_docs_are_these():
     assert (ROOT / "docs" / "plx-star-options.md").read_text().endswith(run("--list-options", "markdown").stdout)
 

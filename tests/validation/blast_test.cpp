@@ -105,8 +105,8 @@ TEST(Blast, AdaptiveOctant) {
   t.note("blocks at the end (512 would be all)", static_cast<double>(s.sim().state().mesh.block_count()));
 }
 
-// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 on to t = 5e-3; mean error of the density
-// on 64^3 1.0e-3.
+// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 on to t = 5e-3; mean error of the
+// density on 64^3 1.0e-3.
 TEST(Blast, PublishedError) {
   table t("Sedov, box of edge 2, 64^3, t = 5e-3");
   for (const char* start : {"sedov.start_time=7e-4", "sedov.radius=0.057"}) {
