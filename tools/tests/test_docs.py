@@ -18,6 +18,6 @@ def test_links_of_the_page_lead_somewhere(page):
 
 def test_paths_of_the_map_exist():
     rows = [line for line in (ROOT / "docs" / "map.md").read_text().splitlines() if line.startswith("|")]
-    paths = {p for row in rows for p in re.findall(r"`((?:src|apps|python|bench|cmake|tools|inputs|\.ci)/[^`]*)`", row)}
+    paths = {p for row in rows for p in re.findall(r"`((?:src|apps|examples|tests|python|bench|cmake|tools|inputs|\.ci)/[^`]*)`", row)}
     assert paths, "the map names no paths"
     assert [p for p in sorted(paths) if not list(ROOT.glob(p.rstrip("/")))] == []
