@@ -21,4 +21,4 @@ add_custom_target(plx_build_info_source BYPRODUCTS ${generated} COMMENT "Asking 
 add_library(plx_build_info STATIC ${generated})
 add_library(plx::build_info ALIAS plx_build_info)
 add_dependencies(plx_build_info plx_build_info_source)
-target_include_directories(plx_build_info PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_include_directories(plx_build_info PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)

@@ -1,17 +1,20 @@
 # Everything the project needs from outside. Required ones stop the configuration with one line; optional ones are used
 # when they are there. tools/doctor.py holds the same list for people and for the installer; a test compares the two.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # who adds the project as a subdirectory links what we found
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
-pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET GLOBAL hwloc)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)
 find_package(fmt 9 REQUIRED)
 find_package(tomlplusplus 3 QUIET)
 if(NOT tomlplusplus_FOUND)
-  pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
+  pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET GLOBAL tomlplusplus)
   add_library(tomlplusplus::tomlplusplus ALIAS PkgConfig::TOMLPP)
 endif()
-find_package(CLI11 2 REQUIRED)
-find_package(HDF5 REQUIRED COMPONENTS C)
+if(PLX_BUILD_APPS)
+  find_package(CLI11 2 REQUIRED)
+  find_package(HDF5 REQUIRED COMPONENTS C)
+endif()
 
 # plx_optional(FOUND what one loses): one line for each library that is not there.
 function(plx_optional name found loss)

@@ -1,0 +1,44 @@
+# What `cmake --install` puts under a prefix: the libraries of the runtime, the headers that users include and those
+# that these include, and what find_package(parallax) and pkg-config need. The applications are not installed.
+#
+#   find_package(parallax 0.1 REQUIRED COMPONENTS rt)      g++ -std=c++20 a.cpp $(pkg-config --cflags --libs parallax)
+#   target_link_libraries(program PRIVATE plx::rt)
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(installed base build_info probe num rt)
+set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/parallax)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/parallax)
+
+foreach(name ${installed})
+  set_target_properties(plx_${name} PROPERTIES EXPORT_NAME ${name})
+  list(APPEND targets plx_${name})
+endforeach()
+install(TARGETS ${targets} EXPORT parallax-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${header_dir})
+install(EXPORT parallax-targets NAMESPACE plx:: DESTINATION ${package_dir})
+
+# Which headers are public, and what they include, is looked up when they are installed: sources change between.
+install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
+set(folders base probe num rt)
+set(destination \"\${CMAKE_INSTALL_PREFIX}/${header_dir}\")
+include(\"${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake\")")
+
+configure_package_config_file(cmake/parallax-config.cmake.in ${PROJECT_BINARY_DIR}/generated/parallax-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Until 1.0 an interface may change with any minor version.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/parallax-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-config.cmake
+              ${PROJECT_BINARY_DIR}/generated/parallax-config-version.cmake DESTINATION ${package_dir})
+
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+set(pc_zlib)
+if(ZLIB_FOUND)
+  set(pc_zlib " zlib")
+endif()
+configure_file(cmake/parallax.pc.in ${PROJECT_BINARY_DIR}/generated/parallax.pc.in @ONLY)
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc INPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc.in)
+install(FILES ${PROJECT_BINARY_DIR}/generated/parallax.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
