@@ -63,7 +63,7 @@ void compete(plx::bench::report& report, unsigned workers, const std::string& su
 
 int main(int argc, char** argv) {
   plx::bench::report report(argc, argv);
-  compete(report, plx::detail::default_worker_count(), "");
+  compete(report, plx::detail::default_worker_count(plx::detail::allowed_cores().size()), "");
   compete(report, 1, "/w1");
   return report.finish();
 }

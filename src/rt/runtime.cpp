@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "base/assert.hpp"
@@ -16,17 +18,35 @@
 namespace plx {
 namespace {
 
+constexpr unsigned most_workers = 4096;
+
 runtime_options completed(runtime_options o) {
-  if (o.workers == 0) o.workers = detail::default_worker_count();
+  if (o.cores.empty())
+    if (const char* cores = std::getenv("PLX_CORES")) o.cores = cores;
+  const std::size_t n_cores =
+      o.cores.empty() ? detail::allowed_cores().size() : detail::processors_named(o.cores).size();
+  if (o.workers == 0) o.workers = detail::default_worker_count(n_cores);
+  if (o.workers > most_workers)
+    throw std::invalid_argument("workers = " + std::to_string(o.workers) + ": expected at most " +
+                                std::to_string(most_workers));
   const char* bind = std::getenv("PLX_BIND");
   if (bind != nullptr && std::string_view(bind) == "0") o.bind = false;
   return o;
 }
 
+std::vector<unsigned> binding_of(const runtime_options& o) {
+  if (!o.bind) return {};
+  if (!o.cores.empty()) return detail::processors_named(o.cores);
+  // With fewer workers than cores, which ones are free is the system's to know: two programs, or two runtimes, that
+  // both bind to the first cores would share them while others idle.
+  return o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
+}
+
 }  // namespace
 
 struct runtime::parts {
-  explicit parts(const runtime_options& o) : options(o), recorder(o.workers), scheduler(options, recorder) {}
+  explicit parts(const runtime_options& o)
+      : options(o), recorder(o.workers), scheduler(options, binding_of(options), recorder) {}
   probe::counter_registry& with_counters() {
     std::call_once(counters_made, [this] {
       const auto keep = [this](std::vector<probe::registration> added) {
@@ -65,7 +85,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   };
   if (!s.deterministic()) me.waiting = &detail::this_thread_parker();
   end.attach(me);
-  s.inject(t);
+  s.submit(t);
   if (!s.deterministic()) return me.waiting->wait();
   if (s.run_until(me.done)) return;
   end.try_detach(me);  // this frame goes, the tasks that wait stay
@@ -79,6 +99,17 @@ probe::counter_registry& runtime::counters() { return parts_->with_counters(); }
 const runtime_options& runtime::options() const noexcept { return parts_->options; }
 std::uint64_t runtime::add_poller(poll_result (*f)(void*), void* arg) { return parts_->scheduler.add_poller(f, arg); }
 void runtime::remove_poller(std::uint64_t id) { parts_->scheduler.remove_poller(id); }
+std::string runtime::bindings() const {
+  std::string text;
+  for (unsigned i = 0; i < worker_count(); ++i) {
+    text += "worker " + std::to_string(i) + ": ";
+    const auto processors = parts_->scheduler.processors_of(i);
+    if (processors.empty()) text += "not bound";
+    for (const unsigned p : processors) text += (p == processors.front() ? "" : ", ") + detail::describe_processor(p);
+    text += '\n';
+  }
+  return text;
+}
 std::string runtime::explain_waits() const { return parts_->scheduler.explain_waits(); }
 
 std::optional<unsigned> worker_index() noexcept {

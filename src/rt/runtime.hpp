@@ -67,6 +67,9 @@ class runtime {
   /// The options as they took effect (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
 
+  /// One line per worker: the processors it is bound to, their core and NUMA node.
+  [[nodiscard]] std::string bindings() const;
+
   /// Calls `f(arg)` now and then between tasks and when workers idle, by one worker at a time, until it is removed.
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
   void remove_poller(std::uint64_t id);

@@ -3,15 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace plx {
 
 struct runtime_options {
-  /// Worker threads; 0 means one per physical core that this process may use (cpusets, affinity and cgroup quotas are
-  /// obeyed), or the environment variable PLX_THREADS.
+  /// Worker threads; 0 means the environment variable PLX_THREADS, or one per physical core that this process may use
+  /// (cpusets, affinity, cgroup quotas and Slurm's share are obeyed). More than cores is allowed.
   unsigned workers = 0;
-  /// Binds each worker to a core when there are as many workers as cores that this process may use. PLX_BIND=0 in the
-  /// environment switches it off.
+  /// The cores for the workers: processors and ranges as in taskset ("0-3,8"), or "core:0-3", "socket:0", "numa:1";
+  /// empty means the environment variable PLX_CORES, or all that this process may use. Several runtimes in one process
+  /// can have different ones.
+  std::string cores{};
+  /// Binds each worker to a core when there are as many workers as cores; otherwise, when `cores` were named, all
+  /// workers to all of them. PLX_BIND=0 in the environment switches it off.
   bool bind = true;
   /// Virtual memory of each stack; memory is used only for the pages that are touched.
   std::size_t stack_bytes = std::size_t{256} << 10;

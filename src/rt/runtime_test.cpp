@@ -80,7 +80,7 @@ TEST(runtime, the_last_tasks_may_use_it_all) {
 // Tasks suspended on one worker and resumed on another take fibers along; these must come back.
 TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
   plx::probe::recorder recorder(2);
-  plx::detail::scheduler s({.workers = 2, .deterministic = true}, recorder);
+  plx::detail::scheduler s({.workers = 2, .deterministic = true}, {}, recorder);
   for (int i = 0; i < 10000; ++i) s.keep_loop_fiber(s.worker_at(1), s.take_loop_fiber(s.worker_at(0)));
   EXPECT_LT(s.stacks().total(), 200u);
 }

@@ -20,6 +20,7 @@ struct fiber {
   void* context = nullptr;  // where the fiber goes on; owned by Boost.Context, valid while it is not running
   stack memory{};
   scheduler* home = nullptr;
+  unsigned stack_class = 0;  // not 0: of a size that a task asked for; it serves such tasks only
 
   // While a task on this fiber is suspended:
   task resume;                                 // what is put in a deque to make it run again

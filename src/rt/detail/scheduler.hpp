@@ -4,7 +4,10 @@
 // docs/runtime.md. The invariants of sleeping are stated at `scheduler::sleep_until_work`.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,6 +18,7 @@
 #include "rt/detail/fiber.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/task.hpp"
+#include "rt/detail/task_queue.hpp"
 #include "rt/detail/timer_queue.hpp"
 #include "rt/poll_result.hpp"
 
@@ -46,6 +50,7 @@ struct worker {
   explicit worker(scheduler& s, unsigned i) : home(s), index(i), rng(i * 0x9e3779b97f4a7c15u + 1) {}
 
   work_deque deque;
+  task_queue inbox;  // tasks that only this worker runs
   scheduler& home;
   const unsigned index;
 
@@ -68,6 +73,8 @@ struct worker {
     ticks since = 0;
   };
   std::vector<single_task> singles;  // by victim
+  std::vector<unsigned> victims;     // the other workers, the nearest first
+  std::vector<unsigned> groups;      // where in `victims` each group of equal distance ends
   std::uint64_t rng;
   unsigned turn = 0;  // counts loop rounds, so that the injection queue is looked at now and then
 
@@ -88,7 +95,8 @@ using poll_function = poll_result (*)(void*);
 
 class scheduler {
  public:
-  explicit scheduler(const runtime_options& options, probe::recorder& recorder);
+  /// `cores`: the processors to bind to; empty: none.
+  explicit scheduler(const runtime_options& options, std::vector<unsigned> cores, probe::recorder& recorder);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
@@ -97,8 +105,11 @@ class scheduler {
   /// destructor calls it when nobody did.
   void stop();
 
-  /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque.
+  /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque, unless `t` has a place of
+  /// its own: a priority, a worker or a size of stack.
   void submit(task* t);
+  /// Makes the task that is suspended on `f` go on behind everything that waits.
+  void submit_last(fiber& f);
   /// Behind everything that waits in the injection queue.
   void inject(task* t);
   /// In the deterministic mode: runs tasks on the calling thread until `done` or nothing can go on any more; the second
@@ -122,11 +133,15 @@ class scheduler {
   [[nodiscard]] const worker& worker_at(unsigned i) const noexcept { return *workers_[i]; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
-  [[nodiscard]] std::size_t injected() const noexcept { return n_injected_.load(std::memory_order_relaxed); }
+  /// The processors that worker `i` is bound to; empty when the system decides.
+  [[nodiscard]] std::vector<unsigned> processors_of(unsigned i) const;
+  [[nodiscard]] std::size_t injected() const noexcept { return injected_.size(); }
 
   // Used by suspend() and the worker loop.
   fiber* take_loop_fiber(worker& w);
   void keep_loop_fiber(worker& w, fiber* f) noexcept;
+  fiber* take_sized_fiber(unsigned stack_class);
+  void keep_sized_fiber(fiber* f) noexcept;
   void deadline_changed(ticks deadline) noexcept;  // there is a new timer
   task* next_task(worker& w);                      // null: leave the loop
 
@@ -142,13 +157,19 @@ class scheduler {
   void give_common_fibers(worker& w) noexcept;
   void take_common_fibers(worker& w) noexcept;
 
-  void start_threads(bool bind);
-  void thread_main(unsigned index, bool bind);
+  fiber* new_fiber(stack_pool& stacks, void (*entry)());
+  void start_threads();
+  void thread_main(unsigned index);
   void wait_until_quiet(double deadline_s);
   [[nodiscard]] bool quiet() const noexcept;
-  [[nodiscard]] bool any_work() const noexcept;
+  // Work that any worker may do; and what lies in somebody's inbox.
+  [[nodiscard]] bool any_work() const noexcept { return any_but_low() || !low_.empty(); }
+  [[nodiscard]] bool any_but_low() const noexcept;
+  [[nodiscard]] bool any_inbox() const noexcept;
 
-  task* take_injected() noexcept;
+  void place(task* t);  // submit() of a task with a place of its own
+  void rank_victims();
+  task* take_placed(worker& w) noexcept;
   task* steal(worker& w, ticks now) noexcept;
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
@@ -156,6 +177,8 @@ class scheduler {
   bool sleep_as_listed(worker& w);
   void wake_for_work() noexcept;
   void wake_one() noexcept;
+  void wake(worker& w) noexcept;
+  static bool membarrier_available() noexcept;
   void sleepers_changed() noexcept;
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
@@ -164,6 +187,16 @@ class scheduler {
   void light_fence() const noexcept;  // the pusher's half of the pair with heavy_fence()
   void heavy_fence() noexcept;        // the sleeper's half
 
+  struct spans {
+    ticks spin = ticks_from(40e-6);       // how long a worker looks for work before it sleeps
+    ticks check = ticks_from(10e-6);      // how often a busy one looks at timers and pollers
+    ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
+    ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
+    ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
+    ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between looks for work
+  };
+
+  const spans spans_;
   const bool deterministic_;
   const std::uint64_t seed_;
   const double shutdown_deadline_s_;
@@ -171,7 +204,17 @@ class scheduler {
   ticks virtual_now_ = 0;
   const std::atomic<bool>* run_done_ = nullptr;
 
+  // Stacks of a size that a task asked for, and the fibers that are done with them.
+  struct sized_stacks {
+    explicit sized_stacks(std::size_t bytes) : stacks(bytes) {}
+    stack_pool stacks;
+    fiber* free = nullptr;
+  };
+  static constexpr unsigned n_stack_classes = 32;
+
   stack_pool stacks_;
+  std::array<std::unique_ptr<sized_stacks>, n_stack_classes> sized_;  // guarded by fibers_lock_
+  const std::vector<unsigned> cores_;  // the processors that the workers are bound to: one each, or all of them
   std::vector<std::unique_ptr<worker>> workers_;
   std::unique_ptr<threads> threads_;
   mutable spinlock fibers_lock_;
@@ -187,10 +230,7 @@ class scheduler {
   std::vector<worker*> sleeping_;
   std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
 
-  alignas(cache_line_bytes) spinlock inject_lock_;
-  task* injected_first_ = nullptr;
-  task* injected_last_ = nullptr;
-  std::atomic<std::size_t> n_injected_{0};
+  task_queue high_, injected_, low_;
 
   alignas(cache_line_bytes) spinlock poll_lock_;  // held by the one worker that polls
   std::vector<poller> pollers_;
@@ -214,6 +254,12 @@ void yield_task();
 void choice_point();
 /// Arms `t` on the caller's worker and sees to it that some worker is awake in time. Requires: called by a task.
 void arm_timer(timer& t);
+
+/// The class of the smallest stack that has at least so many bytes: class c has 4096 << c.
+constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
+  return static_cast<std::uint8_t>(std::max(2, static_cast<int>(std::bit_width((bytes - 1) >> 12))));
+}
+constexpr std::size_t bytes_of_stack_class(unsigned c) noexcept { return std::size_t{4096} << c; }
 
 /// Runs a task that its waiter took back, in the waiter's own frame.
 void run_taken_back(worker& w, task* t);

@@ -10,10 +10,32 @@
 
 namespace plx {
 
-/// What measurement knows a task by: its name, and the object it works on (a block of a mesh, a Markov chain).
+/// high: before everything else that waits for a worker. low: when a worker would otherwise have nothing to do.
+enum class priority : std::uint8_t { normal, high, low };
+
+/// Where and when a task runs, as far as somebody asked. All zero, the ordinary case: by any worker, in its turn, on a
+/// stack of the runtime's ordinary size.
+struct task_placement {
+  plx::priority priority = plx::priority::normal;
+  std::uint8_t stack = 0;    // class of its stack's size, see stack_class(); 0: the runtime's ordinary one
+  std::uint16_t worker = 0;  // one more than the index of the only worker that runs it, also after a wait; 0: any
+
+  [[nodiscard]] constexpr bool ordinary() const noexcept {
+    return priority == plx::priority::normal && stack == 0 && worker == 0;
+  }
+  friend constexpr bool operator==(const task_placement&, const task_placement&) = default;
+};
+
+/// What the scheduler and measurement know a task by: its name, the object it works on (a block of a mesh, a Markov
+/// chain), and where it runs.
 struct task_info {
   probe::name_id name = 0;
+  task_placement where{};
   std::uint64_t key = probe::no_key;
+
+  constexpr task_info() noexcept = default;
+  constexpr task_info(probe::name_id n, std::uint64_t k = probe::no_key, task_placement w = {}) noexcept
+      : name(n), where(w), key(k) {}
 };
 
 namespace detail {
@@ -26,7 +48,7 @@ struct task {
 
   run_function run = nullptr;   // runs the task and disposes of it; `this` may be gone when it returns
   const void* owner = nullptr;  // the task_group or future state it belongs to, if any
-  task* next = nullptr;         // link in the injection queue
+  task* next = nullptr;         // link in a queue
   task_info info{};
 };
 

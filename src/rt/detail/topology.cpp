@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 namespace plx::detail {
 namespace {
@@ -22,12 +23,33 @@ hwloc_topology_t machine() {
   return topology;
 }
 
+// Never destroyed either. The process's own affinity (taskset, Slurm) is narrower than what the system allows.
+hwloc_const_bitmap_t allowed_processors() {
+  static const hwloc_bitmap_t allowed = [] {
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    if (hwloc_get_cpubind(machine(), mine, HWLOC_CPUBIND_PROCESS) != 0)
+      hwloc_bitmap_copy(mine, hwloc_topology_get_allowed_cpuset(machine()));
+    return mine;
+  }();
+  return allowed;
+}
+
+std::string bitmap_text(hwloc_const_bitmap_t set) {
+  char text[256] = "";
+  hwloc_bitmap_list_snprintf(text, sizeof text, set);
+  return text;
+}
+
+constexpr unsigned most_workers = 4096;
+
+bool parse(std::string_view text, unsigned& n) {
+  const auto [parsed, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  return error == std::errc() && parsed == text.data() + text.size();
+}
+
 std::vector<unsigned> find_allowed_cores() {
   hwloc_topology_t t = machine();
-  hwloc_bitmap_t mine = hwloc_bitmap_alloc();
-  // The process's own affinity (taskset, Slurm) is narrower than what the system allows.
-  if (hwloc_get_cpubind(t, mine, HWLOC_CPUBIND_PROCESS) != 0)
-    hwloc_bitmap_copy(mine, hwloc_topology_get_allowed_cpuset(t));
+  const hwloc_const_bitmap_t mine = allowed_processors();
   std::vector<unsigned> processors;
   const int cores = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_CORE);
   for (int i = 0; i < cores; ++i) {
@@ -41,7 +63,6 @@ std::vector<unsigned> find_allowed_cores() {
   if (processors.empty())  // a machine whose cores hwloc cannot see
     for (int p = hwloc_bitmap_first(mine); p >= 0; p = hwloc_bitmap_next(mine, p))
       processors.push_back(static_cast<unsigned>(p));
-  hwloc_bitmap_free(mine);
   if (processors.empty()) processors.push_back(0);
   return processors;
 }
@@ -95,19 +116,124 @@ unsigned cgroup_processors() {
   return std::clamp(static_cast<unsigned>(quota + 0.999), 1u, std::max(cores, 1u));
 }
 
-unsigned default_worker_count() {
-  if (const char* text = std::getenv("PLX_THREADS")) {
+unsigned default_worker_count(std::size_t cores) {
+  if (const char* text = std::getenv("PLX_THREADS"); text != nullptr && *text != '\0') {
     unsigned n = 0;
-    const char* end = text + std::strlen(text);
-    const auto [parsed, error] = std::from_chars(text, end, n);
-    if (error == std::errc() && parsed == end && n > 0) return n;
+    if (!parse(text, n) || n == 0 || n > most_workers)
+      throw std::invalid_argument("PLX_THREADS=" + std::string(text) + ": expected a number of workers from 1 to " +
+                                  std::to_string(most_workers));
+    return n;
   }
-  return std::min(static_cast<unsigned>(allowed_cores().size()), cgroup_processors());
+  unsigned n = std::min(static_cast<unsigned>(cores), cgroup_processors());
+  unsigned granted = 0;  // without a cgroup or affinity mask this is all that tells what Slurm gave
+  if (const char* slurm = std::getenv("SLURM_CPUS_PER_TASK"); slurm != nullptr && parse(slurm, granted) && granted > 0)
+    n = std::min(n, granted);
+  return n;
 }
 
-bool bind_this_thread(unsigned processor) noexcept {
+namespace {
+
+// Calls `add(i)` for each number of "3" or "0-7"; false when `range` is neither.
+template <class Add>
+bool for_each_of_range(std::string_view range, Add&& add) {
+  const auto dash = range.find('-');
+  unsigned first = 0, last = 0;
+  if (!parse(range.substr(0, dash), first)) return false;
+  last = first;
+  if (dash != std::string_view::npos && !parse(range.substr(dash + 1), last)) return false;
+  if (last < first || last - first > 65536) return false;
+  for (unsigned i = first; i <= last; ++i) add(i);
+  return true;
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view item, const std::string& why) {
+  throw std::invalid_argument("cores '" + std::string(text) + "': '" + std::string(item) + "' " + why);
+}
+
+// One processor for each core of this process below the object.
+void add_cores_of(hwloc_obj_t object, std::vector<unsigned>& to) {
+  for (const unsigned p : allowed_cores())
+    if (hwloc_bitmap_isset(object->cpuset, p)) to.push_back(p);
+}
+
+hwloc_obj_type_t object_type(std::string_view text, std::string_view item, std::string_view kind) {
+  if (kind == "core") return HWLOC_OBJ_CORE;
+  if (kind == "socket") return HWLOC_OBJ_PACKAGE;
+  if (kind == "numa") return HWLOC_OBJ_NUMANODE;
+  refuse(text, item, "is of an unknown kind: expected processors (3, 0-7), core:0-3, socket:0, numa:1, or all");
+}
+
+void add_item(std::string_view text, std::string_view item, std::vector<unsigned>& to) {
+  const std::size_t before = to.size();
+  const auto colon = item.find(':');
+  bool understood = true;
+  if (item == "all") {
+    to.insert(to.end(), allowed_cores().begin(), allowed_cores().end());
+  } else if (colon == std::string_view::npos) {
+    understood = for_each_of_range(item, [&](unsigned p) {
+      if (!hwloc_bitmap_isset(allowed_processors(), p))
+        refuse(text, item,
+               "names processor " + std::to_string(p) + ", which this process may not use: it may use " +
+                   bitmap_text(allowed_processors()));
+      to.push_back(p);
+    });
+  } else {
+    const hwloc_obj_type_t type = object_type(text, item, item.substr(0, colon));
+    understood = for_each_of_range(item.substr(colon + 1), [&](unsigned i) {
+      hwloc_obj_t object = hwloc_get_obj_by_type(machine(), type, i);
+      if (object == nullptr)
+        refuse(text, item,
+               "names number " + std::to_string(i) + ": this machine has " +
+                   std::to_string(hwloc_get_nbobjs_by_type(machine(), type)) + ", counted from 0");
+      add_cores_of(object, to);
+    });
+  }
+  if (!understood)
+    refuse(text, item, "is not understood: expected processors (3, 0-7), core:0-3, socket:0, numa:1, or all");
+  if (to.size() == before) refuse(text, item, "names no core that this process may use");
+}
+
+}  // namespace
+
+std::vector<unsigned> processors_named(std::string_view text) {
+  std::vector<unsigned> named;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    add_item(text, text.substr(begin, end - begin), named);
+    begin = end + 1;
+  }
+  std::vector<unsigned> once;  // in the order in which they were named
+  for (const unsigned p : named)
+    if (std::find(once.begin(), once.end(), p) == once.end()) once.push_back(p);
+  return once;
+}
+
+unsigned processor_distance(unsigned a, unsigned b) noexcept {
+  hwloc_topology_t t = machine();
+  hwloc_obj_t x = hwloc_get_pu_obj_by_os_index(t, a), y = hwloc_get_pu_obj_by_os_index(t, b);
+  if (x == nullptr || y == nullptr) return ~0u;
+  hwloc_obj_t both = hwloc_get_common_ancestor_obj(t, x, y);
+  hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_CORE, x);
+  const int nearest = core != nullptr ? core->depth : x->depth;
+  return static_cast<unsigned>(std::max(0, nearest - both->depth));
+}
+
+std::string describe_processor(unsigned processor) {
+  std::string text = "processor " + std::to_string(processor);
+  hwloc_obj_t pu = hwloc_get_pu_obj_by_os_index(machine(), processor);
+  if (pu == nullptr) return text;
+  hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine(), HWLOC_OBJ_CORE, pu);
+  if (core != nullptr) text += " (core " + std::to_string(core->logical_index);
+  hwloc_obj_t node = nullptr;
+  while ((node = hwloc_get_next_obj_by_type(machine(), HWLOC_OBJ_NUMANODE, node)) != nullptr)
+    if (hwloc_bitmap_isset(node->cpuset, processor))
+      text += (core != nullptr ? ", NUMA node " : " (NUMA node ") + std::to_string(node->logical_index), core = pu;
+  return core != nullptr ? text + ")" : text;
+}
+
+bool bind_this_thread(const std::vector<unsigned>& processors) noexcept {
   hwloc_bitmap_t set = hwloc_bitmap_alloc();
-  hwloc_bitmap_only(set, processor);
+  for (const unsigned p : processors) hwloc_bitmap_set(set, p);
   const bool bound = hwloc_set_cpubind(machine(), set, HWLOC_CPUBIND_THREAD) == 0;
   hwloc_bitmap_free(set);
   return bound;

@@ -1,0 +1,69 @@
+// The deterministic mode: one thread, and a seed that decides at every choice.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "rt/detail/scheduler.hpp"
+#include "rt/detail/worker_loop.hpp"
+
+namespace plx::detail {
+
+std::uint64_t scheduler::choose(std::uint64_t n) noexcept {
+  choice_state_ ^= choice_state_ << 13, choice_state_ ^= choice_state_ >> 7, choice_state_ ^= choice_state_ << 17;
+  return (choice_state_ * 0x2545f4914f6cdd1du >> 16) % n;
+}
+
+// The seed picks which of the virtual workers goes on, where it takes its next task from, and when time passes.
+task* scheduler::next_task_chosen(worker& asking) {
+  fiber* loop = asking.current;
+  for (;;) {
+    worker& w = *workers_[choose(workers_.size())];
+    w.current = loop;
+    w.boundary = std::max(w.boundary, asking.boundary);
+    set_this_worker(&w);
+    if (run_done_->load(std::memory_order_acquire)) return nullptr;
+    run_pollers(w);
+    virtual_now_ += choose(64);
+    const ticks deadline = earliest_deadline();
+    if (deadline <= virtual_now_) fire_timers(virtual_now_);
+    if (task* t = take_placed(w)) return t;
+    const auto n_deques = workers_.size();
+    const std::uint64_t source = choose(n_deques + 1);
+    if (source == n_deques) {
+      if (task* t = injected_.pop()) return t;
+    } else if (source == w.index) {
+      if (task* t = choose(8) == 0 ? w.deque.steal() : w.deque.pop()) return t;
+    } else if (task* t = workers_[source]->deque.steal()) {
+      w.steals.add();
+      return t;
+    }
+    if (!any_but_low() && !any_inbox())
+      if (task* t = low_.pop()) return t;
+    if (any_work() || any_inbox() || polls_pending_.load(std::memory_order_relaxed)) continue;
+    if (deadline == timer_queue::never) return nullptr;
+    virtual_now_ = std::max(virtual_now_, deadline);
+  }
+}
+
+bool scheduler::run_until(const std::atomic<bool>& done) {
+  PLX_ASSERT(deterministic_);
+  PLX_ASSERT(this_worker() == nullptr && "run() inside a task of another runtime");
+  run_done_ = &done;
+  worker& w = *workers_[0];
+  set_this_worker(&w);
+  fiber thread_itself;
+  fiber_adopt_thread(thread_itself);
+  fiber* loop = take_loop_fiber(w);
+  for (auto& each : workers_) {
+    each->boundary = now_ticks();
+    each->thread_fiber = &thread_itself;
+  }
+  w.current = loop;
+  const handled_exceptions of_caller = take_handled_exceptions();
+  fiber_switch(thread_itself, *loop);
+  run_after_switch();
+  put_handled_exceptions(of_caller);
+  set_this_worker(nullptr);
+  return done.load(std::memory_order_acquire);
+}
+
+}  // namespace plx::detail

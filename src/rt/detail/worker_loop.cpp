@@ -1,0 +1,288 @@
+// The loop of a worker, and how a task leaves its place and comes back to it.
+#include "rt/detail/worker_loop.hpp"
+
+#include <cxxabi.h>
+#include <sched.h>
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "probe/recorder.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx::detail {
+
+static thread_local worker* this_worker_ = nullptr;
+
+[[gnu::noinline]] worker* this_worker() noexcept {
+  asm volatile("" ::: "memory");  // keeps the compiler from remembering an earlier answer
+  return this_worker_;
+}
+
+[[gnu::noinline]] void set_this_worker(worker* w) noexcept { this_worker_ = w; }
+
+[[gnu::noinline]] handled_exceptions take_handled_exceptions() noexcept {
+  handled_exceptions mine;
+  void* here = abi::__cxa_get_globals();
+  std::memcpy(&mine, here, sizeof mine);
+  if (mine.caught != nullptr || mine.uncaught != 0) {
+    const handled_exceptions none;
+    std::memcpy(here, &none, sizeof none);
+  }
+  return mine;
+}
+
+[[gnu::noinline]] void put_handled_exceptions(const handled_exceptions& mine) noexcept {
+  if (mine.caught != nullptr || mine.uncaught != 0) std::memcpy(abi::__cxa_get_globals(), &mine, sizeof mine);
+}
+
+void run_after_switch() noexcept {
+  worker& w = *this_worker();
+  auto* f = std::exchange(w.after_switch, nullptr);
+  if (f != nullptr) f(w.after_switch_arg);
+}
+
+namespace {
+
+void keep_left_fiber(void* f) noexcept {
+  worker& w = *this_worker();
+  w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
+}
+
+// What ran until now is booked, and what comes next begins.
+void end_slice(worker& w, bool finished) noexcept {
+  const ticks now = now_ticks();
+  w.log->record({w.info.name, w.info.key, w.boundary, now, finished, finished ? w.earlier : 0});
+  w.earlier += now - w.boundary;
+  w.boundary = now;
+}
+
+// The marker by which the loop knows a suspended task that is to go on.
+void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
+
+// Leaves the loop, which will be taken from the free list, perhaps by another worker.
+void leave_loop_for(worker& w, fiber& f) {
+  fiber* loop = std::exchange(w.current, &f);
+  w.after_switch = keep_left_fiber;
+  w.after_switch_arg = loop;
+  fiber_switch(*loop, f);
+  run_after_switch();
+}
+
+void go_on_in(worker& w, fiber& f) {
+  w.info = f.info;
+  w.task_id = f.task_id;
+  w.earlier = f.earlier;
+  f.waits_on.store(nullptr, std::memory_order_relaxed);
+  w.resumed.add();
+  leave_loop_for(w, f);
+}
+
+void begin_on_own_stack(worker& w, task* t) {
+  fiber* f = w.home.take_sized_fiber(t->info.where.stack);
+  f->resume.next = t;
+  leave_loop_for(w, *f);
+}
+
+void leave_loop(worker& w) { leave_loop_for(w, *w.thread_fiber); }
+
+}  // namespace
+
+// Every task that was not suspended begins and ends here. Everything about "the worker" is asked anew after it.
+static void run_scheduled(worker& w, task* t) {
+  w.info = t->info;
+  w.task_id = t;
+  w.earlier = 0;
+  t->run(t, run_mode::scheduled);
+  worker& after = *this_worker();
+  after.executed.add();
+  end_slice(after, true);
+}
+
+void loop_entry() {
+  run_after_switch();
+  for (;;) {
+    worker& asking = *this_worker();
+    task* t = asking.home.next_task(asking);
+    worker& w = *this_worker();  // the deterministic mode may have chosen another one
+    if (t == nullptr) {
+      leave_loop(w);
+    } else if (t->run == resume_marker) {
+      go_on_in(w, *static_cast<fiber*>(const_cast<void*>(t->owner)));
+    } else if (t->info.where.stack != 0) [[unlikely]] {
+      begin_on_own_stack(w, t);
+    } else {
+      run_scheduled(w, t);
+    }
+  }
+}
+
+// A fiber whose stack has the size that its task asked for: it runs that one and goes back to where it is kept.
+static void sized_entry() {
+  for (;;) {
+    run_after_switch();
+    worker& w = *this_worker();
+    task* t = std::exchange(w.current->resume.next, nullptr);
+    t->info.where.stack = 0;  // it has it now; when it waits and goes on, it is not begun again
+    run_scheduled(w, t);
+    worker& after = *this_worker();
+    fiber* self = std::exchange(after.current, after.home.take_loop_fiber(after));
+    after.after_switch = [](void* f) { static_cast<fiber*>(f)->home->keep_sized_fiber(static_cast<fiber*>(f)); };
+    after.after_switch_arg = self;
+    fiber_switch(*self, *after.current);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ loop fibers
+
+fiber* scheduler::take_loop_fiber(worker& w) {
+  if (w.free_fibers == nullptr) take_common_fibers(w);
+  if (w.free_fibers != nullptr) {
+    --w.n_free_fibers;
+    return std::exchange(w.free_fibers, w.free_fibers->next_free);
+  }
+  return new_fiber(stacks_, loop_entry);
+}
+
+fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
+  auto* f = new fiber;
+  f->memory = stacks.get();
+  f->home = this;
+  f->resume.run = resume_marker;
+  f->resume.owner = f;
+  fiber_prepare(*f, entry);
+  spin_guard guard(fibers_lock_);
+  f->next_in_registry = std::exchange(all_fibers_, f);
+  return f;
+}
+
+fiber* scheduler::take_sized_fiber(unsigned stack_class) {
+  PLX_ASSERT(stack_class < n_stack_classes, stack_class);
+  stack_pool* stacks = nullptr;
+  {
+    spin_guard guard(fibers_lock_);
+    auto& sized = sized_[stack_class];
+    if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class));
+    if (fiber* f = sized->free) {
+      sized->free = std::exchange(f->next_free, nullptr);
+      return f;
+    }
+    stacks = &sized->stacks;
+  }
+  fiber* f = new_fiber(*stacks, sized_entry);
+  f->stack_class = stack_class;
+  return f;
+}
+
+void scheduler::keep_sized_fiber(fiber* f) noexcept {
+  spin_guard guard(fibers_lock_);
+  sized_stacks& sized = *sized_[f->stack_class];
+  f->next_free = std::exchange(sized.free, f);
+}
+
+void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
+  f->next_free = std::exchange(w.free_fibers, f);
+  if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
+    give_common_fibers(w);
+}
+
+// Where tasks are suspended here and resumed there, fibers move from worker to worker. Without a common list the one
+// would make new ones for ever and the other hoard them.
+void scheduler::give_common_fibers(worker& w) noexcept {
+  fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
+  for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
+  fiber* first = std::exchange(last_kept->next_free, nullptr);
+  fiber* last = first;
+  while (last->next_free != nullptr) last = last->next_free;
+  w.n_free_fibers = fiber_batch;
+  spin_guard guard(fibers_lock_);
+  last->next_free = std::exchange(common_fibers_, first);
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+}
+
+void scheduler::take_common_fibers(worker& w) noexcept {
+  if (n_common_fibers_.load(std::memory_order_relaxed) == 0) return;
+  spin_guard guard(fibers_lock_);
+  for (; common_fibers_ != nullptr && w.n_free_fibers < fiber_batch; ++w.n_free_fibers) {
+    fiber* f = std::exchange(common_fibers_, common_fibers_->next_free);
+    f->next_free = std::exchange(w.free_fibers, f);
+  }
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) - w.n_free_fibers, std::memory_order_relaxed);
+}
+
+// ------------------------------------------------------------------------------------------ suspending and resuming
+
+void suspend(const char* waits_on, void (*after)(void*), void* arg) {
+  worker& w = *this_worker();
+  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on);
+  fiber& self = *w.current;
+  // Atomic because explain_waits() may look at any time.
+  std::atomic_ref(self.info.name).store(w.info.name, std::memory_order_relaxed);
+  std::atomic_ref(self.info.key).store(w.info.key, std::memory_order_relaxed);
+  self.info.where = w.info.where;
+  self.waits_on.store(waits_on, std::memory_order_release);
+  self.task_id = w.task_id;
+  w.suspended.add();
+  end_slice(w, false);
+  self.earlier = w.earlier;
+  fiber* loop = w.home.take_loop_fiber(w);
+  w.after_switch = after;
+  w.after_switch_arg = arg;
+  w.current = loop;
+  const handled_exceptions of_task = take_handled_exceptions();
+  fiber_switch(self, *loop);
+  run_after_switch();
+  put_handled_exceptions(of_task);
+}
+
+void resume(fiber& f) {
+  f.resume.info = f.info;
+  f.home->submit(&f.resume);
+}
+
+void yield_task() {
+  worker* w = this_worker();
+  if (w == nullptr) {
+    sched_yield();
+    return;
+  }
+  suspend(
+      "yield", [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
+}
+
+void choice_point() {
+  worker* w = this_worker();
+  if (w == nullptr || !w->home.deterministic() || w->polling) return;
+  if (w->home.choose(4) == 0) yield_task();
+}
+
+void arm_timer(timer& t) {
+  worker& w = *this_worker();
+  const ticks deadline = t.deadline;  // once armed, it may fire and be gone
+  w.timers.arm(t);
+  w.home.deadline_changed(deadline);
+}
+
+void run_taken_back(worker& w, task* t) {
+  w.taken_back.add();
+  if (t->info.name == 0 && t->info.key == probe::no_key) {
+    t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    return;
+  }
+  const task_info parent = w.info;
+  const void* const parent_id = w.task_id;
+  end_slice(w, false);
+  const ticks parent_earlier = std::exchange(w.earlier, 0);
+  w.info = t->info;
+  w.task_id = t;
+  t->run(t, run_mode::taken_back);
+  worker& after = *this_worker();
+  end_slice(after, true);
+  after.info = parent;
+  after.task_id = parent_id;
+  after.earlier = parent_earlier;
+}
+
+}  // namespace plx::detail
