@@ -12,6 +12,7 @@ help() {
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
            [--all]              every suite under every preset (release, debug, asan, tsan)
            [--preset NAME]      another preset than release
+           [--seeds N]          so many schedules of the deterministic mode per test (default 200)
 ./plx bench [NAME...] [--json FILE]
                                 run benchmarks (all, or those named), print a table, write the numbers
 ./plx build [--preset NAME] [TARGET...]
@@ -23,7 +24,7 @@ help() {
 ./plx help                      this text
 
 Environment:
-  CXX, CC            the compiler, e.g. CXX=clang++-16 ./plx build
+  CXX, CC            the compiler, e.g. CXX=clang++-16 ./plx test --all; it builds in build/<preset>-clang++-16
   PLX_JOBS           how many compile and test jobs at once (default: all cores this process may use)
   PLX_CMAKE_ARGS     more arguments for cmake, e.g. -DPLX_WARNINGS_AS_ERRORS=ON
   PLX_NO_INSTALL=1   never install anything: say what is missing and stop

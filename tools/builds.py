@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import time
+from pathlib import Path
 
 import doctor
 import install
@@ -17,6 +18,13 @@ from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logg
 PRESETS = tuple(
     p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")
 )
+
+
+def folder_of(preset: str) -> Path:
+    """build/<preset>, or build/<preset>-<compiler> where CXX names another compiler than the machine's own."""
+    named, own = shutil.which(doctor.compiler()), shutil.which("c++") or shutil.which("g++")
+    same = not os.environ.get("CXX") or (named and own and os.path.realpath(named) == os.path.realpath(own))
+    return BUILD / (preset if same else f"{preset}-{os.path.basename(doctor.compiler())}")
 
 
 def environment() -> dict:
@@ -49,12 +57,12 @@ def _wanted_configuration() -> str:
 
 
 def configure(preset: str) -> None:
-    folder = BUILD / preset
+    folder = folder_of(preset)
     stamp, wanted = folder / ".plx-configured", _wanted_configuration()
     if (folder / "build.ninja").exists() and stamp.exists() and stamp.read_text() == wanted:
         return
-    step(f"configuring {preset}")
-    command = ["cmake", "--preset", preset, *json.loads(wanted)["args"]]
+    step(f"configuring {folder.name}")
+    command = ["cmake", "--preset", preset, "-B", str(folder), *json.loads(wanted)["args"]]
     if (folder / "CMakeCache.txt").exists():
         command.insert(1, "--fresh")  # another compiler or another set of libraries
     code, lines = run_logged(command, folder / "configure.log", "cmake", env=environment())
@@ -64,12 +72,12 @@ def configure(preset: str) -> None:
     if code != 0:
         begin = next((i for i, line in enumerate(lines) if line.startswith("CMake Error")), max(0, len(lines) - 20))
         say("\n".join(lines[begin : begin + 30]))
-        fail(f"configuring {preset} failed; the whole log: {shown(folder / 'configure.log')}")
+        fail(f"configuring {folder.name} failed; the whole log: {shown(folder / 'configure.log')}")
     stamp.write_text(wanted)
 
 
 def targets_of(preset: str) -> list[str]:
-    text = output_of(["ninja", "-C", str(BUILD / preset), "-t", "targets", "all"]) or ""
+    text = output_of(["ninja", "-C", str(folder_of(preset)), "-t", "targets", "all"]) or ""
     return re.findall(r"^([A-Za-z0-9_-]+): phony$", text, flags=re.M)
 
 
@@ -96,20 +104,20 @@ def build(preset: str, targets: list[str] | None = None) -> float:
     """Configures if need be and builds; returns the seconds it took, ends the program on failure."""
     begin = time.monotonic()
     configure(preset)
-    folder = BUILD / preset
+    folder = folder_of(preset)
     command = ["cmake", "--build", str(folder), "-j", str(jobs())]
     if targets:
         command += ["--target", *targets]
-    step(f"building {preset}" + (f": {' '.join(targets)}" if targets and len(targets) < 6 else ""))
+    step(f"building {folder.name}" + (f": {' '.join(targets)}" if targets and len(targets) < 6 else ""))
     code, lines = run_logged(command, folder / "build.log", preset, env=environment())
     if code != 0:
         say(failing_part(lines))
-        fail(f"building {preset} failed; the whole log: {shown(folder / 'build.log')}")
+        fail(f"building {folder.name} failed; the whole log: {shown(folder / 'build.log')}")
     warnings = sum(bool(re.search(r"\bwarning: ", line)) for line in lines)
     seconds = time.monotonic() - begin
     work = next((line for line in reversed(lines) if re.match(r"^\[\d+/\d+\]", line)), "")
     note(
-        f"{preset}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
+        f"{folder.name}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
         + (f", {warnings} warnings (see {shown(folder / 'build.log')})" if warnings else "")
     )
     return seconds
@@ -124,7 +132,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--clean", action="store_true", help="remove the preset's build folder first")
     options = parser.parse_args(arguments)
     if options.clean:
-        shutil.rmtree(BUILD / options.preset, ignore_errors=True)
+        shutil.rmtree(folder_of(options.preset), ignore_errors=True)
     install.ensure(["build"])
     build(options.preset, options.targets)
     return 0

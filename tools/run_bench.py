@@ -30,7 +30,7 @@ def check_rows(rows: object, program: str) -> list[dict]:
 
 
 def run_one(name: str) -> list[dict]:
-    program = BUILD / "release" / "bin" / f"bench_{name}"
+    program = builds.folder_of("release") / "bin" / f"bench_{name}"
     out, log = BUILD / "bench" / f"{name}.json", BUILD / "bench" / f"{name}.log"
     out.parent.mkdir(parents=True, exist_ok=True)
     out.unlink(missing_ok=True)

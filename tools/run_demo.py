@@ -11,7 +11,7 @@ from pathlib import Path
 import builds
 import install
 import pyenv
-from console import BUILD, ROOT, duration, fail, say, shown, step
+from console import ROOT, duration, fail, say, shown, step
 
 INPUT = ROOT / "inputs" / "sedov_demo.toml"
 
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     run.parent.mkdir(parents=True, exist_ok=True)
     try:
         code = subprocess.run(
-            [str(BUILD / "release" / "bin" / "plx-star"), str(INPUT), "--out", str(run)], cwd=ROOT
+            [str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)], cwd=ROOT
         ).returncode
     except KeyboardInterrupt:
         return 130

@@ -70,15 +70,16 @@ def sanitizer_options(env: dict) -> dict:
     return env
 
 
-def run_cpp(preset: str, suites: str, regex: str) -> list[Case]:
-    """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`."""
+def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
+    """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`, those
+    of the deterministic mode under so many seeds (0: as the tests have it)."""
     builds.configure(preset)
     targets = [t for t in builds.targets_of(preset) if t.endswith("_test") and re.search(suites, t)] if suites else []
     if suites and not targets:
         note(f"{preset}: no suite matches '{suites}' yet")
         return []
     builds.build(preset, targets)
-    folder = BUILD / preset
+    folder = builds.folder_of(preset)
     junit = folder / "ctest.xml"
     junit.unlink(missing_ok=True)
     command = [
@@ -90,19 +91,22 @@ def run_cpp(preset: str, suites: str, regex: str) -> list[Case]:
         str(jobs()),
         "--output-on-failure",
         "--timeout",
-        "1200" if preset in SANITIZERS else "600",
+        str((1200 if preset in SANITIZERS else 600) * max(1, seeds // 200)),
         "--output-junit",
         str(junit),
     ]
     command += ["-L", suites] if suites else []
     command += ["-R", regex] if regex else []
-    step(f"running the C++ tests, {preset}")
+    env = sanitizer_options(builds.environment())
+    if seeds:
+        env["PLX_SEEDS"] = str(seeds)
+    step(f"running the C++ tests, {folder.name}" + (f", {seeds} seeds" if seeds else ""))
     code, lines = run_logged(
         command,
         folder / "test.log",
         preset,
         counter=r"^\s*(\d+/\d+) Test\s+#\d+: (\S+)",
-        env=sanitizer_options(builds.environment()),
+        env=env,
     )
     cases = read_junit(junit, lambda node: f"{node.get('name').split('.')[0]}") if junit.exists() else []
     if code != 0 and not any(case.state == "failed" for case in cases):
@@ -117,7 +121,7 @@ def run_python(preset: str, regex: str) -> list[Case]:
         return []
     python = pyenv.ensure("test")
     env = pyenv.environment()
-    env["PLX_BIN"] = str(BUILD / preset / "bin")
+    env["PLX_BIN"] = str(builds.folder_of(preset) / "bin")
     pytest = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
     if regex:
         listed = subprocess.run(
@@ -143,7 +147,7 @@ def run_python(preset: str, regex: str) -> list[Case]:
 
 def print_verification(preset: str, since: float) -> None:
     """The tables (error, order, bound) that the verification problems of this run have written."""
-    tables = sorted((BUILD / preset / "tests" / "validation").glob("*.table"))
+    tables = sorted((builds.folder_of(preset) / "tests" / "validation").glob("*.table"))
     for path in (p for p in tables if p.stat().st_mtime >= since):
         say("\n" + path.read_text().rstrip())
 
@@ -197,7 +201,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sanitize", metavar="SUITES", help="a suite's name, such as rt, or all: under tsan and asan")
     parser.add_argument("--all", action="store_true", help="every suite under every preset")
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="schedules of the deterministic mode per test")
     options = parser.parse_args(arguments)
+    if options.seeds < 0:
+        parser.error(f"--seeds is {options.seeds}: expected a positive number")
     begin, since = time.monotonic(), time.time()
     install.ensure(["build", "test"], also=[] if options.sanitize else pyenv.apt_packages("test"))
     suites = f"^{options.sanitize}(_|$)" if options.sanitize and options.sanitize != "all" else ""
@@ -205,7 +212,9 @@ def main(arguments: list[str]) -> int:
     python = (
         None if options.sanitize else pyenv.ensure("test")
     )  # before the long build: it may have to ask for something
-    by_run = {preset: run_cpp(preset, suites, options.regex) for preset in presets}
+    by_run = {
+        builds.folder_of(preset).name: run_cpp(preset, suites, options.regex, options.seeds) for preset in presets
+    }
     if python:
         by_run["python"] = run_python("release" if options.all else options.preset, options.regex)
     if options.regex and not any(by_run.values()):

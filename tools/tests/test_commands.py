@@ -85,3 +85,21 @@ def test_demo_never_writes_into_a_folder_that_exists(monkeypatch, tmp_path):
     first.mkdir(parents=True)
     assert first == tmp_path / "runs" / "demo-now"
     assert run_demo.fresh_folder() == tmp_path / "runs" / "demo-now-2"
+
+
+def test_another_compiler_builds_in_folders_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    assert builds.folder_of("debug").name == "debug"
+    monkeypatch.setenv("CXX", "c++")
+    assert builds.folder_of("debug").name == "debug"
+    other = tmp_path / "other++-9"
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    monkeypatch.setenv("CXX", str(other))
+    assert builds.folder_of("debug").name == "debug-other++-9"
+
+
+@pytest.mark.parametrize("seeds", ["-3", "many"])
+def test_a_wrong_number_of_seeds_is_refused(seeds):
+    done = plx("test", "--seeds", seeds)
+    assert done.returncode == 2 and "--seeds" in done.stderr
