@@ -1,4 +1,7 @@
-// A queue between tasks: bounded or unbounded, closable.
+// A queue between tasks: bounded, unbounded or of one element, closable.
+//
+//   plx::channel<int> c(plx::channel<int>::one_element);
+//   for (int x : c) ...                                    // until it is closed and empty
 //
 // Thread safety: any number of senders and receivers, tasks or foreign threads. Cost: a lock and a queue operation;
 // a task that must wait gives its worker away. Example: channel_test.cpp.
@@ -6,6 +9,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -18,7 +22,9 @@ namespace plx {
 template <class T>
 class channel {
  public:
+  using value_type = T;
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t one_element = 1;
 
   /// Requires: capacity > 0.
   explicit channel(std::size_t capacity = unbounded) : capacity_(capacity) {
@@ -40,6 +46,20 @@ class channel {
     return put(std::move(value));
   }
 
+  /// As try_send(), but waits up to that time for room.
+  template <class Duration>
+  bool try_send_for(T&& value, const Duration& d) {
+    std::unique_lock lock(mutex_);
+    if (!has_room_.wait_for(lock, d, [this] { return closed_ || queue_.size() < capacity_; })) return false;
+    return put(std::move(value));
+  }
+  template <class TimePoint>
+  bool try_send_until(T&& value, const TimePoint& t) {
+    std::unique_lock lock(mutex_);
+    if (!has_room_.wait_until(lock, t, [this] { return closed_ || queue_.size() < capacity_; })) return false;
+    return put(std::move(value));
+  }
+
   /// Waits while the channel is empty. Nothing when it is closed and empty.
   std::optional<T> receive() {
     std::unique_lock lock(mutex_);
@@ -51,6 +71,45 @@ class channel {
     std::unique_lock lock(mutex_);
     return take();
   }
+  /// As try_receive(), but waits up to that time for an element.
+  template <class Duration>
+  std::optional<T> try_receive_for(const Duration& d) {
+    std::unique_lock lock(mutex_);
+    has_element_.wait_for(lock, d, [this] { return closed_ || !queue_.empty(); });
+    return take();
+  }
+  template <class TimePoint>
+  std::optional<T> try_receive_until(const TimePoint& t) {
+    std::unique_lock lock(mutex_);
+    has_element_.wait_until(lock, t, [this] { return closed_ || !queue_.empty(); });
+    return take();
+  }
+
+  /// What a range-for receives; ends when the channel is closed and empty. One per loop; several loops, in several
+  /// tasks, share the elements.
+  class iterator {
+   public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_concept = std::input_iterator_tag;
+
+    T& operator*() const { return *current_; }
+    T* operator->() const { return &*current_; }
+    iterator& operator++() {
+      current_ = from_->receive();
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const iterator& i, std::default_sentinel_t) { return !i.current_.has_value(); }
+
+   private:
+    explicit iterator(channel& c) : from_(&c), current_(c.receive()) {}
+    channel* from_;
+    mutable std::optional<T> current_;
+    friend channel;
+  };
+  iterator begin() { return iterator(*this); }
+  std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
   /// No more elements will be sent; those in the channel can still be received.
   void close() {
@@ -63,6 +122,7 @@ class channel {
     std::unique_lock lock(mutex_);
     return closed_;
   }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t size() const {
     std::unique_lock lock(mutex_);
     return queue_.size();

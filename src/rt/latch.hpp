@@ -28,7 +28,7 @@ class latch {
     detail::spin_guard last_one_is_done(guard_);  // the caller may destroy the latch now
     return true;
   }
-  void wait();
+  void wait() const;
   void arrive_and_wait(std::ptrdiff_t n = 1) {
     count_down(n);
     wait();
@@ -37,7 +37,7 @@ class latch {
  private:
   std::atomic<std::ptrdiff_t> missing_;
   mutable detail::spinlock guard_;
-  detail::wait_list waiters_;
+  mutable detail::wait_list waiters_;
 };
 
 template <std::ptrdiff_t LeastMaxValue = std::numeric_limits<std::ptrdiff_t>::max()>
@@ -47,10 +47,11 @@ namespace detail {
 
 class semaphore_base {
  public:
-  explicit semaphore_base(std::ptrdiff_t n) noexcept : free_(n) {}
+  semaphore_base(std::ptrdiff_t n, std::ptrdiff_t most) noexcept : free_(n), most_(most) {}
   semaphore_base(const semaphore_base&) = delete;
   semaphore_base& operator=(const semaphore_base&) = delete;
 
+  /// Requires: n >= 0, and no more than max() are free afterwards.
   void release(std::ptrdiff_t n = 1);
   void acquire();
   bool try_acquire() noexcept;
@@ -67,6 +68,7 @@ class semaphore_base {
   bool acquire_until(ticks deadline);
   spinlock guard_;
   std::ptrdiff_t free_;
+  const std::ptrdiff_t most_;
   wait_list waiters_;
 };
 
@@ -76,7 +78,7 @@ template <std::ptrdiff_t LeastMaxValue>
 class counting_semaphore : public detail::semaphore_base {
  public:
   /// Requires: 0 <= n <= max().
-  explicit counting_semaphore(std::ptrdiff_t n) : detail::semaphore_base(n) {
+  explicit counting_semaphore(std::ptrdiff_t n) : detail::semaphore_base(n, LeastMaxValue) {
     PLX_ASSERT(n >= 0 && n <= LeastMaxValue, n);
   }
   static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
@@ -100,14 +102,14 @@ class barrier_base {
   using complete_function = void (*)(barrier_base&);
   /// The phase that the arrival belongs to; runs `complete` and starts the next phase when it was the last one.
   std::size_t arrive(std::ptrdiff_t n, bool drop, complete_function complete);
-  void wait(std::size_t phase);
+  void wait(std::size_t phase) const;
 
  private:
-  spinlock guard_;
+  mutable spinlock guard_;
   std::ptrdiff_t expected_;
   std::ptrdiff_t missing_;
   std::size_t phase_ = 0;
-  wait_list waiters_;
+  mutable wait_list waiters_;
 };
 
 }  // namespace detail
@@ -126,10 +128,12 @@ class barrier : detail::barrier_base {
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;
 
+  static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
+  /// Requires: 0 < n, and n is at most what is missing in this phase.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
     return arrival_token(detail::barrier_base::arrive(n, false, complete));
   }
-  void wait(arrival_token&& token) { detail::barrier_base::wait(token.phase); }
+  void wait(arrival_token&& token) const { detail::barrier_base::wait(token.phase); }
   void arrive_and_wait() { wait(arrive()); }
   void arrive_and_drop() { detail::barrier_base::arrive(1, true, complete); }
 

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "rt/detail/wait.hpp"
+#include "rt/stop_token.hpp"
 
 namespace plx {
 
@@ -84,6 +85,16 @@ class condition_variable_any {
     while (!done()) wait(lock);
   }
 
+  /// Waits until `done()` or a request to stop; gives what `done()` says last.
+  template <class Lock, class Predicate>
+  bool wait(Lock& lock, stop_token token, Predicate done) {
+    const auto listed = [this] {
+      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop");
+      return true;
+    };
+    return wait_stoppable(lock, token, done, listed);
+  }
+
   template <class Lock, class Duration>
   cv_status wait_for(Lock& lock, const Duration& d) {
     return wait_ticks(lock, detail::deadline_in(detail::seconds_of(d)));
@@ -92,6 +103,10 @@ class condition_variable_any {
   bool wait_for(Lock& lock, const Duration& d, Predicate done) {
     return wait_ticks(lock, detail::deadline_in(detail::seconds_of(d)), done);
   }
+  template <class Lock, class Duration, class Predicate>
+  bool wait_for(Lock& lock, stop_token token, const Duration& d, Predicate done) {
+    return wait_ticks(lock, token, detail::deadline_in(detail::seconds_of(d)), done);
+  }
   template <class Lock, class TimePoint>
   cv_status wait_until(Lock& lock, const TimePoint& t) {
     return wait_ticks(lock, detail::deadline_in(detail::seconds_until(t)));
@@ -99,6 +114,10 @@ class condition_variable_any {
   template <class Lock, class TimePoint, class Predicate>
   bool wait_until(Lock& lock, const TimePoint& t, Predicate done) {
     return wait_ticks(lock, detail::deadline_in(detail::seconds_until(t)), done);
+  }
+  template <class Lock, class TimePoint, class Predicate>
+  bool wait_until(Lock& lock, stop_token token, const TimePoint& t, Predicate done) {
+    return wait_ticks(lock, token, detail::deadline_in(detail::seconds_until(t)), done);
   }
 
  private:
@@ -114,6 +133,36 @@ class condition_variable_any {
   bool wait_ticks(Lock& lock, ticks deadline, Predicate& done) {
     while (!done())
       if (wait_ticks(lock, deadline) == cv_status::timeout) return done();
+    return true;
+  }
+
+  // The callback of a request to stop takes guard_ too: either it comes first, and the request is seen under guard_, or
+  // it finds this waiter.
+  template <class Lock, class Wait>
+  bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait wait_listed) {
+    guard_.lock();
+    if (token.stop_requested()) {
+      guard_.unlock();
+      return false;
+    }
+    lock.unlock();
+    const bool go_on = wait_listed();
+    lock.lock();
+    return go_on;
+  }
+  template <class Lock, class Predicate>
+  bool wait_ticks(Lock& lock, const stop_token& token, ticks deadline, Predicate& done) {
+    const auto listed = [&] {
+      return detail::wait_on_until(waiters_, guard_, "condition_variable, with a deadline or until a stop", deadline);
+    };
+    return wait_stoppable(lock, token, done, listed);
+  }
+  template <class Lock, class Predicate, class Wait>
+  bool wait_stoppable(Lock& lock, const stop_token& token, Predicate& done, Wait wait_listed) {
+    if (token.stop_requested()) return done();
+    const stop_callback notifies(token, [this] { notify_all(); });
+    while (!done())
+      if (!wait_unless_stopped(lock, token, wait_listed)) return done();
     return true;
   }
 

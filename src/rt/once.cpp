@@ -24,6 +24,16 @@ void event::wait_slowly() {
     detail::wait_on(waiters_, guard_, "event");
 }
 
+bool event::wait_ticks(ticks deadline) {
+  detail::choice_point();
+  guard_.lock();
+  if (occurred()) {
+    guard_.unlock();
+    return true;
+  }
+  return detail::wait_on_until(waiters_, guard_, "event, with a deadline", deadline);
+}
+
 bool once_flag::begin() {
   detail::choice_point();
   for (;;) {

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <atomic>
+#include <tuple>
 #include <utility>
 
+#include "rt/detail/deadline.hpp"
 #include "rt/detail/wait.hpp"
 
 namespace plx {
@@ -24,9 +26,19 @@ class event {
   void wait() {
     if (!occurred()) wait_slowly();
   }
+  /// False when the time passed first.
+  template <class Duration>
+  bool wait_for(const Duration& d) {
+    return occurred() || wait_ticks(detail::deadline_in(detail::seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool wait_until(const TimePoint& t) {
+    return occurred() || wait_ticks(detail::deadline_in(detail::seconds_until(t)));
+  }
 
  private:
   void wait_slowly();
+  bool wait_ticks(ticks deadline);
   std::atomic<bool> set_{false};
   detail::spinlock guard_;
   detail::wait_list waiters_;
@@ -59,7 +71,7 @@ void call_once(once_flag& flag, F&& f, A&&... args) {
     bool done = false;
     ~ending() { flag.end(done); }
   } ending{flag};
-  std::forward<F>(f)(std::forward<A>(args)...);
+  std::apply(std::forward<F>(f), std::forward_as_tuple(std::forward<A>(args)...));  // calls members too
   ending.done = true;
 }
 

@@ -65,7 +65,7 @@ void latch::count_down(std::ptrdiff_t n) {
   detail::notify_all(w);
 }
 
-void latch::wait() {
+void latch::wait() const {
   detail::choice_point();
   guard_.lock();
   if (missing_.load(std::memory_order_acquire) == 0)
@@ -83,6 +83,7 @@ void semaphore_base::release(std::ptrdiff_t n) {
   waiter** last = &owners;
   {
     spin_guard guard(guard_);
+    PLX_ASSERT(n >= 0 && n <= most_ - free_ && "more is released than the semaphore's max()", n, free_, most_);
     for (; n > 0; --n) {
       waiter* w = waiters_.pop();
       if (w == nullptr) break;
@@ -146,7 +147,7 @@ std::size_t barrier_base::arrive(std::ptrdiff_t n, bool drop, complete_function 
   return phase;
 }
 
-void barrier_base::wait(std::size_t phase) {
+void barrier_base::wait(std::size_t phase) const {
   choice_point();
   guard_.lock();
   if (phase_ != phase)

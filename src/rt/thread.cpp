@@ -1,11 +1,19 @@
 #include "rt/thread.hpp"
 
+#include <system_error>
+
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/wait.hpp"
 
 namespace plx {
 
 unsigned thread::hardware_concurrency() noexcept { return detail::current_scheduler().worker_count(); }
+
+void thread::check_joinable(bool by_another) const {
+  if (!joinable()) throw std::system_error(std::make_error_code(std::errc::invalid_argument));
+  if (by_another && id_ == this_thread::get_id())
+    throw std::system_error(std::make_error_code(std::errc::resource_deadlock_would_occur));
+}
 
 namespace detail {
 

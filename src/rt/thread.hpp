@@ -1,9 +1,12 @@
 // thread and this_thread: as in the standard, for tasks.
 //
+// There is no native_handle(): a task goes on where there is a worker for it.
 // Thread safety: as std::thread. Cost: that of async. Example: thread_test.cpp.
 #pragma once
 
 #include <compare>
+#include <iosfwd>
+#include <memory>  // std::hash
 
 #include "rt/async.hpp"
 
@@ -19,6 +22,11 @@ class thread {
     friend bool operator==(id, id) noexcept = default;
     friend auto operator<=>(id a, id b) noexcept { return std::compare_three_way{}(a.task_, b.task_); }
     [[nodiscard]] const void* value() const noexcept { return task_; }
+    template <class C, class Traits>
+    friend std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, id i) {
+      if (i.task_ == nullptr) return out << "thread::id of no task";
+      return out << i.task_;
+    }
 
    private:
     const void* task_ = nullptr;
@@ -54,13 +62,15 @@ class thread {
 
   [[nodiscard]] bool joinable() const noexcept { return end_.valid(); }
   [[nodiscard]] id get_id() const noexcept { return id_; }
-  /// Throws future_error(no_state) when not joinable.
+  /// Throws std::system_error: invalid_argument when not joinable, resource_deadlock_would_occur for the running task.
   void join() {
+    check_joinable(true);
     end_.get();
     id_ = id();
   }
+  /// Throws std::system_error(invalid_argument) when not joinable.
   void detach() {
-    (void)detail::state_of(end_).checked();
+    check_joinable(false);
     end_ = {};
     id_ = id();
   }
@@ -68,10 +78,13 @@ class thread {
     std::swap(end_, o.end_);
     std::swap(id_, o.id_);
   }
+  friend void swap(thread& a, thread& b) noexcept { a.swap(b); }
   /// Workers of the runtime that the caller uses.
   static unsigned hardware_concurrency() noexcept;
 
  private:
+  void check_joinable(bool by_another) const;
+
   future<void> end_;
   id id_;
 };
@@ -100,3 +113,8 @@ void sleep_until(const TimePoint& t) {
 
 }  // namespace this_thread
 }  // namespace plx
+
+template <>
+struct std::hash<plx::thread::id> {
+  std::size_t operator()(plx::thread::id i) const noexcept { return std::hash<const void*>()(i.value()); }
+};

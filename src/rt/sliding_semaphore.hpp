@@ -1,0 +1,59 @@
+// sliding_semaphore: who makes work stays at most so many steps ahead of who finishes it.
+//
+//   plx::sliding_semaphore window(10);
+//   for (int t = 0; t < steps; ++t) {
+//     window.wait(t);                                                    // until step t - 10 has been signalled
+//     step(t).then([&window, t](auto) { window.signal(t); });
+//   }
+//
+// Thread safety: everything; tasks and foreign threads. Cost: a short spinlock; a signal wakes all who wait, who look
+// again. Example: sliding_semaphore_test.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "rt/detail/deadline.hpp"
+#include "rt/detail/wait.hpp"
+
+namespace plx {
+
+class sliding_semaphore {
+ public:
+  /// wait(upper) waits while upper - lower > max_difference; `lower` is the largest number signalled, at first
+  /// `lower_limit`. Requires: max_difference >= 0.
+  explicit sliding_semaphore(std::int64_t max_difference, std::int64_t lower_limit = 0);
+  sliding_semaphore(const sliding_semaphore&) = delete;
+  sliding_semaphore& operator=(const sliding_semaphore&) = delete;
+  ~sliding_semaphore() { detail::spin_guard wait_for_the_signaller(guard_); }
+
+  void wait(std::int64_t upper);
+  [[nodiscard]] bool try_wait(std::int64_t upper = 1) const noexcept;
+  /// False when the time passed first.
+  template <class Duration>
+  bool wait_for(std::int64_t upper, const Duration& d) {
+    return wait_ticks(upper, detail::deadline_in(detail::seconds_of(d)));
+  }
+  template <class TimePoint>
+  bool wait_until(std::int64_t upper, const TimePoint& t) {
+    return wait_ticks(upper, detail::deadline_in(detail::seconds_until(t)));
+  }
+
+  /// Moves the lower end up to `lower`; signals may come in any order, the largest counts.
+  void signal(std::int64_t lower);
+  /// Lets everybody pass who waits now. Gives the lower end.
+  std::int64_t signal_all();
+  /// Another width, for instance when memory runs short.
+  void set_max_difference(std::int64_t max_difference);
+
+ private:
+  [[nodiscard]] bool open(std::int64_t upper) const noexcept;
+  bool wait_ticks(std::int64_t upper, ticks deadline);
+
+  mutable detail::spinlock guard_;
+  std::int64_t max_difference_;
+  std::int64_t lower_;
+  std::uint64_t passes_ = 0;  // calls of signal_all()
+  detail::wait_list waiters_;
+};
+
+}  // namespace plx
