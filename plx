@@ -20,6 +20,7 @@ help() {
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, include cost, text; --fix formats the sources in place
+./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
 ./plx doctor                    which dependencies were found, what each is for, how to get it
 ./plx help                      this text
 
@@ -40,10 +41,11 @@ case $command in
   bench) script=run_bench ;;
   build) script=builds ;;
   lint) script=run_lint ;;
+  docs) script=run_docs ;;
   doctor) script=doctor ;;
   report | compare) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
-  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, lint, doctor or help" >&2; exit 2 ;;
+  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, lint, docs, doctor or help" >&2; exit 2 ;;
 esac
 
 if ! command -v python3 >/dev/null; then

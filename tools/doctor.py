@@ -218,6 +218,14 @@ TABLE = (
         other_way="pip install clang-format==14.0.6",
     ),
     Dependency(
+        "doxygen",
+        "reference of all public names",
+        ("docs",),
+        ("doxygen",),
+        minimum="1.9.4",
+        programs=("doxygen",),
+    ),
+    Dependency(
         "Python venv",
         "environment for report and tests",
         (),

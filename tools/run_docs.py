@@ -1,0 +1,148 @@
+"""`./plx docs`: the reference of all public names, made from the headers by doxygen, in build/docs.
+
+Fails when a header belongs to no group, when doxygen cannot make sense of a comment, and when a public name says
+nothing about itself. Names need no words of their own that the standard explains: members of a class whose comment
+says "as in the standard" or "As std::", what is copied, moved or destroyed, and further overloads of a name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import check_headers
+import docs_filter
+import install
+from console import BUILD, ROOT, fail, note, say, shown, step
+
+LAYERS = ("base", "probe", "num", "rt")
+# Title, name, and what the headers' names begin with; the first that fits decides.
+GROUPS = (
+    ("Runtime", "runtime", ("rt/runtime", "rt/poll_result")),
+    ("Futures and tasks", "futures", ("rt/future", "rt/async", "rt/when")),
+    ("Structured parallelism", "structure", ("rt/task_group", "rt/for_loop")),
+    ("Threads", "threads", ("rt/thread",)),
+    ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/latch", "rt/once",
+                                            "rt/channel")),
+    ("Measurement", "measurement", ("probe/",)),
+    ("Numbers", "numbers", ("num/",)),
+    ("Foundations", "base", ("base/",)),
+)
+OUT = BUILD / "docs"
+MAIN_PAGE = """/**
+@mainpage Parallax
+Every public name of the runtime and of what it stands on, by subject: see **Topics**, or **Classes** and **Files** for
+one after the other. Includes are as written there: `#include "rt/runtime.hpp"`. How things work is told in `docs/`, and
+`docs/tutorial.md` begins at the beginning.
+*/
+"""
+
+
+def public_headers() -> list[str]:
+    names = (p.relative_to(ROOT / "src").as_posix() for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.hpp"))
+    return sorted(name for name in names if check_headers.is_public(name))
+
+
+def group_of(header: str) -> str:
+    for _, group, beginnings in GROUPS:
+        if header.startswith(beginnings):
+            return group
+    return ""
+
+
+def settings() -> str:
+    headers = " \\\n  ".join(f"src/{name}" for name in public_headers())
+    return f"""
+@INCLUDE = docs/Doxyfile
+INPUT = {OUT / "groups.dox"} {headers}
+FILTER_PATTERNS = "*.hpp=\\"{sys.executable}\\" -B tools/docs_filter.py"
+OUTPUT_DIRECTORY = {OUT}
+PROJECT_NUMBER = {re.search(r"VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text().split("project(")[1]).group(1)}
+"""
+
+
+def text(node) -> str:
+    return "".join(node.itertext()).strip() if node is not None else ""
+
+
+def follows_the_standard(header: str, comment: str) -> bool:
+    """Whether the comment of a class, or the first paragraph of its header, sends the reader to the standard."""
+    lines = (ROOT / "src" / header).read_text().split("\n")
+    paragraph = " ".join(itertools.takewhile(lambda line: line != "//", lines[: docs_filter.head_of(lines)]))
+    return any(re.search(r"\b[Aa]s (in )?(the standard|std::)|standard's", said) for said in (comment, paragraph))
+
+
+def silent_members(compound, needs_no_words) -> list[str]:
+    """Functions without a word of theirs, nor of an overload before them; in namespaces all that has a name."""
+    found, known = [], {"operator="}
+    is_class = compound.get("kind") != "namespace"
+    for member in compound.iter("memberdef"):
+        own = text(member.find("name"))
+        if any(text(member.find(part)) for part in ("briefdescription", "detaileddescription")):
+            known.add(own)
+        plain = not is_class or (member.get("kind") == "function" and not own.startswith(("~", "operator")))
+        if member.get("prot") == "public" and plain and own not in known and not needs_no_words(own):
+            place = member.find("location")
+            found.append(f"src/{place.get('file')}:{place.get('line')}: {text(compound.find('compoundname'))}::{own}")
+        known.add(own)
+    return found
+
+
+def undocumented() -> list[str]:
+    """Public names without a word, from doxygen's XML."""
+    problems = []
+    for path in sorted((OUT / "xml").glob("*.xml")):
+        compound = xml.parse(path).getroot().find("compounddef")
+        if compound is None or compound.get("kind") not in ("class", "struct", "namespace"):
+            continue
+        name, is_class = text(compound.find("compoundname")), compound.get("kind") != "namespace"
+        if "detail" in re.split(r"::|<", name) or compound.get("prot", "public") != "public":
+            continue
+        header = compound.find("location").get("file")
+        said = " ".join(text(compound.find(part)) for part in ("briefdescription", "detaileddescription"))
+        specialised = "<" in name
+        constructor = re.sub(r"<.*", "", name).strip().split("::")[-1]
+        if not (is_class and (specialised or follows_the_standard(header, said))):
+            problems += silent_members(compound, lambda own: is_class and own == constructor)
+    return sorted(set(problems))
+
+
+def counts(complaint: str) -> bool:
+    """Doxygen reports every name without a word; of these only types count, undocumented() looks at the rest."""
+    if re.search(r"(Compound|Member) .* is not documented", complaint):
+        return "warning: Compound" in complaint and "<" not in complaint and "::detail::" not in complaint
+    return "Refusing to add group" not in complaint  # of a namespace in a namespace: they are in the same group
+
+
+def make() -> list[str]:
+    """Runs doxygen; returns its complaints and ours."""
+    OUT.mkdir(parents=True, exist_ok=True)
+    groups = "".join(f"/** @defgroup {group} {title} */\n" for title, group, _ in GROUPS)
+    (OUT / "groups.dox").write_text(groups + MAIN_PAGE)
+    homeless = [f"src/{name}: in no group of tools/run_docs.py" for name in public_headers() if not group_of(name)]
+    done = subprocess.run(["doxygen", "-"], input=settings(), text=True, capture_output=True, cwd=ROOT)
+    (OUT / "doxygen.log").write_text(done.stdout + done.stderr)
+    complaints = [line for line in done.stderr.splitlines() if ("warning:" in line or "error:" in line) and counts(line)]
+    if done.returncode != 0:
+        complaints.append(f"doxygen ended with code {done.returncode}; see {shown(OUT / 'doxygen.log')}")
+    return homeless + complaints + [f"{place} says nothing about itself" for place in undocumented()]
+
+
+def main(arguments: list[str]) -> int:
+    argparse.ArgumentParser(prog="./plx docs", description=__doc__.split("\n\n")[0]).parse_args(arguments)
+    install.ensure(["docs"])
+    step("reading the headers")
+    problems = make()
+    say("\n".join(problems))
+    if problems:
+        fail(f"the reference has {len(problems)} problems")
+    note(f"{len(public_headers())} headers: {shown(OUT / 'html' / 'index.html')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
