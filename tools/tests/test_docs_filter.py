@@ -1,7 +1,6 @@
 """What doxygen is shown of a header."""
 
 import docs_filter
-import run_docs
 
 HEADER = """\
 // Boxes and lids.
@@ -68,7 +67,3 @@ def test_details_are_hidden_but_for_inherited_members():
     text = visible(docs_filter.filtered(HEADER, "rt/box.hpp", "boxes"))
     assert "open_by_force" not in text and "lid_" not in text
     assert "bool open() const;  ///< at the top" in text and "/// Something with a lid." in text
-
-
-def test_every_public_header_has_a_group():
-    assert [name for name in run_docs.public_headers() if not run_docs.group_of(name)] == []
