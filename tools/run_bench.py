@@ -44,7 +44,7 @@ def run_one(name: str) -> list[dict]:
             + f"; its output: {shown(log)}"
         )
     for line in lines:
-        if line.startswith("#"):
+        if line.startswith("#") and not line.startswith("# curve "):
             note(line[1:].strip())
     return check_rows(json.loads(out.read_text()), f"bench_{name}")
 

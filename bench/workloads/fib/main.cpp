@@ -1,0 +1,57 @@
+// The Fibonacci numbers by their recursion, one task per call that is not a leaf: nothing but spawning and joining.
+// fib/LIBRARY: ns of core time per call on all workers; /w1 on one worker; /wall: wall time on all workers.
+#include <string>
+#include <utility>
+
+#include "library/contest.hpp"
+
+namespace {
+
+using plx::bench::entry;
+using fib = long(int);
+
+/// Calls that computing fib(n) takes, leaves included: what the times are divided by.
+double calls(int n) {
+  double a = 1, b = 1;
+  for (; n > 1; --n) a = std::exchange(b, a + b + 1);
+  return b;
+}
+
+long fibonacci(int n) {
+  long a = 0, b = 1;
+  for (; n > 0; --n) b += std::exchange(a, b);
+  return a;
+}
+
+/// Smaller for a slower library: each turn takes some tenths of a second.
+int size_for(const entry<fib>& e, bool quick) {
+  const int n = e.is("omp") ? 22 : e.is("tbb") ? 29 : e.is("plx") ? 32 : 36;
+  return quick ? n - 5 : n;
+}
+
+void compete(plx::bench::contest& c, unsigned workers, const std::string& suffix) {
+  const auto medians = plx::bench::in_turns<fib>(c, c.turns(7), workers, [&](const entry<fib>& e) {
+    const int n = size_for(e, c.quick);
+    e.run(10);
+    long result = 0;
+    const auto time = plx::bench::timed([&] { result = e.run(n); });
+    plx::bench::expect_same(e.label, result, fibonacci(n));
+    return time;
+  });
+  for (const auto& [who, time] : medians) {
+    if (who->is("serial") && workers > 1) continue;
+    const double each = 1e9 / calls(size_for(*who, c.quick));
+    c.numbers.add(std::string("fib/") + who->label + suffix, time.core_s * each, "ns", plx::bench::lower);
+    if (suffix.empty())
+      c.numbers.add(std::string("fib/") + who->label + "/wall", time.wall_s * each, "ns", plx::bench::lower);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  plx::bench::contest c(argc, argv);
+  compete(c, c.threads, "");
+  if (c.threads > 1) compete(c, 1, "/w1");
+  return c.finish();
+}

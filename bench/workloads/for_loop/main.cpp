@@ -1,0 +1,58 @@
+// for_loop/LIBRARY/T: efficiency in percent of a parallel loop over T of work (serial time over wall time times
+// workers), for T from 1 us to 10 ms, loops following each other at once.
+#include <string>
+#include <vector>
+
+#include "for_loop/for_loop.hpp"
+#include "library/contest.hpp"
+
+namespace {
+
+using plx::bench::entry;
+
+struct size {
+  const char* name;
+  double work_s;
+};
+constexpr size sizes[] = {{"1us", 1e-6}, {"10us", 1e-5}, {"100us", 1e-4}, {"1ms", 1e-3}, {"10ms", 1e-2}};
+
+/// Seconds per iteration when nobody helps; the fastest of some, so that it holds for a calm processor.
+double iteration_s() {
+  std::vector<double> values(10'000, 0.5);
+  double best = 1;
+  for (int i = 0; i < 20; ++i) {
+    const auto time = plx::bench::timed([&] {
+      for (double& v : values) v = iterate(v);
+    });
+    best = std::min(best, time.wall_s / static_cast<double>(values.size()));
+  }
+  return best;
+}
+
+void compete(plx::bench::contest& c, size s) {
+  const int n = std::max(1, static_cast<int>(s.work_s / iteration_s()));
+  const int repetitions = std::max(3, static_cast<int>((c.quick ? 0.005 : 0.04) / s.work_s));
+  std::vector<double> expected(static_cast<std::size_t>(n), 0.5);
+  for (int r = 0; r < repetitions; ++r)
+    for (double& v : expected) v = iterate(v);
+  const auto medians = plx::bench::in_turns<loop_run>(c, c.turns(7), [&](const entry<loop_run>& e) {
+    std::vector<double> values(static_cast<std::size_t>(n), 0.5), warm(values);
+    e.run({warm.data(), n, std::min(repetitions, 100)});
+    const auto time = plx::bench::timed([&] { e.run({values.data(), n, repetitions}); });
+    plx::bench::expect_same(e.label, values, expected);
+    return time;
+  });
+  const double alone_s = medians.back().time.offered_s(1);  // serial
+  for (const auto& [who, time] : medians)
+    if (!who->is("serial"))
+      c.numbers.add(std::string("for_loop/") + who->label + "/" + s.name, 100 * alone_s / time.offered_s(c.threads),
+                    "%", plx::bench::higher);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  plx::bench::contest c(argc, argv);
+  for (const size& s : sizes) compete(c, s);
+  return c.finish();
+}

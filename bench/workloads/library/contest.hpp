@@ -1,0 +1,168 @@
+// A contest: the same work done with several libraries, timed in turns within one run.
+//
+//   // tbb.cpp                                        // main.cpp
+//   long count(int n) { ... }                         contest c(argc, argv);
+//   const entry<long(int)> me("tbb", count);          in_turns<long(int)>(c, 7, [&](const entry<long(int)>& e) {
+//                                                       return timed([&] { check(e.run(20) == 1024); }); });
+//
+// An entry is a file of the workload's folder; a library is a file of this folder. Both enter themselves into a list
+// when the program starts, so that leaving a file out of the build leaves its rows out of the table.
+// Not thread-safe: used by main. Example: workloads/fib.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "report.hpp"
+
+namespace plx::bench {
+
+/// Makes and ends the workers of one library. One library is started at a time.
+struct library {
+  library(const char* name, std::string (*version)(), void (*start)(unsigned workers), void (*stop)());
+  const char* name;
+  std::string (*version)();
+  void (*start)(unsigned workers);
+  void (*stop)();
+
+  static std::vector<const library*>& all();
+  /// The library that an entry `label` uses: "plx" for "plx" and "plx-async".
+  static const library& of(const char* label);
+  /// plx first, then those it is compared with, then serial; variants behind their library.
+  static int rank(const char* label);
+};
+
+/// One way to do the work. `label` is LIBRARY or LIBRARY-VARIANT.
+template <class Function>
+struct entry {
+  entry(const char* l, Function* f) : label(l), run(f) { list().push_back(this); }
+  const char* label;
+  Function* run;
+
+  [[nodiscard]] bool is(const char* name) const { return std::strcmp(label, name) == 0; }
+  static std::vector<const entry*> all() {
+    std::stable_sort(list().begin(), list().end(),
+                     [](const entry* a, const entry* b) { return library::rank(a->label) < library::rank(b->label); });
+    return list();
+  }
+
+ private:
+  static std::vector<const entry*>& list() {
+    static std::vector<const entry*> l;
+    return l;
+  }
+};
+
+/// What a stretch of the program took.
+struct interval {
+  double wall_s = 0;
+  double core_s = 0;    // of all threads of this process
+  double stolen_s = 0;  // that threads of this process were ready to run and other processes had the processor
+
+  /// Core time that the machine offered to so many threads, whether they used it or not: wall time x threads, less what
+  /// other processes took of it. On a machine of one's own the latter is nothing.
+  [[nodiscard]] double offered_s(unsigned threads) const { return std::max(wall_s * threads - stolen_s, 0.2 * wall_s); }
+};
+
+class stopwatch {
+ public:
+  stopwatch();
+  [[nodiscard]] interval read() const;
+
+ private:
+  interval begin_;
+};
+
+template <class F>
+interval timed(F&& f) {
+  const stopwatch watch;
+  f();
+  return watch.read();
+}
+
+/// The command line that all programs of workloads/ understand, and the numbers they report.
+class contest {
+ public:
+  /// Ends the program with code 2 and the usage when the command line is wrong.
+  contest(int argc, char** argv);
+
+  report numbers;
+  unsigned threads = 1;  // the same for every library
+  bool quick = false;    // smaller problems and fewer turns: does it run at all?
+
+  [[nodiscard]] int turns(int n) const { return quick ? std::min(n, 3) : n; }
+  /// Tells how much of the time other processes had the processors; call at the end. The exit code of the program.
+  int finish();
+
+  /// Remembers how much of the sample was lost to other processes; true if it was too much for a fair comparison.
+  bool disturbed(const interval& sample, unsigned workers);
+
+ private:
+  double stolen_s_ = 0, offered_s_ = 0;
+};
+
+/// Lets the threads of whoever ran before fall asleep.
+void settle();
+
+[[noreturn]] void wrong_result(const std::string& who, const std::string& what);
+template <class T>
+void expect_same(const char* who, const T& got, const T& expected) {
+  if (!(got == expected)) {
+    if constexpr (requires { std::to_string(got); })
+      wrong_result(who, "gave " + std::to_string(got) + ", expected " + std::to_string(expected));
+    else
+      wrong_result(who, "gave another result than the serial program");
+  }
+}
+
+template <class Function>
+struct median_of {
+  const entry<Function>* who;
+  interval time;  // each field by itself the median
+};
+
+/// `measure(entry)` gives the interval of one turn. Every turn calls it for each entry, after the workers of its
+/// library were made, with `workers` threads. Turns in which other processes took more than a twentieth are repeated,
+/// up to twice as many in all, and the calmest `turns` of them count.
+template <class Function, class Measure>
+std::vector<median_of<Function>> in_turns(contest& c, int turns, unsigned workers, Measure&& measure) {
+  const auto entries = entry<Function>::all();
+  std::vector<std::vector<interval>> samples(entries.size());
+  int calm = 0;
+  for (int turn = 0; turn < 2 * turns && calm < turns; ++turn) {
+    bool all_calm = true;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const library& l = library::of(entries[i]->label);
+      settle();
+      l.start(workers);
+      samples[i].push_back(measure(*entries[i]));
+      l.stop();
+      if (c.disturbed(samples[i].back(), workers)) all_calm = false;
+    }
+    calm += all_calm;
+  }
+  std::vector<median_of<Function>> medians;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    auto& s = samples[i];
+    std::stable_sort(s.begin(), s.end(), [](const interval& a, const interval& b) {
+      return a.stolen_s * b.wall_s < b.stolen_s * a.wall_s;
+    });
+    s.resize(std::min(s.size(), static_cast<std::size_t>(turns)));
+    const auto middle = [&s](double interval::*field) {
+      std::vector<double> values;
+      for (const interval& v : s) values.push_back(v.*field);
+      return median(values);
+    };
+    medians.push_back(
+        {entries[i], {middle(&interval::wall_s), middle(&interval::core_s), middle(&interval::stolen_s)}});
+  }
+  return medians;
+}
+template <class Function, class Measure>
+auto in_turns(contest& c, int turns, Measure&& measure) {
+  return in_turns<Function>(c, turns, c.threads, std::forward<Measure>(measure));
+}
+
+}  // namespace plx::bench

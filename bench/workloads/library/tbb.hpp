@@ -1,0 +1,11 @@
+// The arena of the tbb entries, while the contest runs them.
+#pragma once
+
+#include <tbb/task_arena.h>
+
+namespace plx::bench {
+
+/// Requires: the library "tbb" is started.
+tbb::task_arena& tbb_arena();
+
+}  // namespace plx::bench

@@ -1,0 +1,103 @@
+// A graph of tasks, width points by some steps: which tasks of the step before a task takes its inputs from. Generated
+// in the way of Task Bench (Slaughter et al., SC 2020); the patterns are those of its paper where the names agree.
+//
+// Thread safety: constant after construction. Cost: spans into tables made once; patterns repeat after some steps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace metg {
+
+using point = std::uint32_t;
+using step = std::uint32_t;
+
+enum class pattern { trivial, stencil, fft, tree, nearest, spread, random, all_to_all };
+inline constexpr pattern patterns[] = {pattern::trivial, pattern::stencil, pattern::fft,    pattern::tree,
+                                       pattern::nearest, pattern::spread,  pattern::random, pattern::all_to_all};
+const char* name_of(pattern p);
+
+enum class kernel { compute, busy_wait, memory, imbalance, empty };
+const char* name_of(kernel k);
+
+class graph {
+ public:
+  /// Requires: width > 0. The number of steps is chosen per run.
+  graph(pattern p, point width);
+
+  [[nodiscard]] point width() const noexcept { return width_; }
+  /// Points 0 .. active(t)-1 have a task at step t; fewer than width only at the start of a tree.
+  [[nodiscard]] point active(step t) const noexcept { return layer_at(t).active; }
+  /// Points of step t-1 that the task reads. Requires: p < active(t). Nothing at step 0.
+  [[nodiscard]] std::span<const point> inputs(step t, point p) const noexcept {
+    if (t == 0) return {};
+    const layer& l = layer_at(t);
+    return {l.inputs.data() + l.first_input[p], l.first_input[p + 1] - l.first_input[p]};
+  }
+  /// Points of step t+1 that read the task: inputs() the other way round.
+  [[nodiscard]] std::span<const point> readers(step t, point p) const noexcept {
+    const layer& l = layer_at(t + 1);
+    return {l.readers.data() + l.first_reader[p], l.first_reader[p + 1] - l.first_reader[p]};
+  }
+  [[nodiscard]] std::uint64_t tasks(step steps) const noexcept;
+
+ private:
+  struct layer {  // one step and its edges from the step before it
+    point active;
+    std::vector<point> inputs, first_input, readers, first_reader;
+  };
+  [[nodiscard]] const layer& layer_at(step t) const noexcept {
+    return layers_[t < start_ ? t : start_ + (t - start_) % (static_cast<step>(layers_.size()) - start_)];
+  }
+  void add_layer(point active, const std::vector<std::vector<point>>& inputs);
+
+  point width_;
+  step start_ = 0;  // layers before this one occur once, the others repeat
+  std::vector<layer> layers_;
+};
+
+/// What a task leaves for its readers.
+struct alignas(64) output {
+  step t = ~step{0};
+  point p = ~point{0};
+};
+
+/// A graph of so many steps with work in its tasks: what a library is given to run.
+class run {
+ public:
+  run(const graph& g, step steps, kernel k, double grain_s);
+
+  [[nodiscard]] const graph& shape() const noexcept { return graph_; }
+  [[nodiscard]] step steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t tasks() const noexcept { return graph_.tasks(steps_); }
+  [[nodiscard]] const output* at(step t, point p) const noexcept { return &outputs_[index(t, p)]; }
+  [[nodiscard]] output* at(step t, point p) noexcept { return &outputs_[index(t, p)]; }
+  [[nodiscard]] std::size_t index(step t, point p) const noexcept { return std::size_t{t} * graph_.width() + p; }
+
+  /// The task: checks that each input was left by the task it should come from, works, and leaves its own output.
+  /// Thread-safe for different tasks whose inputs are done.
+  void execute(step t, point p) noexcept;
+  /// Empty when every task ran once and all inputs were right; else what was wrong.
+  [[nodiscard]] std::string verify() const;
+
+  /// Seconds of the kernel alone in all tasks together.
+  [[nodiscard]] double work_s() const noexcept { return grain_s_ * static_cast<double>(tasks()); }
+
+ private:
+  void work(step t, point p) const noexcept;
+
+  const graph& graph_;
+  step steps_;
+  kernel kernel_;
+  double grain_s_;
+  std::vector<output> outputs_;
+  alignas(64) mutable std::uint64_t wrong_ = 0;  // counted atomically; stays 0, so that nobody writes it
+};
+
+/// Seconds that one unit of the kernel takes when nothing disturbs it, measured once; call before the first run.
+void calibrate();
+
+}  // namespace metg

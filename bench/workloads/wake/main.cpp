@@ -1,0 +1,59 @@
+// wake/LIBRARY: median us from a post by a thread that is no worker until the task runs, in a process where nothing has
+// happened for 2 ms. idle/LIBRARY: what the workers of an idle process use, in percent of one core, from 1 ms after the
+// last work on.
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "library/contest.hpp"
+#include "timing.hpp"
+#include "wake/wake.hpp"
+
+namespace {
+
+using plx::bench::entry;
+using namespace std::chrono_literals;
+
+double median_wake_us(const entry<wake_run>& e, int posts) {
+  std::vector<double> us;
+  for (int i = 0; i < posts; ++i) {
+    std::this_thread::sleep_for(2ms);
+    const auto posted = wake_clock::now();
+    us.push_back(std::chrono::duration<double, std::micro>(e.run() - posted).count());
+  }
+  return plx::bench::median(us);
+}
+
+double idle_percent(const entry<wake_run>& e, double seconds) {
+  e.run();
+  std::this_thread::sleep_for(1ms);
+  const double begin = plx::bench::core_seconds();
+  const double wall =
+      plx::bench::wall_time_of([&] { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); });
+  return 100 * (plx::bench::core_seconds() - begin) / wall;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  plx::bench::contest c(argc, argv);
+  const auto entries = entry<wake_run>::all();
+  std::vector<std::vector<double>> wake(entries.size()), idle(entries.size());
+  for (int turn = 0; turn < c.turns(7); ++turn) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const auto& library = plx::bench::library::of(entries[i]->label);
+      library.start(c.threads);
+      entries[i]->run();
+      wake[i].push_back(median_wake_us(*entries[i], c.quick ? 20 : 100));
+      idle[i].push_back(idle_percent(*entries[i], c.quick ? 0.1 : 0.3));
+      library.stop();
+    }
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    c.numbers.add(std::string("wake/") + entries[i]->label, plx::bench::median(wake[i]), "us", plx::bench::lower);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    c.numbers.add(std::string("idle/") + entries[i]->label, plx::bench::median(idle[i]), "% of a core",
+                  plx::bench::lower);
+  return c.finish();
+}
