@@ -52,8 +52,12 @@ class future_state_base {
 
   /// Fires `c` when the result is there; at once, in the caller, when it is there already.
   void attach(continuation& c) {
+    if (!attach_unless_ready(c)) c.fire(&c);
+  }
+  /// As above, but false, without firing, when the result is there already.
+  [[nodiscard]] bool attach_unless_ready(continuation& c) {
     if (deferred()) submit_deferred();  // nobody may ever wait for it: it becomes an ordinary task
-    if (!try_attach(c)) c.fire(&c);
+    return try_attach(c);
   }
   bool try_attach(continuation& c) noexcept;
   /// Takes `c` out again. False when it has fired, is about to, or another detaching caller holds it right now: then it

@@ -1,0 +1,241 @@
+// Coroutines: task<T>, co_await on futures, coroutines that give futures.
+//
+//   plx::task<int> sum(plx::future<int> a, plx::future<int> b) { co_return co_await std::move(a) + co_await
+//   std::move(b); } plx::future<int> f = plx::spawn(sum(x, y));   // a task of the runtime; sync_wait(sum(x, y)) waits
+//   for it
+//
+// A coroutine that waits by co_await holds its frame (a small block from the worker's pool) and no stack: it goes on as
+// a new task, with the name, key and placement of the one it was. It may also wait as any function does (get(),
+// lock()); then the fiber that it runs on waits. After a co_await it may be on another worker; do not hold a lock over
+// it. Thread safety: a task<T> is used by one thread at a time. Cost: awaiting a task takes its frame (a block from the
+// pool) and two indirect calls. Example: coroutine_test.cpp, examples/07_coroutines.cpp.
+#pragma once
+
+#include "base/assert.hpp"
+#include "rt/detail/awaiters.hpp"
+#include "rt/detail/when_all_tasks.hpp"
+
+namespace plx {
+
+/// A coroutine that begins when it is awaited, or given to spawn() or sync_wait(), and gives its result to whoever did.
+/// Destroying one that has not begun destroys its arguments: that is how it is cancelled.
+template <class T = void>
+class [[nodiscard]] task {
+ public:
+  class promise_type : public detail::coroutine_promise<T> {
+   public:
+    task get_return_object(std::source_location here = std::source_location::current()) noexcept {
+      this->where = here;
+      return task(std::coroutine_handle<promise_type>::from_promise(*this));
+    }
+  };
+  using value_type = T;
+
+  task() noexcept = default;
+  task(task&& o) noexcept : frame_(std::exchange(o.frame_, {})) {}
+  task& operator=(task&& o) noexcept {
+    task(std::move(o)).swap(*this);
+    return *this;
+  }
+  /// Requires: not begun, or ended.
+  ~task() {
+    if (!frame_) return;
+    PLX_ASSERT((frame_.promise().chain == nullptr || frame_.done()) && "a coroutine is destroyed while it waits");
+    frame_.destroy();
+  }
+  void swap(task& o) noexcept { std::swap(frame_, o.frame_); }
+
+  /// False when moved from.
+  [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(frame_); }
+
+  /// Requires: valid(). Gives the result, or throws what the coroutine threw.
+  auto operator co_await() && noexcept { return detail::task_awaiter<T>(std::move(*this)); }
+
+ private:
+  explicit task(std::coroutine_handle<promise_type> f) noexcept : frame_(f) {}
+  friend struct detail::task_access;
+  std::coroutine_handle<promise_type> frame_{};
+};
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<plx::task<T>> = true;
+
+/// A future that a coroutine fills: state, chain and task in one allocation.
+template <class T>
+class spawn_state final : public future_state<T>, private coroutine_chain {
+ public:
+  spawn_state(task_info i, plx::task<T>&& t)
+      : future_state<T>(destroy_state<spawn_state>, 2), coroutine_chain(end), coroutine_(std::move(t)) {
+    const auto frame = task_access::frame(coroutine_);
+    PLX_ASSERT(frame && "spawn of a task that was moved from");
+    if (i.name == probe::unnamed) i.name = name_of_coroutine(frame.promise().where);
+    this->info = i;
+    this->at = frame;
+    this->owner = this;
+    this->own_task_ = this;
+    frame.promise().chain = this;
+  }
+  void start() { submit_task(this); }
+  task* as_task() noexcept { return this; }
+
+ private:
+  static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
+    auto& self = static_cast<spawn_state&>(c);
+    auto error = self.emplace_result_of_coroutine();
+    self.coroutine_ = {};  // what its frame holds must not outlive the task
+    if (error)
+      self.complete_with(std::move(error));
+    else
+      self.complete();
+    self.release();
+    return std::noop_coroutine();
+  }
+  std::exception_ptr emplace_result_of_coroutine() noexcept {
+    auto& promise = task_access::frame(coroutine_).promise();
+    if (promise.error()) return promise.error();
+    return this->emplace_result_of([&promise]() -> T { return promise.take(); });
+  }
+
+  plx::task<T> coroutine_;
+};
+
+/// Waits in sync_wait() for the end of its coroutine.
+struct waited_chain final : coroutine_chain, future_state_base {
+  waited_chain() noexcept : coroutine_chain(end), future_state_base(nullptr, 1) {}
+  static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
+    static_cast<waited_chain&>(c).complete();
+    return std::noop_coroutine();
+  }
+};
+
+/// The promise of a coroutine that gives a future. Its frame goes before the result is seen, as a task's callable does.
+template <class T>
+class future_promise_base : public chain_link {
+ public:
+  future_promise_base() : own_chain_(nullptr) { this->chain = &own_chain_; }
+  future<T> get_return_object(std::source_location where = std::source_location::current()) {
+    where_ = where;
+    state_ = make_state<future_state<T>>(destroy_state<future_state<T>>, 2u);
+    return adopt_state<T>(state_);
+  }
+
+  struct start_awaiter {
+    static constexpr bool await_ready() noexcept { return false; }
+    template <class P>
+    static void await_suspend(std::coroutine_handle<P> h) {
+      h.promise().own_chain_.name = name_of_coroutine(h.promise().where_);
+      h.promise().own_chain_.run_from(h);
+    }
+    static constexpr void await_resume() noexcept {}
+  };
+  struct end_awaiter {
+    static constexpr bool await_ready() noexcept { return false; }
+    template <class P>
+    static void await_suspend(std::coroutine_handle<P> h) noexcept {
+      future_state<T>* s = h.promise().state_;
+      std::exception_ptr error = std::move(h.promise().error_);
+      h.destroy();
+      if (error)
+        s->complete_with(std::move(error));
+      else
+        s->complete();
+      s->release();
+    }
+    static constexpr void await_resume() noexcept {}
+  };
+  static constexpr start_awaiter initial_suspend() noexcept { return {}; }
+  static constexpr end_awaiter final_suspend() noexcept { return {}; }
+  void unhandled_exception() noexcept { error_ = std::current_exception(); }
+
+ protected:
+  future_state<T>* state_ = nullptr;
+
+ private:
+  std::exception_ptr error_;
+  coroutine_chain own_chain_;
+  std::source_location where_;
+};
+
+template <class T>
+struct future_promise : future_promise_base<T> {
+  template <class V = T>
+  requires std::is_constructible_v<T, V>
+  void return_value(V&& v) { this->state_->emplace(std::forward<V>(v)); }
+};
+template <class T>
+struct future_promise<T&> : future_promise_base<T&> {
+  void return_value(T& v) noexcept { this->state_->emplace(&v); }
+};
+template <>
+struct future_promise<void> : future_promise_base<void> {
+  void return_void() noexcept { this->state_->emplace(); }
+};
+
+}  // namespace detail
+
+/// Runs the coroutine as a task of its own, and gives the future of its result. Unnamed in `info`, the task has the
+/// coroutine's name.
+template <class T>
+future<T> spawn(task_info info, task<T> t) {
+  auto* s = detail::make_state<detail::spawn_state<T>>(info, std::move(t));
+  s->start();
+  return detail::adopt_state<T>(s);
+}
+template <class T>
+future<T> spawn(task<T> t) {
+  return spawn(task_info{}, std::move(t));
+}
+
+/// Runs the coroutine, on the caller's stack until it first waits, and returns its result when it has ended. For tasks
+/// and foreign threads; a coroutine awaits instead.
+template <class T>
+T sync_wait(task<T> t) {
+  const auto frame = detail::task_access::frame(t);
+  PLX_ASSERT(frame && "sync_wait of a task that was moved from");
+  detail::waited_chain chain;
+  frame.promise().chain = &chain;
+  chain.run_from(frame);
+  chain.wait();
+  return frame.promise().take();
+}
+
+/// Awaited by a coroutine: runs all of them, in parallel if there are workers for it, and goes on when all have ended,
+/// with a tuple of their results (no_value for void among others, nothing if all are void). If some threw, the first of
+/// them in the order of the arguments decides what is thrown. Nothing begins before it is awaited.
+template <class... T>
+requires(sizeof...(T) > 0) auto when_all(task<T>... tasks) {
+  return detail::tuple_fork<T...>(std::tuple<task<T>...>(std::move(tasks)...));
+}
+/// The same for a number known at run time: the results in a vector. T is not a reference.
+template <class T>
+auto when_all(std::vector<task<T>> tasks) {
+  return detail::vector_fork<T>(std::move(tasks));
+}
+
+namespace this_task {
+
+/// co_await this_task::yield(): the coroutine goes on behind everything that waits in the injection queue.
+inline auto yield() noexcept { return detail::yield_awaiter{}; }
+/// co_await this_task::sleep_for(d): the coroutine sleeps, and holds no stack. At once if d <= 0.
+template <class Duration>
+auto sleep_for(const Duration& d) {
+  return detail::sleep_awaiter(detail::seconds_of(d));
+}
+template <class TimePoint>
+auto sleep_until(const TimePoint& t) {
+  return detail::sleep_awaiter(detail::seconds_until(t));
+}
+
+}  // namespace this_task
+}  // namespace plx
+
+/// A coroutine that gives a future begins at once, on its caller's stack, and comes back to the caller at its end or
+/// when it first waits by co_await.
+template <class T, class... A>
+struct std::coroutine_traits<plx::future<T>, A...> {
+  using promise_type = plx::detail::future_promise<T>;
+};
