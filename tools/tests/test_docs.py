@@ -1,6 +1,7 @@
 """Links and paths that the documentation names exist."""
 
 import re
+from functools import lru_cache
 
 import check_text
 import pytest
@@ -21,3 +22,42 @@ def test_paths_of_the_map_exist():
     paths = {p for row in rows for p in re.findall(r"`((?:src|apps|examples|tests|python|bench|cmake|tools|inputs|\.ci)/[^`]*)`", row)}
     assert paths, "the map names no paths"
     assert [p for p in sorted(paths) if not list(ROOT.glob(p.rstrip("/")))] == []
+
+
+DOCUMENTATION = [page for page in PAGES if page.parent in (ROOT, ROOT / "docs", ROOT / "docs" / "decisions")]
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), flags=re.S | re.M)
+
+
+def without_indent(text):
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+@lru_cache(maxsize=None)
+def compiled_sources():
+    files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp")]
+    return "\n".join(without_indent(p.read_text()) for p in files)
+
+
+@pytest.mark.parametrize("page", DOCUMENTATION, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_of_the_page_is_cut_out_of_what_is_compiled(page):
+    made_up = [block for block in blocks(page, "cpp") if without_indent(block) not in compiled_sources()]
+    assert made_up == []
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.cpp"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_tutorial_shows_the_example_and_what_it_prints(example):
+    sections = re.split(r"^## ", (ROOT / "docs" / "tutorial.md").read_text(), flags=re.M)
+    section = next((s for s in sections if s.startswith(example.stem[:2] + " ")), None)
+    assert section is not None, "no section of its number"
+    assert f"(../examples/{example.name})" in section
+    own = without_indent(example.read_text())
+    shown = re.findall(r"^```cpp\n(.*?)^```$", section, flags=re.S | re.M)
+    assert shown and [block for block in shown if without_indent(block) not in own] == []
+    printed = re.search(r"\n// Output:\n((?://   [^\n]*\n)+)", example.read_text()).group(1)
+    assert re.findall(r"^```text\n(.*?)^```$", section, flags=re.S | re.M) == [re.sub(r"^//   ", "", printed, flags=re.M)]

@@ -1,0 +1,60 @@
+// A runtime beside threads of your own: they hand in work and wait for it, a second runtime takes work of another kind,
+// and a function of yours is called now and then to see whether something outside has happened.
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "rt/latch.hpp"
+#include "rt/runtime.hpp"
+
+int main() {
+  plx::runtime compute({.workers = 2});
+  plx::runtime files({.workers = 1});  // slow work that must not keep the others waiting
+
+  // Any thread can hand in work, with or without waiting for it.
+  int from_thread = 0;
+  plx::latch both(2);
+  std::thread foreign([&] {
+    from_thread = compute.run([] { return plx::async([] { return 20; }).get() + 1; });
+    compute.post([&both] { both.count_down(); });
+    files.post([&both] { both.count_down(); });
+    both.wait();  // synchronization works between tasks and threads
+  });
+  foreign.join();
+  std::printf("the thread got %d\n", from_thread);
+
+  // Tasks made by a task stay in its runtime.
+  std::printf("workers here %u, there %u\n", compute.worker_count(), files.worker_count());
+
+  // Something outside completes: a network card, a GPU. The poller sees it and completes a promise.
+  std::atomic<bool> arrived{false};
+  struct mailbox {
+    std::atomic<bool>& arrived;
+    plx::promise<int> letter;
+    bool delivered = false;
+  } box{arrived, {}};
+  const auto poller = compute.add_poller(
+      [](void* arg) {
+        auto& m = *static_cast<mailbox*>(arg);
+        if (m.delivered || !m.arrived) return m.delivered ? plx::poll_result::idle : plx::poll_result::pending;
+        m.delivered = true;
+        m.letter.set_value(7);
+        return plx::poll_result::progressed;
+      },
+      &box);
+  std::thread outside([&arrived] { arrived = true; });
+  const int letter = compute.run([&box] { return box.letter.get_future().get(); });
+  outside.join();
+  compute.remove_poller(poller);
+  std::printf("the letter says %d\n", letter);
+
+  // The number of a worker is there for those who keep something per worker; nobody else has one.
+  const bool inside = compute.run([] { return plx::worker_index().has_value(); });
+  std::printf("on a worker: %s, here: %s\n", inside ? "yes" : "no", plx::worker_index() ? "yes" : "no");
+}
+
+// Output:
+//   the thread got 21
+//   workers here 2, there 1
+//   the letter says 7
+//   on a worker: yes, here: no
