@@ -52,7 +52,7 @@ class task_group {
     c->owner = this;
     c->info = info;
     ++spawned_;
-    detail::submit_task(c);
+    detail::submit_child(c);
   }
 
   /// Until all children have ended. Throws the first exception of a child.

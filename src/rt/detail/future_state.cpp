@@ -29,6 +29,7 @@ namespace detail {
 void throw_future_error(future_errc code) { throw future_error(code); }
 
 void submit_task(task* t) { current_scheduler().submit(t); }
+void submit_child(task* t) { current_scheduler().submit(t, true); }
 
 bool future_state_base::try_attach(continuation& c) noexcept {
   std::uintptr_t head = word_.load(std::memory_order_acquire);

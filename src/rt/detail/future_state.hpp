@@ -209,4 +209,6 @@ class state_ref {
 
 /// Hands a task to the scheduler that the calling thread belongs to.
 void submit_task(task* t);
+/// The same, for a task that somebody else should take at once.
+void submit_child(task* t);
 }  // namespace plx::detail

@@ -50,8 +50,9 @@ struct worker {
   explicit worker(scheduler& s, unsigned i) : home(s), index(i), rng(i * 0x9e3779b97f4a7c15u + 1) {}
 
   work_deque deque;
-  task_queue inbox;  // tasks that only this worker runs
-  scheduler& home;
+  task_queue inbox;                          // tasks that only this worker runs
+  alignas(cache_line_bytes) spinlock thief;  // held by the one that steals from here
+  alignas(cache_line_bytes) scheduler& home;
   const unsigned index;
 
   fiber* current = nullptr;  // what runs now
@@ -80,6 +81,7 @@ struct worker {
 
   timer_queue timers;
   parker sleep;
+  ticks nap = 0;                            // the next one, as the watcher
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
   bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
@@ -107,7 +109,8 @@ class scheduler {
 
   /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque, unless `t` has a place of
   /// its own: a priority, a worker or a size of stack.
-  void submit(task* t);
+  /// `for_others`: somebody else should take it at once, if anybody sleeps; without, a single task may lie a nap long.
+  void submit(task* t, bool for_others = false);
   /// Makes the task that is suspended on `f` go on behind everything that waits.
   void submit_last(fiber& f);
   /// Behind everything that waits in the injection queue.
@@ -171,10 +174,16 @@ class scheduler {
   void rank_victims();
   task* take_placed(worker& w) noexcept;
   task* steal(worker& w, ticks now) noexcept;
+  static constexpr std::int64_t most_stolen = 64;  // at once, besides the first
+  static task* take_half(worker& w, worker& victim) noexcept;
+  task* steal_from(worker& w, worker& victim, ticks now) noexcept;
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
-  void sleep_until_work(worker& w);
-  bool sleep_as_listed(worker& w);
+  task* look_for_work(worker& w, ticks now);
+  void stop_watching() noexcept;
+  [[nodiscard]] bool worth_staying(const worker& w) const noexcept;
+  bool sleep_until_work(worker& w);
+  bool sleep_as_listed(worker& w, bool naps);
   void wake_for_work() noexcept;
   void wake_one() noexcept;
   void wake(worker& w) noexcept;
@@ -193,6 +202,8 @@ class scheduler {
     ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
     ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
     ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
+    ticks glance = ticks_from(1e-6);      // how long the watcher looks around after a nap
+    ticks shortest_nap = ticks_from(10e-6), longest_nap = ticks_from(100e-6);
     ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between looks for work
   };
 
@@ -224,10 +235,12 @@ class scheduler {
 
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
   std::atomic<unsigned> n_searching_{0};
+  std::atomic<bool> watched_{false};  // somebody takes naps, see sleep_until_work()
   std::atomic<bool> stop_{false};
   bool needs_fence_ = true;
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
+  std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_
   std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
 
   task_queue high_, injected_, low_;

@@ -32,8 +32,7 @@ task* scheduler::next_task_chosen(worker& asking) {
       if (task* t = injected_.pop()) return t;
     } else if (source == w.index) {
       if (task* t = choose(8) == 0 ? w.deque.steal() : w.deque.pop()) return t;
-    } else if (task* t = workers_[source]->deque.steal()) {
-      w.steals.add();
+    } else if (task* t = take_half(w, *workers_[source])) {
       return t;
     }
     if (!any_but_low() && !any_inbox())
