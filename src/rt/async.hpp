@@ -28,6 +28,9 @@ class async_state final : public future_state<R> {
     if (!called_) call_.~call();
   }
   void start() { submit_task(&task_); }
+  /// In this frame; or by the own worker at once, which leaves this frame to whoever is free first.
+  void call_now() { run(&task_, run_mode::taken_back); }
+  void fork() { fork_task(alone()); }
   /// The task gets a worker of its own and an identity, never its waiter's frame. Returns the task.
   task* alone() noexcept {
     this->own_task_ = nullptr;
@@ -115,13 +118,25 @@ template <class F, class... A>
 requires detail::is_plain_callable<F> future<detail::async_result<F, A...>> async(F&& f, A&&... args) {
   return async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
 }
-/// launch::deferred: the first to wait calls `f` in its own frame.
+/// As `policy` says, see launch.
 template <class F, class... A>
 future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
-  if (policy != launch::deferred) return async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
   auto* s = detail::make_async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
-  s->defer();
-  return detail::adopt_state<detail::async_result<F, A...>>(s);
+  auto result = detail::adopt_state<detail::async_result<F, A...>>(s);
+  switch (detail::chosen(policy)) {
+    case launch::deferred:
+      s->defer();
+      break;
+    case launch::sync:
+      s->call_now();
+      break;
+    case launch::fork:
+      s->fork();
+      break;
+    default:
+      s->start();
+  }
+  return result;
 }
 
 /// Runs `f()` as a task whose end nobody waits for. An exception out of it ends the program.

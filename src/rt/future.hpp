@@ -1,4 +1,5 @@
-// future, shared_future, promise, packaged_task: as in the standard's <future>, for tasks, with continuations.
+// future, shared_future, promise: as in the standard's <future>, for tasks, with continuations. (packaged_task and
+// async have headers of their own.) Unlike std::async's, no future waits in its destructor.
 //
 // Thread safety: as the standard's: one thread at a time per future object; a shared_future is copied per user. wait
 // and get may be called by tasks (the task waits, its worker goes on) and by foreign threads (the thread waits). Cost:
@@ -15,8 +16,25 @@ namespace plx {
 
 enum class future_status { ready, timeout, deferred };
 
-/// Where a continuation runs: as a task of its own, or in the task that completes the future (for a few instructions).
-enum class launch : unsigned { async = 1, deferred = 2, sync = 4 };
+/// How a call is made. async: as a task. deferred: by the first who waits. fork: as a task that starts at once, while
+/// the caller can be taken over by another worker. sync: by the caller; of a continuation: in the task that completes
+/// the future (for a few instructions). Of several that are allowed, the first in this order is taken:
+/// async, fork, sync, deferred.
+enum class launch : unsigned { async = 1, deferred = 2, sync = 4, fork = 8 };
+
+constexpr launch operator|(launch a, launch b) noexcept {
+  return static_cast<launch>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr launch operator&(launch a, launch b) noexcept {
+  return static_cast<launch>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+constexpr launch operator^(launch a, launch b) noexcept {
+  return static_cast<launch>(static_cast<unsigned>(a) ^ static_cast<unsigned>(b));
+}
+constexpr launch operator~(launch a) noexcept { return static_cast<launch>(~static_cast<unsigned>(a) & 15u); }
+constexpr launch& operator|=(launch& a, launch b) noexcept { return a = a | b; }
+constexpr launch& operator&=(launch& a, launch b) noexcept { return a = a & b; }
+constexpr launch& operator^=(launch& a, launch b) noexcept { return a = a ^ b; }
 
 template <class T>
 class future;
@@ -35,8 +53,29 @@ inline constexpr bool is_future<future<T>> = true;
 template <class T>
 inline constexpr bool is_future<shared_future<T>> = true;
 
+/// What get() of a future gives.
+template <class Future>
+struct future_value;
+template <class T>
+struct future_value<future<T>> {
+  using type = T;
+};
+template <class T>
+struct future_value<shared_future<T>> {
+  using type = T;
+};
+
+/// The one policy among those allowed.
+constexpr launch chosen(launch allowed) noexcept {
+  for (launch l : {launch::async, launch::fork, launch::sync})
+    if ((allowed & l) == l) return l;
+  return launch::deferred;
+}
+
 template <class Future, class F, bool Sync>
 auto then_on(Future&& source, task_info info, F&& f);
+template <class Inner>
+auto unwrap_on(future<Inner>&& outer);
 
 /// What both kinds of future share.
 template <class T>
@@ -85,6 +124,12 @@ class [[nodiscard]] future : public detail::future_base<T> {
   future() noexcept = default;
   future(future&&) noexcept = default;
   future& operator=(future&&) noexcept = default;
+  /// Ready when the inner future is; see unwrap().
+  future(future<future>&& outer) : future(detail::unwrap_on(std::move(outer))) {}
+
+  /// Of a future of a future: ready when the inner one is, with its result. An exception of the outer one comes out of
+  /// get(); an inner one without a state gives future_error(broken_promise). This future is empty afterwards.
+  auto unwrap() requires detail::is_future<T> { return detail::unwrap_on(std::move(*this)); }
 
   /// Waits, then moves the result out; the future is empty afterwards. Throws what the task threw.
   T get() {
@@ -112,7 +157,8 @@ class [[nodiscard]] future : public detail::future_base<T> {
   }
   template <class F>
   auto then(launch where, F&& f) {
-    if (where == launch::sync) return detail::then_on<future, F, true>(std::move(*this), {}, std::forward<F>(f));
+    if (detail::chosen(where) == launch::sync)
+      return detail::then_on<future, F, true>(std::move(*this), {}, std::forward<F>(f));
     return then(task_info{}, std::forward<F>(f));
   }
 
@@ -147,6 +193,12 @@ class shared_future : public detail::future_base<T> {
   template <class F>
   auto then(task_info info, F&& f) const {
     return detail::then_on<shared_future, F, false>(shared_future(*this), info, std::forward<F>(f));
+  }
+  template <class F>
+  auto then(launch where, F&& f) const {
+    if (detail::chosen(where) == launch::sync)
+      return detail::then_on<shared_future, F, true>(shared_future(*this), {}, std::forward<F>(f));
+    return then(task_info{}, std::forward<F>(f));
   }
 
  private:
@@ -219,6 +271,61 @@ auto then_on(Future&& source, task_info info, F&& f) {
   return adopt_state<R>(s);
 }
 
+/// Waits, without a task, for the outer future and then for the inner one.
+template <class Inner>
+class unwrap_state final : public future_state<typename future_value<Inner>::type>, private continuation {
+ public:
+  explicit unwrap_state(future<Inner>&& outer)
+      : future_state<typename future_value<Inner>::type>(destroy_state<unwrap_state>, 2), outer_(std::move(outer)) {}
+  void start() {
+    this->fire = [](continuation* c) { static_cast<unwrap_state&>(*c).outer_ready(); };
+    state_of(outer_).checked().attach(*this);
+  }
+
+ private:
+  void outer_ready() {
+    auto& outer = state_of(outer_).checked();
+    if (outer.error()) return end_with(outer.error());
+    inner_ = std::move(outer.value());
+    if (!inner_.valid()) return end_with(std::make_exception_ptr(future_error(future_errc::broken_promise)));
+    this->fire = [](continuation* c) { static_cast<unwrap_state&>(*c).inner_ready(); };
+    state_of(inner_).checked().attach(*this);
+  }
+  void inner_ready() {
+    auto& inner = state_of(inner_).checked();
+    if (inner.error()) return end_with(inner.error());
+    std::exception_ptr e;
+    try {
+      if constexpr (std::is_same_v<Inner, future<typename future_value<Inner>::type>>)
+        this->emplace(std::move(inner.value()));
+      else
+        this->emplace(inner.value());
+    } catch (...) {
+      e = std::current_exception();
+    }
+    end_with(std::move(e));
+  }
+  void end_with(std::exception_ptr e) {
+    if (e != nullptr)
+      this->complete_with(std::move(e));
+    else
+      this->complete();
+    this->release();
+  }
+
+  future<Inner> outer_;
+  Inner inner_;
+};
+
+template <class Inner>
+auto unwrap_on(future<Inner>&& outer) {
+  (void)state_of(outer).checked();
+  auto* s = make_state<unwrap_state<Inner>>(std::move(outer));
+  auto result = adopt_state<typename future_value<Inner>::type>(s);
+  s->start();
+  return result;
+}
+
 template <class T>
 class promise_base {
  public:
@@ -242,6 +349,7 @@ class promise_base {
     if (std::exchange(retrieved_, true)) throw_future_error(future_errc::future_already_retrieved);
     return future_access<T>::make(state_);
   }
+  void swap(promise_base& o) noexcept { std::swap(*this, o); }
   /// Throws future_error(promise_already_satisfied) the second time.
   void set_exception(std::exception_ptr e) { claim().complete_with(std::move(e)); }
 
@@ -290,7 +398,8 @@ future<T> ready_future(V&&... v) {
 }  // namespace detail
 
 /// The writer of a result. Destroyed without one, its future throws future_error(broken_promise).
-/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time.
+/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time. There are no
+/// ..._at_thread_exit() forms: a task's frames are gone when its result is seen (docs/runtime.md).
 template <class T>
 class promise : public detail::promise_base<T> {
  public:
@@ -308,74 +417,6 @@ template <>
 class promise<void> : public detail::promise_base<void> {
  public:
   void set_value() { this->satisfy(); }
-};
-
-/// A callable whose result goes to a future.
-template <class Signature>
-class packaged_task;
-
-template <class R, class... A>
-class packaged_task<R(A...)> {
- public:
-  packaged_task() noexcept = default;
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, packaged_task>) explicit packaged_task(F&& f)
-      : body_(new holder<std::decay_t<F>>(std::forward<F>(f))) {}
-  packaged_task(packaged_task&& o) noexcept
-      : body_(std::exchange(o.body_, nullptr)), result_(std::move(o.result_)), called_(o.called_) {}
-  packaged_task& operator=(packaged_task&& o) noexcept {
-    std::swap(body_, o.body_);
-    std::swap(result_, o.result_);
-    std::swap(called_, o.called_);
-    return *this;
-  }
-  ~packaged_task() { delete body_; }
-
-  [[nodiscard]] bool valid() const noexcept { return body_ != nullptr; }
-  future<R> get_future() {
-    require_body();
-    return result_.get_future();
-  }
-  /// Throws future_error(promise_already_satisfied) the second time.
-  void operator()(A... args) {
-    require_body();
-    if (std::exchange(called_, true)) detail::throw_future_error(future_errc::promise_already_satisfied);
-    try {
-      if constexpr (std::is_void_v<R>) {
-        body_->call(std::forward<A>(args)...);
-        result_.set_value();
-      } else {
-        result_.set_value(body_->call(std::forward<A>(args)...));
-      }
-    } catch (...) {
-      result_.set_exception(std::current_exception());
-    }
-  }
-  void reset() {
-    require_body();
-    result_ = promise<R>();
-    called_ = false;
-  }
-
- private:
-  struct callable {
-    virtual ~callable() = default;
-    virtual R call(A&&... args) = 0;
-  };
-  template <class F>
-  struct holder final : callable {
-    explicit holder(F&& f) : f_(std::move(f)) {}
-    explicit holder(const F& f) : f_(f) {}
-    R call(A&&... args) override { return f_(std::forward<A>(args)...); }
-    F f_;
-  };
-  void require_body() const {
-    if (body_ == nullptr) detail::throw_future_error(future_errc::no_state);
-  }
-
-  callable* body_ = nullptr;
-  promise<R> result_;
-  bool called_ = false;
 };
 
 /// A future that is ready from the start.

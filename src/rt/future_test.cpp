@@ -12,6 +12,7 @@
 
 #include "rt/async.hpp"
 #include "rt/every_schedule_test.hpp"
+#include "rt/packaged_task.hpp"
 #include "rt/thread.hpp"
 
 namespace {

@@ -31,6 +31,24 @@ void throw_future_error(future_errc code) { throw future_error(code); }
 void submit_task(task* t) { current_scheduler().submit(t); }
 void submit_child(task* t) { current_scheduler().submit(t, true); }
 
+void fork_task(task* t) {
+  struct forking {
+    fiber* caller;
+    task* forked;
+  } me{nullptr, t};
+  worker* w = this_worker();
+  if (w == nullptr || w->polling) return submit_task(t);
+  me.caller = w->current;
+  suspend(
+      "fork",
+      [](void* p) {
+        const forking f = *static_cast<forking*>(p);  // its frame goes on as soon as a thief takes the caller
+        resume(*f.caller);
+        submit_task(f.forked);  // above the caller in the deque: it is popped first, thieves take the caller
+      },
+      &me);
+}
+
 bool future_state_base::try_attach(continuation& c) noexcept {
   std::uintptr_t head = word_.load(std::memory_order_acquire);
   do {

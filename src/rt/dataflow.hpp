@@ -1,0 +1,122 @@
+// dataflow: a call that is made when all its future arguments are ready.
+//
+// Thread safety: everything. Cost: one allocation for the state and one atomic operation per future; with a vector of
+// futures among the arguments one allocation more. Example: when_test.cpp, when_more_test.cpp.
+#pragma once
+
+#include "rt/async.hpp"
+#include "rt/detail/future_sequence.hpp"
+
+namespace plx {
+namespace detail {
+
+/// How many futures an argument holds, as far as its type says; a vector's size is its own.
+template <class A>
+inline constexpr std::size_t futures_in = is_future<A> ? 1 : 0;
+template <class... F>
+inline constexpr std::size_t futures_in<std::tuple<F...>> = is_future_sequence<std::tuple<F...>> ? sizeof...(F) : 0;
+template <class F, std::size_t N>
+inline constexpr std::size_t futures_in<std::array<F, N>> = is_future<F> ? N : 0;
+
+/// Calls `visit(future)` for each future in an argument.
+template <class A, class Visit>
+void for_each_future_in(A& argument, Visit&& visit) {
+  if constexpr (is_future<A>)
+    visit(argument);
+  else if constexpr (is_future_sequence<A>)
+    for_each_future(argument, [&](auto& f, std::size_t) { visit(f); });
+}
+
+/// A task that is submitted, or with Sync called, when the last of its future arguments is ready.
+template <bool Sync, class R, class F, class... A>
+class dataflow_state final : public future_state<R> {
+ public:
+  template <class G, class... B>
+  explicit dataflow_state(task_info info, G&& g, B&&... b)
+      : future_state<R>(destroy_state<dataflow_state>, 2), f_(std::forward<G>(g)), args_(std::forward<B>(b)...) {
+    task_.run = run;
+    task_.owner = this;
+    task_.info = info;
+    std::size_t n = 0;
+    for_each([&n](auto&) { ++n; });
+    if constexpr (any_vector) nodes_.resize(n);
+    missing_.store(n + 1, std::memory_order_relaxed);
+  }
+  void start() {
+    std::size_t i = 0;
+    for_each([&](auto& f) {
+      attach_input(*this, nodes_[i], i, state_of(f).checked());
+      ++i;
+    });
+    one_ready();
+  }
+  void ready(input_node<dataflow_state>&) { one_ready(); }
+
+ private:
+  template <class Visit>
+  void for_each(Visit visit) {
+    std::apply([&](A&... a) { (for_each_future_in(a, visit), ...); }, args_);
+  }
+  void one_ready() {
+    // acq_rel: the last one sees what all the others published.
+    if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if constexpr (Sync)
+      run(&task_, run_mode::taken_back);
+    else
+      submit_task(&task_);
+  }
+  static void run(task* t, run_mode) {
+    auto* self = const_cast<dataflow_state*>(static_cast<const dataflow_state*>(t->owner));
+    self->complete_with_result_of(
+        [self]() -> R { return std::apply([self](A&... a) -> R { return self->f_(std::move(a)...); }, self->args_); });
+    self->release();
+  }
+
+  static constexpr bool any_vector = (is_future_vector<A> || ...);
+  using node = input_node<dataflow_state>;
+
+  task task_;
+  F f_;
+  std::tuple<A...> args_;
+  std::conditional_t<any_vector, std::vector<node>, std::array<node, (std::size_t{0} + ... + futures_in<A>)>> nodes_;
+  std::atomic<std::size_t> missing_{0};
+};
+
+template <bool Sync, class F, class... A>
+auto dataflow_on(task_info info, F&& f, A&&... args) {
+  using R = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>...>;
+  using state = dataflow_state<Sync, R, std::decay_t<F>, std::decay_t<A>...>;
+  // Before anything is moved or attached, so that a mistake leaves no half-made state.
+  (for_each_future_in(args,
+                      [](auto& each) {
+                        if (!each.valid()) throw_future_error(future_errc::no_state);
+                      }),
+   ...);
+  auto* made = make_state<state>(named<F>(info), std::forward<F>(f), std::forward<A>(args)...);
+  auto result = adopt_state<R>(made);
+  made->start();
+  return result;
+}
+
+}  // namespace detail
+
+/// Calls `f(args...)` in a task once every argument that is a future, or a vector, array or tuple of futures, is ready.
+/// Futures are passed on as futures, other arguments as they are; see unwrapping() for values. Arguments are moved in
+/// or copied. Futures without a state: future_error(no_state).
+template <class F, class... A>
+auto dataflow(task_info info, F&& f, A&&... args) {
+  return detail::dataflow_on<false>(info, std::forward<F>(f), std::forward<A>(args)...);
+}
+template <class F, class... A>
+requires detail::is_plain_callable<F>
+auto dataflow(F&& f, A&&... args) { return dataflow(task_info{}, std::forward<F>(f), std::forward<A>(args)...); }
+/// launch::sync: in the task that completes the last argument, for a few instructions. Otherwise in a task of its own.
+template <class F, class... A>
+auto dataflow(launch where, F&& f, A&&... args) {
+  using result = decltype(detail::dataflow_on<false>({}, std::forward<F>(f), std::forward<A>(args)...));
+  if (detail::chosen(where) == launch::sync)
+    return result(detail::dataflow_on<true>({}, std::forward<F>(f), std::forward<A>(args)...));
+  return detail::dataflow_on<false>({}, std::forward<F>(f), std::forward<A>(args)...);
+}
+
+}  // namespace plx
