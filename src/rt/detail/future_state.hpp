@@ -209,12 +209,9 @@ class state_ref {
 
 /// Hands a task to the scheduler that the calling thread belongs to.
 void submit_task(task* t);
-<<<<<<< HEAD
 /// The same, for a task that somebody else should take at once.
 void submit_child(task* t);
-=======
 /// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
 /// submit_task().
 void fork_task(task* t);
->>>>>>> bedbbeb (rt: when_some, when_each, wait_*, unwrapping, futures of futures, launch policies; packaged_task in its own header)
 }  // namespace plx::detail
