@@ -1,0 +1,156 @@
+// reduce, transform_reduce: everything into one value.
+//
+// The result depends on the number of elements (and on the policy's chunk_size), never on workers or schedule: bitwise,
+// for floating point too, and it is the same under seq and par. Operands keep their order, so the operation must be
+// associative but need not be commutative (the standard wants both). One exception: sums and products of arithmetic
+// types by std::plus and std::multiplies, which commute, are kept in several partial results for the processor's
+// vectors.
+//
+// Thread safety: the operations are called from several workers at once. Cost: n - 1 operations, one value of the
+// result's type per chunk (about a thousand chunks, or one per 8192 elements). Iterators that are not random-access are
+// walked in order by the caller. Example: algorithm/reduce_test.cpp.
+#pragma once
+
+#include <functional>
+
+#include "rt/algorithm/reduce_detail.hpp"
+
+namespace plx {
+namespace detail {
+
+template <class Op, class T>
+inline constexpr bool is_plus = std::is_same_v<Op, std::plus<>> || std::is_same_v<Op, std::plus<T>>;
+template <class Op, class T>
+inline constexpr bool is_times = std::is_same_v<Op, std::multiplies<>> || std::is_same_v<Op, std::multiplies<T>>;
+template <class Op, class T>
+inline constexpr bool commutes =
+    std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (is_plus<Op, T> || is_times<Op, T>);
+
+/// get(begin), ..., get(end - 1) combined by op. Requires: begin < end.
+template <class T, class Get, class Op>
+T fold(std::int64_t begin, std::int64_t end, Get& get, Op& op) {
+  if constexpr (commutes<Op, T> && std::is_convertible_v<decltype(get(begin)), T>) {
+    constexpr std::int64_t lanes = 16;
+    if (end - begin >= 2 * lanes) {
+      T part[lanes];
+      for (std::int64_t j = 0; j < lanes; ++j) part[j] = static_cast<T>(get(begin + j));
+      std::int64_t i = begin + lanes;
+      for (; i + lanes <= end; i += lanes)
+        for (std::int64_t j = 0; j < lanes; ++j) part[j] = static_cast<T>(op(part[j], static_cast<T>(get(i + j))));
+      for (std::int64_t j = 0; i + j < end; ++j) part[j] = static_cast<T>(op(part[j], static_cast<T>(get(i + j))));
+      for (std::int64_t width = lanes / 2; width > 0; width /= 2)
+        for (std::int64_t j = 0; j < width; ++j) part[j] = static_cast<T>(op(part[j], part[j + width]));
+      return part[0];
+    }
+  }
+  T result = static_cast<T>(get(begin));
+  for (std::int64_t i = begin + 1; i < end; ++i) result = static_cast<T>(op(std::move(result), get(i)));
+  return result;
+}
+
+/// Elements so cheap to combine that a chunk below this many costs more to manage than to compute.
+template <class T, class Op>
+inline constexpr std::int64_t least_chunk = commutes<Op, T> ? 1024 : 1;
+
+template <class T, class Get, class Op>
+T reduce_indices(const spread& how, std::int64_t n, T init, Get& get, Op& op, std::int64_t least) {
+  if (n <= 0) return init;
+  const chunking chunks(how, n, least);
+  const auto combine = [&op](T&& a, T&& b) { return static_cast<T>(op(std::move(a), std::move(b))); };
+  T all = reduce_chunks<T>(
+      how, chunks, [&](std::int64_t begin, std::int64_t end) { return fold<T>(begin, end, get, op); }, combine);
+  return static_cast<T>(op(std::move(init), std::move(all)));
+}
+
+}  // namespace detail
+
+/// init + (transform(x[0]) + transform(x[1]) + ...), with `op` for +.
+template <execution_policy Policy, detail::forward_it It, class T, class Op, class Transform>
+auto transform_reduce(const Policy& policy, It first, It last, T init, Op op, Transform transform) {
+  return detail::perform(policy,
+                         [=, init = std::move(init), op = std::move(op),
+                          transform = std::move(transform)](const detail::spread& how) mutable -> T {
+                           const auto n = static_cast<std::int64_t>(std::distance(first, last));
+                           if constexpr (std::random_access_iterator<It>) {
+                             const auto get = [&](std::int64_t i) -> decltype(auto) {
+                               return transform(*detail::at(first, i));
+                             };
+                             return detail::reduce_indices<T>(how, n, std::move(init), get, op, 1);
+                           } else {
+                             for (; first != last; ++first) init = op(std::move(init), transform(*first));
+                             return std::move(init);
+                           }
+                         });
+}
+template <execution_policy Policy, detail::sized_range Range, class T, class Op, class Transform>
+auto transform_reduce(const Policy& policy, Range&& range, T init, Op op, Transform transform) {
+  return plx::transform_reduce(policy, std::begin(range), std::end(range), std::move(init), std::move(op),
+                               std::move(transform));
+}
+
+/// init + (x[0] * y[0] + x[1] * y[1] + ...), with `op` for + and `product` for *.
+template <execution_policy Policy, detail::forward_it It1, detail::forward_it It2, class T, class Op, class Product>
+auto transform_reduce(const Policy& policy, It1 first1, It1 last1, It2 first2, T init, Op op, Product product) {
+  return detail::perform(policy,
+                         [=, init = std::move(init), op = std::move(op),
+                          product = std::move(product)](const detail::spread& how) mutable -> T {
+                           const auto n = static_cast<std::int64_t>(std::distance(first1, last1));
+                           if constexpr (std::random_access_iterator<It1> && std::random_access_iterator<It2>) {
+                             const auto get = [&](std::int64_t i) -> decltype(auto) {
+                               return product(*detail::at(first1, i), *detail::at(first2, i));
+                             };
+                             constexpr bool plain =
+                                 detail::commutes<Op, T> && detail::commutes<Product, detail::value_of<It1>>;
+                             return detail::reduce_indices<T>(how, n, std::move(init), get, op, plain ? 1024 : 1);
+                           } else {
+                             for (; first1 != last1; ++first1, ++first2)
+                               init = op(std::move(init), product(*first1, *first2));
+                             return std::move(init);
+                           }
+                         });
+}
+template <execution_policy Policy, detail::forward_it It1, detail::forward_it It2, class T>
+auto transform_reduce(const Policy& policy, It1 first1, It1 last1, It2 first2, T init) {
+  return plx::transform_reduce(policy, first1, last1, first2, std::move(init), std::plus<>(), std::multiplies<>());
+}
+/// As far as the first range goes; the second is at least as long.
+template <execution_policy Policy, detail::sized_range Range1, detail::sized_range Range2, class T>
+auto transform_reduce(const Policy& policy, Range1&& range1, Range2&& range2, T init) {
+  return plx::transform_reduce(policy, std::begin(range1), std::end(range1), std::begin(range2), std::move(init));
+}
+template <execution_policy Policy, detail::sized_range Range1, detail::sized_range Range2, class T, class Op,
+          class Product>
+auto transform_reduce(const Policy& policy, Range1&& range1, Range2&& range2, T init, Op op, Product product) {
+  return plx::transform_reduce(policy, std::begin(range1), std::end(range1), std::begin(range2), std::move(init),
+                               std::move(op), std::move(product));
+}
+
+/// init + (x[0] + x[1] + ...), with `op` for +.
+template <execution_policy Policy, detail::forward_it It, class T, class Op = std::plus<>>
+auto reduce(const Policy& policy, It first, It last, T init, Op op = {}) {
+  return detail::perform(
+      policy, [=, init = std::move(init), op = std::move(op)](const detail::spread& how) mutable -> T {
+        if constexpr (std::random_access_iterator<It>) {
+          const auto get = [first](std::int64_t i) -> decltype(auto) { return *detail::at(first, i); };
+          return detail::reduce_indices<T>(how, std::distance(first, last), std::move(init), get, op,
+                                           detail::least_chunk<T, Op>);
+        } else {
+          for (; first != last; ++first) init = op(std::move(init), *first);
+          return std::move(init);
+        }
+      });
+}
+template <execution_policy Policy, detail::forward_it It>
+auto reduce(const Policy& policy, It first, It last) {
+  return plx::reduce(policy, first, last, detail::value_of<It>{});
+}
+template <execution_policy Policy, detail::sized_range Range, class T, class Op = std::plus<>>
+auto reduce(const Policy& policy, Range&& range, T init, Op op = {}) {
+  return plx::reduce(policy, std::begin(range), std::end(range), std::move(init), std::move(op));
+}
+template <execution_policy Policy, detail::sized_range Range>
+auto reduce(const Policy& policy, Range&& range) {
+  return plx::reduce(policy, std::begin(range), std::end(range));
+}
+
+}  // namespace plx

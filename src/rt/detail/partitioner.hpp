@@ -1,0 +1,147 @@
+// How all parallel algorithms and loops divide their work: a range of indices is halved only when somebody is there to
+// take the other half.
+//
+// A worker goes through its range in pieces. Before each piece it looks at its own deque: empty means that thieves have
+// taken all it offered, so it offers half of what is left. A piece grows until it takes about two microseconds, so the
+// look costs nothing and nobody has to choose a chunk size. A range that nobody helps with is split log2(n) times.
+//
+// Thread safety: in_pieces() by any task or foreign thread; the piece is called by several workers at once. Cost: one
+// closure per split, one look and one clock read per piece. Example: for_loop_test.cpp.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "rt/task_group.hpp"
+
+namespace plx::detail {
+
+/// True when thieves have taken all that the calling worker offered. Requires: on_a_worker().
+bool own_deque_is_empty() noexcept;
+bool on_a_worker() noexcept;
+
+/// Grows the number of indices between two looks at the deque until they take about two microseconds.
+class loop_grain {
+ public:
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+  void begin() noexcept { begin_ = now_ticks(); }
+  /// `done` indices ended now, and the next begin.
+  void next(std::int64_t done) noexcept;
+
+ private:
+  std::int64_t size_ = 1;
+  ticks begin_ = 0;
+};
+
+/// What an algorithm is told by its policy.
+struct spread {
+  task_info info{};        // of the tasks that take a half
+  std::int64_t chunk = 0;  // indices are handed out in multiples of it; 0: as the clock says
+  bool parallel = true;
+};
+
+/// Where the range ends by now: a search that has found something needs no index behind it. Only falls.
+class range_end {
+ public:
+  explicit range_end(std::int64_t n) noexcept : at_(n) {}
+  [[nodiscard]] std::int64_t get() const noexcept { return at_.load(std::memory_order_relaxed); }
+  /// relaxed: the index carries no other data; who wants what lies behind it joins the tasks first.
+  void lower_to(std::int64_t i) noexcept {
+    std::int64_t now = get();
+    while (i < now && !at_.compare_exchange_weak(now, i, std::memory_order_relaxed)) {
+    }
+  }
+
+ private:
+  std::atomic<std::int64_t> at_;
+};
+
+/// Pieces are called as piece(begin, end) or piece(begin, end, run): the caller did [run, end) so far without a gap,
+/// all in one task.
+template <class Piece>
+class partition {
+ public:
+  partition(task_info info, range_end& end, Piece& piece) noexcept : info_(info), end_(end), piece_(piece) {}
+
+  void go(std::int64_t begin, std::int64_t end, loop_grain grain) {
+    task_group halves;
+    const std::int64_t run = begin;
+    grain.begin();
+    for (;;) {
+      const std::int64_t cut = end_.get();
+      if (cut < end) end = cut;
+      const std::int64_t n = end - begin;
+      if (n <= 0) break;
+      if (n > grain.size() && own_deque_is_empty()) {
+        const std::int64_t middle = begin + n / 2;
+        halves.run(info_, [this, middle, end, grain] { go(middle, end, grain); });
+        end = middle;
+        grain.begin();
+        continue;
+      }
+      const std::int64_t count = n < grain.size() ? n : grain.size();
+      call(begin, begin + count, run);
+      begin += count;
+      if (begin < end) grain.next(count);
+    }
+    halves.wait();
+  }
+
+  void call(std::int64_t begin, std::int64_t end, std::int64_t run) {
+    try {
+      if constexpr (std::is_invocable_v<Piece&, std::int64_t, std::int64_t, std::int64_t>)
+        piece_(begin, end, run);
+      else
+        piece_(begin, end);
+    } catch (...) {
+      end_.lower_to(-1);  // the others need not go on
+      throw;
+    }
+  }
+
+ private:
+  const task_info info_;
+  range_end& end_;
+  Piece& piece_;
+};
+
+/// in_pieces() without regard to how.chunk.
+template <class Piece>
+void in_free_pieces(const spread& how, std::int64_t n, range_end& end, Piece& piece) {
+  partition<Piece> whole(how.info, end, piece);
+  if (!how.parallel)
+    whole.call(0, n, 0);
+  else if (on_a_worker())
+    whole.go(0, n, {});
+  else  // a foreign thread has no deque to share: a task does it
+    async(how.info, [&whole, n] { whole.go(0, n, {}); }).get();
+}
+
+/// Calls `piece` for parts of [0, n), each index below `end` once, in no particular order; within one task in ascending
+/// order. Returns when all have ended. The first exception stops the others as soon as they notice and is thrown here.
+template <class Piece>
+void in_pieces(const spread& how, std::int64_t n, range_end& end, Piece&& piece) {
+  if (n <= 0) return;
+  if (how.chunk <= 1) return in_free_pieces(how, n, end, piece);
+  const auto some_chunks = [&piece, &end, n, size = how.chunk](std::int64_t c, std::int64_t c_end, std::int64_t run) {
+    for (; c < c_end; ++c) {
+      const std::int64_t begin = c * size, cut = end.get() < n ? end.get() : n;
+      if (begin >= cut) return;
+      const std::int64_t last = cut - begin < size ? cut : begin + size;
+      if constexpr (std::is_invocable_v<Piece&, std::int64_t, std::int64_t, std::int64_t>)
+        piece(begin, last, run * size);
+      else
+        piece(begin, last);
+    }
+  };
+  range_end all(n);
+  in_free_pieces(how, (n - 1) / how.chunk + 1, all, some_chunks);
+}
+template <class Piece>
+void in_pieces(const spread& how, std::int64_t n, Piece&& piece) {
+  range_end end(n);
+  in_pieces(how, n, end, piece);
+}
+
+}  // namespace plx::detail
