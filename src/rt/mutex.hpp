@@ -34,29 +34,33 @@ class mutex {
   ~mutex() { detail::spin_guard wait_for_it(guard_); }
 
   void lock() {
-    std::uint32_t expected = unlocked;
+    std::uintptr_t expected = unlocked;
     // acquire: pairs with the release in unlock().
-    if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed))
+    if (!state_.compare_exchange_strong(expected, PLX_STACK_HERE(), std::memory_order_acquire,
+                                        std::memory_order_relaxed))
       lock_slowly();
   }
   bool try_lock() noexcept {
-    std::uint32_t expected = unlocked;
-    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed);
+    std::uintptr_t expected = unlocked;
+    return state_.compare_exchange_strong(expected, PLX_STACK_HERE(), std::memory_order_acquire,
+                                          std::memory_order_relaxed);
   }
   void unlock() {
-    std::uint32_t expected = locked;
+    std::uintptr_t expected = state_.load(std::memory_order_relaxed) & ~contended;
     if (!state_.compare_exchange_strong(expected, unlocked, std::memory_order_release, std::memory_order_relaxed))
       unlock_slowly();
   }
 
  private:
-  static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
+  static constexpr std::uintptr_t unlocked = 0, contended = 1;
   void lock_slowly();
   void unlock_slowly();
+  static std::uintptr_t holder_of(const void* m) noexcept;
 
-  // contended: somebody may be in waiters_. Invariant: while waiters_ is not empty, the state is contended or a waiter
-  // that was woken is on its way to make it so.
-  std::atomic<std::uint32_t> state_{unlocked};
+  // Locked: a place on the stack of who holds it (even), by which explain_waits() finds the task. contended: somebody
+  // may be in waiters_. Invariant: while waiters_ is not empty, the state is contended or a waiter that was woken is on
+  // its way to make it so.
+  std::atomic<std::uintptr_t> state_{unlocked};
   detail::spinlock guard_;
   detail::wait_list waiters_;
 };
@@ -77,7 +81,7 @@ class condition_variable_any {
   void wait(Lock& lock) {
     guard_.lock();
     lock.unlock();  // after guard_ is held, so that a notification from now on finds this waiter
-    detail::wait_on(waiters_, guard_, "condition_variable");
+    detail::wait_on(waiters_, guard_, {"condition_variable", this});
     lock.lock();
   }
   template <class Lock, class Predicate>
@@ -125,7 +129,7 @@ class condition_variable_any {
   cv_status wait_ticks(Lock& lock, ticks deadline) {
     guard_.lock();
     lock.unlock();
-    const bool notified = detail::wait_on_until(waiters_, guard_, "condition_variable, with a deadline", deadline);
+    const bool notified = detail::wait_on_until(waiters_, guard_, {"condition_variable", this}, deadline);
     lock.lock();
     return notified ? cv_status::no_timeout : cv_status::timeout;
   }

@@ -21,7 +21,7 @@ void event::wait_slowly() {
   if (occurred())
     guard_.unlock();
   else
-    detail::wait_on(waiters_, guard_, "event");
+    detail::wait_on(waiters_, guard_, {"event", this});
 }
 
 bool event::wait_ticks(ticks deadline) {
@@ -40,13 +40,23 @@ bool once_flag::begin() {
     guard_.lock();
     const int state = state_.load(std::memory_order_relaxed);
     if (state == 1) {
-      detail::wait_on(waiters_, guard_, "call_once");
+      detail::wait_reason why("call_once", this);
+      why.holder = holder_of;
+      detail::wait_on(waiters_, guard_, why);
       continue;
     }
-    if (state == 0) state_.store(1, std::memory_order_relaxed);
+    if (state == 0) {
+      state_.store(1, std::memory_order_relaxed);
+      holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
+    }
     guard_.unlock();
     return state == 0;
   }
+}
+
+std::uintptr_t once_flag::holder_of(const void* flag) noexcept {
+  const auto& self = *static_cast<const once_flag*>(flag);
+  return self.state_.load(std::memory_order_relaxed) == 1 ? self.holder_.load(std::memory_order_relaxed) : 0;
 }
 
 void once_flag::end(bool done) noexcept {

@@ -55,9 +55,12 @@ class once_flag {
   bool begin();                  // true: the caller is to do it; false: it has been done
   void end(bool done) noexcept;  // not done: one of those who wait may try
 
+  static std::uintptr_t holder_of(const void* flag) noexcept;
+
   std::atomic<int> state_{0};  // 0 nobody, 1 somebody is at it, 2 done
   detail::spinlock guard_;
   detail::wait_list waiters_;
+  std::atomic<std::uintptr_t> holder_{0};  // who is at it, for explain_waits()
   template <class F, class... A>
   friend void call_once(once_flag&, F&&, A&&...);
 };

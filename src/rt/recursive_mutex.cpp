@@ -16,12 +16,22 @@ constexpr char handed_over = 0;
 bool handed_mutex::take(const void* me) noexcept {
   if (owner_ == nullptr) {
     owner_ = me;
+    std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
     depth_ = 1;
     return true;
   }
   if (!recursive_ || owner_ != me) return false;
   ++depth_;
   return true;
+}
+
+wait_reason handed_mutex::why() const noexcept {
+  wait_reason r("mutex", this);
+  r.holder = [](const void* m) noexcept {
+    auto& holder = const_cast<std::uintptr_t&>(static_cast<const handed_mutex*>(m)->holder_);
+    return std::atomic_ref(holder).load(std::memory_order_relaxed);
+  };
+  return r;
 }
 
 void handed_mutex::lock() {
@@ -33,9 +43,10 @@ void handed_mutex::lock() {
     return;
   }
   PLX_ASSERT(owner_ != me && "a task locks a mutex that it holds, and waits for itself");
-  wait_on(waiters_, guard_, "mutex");
+  wait_on(waiters_, guard_, why());
   spin_guard guard(guard_);
   owner_ = me;
+  std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
 }
 
 bool handed_mutex::lock_until(ticks deadline) {
@@ -46,9 +57,10 @@ bool handed_mutex::lock_until(ticks deadline) {
     guard_.unlock();
     return true;
   }
-  if (!wait_on_until(waiters_, guard_, "mutex, with a deadline", deadline)) return false;
+  if (!wait_on_until(waiters_, guard_, why(), deadline)) return false;
   spin_guard guard(guard_);
   owner_ = me;
+  std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
   return true;
 }
 
@@ -65,6 +77,7 @@ void handed_mutex::unlock() {
     if (--depth_ > 0) return;
     next = waiters_.pop();
     owner_ = next != nullptr ? &handed_over : nullptr;
+    std::atomic_ref(holder_).store(0, std::memory_order_relaxed);
     depth_ = next != nullptr ? 1 : 0;
   }
   if (next != nullptr) next->notify();

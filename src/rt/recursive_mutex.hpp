@@ -27,10 +27,12 @@ class handed_mutex {
 
  private:
   bool take(const void* me) noexcept;
+  wait_reason why() const noexcept;
 
   spinlock guard_;
   const bool recursive_ = false;
   const void* owner_ = nullptr;  // the task or thread, see this_thread::get_id(); null while free
+  std::uintptr_t holder_ = 0;    // where its stack is, for explain_waits()
   std::size_t depth_ = 0;
   wait_list waiters_;
 };

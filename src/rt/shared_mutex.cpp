@@ -15,6 +15,14 @@ waiter* shared_mutex::admit_readers() noexcept {
   return first;
 }
 
+detail::wait_reason shared_mutex::why(const char* what) const noexcept {
+  detail::wait_reason r(what, this);
+  r.holder = [](const void* m) noexcept {
+    return static_cast<const shared_mutex*>(m)->holder_.load(std::memory_order_relaxed);
+  };
+  return r;
+}
+
 void shared_mutex::lock() {
   detail::choice_point();
   guard_.lock();
@@ -22,13 +30,15 @@ void shared_mutex::lock() {
     writer_ = true;
     guard_.unlock();
   } else {
-    detail::wait_on(waiting_writers_, guard_, "shared_mutex, to write");
+    detail::wait_on(waiting_writers_, guard_, why("shared_mutex, to write"));
   }
+  holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
 }
 
 bool shared_mutex::try_lock() noexcept {
   spin_guard guard(guard_);
   if (writer_ || readers_ != 0) return false;
+  holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
   return writer_ = true;
 }
 
@@ -38,6 +48,7 @@ void shared_mutex::unlock() {
     spin_guard guard(guard_);
     PLX_ASSERT(writer_ && "unlock() of a shared_mutex that nobody has locked");
     writer_ = false;
+    holder_.store(0, std::memory_order_relaxed);
     next = admit_readers();
     if (next == nullptr) {
       next = waiting_writers_.pop();
@@ -55,7 +66,7 @@ void shared_mutex::lock_shared() {
     ++readers_;
     guard_.unlock();
   } else {
-    detail::wait_on(waiting_readers_, guard_, "shared_mutex, to read");
+    detail::wait_on(waiting_readers_, guard_, why("shared_mutex, to read"));
   }
 }
 
@@ -82,9 +93,13 @@ bool shared_mutex::lock_until(ticks deadline) {
   if (!writer_ && readers_ == 0) {
     writer_ = true;
     guard_.unlock();
+    holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
     return true;
   }
-  if (detail::wait_on_until(waiting_writers_, guard_, "shared_mutex, to write, with a deadline", deadline)) return true;
+  if (detail::wait_on_until(waiting_writers_, guard_, why("shared_mutex, to write"), deadline)) {
+    holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
+    return true;
+  }
   // Readers that queued behind this writer must not wait for it any more.
   waiter* readers = nullptr;
   {
@@ -103,7 +118,7 @@ bool shared_mutex::lock_shared_until(ticks deadline) {
     guard_.unlock();
     return true;
   }
-  return detail::wait_on_until(waiting_readers_, guard_, "shared_mutex, to read, with a deadline", deadline);
+  return detail::wait_on_until(waiting_readers_, guard_, why("shared_mutex, to read"), deadline);
 }
 
 }  // namespace plx

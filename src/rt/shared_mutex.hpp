@@ -5,6 +5,7 @@
 // Example: mutexes_test.cpp.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <shared_mutex>
 
@@ -37,10 +38,12 @@ class shared_mutex {
   // Phase-fair: after a writer come all readers that waited meanwhile, after those the next writer. Ownership is handed
   // over under the guard: a waiter that is notified owns the lock already.
   detail::waiter* admit_readers() noexcept;
+  detail::wait_reason why(const char* what) const noexcept;
 
   detail::spinlock guard_;
   std::int64_t readers_ = 0;
   bool writer_ = false;
+  std::atomic<std::uintptr_t> holder_{0};  // the writer, for explain_waits(); readers are not told apart
   detail::wait_list waiting_writers_;
   detail::wait_list waiting_readers_;
 };

@@ -13,12 +13,19 @@ void mutex::lock_slowly() {
   for (;;) {
     guard_.lock();
     // Whoever waits leaves `contended` behind; taking the lock this way is at worst one needless look at the list.
-    if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
+    if (state_.fetch_or(contended, std::memory_order_acquire) == unlocked) {
+      state_.store(PLX_STACK_HERE() | contended, std::memory_order_relaxed);
       guard_.unlock();
       return;
     }
-    detail::wait_on(waiters_, guard_, "mutex");
+    detail::wait_reason why("mutex", this);
+    why.holder = holder_of;
+    detail::wait_on(waiters_, guard_, why);
   }
+}
+
+std::uintptr_t mutex::holder_of(const void* m) noexcept {
+  return static_cast<const mutex*>(m)->state_.load(std::memory_order_relaxed) & ~contended;
 }
 
 void mutex::unlock_slowly() {
@@ -71,7 +78,7 @@ void latch::wait() const {
   if (missing_.load(std::memory_order_acquire) == 0)
     guard_.unlock();
   else
-    detail::wait_on(waiters_, guard_, "latch");
+    detail::wait_on(waiters_, guard_, {"latch", this});
 }
 
 namespace detail {
@@ -110,7 +117,7 @@ void semaphore_base::acquire() {
     --free_;
     guard_.unlock();
   } else {
-    wait_on(waiters_, guard_, "semaphore");
+    wait_on(waiters_, guard_, {"semaphore", this});
   }
 }
 
@@ -122,7 +129,7 @@ bool semaphore_base::acquire_until(ticks deadline) {
     guard_.unlock();
     return true;
   }
-  return wait_on_until(waiters_, guard_, "semaphore, with a deadline", deadline);
+  return wait_on_until(waiters_, guard_, {"semaphore", this}, deadline);
 }
 
 std::size_t barrier_base::arrive(std::ptrdiff_t n, bool drop, complete_function complete) {
@@ -153,7 +160,7 @@ void barrier_base::wait(std::size_t phase) const {
   if (phase_ != phase)
     guard_.unlock();
   else
-    wait_on(waiters_, guard_, "barrier");
+    wait_on(waiters_, guard_, {"barrier", this});
 }
 
 }  // namespace detail

@@ -48,8 +48,10 @@ void task_group::wait_elsewhere(std::int64_t expected) {
   if (worker* w = detail::this_worker()) {
     waiting_ = w->current;
     waiting_is_thread_ = false;
+    detail::wait_reason why("task_group", this);
+    why.for_tasks_of = true;
     detail::suspend(
-        "task_group",
+        why,
         [](void* p) {
           const request r = *static_cast<request*>(p);
           auto* parent = static_cast<detail::fiber*>(r.group->waiting_);

@@ -24,7 +24,8 @@ struct handoff {
 // Runs on the new fiber, first of all: the place that was left becomes a place to come back to.
 void arrive(bc::transfer_t t) noexcept {
   const auto* h = static_cast<const handoff*>(t.data);
-  h->from->context = t.fctx;
+  // release: who finds the context sees the whole stack that was left.
+  h->from->context.store(t.fctx, std::memory_order_release);
 #if defined(PLX_ASAN)
   const void* left_bottom = nullptr;
   std::size_t left_size = 0;
@@ -52,7 +53,8 @@ void first_entry(bc::transfer_t t) {
 }  // namespace
 
 void fiber_prepare(fiber& f, void (*entry)()) {
-  f.context = bc::make_fcontext(f.memory.bottom + f.memory.size, f.memory.size, first_entry);
+  f.context.store(bc::make_fcontext(f.memory.bottom + f.memory.size, f.memory.size, first_entry),
+                  std::memory_order_release);
   f.task_id = reinterpret_cast<const void*>(entry);
 #if defined(PLX_ASAN)
   f.asan_bottom = f.memory.bottom;
@@ -80,7 +82,9 @@ void fiber_switch(fiber& from, fiber& to) {
 #if defined(PLX_TSAN)
   __tsan_switch_to_fiber(to.tsan, 0);
 #endif
-  arrive(bc::jump_fcontext(to.context, &h));
+  void* there = to.context.load(std::memory_order_relaxed);
+  to.context.store(nullptr, std::memory_order_relaxed);
+  arrive(bc::jump_fcontext(there, &h));
 }
 
 void fiber_release(fiber& f) noexcept {

@@ -16,18 +16,46 @@ namespace plx::detail {
 
 class scheduler;
 
+/// What a task waits on, as explain_waits() tells it. Lives in the frame of who calls suspend().
+struct wait_reason {
+  wait_reason(const char* w) noexcept : what(w) {}  // NOLINT: implicit, as most waits know no more
+  wait_reason(const char* w, const void* o) noexcept : what(w), object(o) {}
+
+  const char* what;              // "mutex", "future", ...
+  const void* object = nullptr;  // its address
+  /// For what is held: a place on the stack of who holds the object now, see stack_here(); null when nobody does. It is
+  /// called while the waiting task cannot go on, so the object is alive.
+  std::uintptr_t (*holder)(const void* object) = nullptr;
+  bool for_tasks_of = false;  // it ends when all tasks end whose `owner` is the object: a future's, a group's
+  bool timed = false;         // it ends by itself at a deadline
+};
+
+/// A place on the caller's stack: by it explain_waits() finds the task that took a lock, for a store per lock.
+#define PLX_STACK_HERE() reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0))
+
+/// A task that waits for one which it took back and runs in its own frame.
+struct outer_task {
+  task_info info;
+  const void* id;
+  const outer_task* outer;
+};
+
 struct fiber {
-  void* context = nullptr;  // where the fiber goes on; owned by Boost.Context, valid while it is not running
+  /// Where the fiber goes on; owned by Boost.Context. Null exactly while the fiber runs.
+  std::atomic<void*> context{nullptr};
   stack memory{};
   scheduler* home = nullptr;
   unsigned stack_class = 0;  // not 0: of a size that a task asked for; it serves such tasks only
 
   // While a task on this fiber is suspended:
-  task resume;                                 // what is put in a deque to make it run again
-  task_info info{};                            // of the suspended task
-  const void* task_id = nullptr;               // its identity
-  ticks earlier = 0;                           // the time it has taken so far
-  std::atomic<const char*> waits_on{nullptr};  // "mutex", "future", ...: null when not suspended
+  task resume;                                        // what is put in a deque to make it run again
+  task_info info{};                                   // of the suspended task
+  const void* task_id = nullptr;                      // its identity
+  const outer_task* outer = nullptr;                  // those whose frames it runs in
+  ticks earlier = 0;                                  // the time it has taken so far
+  ticks since = 0;                                    // when it was suspended
+  std::atomic<const wait_reason*> waits_on{nullptr};  // null when not suspended
+  std::atomic<bool> ready{false};                     // it was resumed, and waits for a worker
 
   fiber* next_free = nullptr;
   fiber* next_in_registry = nullptr;

@@ -191,6 +191,13 @@ bool future_state_base::take_back_own_task() {
   return true;
 }
 
+wait_reason future_state_base::why(bool timed) const noexcept {
+  wait_reason r("future", this);  // the task that completes it names this state as its owner
+  r.for_tasks_of = true;
+  r.timed = timed;
+  return r;
+}
+
 void future_state_base::wait_slowly() {
   if (take_back_own_task() && ready()) return;
   worker* w = this_worker();
@@ -206,7 +213,7 @@ void future_state_base::wait_slowly() {
   me.waiting = w->current;
   me.fire = [](continuation* c) { resume(*static_cast<task_wait*>(c)->waiting); };
   suspend(
-      "future",
+      why(false),
       [](void* p) {
         auto* m = static_cast<task_wait*>(p);
         m->state->attach(*m);
@@ -231,7 +238,7 @@ bool future_state_base::wait_until(ticks deadline) {
     me->alarm.context = me;
     add_ref();
     suspend(
-        "future, with a deadline",
+        why(true),
         [](void* p) {
           auto* m = static_cast<timed_wait*>(p);
           future_state_base* s = m->state;

@@ -23,6 +23,8 @@
 
 namespace plx::detail {
 
+struct wait_reason;
+
 struct continuation {
   continuation* next = nullptr;
   void (*fire)(continuation*) = nullptr;  // must not wait; the continuation may be gone when it returns
@@ -83,6 +85,7 @@ class future_state_base {
 
  private:
   void wait_slowly();
+  wait_reason why(bool timed) const noexcept;
   bool take_back_own_task();
   void submit_deferred();
   void put_back(continuation* first) noexcept;

@@ -48,13 +48,13 @@ struct scheduler::threads {
 
 scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores, probe::recorder& recorder)
     : deterministic_(options.deterministic),
+      needs_fence_(!membarrier_available()),
       seed_(options.seed),
       shutdown_deadline_s_(options.shutdown_deadline_s),
       choice_state_(options.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du),
       stacks_(options.stack_bytes),
       cores_(std::move(cores)),
-      threads_(std::make_unique<threads>()),
-      needs_fence_(!membarrier_available()) {
+      threads_(std::make_unique<threads>()) {
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(std::make_unique<worker>(*this, i));
     workers_.back()->log = &recorder.worker(i);
@@ -175,25 +175,6 @@ std::uint64_t scheduler::suspended_tasks() const noexcept {
     resumed += w->resumed.get();
   }
   return suspended - resumed;
-}
-
-std::string scheduler::explain_waits() const {
-  std::string text;
-  spin_guard guard(fibers_lock_);
-  for (fiber* f = all_fibers_; f != nullptr; f = f->next_in_registry) {
-    const char* what = f->waits_on.load(std::memory_order_acquire);  // pairs with the release in suspend()
-    if (what == nullptr) continue;
-    // The task may go on and wait anew while this reads; each part is then still one that was true.
-    const auto name = probe::name_of(std::atomic_ref(f->info.name).load(std::memory_order_relaxed));
-    const std::uint64_t key = std::atomic_ref(f->info.key).load(std::memory_order_relaxed);
-    text += "  task ";
-    text += name.empty() ? std::string_view("(unnamed)") : name;
-    if (key != probe::no_key) text += " key " + std::to_string(key);
-    text += " waits on ";
-    text += what;
-    text += '\n';
-  }
-  return text;
 }
 
 }  // namespace plx::detail

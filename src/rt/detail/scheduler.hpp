@@ -58,9 +58,10 @@ struct worker {
   fiber* current = nullptr;  // what runs now
   task_info info{};          // of the running task
   const void* task_id = nullptr;
-  ticks earlier = 0;     // what the running task took before it was suspended
-  ticks boundary = 0;    // the clock at the last task boundary: the start of what runs now
-  ticks next_check = 0;  // when timers and pollers are looked at again
+  const outer_task* outer = nullptr;  // the tasks in whose frames it runs
+  ticks earlier = 0;                  // what the running task took before it was suspended
+  ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
+  ticks next_check = 0;               // when timers and pollers are looked at again
   probe::worker_log* log = nullptr;
 
   void (*after_switch)(void*) = nullptr;  // what the place that was left still wanted done
@@ -127,8 +128,26 @@ class scheduler {
   std::uint64_t add_poller(poll_function f, void* arg);
   void remove_poller(std::uint64_t id);
 
-  /// One line per suspended task: its name and what it waits on.
-  [[nodiscard]] std::string explain_waits() const;
+  /// Who waits on what, see detail/explain.hpp. Empty when no task is suspended.
+  [[nodiscard]] std::string explain_waits();
+  /// Between these two no suspended task goes on, so that its stack can be read. One inspector at a time; it must not
+  /// wait meanwhile. What runs goes on running; who would go on in a suspended task waits.
+  void stop_resuming() noexcept;
+  void allow_resuming() noexcept;
+  /// The newest of all fibers there are, linked by `next_in_registry`; none goes before the scheduler does.
+  [[nodiscard]] const fiber* fibers() const noexcept;
+  /// True while suspended tasks must stay where they are: somebody looks at their stacks. Asked by who goes on in one,
+  /// after its `waits_on` became null. Either this says so, or the inspector sees the null: between the two steps of
+  /// either side stands a fence, the inspector's being heavy_fence(), which lends every running thread one.
+  [[nodiscard]] bool inspected() const noexcept {
+    if (needs_fence_)
+      full_fence();
+    else
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    // acquire: pairs with the inspector's release; what it read, it has read before the stack changes.
+    return inspecting_.load(std::memory_order_acquire);
+  }
+  void wait_for_inspector() const noexcept;
   [[nodiscard]] std::uint64_t suspended_tasks() const noexcept;
 
   [[nodiscard]] unsigned worker_count() const noexcept { return static_cast<unsigned>(workers_.size()); }
@@ -209,6 +228,9 @@ class scheduler {
 
   const spans spans_;
   const bool deterministic_;
+  bool needs_fence_ = true;
+  std::atomic<bool> inspecting_{false};
+  spinlock inspector_lock_;  // held by who may set it
   const std::uint64_t seed_;
   const double shutdown_deadline_s_;
   std::uint64_t choice_state_;
@@ -237,7 +259,6 @@ class scheduler {
   std::atomic<unsigned> n_searching_{0};
   std::atomic<bool> watched_{false};  // somebody takes naps, see sleep_until_work()
   std::atomic<bool> stop_{false};
-  bool needs_fence_ = true;
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
   std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_
@@ -258,7 +279,7 @@ scheduler& current_scheduler();
 
 /// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
 /// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.
-void suspend(const char* waits_on, void (*after)(void*), void* arg);
+void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg);
 /// Makes a suspended task run again. Exactly once per suspend().
 void resume(fiber& f);
 /// The running task goes to the end of the injection queue.

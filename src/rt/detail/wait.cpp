@@ -89,7 +89,7 @@ void notify_all(waiter* first) {
   while (first != nullptr) std::exchange(first, first->next)->notify();
 }
 
-void wait_on(wait_list& list, spinlock& guard, const char* what) {
+void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) {
   waiter me;
   identify(me);
   list.push(me);
@@ -101,7 +101,7 @@ void wait_on(wait_list& list, spinlock& guard, const char* what) {
   }
 }
 
-bool wait_on_until(wait_list& list, spinlock& guard, const char* what, ticks deadline) {
+bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline) {
   timed_waiter me;
   identify(me);
   list.push(me);
@@ -112,7 +112,9 @@ bool wait_on_until(wait_list& list, spinlock& guard, const char* what, ticks dea
   me.alarm.fire = alarm_fires;
   me.alarm.context = &me;
   arm_timer(me.alarm);
-  suspend(what, release, &guard);
+  wait_reason until = what;
+  until.timed = true;
+  suspend(until, release, &guard);
   timer_queue::cancel(me.alarm);
   return !me.timed_out;
 }

@@ -75,7 +75,10 @@ void go_on_in(worker& w, fiber& f) {
   w.info = f.info;
   w.task_id = f.task_id;
   w.earlier = f.earlier;
+  w.outer = f.outer;
   f.waits_on.store(nullptr, std::memory_order_relaxed);
+  if (w.home.inspected()) [[unlikely]]
+    w.home.wait_for_inspector();
   w.resumed.add();
   leave_loop_for(w, f);
 }
@@ -95,6 +98,7 @@ static void run_scheduled(worker& w, task* t) {
   w.info = t->info;
   w.task_id = t;
   w.earlier = 0;
+  w.outer = nullptr;
   t->run(t, run_mode::scheduled);
   worker& after = *this_worker();
   after.executed.add();
@@ -214,19 +218,21 @@ void scheduler::take_common_fibers(worker& w) noexcept {
 
 // ------------------------------------------------------------------------------------------ suspending and resuming
 
-void suspend(const char* waits_on, void (*after)(void*), void* arg) {
+void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
-  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on);
+  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
   fiber& self = *w.current;
-  // Atomic because explain_waits() may look at any time.
-  std::atomic_ref(self.info.name).store(w.info.name, std::memory_order_relaxed);
-  std::atomic_ref(self.info.key).store(w.info.key, std::memory_order_relaxed);
-  self.info.where = w.info.where;
-  self.waits_on.store(waits_on, std::memory_order_release);
+  self.info = w.info;
   self.task_id = w.task_id;
+  self.outer = w.outer;
   w.suspended.add();
   end_slice(w, false);
   self.earlier = w.earlier;
+  self.since = w.boundary;
+  self.ready.store(false, std::memory_order_relaxed);
+  // release: pairs with the acquire of the inspector, who reads the above, and that the fiber's context is null until
+  // it has been left.
+  self.waits_on.store(&waits_on, std::memory_order_release);
   fiber* loop = w.home.take_loop_fiber(w);
   w.after_switch = after;
   w.after_switch_arg = arg;
@@ -239,6 +245,7 @@ void suspend(const char* waits_on, void (*after)(void*), void* arg) {
 
 void resume(fiber& f) {
   f.resume.info = f.info;
+  f.ready.store(true, std::memory_order_relaxed);
   f.home->submit(&f.resume);
 }
 
@@ -275,6 +282,8 @@ void run_taken_back(worker& w, task* t) {
   const void* const parent_id = w.task_id;
   end_slice(w, false);
   const ticks parent_earlier = std::exchange(w.earlier, 0);
+  const outer_task here{parent, parent_id, w.outer};
+  w.outer = &here;
   w.info = t->info;
   w.task_id = t;
   t->run(t, run_mode::taken_back);
@@ -283,6 +292,7 @@ void run_taken_back(worker& w, task* t) {
   after.info = parent;
   after.task_id = parent_id;
   after.earlier = parent_earlier;
+  after.outer = here.outer;
 }
 
 }  // namespace plx::detail

@@ -1,0 +1,273 @@
+#include "base/symbols.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+extern char** environ;
+
+namespace plx {
+namespace {
+
+// The file that an address was loaded from, and where in the file's own addresses it lies.
+struct place {
+  std::string path;
+  std::uintptr_t offset = 0;
+};
+
+place place_of(const void* address) {
+  Dl_info info{};
+  void* extra = nullptr;
+  if (dladdr1(address, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return {};
+  const auto* map = static_cast<const link_map*>(extra);
+  // The program itself has no name in the list; /proc has it even after a change of directory.
+  std::string path = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+  if (path == "/proc/self/exe") {
+    char real[4096];
+    const ssize_t n = readlink("/proc/self/exe", real, sizeof real);
+    if (n > 0 && n < static_cast<ssize_t>(sizeof real)) path.assign(real, static_cast<std::size_t>(n));
+  }
+  return {std::move(path), reinterpret_cast<std::uintptr_t>(address) - map->l_addr};
+}
+
+// The functions of a file by address, from .symtab, or .dynsym where it was stripped. The file stays mapped: names are
+// read from it.
+class symbol_table {
+ public:
+  explicit symbol_table(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return;
+    struct stat s {};
+    if (fstat(file, &s) == 0 && s.st_size > static_cast<off_t>(sizeof(ElfW(Ehdr)))) {
+      bytes_ = static_cast<std::size_t>(s.st_size);
+      void* map = mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file, 0);
+      if (map != MAP_FAILED) {
+        image_ = static_cast<const char*>(map);
+        if (!read(SHT_SYMTAB)) read(SHT_DYNSYM);
+      }
+    }
+    ::close(file);
+  }
+
+  [[nodiscard]] const char* find(std::uintptr_t offset) const {
+    auto it = std::upper_bound(functions_.begin(), functions_.end(), offset,
+                               [](std::uintptr_t o, const function& f) { return o < f.begin; });
+    if (it == functions_.begin()) return nullptr;
+    --it;
+    return offset < it->end ? it->name : nullptr;
+  }
+
+ private:
+  struct function {
+    std::uintptr_t begin, end;
+    const char* name;
+  };
+
+  template <class T>
+  const T* at(std::uint64_t offset, std::uint64_t count = 1) const {
+    if (offset > bytes_ || count > (bytes_ - offset) / sizeof(T)) return nullptr;
+    return reinterpret_cast<const T*>(image_ + offset);
+  }
+
+  bool read(std::uint32_t kind) {
+    const auto* header = at<ElfW(Ehdr)>(0);
+    if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
+    const auto* sections = at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
+    if (sections == nullptr) return false;
+    for (const auto& section : std::span(sections, header->e_shnum)) {
+      if (section.sh_type != kind || section.sh_link >= header->e_shnum) continue;
+      const auto& names = sections[section.sh_link];
+      const std::uint64_t n = section.sh_size / sizeof(ElfW(Sym));
+      const auto* symbols = at<ElfW(Sym)>(section.sh_offset, n);
+      const char* text = at<char>(names.sh_offset, names.sh_size);
+      if (symbols == nullptr || text == nullptr || names.sh_size == 0 || text[names.sh_size - 1] != '\0') continue;
+      for (const auto& s : std::span(symbols, n))
+        if ((s.st_info & 0xf) == STT_FUNC && s.st_shndx != SHN_UNDEF && s.st_name < names.sh_size)
+          functions_.push_back({s.st_value, s.st_value + std::max<std::uintptr_t>(s.st_size, 1), text + s.st_name});
+    }
+    std::sort(functions_.begin(), functions_.end(),
+              [](const function& a, const function& b) { return a.begin < b.begin; });
+    return !functions_.empty();
+  }
+
+  const char* image_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::vector<function> functions_;
+};
+
+const char* symbol_at(const place& p) {
+  // Never destroyed: somebody may still ask while the process ends.
+  static auto* lock = new std::mutex;
+  static auto* tables = new std::map<std::string, symbol_table, std::less<>>;
+  const std::lock_guard guard(*lock);
+  auto it = tables->find(p.path);
+  if (it == tables->end()) it = tables->try_emplace(p.path, p.path).first;
+  return it->second.find(p.offset);
+}
+
+std::string hex(std::uintptr_t n) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  do text.insert(text.begin(), digits[n & 15u]);
+  while ((n >>= 4) != 0);
+  return "0x" + text;
+}
+
+// ---------------------------------------------------------------------------------------------------- another program
+
+// What `arguments` prints, or nothing when there is no such program or it takes longer than `limit_s`.
+std::string output_of(const std::vector<std::string>& arguments, double limit_s) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return {};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  std::vector<char*> argv;
+  for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+  argv.push_back(nullptr);
+  // Not the program's signal mask: a worker may have blocked what would end the child.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  pid_t child = -1;
+  const int failed = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(ends[1]);
+  std::string text;
+  const double end = monotonic_seconds() + limit_s;
+  while (failed == 0) {
+    pollfd wanted{ends[0], POLLIN, 0};
+    const int left_ms = static_cast<int>((end - monotonic_seconds()) * 1e3);
+    const int ready = left_ms > 0 ? poll(&wanted, 1, left_ms) : 0;
+    if (ready < 0 && errno == EINTR) continue;
+    char buffer[4096];
+    const ssize_t n = ready > 0 ? ::read(ends[0], buffer, sizeof buffer) : -1;
+    if (n < 0 && ready > 0 && errno == EINTR) continue;
+    if (n < 0) kill(child, SIGKILL), text.clear();
+    if (n <= 0) break;
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  if (failed == 0)
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  return text;
+}
+
+std::string addr2line(const std::string& path, std::span<const std::string> offsets) {
+  static constexpr double limit_s = 30;
+  const char* chosen = std::getenv("PLX_ADDR2LINE");
+  const std::vector<std::string> programs =
+      chosen != nullptr ? std::vector<std::string>{chosen} : std::vector<std::string>{"addr2line", "llvm-addr2line"};
+  for (const auto& program : programs) {
+    std::vector<std::string> arguments{program, "-a", "-f", "-C", "-i", "-e", path};
+    arguments.insert(arguments.end(), offsets.begin(), offsets.end());
+    std::string text = output_of(arguments, limit_s);
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+std::string_view next_line(std::string_view& text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  const auto line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return line;
+}
+
+// Per address: a line with it, then pairs of lines, the function and "file:line (discriminator 2)".
+void read_answer(std::string_view text, std::span<std::vector<code_location>* const> answers) {
+  std::size_t i = 0;
+  for (std::string_view line = next_line(text); !line.empty(); line = next_line(text)) {
+    if (line.starts_with("0x")) {
+      ++i;
+      continue;
+    }
+    std::string_view where = next_line(text);
+    if (i == 0 || i > answers.size()) return;
+    code_location l;
+    if (line != "??") l.function = line;
+    where = where.substr(0, where.find(" ("));
+    if (const auto colon = where.rfind(':'); colon != where.npos && where.substr(0, colon) != "??") {
+      l.file = where.substr(0, colon);
+      l.line = std::atoi(std::string(where.substr(colon + 1)).c_str());
+    }
+    if (!l.function.empty() || l.line != 0) answers[i - 1]->push_back(std::move(l));
+  }
+}
+
+}  // namespace
+
+std::string demangled(const char* name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name, nullptr, nullptr, &status),
+                                                         &std::free);
+  return status == 0 ? text.get() : name;
+}
+
+std::string function_name(const void* address) {
+  const place p = place_of(address);
+  const char* symbol = p.path.empty() ? nullptr : symbol_at(p);
+  return symbol == nullptr ? std::string() : demangled(symbol);
+}
+
+std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses) {
+  std::vector<std::vector<code_location>> found(addresses.size());
+  struct batch {
+    std::vector<std::string> offsets;
+    std::vector<std::vector<code_location>*> answers;
+  };
+  std::map<std::string, batch> modules;
+  std::vector<place> places;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    places.push_back(place_of(addresses[i]));
+    if (places[i].path.empty()) continue;
+    batch& b = modules[places[i].path];
+    b.offsets.push_back(hex(places[i].offset));
+    b.answers.push_back(&found[i]);
+  }
+  constexpr std::size_t at_once = 500;  // addresses on one command line
+  for (auto& [path, b] : modules)
+    for (std::size_t i = 0; i < b.offsets.size(); i += at_once) {
+      const std::size_t n = std::min(at_once, b.offsets.size() - i);
+      read_answer(addr2line(path, std::span(b.offsets).subspan(i, n)), std::span(b.answers).subspan(i, n));
+    }
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    if (found[i].empty()) found[i].emplace_back();
+    if (places[i].path.empty()) continue;
+    code_location& outermost = found[i].back();
+    if (outermost.function.empty())
+      if (const char* symbol = symbol_at(places[i])) outermost.function = demangled(symbol);
+    outermost.module = places[i].path + "+" + hex(places[i].offset);
+  }
+  return found;
+}
+
+}  // namespace plx

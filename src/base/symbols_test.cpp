@@ -1,0 +1,52 @@
+#include "base/symbols.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace {
+
+// External linkage and static: the second is in no dynamic symbol table.
+[[gnu::noinline]] int planted_function(int n) {
+  asm volatile("" : "+r"(n));
+  return n + 1;
+}
+
+TEST(symbols, functions_of_the_program_and_of_libraries) {
+  EXPECT_NE(plx::function_name(reinterpret_cast<const void*>(&planted_function)).find("planted_function(int)"),
+            std::string::npos);
+  EXPECT_NE(plx::function_name(reinterpret_cast<const void*>(&std::qsort)).find("qsort"), std::string::npos);
+  EXPECT_EQ(plx::function_name(nullptr), "");
+  const int on_the_stack = 0;
+  EXPECT_EQ(plx::function_name(&on_the_stack), "");
+}
+
+TEST(symbols, lines) {
+  const void* addresses[] = {reinterpret_cast<const void*>(&planted_function), nullptr,
+                             reinterpret_cast<const void*>(&plx::function_name)};
+  const auto found = plx::locate(addresses);
+  ASSERT_EQ(found.size(), 3u);
+  EXPECT_NE(found[0].back().function.find("planted_function"), std::string::npos);
+  EXPECT_NE(found[0].back().module.find("+0x"), std::string::npos);
+  EXPECT_EQ(found[1].back().function, "");
+  if (std::system("addr2line --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no addr2line here";
+  if (found[0].back().line == 0) GTEST_SKIP() << "compiled without line tables";
+  EXPECT_NE(found[0].back().file.find("symbols_test.cpp"), std::string::npos);
+  EXPECT_NE(found[2].back().file.find("symbols.cpp"), std::string::npos);
+}
+
+TEST(symbols, without_the_tool_there_are_functions) {
+  setenv("PLX_ADDR2LINE", "/nonexistent/addr2line", 1);
+  const void* addresses[] = {reinterpret_cast<const void*>(&planted_function)};
+  const auto found = plx::locate(addresses);
+  unsetenv("PLX_ADDR2LINE");
+  EXPECT_NE(found[0].back().function.find("planted_function"), std::string::npos);
+  EXPECT_EQ(found[0].back().line, 0);
+}
+
+TEST(symbols, names_are_demangled) {
+  EXPECT_EQ(plx::demangled("_Z3fooi"), "foo(int)");
+  EXPECT_EQ(plx::demangled("main"), "main");
+}
+
+}  // namespace

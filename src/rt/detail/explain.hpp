@@ -1,0 +1,59 @@
+// Who waits on what, for people: every suspended task with the place where it waits, and the cycles among them.
+//
+// Thread safety: from anywhere, at any time, also while tasks run. Cost: about 10 us per suspended task, during which
+// no suspended task goes on (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example:
+// explain_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "probe/names.hpp"
+
+namespace plx::detail {
+
+class scheduler;
+struct fiber;
+
+/// One suspended task as it was seen.
+struct waiting_task {
+  const fiber* on = nullptr;
+  probe::name_id name = 0;
+  std::uint64_t key = probe::no_key;
+  const char* what = "";
+  const void* object = nullptr;
+  bool timed = false;         // ends by itself at a deadline
+  bool ready = false;         // it was resumed, and waits for a worker
+  bool for_tasks_of = false;  // waits for the tasks whose owner is `object`
+  bool held = false;          // `object` is held by somebody
+  std::uintptr_t holder = 0;  // a place on that one's stack
+  ticks since = 0;
+  std::vector<const void*> owners;  // of the task, and of those that wait for it in their own frame
+  std::vector<const void*> frames;  // return addresses, innermost first
+
+  // Filled in when all have been seen:
+  std::vector<std::size_t> waits_for;  // tasks of the same list that it cannot go on without
+};
+
+struct wait_report {
+  std::vector<waiting_task> tasks;                  // at most `most_tasks`
+  std::size_t unseen = 0;                           // that there are more
+  std::vector<std::vector<std::size_t>> deadlocks;  // each waits for the next one, the last for the first
+
+  static constexpr std::size_t most_tasks = 100'000;
+  static constexpr std::size_t most_frames = 40;
+};
+
+wait_report look_at_waits(scheduler& s);
+/// Deadlocks first, then the tasks in groups that wait at the same place. Empty when nobody waits. `with_ages`: for how
+/// long they wait.
+std::string text_of(const wait_report& r, bool with_ages);
+
+/// Explains all living runtimes; "no task waits\n" when none does.
+std::string explain_all_waits();
+/// To the log, one message per line, or to stderr when the log has no sink that wants warnings.
+void print_explanation(const std::string& text);
+
+}  // namespace plx::detail
