@@ -31,7 +31,7 @@ bool event::wait_ticks(ticks deadline) {
     guard_.unlock();
     return true;
   }
-  return detail::wait_on_until(waiters_, guard_, "event, with a deadline", deadline);
+  return detail::wait_on_until(waiters_, guard_, {"event", this}, deadline);
 }
 
 bool once_flag::begin() {

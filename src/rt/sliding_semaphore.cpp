@@ -23,7 +23,7 @@ void sliding_semaphore::wait(std::int64_t upper) {
   guard_.lock();
   const std::uint64_t passes = passes_;
   while (!open(upper) && passes == passes_) {
-    detail::wait_on(waiters_, guard_, "sliding_semaphore");
+    detail::wait_on(waiters_, guard_, {"sliding_semaphore", this});
     guard_.lock();
   }
   guard_.unlock();
@@ -40,7 +40,7 @@ bool sliding_semaphore::wait_ticks(std::int64_t upper, ticks deadline) {
   const std::uint64_t passes = passes_;
   bool in_time = true;
   while (in_time && !open(upper) && passes == passes_) {
-    in_time = detail::wait_on_until(waiters_, guard_, "sliding_semaphore, with a deadline", deadline);
+    in_time = detail::wait_on_until(waiters_, guard_, {"sliding_semaphore", this}, deadline);
     guard_.lock();
   }
   const bool passed = open(upper) || passes != passes_;
