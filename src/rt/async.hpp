@@ -31,6 +31,7 @@ class async_state final : public future_state<R> {
   /// In this frame; or by the own worker at once, which leaves this frame to whoever is free first.
   void call_now() { run(&task_, run_mode::taken_back); }
   void fork() { fork_task(alone()); }
+  task* as_task() noexcept { return &task_; }
   /// The task gets a worker of its own and an identity, never its waiter's frame. Returns the task.
   task* alone() noexcept {
     this->own_task_ = nullptr;
@@ -91,6 +92,13 @@ task_info named(task_info info) {
   return info;
 }
 
+template <class F>
+task* make_posted(task_info info, F&& f) {
+  using t = posted_task<std::decay_t<F>>;
+  static_assert(alignof(t) <= pooled_alignment, "a task may be aligned to 64 bytes at most");
+  return ::new (pool_get(sizeof(t))) t(named<F>(info), std::forward<F>(f));
+}
+
 template <class F, class... A>
 using async_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
 
@@ -142,9 +150,7 @@ future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
 /// Runs `f()` as a task whose end nobody waits for. An exception out of it ends the program.
 template <class F>
 void post(task_info info, F&& f) {
-  using t = detail::posted_task<std::decay_t<F>>;
-  static_assert(alignof(t) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
-  detail::submit_task(::new (detail::pool_get(sizeof(t))) t(detail::named<F>(info), std::forward<F>(f)));
+  detail::submit_task(detail::make_posted(info, std::forward<F>(f)));
 }
 template <class F>
 requires detail::is_plain_callable<F>

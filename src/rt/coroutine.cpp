@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string_view>
 
+#include "rt/detail/place.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/wait.hpp"
 
@@ -36,10 +37,7 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
 }
 
 void coroutine_chain::submit() {
-  if (home != nullptr)
-    home->submit(this);
-  else
-    submit_task(this);
+  if (home == nullptr || !submit_to(home, this)) submit_task(this);
 }
 
 task* take_back_from_deque(const void* owner) {
@@ -66,7 +64,7 @@ std::coroutine_handle<> fork::start(child* children, std::size_t n, coroutine_ch
   // The second one lies on top, where its sibling or this worker's loop finds it next.
   for (std::size_t i = n; --i > 0;) {
     if (w != nullptr) children[i].info = w->info;
-    s.submit(&children[i]);
+    s.submit(&children[i], true);
   }
   // The first one is not ended, so the parent and this fork are still here.
   children[0].runner_ = parent.runner_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rt/detail/future_state.hpp"
+#include "rt/detail/place.hpp"
 
 namespace plx {
 
@@ -76,6 +77,8 @@ template <class Future, class F, bool Sync>
 auto then_on(Future&& source, task_info info, F&& f);
 template <class Inner>
 auto unwrap_on(future<Inner>&& outer);
+template <class Future, class Place, class F>
+auto then_at(Future&& source, Place place, task_info info, F&& f);
 
 /// What both kinds of future share.
 template <class T>
@@ -155,6 +158,11 @@ class [[nodiscard]] future : public detail::future_base<T> {
   auto then(task_info info, F&& f) {
     return detail::then_on<future, F, false>(std::move(*this), info, std::forward<F>(f));
   }
+  /// On an executor; see rt/executor.hpp.
+  template <any_executor E, class F>
+  auto then(const E& ex, F&& f) {
+    return detail::then_at(std::move(*this), detail::executor_place<E>{ex}, detail::info_of(ex), std::forward<F>(f));
+  }
   template <class F>
   auto then(launch where, F&& f) {
     if (detail::chosen(where) == launch::sync)
@@ -200,6 +208,11 @@ class shared_future : public detail::future_base<T> {
       return detail::then_on<shared_future, F, true>(shared_future(*this), {}, std::forward<F>(f));
     return then(task_info{}, std::forward<F>(f));
   }
+  template <any_executor E, class F>
+  auto then(const E& ex, F&& f) const {
+    return detail::then_at(shared_future(*this), detail::executor_place<E>{ex}, detail::info_of(ex),
+                           std::forward<F>(f));
+  }
 
  private:
   explicit shared_future(detail::state_ref<T> s) noexcept : detail::future_base<T>(std::move(s)) {}
@@ -229,20 +242,21 @@ state_ref<T>& state_of(future_base<T>& f) noexcept {
 }
 
 /// A continuation: the new future's state, the task that fills it, and the link to the old future, in one allocation.
-template <class Future, class F, class R, bool Sync>
+template <class Future, class F, class R, class Place>
 class then_state final : public future_state<R>, private continuation {
  public:
-  then_state(Future&& source, task_info info, F f)
-      : future_state<R>(destroy_state<then_state>, 2), source_(std::move(source)), f_(std::move(f)) {
+  then_state(Future&& source, Place place, task_info info, F f)
+      : future_state<R>(destroy_state<then_state>, 2),
+        source_(std::move(source)),
+        place_(std::move(place)),
+        f_(std::move(f)) {
     task_.run = run;
     task_.owner = this;
     task_.info = info;
     this->fire = [](continuation* c) {
-      task* t = &static_cast<then_state&>(*c).task_;
-      if constexpr (Sync)
-        t->run(t, run_mode::taken_back);
-      else
-        submit_task(t);
+      auto& self = static_cast<then_state&>(*c);
+      const Place where = self.place_;  // once submitted, the state may be gone
+      where.submit(&self.task_);
     };
   }
   void start() { state_of(source_)->attach(*this); }
@@ -256,19 +270,26 @@ class then_state final : public future_state<R>, private continuation {
 
   task task_;
   Future source_;
+  [[no_unique_address]] Place place_;
   F f_;
 };
 
-template <class Future, class F, bool Sync>
-auto then_on(Future&& source, task_info info, F&& f) {
+template <class Future, class Place, class F>
+auto then_at(Future&& source, Place place, task_info info, F&& f) {
   using stored_f = std::decay_t<F>;
   using R = std::invoke_result_t<stored_f, Future>;
   (void)state_of(source).checked();
   if (info.name == probe::unnamed) info.name = probe::register_type_name<stored_f>();
-  using state = then_state<Future, stored_f, R, Sync>;
-  auto* s = make_state<state>(std::move(source), info, std::forward<F>(f));
+  using state = then_state<Future, stored_f, R, Place>;
+  auto* s = make_state<state>(std::move(source), std::move(place), info, std::forward<F>(f));
   s->start();
   return adopt_state<R>(s);
+}
+
+template <class Future, class F, bool Sync>
+auto then_on(Future&& source, task_info info, F&& f) {
+  using place = std::conditional_t<Sync, completer_place, home_place>;
+  return then_at(std::move(source), place(), info, std::forward<F>(f));
 }
 
 /// Waits, without a task, for the outer future and then for the inner one.

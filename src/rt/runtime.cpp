@@ -14,6 +14,7 @@
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/scheduler_counters.hpp"
 #include "rt/detail/topology.hpp"
+#include "rt/executor.hpp"
 
 namespace plx {
 namespace {
@@ -92,6 +93,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());
 }
 
+executor runtime::get_executor() noexcept { return executor(&parts_->scheduler); }
 void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }
 unsigned runtime::worker_count() const noexcept { return parts_->scheduler.worker_count(); }
 probe::recorder& runtime::recorder() noexcept { return parts_->recorder; }

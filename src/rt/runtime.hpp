@@ -33,6 +33,8 @@ class deadlock_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+class executor;  // rt/executor.hpp
+
 class runtime {
  public:
   explicit runtime(runtime_options options = {});
@@ -57,9 +59,11 @@ class runtime {
   /// Runs `f()` as a task of this runtime, from anywhere, without waiting.
   template <class F>
   void post(F&& f) {
-    using t = detail::posted_task<std::decay_t<F>>;
-    inject(::new (detail::pool_get(sizeof(t))) t(detail::named<F>({}), std::forward<F>(f)));
+    inject(detail::make_posted({}, std::forward<F>(f)));
   }
+
+  /// Where tasks of this runtime are made; see rt/executor.hpp.
+  [[nodiscard]] executor get_executor() noexcept;
 
   [[nodiscard]] unsigned worker_count() const noexcept;
   [[nodiscard]] probe::recorder& recorder() noexcept;

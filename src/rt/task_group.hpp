@@ -37,22 +37,12 @@ class task_group {
   /// As above, with a name and a key for measurement. Only such children are timed when the parent calls them itself.
   template <class F>
   void run(task_info info, F&& f) {
-    using child_type = child<std::decay_t<F>>;
-    static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
-    child_type* c = nullptr;
-    if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
-      const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
-      if (at + sizeof(child_type) <= sizeof here_) {
-        c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
-        used_ = static_cast<unsigned>(at + sizeof(child_type));
-      }
-    }
-    if (c == nullptr) c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
-    c->run = child_type::execute;
-    c->owner = this;
-    c->info = info;
-    ++spawned_;
-    detail::submit_child(c);
+    detail::submit_child(make_child(info, std::forward<F>(f)));
+  }
+  /// On an executor, which may be of another runtime.
+  template <any_executor E, class F>
+  void run(const E& ex, F&& f) {
+    detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f)));
   }
 
   /// Until all children have ended. Throws the first exception of a child.
@@ -86,6 +76,26 @@ class task_group {
     F f;
     bool pooled;
   };
+
+  template <class F>
+  detail::task* make_child(task_info info, F&& f) {
+    using child_type = child<std::decay_t<F>>;
+    static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
+    child_type* c = nullptr;
+    if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
+      const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
+      if (at + sizeof(child_type) <= sizeof here_) {
+        c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
+        used_ = static_cast<unsigned>(at + sizeof(child_type));
+      }
+    }
+    if (c == nullptr) c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
+    c->run = child_type::execute;
+    c->owner = this;
+    c->info = info;
+    ++spawned_;
+    return c;
+  }
 
   void wait_for_children();
   void one_finished_elsewhere() noexcept;

@@ -2,6 +2,7 @@
 
 #include "base/assert.hpp"
 #include "rt/detail/parker.hpp"
+#include "rt/detail/place.hpp"
 #include "rt/detail/scheduler.hpp"
 
 namespace plx {
@@ -47,6 +48,15 @@ void fork_task(task* t) {
         submit_task(f.forked);  // above the caller in the deque: it is popped first, thieves take the caller
       },
       &me);
+}
+
+scheduler* home_of_caller() noexcept {
+  const worker* w = this_worker();
+  return w != nullptr ? &w->home : nullptr;
+}
+
+void home_place::submit(task* t) const {
+  if (home_ == nullptr || !submit_to(home_, t)) submit_task(t);
 }
 
 bool future_state_base::try_attach(continuation& c) noexcept {

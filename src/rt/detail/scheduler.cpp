@@ -3,6 +3,8 @@
 // deterministic mode in scheduler_chosen.cpp.
 #include "rt/detail/scheduler.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <system_error>
 #include <thread>
@@ -40,6 +42,23 @@ scheduler& current_scheduler() {
   scheduler* s = default_scheduler.load(std::memory_order_acquire);
   PLX_ASSERT(s != nullptr && "no runtime: make a plx::runtime before tasks");
   return *s;
+}
+
+bool submit_to(scheduler* home, task* t) {
+  const worker* w = this_worker();
+  if (w != nullptr && &w->home == home) {
+    home->submit(t);
+    return true;
+  }
+  {
+    scheduler_list& all = schedulers();
+    spin_guard guard(all.lock);
+    if (std::find(all.living.begin(), all.living.end(), home) == all.living.end()) return false;
+    home->begin_visit();
+  }
+  home->submit(t);
+  home->end_visit();
+  return true;
 }
 
 struct scheduler::threads {
@@ -122,6 +141,11 @@ void scheduler::stop() {
     spin_guard guard(all.lock);
     std::erase(all.living, this);
     all.oldest_is_default();
+  }
+  // acquire: pairs with end_visit(). What a visitor has left here meanwhile is still done.
+  if (visitors_.load(std::memory_order_acquire) != 0) {
+    while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();
+    if (!deterministic_) wait_until_quiet(shutdown_deadline_s_);
   }
   stop_.store(true, std::memory_order_seq_cst);
   full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here

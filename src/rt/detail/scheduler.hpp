@@ -116,6 +116,9 @@ class scheduler {
   void submit_last(fiber& f);
   /// Behind everything that waits in the injection queue.
   void inject(task* t);
+  /// Around a submit() from outside that nothing else keeps this scheduler alive for: stop() waits for the visitors.
+  void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }
+  void end_visit() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
   /// In the deterministic mode: runs tasks on the calling thread until `done` or nothing can go on any more; the second
   /// gives false.
   bool run_until(const std::atomic<bool>& done);
@@ -189,6 +192,7 @@ class scheduler {
   [[nodiscard]] bool any_but_low() const noexcept;
   [[nodiscard]] bool any_inbox() const noexcept;
 
+  void submit_from_outside(task* t);
   void place(task* t);  // submit() of a task with a place of its own
   void rank_victims();
   task* take_placed(worker& w) noexcept;
@@ -259,6 +263,7 @@ class scheduler {
   std::atomic<unsigned> n_searching_{0};
   std::atomic<bool> watched_{false};  // somebody takes naps, see sleep_until_work()
   std::atomic<bool> stop_{false};
+  std::atomic<unsigned> visitors_{0};
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
   std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_

@@ -43,16 +43,28 @@ void scheduler::heavy_fence() noexcept {
 }
 
 void scheduler::submit(task* t, bool for_others) {
+  worker* w = this_worker();
+  if (w == nullptr || &w->home != this) [[unlikely]]
+    return submit_from_outside(t);
   if (!t->info.where.ordinary()) [[unlikely]]
     return place(t);
-  worker* w = this_worker();
-  if (w == nullptr || &w->home != this) return inject(t);
   w->deque.push(t);
   w->spawned.add();
   light_fence();
   if (n_sleeping_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     if (for_others || !watched_.load(std::memory_order_relaxed) || w->deque.size() > 1) wake_for_work();
   }
+}
+
+// The task may be what kept this scheduler alive: once it can be seen, it may end, and then stop() waits for who
+// brought it.
+void scheduler::submit_from_outside(task* t) {
+  begin_visit();
+  if (t->info.where.ordinary())
+    inject(t);
+  else
+    place(t);
+  end_visit();
 }
 
 // Placed tasks never lie in a deque: there their waiter would take them back, or a thief of any kind.

@@ -36,6 +36,7 @@ struct task_info {
   constexpr task_info() noexcept = default;
   constexpr task_info(probe::name_id n, std::uint64_t k = probe::no_key, task_placement w = {}) noexcept
       : name(n), where(w), key(k) {}
+  friend constexpr bool operator==(const task_info&, const task_info&) = default;
 };
 
 namespace detail {

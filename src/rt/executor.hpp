@@ -1,0 +1,146 @@
+// Executors: where, when and under which name tasks run. A handle to a runtime with a priority, a worker, a size of
+// stack, a name; and executors on top of another one that limit how much runs at once, or keep an order.
+//
+//   plx::executor ex = rt.get_executor().with_priority(plx::priority::high).with_name("gravity");
+//   plx::future<int> f = plx::async(ex, work, 42);
+//   f.then(ex, report);                                        // also: dataflow(ex, ...), group.run(ex, ...),
+//   par.on(ex) plx::limiting_executor few(ex, 4);                         // at most 4 of its tasks at once plx::strand
+//   in_order(ex);                                  // one after another, in the order of submission
+//
+// A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion, but a
+// continuation then runs where its future was completed only if it was attached without an executor.
+// Thread safety: everything; handles are values. Cost: of executor that of async; limiting_executor and strand take one
+// block from the pool and a spinlock more per task. Example: executor_test.cpp, examples/08_executors.cpp.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "rt/async.hpp"
+#include "rt/detail/place.hpp"
+
+namespace plx {
+
+class runtime;
+
+/// A runtime, and the name, key and placement of the tasks that it runs.
+class executor {
+ public:
+  /// Of the runtime that the caller runs in; on a foreign thread, of the oldest living one.
+  executor();
+
+  /// high: before all others; low: when a worker would otherwise be idle.
+  [[nodiscard]] executor with_priority(priority p) const noexcept;
+  /// The next larger of 16, 32, 64, ... KiB. Requires: at most 2^31 * 4 KiB.
+  [[nodiscard]] executor with_stack_size(std::size_t bytes) const noexcept;
+  /// Its tasks run on this worker only, also after a wait. Requires: worker < worker_count().
+  [[nodiscard]] executor with_affinity(unsigned worker) const noexcept;
+  /// What measurement calls its tasks, and the object that they work on.
+  [[nodiscard]] executor with_name(std::string_view name) const;
+  [[nodiscard]] executor with_key(std::uint64_t key) const noexcept;
+
+  /// Runs `f()` as a task that nobody waits for; an exception out of it ends the program.
+  template <class F>
+  void post(F&& f) const {
+    execute(detail::make_posted(info_, std::forward<F>(f)));
+  }
+
+  [[nodiscard]] unsigned worker_count() const;
+  [[nodiscard]] task_info info() const noexcept { return info_; }
+  friend bool operator==(const executor&, const executor&) noexcept = default;
+
+  /// For the runtime's own headers: `t` becomes a task of this executor's runtime; its info is what it is.
+  void execute(detail::task* t) const;
+
+ private:
+  explicit executor(detail::scheduler* home) noexcept : home_(home) {}
+  friend class runtime;
+
+  detail::scheduler* home_;
+  task_info info_{};
+};
+
+/// The executor of the runtime that the caller runs in; on a foreign thread, of the oldest living one.
+inline executor default_executor() { return {}; }
+
+namespace detail {
+
+struct limit;  // what the copies of a limiting_executor share
+
+class limit_ref {
+ public:
+  limit_ref(const executor& ex, std::size_t units);
+  limit_ref(const limit_ref& o) noexcept;
+  limit_ref& operator=(limit_ref o) noexcept;
+  ~limit_ref();
+  [[nodiscard]] limit* get() const noexcept { return limit_; }
+
+ private:
+  limit* limit_;
+};
+
+}  // namespace detail
+
+/// Runs on another executor tasks that together use at most `units` of something: by default each uses one, so that at
+/// most `units` of them run at once. Others wait their turn in the order of submission, and no worker waits with them.
+/// A task that waits keeps its units; a coroutine gives them back when it waits by co_await.
+class limiting_executor {
+ public:
+  /// Requires: units > 0.
+  limiting_executor(const executor& ex, std::size_t units) : limit_(ex, units) {}
+
+  /// The same limit; each task uses so many of its units (bytes of memory, say). Requires: at most all of them.
+  [[nodiscard]] limiting_executor with_units(std::size_t per_task) const;
+
+  template <class F>
+  void post(F&& f) const {
+    execute(detail::make_posted(info(), std::forward<F>(f)));
+  }
+  [[nodiscard]] task_info info() const noexcept;
+  /// Equal when they share a limit and use as much of it.
+  friend bool operator==(const limiting_executor& a, const limiting_executor& b) noexcept {
+    return a.limit_.get() == b.limit_.get() && a.per_task_ == b.per_task_;
+  }
+  void execute(detail::task* t) const;
+
+ private:
+  detail::limit_ref limit_;
+  std::size_t per_task_ = 1;
+};
+
+/// Runs its tasks one after another, in the order of submission, each when the one before has returned. Tasks of a
+/// strand need no lock among each other.
+class strand : public limiting_executor {
+ public:
+  explicit strand(const executor& ex = {}) : limiting_executor(ex, 1) {}
+};
+
+/// Calls at once, in the caller's frame: async(sequenced_executor(), f) is a plain call whose result is a ready future.
+struct sequenced_executor {
+  template <class F>
+  void post(F&& f) const noexcept {
+    std::forward<F>(f)();
+  }
+  void execute(detail::task* t) const noexcept { t->run(t, detail::run_mode::scheduled); }
+  friend bool operator==(const sequenced_executor&, const sequenced_executor&) noexcept = default;
+};
+
+/// Runs `f(args...)` on `ex` and gives the future of its result.
+template <class E, class F, class... A>
+requires detail::is_executor<E> future<detail::async_result<F, A...>> async(const E& ex, F&& f, A&&... args) {
+  auto* s = detail::make_async(detail::info_of(ex), std::forward<F>(f), std::forward<A>(args)...);
+  auto result = detail::adopt_state<detail::async_result<F, A...>>(s);
+  if constexpr (std::is_same_v<E, executor>)
+    detail::execute_on(ex, s->as_task());
+  else
+    detail::execute_on(ex, s->alone());
+  return result;
+}
+
+/// Runs `f()` on `ex`; nobody waits for it. An exception out of it ends the program.
+template <class E, class F>
+requires detail::is_executor<E>
+void post(const E& ex, F&& f) { ex.post(std::forward<F>(f)); }
+
+}  // namespace plx
