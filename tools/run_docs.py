@@ -23,11 +23,15 @@ LAYERS = ("base", "probe", "num", "rt")
 # Title, name, and what the headers' names begin with; the first that fits decides.
 GROUPS = (
     ("Runtime", "runtime", ("rt/runtime", "rt/poll_result")),
-    ("Futures and tasks", "futures", ("rt/future", "rt/async", "rt/when")),
+    ("Futures and tasks", "futures", ("rt/future", "rt/async", "rt/dataflow", "rt/packaged_task", "rt/unwrap", "rt/when",
+                                      "rt/wait_", "rt/replay", "rt/replicate", "rt/resilience")),
+    ("Coroutines", "coroutines", ("rt/coroutine",)),
     ("Structured parallelism", "structure", ("rt/task_group", "rt/for_loop")),
+    ("Algorithms", "algorithms", ("rt/algorithm",)),
+    ("Executors", "executors", ("rt/executor", "rt/any_executor")),
     ("Threads", "threads", ("rt/thread", "rt/jthread", "rt/stop_token")),
-    ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/latch", "rt/once",
-                                            "rt/channel", "rt/semaphore", "rt/sliding_semaphore", "rt/condition")),
+    ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/async_rw_mutex",
+                                            "rt/latch", "rt/once", "rt/channel", "rt/sliding_semaphore")),
     ("Measurement", "measurement", ("probe/",)),
     ("Numbers", "numbers", ("num/",)),
     ("Foundations", "base", ("base/",)),
