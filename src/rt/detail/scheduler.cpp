@@ -81,7 +81,10 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
   }
   rank_victims();
   sleeping_.reserve(workers_.size());
-  if (!deterministic_) start_threads();
+  if (deterministic_)
+    deterministic_schedulers.fetch_add(1, std::memory_order_relaxed);
+  else
+    start_threads();
   scheduler_list& all = schedulers();
   spin_guard guard(all.lock);
   all.living.push_back(this);
@@ -122,6 +125,7 @@ void scheduler::thread_main(unsigned index) {
   fiber thread_itself;
   fiber_adopt_thread(thread_itself);
   w.thread_fiber = &thread_itself;
+  w.exceptions = exceptions_of_this_thread();
   w.current = take_loop_fiber(w);
   fiber_switch(thread_itself, *w.current);
   run_after_switch();
@@ -156,6 +160,7 @@ void scheduler::stop() {
 
 scheduler::~scheduler() {
   if (!stop_.load(std::memory_order_relaxed)) stop();
+  if (deterministic_) deterministic_schedulers.fetch_sub(1, std::memory_order_relaxed);
   if (suspended_tasks() != 0) {
     log_error("the runtime ends while tasks still wait; they are abandoned:\n{}", explain_waits());
     stacks_.abandon();

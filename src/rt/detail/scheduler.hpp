@@ -86,6 +86,7 @@ struct worker {
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
   bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
+  void* exceptions = nullptr;     // what the C++ runtime keeps per thread about exceptions being handled
 
   owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps;
 };
@@ -169,6 +170,8 @@ class scheduler {
   void keep_sized_fiber(fiber* f) noexcept;
   void deadline_changed(ticks deadline) noexcept;  // there is a new timer
   task* next_task(worker& w);                      // null: leave the loop
+  /// The newest task of the own deque, unless something else goes first: then null, and the loop decides.
+  task* next_resumed(worker& w) noexcept;
 
  private:
   struct threads;  // hides <thread>
@@ -290,7 +293,12 @@ void resume(fiber& f);
 /// The running task goes to the end of the injection queue.
 void yield_task();
 /// In the deterministic mode the seed may let others run here; otherwise nothing happens.
-void choice_point();
+inline std::atomic<unsigned> deterministic_schedulers{0};  // of the process
+void choose_here();
+inline void choice_point() {
+  if (deterministic_schedulers.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    choose_here();
+}
 /// Arms `t` on the caller's worker and sees to it that some worker is awake in time. Requires: called by a task.
 void arm_timer(timer& t);
 

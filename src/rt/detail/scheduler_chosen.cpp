@@ -1,5 +1,6 @@
 // The deterministic mode: one thread, and a seed that decides at every choice.
 #include <algorithm>
+#include <cstring>
 
 #include "base/assert.hpp"
 #include "rt/detail/scheduler.hpp"
@@ -55,12 +56,16 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
   for (auto& each : workers_) {
     each->boundary = now_ticks();
     each->thread_fiber = &thread_itself;
+    each->exceptions = exceptions_of_this_thread();
   }
   w.current = loop;
-  const handled_exceptions of_caller = take_handled_exceptions();
+  handled_exceptions of_caller;
+  const handled_exceptions none;
+  std::memcpy(&of_caller, w.exceptions, sizeof of_caller);
+  std::memcpy(w.exceptions, &none, sizeof none);
   fiber_switch(thread_itself, *loop);
   run_after_switch();
-  put_handled_exceptions(of_caller);
+  std::memcpy(w.exceptions, &of_caller, sizeof of_caller);
   set_this_worker(nullptr);
   return done.load(std::memory_order_acquire);
 }

@@ -91,7 +91,7 @@ void scheduler::wake_for_work() noexcept {
 
 // An urgent task that yields lets everybody go first; a pinned or a low one keeps its place.
 void scheduler::submit_last(fiber& f) {
-  f.resume.info = f.info;
+  f.resume.info.where = f.info.where;
   const task_placement where = f.info.where;
   if (where.worker != 0 || where.priority == priority::low)
     place(&f.resume);
@@ -156,6 +156,13 @@ task* scheduler::next_task(worker& w) {
   if (task* t = w.deque.pop()) return t;
   if (task* t = injected_.pop()) return t;
   return search(w);
+}
+
+task* scheduler::next_resumed(worker& w) noexcept {
+  const bool plain = !deterministic_ && w.boundary < w.next_check && high_.empty() && w.inbox.empty();
+  if (!plain || ((w.turn + 1) & 63u) == 0) return nullptr;
+  ++w.turn;
+  return w.deque.pop();
 }
 
 // What goes before the deque. A worker whose inbox is never empty still sees the urgent ones, and the other way round.

@@ -23,26 +23,29 @@ static thread_local worker* this_worker_ = nullptr;
 
 [[gnu::noinline]] void set_this_worker(worker* w) noexcept { this_worker_ = w; }
 
-[[gnu::noinline]] handled_exceptions take_handled_exceptions() noexcept {
+[[gnu::noinline]] void* exceptions_of_this_thread() noexcept { return abi::__cxa_get_globals(); }
+
+static handled_exceptions take_handled_exceptions(const worker& w) noexcept {
   handled_exceptions mine;
-  void* here = abi::__cxa_get_globals();
-  std::memcpy(&mine, here, sizeof mine);
-  if (mine.caught != nullptr || mine.uncaught != 0) {
+  std::memcpy(&mine, w.exceptions, sizeof mine);
+  if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]] {
     const handled_exceptions none;
-    std::memcpy(here, &none, sizeof none);
+    std::memcpy(w.exceptions, &none, sizeof none);
   }
   return mine;
 }
 
-[[gnu::noinline]] void put_handled_exceptions(const handled_exceptions& mine) noexcept {
-  if (mine.caught != nullptr || mine.uncaught != 0) std::memcpy(abi::__cxa_get_globals(), &mine, sizeof mine);
+static void put_handled_exceptions(const worker& w, const handled_exceptions& mine) noexcept {
+  if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]]
+    std::memcpy(w.exceptions, &mine, sizeof mine);
 }
 
-void run_after_switch() noexcept {
-  worker& w = *this_worker();
+static void run_after_switch(worker& w) noexcept {
   auto* f = std::exchange(w.after_switch, nullptr);
   if (f != nullptr) f(w.after_switch_arg);
 }
+
+void run_after_switch() noexcept { run_after_switch(*this_worker()); }
 
 namespace {
 
@@ -71,7 +74,8 @@ void leave_loop_for(worker& w, fiber& f) {
   run_after_switch();
 }
 
-void go_on_in(worker& w, fiber& f) {
+// What is left to do before the suspended task of `f` goes on here.
+void take_up(worker& w, fiber& f) noexcept {
   w.info = f.info;
   w.task_id = f.task_id;
   w.earlier = f.earlier;
@@ -80,8 +84,9 @@ void go_on_in(worker& w, fiber& f) {
   if (w.home.inspected()) [[unlikely]]
     w.home.wait_for_inspector();
   w.resumed.add();
-  leave_loop_for(w, f);
 }
+
+fiber* suspended_in(const task& t) noexcept { return static_cast<fiber*>(const_cast<void*>(t.owner)); }
 
 void begin_on_own_stack(worker& w, task* t) {
   fiber* f = w.home.take_sized_fiber(t->info.where.stack);
@@ -114,7 +119,9 @@ void loop_entry() {
     if (t == nullptr) {
       leave_loop(w);
     } else if (t->run == resume_marker) {
-      go_on_in(w, *static_cast<fiber*>(const_cast<void*>(t->owner)));
+      fiber& f = *suspended_in(*t);
+      take_up(w, f);
+      leave_loop_for(w, f);
     } else if (t->info.where.stack != 0) [[unlikely]] {
       begin_on_own_stack(w, t);
     } else {
@@ -218,6 +225,19 @@ void scheduler::take_common_fibers(worker& w) noexcept {
 
 // ------------------------------------------------------------------------------------------ suspending and resuming
 
+// The task that goes on next, when it is a suspended one and nothing else is due: then no loop is needed in between.
+static fiber* next_in_place(worker& w) noexcept {
+  task* t = w.home.next_resumed(w);
+  if (t == nullptr) return nullptr;
+  if (t->run != resume_marker) {
+    w.deque.push(t);
+    return nullptr;
+  }
+  fiber* f = suspended_in(*t);
+  take_up(w, *f);
+  return f;
+}
+
 void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
   PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
@@ -233,18 +253,20 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   // release: pairs with the acquire of the inspector, who reads the above, and that the fiber's context is null until
   // it has been left.
   self.waits_on.store(&waits_on, std::memory_order_release);
-  fiber* loop = w.home.take_loop_fiber(w);
+  fiber* next = next_in_place(w);
+  if (next == nullptr) next = w.home.take_loop_fiber(w);
   w.after_switch = after;
   w.after_switch_arg = arg;
-  w.current = loop;
-  const handled_exceptions of_task = take_handled_exceptions();
-  fiber_switch(self, *loop);
-  run_after_switch();
-  put_handled_exceptions(of_task);
+  w.current = next;
+  const handled_exceptions of_task = take_handled_exceptions(w);
+  fiber_switch(self, *next);
+  worker& here = *this_worker();
+  run_after_switch(here);
+  put_handled_exceptions(here, of_task);
 }
 
 void resume(fiber& f) {
-  f.resume.info = f.info;
+  f.resume.info.where = f.info.where;
   f.ready.store(true, std::memory_order_relaxed);
   f.home->submit(&f.resume);
 }
@@ -259,7 +281,7 @@ void yield_task() {
       "yield", [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
 }
 
-void choice_point() {
+void choose_here() {
   worker* w = this_worker();
   if (w == nullptr || !w->home.deterministic() || w->polling) return;
   if (w->home.choose(4) == 0) yield_task();

@@ -22,8 +22,8 @@ struct handled_exceptions {
   unsigned uncaught = 0;
 };
 
-// Both never inlined: __cxa_get_globals is declared to give the same answer always, and here it does not.
-handled_exceptions take_handled_exceptions() noexcept;
-void put_handled_exceptions(const handled_exceptions& mine) noexcept;
+/// Where they lie for the calling thread. Never inlined: __cxa_get_globals is declared to give the same answer always,
+/// and between fibers it does not.
+void* exceptions_of_this_thread() noexcept;
 
 }  // namespace plx::detail
