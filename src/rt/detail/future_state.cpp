@@ -184,7 +184,7 @@ bool future_state_base::take_back_own_task() {
     if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
     add_ref();  // which running gives back
     if (worker* w = this_worker())
-      run_taken_back(*w, own_task_);
+      run_taken_back(*w, own_task_, true);
     else
       own_task_->run(own_task_, run_mode::taken_back);
     return true;

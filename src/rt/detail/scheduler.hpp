@@ -309,6 +309,7 @@ constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
 constexpr std::size_t bytes_of_stack_class(unsigned c) noexcept { return std::size_t{4096} << c; }
 
 /// Runs a task that its waiter took back, in the waiter's own frame.
-void run_taken_back(worker& w, task* t);
+/// `as_caller`: with its identity, as a deferred function has it.
+void run_taken_back(worker& w, task* t, bool as_caller = false);
 
 }  // namespace plx::detail

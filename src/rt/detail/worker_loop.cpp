@@ -294,7 +294,7 @@ void arm_timer(timer& t) {
   w.home.deadline_changed(deadline);
 }
 
-void run_taken_back(worker& w, task* t) {
+void run_taken_back(worker& w, task* t, bool as_caller) {
   w.taken_back.add();
   if (t->info.name == 0 && t->info.key == probe::no_key) {
     t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
@@ -307,7 +307,7 @@ void run_taken_back(worker& w, task* t) {
   const outer_task here{parent, parent_id, w.outer};
   w.outer = &here;
   w.info = t->info;
-  w.task_id = t;
+  if (!as_caller) w.task_id = t;
   t->run(t, run_mode::taken_back);
   worker& after = *this_worker();
   end_slice(after, true);
