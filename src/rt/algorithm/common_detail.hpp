@@ -118,4 +118,22 @@ inline spread over_chunks(spread how) noexcept {
   return how;
 }
 
+/// Objects in raw memory that are destroyed at the end.
+template <class T>
+struct moved_to_buffer {
+  temporary<T> memory;
+  std::int64_t n;
+
+  template <class It>
+  moved_to_buffer(const spread& how, It first, std::int64_t count) : memory(count), n(count) {
+    in_pieces(over_chunks(how), n, [&](std::int64_t i, std::int64_t end) {
+      for (; i < end; ++i) ::new (static_cast<void*>(memory.data() + i)) T(std::move(*at(first, i)));
+    });
+  }
+  ~moved_to_buffer() {
+    if constexpr (!std::is_trivially_destructible_v<T>)
+      for (std::int64_t i = 0; i < n; ++i) memory[i].~T();
+  }
+};
+
 }  // namespace plx::detail

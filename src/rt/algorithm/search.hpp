@@ -11,34 +11,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "rt/algorithm/common_detail.hpp"
+#include "rt/algorithm/search_detail.hpp"
 
 namespace plx {
 namespace detail {
-
-/// The least i in [0, n) with hit(i), or n.
-template <class Hit>
-std::int64_t first_index(const spread& how, std::int64_t n, Hit&& hit) {
-  if (n <= 0) return 0;
-  range_end end(n);
-  in_pieces(how, n, end, [&](std::int64_t i, std::int64_t piece_end) {
-    for (; i < piece_end; ++i)
-      if (hit(i)) return end.lower_to(i);
-  });
-  return end.get();
-}
-
-/// Whether there is an i in [0, n) with hit(i).
-template <class Hit>
-bool any_index(const spread& how, std::int64_t n, Hit&& hit) {
-  if (n <= 0) return false;
-  range_end end(n);
-  in_pieces(how, n, end, [&](std::int64_t i, std::int64_t piece_end) {
-    for (; i < piece_end; ++i)
-      if (hit(i)) return end.lower_to(-1);
-  });
-  return end.get() < 0;
-}
 
 template <bool Wanted, class It, class Pred>
 bool any_is(const spread& how, It first, It last, Pred& pred) {

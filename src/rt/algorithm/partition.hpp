@@ -1,0 +1,160 @@
+// copy_if, remove_copy_if, partition, stable_partition: what satisfies a predicate, and the rest.
+//
+// Thread safety: predicates are called from several workers at once. Cost: n calls of the predicate. copy_if: one read
+// of the input; a byte per element where several workers help. partition: in place (partition_detail.hpp).
+// stable_partition: memory for n elements. Iterators that are not random-access are walked in order by the caller.
+// Example: algorithm/scan_test.cpp.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+
+#include "rt/algorithm/partition_detail.hpp"
+#include "rt/algorithm/prefix_detail.hpp"
+#include "rt/algorithm/search_detail.hpp"
+
+namespace plx {
+namespace detail {
+
+/// A chunk's sum is how many are copied; the prefix is where they go.
+template <class In, class Out, class Pred>
+struct copy_if_steps {
+  using sum_type = std::int64_t;
+  using prefix_type = std::int64_t;
+  static constexpr bool exact = true;
+
+  In first;
+  Out out;
+  Pred& pred;
+  chunking chunks;
+  unsigned char* marks;
+
+  std::int64_t sum(std::int64_t c) {
+    std::int64_t count = 0;
+    for (std::int64_t i = chunks.begin(c); i < chunks.end(c); ++i) {
+      marks[i] = static_cast<bool>(pred(*at(first, i)));
+      count += marks[i];
+    }
+    return count;
+  }
+  std::int64_t join(std::int64_t prefix, std::int64_t s) const noexcept { return prefix + s; }
+  void emit(std::int64_t c, std::int64_t prefix) {
+    Out to = at(out, prefix);
+    for (std::int64_t i = chunks.begin(c); i < chunks.end(c); ++i)
+      if (marks[i] != 0) {
+        *to = *at(first, i);
+        ++to;
+      }
+  }
+  std::int64_t both(std::int64_t c, std::int64_t prefix) {
+    Out to = at(out, prefix);
+    for (std::int64_t i = chunks.begin(c); i < chunks.end(c); ++i)
+      if (pred(*at(first, i))) {
+        *to = *at(first, i);
+        ++to;
+      }
+    return to - out;
+  }
+};
+
+template <class In, class Out, class Pred>
+Out copy_some(const spread& how, In first, In last, Out out, Pred& pred) {
+  if constexpr (std::random_access_iterator<In> && shareable_it<Out>) {
+    const std::int64_t n = last - first;
+    if (n <= 0) return out;
+    const chunking chunks(how, n, 8);
+    const temporary<unsigned char> marks(n);  // memory that only a helped run touches
+    using steps_type = copy_if_steps<In, Out, Pred>;
+    steps_type steps{first, out, pred, chunks, marks.data()};
+    return at(out, prefix_walk<steps_type>(steps, chunks.count, 0).go(over_chunks(how)));
+  } else {
+    return std::copy_if(first, last, out, std::ref(pred));
+  }
+}
+
+/// Elements in a buffer, and back to where each belongs.
+template <class It, class Pred>
+std::int64_t partition_stably(const spread& how, It first, std::int64_t n, Pred& pred) {
+  const chunking chunks(how, n);
+  const temporary<unsigned char> marks(n);
+  const temporary<std::int64_t> trues(chunks.count);  // of the chunk; later, of those in front of it
+  in_pieces(over_chunks(how), chunks.count, [&](std::int64_t c, std::int64_t c_end) {
+    for (; c < c_end; ++c) {
+      trues[c] = 0;
+      for (std::int64_t i = chunks.begin(c); i < chunks.end(c); ++i) {
+        marks[i] = static_cast<bool>(pred(std::as_const(*at(first, i))));
+        trues[c] += marks[i];
+      }
+    }
+  });
+  std::int64_t boundary = 0;
+  for (std::int64_t c = 0; c < chunks.count; ++c) boundary += std::exchange(trues[c], boundary);
+  moved_to_buffer<value_of<It>> buffer(how, first, n);
+  in_pieces(over_chunks(how), chunks.count, [&](std::int64_t c, std::int64_t c_end) {
+    for (; c < c_end; ++c) {
+      It yes = at(first, trues[c]), no = at(first, boundary + chunks.begin(c) - trues[c]);
+      for (std::int64_t i = chunks.begin(c); i < chunks.end(c); ++i) {
+        It& to = marks[i] != 0 ? yes : no;
+        *to = std::move(buffer.memory[i]);
+        ++to;
+      }
+    }
+  });
+  return boundary;
+}
+
+}  // namespace detail
+
+/// Copies the elements with pred(element) in their order. Gives the end of the output, which does not overlap the
+/// input.
+template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Pred>
+auto copy_if(const Policy& policy, In first, In last, Out out, Pred pred) {
+  return detail::perform(
+      policy, [=](const detail::spread& how) mutable { return detail::copy_some(how, first, last, out, pred); });
+}
+template <execution_policy Policy, detail::sized_range Range, detail::output_it Out, class Pred>
+auto copy_if(const Policy& policy, Range&& range, Out out, Pred pred) {
+  return plx::copy_if(policy, std::begin(range), std::end(range), out, std::move(pred));
+}
+/// Copies those without pred(element).
+template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Pred>
+auto remove_copy_if(const Policy& policy, In first, In last, Out out, Pred pred) {
+  return plx::copy_if(policy, first, last, out, [pred = std::move(pred)](auto&& x) mutable { return !pred(x); });
+}
+template <execution_policy Policy, detail::sized_range Range, detail::output_it Out, class Pred>
+auto remove_copy_if(const Policy& policy, Range&& range, Out out, Pred pred) {
+  return plx::remove_copy_if(policy, std::begin(range), std::end(range), out, std::move(pred));
+}
+
+/// Puts the elements with pred(element) in front of the others and gives the first of the others. Their order depends
+/// on the elements alone, not on the schedule.
+template <execution_policy Policy, detail::forward_it It, class Pred>
+auto partition(const Policy& policy, It first, It last, Pred pred) {
+  return detail::perform(policy, [=](const detail::spread& how) mutable -> It {
+    if constexpr (detail::shareable_it<It>)
+      return detail::at(first, detail::partition_chunks(how, first, last - first, pred));
+    else
+      return std::partition(first, last, std::ref(pred));
+  });
+}
+template <execution_policy Policy, detail::sized_range Range, class Pred>
+auto partition(const Policy& policy, Range&& range, Pred pred) {
+  return plx::partition(policy, std::begin(range), std::end(range), std::move(pred));
+}
+
+/// As partition; the elements keep their order on either side. Types whose move may throw are handled by one worker.
+template <execution_policy Policy, std::bidirectional_iterator It, class Pred>
+auto stable_partition(const Policy& policy, It first, It last, Pred pred) {
+  return detail::perform(policy, [=](const detail::spread& how) mutable -> It {
+    if constexpr (detail::shareable_it<It> && std::is_nothrow_move_constructible_v<detail::value_of<It>>)
+      return first == last ? last : detail::at(first, detail::partition_stably(how, first, last - first, pred));
+    else
+      return std::stable_partition(first, last, std::ref(pred));
+  });
+}
+template <execution_policy Policy, detail::sized_range Range, class Pred>
+auto stable_partition(const Policy& policy, Range&& range, Pred pred) {
+  return plx::stable_partition(policy, std::begin(range), std::end(range), std::move(pred));
+}
+
+}  // namespace plx

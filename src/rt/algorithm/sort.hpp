@@ -1,0 +1,59 @@
+// sort, stable_sort: in parallel, in the same order on every schedule.
+//
+// Thread safety: comparisons are called from several workers at once. Cost: sort: in place, O(n log n) comparisons also
+// at worst, n - 1 when the elements are in order already; stable_sort: memory for n elements, O(n log n) moves; types
+// whose move constructor may throw are sorted by one worker. Equal elements have the same order after sort() whatever
+// the number of workers and the schedule, though not the one they had. Example: algorithm/sort_test.cpp.
+#pragma once
+
+#include <functional>
+
+#include "rt/algorithm/sort_detail.hpp"
+
+namespace plx {
+
+template <execution_policy Policy, std::random_access_iterator It, class Less = std::less<>>
+auto sort(const Policy& policy, It first, It last, Less less = {}) {
+  return detail::perform(policy, [=](const detail::spread& how) mutable {
+    if constexpr (detail::shareable_it<It>)
+      detail::sort_range(how, first, last - first, less);
+    else
+      std::sort(first, last, std::ref(less));
+  });
+}
+template <execution_policy Policy, detail::sized_range Range, class Less = std::less<>>
+auto sort(const Policy& policy, Range&& range, Less less = {}) {
+  return plx::sort(policy, std::begin(range), std::end(range), std::move(less));
+}
+
+/// Equal elements keep their order.
+template <execution_policy Policy, std::random_access_iterator It, class Less = std::less<>>
+auto stable_sort(const Policy& policy, It first, It last, Less less = {}) {
+  return detail::perform(policy, [=](const detail::spread& how) mutable {
+    if constexpr (detail::shareable_it<It>)
+      detail::stable_sort_range(how, first, last - first, less);
+    else
+      std::stable_sort(first, last, std::ref(less));
+  });
+}
+template <execution_policy Policy, detail::sized_range Range, class Less = std::less<>>
+auto stable_sort(const Policy& policy, Range&& range, Less less = {}) {
+  return plx::stable_sort(policy, std::begin(range), std::end(range), std::move(less));
+}
+
+/// Whether no element is smaller than the one before it.
+template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
+auto is_sorted(const Policy& policy, It first, It last, Less less = {}) {
+  return detail::perform(policy, [=](const detail::spread& how) mutable {
+    if constexpr (std::random_access_iterator<It>)
+      return detail::is_sorted_already(how, first, last - first, less);
+    else
+      return std::is_sorted(first, last, std::ref(less));
+  });
+}
+template <execution_policy Policy, detail::sized_range Range, class Less = std::less<>>
+auto is_sorted(const Policy& policy, Range&& range, Less less = {}) {
+  return plx::is_sorted(policy, std::begin(range), std::end(range), std::move(less));
+}
+
+}  // namespace plx
