@@ -80,39 +80,45 @@ def follows_the_standard(header: str, comment: str) -> bool:
     return any(re.search(r"\b[Aa]s (in )?(the standard|std::)|standard's", said) for said in (comment, paragraph))
 
 
-def silent_members(compound, needs_no_words) -> list[str]:
-    """Functions without a word of theirs, nor of an overload before them; in namespaces all that has a name."""
-    found, known = [], {"operator="}
+def silent_members(compound, constructor: str) -> list[tuple[str, str]]:
+    """(place, name) of functions without a word of theirs, nor of one before them that differs in its arguments or in
+    its end (_for and _until, _n); in namespaces of all that has a name. Operators are plain."""
+    found, known = [], set()
     is_class = compound.get("kind") != "namespace"
     for member in compound.iter("memberdef"):
-        own = text(member.find("name"))
+        own, place = text(member.find("name")), member.find("location")
+        stem = re.sub(r"(_until|_n)$", "", own.replace("_until", "_for") if own.endswith("_until") else own)
+        counts = not own.startswith(("~", "operator")) and own != constructor
+        if is_class:
+            counts = counts and member.get("kind") == "function" and member.get("prot") == "public"
+        else:
+            counts = counts and not follows_the_standard(place.get("file"), "")
         if any(text(member.find(part)) for part in ("briefdescription", "detaileddescription")):
-            known.add(own)
-        plain = not is_class or (member.get("kind") == "function" and not own.startswith(("~", "operator")))
-        if member.get("prot") == "public" and plain and own not in known and not needs_no_words(own):
-            place = member.find("location")
-            found.append(f"src/{place.get('file')}:{place.get('line')}: {text(compound.find('compoundname'))}::{own}")
-        known.add(own)
+            known |= {own, stem}
+        elif counts and not {own, stem} & known:
+            found.append((f"src/{place.get('file')}:{place.get('line')}", f"{text(compound.find('compoundname'))}::{own}"))
+        known |= {own, stem}
     return found
 
 
 def undocumented() -> list[str]:
-    """Public names without a word, from doxygen's XML."""
-    problems = []
-    for path in sorted((OUT / "xml").glob("*.xml")):
-        compound = xml.parse(path).getroot().find("compounddef")
-        if compound is None or compound.get("kind") not in ("class", "struct", "namespace"):
-            continue
+    """Public names without a word, from doxygen's XML; what several classes inherit is named once."""
+    compounds = [xml.parse(path).getroot().find("compounddef") for path in sorted((OUT / "xml").glob("*.xml"))]
+    compounds = [c for c in compounds if c is not None and c.get("kind") in ("class", "struct", "namespace")]
+    types = {re.sub(r"<.*", "", text(c.find("compoundname"))).strip() for c in compounds}
+    problems = {}
+    for compound in compounds:
         name, is_class = text(compound.find("compoundname")), compound.get("kind") != "namespace"
-        if "detail" in re.split(r"::|<", name) or compound.get("prot", "public") != "public":
+        if {"detail", "promise_type"} & set(re.split(r"::|<", name)) or compound.get("prot", "public") != "public":
             continue
-        header = compound.find("location").get("file")
         said = " ".join(text(compound.find(part)) for part in ("briefdescription", "detaileddescription"))
-        specialised = "<" in name
-        constructor = re.sub(r"<.*", "", name).strip().split("::")[-1]
-        if not (is_class and (specialised or follows_the_standard(header, said))):
-            problems += silent_members(compound, lambda own: is_class and own == constructor)
-    return sorted(set(problems))
+        if is_class and ("<" in name or follows_the_standard(compound.find("location").get("file"), said)):
+            continue
+        constructor = re.sub(r"<.*", "", name).strip().split("::")[-1] if is_class else ""
+        for place, own in silent_members(compound, constructor):
+            if own not in types:  # a deduction guide bears the name of its type
+                problems.setdefault(place, own)
+    return [f"{place}: {own}" for place, own in sorted(problems.items())]
 
 
 def counts(complaint: str) -> bool:

@@ -4,6 +4,7 @@
 
 namespace plx {
 
+/// Texts about one build.
 struct build_info {
   const char* version;    // of the project, as "0.1.0"
   const char* git;        // commit, with "-dirty" for local changes; "unknown" without git
@@ -13,6 +14,7 @@ struct build_info {
   const char* processor;  // as "x86_64", "aarch64"
 };
 
+/// Of the program that runs.
 const build_info& this_build() noexcept;
 
 }  // namespace plx

@@ -12,6 +12,7 @@
 
 namespace plx {
 
+/// A point or span of time, in steps of the processor's counter.
 using ticks = std::uint64_t;
 
 /// The counter now. Not a barrier: the processor may move it by some instructions, which is far below a task's length.

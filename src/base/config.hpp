@@ -41,6 +41,7 @@ struct config_info {
   std::vector<std::string> choices = {};
 };
 
+/// Keys with the variables they set, read from text, files and the command line.
 class config_table {
  public:
   config_table();
@@ -69,6 +70,7 @@ class config_table {
 
   /// Sets the members from a TOML file, or from text in its place (`name` stands in messages).
   result<void> load_file(const std::string& path);
+  /// As load_file(), from text that messages call `name`.
   result<void> load_text(std::string_view text, const std::string& name);
   /// Sets one member from "key=value", the value as in TOML; a string needs no quotes. `source` is shown by
   /// text_effective().
@@ -83,9 +85,11 @@ class config_table {
   /// All values as TOML that loads back to the same values, doubles to the last bit.
   std::string toml() const;
 
+  /// Whether there is such a key.
   bool knows(std::string_view key) const;
   /// Where the value came from. Requires: knows(key).
   const std::string& source(std::string_view key) const;
+  /// All keys, in the order of add().
   std::vector<std::string> keys() const;
 
  private:

@@ -27,11 +27,13 @@ result<void> append_file(const std::string& path, std::string_view header, std::
 /// terminal, /dev/full) is written straight.
 class atomic_file {
  public:
+  /// Begins a file that will appear as `path` at commit().
   static result<atomic_file> create(const std::string& path);
   atomic_file(atomic_file&& other) noexcept;
   atomic_file& operator=(atomic_file&&) = delete;
   ~atomic_file();
 
+  /// Appends; an error says the path and the reason.
   result<void> write(std::string_view bytes);
   /// Flushes, waits for the disk, renames. Requires: called at most once, and nothing written after.
   result<void> commit();

@@ -17,6 +17,7 @@
 
 namespace plx {
 
+/// How much a message matters; `none` is above all.
 enum class log_level : int { debug, info, warning, error, none };
 
 /// "debug", "info", "warning", "error", "none".
@@ -35,6 +36,7 @@ extern std::atomic<int> least_log_level;  // the least that any sink wants; rela
 void write_log(log_level level, fmt::string_view format, fmt::format_args arguments);
 }  // namespace detail
 
+/// Whether any sink takes messages of this level.
 inline bool log_wants(log_level level) noexcept {
   return static_cast<int>(level) >= detail::least_log_level.load(std::memory_order_relaxed);
 }
@@ -44,18 +46,22 @@ template <class... T>
 void log(log_level level, fmt::format_string<T...> format, T&&... values) {
   if (log_wants(level)) detail::write_log(level, format, fmt::make_format_args(values...));
 }
+/// log() at its level; likewise the three below.
 template <class... T>
 void log_debug(fmt::format_string<T...> format, T&&... values) {
   log(log_level::debug, format, std::forward<T>(values)...);
 }
+/// log() at its level.
 template <class... T>
 void log_info(fmt::format_string<T...> format, T&&... values) {
   log(log_level::info, format, std::forward<T>(values)...);
 }
+/// log() at its level.
 template <class... T>
 void log_warning(fmt::format_string<T...> format, T&&... values) {
   log(log_level::warning, format, std::forward<T>(values)...);
 }
+/// log() at its level.
 template <class... T>
 void log_error(fmt::format_string<T...> format, T&&... values) {
   log(log_level::error, format, std::forward<T>(values)...);

@@ -30,6 +30,7 @@ class [[nodiscard]] result {
   result(plx::error e) : error_(std::move(e)) {}  // NOLINT: implicit on purpose
 
   explicit operator bool() const noexcept { return has_value(); }
+  /// Whether there is a value, not an error.
   bool has_value() const noexcept { return value_.has_value(); }
 
   /// Requires: has_value(); aborts with the error's message otherwise.
@@ -42,6 +43,7 @@ class [[nodiscard]] result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
+  /// The value, or `other` in place of an error.
   T value_or(T other) const& { return has_value() ? value() : std::move(other); }
 
   /// Requires: !has_value().

@@ -20,6 +20,7 @@
 
 namespace plx::probe {
 
+/// What a counter is called and means.
 struct counter_info {
   std::string name;
   std::string unit = {};
@@ -27,6 +28,7 @@ struct counter_info {
   bool monotonic = false;  // it only grows, and reset() makes it count from there
 };
 
+/// What a counter said when it was asked.
 struct counter_value {
   std::string name;
   double value = 0;

@@ -10,8 +10,10 @@
 
 namespace plx::probe {
 
+/// Stands for a name.
 using name_id = std::uint32_t;
 
+/// Of tasks that nobody named.
 inline constexpr name_id unnamed = 0;
 
 /// The key of a task that works on no object in particular.

@@ -31,6 +31,7 @@ struct task_statistics {
   double stddev_s = 0;
 };
 
+/// What the work on one object cost.
 struct key_cost {
   std::uint64_t key = no_key;
   double seconds = 0;
@@ -53,6 +54,7 @@ class recorder {
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
+  /// As given to the constructor.
   unsigned worker_count() const noexcept;
   /// Requires: i < worker_count().
   worker_log& worker(unsigned i) noexcept;
@@ -60,6 +62,7 @@ class recorder {
 
   /// Switches statistics and cost per key (both on at the start).
   void statistics(bool on);
+  /// Switches cost per key.
   void costs(bool on);
 
   /// Switches tracing. Each worker gets a ring of `ring_records` (32 bytes each) when first switched on.
@@ -69,6 +72,7 @@ class recorder {
   void drain();
   /// Records kept by drain(), and records lost because a ring or the recorder's memory was full.
   std::uint64_t traced() const;
+  /// Records for which there was no room.
   std::uint64_t trace_lost() const;
 
   /// A value of a counter at this moment, drawn as a curve in the trace. Nothing happens while tracing is off.
@@ -78,7 +82,9 @@ class recorder {
   std::vector<task_statistics> tasks() const;
   /// Keys with any cost since the last reset_costs(), in order of key.
   std::vector<key_cost> costs() const;
+  /// Cost per key counts from zero again.
   void reset_costs();
+  /// Requires: i < worker_count().
   worker_times times(unsigned i) const;
 
   /// The share of the workers' time that recording took: (ns per record, measured when the first recorder of the

@@ -13,8 +13,10 @@ namespace plx::probe {
 
 class text_sink {
  public:
+  /// Begins a file that will appear as `path` at commit().
   static result<std::unique_ptr<text_sink>> create(const std::string& path);
   virtual ~text_sink() = default;
+  /// Appends.
   virtual result<void> write(std::string_view text) = 0;
   /// Requires: called at most once, and nothing written after.
   virtual result<void> commit() = 0;

@@ -25,6 +25,7 @@ class trace_ring {
       : mask_(std::bit_ceil(records < 2 ? 2 : records) - 1),
         records_(std::make_unique_for_overwrite<trace_record[]>(mask_ + 1)) {}
 
+  /// By the worker; counted as lost when the ring is full.
   void push(const trace_record& r) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
     if (head - seen_tail_ > mask_) {
@@ -48,7 +49,9 @@ class trace_ring {
     return static_cast<std::size_t>(head - tail);
   }
 
+  /// In records.
   std::size_t capacity() const noexcept { return mask_ + 1; }
+  /// Records that found the ring full.
   std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   /// All records ever pushed, lost ones not counted.
   std::uint64_t pushed() const noexcept { return head_.load(std::memory_order_relaxed); }

@@ -90,6 +90,7 @@ static_assert(sizeof(trace_record) == 32);
 
 class trace_ring;  // trace_ring.hpp
 
+/// What one worker records: one thread writes, any read.
 class alignas(64) worker_log {
  public:
   enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4 };
@@ -120,8 +121,11 @@ class alignas(64) worker_log {
 
   // For anyone.
 
+  /// Sums of the spans recorded as such, in ticks.
   ticks idle_time() const noexcept { return idle_.load(std::memory_order_relaxed); }
+  /// Likewise.
   ticks overhead_time() const noexcept { return overhead_.load(std::memory_order_relaxed); }
+  /// Likewise.
   ticks background_time() const noexcept { return background_.load(std::memory_order_relaxed); }
 
   /// The cells of a name, or nullptr if this worker has not met it or one of its neighbours.
@@ -141,10 +145,13 @@ class alignas(64) worker_log {
 
   // For the recorder that owns the log (from any thread, one at a time).
 
+  /// What is recorded from now on: bits of mode_bits.
   void set_mode(std::uint32_t bits) noexcept { mode_.store(bits, std::memory_order_release); }
+  /// What is recorded.
   std::uint32_t mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
   /// Requires: set before the mode bit `tracing`; stays until the log dies.
   void set_ring(trace_ring* ring) noexcept { ring_.store(ring, std::memory_order_release); }
+  /// Null until tracing was switched on.
   trace_ring* ring() const noexcept { return ring_.load(std::memory_order_acquire); }
 
  private:

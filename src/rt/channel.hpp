@@ -108,7 +108,9 @@ class channel {
     mutable std::optional<T> current_;
     friend channel;
   };
+  /// For a range-for in one task; receives the first element.
   iterator begin() { return iterator(*this); }
+  /// Closed and empty.
   std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
   /// No more elements will be sent; those in the channel can still be received.
@@ -118,11 +120,14 @@ class channel {
     has_room_.notify_all();
     has_element_.notify_all();
   }
+  /// Whether close() was called.
   [[nodiscard]] bool closed() const {
     std::unique_lock lock(mutex_);
     return closed_;
   }
+  /// As given to the constructor.
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  /// Elements in the channel now.
   [[nodiscard]] std::size_t size() const {
     std::unique_lock lock(mutex_);
     return queue_.size();

@@ -40,6 +40,7 @@ class latch {
   mutable detail::wait_list waiters_;
 };
 
+/// As std::counting_semaphore.
 template <std::ptrdiff_t LeastMaxValue = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore;
 
@@ -74,6 +75,7 @@ class semaphore_base {
 
 }  // namespace detail
 
+/// As std::counting_semaphore.
 template <std::ptrdiff_t LeastMaxValue>
 class counting_semaphore : public detail::semaphore_base {
  public:
@@ -114,9 +116,11 @@ class barrier_base {
 
 }  // namespace detail
 
+/// As std::barrier.
 template <class Completion = detail::no_completion>
 class barrier : detail::barrier_base {
  public:
+  /// The phase that an arrival belongs to.
   class arrival_token {
     explicit arrival_token(std::size_t p) noexcept : phase(p) {}
     std::size_t phase;

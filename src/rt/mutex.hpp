@@ -1,4 +1,4 @@
-// mutex and condition_variable for tasks; foreign threads may use them too.
+// mutex and condition_variable for tasks, as in the standard; foreign threads may use them too.
 //
 // Thread safety: that is their purpose. Cost: one compare-and-swap to lock a free mutex, one exchange to unlock; a task
 // that must wait gives its worker away (two stack switches). Example: sync_test.cpp.

@@ -20,9 +20,13 @@ class event {
   event& operator=(const event&) = delete;
   ~event() { detail::spin_guard wait_for_the_setter(guard_); }
 
+  /// Whether it has been set, and not reset since.
   [[nodiscard]] bool occurred() const noexcept { return set_.load(std::memory_order_acquire); }
+  /// All who wait go on, and nobody waits until reset().
   void set();
+  /// From now on wait() waits again.
   void reset() noexcept { set_.store(false, std::memory_order_release); }
+  /// Until it is set.
   void wait() {
     if (!occurred()) wait_slowly();
   }
@@ -44,6 +48,7 @@ class event {
   detail::wait_list waiters_;
 };
 
+/// As std::once_flag: whether call_once() has made its call.
 class once_flag {
  public:
   once_flag() noexcept = default;

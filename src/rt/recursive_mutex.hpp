@@ -1,4 +1,4 @@
-// timed_mutex, recursive_mutex and recursive_timed_mutex for tasks; foreign threads may use them too.
+// timed_mutex, recursive_mutex and recursive_timed_mutex, as in the standard, for tasks and foreign threads.
 //
 // Thread safety: that is their purpose. Cost: a short spinlock at each lock and unlock. Example: mutexes_test.cpp.
 #pragma once

@@ -1,4 +1,4 @@
-// shared_mutex, shared_timed_mutex and shared_lock: many readers or one writer, in turns.
+// shared_mutex, shared_timed_mutex and shared_lock, as in the standard: many readers or one writer, in turns.
 //
 // Thread safety: that is their purpose; tasks and foreign threads. Cost: a short spinlock at each lock and unlock; who
 // must wait gives its worker away. Ownership is handed over, so neither readers nor writers starve.
@@ -48,6 +48,7 @@ class shared_mutex {
   detail::wait_list waiting_readers_;
 };
 
+/// A shared_mutex with deadlines, as in the standard.
 class shared_timed_mutex : public shared_mutex {
  public:
   template <class Duration>

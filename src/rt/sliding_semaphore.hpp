@@ -26,7 +26,9 @@ class sliding_semaphore {
   sliding_semaphore& operator=(const sliding_semaphore&) = delete;
   ~sliding_semaphore() { detail::spin_guard wait_for_the_signaller(guard_); }
 
+  /// Until `upper` is at most max_difference above the lower end.
   void wait(std::int64_t upper);
+  /// Whether wait(upper) would not wait.
   [[nodiscard]] bool try_wait(std::int64_t upper = 1) const noexcept;
   /// False when the time passed first.
   template <class Duration>

@@ -11,12 +11,14 @@
 
 namespace plx {
 
+/// Which one was ready first, and all of them.
 template <class Sequence>
 struct when_any_result {
   std::size_t index = static_cast<std::size_t>(-1);
   Sequence futures;
 };
 
+/// Which were ready first, in that order, and all of them.
 template <class Sequence>
 struct when_some_result {
   std::vector<std::size_t> indices;  // in the order of becoming ready
