@@ -13,8 +13,9 @@ help() {
            [--all]              every suite under every preset (release, debug, asan, tsan)
            [--preset NAME]      another preset than release
            [--seeds N]          so many schedules of the deterministic mode per test (default 200)
-./plx bench [NAME...] [--json FILE]
-                                run benchmarks (all, or those named), print a table, write the numbers
+./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]
+                                run benchmarks (all, or those named), print a table, write the numbers;
+                                rt: the runtime beside oneTBB and OpenMP, with a picture of METG
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)

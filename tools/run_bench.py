@@ -1,17 +1,30 @@
-"""`./plx bench`: builds and runs the programs bench_*, prints one table, writes one JSON list. See bench/README.md."""
+"""`./plx bench`: builds and runs the programs bench_*, prints tables, writes one JSON list. See bench/README.md."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
+import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 
+import bench_tables
 import builds
 import install
-from console import BUILD, duration, fail, note, run_logged, say, shown, step, table
+import pyenv
+from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
+SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
+
+
+def workloads() -> list[str]:
+    """The programs of the group `rt`: those of bench/workloads."""
+    return sorted(path.parent.name for path in (ROOT / "bench" / "workloads").glob("*/main.cpp"))
 
 
 def check_rows(rows: object, program: str) -> list[dict]:
@@ -29,56 +42,192 @@ def check_rows(rows: object, program: str) -> list[dict]:
     return rows
 
 
-def run_one(name: str) -> list[dict]:
-    program = builds.folder_of("release") / "bin" / f"bench_{name}"
-    out, log = BUILD / "bench" / f"{name}.json", BUILD / "bench" / f"{name}.log"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.unlink(missing_ok=True)
-    step(f"running {name}")
-    code, lines = run_logged([str(program), "--json", str(out)], log, name, counter=r"()(.+)")
-    if code != 0 or not out.exists():
-        say("\n".join(lines[-20:]))
-        fail(
-            f"{shown(program)} ended with code {code}"
-            + ("" if out.exists() else " and wrote no numbers")
-            + f"; its output: {shown(log)}"
-        )
-    for line in lines:
-        if line.startswith("#") and not line.startswith("# curve "):
-            note(line[1:].strip())
-    return check_rows(json.loads(out.read_text()), f"bench_{name}")
+class programs:
+    """Where the programs are, and where what they write goes."""
+
+    def __init__(self, folder: Path, out: Path):
+        self.folder, self.out = folder, out
+        self.curves: dict[str, dict[str, list]] = {}  # of metg, by graph and library: [[grain in us, efficiency], ...]
+        self.notes: list[str] = []  # said once, though several programs say them
+
+    def names(self) -> list[str]:
+        return sorted(path.name.removeprefix("bench_") for path in self.folder.glob("bench_*") if path.is_file())
+
+    def environment(self) -> dict:
+        libraries = self.folder / "lib"
+        env = dict(os.environ)
+        if libraries.is_dir():
+            env["LD_LIBRARY_PATH"] = os.pathsep.join(p for p in (str(libraries), env.get("LD_LIBRARY_PATH")) if p)
+        return env
+
+    def run(self, name: str, arguments: list[str] = [], label: str = "") -> list[dict]:
+        program = self.folder / f"bench_{name}"
+        out, log = self.out / f"{name}{label}.json", self.out / f"{name}{label}.log"
+        out.unlink(missing_ok=True)
+        step(f"running {name}{' with ' + ' '.join(arguments) if arguments else ''}")
+        begin = time.monotonic()
+        command = [str(program), *arguments, "--json", str(out)]
+        code, lines = run_logged(command, log, name, counter=r"()([^#].*)", env=self.environment())
+        if code != 0 or not out.exists():
+            say("\n".join(lines[-20:]))
+            fail(
+                f"{shown(program)} ended with code {code}"
+                + ("" if out.exists() else " and wrote no numbers")
+                + f"; its output: {shown(log)}"
+            )
+        self.read_comments(lines)
+        if time.monotonic() - begin > 1:
+            note(duration(time.monotonic() - begin))
+        return check_rows(json.loads(out.read_text()), f"bench_{name}")
+
+    def read_comments(self, lines: list[str]) -> None:
+        for line in lines:
+            curve = re.match(r"# curve (\S+) (\S+) (.*)", line)
+            if curve:
+                graph, library, points = curve.groups()
+                pairs = [[float(x) for x in point.split(":")] for point in points.split()]
+                self.curves.setdefault(graph, {})[library] = pairs
+            elif line.startswith("#") and line not in self.notes:
+                self.notes.append(line)
+                note(line[1:].strip())
 
 
-def number(value: float) -> str:
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+def draw_curves(all_programs: programs) -> None:
+    """The picture of METG, where matplotlib is; its data in any case."""
+    data, picture = all_programs.out / "metg_curves.json", all_programs.out / "metg.png"
+    caption = [line[1:].strip() for line in all_programs.notes if line.startswith(("# plx", "# graphs"))]
+    data.write_text(json.dumps({"caption": "; ".join(caption), "curves": all_programs.curves}) + "\n")
+    if pyenv.venv_python() is None and not pyenv.has(sys.executable, ("matplotlib",)) and not install.can_install():
+        note(f"no matplotlib here: draw {shown(data)} elsewhere with tools/bench_plot.py {data.name} metg.png")
+        return
+    python = pyenv.ensure("report")
+    done = subprocess.run(
+        [python, "-B", str(ROOT / "tools" / "bench_plot.py"), str(data), str(picture)], env=pyenv.environment()
+    )
+    if done.returncode != 0:
+        fail(f"drawing {shown(data)} failed")
+    say(f"curves: {shown(picture)}")
 
 
-def main(arguments: list[str]) -> int:
+def compare(rows: list[dict], names: list[str]) -> None:
+    """What `./plx bench rt` ends with: the table of libraries, and where plx is not the fastest."""
+    ours = [row for row in rows if row["name"].split("/")[0] in names or bench_tables.split_name(row["name"])]
+    if not ours:
+        return
+    say()
+    say(bench_tables.rivals_table(ours))
+    slower = bench_tables.behind(ours)
+    say()
+    say("plx is the fastest in every row." if not slower else "plx is not the fastest in:\n  " + "\n  ".join(slower))
+
+
+def pack(source: programs, names: list[str], folder: Path) -> None:
+    """Programs and the shared libraries they need besides the system's C library, for a machine that has neither."""
+    (folder / "lib").mkdir(parents=True, exist_ok=True)
+    for name in names:
+        program = source.folder / f"bench_{name}"
+        shutil.copy2(program, folder)
+        for library in re.findall(r"=> (/\S+) \(", output_of(["ldd", str(program)]) or ""):
+            if not re.match(r"(libc|libm|ld-linux.*|libpthread|libdl|librt)\.so", Path(library).name):
+                shutil.copy2(library, folder / "lib")
+    say(f"packed: {folder} ({len(names)} programs); run them with tools/run_bench.py --bin {folder} rt")
+
+
+def thread_counts(text: str) -> list[int]:
+    counts = text.split(",")
+    if not all(part.isdigit() and int(part) > 0 for part in counts):
+        fail(f"--threads is '{text}': expected a number, or several as in 1,2,4", 2)
+    return [int(part) for part in counts]
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./plx bench", description="Run benchmarks.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="workloads; all if none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs, or rt: those of bench/workloads; all if none")
     parser.add_argument("--json", metavar="FILE", help="write the numbers as a list of {name, value, unit, better}")
+    parser.add_argument(
+        "--threads", metavar="N[,N...]", type=thread_counts, default=[], help="several: a scaling table in Markdown"
+    )
+    parser.add_argument("--quick", action="store_true", help="smaller problems and fewer turns: does everything run?")
+    parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="for logs, numbers and pictures")
+    parser.add_argument("--bin", metavar="FOLDER", help="run the programs of this folder; build nothing")
+    parser.add_argument("--pack", metavar="FOLDER", help="copy the programs and their libraries there; run nothing")
     options = parser.parse_args(arguments)
     if options.json and not Path(options.json).resolve().parent.is_dir():
         fail(f"the folder of {options.json} does not exist", 2)
-    install.ensure(["build", "bench"])
-    builds.configure("release")
-    known = sorted(t.removeprefix("bench_") for t in builds.targets_of("release") if t.startswith("bench_"))
-    unknown = [name for name in options.names if name not in known]
-    if unknown:
-        fail(f"'{unknown[0]}' is not a benchmark; expected one of: {', '.join(known) or 'none yet'}", 2)
-    names = options.names or known
+    if options.bin and not Path(options.bin).is_dir():
+        fail(f"--bin {options.bin}: no such folder", 2)
+    return options
+
+
+def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]:
+    """The programs that the names on the command line mean, each once."""
+    names: list[str] = []
+    for name in asked or defaults:
+        if name != "rt" and name not in known:
+            fail(f"'{name}' is not a benchmark; expected one of: {', '.join(['rt', *known])}", 2)
+        names += [w for w in workloads() if w in known] if name == "rt" else [name]
+    return list(dict.fromkeys(names))
+
+
+def provide(options: argparse.Namespace) -> tuple[programs, list[str]]:
+    """The programs, built unless they are there already, and which of them to run."""
+    out = Path(options.out).resolve()
+    out.mkdir(parents=True, exist_ok=True)
+    if options.bin:
+        there = programs(Path(options.bin).resolve(), out)
+        known = there.names()
+    else:
+        install.ensure(["build", "bench"])
+        builds.configure("release")
+        there = programs(BUILD / "release" / "bin", out)
+        known = sorted(t.removeprefix("bench_") for t in builds.targets_of("release") if t.startswith("bench_"))
+    names = chosen(options.names, known, known)
+    if len(options.threads) > 1:  # a scaling table: of those made for it, unless others are named
+        names = [n for n in names if n in SCALING or n in options.names]
     if not names:
-        fail("this checkout has no benchmarks", 2)
-    builds.build("release", [f"bench_{name}" for name in names])
-    rows = [row for name in names for row in run_one(name)]
+        fail("there are no benchmarks" + (f" in {options.bin}" if options.bin else " in this checkout"), 2)
+    if not options.bin:
+        builds.build("release", [f"bench_{name}" for name in names])
+    return there, names
+
+
+def scale(there: programs, names: list[str], options: argparse.Namespace, common: list[str]) -> list[dict]:
+    """Runs the programs with each number of threads and prints how they scale. The rows of the last number."""
+    by_threads = {}
+    for n in options.threads:
+        rows: list[dict] = []
+        for name in names:
+            rows += there.run(name, ["--threads", str(n), *SCALING.get(name, []), *common], f"-{n}-threads")
+        by_threads[n] = [row for row in rows if not row["name"].endswith("/w1")]
+    text = bench_tables.scaling_markdown(by_threads)
+    (there.out / "scaling.md").write_text(text + "\n")
     say()
-    say(
-        table(
-            [[r["name"], number(r["value"]), r["unit"], r["better"]] for r in rows],
-            ["name", "value", "unit", "better"],
-            "lrll",
-        )
-    )
+    say(text)
+    say(f"written: {shown(there.out / 'scaling.md')}")
+    return by_threads[options.threads[-1]]
+
+
+def main(arguments: list[str]) -> int:
+    options = parse(arguments)
+    there, names = provide(options)
+    if options.pack:
+        pack(there, names, Path(options.pack).resolve())
+        return 0
+    contest = [name for name in names if name in workloads()]
+    common = ["--quick"] if options.quick else []
+    if len(options.threads) > 1:
+        rows = scale(there, names, options, common)
+    else:
+        with_threads = ["--threads", str(options.threads[0])] if options.threads else []
+        rows = [r for name in names for r in there.run(name, with_threads + common if name in contest else [])]
+        alone = [r for r in rows if not bench_tables.split_name(r["name"])]
+        if alone:
+            say()
+            lines = [[r["name"], bench_tables.number(r["value"]), r["unit"], r["better"]] for r in alone]
+            say(table(lines, ["name", "value", "unit", "better"], "lrll"))
+        compare(rows, contest)
+    if there.curves:
+        draw_curves(there)
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
         say(f"written: {options.json}")

@@ -43,7 +43,7 @@ void compete(plx::bench::contest& c, unsigned workers, const std::string& suffix
     const double each = 1e9 / calls(size_for(*who, c.quick));
     c.numbers.add(std::string("fib/") + who->label + suffix, time.core_s * each, "ns", plx::bench::lower);
     if (suffix.empty())
-      c.numbers.add(std::string("fib/") + who->label + "/wall", time.wall_s * each, "ns", plx::bench::lower);
+      c.numbers.add(std::string("fib/") + who->label + "/wall", time.calm_s(workers) * each, "ns", plx::bench::lower);
   }
 }
 

@@ -39,7 +39,7 @@ bool more_threads_than_processors = false;
 double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 [[noreturn]] void usage(const std::string& wrong) {
-  std::fprintf(stderr, "%s\nusage: [--threads N] [--quick] [--json FILE]\n", wrong.c_str());
+  std::fprintf(stderr, "%s\nusage: [--threads N] [--only PART,...] [--quick] [--json FILE]\n", wrong.c_str());
   std::exit(2);
 }
 
@@ -100,6 +100,8 @@ contest::contest(int argc, char** argv)
   for (std::size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] == "--quick") {
       quick = true;
+    } else if (rest[i] == "--only" && i + 1 < rest.size()) {
+      only_ = "," + rest[++i] + ",";
     } else if (rest[i] == "--threads" && i + 1 < rest.size()) {
       threads = parse_threads(rest[++i]);
     } else {
@@ -113,6 +115,10 @@ contest::contest(int argc, char** argv)
       if (std::strcmp(l->name, name) == 0 && l->version != nullptr)
         versions += (versions.empty() ? "" : ", ") + l->version();
   std::printf("# %s; %u thread%s each\n", versions.c_str(), threads, threads == 1 ? "" : "s");
+}
+
+bool contest::wants(const std::string& part) const {
+  return only_.empty() || only_.find("," + part + ",") != std::string::npos;
 }
 
 int contest::finish() {

@@ -64,6 +64,8 @@ struct interval {
   /// Core time that the machine offered to so many threads, whether they used it or not: wall time x threads, less what
   /// other processes took of it. On a machine of one's own the latter is nothing.
   [[nodiscard]] double offered_s(unsigned threads) const { return std::max(wall_s * threads - stolen_s, 0.2 * wall_s); }
+  /// Wall time, less that share of it.
+  [[nodiscard]] double calm_s(unsigned threads) const { return offered_s(threads) / threads; }
 };
 
 class stopwatch {
@@ -92,6 +94,8 @@ class contest {
   unsigned threads = 1;  // the same for every library
   bool quick = false;    // smaller problems and fewer turns: does it run at all?
 
+  /// False for a part of the program that `--only PART,PART...` leaves out.
+  [[nodiscard]] bool wants(const std::string& part) const;
   [[nodiscard]] int turns(int n) const { return quick ? std::min(n, 3) : n; }
   /// Tells how much of the time other processes had the processors; call at the end. The exit code of the program.
   int finish();
@@ -100,6 +104,7 @@ class contest {
   bool disturbed(const interval& sample, unsigned workers);
 
  private:
+  std::string only_;  // ",part,part," or nothing
   double stolen_s_ = 0, offered_s_ = 0;
 };
 

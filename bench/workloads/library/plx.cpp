@@ -12,10 +12,19 @@ std::optional<runtime> the_runtime;
 
 const library plx_library(
     "plx", [] { return std::string("plx ") + this_build().version + " (" + this_build().git + ")"; },
-    [](unsigned workers) { the_runtime.emplace(runtime_options{.workers = workers}); }, [] { the_runtime.reset(); });
+    [](unsigned workers) {
+      plx_options().workers = workers;
+      the_runtime.emplace(plx_options());
+    },
+    [] { the_runtime.reset(); });
 
 }  // namespace
 
 runtime& plx_runtime() { return *the_runtime; }
+
+runtime_options& plx_options() {
+  static runtime_options options;
+  return options;
+}
 
 }  // namespace plx::bench

@@ -8,4 +8,8 @@ namespace plx::bench {
 /// Requires: the library "plx" is started.
 runtime& plx_runtime();
 
+/// Of the runtimes that are started from now on; `workers` is filled in. For workloads that need what the defaults do
+/// not give.
+runtime_options& plx_options();
+
 }  // namespace plx::bench

@@ -8,7 +8,9 @@
 // inputs counts as overhead, the same for everybody.
 //
 // metg/stencil/LIBRARY/KERNEL: the same with other kernels; metg/PATTERN/LIBRARY/empty: us of core time per task that
-// does nothing. Lines that begin with "# curve" hold the curves, for tools/run_bench.py to draw.
+// does nothing. --only takes patterns and kernels. LIBRARY-graph: the graph is made of the library's own nodes, futures
+// (plx) or flow graph (tbb), instead of tasks with counters. Lines that begin with "# curve" hold the curves, for
+// tools/run_bench.py to draw.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -157,10 +159,11 @@ int main(int argc, char** argv) {
   const metg::point width = std::max(8u, 4 * c.threads);
   std::printf("# graphs of %u points\n", width);
   for (const metg::pattern p : metg::patterns)
-    compete(c, metg::graph(p, width), metg::name_of(p), metg::kernel::compute, c.turns(5));
+    if (c.wants(metg::name_of(p)))
+      compete(c, metg::graph(p, width), metg::name_of(p), metg::kernel::compute, c.turns(5));
   const metg::graph stencil(metg::pattern::stencil, width);
   for (const metg::kernel k : {metg::kernel::busy_wait, metg::kernel::memory, metg::kernel::imbalance})
-    compete(c, stencil, "stencil", k, c.turns(3));
-  compete_empty(c, stencil, "stencil", c.turns(5));
+    if (c.wants(metg::name_of(k))) compete(c, stencil, "stencil", k, c.turns(3));
+  if (c.wants("empty")) compete_empty(c, stencil, "stencil", c.turns(5));
   return c.finish();
 }

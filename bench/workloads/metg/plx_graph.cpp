@@ -30,7 +30,7 @@ done start(metg::run& r, metg::step t, metg::point p, const std::vector<done>& b
   }
 }
 
-const plx::bench::entry<void(metg::run&)> me("plx-dataflow", [](metg::run& r) {
+const plx::bench::entry<void(metg::run&)> me("plx-graph", [](metg::run& r) {
   plx::bench::plx_runtime().run([&r] {
     std::vector<done> before, now, unread;
     for (metg::step t = 0; t < r.steps(); ++t) {

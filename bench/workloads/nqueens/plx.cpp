@@ -1,0 +1,22 @@
+#include "library/plx.hpp"
+#include <numeric>
+#include "library/contest.hpp"
+#include "nqueens/board.hpp"
+#include "rt/task_group.hpp"
+
+namespace {
+
+long count(board b, int n) {
+  if (b.full(n)) return 1;
+  long counts[max_queens] = {};
+  plx::task_group children;
+  for_each_way(b, n, [&](board next, int i) { children.run([&counts, next, n, i] { counts[i] = count(next, n); }); });
+  children.wait();
+  return std::accumulate(counts, counts + n, 0L);
+}
+
+const plx::bench::entry<nqueens_run> me("plx", [](int n) {
+  return plx::bench::plx_runtime().run([n] { return count({}, n); });
+});
+
+}  // namespace

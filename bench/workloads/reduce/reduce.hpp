@@ -1,0 +1,6 @@
+#pragma once
+
+#include <vector>
+
+/// The sum of the values.
+using reduce_run = double(const std::vector<double>&);

@@ -1,0 +1,23 @@
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_reduce.h>
+
+#include <functional>
+#include <numeric>
+
+#include "library/contest.hpp"
+#include "library/tbb.hpp"
+#include "reduce/reduce.hpp"
+
+namespace {
+
+using range = tbb::blocked_range<const double*>;
+
+const plx::bench::entry<reduce_run> me("tbb", [](const std::vector<double>& v) {
+  return plx::bench::tbb_arena().execute([&v] {
+    return tbb::parallel_reduce(
+        range(v.data(), v.data() + v.size()), 0.0,
+        [](const range& r, double sum) { return std::reduce(r.begin(), r.end(), sum); }, std::plus<>());
+  });
+});
+
+}  // namespace

@@ -1,0 +1,12 @@
+#include <numeric>
+
+#include "library/contest.hpp"
+#include "scan/scan.hpp"
+
+namespace {
+
+const plx::bench::entry<scan_run> me("serial", [](const std::vector<long>& v, std::vector<long>& out) {
+  std::inclusive_scan(v.begin(), v.end(), out.begin());
+});
+
+}  // namespace

@@ -1,0 +1,42 @@
+// sort/LIBRARY: ms of wall time to sort two million random doubles; /10k: us for ten thousand.
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "library/contest.hpp"
+#include "sort/sort.hpp"
+
+namespace {
+
+using plx::bench::entry;
+
+void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::string& suffix, double unit_s,
+             const char* unit) {
+  std::vector<double> values(n);
+  std::mt19937_64 random(1);
+  for (double& v : values) v = std::uniform_real_distribution()(random);
+  std::vector<double> expected(values);
+  std::sort(expected.begin(), expected.end());
+  const auto medians = plx::bench::in_turns<sort_run>(c, c.turns(7), [&](const entry<sort_run>& e) {
+    std::vector<double> warm(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n / 10));
+    e.run(warm);
+    std::vector<std::vector<double>> copies(static_cast<std::size_t>(repetitions), values);
+    const auto time = plx::bench::timed([&] {
+      for (auto& copy : copies) e.run(copy);
+    });
+    for (const auto& copy : copies) plx::bench::expect_same(e.label, copy, expected);
+    return time;
+  });
+  for (const auto& [who, time] : medians)
+    c.numbers.add(std::string("sort/") + who->label + suffix,
+                  time.calm_s(who->is("serial") ? 1 : c.threads) / repetitions / unit_s, unit, plx::bench::lower);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  plx::bench::contest c(argc, argv);
+  compete(c, c.quick ? 200'000 : 2'000'000, 1, "", 1e-3, "ms");
+  compete(c, 10'000, c.quick ? 20 : 100, "/10k", 1e-6, "us");
+  return c.finish();
+}

@@ -1,0 +1,11 @@
+// The parallel mode of GCC's standard library: a multiway merge sort on OpenMP's threads.
+#include <parallel/algorithm>
+
+#include "library/contest.hpp"
+#include "sort/sort.hpp"
+
+namespace {
+
+const plx::bench::entry<sort_run> me("omp", [](std::vector<double>& v) { __gnu_parallel::sort(v.begin(), v.end()); });
+
+}  // namespace

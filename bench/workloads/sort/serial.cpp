@@ -1,0 +1,10 @@
+#include <algorithm>
+
+#include "library/contest.hpp"
+#include "sort/sort.hpp"
+
+namespace {
+
+const plx::bench::entry<sort_run> me("serial", [](std::vector<double>& v) { std::sort(v.begin(), v.end()); });
+
+}  // namespace

@@ -1,0 +1,13 @@
+#include <tbb/parallel_sort.h>
+
+#include "library/contest.hpp"
+#include "library/tbb.hpp"
+#include "sort/sort.hpp"
+
+namespace {
+
+const plx::bench::entry<sort_run> me("tbb", [](std::vector<double>& v) {
+  plx::bench::tbb_arena().execute([&v] { tbb::parallel_sort(v.begin(), v.end()); });
+});
+
+}  // namespace
