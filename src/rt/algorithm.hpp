@@ -6,6 +6,7 @@
 
 #include "rt/algorithm/count.hpp"
 #include "rt/algorithm/for_each.hpp"
+#include "rt/algorithm/for_loop.hpp"
 #include "rt/algorithm/merge.hpp"
 #include "rt/algorithm/partition.hpp"
 #include "rt/algorithm/reduce.hpp"

@@ -4,6 +4,7 @@
 //   plx::sort(plx::par, v);                                                  // waits
 //   plx::future<void> f = plx::sort(plx::par(plx::execution::task), v);      // does not; v must live until f is ready
 //   plx::for_each(plx::par.with(plx::execution::chunk_size{64}), v, body);   // handed out in multiples of 64
+//   plx::for_each(plx::par.on(ex.with_name("smooth")), v, body);             // see executor.hpp
 //
 // seq calls everything in order in the calling task. unseq does too, but the order of one call's steps may be mixed
 // with another's (vector instructions). par also uses other workers, if there are any with nothing to do.
@@ -24,6 +25,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rt/any_executor.hpp"
 #include "rt/detail/partitioner.hpp"
 
 namespace plx {
@@ -38,30 +40,43 @@ struct chunk_size {
   std::int64_t elements = 0;
 };
 
-template <bool Parallel, bool Unsequenced, bool Async>
+/// No executor: the algorithm begins in the caller's task.
+struct in_place {};
+
+template <bool Parallel, bool Unsequenced, bool Async, class Executor = in_place>
 class policy {
  public:
   static constexpr bool is_parallel = Parallel, is_unsequenced = Unsequenced, is_async = Async;
+  static constexpr bool has_executor = !std::is_same_v<Executor, in_place>;
 
   constexpr policy() noexcept = default;
 
-  [[nodiscard]] constexpr policy<Parallel, Unsequenced, true> operator()(to_future) const noexcept {
-    return policy<Parallel, Unsequenced, true>(info_, chunk_);
+  [[nodiscard]] constexpr policy<Parallel, Unsequenced, true, Executor> operator()(to_future) const {
+    return {info_, chunk_, executor_};
   }
-  [[nodiscard]] constexpr policy with(chunk_size c) const noexcept { return policy(info_, c.elements); }
+  [[nodiscard]] constexpr policy with(chunk_size c) const { return {info_, c.elements, executor_}; }
   /// The tasks' name, key and place.
-  [[nodiscard]] constexpr policy with(task_info info) const noexcept { return policy(info, chunk_); }
+  [[nodiscard]] constexpr policy with(task_info info) const { return {info, chunk_, executor_}; }
+  /// The algorithm begins as a task of `ex`. The tasks that help with it belong to the runtime that this one runs in,
+  /// and have the executor's name and placement; what a limiting executor limits is the algorithms, not their helpers.
+  template <any_executor E>
+  [[nodiscard]] constexpr policy<Parallel, Unsequenced, Async, E> on(const E& ex) const {
+    return {detail::info_of(ex), chunk_, ex};
+  }
 
   [[nodiscard]] constexpr task_info info() const noexcept { return info_; }
   [[nodiscard]] constexpr chunk_size chunk() const noexcept { return {chunk_}; }
+  [[nodiscard]] constexpr const Executor& executor() const noexcept { return executor_; }
 
  private:
-  template <bool, bool, bool>
+  template <bool, bool, bool, class>
   friend class policy;
-  constexpr policy(task_info info, std::int64_t chunk) noexcept : info_(info), chunk_(chunk) {}
+  constexpr policy(task_info info, std::int64_t chunk, const Executor& ex)
+      : info_(info), chunk_(chunk), executor_(ex) {}
 
   task_info info_{};
   std::int64_t chunk_ = 0;
+  [[no_unique_address]] Executor executor_{};
 };
 
 using sequenced_policy = policy<false, false, false>;
@@ -83,8 +98,8 @@ using execution::unseq;
 
 template <class T>
 inline constexpr bool is_execution_policy_v = false;
-template <bool P, bool U, bool A>
-inline constexpr bool is_execution_policy_v<execution::policy<P, U, A>> = true;
+template <bool P, bool U, bool A, class E>
+inline constexpr bool is_execution_policy_v<execution::policy<P, U, A, E>> = true;
 template <class T>
 struct is_execution_policy : std::bool_constant<is_execution_policy_v<T>> {};
 
@@ -96,16 +111,30 @@ namespace detail {
 /// Memory for temporaries could not be had.
 class no_temporary_memory : public std::bad_alloc {};
 
+template <class Executor, class F>
+future<std::invoke_result_t<F&>> begin_on(const Executor& ex, task_info info, F f) {
+  auto* s = make_async(info, std::move(f));
+  auto result = adopt_state<std::invoke_result_t<F&>>(s);
+  execute_on(ex, s->alone());
+  return result;
+}
+
 /// Calls `work(how)` as the policy says and gives its result, or the future of it. Requires: `work` owns or outlives
 /// what it refers to (it is moved into a task when the policy asks for a future).
 template <class Policy, class Work>
 auto perform(const Policy& policy, Work work) {
   const spread how{policy.info(), policy.chunk().elements, Policy::is_parallel};
-  if constexpr (Policy::is_async) {
-    return async(how.info, [how, work = std::move(work)]() mutable { return work(how); });
+  auto call = [how, work = std::move(work)]() mutable { return work(how); };
+  if constexpr (Policy::is_async && Policy::has_executor) {
+    return begin_on(policy.executor(), how.info, std::move(call));
+  } else if constexpr (Policy::is_async) {
+    return async(how.info, std::move(call));
   } else {
     try {
-      return work(how);
+      if constexpr (Policy::has_executor)
+        return begin_on(policy.executor(), how.info, std::move(call)).get();
+      else
+        return call();
     } catch (const no_temporary_memory&) {
       throw;
     } catch (...) {

@@ -73,9 +73,13 @@ class partition {
       if (cut < end) end = cut;
       const std::int64_t n = end - begin;
       if (n <= 0) break;
-      if (n > grain.size() && own_deque_is_empty()) {
+      if (n > grain.size() && offers_are_taken()) {
         const std::int64_t middle = begin + n / 2;
-        halves.run(info_, [this, middle, end, grain] { go(middle, end, grain); });
+        if (!info_.where.ordinary()) n_offered_.fetch_add(1, std::memory_order_relaxed);
+        halves.run(info_, [this, middle, end, grain] {
+          if (!info_.where.ordinary()) n_offered_.fetch_sub(1, std::memory_order_relaxed);
+          go(middle, end, grain);
+        });
         end = middle;
         grain.begin();
         continue;
@@ -101,9 +105,16 @@ class partition {
   }
 
  private:
+  // Tasks with a place of their own are not in the deque: they are counted. Halves pinned to one worker help nobody.
+  [[nodiscard]] bool offers_are_taken() const noexcept {
+    if (info_.where.ordinary()) return own_deque_is_empty();
+    return info_.where.worker == 0 && n_offered_.load(std::memory_order_relaxed) == 0;
+  }
+
   const task_info info_;
   range_end& end_;
   Piece& piece_;
+  std::atomic<int> n_offered_{0};
 };
 
 /// in_pieces() without regard to how.chunk.
