@@ -29,7 +29,9 @@ def text_of(line: str) -> str:
     text = re.sub(r"^\s*///?<? ?", "", line).replace("\\", "\\\\").replace("@", "&#64;")
     if text.startswith("  "):
         return "  " + text
-    return re.sub(r"<(\w+)>", r"`<\1>`", PARTS.sub(r"**\1**\2 ", text)).replace(" .. ", "&nbsp;..&nbsp;")
+    pieces = PARTS.sub(r"**\1**\2 ", text).split("`")  # every other one is code already
+    pieces[::2] = [re.sub(r"<(\w+)>", r"`<\1>`", piece).replace(" .. ", "&nbsp;..&nbsp;") for piece in pieces[::2]]
+    return "`".join(pieces)
 
 
 def inherited_names(text: str) -> set[str]:

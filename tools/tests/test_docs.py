@@ -1,10 +1,13 @@
 """Links and paths that the documentation names exist."""
 
 import re
+import subprocess
 from functools import lru_cache
 
 import check_text
+import doctor
 import pytest
+import run_docs
 from console import ROOT
 
 PAGES = [path for path in check_text.files(ROOT) if path.suffix == ".md"]
@@ -61,3 +64,42 @@ def test_tutorial_shows_the_example_and_what_it_prints(example):
     assert shown and [block for block in shown if without_indent(block) not in own] == []
     printed = re.search(r"\n// Output:\n((?://   [^\n]*\n)+)", example.read_text()).group(1)
     assert re.findall(r"^```text\n(.*?)^```$", section, flags=re.S | re.M) == [re.sub(r"^//   ", "", printed, flags=re.M)]
+
+
+COMING_FROM = sorted((ROOT / "docs").glob("coming-from-*.md"))
+NAMESPACES = ("plx::probe", "plx::this_thread", "plx::this_task", "plx::execution", "plx")
+
+
+def names_in(text):
+    """Names of ours in code spans, as (namespace, name, its members)."""
+    spans = " ".join(re.findall(r"`([^`]*)`", text))
+    for name in set(re.findall(r"\bplx(?:::\w+)+", spans)) - {"plx::rt"}:  # a target of CMake
+        namespace = next(n for n in NAMESPACES if name.startswith(n + "::"))
+        first, *members = name.removeprefix(namespace + "::").split("::")
+        yield namespace, first, tuple(members)
+
+
+def test_names_of_ours_on_the_pages_exist(tmp_path):
+    used = {name for page in COMING_FROM for name in names_in(page.read_text())}
+    assert len(used) > 50
+    headers = [h for h in run_docs.public_headers() if not h.startswith("num/")]
+    text = "\n".join((ROOT / "src" / h).read_text() for h in headers)
+    unknown = [f"{n}::{f}::{m}" for n, f, ms in used for m in ms if not re.search(rf"\b{m}\b", text)]
+    source = "".join(f'#include "{h}"\n' for h in headers)
+    places = {}
+    for i, (namespace, name) in enumerate(sorted({(n, f) for n, f, _ in used})):
+        places[len(source.splitlines()) + 1] = f"{namespace}::{name}"
+        source += f"namespace use_{i} {{ using {namespace}::{name}; }}\n"
+    file = tmp_path / "names.cpp"
+    file.write_text(source)
+    compiler = [doctor.compiler(), "-std=c++20", "-fsyntax-only", f"-I{ROOT}/src", *doctor.include_flags(), str(file)]
+    errors = subprocess.run(compiler, capture_output=True, text=True).stderr
+    lines = {int(line) for line in re.findall(r"names\.cpp:(\d+):\d+: (?:fatal )?error", errors)}
+    missing = sorted(unknown + [places.get(line, errors) for line in lines])
+    assert not missing, " ".join(missing)
+
+
+def test_environment_variables_on_the_pages_are_read():
+    named = {v for page in COMING_FROM for v in re.findall(r"\bPLX_[A-Z_]+\b", page.read_text())}
+    sources = "\n".join(p.read_text() for p in (ROOT / "src").rglob("*.[ch]pp"))
+    assert named and [v for v in sorted(named) if v not in sources] == []
