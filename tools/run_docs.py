@@ -23,12 +23,12 @@ LAYERS = ("base", "probe", "num", "rt")
 # Title, name, and what the headers' names begin with; the first that fits decides.
 GROUPS = (
     ("Runtime", "runtime", ("rt/runtime", "rt/poll_result")),
-    ("Futures and tasks", "futures", ("rt/future", "rt/async", "rt/dataflow", "rt/packaged_task", "rt/unwrap", "rt/when",
+    ("Futures and tasks", "futures", ("rt/future", "rt/async.hpp", "rt/dataflow", "rt/packaged_task", "rt/unwrap", "rt/when",
                                       "rt/wait_", "rt/replay", "rt/replicate", "rt/resilience")),
     ("Coroutines", "coroutines", ("rt/coroutine",)),
     ("Structured parallelism", "structure", ("rt/task_group", "rt/for_loop")),
     ("Algorithms", "algorithms", ("rt/algorithm",)),
-    ("Executors", "executors", ("rt/executor", "rt/any_executor")),
+    ("Executors", "executors", ("rt/executor", "rt/any_executor", "rt/schedule", "rt/sender")),
     ("Threads", "threads", ("rt/thread", "rt/jthread", "rt/stop_token")),
     ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/async_rw_mutex",
                                             "rt/latch", "rt/once", "rt/channel", "rt/sliding_semaphore")),
@@ -39,9 +39,10 @@ GROUPS = (
 OUT = BUILD / "docs"
 MAIN_PAGE = """/**
 @mainpage Parallax
-Every public name of the runtime and of what it stands on, by subject: see **Topics**, or **Classes** and **Files** for
-one after the other. Includes are as written there: `#include "rt/runtime.hpp"`. How things work is told in `docs/`, and
-`docs/tutorial.md` begins at the beginning.
+Every public name of the runtime and of what it stands on, by subject. Includes are as written there:
+`#include "rt/runtime.hpp"`. How it works is told in `docs/runtime.md`; `docs/tutorial.md` begins at the beginning.
+
+{subjects}
 */
 """
 
@@ -56,6 +57,11 @@ def group_of(header: str) -> str:
         if header.startswith(beginnings):
             return group
     return ""
+
+
+def named_after(group: str) -> list[str]:
+    """What the headers of a group are named after, as the reader of the first page sees it."""
+    return [f"`{name.rsplit('/')[-1].removesuffix('.hpp')}`" for name in public_headers() if group_of(name) == group]
 
 
 def settings() -> str:
@@ -133,7 +139,8 @@ def make() -> list[str]:
     """Runs doxygen; returns its complaints and ours."""
     OUT.mkdir(parents=True, exist_ok=True)
     groups = "".join(f"/** @defgroup {group} {title} */\n" for title, group, _ in GROUPS)
-    (OUT / "groups.dox").write_text(groups + MAIN_PAGE)
+    subjects = "\n".join(f"- @ref {group} - " + ", ".join(named_after(group)) for _, group, _ in GROUPS)
+    (OUT / "groups.dox").write_text(groups + MAIN_PAGE.format(subjects=subjects))
     homeless = [f"src/{name}: in no group of tools/run_docs.py" for name in public_headers() if not group_of(name)]
     done = subprocess.run(["doxygen", "-"], input=settings(), text=True, capture_output=True, cwd=ROOT)
     (OUT / "doxygen.log").write_text(done.stdout + done.stderr)
