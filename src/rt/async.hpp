@@ -110,7 +110,7 @@ auto* make_async(task_info info, F&& f, A&&... a) {
 
 template <class F>
 inline constexpr bool is_plain_callable =
-    !std::is_same_v<std::decay_t<F>, task_info> && !std::is_same_v<std::decay_t<F>, launch>;
+    !std::is_same_v<std::decay_t<F>, task_info> && !std::is_same_v<std::decay_t<F>, launch> && !is_executor<F>;
 
 }  // namespace detail
 

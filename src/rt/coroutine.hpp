@@ -80,7 +80,11 @@ class spawn_state final : public future_state<T>, private coroutine_chain {
     frame.promise().chain = this;
   }
   void start() { submit_task(this); }
-  task* as_task() noexcept { return this; }
+  /// Never in its waiter's frame: it is not in the waiter's deque.
+  task* alone() noexcept {
+    this->own_task_ = nullptr;
+    return this;
+  }
 
  private:
   static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
@@ -214,6 +218,23 @@ requires(sizeof...(T) > 0) auto when_all(task<T>... tasks) {
 template <class T>
 auto when_all(std::vector<task<T>> tasks) {
   return detail::vector_fork<T>(std::move(tasks));
+}
+
+/// Runs the coroutine on an executor.
+template <any_executor E, class T>
+future<T> spawn(const E& ex, task<T> t) {
+  auto* s = detail::make_state<detail::spawn_state<T>>(detail::info_of(ex), std::move(t));
+  auto result = detail::adopt_state<T>(s);
+  detail::execute_on(ex, s->alone());
+  return result;
+}
+
+/// co_await schedule(ex): the coroutine goes on as a task of `ex`, and stays in its runtime, with its name, key and
+/// placement, from then on. It is also a sender in the shape of std::execution, see docs/decisions/0004: connect()
+/// takes a receiver and gives an operation, whose start() makes receiver.set_value() be called on `ex`.
+template <any_executor E>
+auto schedule(E ex) {
+  return detail::schedule_sender<E>(std::move(ex));
 }
 
 namespace this_task {

@@ -10,6 +10,7 @@
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
 #include "rt/every_schedule_test.hpp"
+#include "rt/executor.hpp"
 #include "rt/once.hpp"
 #include "rt/thread.hpp"
 #include "rt/when.hpp"
@@ -370,6 +371,62 @@ TEST(Measurement, ASpawnedCoroutineHasItsNameAndKeyInAllItsParts) {
   }
   EXPECT_TRUE(found);
   EXPECT_TRUE(found_mine);
+}
+
+// ------------------------------------------------------------------------------------------------------- executors
+
+TEST(Schedule, TheCoroutineGoesOnInTheExecutorsRuntimeAndStays) {
+  plx::runtime a({.workers = 1, .bind = false}), b({.workers = 2, .bind = false});
+  const auto in_a = a.get_executor(), in_b = b.get_executor();
+  const auto travels = [&]() -> plx::task<int> {
+    EXPECT_EQ(plx::default_executor(), in_a);
+    co_await plx::schedule(in_b);
+    EXPECT_EQ(plx::default_executor(), in_b);
+    const int x = co_await plx::async(in_a, [] { return 1; });
+    EXPECT_EQ(plx::default_executor(), in_b);
+    co_await plx::schedule(in_b.with_affinity(1));
+    EXPECT_EQ(plx::worker_index(), 1u);
+    co_await plx::this_task::yield();
+    EXPECT_EQ(plx::worker_index(), 1u);
+    co_await plx::schedule(in_a);
+    EXPECT_EQ(plx::default_executor(), in_a);
+    co_return x;
+  };
+  a.run([&] {
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(plx::sync_wait(travels()), 1);
+  });
+  EXPECT_EQ(plx::spawn(in_a.with_name("traveller"), travels()).get(), 1);
+}
+
+TEST(Schedule, OnLimitsAndInline) {
+  on_every_schedule([] {
+    const plx::strand s;
+    int in_strand = 0;
+    const auto adds = [&](int n) -> plx::task<> {
+      for (int i = 0; i < n; ++i) {
+        co_await plx::schedule(s);
+        ++in_strand;
+        co_await plx::schedule(plx::sequenced_executor());
+        co_await plx::schedule(plx::default_executor());
+      }
+    };
+    plx::sync_wait([&]() -> plx::task<> { co_await plx::when_all(adds(10), adds(10), adds(10)); }());
+    EXPECT_EQ(in_strand, 30);
+    EXPECT_EQ(plx::spawn(s, give(4)).get(), 4);
+  });
+}
+
+TEST(Schedule, IsASender) {
+  on_every_schedule([] {
+    struct receiver {
+      plx::promise<plx::executor>* p;
+      void set_value() && noexcept { p->set_value(plx::default_executor()); }
+    };
+    plx::promise<plx::executor> p;
+    auto op = plx::schedule(plx::default_executor()).connect(receiver{&p});
+    op.start();
+    EXPECT_EQ(p.get_future().get(), plx::default_executor());
+  });
 }
 
 // ------------------------------------------------------------------------------------- coroutines of somebody else

@@ -27,13 +27,16 @@ void for_each_future_in(A& argument, Visit&& visit) {
     for_each_future(argument, [&](auto& f, std::size_t) { visit(f); });
 }
 
-/// A task that is submitted, or with Sync called, when the last of its future arguments is ready.
-template <bool Sync, class R, class F, class... A>
+/// A task that is submitted to its place when the last of its future arguments is ready.
+template <class Place, class R, class F, class... A>
 class dataflow_state final : public future_state<R> {
  public:
   template <class G, class... B>
-  explicit dataflow_state(task_info info, G&& g, B&&... b)
-      : future_state<R>(destroy_state<dataflow_state>, 2), f_(std::forward<G>(g)), args_(std::forward<B>(b)...) {
+  explicit dataflow_state(Place place, task_info info, G&& g, B&&... b)
+      : future_state<R>(destroy_state<dataflow_state>, 2),
+        place_(std::move(place)),
+        f_(std::forward<G>(g)),
+        args_(std::forward<B>(b)...) {
     task_.run = run;
     task_.owner = this;
     task_.info = info;
@@ -60,10 +63,8 @@ class dataflow_state final : public future_state<R> {
   void one_ready() {
     // acq_rel: the last one sees what all the others published.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if constexpr (Sync)
-      run(&task_, run_mode::taken_back);
-    else
-      submit_task(&task_);
+    const Place where = place_;  // once submitted, the state may be gone
+    where.submit(&task_);
   }
   static void run(task* t, run_mode) {
     auto* self = const_cast<dataflow_state*>(static_cast<const dataflow_state*>(t->owner));
@@ -76,23 +77,24 @@ class dataflow_state final : public future_state<R> {
   using node = input_node<dataflow_state>;
 
   task task_;
+  [[no_unique_address]] Place place_;
   F f_;
   std::tuple<A...> args_;
   std::conditional_t<any_vector, std::vector<node>, std::array<node, (std::size_t{0} + ... + futures_in<A>)>> nodes_;
   std::atomic<std::size_t> missing_{0};
 };
 
-template <bool Sync, class F, class... A>
-auto dataflow_on(task_info info, F&& f, A&&... args) {
+template <class Place, class F, class... A>
+auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
   using R = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>...>;
-  using state = dataflow_state<Sync, R, std::decay_t<F>, std::decay_t<A>...>;
+  using state = dataflow_state<Place, R, std::decay_t<F>, std::decay_t<A>...>;
   // Before anything is moved or attached, so that a mistake leaves no half-made state.
   (for_each_future_in(args,
                       [](auto& each) {
                         if (!each.valid()) throw_future_error(future_errc::no_state);
                       }),
    ...);
-  auto* made = make_state<state>(named<F>(info), std::forward<F>(f), std::forward<A>(args)...);
+  auto* made = make_state<state>(std::move(place), named<F>(info), std::forward<F>(f), std::forward<A>(args)...);
   auto result = adopt_state<R>(made);
   made->start();
   return result;
@@ -105,7 +107,7 @@ auto dataflow_on(task_info info, F&& f, A&&... args) {
 /// or copied. Futures without a state: future_error(no_state).
 template <class F, class... A>
 auto dataflow(task_info info, F&& f, A&&... args) {
-  return detail::dataflow_on<false>(info, std::forward<F>(f), std::forward<A>(args)...);
+  return detail::dataflow_on(detail::home_place(), info, std::forward<F>(f), std::forward<A>(args)...);
 }
 template <class F, class... A>
 requires detail::is_plain_callable<F>
@@ -113,10 +115,15 @@ auto dataflow(F&& f, A&&... args) { return dataflow(task_info{}, std::forward<F>
 /// launch::sync: in the task that completes the last argument, for a few instructions. Otherwise in a task of its own.
 template <class F, class... A>
 auto dataflow(launch where, F&& f, A&&... args) {
-  using result = decltype(detail::dataflow_on<false>({}, std::forward<F>(f), std::forward<A>(args)...));
   if (detail::chosen(where) == launch::sync)
-    return result(detail::dataflow_on<true>({}, std::forward<F>(f), std::forward<A>(args)...));
-  return detail::dataflow_on<false>({}, std::forward<F>(f), std::forward<A>(args)...);
+    return detail::dataflow_on(detail::completer_place(), {}, std::forward<F>(f), std::forward<A>(args)...);
+  return detail::dataflow_on(detail::home_place(), {}, std::forward<F>(f), std::forward<A>(args)...);
+}
+/// On an executor; see rt/executor.hpp.
+template <any_executor E, class F, class... A>
+auto dataflow(const E& ex, F&& f, A&&... args) {
+  return detail::dataflow_on(detail::executor_place<E>{ex}, detail::info_of(ex), std::forward<F>(f),
+                             std::forward<A>(args)...);
 }
 
 }  // namespace plx

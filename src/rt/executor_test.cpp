@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "probe/recorder.hpp"
+#include "rt/dataflow.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/latch.hpp"
 #include "rt/task_group.hpp"
 #include "rt/thread.hpp"
-#include "rt/when.hpp"
 
 namespace {
 
@@ -80,6 +80,16 @@ TEST(Executor, AsyncPostAndThen) {
                 3);
       EXPECT_EQ(plx::async([] { return 1; }).then(ex, [](auto f) { return f.get() + 1; }).get(), 2);
       EXPECT_EQ(plx::async([] { return 1; }).share().then(ex, [](auto f) { return f.get() + 1; }).get(), 2);
+      EXPECT_EQ(plx::dataflow(
+                    ex, [](auto a, int b) { return a.get() + b; }, plx::async([] { return 1; }), 2)
+                    .get(),
+                3);
+      auto same = ex;  // not const
+      EXPECT_EQ(plx::dataflow(
+                    same, [](int a) { return a; }, 2)
+                    .get(),
+                2);
+      EXPECT_EQ(plx::async(same, [] { return 2; }).get(), 2);
       plx::latch done(2);
       plx::post(ex, [&] { done.count_down(); });
       ex.post([&] { done.count_down(); });
@@ -335,6 +345,8 @@ TEST(TwoRuntimes, ContinuationsRunWhereTheyWereAttached) {
     for (int i = 0; i < 100; ++i) {
       EXPECT_EQ(plx::async(in_b, [] { plx::this_thread::yield(); }).then(here).get(), in_a);
       EXPECT_EQ(plx::async([] {}).then(in_b, here).get(), in_b);
+      EXPECT_EQ(plx::dataflow(here, plx::async(in_b, [] {})).get(), in_a);
+      EXPECT_EQ(plx::dataflow(in_b, here, plx::async([] {})).get(), in_b);
     }
   });
 }

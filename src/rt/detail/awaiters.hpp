@@ -10,6 +10,7 @@
 namespace plx {
 template <class T>
 class task;
+struct sequenced_executor;
 
 namespace detail {
 
@@ -89,6 +90,55 @@ class future_awaiter {
  private:
   Future future_;
   chain_continuation continuation_;
+};
+
+/// Of an operation that schedule(ex).connect(receiver) makes. Requires: it lives until the receiver is called.
+template <class E, class Receiver>
+class schedule_operation final : task {
+ public:
+  schedule_operation(E ex, Receiver r) : executor_(std::move(ex)), receiver_(std::move(r)) {}
+  schedule_operation(const schedule_operation&) = delete;
+  schedule_operation& operator=(const schedule_operation&) = delete;
+  void start() noexcept {
+    this->info = info_of(executor_);
+    this->run = [](task* t, run_mode) noexcept {
+      std::move(static_cast<schedule_operation&>(*t).receiver_).set_value();
+    };
+    execute_on(executor_, this);
+  }
+
+ private:
+  E executor_;
+  Receiver receiver_;
+};
+
+template <class E>
+class [[nodiscard]] schedule_sender {
+ public:
+  struct sender_concept {};  // what std::execution asks a sender for
+
+  explicit schedule_sender(E ex) : executor_(std::move(ex)) {}
+
+  template <class Receiver>
+  auto connect(Receiver r) const {
+    return schedule_operation<E, Receiver>(executor_, std::move(r));
+  }
+
+  static constexpr bool await_ready() noexcept { return std::is_same_v<E, sequenced_executor>; }
+  template <chained P>
+  void await_suspend(std::coroutine_handle<P> h) {
+    coroutine_chain& c = *h.promise().chain;
+    c.suspend_at(h);
+    const task_info wanted = info_of(executor_);
+    const probe::name_id name = wanted.name != probe::unnamed ? wanted.name : c.info.name;
+    c.info = {name, wanted.key != probe::no_key ? wanted.key : c.info.key, wanted.where};
+    const E there = executor_;  // the coroutine's frame, and this in it, may be gone before execute_on() returns
+    execute_on(there, &c);
+  }
+  static constexpr void await_resume() noexcept {}
+
+ private:
+  E executor_;
 };
 
 struct yield_awaiter {
