@@ -10,8 +10,8 @@
 
 namespace plx::detail {
 
-void coroutine_chain::run_from(std::coroutine_handle<> first, bool may_take_back) {
-  runner here{first, may_take_back};
+void coroutine_chain::run_from(std::coroutine_handle<> first, bool is_task, bool in_loop) {
+  runner here{first, is_task, in_loop};
   runner* address = &here;
   asm volatile("" : "+r"(address));  // the chain keeps it no longer than this frame lives; GCC warns that it might
   runner_ = address;
@@ -21,19 +21,27 @@ void coroutine_chain::run_from(std::coroutine_handle<> first, bool may_take_back
 
 void coroutine_chain::run_as_task(task* t, run_mode mode) {
   auto& self = *static_cast<coroutine_chain*>(t);
-  self.run_from(self.at, mode == run_mode::scheduled);
+  worker* w = this_worker();
+  const bool is_task = w != nullptr && w->task_id == t;
+  if (is_task) w->earlier = self.earlier;
+  self.run_from(self.at, is_task, is_task && mode == run_mode::scheduled);
 }
 
 void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
   at = where;
-  const worker* w = this_worker();
+  worker* w = this_worker();
   if (w != nullptr) {
     home = &w->home;
     info = w->info;
+    if (runner_ != nullptr && runner_->is_task) earlier = end_part(*w);
   } else {
     home = nullptr;
   }
   if (name != probe::unnamed) info.name = name;
+}
+
+void coroutine_chain::not_suspended() noexcept {
+  if (worker* w = this_worker()) w->part_ended = false;
 }
 
 void coroutine_chain::submit() {
@@ -79,7 +87,7 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
     siblings->parent_->runner_ = here;
     return siblings->parent_->go_on_in(siblings->parent_at_);
   }
-  task* t = here->may_take_back ? take_back_from_deque(siblings) : nullptr;
+  task* t = here->in_loop ? take_back_from_deque(siblings) : nullptr;
   if (t == nullptr) return std::noop_coroutine();
   auto& sibling = static_cast<coroutine_chain&>(*t);
   sibling.runner_ = here;

@@ -362,15 +362,18 @@ TEST(Measurement, ASpawnedCoroutineHasItsNameAndKeyInAllItsParts) {
   const auto mine = plx::probe::register_name("mine");
   rt.run([&] {
     plx::spawn(named_work()).get();
-    plx::spawn(plx::task_info(mine, 42), named_work()).get();
+    auto f = plx::spawn(plx::task_info(mine, 42), named_work());
+    plx::this_thread::yield();  // the loop runs it, not get()
+    f.get();
   });
-  bool found = false, found_mine = false;
+  std::uint64_t calls = 0, calls_of_mine = 0, parts_of_mine = 0;
   for (const auto& s : rt.recorder().tasks()) {
-    if (s.name.find("named_work") != std::string_view::npos) found = s.calls >= 1;
-    if (s.id == mine) found_mine = true;
+    if (s.name.ends_with("named_work()")) calls = s.calls;
+    if (s.id == mine) calls_of_mine = s.calls, parts_of_mine = s.slices;
   }
-  EXPECT_TRUE(found);
-  EXPECT_TRUE(found_mine);
+  EXPECT_EQ(calls, 1u);
+  EXPECT_EQ(calls_of_mine, 1u);
+  EXPECT_EQ(parts_of_mine, 3u);
 }
 
 // ------------------------------------------------------------------------------------------------------- executors

@@ -59,7 +59,9 @@ struct chain_continuation : continuation {
     chain = &c;
     fire = [](continuation* self) { static_cast<chain_continuation*>(self)->chain->submit(); };
     c.suspend_at(waiting);
-    return s.attach_unless_ready(*this);
+    if (s.attach_unless_ready(*this)) return true;
+    c.not_suspended();
+    return false;
   }
 
   coroutine_chain* chain = nullptr;

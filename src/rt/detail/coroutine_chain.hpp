@@ -30,7 +30,7 @@ struct coroutine_chain : task {
 
   /// Runs `first`, and whatever names itself as next, until nothing more can go on here. The chain may be gone then, or
   /// run by somebody else.
-  void run_from(std::coroutine_handle<> first, bool may_take_back = false);
+  void run_from(std::coroutine_handle<> first, bool is_task = false, bool in_loop = false);
   /// What await_suspend() of the coroutine that runs has to return so that `h` goes on.
   [[nodiscard]] std::coroutine_handle<> go_on_in(std::coroutine_handle<> h) noexcept {
 #if !defined(__clang__)
@@ -46,11 +46,14 @@ struct coroutine_chain : task {
   /// of the task that the caller is. Call before whoever will submit() can know of it.
   void suspend_at(std::coroutine_handle<> at) noexcept;
   void submit();
+  /// It goes on after all, where it was: what it wants to wait for has happened.
+  void not_suspended() noexcept;
 
   /// The place of a run_from() on its stack.
   struct runner {
     std::coroutine_handle<> next;
-    bool may_take_back;  // nobody waits below this loop: it may run other chains
+    bool is_task;  // what runs here is timed as a task of its own
+    bool in_loop;  // and the worker's loop called: nobody waits below
   };
 
   std::coroutine_handle<> at{};  // where it goes on
@@ -58,6 +61,7 @@ struct coroutine_chain : task {
   scheduler* home = nullptr;     // of the last suspension; null: none, it happened on a foreign thread
   end_function ended;
   unsigned transfers_ = 0;
+  ticks earlier = 0;        // what it took until its last suspension
   probe::name_id name = 0;  // from its first suspension on, if it is not to keep the name of the task it ran in
 
  private:

@@ -59,6 +59,7 @@ struct worker {
   task_info info{};          // of the running task
   const void* task_id = nullptr;
   const outer_task* outer = nullptr;  // the tasks in whose frames it runs
+  bool part_ended = false;            // the coroutine that ran is suspended, and its time is booked
   ticks earlier = 0;                  // what the running task took before it was suspended
   ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
   ticks next_check = 0;               // when timers and pollers are looked at again
@@ -307,6 +308,10 @@ constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
   return static_cast<std::uint8_t>(std::max(2, static_cast<int>(std::bit_width((bytes - 1) >> 12))));
 }
 constexpr std::size_t bytes_of_stack_class(unsigned c) noexcept { return std::size_t{4096} << c; }
+
+/// Books what the running coroutine took until now, as it is suspended; who runs it as a task books nothing then. Gives
+/// what it took so far.
+ticks end_part(worker& w) noexcept;
 
 /// Runs a task that its waiter took back, in the waiter's own frame.
 /// `as_caller`: with its identity, as a deferred function has it.

@@ -62,6 +62,14 @@ void end_slice(worker& w, bool finished) noexcept {
   w.boundary = now;
 }
 
+// A call of a task has returned: the task has ended, or it is a coroutine that is suspended and has booked its part.
+void end_run(worker& w) noexcept {
+  if (w.part_ended) [[unlikely]]
+    w.part_ended = false;
+  else
+    end_slice(w, true);
+}
+
 // The marker by which the loop knows a suspended task that is to go on.
 void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
 
@@ -107,7 +115,7 @@ static void run_scheduled(worker& w, task* t) {
   t->run(t, run_mode::scheduled);
   worker& after = *this_worker();
   after.executed.add();
-  end_slice(after, true);
+  end_run(after);
 }
 
 void loop_entry() {
@@ -294,6 +302,12 @@ void arm_timer(timer& t) {
   w.home.deadline_changed(deadline);
 }
 
+ticks end_part(worker& w) noexcept {
+  end_slice(w, false);
+  w.part_ended = true;
+  return w.earlier;
+}
+
 void run_taken_back(worker& w, task* t, bool as_caller) {
   w.taken_back.add();
   if (t->info.name == 0 && t->info.key == probe::no_key) {
@@ -310,7 +324,7 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   if (!as_caller) w.task_id = t;
   t->run(t, run_mode::taken_back);
   worker& after = *this_worker();
-  end_slice(after, true);
+  end_run(after);
   after.info = parent;
   after.task_id = parent_id;
   after.earlier = parent_earlier;
