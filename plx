@@ -20,7 +20,7 @@ help() {
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
-./plx lint [CHECK...]           format, layers, include cost, text; --fix formats the sources in place
+./plx lint [CHECK...]           format, layers, text, cost of headers, reference; --fix formats the sources in place
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
 ./plx doctor                    which dependencies were found, what each is for, how to get it
 ./plx help                      this text

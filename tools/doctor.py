@@ -220,7 +220,7 @@ TABLE = (
     Dependency(
         "doxygen",
         "reference of all public names",
-        ("docs",),
+        ("docs", "lint"),
         ("doxygen",),
         minimum="1.9.4",
         programs=("doxygen",),

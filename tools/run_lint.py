@@ -1,4 +1,4 @@
-"""`./plx lint`: what can be seen without running: format, layers, text, headers."""
+"""`./plx lint`: what can be seen without running: format, layers, text, headers, docs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import install
 from console import ROOT, duration, fail, jobs, note, output_of, paint, say, step
 
 FORMAT_VERSION = "14"  # another version breaks lines in other places: its complaints are no failures
-CHECKS = ("format", "layers", "text", "headers")
+CHECKS = ("format", "layers", "text", "headers", "docs")
 
 
 def clang_format() -> tuple[str, bool]:
@@ -74,7 +74,8 @@ def run_check(name: str) -> int:
     if name == "format":
         code = check_format()
     else:
-        code = subprocess.run([sys.executable, "-B", str(ROOT / "tools" / f"check_{name}.py")], cwd=ROOT).returncode
+        script = "run_docs" if name == "docs" else f"check_{name}"
+        code = subprocess.run([sys.executable, "-B", str(ROOT / "tools" / f"{script}.py")], cwd=ROOT).returncode
     note(f"{duration(time.monotonic() - begin)}")
     return code
 

@@ -59,6 +59,7 @@ class rw_hold {
 template <class T, class Seen>
 class rw_access_base {
  public:
+  /// Whether it holds its turn.
   [[nodiscard]] bool valid() const noexcept { return hold_.get() != nullptr; }
   /// Gives the turn back before the end of this access' life.
   void release() noexcept { hold_ = rw_hold(); }
@@ -74,6 +75,7 @@ class rw_access_base {
 template <class T, class Seen>
 class rw_access : public rw_access_base<T, Seen> {
  public:
+  /// The value.
   Seen& get() const noexcept { return this->value(); }
   Seen& operator*() const noexcept { return this->value(); }
   Seen* operator->() const noexcept { return &this->value(); }

@@ -1,8 +1,10 @@
 // Coroutines: task<T>, co_await on futures, coroutines that give futures.
 //
-//   plx::task<int> sum(plx::future<int> a, plx::future<int> b) { co_return co_await std::move(a) + co_await
-//   std::move(b); } plx::future<int> f = plx::spawn(sum(x, y));   // a task of the runtime; sync_wait(sum(x, y)) waits
-//   for it
+//   plx::task<int> sum(plx::future<int> a, plx::future<int> b) {
+//     co_return co_await std::move(a) + co_await std::move(b);
+//   }
+//   plx::future<int> f = plx::spawn(sum(x, y));  // a task of the runtime
+//   int s = plx::sync_wait(sum(x, y));           // waits for it
 //
 // A coroutine that waits by co_await holds its frame (a small block from the worker's pool) and no stack: it goes on as
 // a new task, with the name, key and placement of the one it was. It may also wait as any function does (get(),
@@ -22,6 +24,7 @@ namespace plx {
 template <class T = void>
 class [[nodiscard]] task {
  public:
+  /// What the compiler asks of the type of a coroutine.
   class promise_type : public detail::coroutine_promise<T> {
    public:
     task get_return_object(std::source_location here = std::source_location::current()) noexcept {
@@ -43,6 +46,7 @@ class [[nodiscard]] task {
     PLX_ASSERT((frame_.promise().chain == nullptr || frame_.done()) && "a coroutine is destroyed while it waits");
     frame_.destroy();
   }
+  /// Exchanges the coroutines.
   void swap(task& o) noexcept { std::swap(frame_, o.frame_); }
 
   /// False when moved from.

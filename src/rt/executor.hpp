@@ -2,10 +2,9 @@
 // stack, a name; and executors on top of another one that limit how much runs at once, or keep an order.
 //
 //   plx::executor ex = rt.get_executor().with_priority(plx::priority::high).with_name("gravity");
-//   plx::future<int> f = plx::async(ex, work, 42);
-//   f.then(ex, report);                                        // also: dataflow(ex, ...), group.run(ex, ...),
-//   par.on(ex) plx::limiting_executor few(ex, 4);                         // at most 4 of its tasks at once plx::strand
-//   in_order(ex);                                  // one after another, in the order of submission
+//   plx::future<int> f = plx::async(ex, work, 42);  // also: f.then(ex, g), dataflow(ex, ...), group.run(ex, ...)
+//   plx::limiting_executor few(ex, 4);              // at most 4 of its tasks at once
+//   plx::strand in_order(ex);                       // one after another, in the order of submission
 //
 // A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion, but a
 // continuation then runs where its future was completed only if it was attached without an executor.
@@ -36,8 +35,9 @@ class executor {
   [[nodiscard]] executor with_stack_size(std::size_t bytes) const noexcept;
   /// Its tasks run on this worker only, also after a wait. Requires: worker < worker_count().
   [[nodiscard]] executor with_affinity(unsigned worker) const noexcept;
-  /// What measurement calls its tasks, and the object that they work on.
+  /// What measurement calls its tasks.
   [[nodiscard]] executor with_name(std::string_view name) const;
+  /// The object that its tasks work on, for measurement.
   [[nodiscard]] executor with_key(std::uint64_t key) const noexcept;
 
   /// Runs `f()` as a task that nobody waits for; an exception out of it ends the program.
@@ -46,7 +46,9 @@ class executor {
     execute(detail::make_posted(info_, std::forward<F>(f)));
   }
 
+  /// Of its runtime.
   [[nodiscard]] unsigned worker_count() const;
+  /// Name, key and placement of its tasks.
   [[nodiscard]] task_info info() const noexcept { return info_; }
   friend bool operator==(const executor&, const executor&) noexcept = default;
 
@@ -93,15 +95,18 @@ class limiting_executor {
   /// The same limit; each task uses so many of its units (bytes of memory, say). Requires: at most all of them.
   [[nodiscard]] limiting_executor with_units(std::size_t per_task) const;
 
+  /// Runs `f()` as a task that nobody waits for; an exception out of it ends the program.
   template <class F>
   void post(F&& f) const {
     execute(detail::make_posted(info(), std::forward<F>(f)));
   }
+  /// Name, key and placement of its tasks.
   [[nodiscard]] task_info info() const noexcept;
   /// Equal when they share a limit and use as much of it.
   friend bool operator==(const limiting_executor& a, const limiting_executor& b) noexcept {
     return a.limit_.get() == b.limit_.get() && a.per_task_ == b.per_task_;
   }
+  /// For the runtime's own headers: `t` becomes a task of this executor.
   void execute(detail::task* t) const;
 
  private:
@@ -118,10 +123,12 @@ class strand : public limiting_executor {
 
 /// Calls at once, in the caller's frame: async(sequenced_executor(), f) is a plain call whose result is a ready future.
 struct sequenced_executor {
+  /// Calls `f()`; an exception out of it ends the program.
   template <class F>
   void post(F&& f) const noexcept {
     std::forward<F>(f)();
   }
+  /// For the runtime's own headers: calls `t`.
   void execute(detail::task* t) const noexcept { t->run(t, detail::run_mode::scheduled); }
   friend bool operator==(const sequenced_executor&, const sequenced_executor&) noexcept = default;
 };

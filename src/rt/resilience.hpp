@@ -23,6 +23,7 @@ namespace plx {
 class resilience_error : public std::runtime_error {
  public:
   resilience_error(const char* what, std::size_t attempts) : std::runtime_error(what), attempts_(attempts) {}
+  /// How many were made.
   [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
 
  private:
@@ -52,6 +53,7 @@ struct majority_vote {
     return std::move(votes[best]);
   }
 };
+/// A vote: the result that most agree on.
 inline constexpr majority_vote majority{};
 
 namespace detail {

@@ -65,8 +65,11 @@ class runtime {
   /// Where tasks of this runtime are made; see rt/executor.hpp.
   [[nodiscard]] executor get_executor() noexcept;
 
+  /// Workers, virtual ones of the deterministic mode too.
   [[nodiscard]] unsigned worker_count() const noexcept;
+  /// What the workers have measured.
   [[nodiscard]] probe::recorder& recorder() noexcept;
+  /// The counters of this runtime, and those that a program adds.
   [[nodiscard]] probe::counter_registry& counters();
   /// The options as they took effect (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
@@ -76,6 +79,7 @@ class runtime {
 
   /// Calls `f(arg)` now and then between tasks and when workers idle, by one worker at a time, until it is removed.
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
+  /// When it returns, the poller is not running and never will be.
   void remove_poller(std::uint64_t id);
 
   /// One line per suspended task and what it waits on, at any time; while tasks run it may be out of date.

@@ -150,10 +150,12 @@ template <class T, class Op>
 detail::reduction_of<T, Op> reduction(T& result, std::type_identity_t<T> identity, Op op) {
   return {&result, std::move(identity), std::move(op)};
 }
+/// Adds to what the variable held.
 template <class T>
 auto reduction_plus(T& result) {
   return plx::reduction(result, T{}, std::plus<>());
 }
+/// Multiplies, beginning with what the variable held.
 template <class T>
 auto reduction_multiplies(T& result) {
   return plx::reduction(result, T(1), std::multiplies<>());
@@ -163,18 +165,22 @@ template <class T>
 auto reduction_min(T& result) {
   return plx::reduction(result, result, [](const T& a, const T& b) { return b < a ? b : a; });
 }
+/// The largest, of what the variable held too.
 template <class T>
 auto reduction_max(T& result) {
   return plx::reduction(result, result, [](const T& a, const T& b) { return a < b ? b : a; });
 }
+/// Bits set in any.
 template <class T>
 auto reduction_bit_or(T& result) {
   return plx::reduction(result, T{}, std::bit_or<>());
 }
+/// Bits set an odd number of times.
 template <class T>
 auto reduction_bit_xor(T& result) {
   return plx::reduction(result, T{}, std::bit_xor<>());
 }
+/// Bits set in all.
 template <class T>
 auto reduction_bit_and(T& result) {
   return plx::reduction(result, static_cast<T>(~T{}), std::bit_and<>());

@@ -1,4 +1,4 @@
-// find, find_if, find_if_not, all_of, any_of, none_of, equal: searches that end early.
+// find, find_if, find_if_not, all_of, any_of, none_of, equal: as in the standard; searches that end early.
 //
 // find gives the first match, as the standard says: a match found cuts off what lies behind it, and what lies before it
 // is still looked at. Under par, elements behind the first match may be looked at too.

@@ -12,6 +12,7 @@
 
 namespace plx {
 
+/// As std::sort.
 template <execution_policy Policy, std::random_access_iterator It, class Less = std::less<>>
 auto sort(const Policy& policy, It first, It last, Less less = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable {
