@@ -234,8 +234,8 @@ future<T> spawn(const E& ex, task<T> t) {
 }
 
 /// co_await schedule(ex): the coroutine goes on as a task of `ex`, and stays in its runtime, with its name, key and
-/// placement, from then on. It is also a sender in the shape of std::execution, see docs/decisions/0004: connect()
-/// takes a receiver and gives an operation, whose start() makes receiver.set_value() be called on `ex`.
+/// placement, from then on. It is also a sender in the shape of std::execution: connect(receiver) gives an operation,
+/// whose start() makes receiver.set_value() be called on `ex` (docs/decisions/0004-the-seam-for-senders.md).
 template <any_executor E>
 auto schedule(E ex) {
   return detail::schedule_sender<E>(std::move(ex));

@@ -178,7 +178,7 @@ TEST(ExecutorDeathTest, OfARuntimeThatHasEndedIsCaught) {
     plx::runtime rt({.workers = 1, .bind = false});
     ex = rt.get_executor();
   }
-  EXPECT_DEATH(plx::async(ex, [] {}), "the runtime of this executor has ended");
+  EXPECT_DEATH((void)plx::async(ex, [] {}), "the runtime of this executor has ended");
 }
 
 // ------------------------------------------------------------------------------------------------------------- limits
@@ -313,6 +313,7 @@ TEST(UsersExecutor, WorksInAsyncThenAndGroup) {
     const auto id = q.thread.get_id();
     rt.run([&] {
       const thread_executor ex(q);
+      EXPECT_EQ(ex, thread_executor(q));
       EXPECT_EQ(plx::async(ex, [] { return std::this_thread::get_id(); }).get(), id);
       EXPECT_EQ(plx::async([] {}).then(ex, [](auto) { return std::this_thread::get_id(); }).get(), id);
       std::thread::id there;
