@@ -371,6 +371,7 @@ class promise_base {
     return future_access<T>::make(state_);
   }
   void swap(promise_base& o) noexcept { std::swap(*this, o); }
+  friend void swap(promise_base& a, promise_base& b) noexcept { a.swap(b); }
   /// Throws future_error(promise_already_satisfied) the second time.
   void set_exception(std::exception_ptr e) { claim().complete_with(std::move(e)); }
 

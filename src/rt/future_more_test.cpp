@@ -162,6 +162,17 @@ TEST(packaged_task, all_kinds_of_callables) {
   });
 }
 
+TEST(future, ready_after_a_time) {
+  on_every_schedule([] {
+    auto later = plx::make_ready_future_after(std::chrono::microseconds(20), 5);
+    EXPECT_EQ(later.wait_for(std::chrono::hours(1)), plx::future_status::ready);
+    EXPECT_EQ(later.get(), 5);
+    plx::make_ready_future_after(std::chrono::microseconds(1)).get();
+    EXPECT_EQ(plx::make_ready_future_at(std::chrono::steady_clock::now(), std::string("x")).get(), "x");
+    plx::make_ready_future_at(std::chrono::steady_clock::now()).get();
+  });
+}
+
 TEST(promise, swaps) {
   on_every_schedule([] {
     plx::promise<int> a, b;

@@ -93,7 +93,7 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait(Lock& lock, stop_token token, Predicate done) {
     const auto listed = [this] {
-      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop");
+      detail::wait_on(waiters_, guard_, {"condition_variable, or until a stop", this});
       return true;
     };
     return wait_stoppable(lock, token, done, listed);
@@ -157,7 +157,7 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait_ticks(Lock& lock, const stop_token& token, ticks deadline, Predicate& done) {
     const auto listed = [&] {
-      return detail::wait_on_until(waiters_, guard_, "condition_variable, with a deadline or until a stop", deadline);
+      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this}, deadline);
     };
     return wait_stoppable(lock, token, done, listed);
   }

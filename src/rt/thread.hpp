@@ -112,6 +112,27 @@ void sleep_until(const TimePoint& t) {
 }
 
 }  // namespace this_thread
+
+/// A future that is ready once the time has passed, of a task that sleeps until then.
+template <class Duration, class T>
+future<std::decay_t<T>> make_ready_future_after(const Duration& d, T&& value) {
+  return async([d, v = std::decay_t<T>(std::forward<T>(value))]() mutable {
+    this_thread::sleep_for(d);
+    return std::move(v);
+  });
+}
+template <class Duration>
+future<void> make_ready_future_after(const Duration& d) {
+  return async([d] { this_thread::sleep_for(d); });
+}
+template <class TimePoint, class T>
+future<std::decay_t<T>> make_ready_future_at(const TimePoint& t, T&& value) {
+  return make_ready_future_after(t - TimePoint::clock::now(), std::forward<T>(value));
+}
+template <class TimePoint>
+future<void> make_ready_future_at(const TimePoint& t) {
+  return make_ready_future_after(t - TimePoint::clock::now());
+}
 }  // namespace plx
 
 template <>
