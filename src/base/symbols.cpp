@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <tuple>
 
 #include "base/clock.hpp"
 
@@ -124,6 +125,33 @@ const char* symbol_at(const place& p) {
   auto it = tables->find(p.path);
   if (it == tables->end()) it = tables->try_emplace(p.path, p.path).first;
   return it->second.find(p.offset);
+}
+
+// What was found out before: the same hang is explained more than once. Bounded, and per tool that was asked.
+struct answer_cache {
+  std::mutex lock;
+  std::map<std::tuple<std::string, std::uintptr_t, std::string>, std::vector<code_location>> of;
+};
+answer_cache& answers() {
+  static auto* all = new answer_cache;
+  return *all;
+}
+std::tuple<std::string, std::uintptr_t, std::string> key_of(const place& p) {
+  const char* tool = std::getenv("PLX_ADDR2LINE");
+  return {p.path, p.offset, tool != nullptr ? tool : ""};
+}
+bool answered(const place& p, std::vector<code_location>& into) {
+  answer_cache& c = answers();
+  const std::lock_guard guard(c.lock);
+  const auto it = c.of.find(key_of(p));
+  if (it == c.of.end()) return false;
+  into = it->second;
+  return true;
+}
+void keep_answer(const place& p, const std::vector<code_location>& found) {
+  answer_cache& c = answers();
+  const std::lock_guard guard(c.lock);
+  if (c.of.size() < 10'000) c.of.emplace(key_of(p), found);
 }
 
 std::string hex(std::uintptr_t n) {
@@ -248,7 +276,7 @@ std::vector<std::vector<code_location>> locate(std::span<const void* const> addr
   std::vector<place> places;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     places.push_back(place_of(addresses[i]));
-    if (places[i].path.empty()) continue;
+    if (places[i].path.empty() || answered(places[i], found[i])) continue;
     batch& b = modules[places[i].path];
     b.offsets.push_back(hex(places[i].offset));
     b.answers.push_back(&found[i]);
@@ -260,12 +288,14 @@ std::vector<std::vector<code_location>> locate(std::span<const void* const> addr
       read_answer(addr2line(path, std::span(b.offsets).subspan(i, n)), std::span(b.answers).subspan(i, n));
     }
   for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const bool fresh = found[i].empty() || found[i].back().module.empty();
     if (found[i].empty()) found[i].emplace_back();
-    if (places[i].path.empty()) continue;
+    if (places[i].path.empty() || !fresh) continue;
     code_location& outermost = found[i].back();
     if (outermost.function.empty())
       if (const char* symbol = symbol_at(places[i])) outermost.function = demangled(symbol);
     outermost.module = places[i].path + "+" + hex(places[i].offset);
+    keep_answer(places[i], found[i]);
   }
   return found;
 }

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <typeinfo>
 
 namespace plx::probe {
@@ -31,14 +34,39 @@ std::string_view name_of(name_id id);
 /// How many ids have been given out, `unnamed` included: they are 0 .. name_count() - 1.
 name_id name_count();
 
-/// The id of a type's readable name, such as "void work(int)::{lambda()#1}".
+/// As name_of(), for signal handlers: waits for nobody, and gives "(unknown)" while somebody registers a name.
+std::string_view name_of_at_once(name_id id) noexcept;
+
+/// The id of a type's readable name, such as "work(int)::lambda#1".
 name_id register_type_name(const std::type_info& type);
+/// The id of the function at an address. Cost: a load and a compare when it was asked for before.
+name_id register_function_name(const void* function);
+/// A demangled name without what only the compiler needs: "{lambda(int)#1}" and clang's "$_0" are "lambda#1".
+std::string readable_name(std::string_view demangled);
 
 /// As above, looked up once per type.
 template <class T>
 name_id register_type_name() {
   static const name_id id = register_type_name(typeid(T));
   return id;
+}
+
+/// The name of what `f` calls: a function's own for a pointer to it, else that of the type, looked up once per type.
+template <class F>
+name_id register_callable_name(const F& f) {
+  if constexpr (std::is_function_v<F>) {
+    return register_function_name(reinterpret_cast<const void*>(&f));
+  } else if constexpr (std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>) {
+    return register_function_name(reinterpret_cast<const void*>(f));
+  } else if constexpr (std::is_member_function_pointer_v<F>) {
+    // Itanium ABI: the first word is the function's address, or, of a virtual one, a small number.
+    std::uintptr_t words[2] = {};
+    std::memcpy(words, &f, sizeof f < sizeof words ? sizeof f : sizeof words);
+    return words[0] < 65536 || (words[0] & 1u) != 0 ? register_type_name<F>()
+                                                    : register_function_name(reinterpret_cast<const void*>(words[0]));
+  } else {
+    return register_type_name<F>();
+  }
 }
 
 }  // namespace plx::probe

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,7 +32,39 @@ TEST(Names, TypesAreReadable) {
   EXPECT_NE(name_of(register_type_name<some_type>()).find("some_type"), std::string_view::npos);
   EXPECT_EQ(name_of(register_type_name<std::vector<int>>()), "std::vector<int, std::allocator<int> >");
   const auto work = [] {};
-  EXPECT_NE(name_of(register_type_name<decltype(work)>()).find("TypesAreReadable"), std::string_view::npos);
+  EXPECT_EQ(name_of(register_type_name<decltype(work)>()), "Names_TypesAreReadable_Test::TestBody()::lambda#1");
+}
+
+int planted_function(int n) { return n; }
+struct planted {
+  int member(int n) { return n; }
+  virtual int virtual_member() { return 1; }
+  virtual ~planted() = default;
+};
+
+TEST(Names, CallablesAreNamedAfterWhatTheyCall) {
+  EXPECT_EQ(name_of(register_callable_name(&planted_function)), "planted_function(int)");
+  EXPECT_EQ(name_of(register_callable_name(planted_function)), "planted_function(int)");
+  EXPECT_EQ(register_callable_name(&planted_function), register_callable_name(planted_function));
+  EXPECT_NE(name_of(register_callable_name(&planted::member)).find("planted::member"), std::string_view::npos);
+  EXPECT_NE(name_of(register_callable_name(&planted::virtual_member)).find("planted::*"), std::string_view::npos);
+  EXPECT_NE(name_of(register_callable_name(std::bind(&planted_function, 1))).find("_Bind"), std::string_view::npos);
+}
+
+TEST(Names, LambdasOfBothCompilersReadTheSame) {
+  EXPECT_EQ(readable_name("main::{lambda()#1}"), "main::lambda#1");
+  EXPECT_EQ(readable_name("main::$_0"), "main::lambda#1");
+  EXPECT_EQ(readable_name("main::{lambda()#4}::operator()() const::{lambda(std::function<void (int)>)#2}"),
+            "main::lambda#4::lambda#2");
+  EXPECT_EQ(readable_name("main::$_3::operator()() const::'lambda0'(int)"), "main::lambda#4::lambda#2");
+  EXPECT_EQ(readable_name("(anonymous namespace)::f(int)"), "f(int)");
+  EXPECT_EQ(readable_name("{lambda("), "lambda");
+  EXPECT_EQ(readable_name(""), "");
+}
+
+TEST(Names, SignalHandlersMayAsk) {
+  EXPECT_EQ(name_of_at_once(register_name("names_test/a")), "names_test/a");
+  EXPECT_EQ(name_of_at_once(~0u), "unnamed");
 }
 
 TEST(Names, ManyThreadsAgree) {

@@ -86,9 +86,15 @@ struct posted_task final : task {
   F f;
 };
 
+/// Named after the callable's type, or after what `f` calls, unless `info` has a name.
 template <class F>
 task_info named(task_info info) {
   if (info.name == probe::unnamed) info.name = probe::register_type_name<std::decay_t<F>>();
+  return info;
+}
+template <class F>
+task_info named(task_info info, const F& f) {
+  if (info.name == probe::unnamed) info.name = probe::register_callable_name(f);
   return info;
 }
 
@@ -96,7 +102,7 @@ template <class F>
 task* make_posted(task_info info, F&& f) {
   using t = posted_task<std::decay_t<F>>;
   static_assert(alignof(t) <= pooled_alignment, "a task may be aligned to 64 bytes at most");
-  return ::new (pool_get(sizeof(t))) t(named<F>(info), std::forward<F>(f));
+  return ::new (pool_get(sizeof(t))) t(named(info, f), std::forward<F>(f));
 }
 
 template <class F, class... A>
@@ -105,7 +111,7 @@ using async_result = std::invoke_result_t<std::decay_t<F>, std::decay_t<A>...>;
 template <class F, class... A>
 auto* make_async(task_info info, F&& f, A&&... a) {
   using state = async_state<async_result<F, A...>, std::decay_t<F>, std::decay_t<A>...>;
-  return make_state<state>(named<F>(info), std::forward<F>(f), std::forward<A>(a)...);
+  return make_state<state>(named(info, f), std::forward<F>(f), std::forward<A>(a)...);
 }
 
 template <class F>

@@ -94,7 +94,7 @@ auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
                         if (!each.valid()) throw_future_error(future_errc::no_state);
                       }),
    ...);
-  auto* made = make_state<state>(std::move(place), named<F>(info), std::forward<F>(f), std::forward<A>(args)...);
+  auto* made = make_state<state>(std::move(place), named(info, f), std::forward<F>(f), std::forward<A>(args)...);
   auto result = adopt_state<R>(made);
   made->start();
   return result;

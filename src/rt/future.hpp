@@ -279,7 +279,7 @@ auto then_at(Future&& source, Place place, task_info info, F&& f) {
   using stored_f = std::decay_t<F>;
   using R = std::invoke_result_t<stored_f, Future>;
   (void)state_of(source).checked();
-  if (info.name == probe::unnamed) info.name = probe::register_type_name<stored_f>();
+  if (info.name == probe::unnamed) info.name = probe::register_callable_name(f);
   using state = then_state<Future, stored_f, R, Place>;
   auto* s = make_state<state>(std::move(source), std::move(place), info, std::forward<F>(f));
   s->start();

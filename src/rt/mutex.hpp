@@ -34,35 +34,37 @@ class mutex {
   ~mutex() { detail::spin_guard wait_for_it(guard_); }
 
   void lock() {
-    std::uintptr_t expected = unlocked;
+    std::uint32_t expected = unlocked;
     // acquire: pairs with the release in unlock().
-    if (!state_.compare_exchange_strong(expected, PLX_STACK_HERE(), std::memory_order_acquire,
-                                        std::memory_order_relaxed))
+    if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed))
       lock_slowly();
+    holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
   }
   bool try_lock() noexcept {
-    std::uintptr_t expected = unlocked;
-    return state_.compare_exchange_strong(expected, PLX_STACK_HERE(), std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    std::uint32_t expected = unlocked;
+    if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed))
+      return false;
+    holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
+    return true;
   }
   void unlock() {
-    std::uintptr_t expected = state_.load(std::memory_order_relaxed) & ~contended;
+    std::uint32_t expected = locked;
     if (!state_.compare_exchange_strong(expected, unlocked, std::memory_order_release, std::memory_order_relaxed))
       unlock_slowly();
   }
 
  private:
-  static constexpr std::uintptr_t unlocked = 0, contended = 1;
+  static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
   void lock_slowly();
   void unlock_slowly();
   static std::uintptr_t holder_of(const void* m) noexcept;
 
-  // Locked: a place on the stack of who holds it (even), by which explain_waits() finds the task. contended: somebody
-  // may be in waiters_. Invariant: while waiters_ is not empty, the state is contended or a waiter that was woken is on
-  // its way to make it so.
-  std::atomic<std::uintptr_t> state_{unlocked};
+  // contended: somebody may be in waiters_. Invariant: while waiters_ is not empty, the state is contended or a waiter
+  // that was woken is on its way to make it so.
+  std::atomic<std::uint32_t> state_{unlocked};
   detail::spinlock guard_;
   detail::wait_list waiters_;
+  std::atomic<std::uintptr_t> holder_{0};  // a place on the stack of who locked it last, for explain_waits()
 };
 
 enum class cv_status { no_timeout, timeout };

@@ -7,9 +7,12 @@
 #include <string_view>
 
 #include "base/assert.hpp"
+#include "base/log.hpp"
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
 #include "probe/standard_counters.hpp"
+#include "rt/detail/explain.hpp"
+#include "rt/detail/explain_signal.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/scheduler_counters.hpp"
@@ -32,6 +35,14 @@ runtime_options completed(runtime_options o) {
                                 std::to_string(most_workers));
   const char* bind = std::getenv("PLX_BIND");
   if (bind != nullptr && std::string_view(bind) == "0") o.bind = false;
+  if (const char* signal = std::getenv("PLX_EXPLAIN_SIGNAL"); signal != nullptr && o.explain_signal == 0)
+    o.explain_signal = detail::signal_named(signal);
+  if (const char* after = std::getenv("PLX_REPORT_HANG")) {
+    char* end = nullptr;
+    o.report_hang_after_s = std::strtod(after, &end);
+    if (end == after || *end != '\0' || !(o.report_hang_after_s >= 0))
+      throw std::invalid_argument(std::string("PLX_REPORT_HANG=") + after + ": expected seconds, as in 10");
+  }
   return o;
 }
 
@@ -43,11 +54,33 @@ std::vector<unsigned> binding_of(const runtime_options& o) {
   return o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
 }
 
+// Waits for the token. When nothing has gone on for `after_s` although tasks are suspended, that is said once.
+void wait_or_report_hang(detail::scheduler& s, detail::parker& end, double after_s) {
+  constexpr int looks = 4;
+  if (!(after_s > 0)) return end.wait();
+  const auto pause_ns = static_cast<std::int64_t>(std::min(after_s, 1e8) / looks * 1e9);
+  std::uint64_t seen = s.progress();
+  for (int still = 0; still < looks;) {
+    if (end.wait_for(pause_ns)) return;
+    const std::uint64_t progress = s.progress();
+    still = progress == seen && s.quiet() && s.suspended_tasks() != 0 ? still + 1 : 0;
+    seen = progress;
+  }
+  const bool asked_for = std::getenv("PLX_REPORT_HANG") != nullptr;
+  if (asked_for || log_wants(log_level::warning))
+    detail::print_explanation("run() waits, and nothing can go on by itself since " +
+                              std::to_string(static_cast<long>(after_s)) + " s or more:\n" + s.explain_waits());
+  end.wait();
+}
+
 }  // namespace
 
 struct runtime::parts {
   explicit parts(const runtime_options& o)
-      : options(o), recorder(o.workers), scheduler(options, binding_of(options), recorder) {}
+      : options(o),
+        on_signal(o.explain_signal),
+        recorder(o.workers),
+        scheduler(options, binding_of(options), recorder) {}
   probe::counter_registry& with_counters() {
     std::call_once(counters_made, [this] {
       const auto keep = [this](std::vector<probe::registration> added) {
@@ -60,6 +93,7 @@ struct runtime::parts {
     return counters;
   }
   runtime_options options;
+  detail::explain_signal on_signal;
   probe::recorder recorder;
   detail::scheduler scheduler;  // its workers use what stands above
   // Made when first asked for, so that a runtime that nobody asks pays nothing.
@@ -87,7 +121,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   if (!s.deterministic()) me.waiting = &detail::this_thread_parker();
   end.attach(me);
   s.submit(t);
-  if (!s.deterministic()) return me.waiting->wait();
+  if (!s.deterministic()) return wait_or_report_hang(s, *me.waiting, parts_->options.report_hang_after_s);
   if (s.run_until(me.done)) return;
   end.try_detach(me);  // this frame goes, the tasks that wait stay
   throw deadlock_error("nothing can go on any more (seed " + std::to_string(s.seed()) + "):\n" + s.explain_waits());

@@ -20,11 +20,28 @@ struct runtime_options {
   bool bind = true;
   /// Virtual memory of each stack; memory is used only for the pages that are touched.
   std::size_t stack_bytes = std::size_t{256} << 10;
+  /// A guard page below each stack, as long as the kernel's map entries allow (vm.max_map_count): an overflow ends the
+  /// program at once. Without, a few words below the stack are looked at whenever the task waits or ends.
+  bool guard_pages = true;
+  /// So many stacks without a task keep the pages that they touched; what more there are give theirs back.
+  std::size_t warm_stacks = 4096;
+  /// A stack that overflows its guard page says so, with the task's name, before the program ends as it would: by a
+  /// handler of SIGSEGV that hands everything else on to the one before it. Not under AddressSanitizer, which does the
+  /// same.
+  bool explain_overflow = true;
   /// One thread, `workers` virtual workers, and a seed that decides at every choice: the same seed, the same schedule.
   bool deterministic = false;
   std::uint64_t seed = 1;
   /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more.
   double shutdown_deadline_s = 5;
+  /// When run() waits and the runtime has had nothing to do for so long although tasks are suspended, who waits on what
+  /// is logged, as warnings, once. 0: never. PLX_REPORT_HANG=seconds in the environment goes before, and then it is
+  /// printed on stderr if the log has no sink.
+  double report_hang_after_s = 60;
+  /// A signal upon which all runtimes of the process explain who waits on what, in the log or, if that has no sink, on
+  /// stderr; 0: none. The handler is there while such a runtime is. PLX_EXPLAIN_SIGNAL=QUIT in the environment sets it
+  /// for a program that does not.
+  int explain_signal = 0;
 };
 
 }  // namespace plx

@@ -13,8 +13,7 @@ void mutex::lock_slowly() {
   for (;;) {
     guard_.lock();
     // Whoever waits leaves `contended` behind; taking the lock this way is at worst one needless look at the list.
-    if (state_.fetch_or(contended, std::memory_order_acquire) == unlocked) {
-      state_.store(PLX_STACK_HERE() | contended, std::memory_order_relaxed);
+    if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
       guard_.unlock();
       return;
     }
@@ -25,7 +24,8 @@ void mutex::lock_slowly() {
 }
 
 std::uintptr_t mutex::holder_of(const void* m) noexcept {
-  return static_cast<const mutex*>(m)->state_.load(std::memory_order_relaxed) & ~contended;
+  const auto& self = *static_cast<const mutex*>(m);
+  return self.state_.load(std::memory_order_relaxed) == unlocked ? 0 : self.holder_.load(std::memory_order_relaxed);
 }
 
 void mutex::unlock_slowly() {

@@ -42,7 +42,7 @@ class thread {
       void operator()() noexcept { std::apply(std::move(f), std::move(args)); }
     };
     using state = detail::async_state<void, body>;
-    auto* s = detail::make_state<state>(task_info{probe::register_type_name<std::decay_t<F>>()},
+    auto* s = detail::make_state<state>(task_info{probe::register_callable_name(f)},
                                         body{std::forward<F>(f), {std::forward<A>(args)...}});
     id_ = id(s->alone());
     s->start();

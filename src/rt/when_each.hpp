@@ -114,7 +114,7 @@ class each_state final : public future_state<void> {
 
 template <class F, class Sequence>
 future<void> each_of(F&& f, Sequence s) {
-  return start_state<each_state<Sequence, std::decay_t<F>>, void>(std::move(s), named<F>({}), std::forward<F>(f));
+  return start_state<each_state<Sequence, std::decay_t<F>>, void>(std::move(s), named({}, f), std::forward<F>(f));
 }
 
 }  // namespace detail

@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "probe/names.hpp"
 
 namespace plx::detail {
@@ -53,7 +55,9 @@ std::string text_of(const wait_report& r, bool with_ages);
 
 /// Explains all living runtimes; "no task waits\n" when none does.
 std::string explain_all_waits();
-/// To the log, one message per line, or to stderr when the log has no sink that wants warnings.
-void print_explanation(const std::string& text);
+/// One message per line.
+void log_explanation(log_level level, std::string_view text);
+/// To the log, as warnings, or to stderr when the log has no sink that wants them.
+void print_explanation(std::string_view text);
 
 }  // namespace plx::detail

@@ -186,20 +186,20 @@ std::string text_of(const wait_report& r, bool with_ages) {
   return text;
 }
 
-void print_explanation(const std::string& text) {
-  std::string_view rest = text;
-  if (!log_wants(log_level::warning)) {
-    while (!rest.empty()) {
-      const ssize_t n = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (n <= 0) return;
-      rest.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return;
+void log_explanation(log_level level, std::string_view text) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    log(level, "{}", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find('\n'), rest.size());
-    log_warning("{}", rest.substr(0, end));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+}
+
+void print_explanation(std::string_view text) {
+  if (log_wants(log_level::warning)) return log_explanation(log_level::warning, text);
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 

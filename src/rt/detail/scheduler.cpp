@@ -3,15 +3,18 @@
 // deterministic mode in scheduler_chosen.cpp.
 #include "rt/detail/scheduler.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "probe/recorder.hpp"
+#include "rt/detail/explain.hpp"
 #include "rt/detail/topology.hpp"
 #include "rt/detail/worker_loop.hpp"
 #include "rt/runtime_options.hpp"
@@ -24,6 +27,7 @@ std::atomic<scheduler*> default_scheduler{nullptr};
 // Every living scheduler, the oldest first: that one is the default. Never destroyed: runtimes may be static objects.
 struct scheduler_list {
   spinlock lock;
+  std::mutex explaining;  // held while one of them is looked at by who does not own it
   std::vector<scheduler*> living;
   void oldest_is_default() noexcept {
     // release: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
@@ -70,8 +74,12 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
       needs_fence_(!membarrier_available()),
       seed_(options.seed),
       shutdown_deadline_s_(options.shutdown_deadline_s),
+      warm_stacks_(options.warm_stacks),
+      guard_pages_(options.guard_pages),
+      explain_overflow_(options.explain_overflow),
       choice_state_(options.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du),
-      stacks_(options.stack_bytes),
+      overflow_watch_(options.explain_overflow),
+      stacks_(options.stack_bytes, options.guard_pages),
       cores_(std::move(cores)),
       threads_(std::make_unique<threads>()) {
   for (unsigned i = 0; i < options.workers; ++i) {
@@ -122,6 +130,7 @@ void scheduler::thread_main(unsigned index) {
   if (!cores_.empty()) bind_this_thread(processors_of(index));
   set_this_worker(&w);
   w.boundary = now_ticks();
+  const signal_stack for_overflows(explain_overflow_);
   fiber thread_itself;
   fiber_adopt_thread(thread_itself);
   w.thread_fiber = &thread_itself;
@@ -142,6 +151,7 @@ void scheduler::stop() {
   }
   {
     scheduler_list& all = schedulers();
+    const std::lock_guard nobody_explains(all.explaining);
     spin_guard guard(all.lock);
     std::erase(all.living, this);
     all.oldest_is_default();
@@ -162,7 +172,9 @@ scheduler::~scheduler() {
   if (!stop_.load(std::memory_order_relaxed)) stop();
   if (deterministic_) deterministic_schedulers.fetch_sub(1, std::memory_order_relaxed);
   if (suspended_tasks() != 0) {
-    log_error("the runtime ends while tasks still wait; they are abandoned:\n{}", explain_waits());
+    if (log_wants(log_level::error))
+      log_explanation(log_level::error,
+                      "the runtime ends while tasks still wait; they are abandoned:\n" + explain_waits());
     stacks_.abandon();
     for (auto& s : sized_)
       if (s != nullptr) s->stacks.abandon();
@@ -181,8 +193,11 @@ void scheduler::wait_until_quiet(double deadline_s) {
       if (suspended_tasks() == 0) return;
       if (monotonic_seconds() - last_report > deadline_s) return;  // only a foreign thread could still wake them
     } else if (monotonic_seconds() - last_report > deadline_s) {
-      log_warning("the runtime is asked to end and waits for running tasks since {:.1f} s\n{}", deadline_s,
-                  explain_waits());
+      if (log_wants(log_level::warning))
+        log_explanation(
+            log_level::warning,
+            fmt::format("the runtime is asked to end and waits for running tasks since {:.1f} s\n", deadline_s) +
+                explain_waits());
       last_report = monotonic_seconds();
     }
     std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
@@ -195,6 +210,35 @@ bool scheduler::quiet() const noexcept {
   if (sleeping_.size() != workers_.size()) return false;
   return !any_work() && !any_inbox() && earliest_deadline() == timer_queue::never &&
          !polls_pending_.load(std::memory_order_relaxed);
+}
+
+std::string explain_all_waits() {
+  std::vector<wait_report> reports;
+  {
+    scheduler_list& all = schedulers();
+    const std::lock_guard nobody_ends(all.explaining);
+    std::vector<scheduler*> living;
+    {
+      spin_guard guard(all.lock);
+      living = all.living;
+    }
+    for (scheduler* s : living) reports.push_back(look_at_waits(*s));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    const std::string waits = text_of(reports[i], true);
+    if (reports.size() > 1) text += fmt::format("runtime {} of {}: ", i + 1, reports.size());
+    text +=
+        waits.empty() ? "no task waits\n" : fmt::format("{} tasks wait\n", reports[i].tasks.size() + reports[i].unseen);
+    text += waits;
+  }
+  return text.empty() ? "no runtime\n" : text;
+}
+
+std::uint64_t scheduler::progress() const noexcept {
+  std::uint64_t n = 0;
+  for (const auto& w : workers_) n += w->executed.get() + w->resumed.get();
+  return n;
 }
 
 std::uint64_t scheduler::suspended_tasks() const noexcept {

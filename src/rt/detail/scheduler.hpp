@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "rt/detail/deque.hpp"
 #include "rt/detail/fiber.hpp"
+#include "rt/detail/overflow.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/task.hpp"
 #include "rt/detail/task_queue.hpp"
@@ -154,6 +155,13 @@ class scheduler {
   }
   void wait_for_inspector() const noexcept;
   [[nodiscard]] std::uint64_t suspended_tasks() const noexcept;
+  /// Nothing can go on by itself: all workers sleep, no timer is armed, nothing is polled for.
+  [[nodiscard]] bool quiet() const noexcept;
+  /// Grows whenever a task begins or goes on.
+  [[nodiscard]] std::uint64_t progress() const noexcept;
+  /// Stacks without a task: those of all workers that keep what they touched, and those that gave it back.
+  [[nodiscard]] unsigned warm_stacks() const noexcept { return n_common_fibers_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned cold_stacks() const noexcept { return n_cold_fibers_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] unsigned worker_count() const noexcept { return static_cast<unsigned>(workers_.size()); }
   [[nodiscard]] worker& worker_at(unsigned i) noexcept { return *workers_[i]; }
@@ -185,12 +193,13 @@ class scheduler {
   static constexpr unsigned fiber_batch = 32;  // what moves between a worker and the common list at once; it keeps < 2
   void give_common_fibers(worker& w) noexcept;
   void take_common_fibers(worker& w) noexcept;
+  static void cool(fiber* first) noexcept;
+  fiber* take_cold_fiber();
 
   fiber* new_fiber(stack_pool& stacks, void (*entry)());
   void start_threads();
   void thread_main(unsigned index);
   void wait_until_quiet(double deadline_s);
-  [[nodiscard]] bool quiet() const noexcept;
   // Work that any worker may do; and what lies in somebody's inbox.
   [[nodiscard]] bool any_work() const noexcept { return any_but_low() || !low_.empty(); }
   [[nodiscard]] bool any_but_low() const noexcept;
@@ -241,18 +250,21 @@ class scheduler {
   spinlock inspector_lock_;  // held by who may set it
   const std::uint64_t seed_;
   const double shutdown_deadline_s_;
+  const std::size_t warm_stacks_;
+  const bool guard_pages_, explain_overflow_;
   std::uint64_t choice_state_;
   ticks virtual_now_ = 0;
   const std::atomic<bool>* run_done_ = nullptr;
 
   // Stacks of a size that a task asked for, and the fibers that are done with them.
   struct sized_stacks {
-    explicit sized_stacks(std::size_t bytes) : stacks(bytes) {}
+    sized_stacks(std::size_t bytes, bool guards) : stacks(bytes, guards) {}
     stack_pool stacks;
     fiber* free = nullptr;
   };
   static constexpr unsigned n_stack_classes = 32;
 
+  overflow_watch overflow_watch_;
   stack_pool stacks_;
   std::array<std::unique_ptr<sized_stacks>, n_stack_classes> sized_;  // guarded by fibers_lock_
   const std::vector<unsigned> cores_;  // the processors that the workers are bound to: one each, or all of them
@@ -262,6 +274,8 @@ class scheduler {
   fiber* all_fibers_ = nullptr;
   fiber* common_fibers_ = nullptr;  // free ones of no worker
   std::atomic<unsigned> n_common_fibers_{0};
+  fiber* cold_fibers_ = nullptr;  // free ones whose memory was given back
+  std::atomic<unsigned> n_cold_fibers_{0};
 
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
   std::atomic<unsigned> n_searching_{0};

@@ -50,6 +50,7 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
   run_done_ = &done;
   worker& w = *workers_[0];
   set_this_worker(&w);
+  const signal_stack for_overflows(explain_overflow_);
   fiber thread_itself;
   fiber_adopt_thread(thread_itself);
   fiber* loop = take_loop_fiber(w);

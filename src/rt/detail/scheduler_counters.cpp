@@ -61,6 +61,12 @@ std::vector<probe::registration> add_scheduler_counters(probe::counter_registry&
                              [&s] { return s.stacks().total(); }));
   all.push_back(registry.add({"/scheduler{locality#0/total}/stacks/bytes", "B", "virtual memory of each stack"},
                              [&s] { return s.stacks().stack_bytes(); }));
+  all.push_back(registry.add({"/scheduler{locality#0/total}/stacks/warm", "1",
+                              "stacks of no worker and no task that keep the memory they touched"},
+                             [&s] { return s.warm_stacks(); }));
+  all.push_back(
+      registry.add({"/scheduler{locality#0/total}/stacks/cold", "1", "stacks of no task that gave their memory back"},
+                   [&s] { return s.cold_stacks(); }));
   return all;
 }
 

@@ -18,7 +18,7 @@
 namespace plx::detail {
 namespace {
 
-std::size_t page_bytes() {
+std::size_t page_bytes() noexcept {
   static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return bytes;
 }
@@ -45,8 +45,10 @@ std::atomic<std::size_t> guards_of_process{0};
 
 }  // namespace
 
-stack_pool::stack_pool(std::size_t stack_bytes)
-    : stack_bytes_(round_up(std::max(stack_bytes, std::size_t{16} << 10), page_bytes())) {}
+std::size_t guard_bytes() noexcept { return page_bytes(); }
+
+stack_pool::stack_pool(std::size_t stack_bytes, bool guards)
+    : stack_bytes_(round_up(std::max(stack_bytes, std::size_t{16} << 10), page_bytes())), guarded_(guards) {}
 
 stack_pool::~stack_pool() {
   if (abandoned_) {
@@ -76,6 +78,13 @@ void stack_pool::put(stack s) noexcept {
   free_.push_back(s);  // capacity was reserved when the slab was made
 }
 
+void stack_pool::discard(const stack& s) noexcept {
+#if defined(PLX_ASAN)
+  __asan_unpoison_memory_region(s.bottom, s.size);
+#endif
+  madvise(s.bottom, s.size, MADV_DONTNEED);
+}
+
 void stack_pool::add_slab() {
   const std::size_t page = page_bytes();
   const std::size_t stride = stack_bytes_ + page;
@@ -88,8 +97,8 @@ void stack_pool::add_slab() {
   free_.reserve(total_ + stacks_per_slab_);
   for (std::size_t i = stacks_per_slab_; i-- > 0;) {
     std::byte* low = slabs_.back().base + i * stride;
-    const bool guarded =
-        guards_of_process.load(std::memory_order_relaxed) < most_guards() && mprotect(low, page, PROT_NONE) == 0;
+    const bool guarded = guarded_ && guards_of_process.load(std::memory_order_relaxed) < most_guards() &&
+                         mprotect(low, page, PROT_NONE) == 0;
     if (guarded) guards_of_process.fetch_add(1, std::memory_order_relaxed), ++guards_;
     free_.push_back({low + page, stack_bytes_, guarded});
   }

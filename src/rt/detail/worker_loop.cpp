@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "probe/recorder.hpp"
+#include "rt/detail/overflow.hpp"
 #include "rt/detail/scheduler.hpp"
 
 namespace plx::detail {
@@ -114,6 +115,8 @@ static void run_scheduled(worker& w, task* t) {
   w.outer = nullptr;
   t->run(t, run_mode::scheduled);
   worker& after = *this_worker();
+  if (!intact(after.current->memory)) [[unlikely]]
+    unguarded_stack_overflowed(*after.current);
   after.executed.add();
   end_run(after);
 }
@@ -162,7 +165,31 @@ fiber* scheduler::take_loop_fiber(worker& w) {
     --w.n_free_fibers;
     return std::exchange(w.free_fibers, w.free_fibers->next_free);
   }
+  if (fiber* f = take_cold_fiber()) return f;
   return new_fiber(stacks_, loop_entry);
+}
+
+// A loop between two tasks holds nothing: it can begin anew on an empty stack just as well.
+void scheduler::cool(fiber* f) noexcept {
+  for (fiber* each = f; each != nullptr; each = each->next_free) {
+    fiber_release(*each);
+    each->context.store(nullptr, std::memory_order_relaxed);
+    stack_pool::discard(each->memory);
+  }
+}
+
+fiber* scheduler::take_cold_fiber() {
+  if (n_cold_fibers_.load(std::memory_order_relaxed) == 0) return nullptr;
+  fiber* f = nullptr;
+  {
+    spin_guard guard(fibers_lock_);
+    f = cold_fibers_;
+    if (f == nullptr) return nullptr;
+    cold_fibers_ = f->next_free;
+    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  }
+  fiber_prepare(*f, loop_entry);
+  return f;
 }
 
 fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
@@ -183,7 +210,7 @@ fiber* scheduler::take_sized_fiber(unsigned stack_class) {
   {
     spin_guard guard(fibers_lock_);
     auto& sized = sized_[stack_class];
-    if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class));
+    if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class), guard_pages_);
     if (fiber* f = sized->free) {
       sized->free = std::exchange(f->next_free, nullptr);
       return f;
@@ -216,6 +243,13 @@ void scheduler::give_common_fibers(worker& w) noexcept {
   fiber* last = first;
   while (last->next_free != nullptr) last = last->next_free;
   w.n_free_fibers = fiber_batch;
+  if (n_common_fibers_.load(std::memory_order_relaxed) >= warm_stacks_) {
+    cool(first);
+    spin_guard guard(fibers_lock_);
+    last->next_free = std::exchange(cold_fibers_, first);
+    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+    return;
+  }
   spin_guard guard(fibers_lock_);
   last->next_free = std::exchange(common_fibers_, first);
   n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
@@ -250,6 +284,8 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
   PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
   fiber& self = *w.current;
+  if (!intact(self.memory)) [[unlikely]]
+    unguarded_stack_overflowed(self);
   self.info = w.info;
   self.task_id = w.task_id;
   self.outer = w.outer;

@@ -1,0 +1,162 @@
+// A stack that is used up, and other faults; a shutdown that has to leave tasks behind.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "base/log.hpp"
+#include "rt/detail/platform.hpp"
+#include "rt/detail/scheduler.hpp"
+#include "rt/latch.hpp"
+#include "rt/mutex.hpp"
+#include "rt/runtime.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // which have their own words for an overflow
+
+[[gnu::noinline]] int too_deep(int n) {
+  volatile char frame[512] = {};
+  frame[0] = static_cast<char>(n);
+  return n == 0 ? 0 : too_deep(n - 1) + frame[0];
+}
+
+TEST(overflow_death, an_overflow_of_a_guarded_stack_names_the_task) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 2, .bind = false, .stack_bytes = 64 << 10});
+        rt.run([] { return plx::async({plx::probe::register_name("deep task"), 5}, too_deep, 1 << 20).get(); });
+      },
+      testing::KilledBySignal(SIGSEGV),
+      "stack overflow: task \"deep task\" \\(key 5\\) has used up its stack of 64 KiB.*runtime_options.stack_bytes");
+}
+
+TEST(overflow_death, an_overflow_in_the_deterministic_mode) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 2, .deterministic = true});
+        rt.run([] { return plx::async(too_deep, 1 << 20).get(); });
+      },
+      testing::KilledBySignal(SIGSEGV), "task \"too_deep\\(int\\)\" has used up its stack of 256 KiB");
+}
+
+// Just over the end, where the guard page would be: seen when the task waits, and when it ends.
+[[gnu::noinline]] void grow_to(std::uintptr_t end) {
+  volatile char frame[128];
+  for (auto& c : frame) c = 1;
+  if (reinterpret_cast<std::uintptr_t>(&frame[0]) > end) grow_to(end);
+  asm volatile("" ::: "memory");
+}
+
+void overflow_a_little() {
+  const auto& s = plx::detail::this_worker()->current->memory;
+  grow_to(reinterpret_cast<std::uintptr_t>(s.bottom) - 128);
+}
+
+TEST(overflow_death, an_overflow_without_guard_pages_is_seen_when_the_task_ends) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false, .stack_bytes = 64 << 10, .guard_pages = false});
+        rt.run({plx::probe::register_name("ends")}, overflow_a_little);
+        rt.run([] {});
+      },
+      testing::KilledBySignal(SIGABRT), "stack overflow: task \"ends\" has used up its stack of 64 KiB");
+}
+
+TEST(overflow_death, an_overflow_without_guard_pages_is_seen_when_the_task_waits) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false, .stack_bytes = 64 << 10, .guard_pages = false});
+        rt.run({plx::probe::register_name("waits")}, [] {
+          overflow_a_little();
+          plx::this_thread::sleep_for(1ms);
+          std::_Exit(0);
+        });
+      },
+      testing::KilledBySignal(SIGABRT), "stack overflow: task \"waits\" has used up");
+}
+
+void former_handler(int, siginfo_t*, void*) { _exit(77); }
+
+TEST(overflow_death, other_faults_go_to_the_handler_that_was_there) {
+  EXPECT_EXIT(
+      {
+        struct sigaction mine {};
+        mine.sa_sigaction = former_handler;
+        mine.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &mine, nullptr);
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([] { *reinterpret_cast<volatile int*>(64) = 1; });
+      },
+      testing::ExitedWithCode(77), "");
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([] { *reinterpret_cast<volatile int*>(64) = 1; });
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(overflow, the_handler_of_faults_goes_with_the_last_runtime) {
+  struct sigaction before {
+  }, during{}, after{};
+  sigaction(SIGSEGV, nullptr, &before);
+  {
+    plx::runtime a({.workers = 1, .bind = false});
+    plx::runtime b({.workers = 1, .bind = false});
+    sigaction(SIGSEGV, nullptr, &during);
+  }
+  sigaction(SIGSEGV, nullptr, &after);
+  EXPECT_NE(during.sa_sigaction, before.sa_sigaction);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+#endif
+
+TEST(overflow, stacks_without_guard_pages_are_used_again) {
+  plx::runtime rt({.workers = 2, .bind = false, .stack_bytes = 32 << 10, .guard_pages = false});
+  for (int round = 0; round < 3; ++round)
+    rt.run([] {
+      plx::latch go(1);
+      std::vector<plx::future<void>> all;
+      for (int i = 0; i < 300; ++i) all.push_back(plx::async([&go] { go.wait(); }));
+      go.count_down();
+      for (auto& f : all) f.get();
+    });
+}
+
+TEST(shutdown, a_deadline_says_where_tasks_wait) {
+  static std::string text;
+  text.clear();
+  plx::log_to_function([](void*, plx::log_level, std::string_view line) { (text += line) += '\n'; }, nullptr,
+                       plx::log_level::error);
+  const auto begin = std::chrono::steady_clock::now();
+  auto* a = new plx::mutex;  // live as long as who waits for them: for ever
+  auto* b = new plx::mutex;
+  {
+    plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
+    auto* both = new plx::latch(2);
+    plx::post({plx::probe::register_name("one")}, [=] {
+      a->lock();
+      both->arrive_and_wait();
+      b->lock();
+    });
+    plx::post({plx::probe::register_name("other")}, [=] {
+      b->lock();
+      both->arrive_and_wait();
+      a->lock();
+    });
+  }
+  plx::log_to_function(nullptr, nullptr, plx::log_level::none);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+  EXPECT_NE(text.find("they are abandoned"), text.npos) << text;
+  EXPECT_NE(text.find("DEADLOCK: 2 tasks"), text.npos) << text;
+  EXPECT_NE(text.find("held by task \"one\""), text.npos) << text;
+}
+
+}  // namespace
