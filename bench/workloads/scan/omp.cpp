@@ -7,7 +7,7 @@
 
 namespace {
 
-const plx::bench::entry<scan_run> me("omp", [](const std::vector<long>& v, std::vector<long>& out) {
+void scan(const std::vector<long>& v, std::vector<long>& out) {
   const long* const from = v.data();
   long* const to = out.data();
   const std::size_t n = v.size();
@@ -18,6 +18,10 @@ const plx::bench::entry<scan_run> me("omp", [](const std::vector<long>& v, std::
 #pragma omp scan inclusive(sum)
     to[i] = sum;
   }
+}
+
+const plx::bench::entry<scan_run> me("omp", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
+  for (int i = 0; i < repetitions; ++i) scan(v, out);
 });
 
 }  // namespace

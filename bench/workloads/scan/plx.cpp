@@ -6,8 +6,10 @@
 
 namespace {
 
-const plx::bench::entry<scan_run> me("plx", [](const std::vector<long>& v, std::vector<long>& out) {
-  plx::bench::plx_runtime().run([&] { plx::inclusive_scan(plx::par, v.begin(), v.end(), out.begin()); });
+const plx::bench::entry<scan_run> me("plx", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
+  plx::bench::plx_runtime().run([&] {
+    for (int i = 0; i < repetitions; ++i) plx::inclusive_scan(plx::par, v.begin(), v.end(), out.begin());
+  });
 });
 
 }  // namespace

@@ -24,8 +24,10 @@ void scan(const std::vector<long>& v, std::vector<long>& out) {
       std::plus<>());
 }
 
-const plx::bench::entry<scan_run> me("tbb", [](const std::vector<long>& v, std::vector<long>& out) {
-  plx::bench::tbb_arena().execute([&] { scan(v, out); });
+const plx::bench::entry<scan_run> me("tbb", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
+  plx::bench::tbb_arena().execute([&] {
+    for (int i = 0; i < repetitions; ++i) scan(v, out);
+  });
 });
 
 }  // namespace

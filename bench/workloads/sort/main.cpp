@@ -18,12 +18,10 @@ void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::
   std::vector<double> expected(values);
   std::sort(expected.begin(), expected.end());
   const auto medians = plx::bench::in_turns<sort_run>(c, c.turns(7), [&](const entry<sort_run>& e) {
-    std::vector<double> warm(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n / 10));
+    std::vector warm(2, std::vector<double>(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n / 10)));
     e.run(warm);
-    std::vector<std::vector<double>> copies(static_cast<std::size_t>(repetitions), values);
-    const auto time = plx::bench::timed([&] {
-      for (auto& copy : copies) e.run(copy);
-    });
+    std::vector copies(static_cast<std::size_t>(repetitions), values);
+    const auto time = plx::bench::timed([&] { e.run(copies); });
     for (const auto& copy : copies) plx::bench::expect_same(e.label, copy, expected);
     return time;
   });

@@ -6,6 +6,8 @@
 
 namespace {
 
-const plx::bench::entry<sort_run> me("omp", [](std::vector<double>& v) { __gnu_parallel::sort(v.begin(), v.end()); });
+const plx::bench::entry<sort_run> me("omp", [](std::vector<std::vector<double>>& arrays) {
+  for (auto& v : arrays) __gnu_parallel::sort(v.begin(), v.end());
+});
 
 }  // namespace

@@ -6,8 +6,10 @@
 
 namespace {
 
-const plx::bench::entry<sort_run> me("plx", [](std::vector<double>& v) {
-  plx::bench::plx_runtime().run([&v] { plx::sort(plx::par, v); });
+const plx::bench::entry<sort_run> me("plx", [](std::vector<std::vector<double>>& arrays) {
+  plx::bench::plx_runtime().run([&] {
+    for (auto& v : arrays) plx::sort(plx::par, v);
+  });
 });
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 namespace {
 
-const plx::bench::entry<sort_run> me("serial", [](std::vector<double>& v) { std::sort(v.begin(), v.end()); });
+const plx::bench::entry<sort_run> me("serial", [](std::vector<std::vector<double>>& arrays) {
+  for (auto& v : arrays) std::sort(v.begin(), v.end());
+});
 
 }  // namespace

@@ -6,8 +6,10 @@
 
 namespace {
 
-const plx::bench::entry<sort_run> me("tbb", [](std::vector<double>& v) {
-  plx::bench::tbb_arena().execute([&v] { tbb::parallel_sort(v.begin(), v.end()); });
+const plx::bench::entry<sort_run> me("tbb", [](std::vector<std::vector<double>>& arrays) {
+  plx::bench::tbb_arena().execute([&] {
+    for (auto& v : arrays) tbb::parallel_sort(v.begin(), v.end());
+  });
 });
 
 }  // namespace
