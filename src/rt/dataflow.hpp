@@ -68,8 +68,13 @@ class dataflow_state final : public future_state<R> {
   }
   static void run(task* t, run_mode) {
     auto* self = const_cast<dataflow_state*>(static_cast<const dataflow_state*>(t->owner));
-    self->complete_with_result_of(
-        [self]() -> R { return std::apply([self](A&... a) -> R { return self->f_(std::move(a)...); }, self->args_); });
+    // Callable and arguments go before the result is seen. A long chain of tasks would otherwise keep all its results,
+    // and its last future would destroy them one inside the other.
+    self->complete_with_result_of([self]() -> R {
+      F f = std::move(self->f_);
+      std::tuple<A...> args = std::move(self->args_);
+      return std::apply([&f](A&... a) -> R { return f(std::move(a)...); }, args);
+    });
     self->release();
   }
 

@@ -25,7 +25,7 @@ done start(metg::run& r, metg::step t, metg::point p, const std::vector<done>& b
     default: {
       std::vector<done> inputs;
       for (const metg::point q : in) inputs.push_back(before[q]);
-      return plx::when_all(std::move(inputs)).then([&r, t, p](const auto&) { r.execute(t, p); });
+      return plx::dataflow([&r, t, p](const std::vector<done>&) { r.execute(t, p); }, std::move(inputs));
     }
   }
 }

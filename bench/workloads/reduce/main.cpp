@@ -29,6 +29,6 @@ void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::
 int main(int argc, char** argv) {
   plx::bench::contest c(argc, argv);
   compete(c, 4'000'000, c.quick ? 3 : 20, "");
-  compete(c, 10'000, c.quick ? 200 : 3000, "/10k");
+  compete(c, 10'000, c.quick ? 200 : 1000, "/10k");
   return c.finish();
 }

@@ -35,6 +35,6 @@ void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::
 int main(int argc, char** argv) {
   plx::bench::contest c(argc, argv);
   compete(c, c.quick ? 200'000 : 2'000'000, 1, "", 1e-3, "ms");
-  compete(c, 10'000, c.quick ? 20 : 100, "/10k", 1e-6, "us");
+  compete(c, 10'000, c.quick ? 10 : 50, "/10k", 1e-6, "us");
   return c.finish();
 }
