@@ -11,11 +11,10 @@
 using namespace std::chrono_literals;
 
 int main() {
-  // The report of abandoned tasks goes to the log; a program says where that is.
+  // The report of abandoned tasks goes to the log, line by line; a program says where that is.
   plx::log_to_function(
-      [](void*, plx::log_level, std::string_view text) {
-        std::printf("log: %s\n",
-                    text.find("latch") != text.npos ? "somebody still waits on a latch" : "something else");
+      [](void*, plx::log_level, std::string_view line) {
+        if (line.find("waits on latch") != line.npos) std::printf("log: somebody still waits on a latch\n");
       },
       nullptr, plx::log_level::error);
 
