@@ -18,8 +18,9 @@ struct name_table {
 };
 
 /// Never destroyed: static objects of other files may still write results while the process ends.
+[[gnu::used]] name_table* all_names = nullptr;  // for tools/gdb/plx_gdb.py
 name_table& table() {
-  static name_table& t = *new name_table;
+  static name_table& t = *(all_names = new name_table);
   return t;
 }
 

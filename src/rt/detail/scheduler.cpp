@@ -34,8 +34,9 @@ struct scheduler_list {
     default_scheduler.store(living.empty() ? nullptr : living.front(), std::memory_order_release);
   }
 };
+[[gnu::used]] scheduler_list* living_schedulers = nullptr;  // for tools/gdb/plx_gdb.py
 scheduler_list& schedulers() {
-  static auto* all = new scheduler_list;
+  static auto* all = living_schedulers = new scheduler_list;
   return *all;
 }
 
