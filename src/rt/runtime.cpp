@@ -1,5 +1,7 @@
 #include "rt/runtime.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <mutex>
 #include <stdexcept>
@@ -68,8 +70,8 @@ void wait_or_report_hang(detail::scheduler& s, detail::parker& end, double after
   }
   const bool asked_for = std::getenv("PLX_REPORT_HANG") != nullptr;
   if (asked_for || log_wants(log_level::warning))
-    detail::print_explanation("run() waits, and nothing can go on by itself since " +
-                              std::to_string(static_cast<long>(after_s)) + " s or more:\n" + s.explain_waits());
+    detail::print_explanation("run() waits, and nothing can go on by itself since " + fmt::format("{:.3g}", after_s) +
+                              " s or more:\n" + s.explain_waits());
   end.wait();
 }
 

@@ -46,7 +46,7 @@ def word_at(address):
 
 def atomic(value):
     """What a std::atomic of libstdc++ holds."""
-    for name in ("_M_b", "_M_p", "_M_i", "_M_base"):
+    for name in ("_M_base", "_M_b", "_M_p", "_M_i"):
         try:
             value = value[name]
         except gdb.error:
