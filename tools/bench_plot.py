@@ -102,6 +102,34 @@ def style_axes(axes, low: float, high: float, first: bool, last: bool) -> None:
     axes.spines["bottom"].set_color("#888888")
 
 
+def draw_summary(axes, curves: dict) -> None:
+    """METG of the three libraries by pattern, in the panel that is left over."""
+    names = [name for name in curves if "/" not in name]
+    for i, name in enumerate(names):
+        found = {k: half_grain(curves[name][k]) for k in ("plx", "tbb", "omp") if k in curves[name]}
+        values = {k: 2 * half for k, half in found.items() if half}
+        if values:
+            axes.plot([min(values.values()), max(values.values())], [-i, -i], color=FAINT, lw=2, zorder=1)
+        for k, value in values.items():
+            axes.plot([value], [-i], "o", ms=7.5 if k == "plx" else 6, color=STYLES[k][0], mec="white", mew=1, zorder=3)
+        axes.text(-0.02, -i, name.replace("_", " "), transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color="#555555")
+    axes.set_title("METG(50 %), left is better", loc="left", fontsize=11, color=INK, pad=7, fontweight="bold")
+    axes.set_xscale("log")
+    axes.set_ylim(-len(names) + 0.4, 0.6)
+    axes.yaxis.set_major_locator(NullLocator())
+    axes.xaxis.set_major_locator(FixedLocator([0.1, 1.0, 10.0, 100.0]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
+    axes.set_xlim(0.04, 200)
+    axes.grid(axis="x", color=FAINT, lw=0.7, zorder=0)
+    axes.tick_params(length=0, labelsize=8.5, colors="#555555")
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color("#888888")
+    box = axes.get_position()
+    axes.set_position([box.x0 + 0.15 * box.width, box.y0, 0.85 * box.width, box.height])
+
+
 def draw(data: dict, picture: Path) -> None:
     curves = {name: data["curves"][name] for name in [*TITLES, *data["curves"]] if name in data["curves"]}
     columns = min(4, len(curves))
@@ -112,12 +140,15 @@ def draw(data: dict, picture: Path) -> None:
     for i, (axes, (name, libraries)) in enumerate(zip(panels, curves.items())):
         style_axes(axes, min(grains), max(grains), i % columns == 0, i + columns >= len(curves))
         draw_panel(axes, name, libraries)
-    for axes in panels[len(curves) :]:
+    left_over = panels[len(curves) :]
+    for axes in left_over[1:]:
         axes.set_axis_off()
     present = [k for k in STYLES if any(k in libraries for libraries in curves.values())]
     handles = [plt.Line2D([], [], color=STYLES[k][0], lw=STYLES[k][1] + 0.4, ls=STYLES[k][2], label=STYLES[k][3]) for k in present]
     height = figure.get_size_inches()[1]
     figure.subplots_adjust(left=0.045 * 4 / columns, right=0.985, top=1 - 1.15 / height, bottom=0.72 / height, wspace=0.09, hspace=0.24)
+    if left_over:
+        draw_summary(left_over[0], curves)
     figure.text(0.012, 1 - 0.32 / height, "How small may tasks be?", fontsize=17, fontweight="bold", color=INK, va="center")
     figure.text(0.012, 1 - 0.63 / height, "Share of the processors' time that goes into the tasks' own work, over the work in one task."
                 "  In each panel: METG(50 %), core time per task where half is lost (dot).", fontsize=10, color="#555555", va="center")
