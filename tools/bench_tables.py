@@ -74,14 +74,15 @@ def behind(rows: list[dict]) -> list[str]:
 
 def scaling_markdown(by_threads: dict[int, list[dict]]) -> str:
     """A Markdown table per row name: a line per library, a column per number of threads. Where the value is a wall time
-    the number of threads divides (not METG, which is core time per task), the speed-up is in parentheses."""
+    the number of threads divides (not core time, as of METG and fib), the speed-up is in parentheses."""
     counts = sorted(by_threads)
     per_count = {n: contests(rows) for n, rows in by_threads.items()}
     names = [name for name in per_count[counts[0]] if all(name in per_count[n] for n in counts)]
     lines = []
     for name in names:
         first = per_count[counts[0]][name]
-        speedup = name.split("/")[0] != "metg" and first["better"] == "lower"
+        core_time = name.split("/")[0] == "metg" or name + "/wall" in names
+        speedup = first["better"] == "lower" and not core_time
         lines += [f"| {name}, {first['unit']} | " + " | ".join(map(str, counts)) + " |"]
         lines += ["|---|" + "---:|" * len(counts)]
         for library in LIBRARIES:
