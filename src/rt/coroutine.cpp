@@ -72,7 +72,7 @@ std::coroutine_handle<> fork::start(child* children, std::size_t n, coroutine_ch
   // The second one lies on top, where its sibling or this worker's loop finds it next.
   for (std::size_t i = n; --i > 0;) {
     if (w != nullptr) children[i].info = w->info;
-    s.submit(&children[i], true);
+    s.submit(&children[i], meant_for::sleepers);
   }
   // The first one is not ended, so the parent and this fork are still here.
   children[0].runner_ = parent.runner_;

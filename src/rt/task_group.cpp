@@ -48,6 +48,7 @@ void task_group::wait_elsewhere(std::int64_t expected) {
   if (worker* w = detail::this_worker()) {
     waiting_ = w->current;
     waiting_is_thread_ = false;
+    waits_at_ = stays_ ? w : nullptr;
     detail::wait_reason why("task_group", this);
     why.for_tasks_of = true;
     detail::suspend(
@@ -72,7 +73,15 @@ void task_group::one_finished_elsewhere() noexcept {
   if (waiting_is_thread_)
     static_cast<detail::parker*>(waiting_)->wake();
   else
-    detail::resume(*static_cast<detail::fiber*>(waiting_));
+    wake_parent(*static_cast<detail::fiber*>(waiting_));
+}
+
+// By default on the worker of the last child, which has its results in the cache.
+void task_group::wake_parent(detail::fiber& parent) {
+  if (waits_at_ != nullptr)
+    waits_at_->home.hand_over(parent, *waits_at_);
+  else
+    detail::resume(parent);
 }
 
 void task_group::keep(std::exception_ptr e) noexcept {

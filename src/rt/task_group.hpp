@@ -18,6 +18,10 @@
 #include "rt/async.hpp"
 
 namespace plx {
+namespace detail {
+struct worker;
+struct fiber;
+}  // namespace detail
 
 class task_group {
  public:
@@ -39,11 +43,19 @@ class task_group {
   void run(task_info info, F&& f) {
     detail::submit_child(make_child(info, std::forward<F>(f)));
   }
+  /// As above, for a large part of the work that is left: thieves take it as soon as they see it.
+  template <class F>
+  void offer(task_info info, F&& f) {
+    detail::offer_task(make_child(info, std::forward<F>(f)));
+  }
   /// On an executor, which may be of another runtime.
   template <any_executor E, class F>
   void run(const E& ex, F&& f) {
     detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f)));
   }
+
+  /// The parent goes on where it waited, if that worker is free: for one that works on the same data again and again.
+  void stay() noexcept { stays_ = true; }
 
   /// Until all children have ended. Throws the first exception of a child.
   void wait() {
@@ -99,6 +111,7 @@ class task_group {
 
   void wait_for_children();
   void one_finished_elsewhere() noexcept;
+  void wake_parent(detail::fiber& parent);
   void keep(std::exception_ptr e) noexcept;
   [[noreturn]] void rethrow();
   void wait_elsewhere(std::int64_t expected);
@@ -110,7 +123,9 @@ class task_group {
   std::atomic<bool> failed_{false};
   std::atomic<std::int64_t> finished_elsewhere_{0};
   void* waiting_ = nullptr;  // the parent: a fiber, or a parker when the parent is a foreign thread
+  detail::worker* waits_at_ = nullptr;
   bool waiting_is_thread_ = false;
+  bool stays_ = false;
   std::exception_ptr error_;
   alignas(std::max_align_t) std::byte here_[bytes_here];
 };

@@ -78,6 +78,12 @@ class work_deque {
   /// Null when there was nothing or another thief was faster.
   task* steal() noexcept;
 
+  /// The newest task, and all below it, may be stolen at once and one by one: they are large, and meant for others.
+  void offer_all() noexcept {
+    offered_.store(bottom_.load(std::memory_order_relaxed), std::memory_order_relaxed);  // a hint, no order needed
+  }
+  [[nodiscard]] bool oldest_is_offered() const noexcept { return oldest() < offered_.load(std::memory_order_relaxed); }
+
   /// How many have been taken from this end so far: while it stays the same, so does the oldest task.
   [[nodiscard]] std::int64_t oldest() const noexcept { return top_.load(std::memory_order_relaxed); }
 
@@ -94,6 +100,7 @@ class work_deque {
 
   // The owner's line: read and written at every push and pop.
   alignas(cache_line_bytes) std::atomic<std::int64_t> bottom_{0};
+  std::atomic<std::int64_t> offered_{0};
   std::int64_t top_seen_ = 0;  // a past value of top_, so that push need not touch the thieves' line
   std::int64_t capacity_ = 0;
   std::atomic<task*>* entries_ = nullptr;

@@ -212,8 +212,9 @@ class state_ref {
 
 /// Hands a task to the scheduler that the calling thread belongs to.
 void submit_task(task* t);
-/// The same, for a task that somebody else should take at once.
+/// The same for a task that a sleeper should get up for; for half of a loop, which thieves should take at once.
 void submit_child(task* t);
+void offer_task(task* t);
 /// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
 /// submit_task().
 void fork_task(task* t);

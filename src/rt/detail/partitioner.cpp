@@ -1,5 +1,8 @@
 #include "rt/detail/partitioner.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "rt/detail/scheduler.hpp"
 
 namespace plx::detail {
@@ -11,16 +14,51 @@ bool own_deque_is_empty() noexcept {
 }
 bool on_a_worker() noexcept { return this_worker() != nullptr; }
 
+static bool chosen() noexcept { return this_worker()->home.deterministic(); }  // the seed decides, not the clock
+
+unsigned shares() noexcept {
+  const scheduler& home = this_worker()->home;
+  return chosen() ? static_cast<unsigned>(this_worker()->home.choose(3)) : std::bit_width(home.worker_count() - 1u);
+}
+
+// Remembered by the place in the program: a time step's loop is the same size as the last step's. But not trusted far:
+// the same place may be another loop this time.
+void loop_grain::begin(const loop_site& site, std::int64_t n) noexcept {
+  if (!chosen()) known_ = site.grain.load(std::memory_order_relaxed);
+  if (known_ > 1) size_ = std::clamp(n / 8, std::int64_t{1}, known_);
+  begin();
+}
+
+void loop_grain::begin() noexcept {
+  done_ = 0;
+  took_ = 0;
+  begin_ = now_ticks();
+}
+
 void loop_grain::next(std::int64_t done) noexcept {
-  if (worker* w = this_worker(); w != nullptr && w->home.deterministic()) {  // the seed decides, not the clock
-    if (done == size_ && w->home.choose(3) == 0) size_ *= 2;
+  if (chosen()) {
+    if (done == size_ && this_worker()->home.choose(3) == 0) size_ *= 2;
     return;
   }
   static const ticks enough = ticks_from(2e-6), little = ticks_from(0.25e-6);
-  const ticks now = now_ticks();
-  // Far from enough: the next one is eight times as large, so that short loops look at the clock a few times only.
-  if (done == size_ && now - begin_ < enough) size_ *= now - begin_ < little ? 8 : 2;
+  const ticks now = now_ticks(), took = now - begin_;
   begin_ = now;
+  done_ += done;
+  took_ += took;
+  if (took > 2 * enough) {  // less is known than it seemed
+    size_ = known_ =
+        std::max(done * static_cast<std::int64_t>(enough) / static_cast<std::int64_t>(took), std::int64_t{1});
+  } else if (done == size_ && took < enough) {
+    // Far from enough: the next one is eight times as large, so that short loops look at the clock a few times only.
+    size_ *= took < little ? 8 : 2;
+  }
+}
+
+void loop_grain::remember(loop_site& site) const noexcept {
+  if (done_ == 0 || chosen()) return;
+  static const double enough = static_cast<double>(ticks_from(2e-6));
+  const double fits = static_cast<double>(done_) * enough / (static_cast<double>(took_) + 1);
+  site.grain.store(static_cast<std::int64_t>(fits < 1e15 ? fits : 1e15), std::memory_order_relaxed);
 }
 
 }  // namespace plx::detail

@@ -1,5 +1,5 @@
-// How all parallel algorithms and loops divide their work: a range of indices is halved only when somebody is there to
-// take the other half.
+// How all parallel algorithms and loops divide their work: into a part for each worker at once, and those again when
+// somebody is there to take the other half.
 //
 // A worker goes through its range in pieces. Before each piece it looks at its own deque: empty means that thieves have
 // taken all it offered, so it offers half of what is left. A piece grows until it takes about two microseconds, so the
@@ -21,16 +21,32 @@ namespace plx::detail {
 bool own_deque_is_empty() noexcept;
 bool on_a_worker() noexcept;
 
+/// Into how many halves of halves a loop is cut for all workers to have a part: log2 of their number, rounded up.
+unsigned shares() noexcept;
+
+/// What is known about a loop from the last time it ran: how many indices take about two microseconds; 0: nothing.
+struct loop_site {
+  std::atomic<std::int64_t> grain{0};
+};
+
 /// Grows the number of indices between two looks at the deque until they take about two microseconds.
 class loop_grain {
  public:
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
-  void begin() noexcept { begin_ = now_ticks(); }
+  /// True when half of `n` indices takes less than about two microseconds, as far as is known: too little to give away.
+  [[nodiscard]] bool too_small(std::int64_t n) const noexcept { return n <= size_ || n < 2 * known_; }
+  /// The first piece begins: of a loop over n indices, or (without) of a part of one.
+  void begin(const loop_site& site, std::int64_t n) noexcept;
+  void begin() noexcept;
   /// `done` indices ended now, and the next begin.
   void next(std::int64_t done) noexcept;
+  void remember(loop_site& site) const noexcept;
 
  private:
   std::int64_t size_ = 1;
+  std::int64_t known_ = 0;  // what takes two microseconds, from the last time; 0: nothing is known
+  std::int64_t done_ = 0;
+  ticks took_ = 0;  // for these
   ticks begin_ = 0;
 };
 
@@ -64,31 +80,17 @@ class partition {
  public:
   partition(task_info info, range_end& end, Piece& piece) noexcept : info_(info), end_(end), piece_(piece) {}
 
-  void go(std::int64_t begin, std::int64_t end, loop_grain grain) {
+  /// The whole range: cut at once into parts for all workers, as far as they are worth it.
+  void start(std::int64_t n) {
+    loop_grain grain;
+    grain.begin(site_, n);
     task_group halves;
-    const std::int64_t run = begin;
-    grain.begin();
-    for (;;) {
-      const std::int64_t cut = end_.get();
-      if (cut < end) end = cut;
-      const std::int64_t n = end - begin;
-      if (n <= 0) break;
-      if (n > grain.size() && offers_are_taken()) {
-        const std::int64_t middle = begin + n / 2;
-        if (!info_.where.ordinary()) n_offered_.fetch_add(1, std::memory_order_relaxed);
-        halves.run(info_, [this, middle, end, grain] {
-          if (!info_.where.ordinary()) n_offered_.fetch_sub(1, std::memory_order_relaxed);
-          go(middle, end, grain);
-        });
-        end = middle;
-        grain.begin();
-        continue;
-      }
-      const std::int64_t count = n < grain.size() ? n : grain.size();
-      call(begin, begin + count, run);
-      begin += count;
-      if (begin < end) grain.next(count);
-    }
+    halves.stay();
+    std::int64_t end = n;
+    for (unsigned i = may_offer() ? shares() : 0; i > 0 && end > 1 && !grain.too_small(end); --i)
+      end = give_half(halves, 0, end, grain);
+    proceed(halves, 0, end, grain);
+    grain.remember(site_);
     halves.wait();
   }
 
@@ -105,16 +107,53 @@ class partition {
   }
 
  private:
+  /// Offers the second half; gives the end of the first.
+  std::int64_t give_half(task_group& halves, std::int64_t begin, std::int64_t end, const loop_grain& grain) {
+    const std::int64_t middle = begin + (end - begin) / 2;
+    if (!info_.where.ordinary()) n_offered_.fetch_add(1, std::memory_order_relaxed);
+    halves.offer(info_, [this, middle, end, grain] {
+      if (!info_.where.ordinary()) n_offered_.fetch_sub(1, std::memory_order_relaxed);
+      loop_grain mine = grain;
+      mine.begin();
+      task_group more;
+      proceed(more, middle, end, mine);
+      more.wait();
+    });
+    return middle;
+  }
+
+  void proceed(task_group& halves, std::int64_t begin, std::int64_t end, loop_grain& grain) {
+    const std::int64_t run = begin;
+    for (;;) {
+      const std::int64_t cut = end_.get();
+      if (cut < end) end = cut;
+      const std::int64_t n = end - begin;
+      if (n <= 0) return;
+      if (n > 1 && !grain.too_small(n) && offers_are_taken()) {
+        end = give_half(halves, begin, end, grain);
+        grain.begin();
+        continue;
+      }
+      const std::int64_t count = n < grain.size() ? n : grain.size();
+      call(begin, begin + count, run);
+      begin += count;
+      grain.next(count);
+    }
+  }
+
+  [[nodiscard]] bool may_offer() const noexcept { return info_.where.worker == 0; }
+
   // Tasks with a place of their own are not in the deque: they are counted. Halves pinned to one worker help nobody.
   [[nodiscard]] bool offers_are_taken() const noexcept {
     if (info_.where.ordinary()) return own_deque_is_empty();
-    return info_.where.worker == 0 && n_offered_.load(std::memory_order_relaxed) == 0;
+    return may_offer() && n_offered_.load(std::memory_order_relaxed) == 0;
   }
 
   const task_info info_;
   range_end& end_;
   Piece& piece_;
   std::atomic<int> n_offered_{0};
+  inline static loop_site site_;  // of this very piece of code
 };
 
 /// in_pieces() without regard to how.chunk.
@@ -124,9 +163,9 @@ void in_free_pieces(const spread& how, std::int64_t n, range_end& end, Piece& pi
   if (!how.parallel)
     whole.call(0, n, 0);
   else if (on_a_worker())
-    whole.go(0, n, {});
+    whole.start(n);
   else  // a foreign thread has no deque to share: a task does it
-    async(how.info, [&whole, n] { whole.go(0, n, {}); }).get();
+    async(how.info, [&whole, n] { whole.start(n); }).get();
 }
 
 /// Calls `piece` for parts of [0, n), each index below `end` once, in no particular order; within one task in ascending

@@ -71,6 +71,10 @@ struct worker {
 
   fiber* free_fibers = nullptr;  // idle loops, ready to take over
   unsigned n_free_fibers = 0;
+  // Another worker may hand a task to this one while it searches: see scheduler::hand_over().
+  alignas(cache_line_bytes) std::atomic<task*> handed{nullptr};
+  std::atomic<bool> searching{false};
+
   /// What this worker saw of another one's deque when it held a single task.
   struct single_task {
     std::int64_t oldest = -1;
@@ -97,6 +101,11 @@ struct worker {
 /// can wait, the answer may be another one.
 worker* this_worker() noexcept;
 
+/// What the maker of a task expects of others. anyone: perhaps the maker takes it back at once, so a single one wakes
+/// nobody and is left alone for a moment. sleepers: somebody who sleeps should get up for it. thieves: it is half of a
+/// loop; somebody should take it as soon as possible.
+enum class meant_for : std::uint8_t { anyone, sleepers, thieves };
+
 using poll_function = poll_result (*)(void*);
 
 class scheduler {
@@ -113,10 +122,11 @@ class scheduler {
 
   /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque, unless `t` has a place of
   /// its own: a priority, a worker or a size of stack.
-  /// `for_others`: somebody else should take it at once, if anybody sleeps; without, a single task may lie a nap long.
-  void submit(task* t, bool for_others = false);
+  void submit(task* t, meant_for who = meant_for::anyone);
   /// Makes the task that is suspended on `f` go on behind everything that waits.
   void submit_last(fiber& f);
+  /// resume(), on worker `to` if that one looks for work just now: its caches still hold what the task works on.
+  void hand_over(fiber& f, worker& to);
   /// Behind everything that waits in the injection queue.
   void inject(task* t);
   /// Around a submit() from outside that nothing else keeps this scheduler alive for: stop() waits for the visitors.
@@ -217,6 +227,7 @@ class scheduler {
   task* search(worker& w);
   task* look_for_work(worker& w, ticks now);
   void stop_watching() noexcept;
+  task* stop_searching(worker& w) noexcept;
   [[nodiscard]] bool worth_staying(const worker& w) const noexcept;
   bool sleep_until_work(worker& w);
   bool sleep_as_listed(worker& w, bool naps);

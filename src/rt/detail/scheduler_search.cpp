@@ -42,17 +42,18 @@ void scheduler::heavy_fence() noexcept {
   full_fence();
 }
 
-void scheduler::submit(task* t, bool for_others) {
+void scheduler::submit(task* t, meant_for who) {
   worker* w = this_worker();
   if (w == nullptr || &w->home != this) [[unlikely]]
     return submit_from_outside(t);
   if (!t->info.where.ordinary()) [[unlikely]]
     return place(t);
   w->deque.push(t);
+  if (who == meant_for::thieves) w->deque.offer_all();
   w->spawned.add();
   light_fence();
   if (n_sleeping_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    if (for_others || !watched_.load(std::memory_order_relaxed) || w->deque.size() > 1) wake_for_work();
+    if (who != meant_for::anyone || !watched_.load(std::memory_order_relaxed) || w->deque.size() > 1) wake_for_work();
   }
 }
 
@@ -178,6 +179,7 @@ task* scheduler::take_placed(worker& w) noexcept {
 static bool may_steal(worker& thief, const worker& victim, ticks now, ticks patience) noexcept {
   const std::int64_t size = victim.deque.size();
   if (size != 1) return size > 1;
+  if (victim.deque.oldest_is_offered()) return true;
   auto& seen = thief.singles[victim.index];
   const std::int64_t oldest = victim.deque.oldest();
   if (seen.oldest == oldest) return now - seen.since >= patience;
@@ -188,13 +190,14 @@ static bool may_steal(worker& thief, const worker& victim, ticks now, ticks pati
 // Half of what the victim has, so that many small tasks do not cost a search each: gives the oldest, and puts the
 // others into the thief's own deque.
 task* scheduler::take_half(worker& w, worker& victim) noexcept {
+  const bool large = victim.deque.oldest_is_offered();  // one is enough: it will be halved again
   task* first = victim.deque.steal();
   if (first == nullptr) {
     w.failed_steals.add();
     return nullptr;
   }
   std::uint64_t taken = 1;
-  for (std::int64_t n = std::min(victim.deque.size() / 2, most_stolen); n > 0; --n, ++taken) {
+  for (std::int64_t n = large ? 0 : std::min(victim.deque.size() / 2, most_stolen); n > 0; --n, ++taken) {
     task* t = victim.deque.steal();
     if (t == nullptr) break;
     w.deque.push(t);
@@ -227,6 +230,8 @@ task* scheduler::steal(worker& w, ticks now) noexcept {
 
 // One round over all the places where work may lie.
 task* scheduler::look_for_work(worker& w, ticks now) {
+  if (w.handed.load(std::memory_order_relaxed) != nullptr)
+    if (task* t = w.handed.exchange(nullptr, std::memory_order_acquire)) return t;
   if (task* t = take_placed(w)) return t;
   if (task* t = steal(w, now)) return t;
   if (task* t = injected_.pop()) return t;
@@ -234,8 +239,33 @@ task* scheduler::look_for_work(worker& w, ticks now) {
   return fire_timers(now) != 0 || run_pollers(w) ? w.deque.pop() : nullptr;
 }
 
+// A task is handed over only while `searching` is set. The giver puts it down, then looks at the flag again; the
+// receiver clears the flag, then looks at what was put down: one of them sees the other.
+void scheduler::hand_over(fiber& f, worker& to) {
+  f.resume.info.where = f.info.where;
+  task* t = &f.resume;
+  task* none = nullptr;
+  if (!f.info.where.ordinary() || !to.searching.load(std::memory_order_relaxed)) return resume(f);
+  f.ready.store(true, std::memory_order_relaxed);
+  // release: pairs with the acquire of the receiver.
+  if (!to.handed.compare_exchange_strong(none, t, std::memory_order_release, std::memory_order_relaxed))
+    return submit(t);
+  full_fence();
+  if (to.searching.load(std::memory_order_relaxed)) return;
+  if (to.handed.compare_exchange_strong(t, nullptr, std::memory_order_acquire, std::memory_order_relaxed)) submit(t);
+}
+
+// What was handed over at the last moment, or null.
+task* scheduler::stop_searching(worker& w) noexcept {
+  w.searching.store(false, std::memory_order_relaxed);
+  full_fence();
+  return w.handed.load(std::memory_order_relaxed) != nullptr ? w.handed.exchange(nullptr, std::memory_order_acquire)
+                                                             : nullptr;
+}
+
 task* scheduler::search(worker& w) {
   const ticks begin = now_ticks();
+  w.searching.store(true, std::memory_order_relaxed);
   ticks spin_begin = begin, spin_end = begin + spans_.spin;
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
@@ -250,12 +280,21 @@ task* scheduler::search(worker& w) {
       if (now - spin_begin > spans_.spin / 4) sched_yield();
       while (now_ticks() < until) cpu_relax();
     } else {
+      found = stop_searching(w);
+      if (found != nullptr) break;
       n_searching_.fetch_sub(1, std::memory_order_seq_cst);
       const bool got_up = sleep_until_work(w);
+      w.searching.store(true, std::memory_order_relaxed);
       n_searching_.fetch_add(1, std::memory_order_seq_cst);
       spin_begin = now_ticks();
       spin_end = spin_begin + (got_up && watcher_ == &w ? spans_.glance : spans_.spin);
     }
+  }
+  if (task* handed = stop_searching(w)) {
+    if (found == nullptr)
+      found = handed;
+    else
+      w.deque.push(handed);
   }
   const bool watched = watcher_.load(std::memory_order_relaxed) == &w;
   if (watched) stop_watching();
