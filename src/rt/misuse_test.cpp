@@ -166,4 +166,11 @@ TEST(misuse, a_running_runtime_is_destroyed) {
   EXPECT_EQ(ran.load(), 201);
 }
 
+// What is outstanding may never come: the end of a runtime has a deadline all the same.
+TEST(misuse, a_poller_that_is_always_pending_does_not_keep_a_runtime_alive) {
+  plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
+  rt.add_poller([](void*) { return plx::poll_result::pending; }, nullptr);
+  rt.run([] {});
+}
+
 }  // namespace

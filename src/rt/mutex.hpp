@@ -83,7 +83,7 @@ class condition_variable_any {
   void wait(Lock& lock) {
     guard_.lock();
     lock.unlock();  // after guard_ is held, so that a notification from now on finds this waiter
-    detail::wait_on(waiters_, guard_, {"condition_variable", this});
+    detail::wait_on(waiters_, guard_, "condition_variable", this);
     lock.lock();
   }
   template <class Lock, class Predicate>
@@ -95,7 +95,7 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait(Lock& lock, stop_token token, Predicate done) {
     const auto listed = [this] {
-      detail::wait_on(waiters_, guard_, {"condition_variable, or until a stop", this});
+      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop", this);
       return true;
     };
     return wait_stoppable(lock, token, done, listed);

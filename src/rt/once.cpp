@@ -21,7 +21,7 @@ void event::wait_slowly() {
   if (occurred())
     guard_.unlock();
   else
-    detail::wait_on(waiters_, guard_, {"event", this});
+    detail::wait_on(waiters_, guard_, "event", this);
 }
 
 bool event::wait_ticks(ticks deadline) {

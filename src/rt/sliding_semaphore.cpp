@@ -23,7 +23,7 @@ void sliding_semaphore::wait(std::int64_t upper) {
   guard_.lock();
   const std::uint64_t passes = passes_;
   while (!open(upper) && passes == passes_) {
-    detail::wait_on(waiters_, guard_, {"sliding_semaphore", this});
+    detail::wait_on(waiters_, guard_, "sliding_semaphore", this);
     guard_.lock();
   }
   guard_.unlock();

@@ -78,7 +78,7 @@ void latch::wait() const {
   if (missing_.load(std::memory_order_acquire) == 0)
     guard_.unlock();
   else
-    detail::wait_on(waiters_, guard_, {"latch", this});
+    detail::wait_on(waiters_, guard_, "latch", this);
 }
 
 namespace detail {
@@ -117,7 +117,7 @@ void semaphore_base::acquire() {
     --free_;
     guard_.unlock();
   } else {
-    wait_on(waiters_, guard_, {"semaphore", this});
+    wait_on(waiters_, guard_, "semaphore", this);
   }
 }
 
@@ -160,7 +160,7 @@ void barrier_base::wait(std::size_t phase) const {
   if (phase_ != phase)
     guard_.unlock();
   else
-    wait_on(waiters_, guard_, {"barrier", this});
+    wait_on(waiters_, guard_, "barrier", this);
 }
 
 }  // namespace detail

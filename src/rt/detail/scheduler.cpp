@@ -188,11 +188,17 @@ scheduler::~scheduler() {
 }
 
 void scheduler::wait_until_quiet(double deadline_s) {
-  double last_report = monotonic_seconds();
+  const double begin = monotonic_seconds();
+  double last_report = begin;
   for (std::int64_t pause_us = 20;; pause_us = std::min<std::int64_t>(pause_us * 2, 1000)) {
     if (quiet()) {
       if (suspended_tasks() == 0) return;
       if (monotonic_seconds() - last_report > deadline_s) return;  // only a foreign thread could still wake them
+    } else if (monotonic_seconds() - begin > deadline_s && quiet(true)) {
+      log_error(
+          "the runtime ends while a poller still answers `pending` after {:.1f} s, and nothing else is left to do",
+          deadline_s);
+      return;
     } else if (monotonic_seconds() - last_report > deadline_s) {
       if (log_wants(log_level::warning))
         log_explanation(
@@ -205,12 +211,12 @@ void scheduler::wait_until_quiet(double deadline_s) {
   }
 }
 
-bool scheduler::quiet() const noexcept {
+bool scheduler::quiet(bool whatever_is_polled_for) const noexcept {
   // While the lock is held no worker can get up, and none of those on the list has a task in its hands.
   spin_guard guard(sleep_lock_);
   if (sleeping_.size() != workers_.size()) return false;
   return !any_work() && !any_inbox() && earliest_deadline() == timer_queue::never &&
-         !polls_pending_.load(std::memory_order_relaxed);
+         (whatever_is_polled_for || !polls_pending_.load(std::memory_order_relaxed));
 }
 
 std::string explain_all_waits() {

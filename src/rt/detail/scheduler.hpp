@@ -166,7 +166,7 @@ class scheduler {
   void wait_for_inspector() const noexcept;
   [[nodiscard]] std::uint64_t suspended_tasks() const noexcept;
   /// Nothing can go on by itself: all workers sleep, no timer is armed, nothing is polled for.
-  [[nodiscard]] bool quiet() const noexcept;
+  [[nodiscard]] bool quiet(bool whatever_is_polled_for = false) const noexcept;
   /// Grows whenever a task begins or goes on.
   [[nodiscard]] std::uint64_t progress() const noexcept;
   /// Stacks without a task: those of all workers that keep what they touched, and those that gave it back.
@@ -226,6 +226,7 @@ class scheduler {
   task* next_task_chosen(worker& w);  // deterministic mode
   task* search(worker& w);
   task* look_for_work(worker& w, ticks now);
+  task* take_injected(worker& w) noexcept;
   void stop_watching() noexcept;
   task* stop_searching(worker& w) noexcept;
   [[nodiscard]] bool worth_staying(const worker& w) const noexcept;

@@ -2,6 +2,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 
 #include "probe/recorder.hpp"
 #include "rt/detail/scheduler.hpp"
@@ -155,8 +156,23 @@ task* scheduler::next_task(worker& w) {
     if (task* t = (w.turn & 64u) != 0 ? injected_.pop() : w.deque.steal()) return t;
   }
   if (task* t = w.deque.pop()) return t;
-  if (task* t = injected_.pop()) return t;
+  if (task* t = take_injected(w)) return t;
   return search(w);
+}
+
+// A worker's share of what waits, and no more than a few: the others into the own deque, the oldest on top. So the lock
+// is taken once for several, and thieves find the rest.
+task* scheduler::take_injected(worker& w) noexcept {
+  constexpr std::size_t most = 16;
+  task* first = injected_.pop_some(std::clamp(injected_.size() / workers_.size(), std::size_t{1}, most));
+  if (first == nullptr || first->next == nullptr) return first;
+  std::array<task*, most> rest;
+  std::size_t n = 0;
+  for (task* t = first->next; t != nullptr; t = t->next) rest[n++] = t;
+  while (n > 0) w.deque.push(rest[--n]);
+  light_fence();
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_for_work();
+  return first;
 }
 
 task* scheduler::next_resumed(worker& w) noexcept {
@@ -234,7 +250,7 @@ task* scheduler::look_for_work(worker& w, ticks now) {
     if (task* t = w.handed.exchange(nullptr, std::memory_order_acquire)) return t;
   if (task* t = take_placed(w)) return t;
   if (task* t = steal(w, now)) return t;
-  if (task* t = injected_.pop()) return t;
+  if (task* t = take_injected(w)) return t;
   if (task* t = low_.pop()) return t;
   return fire_timers(now) != 0 || run_pollers(w) ? w.deque.pop() : nullptr;
 }

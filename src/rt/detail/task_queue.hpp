@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <utility>
 
 #include "rt/detail/spinlock.hpp"
 #include "rt/detail/task.hpp"
@@ -30,6 +31,20 @@ class alignas(cache_line_bytes) task_queue {
     if (first_ == nullptr) last_ = nullptr;
     n_.store(n_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     return t;
+  }
+  /// The oldest `n` at most, linked by `next`, or null.
+  task* pop_some(std::size_t n) noexcept {
+    if (empty()) return nullptr;
+    spin_guard guard(lock_);
+    task* const oldest = first_;
+    task* last = nullptr;
+    std::size_t taken = 0;
+    for (; taken < n && first_ != nullptr; ++taken) last = std::exchange(first_, first_->next);
+    if (last == nullptr) return nullptr;
+    last->next = nullptr;
+    if (first_ == nullptr) last_ = nullptr;
+    n_.store(n_.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);
+    return oldest;
   }
   [[nodiscard]] bool empty() const noexcept { return n_.load(std::memory_order_relaxed) == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return n_.load(std::memory_order_relaxed); }

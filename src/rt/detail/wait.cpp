@@ -89,7 +89,7 @@ void notify_all(waiter* first) {
   while (first != nullptr) std::exchange(first, first->next)->notify();
 }
 
-void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) {
+[[gnu::always_inline]] static inline void wait_in(wait_list& list, spinlock& guard, const wait_reason& what) {
   waiter me;
   identify(me);
   list.push(me);
@@ -99,6 +99,14 @@ void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) {
     guard.unlock();
     me.thread->wait();
   }
+}
+
+void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) { wait_in(list, guard, what); }
+
+// The reason stands in this frame, so that the caller can end in this call: each return after a switch of stacks is one
+// that the processor predicts wrongly.
+void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object) {
+  wait_in(list, guard, {what, object});
 }
 
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline) {

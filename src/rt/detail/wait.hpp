@@ -45,6 +45,7 @@ void notify_all(waiter* first);
 
 /// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);
+void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object);
 /// As above, at most until `deadline` on the scheduler's clock. False when it passed.
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
 
