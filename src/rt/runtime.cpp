@@ -51,9 +51,11 @@ runtime_options completed(runtime_options o) {
 std::vector<unsigned> binding_of(const runtime_options& o) {
   if (!o.bind) return {};
   if (!o.cores.empty()) return detail::processors_named(o.cores);
-  // With fewer workers than cores, which ones are free is the system's to know: two programs, or two runtimes, that
-  // both bind to the first cores would share them while others idle.
-  return o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
+  // Without a say of the user, which processors are free is the system's to know: a bound worker cannot move away when
+  // another program takes its core. Who has given this process its own cores has said so.
+  const char* bind = std::getenv("PLX_BIND");
+  const bool ours = detail::processors_were_given() || (bind != nullptr && std::string_view(bind) == "1");
+  return ours && o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
 }
 
 // Waits for the token. When nothing has gone on for `after_s` although tasks are suspended, that is said once.

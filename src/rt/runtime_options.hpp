@@ -15,8 +15,9 @@ struct runtime_options {
   /// empty means the environment variable PLX_CORES, or all that this process may use. Several runtimes in one process
   /// can have different ones.
   std::string cores{};
-  /// Binds each worker to a core when there are as many workers as cores; otherwise, when `cores` were named, all
-  /// workers to all of them. PLX_BIND=0 in the environment switches it off.
+  /// Binds each worker to a core when `cores` were named, or when this process was given only some of the machine's
+  /// (taskset, Slurm, cpuset) and there are as many workers as cores; with `cores` and another number of workers, all
+  /// workers to all of them. PLX_BIND in the environment: 0 never binds, 1 also when the whole machine may be used.
   bool bind = true;
   /// Virtual memory of each stack; memory is used only for the pages that are touched.
   std::size_t stack_bytes = std::size_t{256} << 10;

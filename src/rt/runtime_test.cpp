@@ -266,11 +266,12 @@ TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
   }
 }
 
-// Fewer workers than cores stay unbound, so that two programs with one worker each do not share a core.
-TEST(runtime, workers_are_bound_only_when_they_take_all_cores) {
+// Bound are those whose cores somebody named or gave to this process, if there are as many workers as cores. The others
+// can move away when another program takes their core.
+TEST(runtime, workers_are_bound_when_the_cores_are_theirs) {
   const auto cores = static_cast<unsigned>(plx::detail::allowed_cores().size());
-  const auto processors = [](unsigned workers) {
-    plx::runtime rt({.workers = workers});
+  const auto processors = [](unsigned workers, const char* named = "") {
+    plx::runtime rt({.workers = workers, .cores = named});
     return rt.run([] {
       cpu_set_t set;
       CPU_ZERO(&set);
@@ -281,11 +282,14 @@ TEST(runtime, workers_are_bound_only_when_they_take_all_cores) {
   cpu_set_t mine;
   CPU_ZERO(&mine);
   sched_getaffinity(0, sizeof mine, &mine);
+  EXPECT_EQ(processors(cores), plx::detail::processors_were_given() ? 1 : CPU_COUNT(&mine));
+  EXPECT_EQ(processors(cores, "all"), 1);
+  setenv("PLX_BIND", "1", 1);
   EXPECT_EQ(processors(cores), 1);
   EXPECT_EQ(processors(cores + 1), CPU_COUNT(&mine));
-  if (cores > 1) {
-    EXPECT_EQ(processors(cores - 1), CPU_COUNT(&mine));
-  }
+  setenv("PLX_BIND", "0", 1);
+  EXPECT_EQ(processors(cores, "all"), CPU_COUNT(&mine));
+  unsetenv("PLX_BIND");
 }
 
 TEST(runtime, more_workers_than_processors) {

@@ -109,6 +109,10 @@ const std::vector<unsigned>& allowed_cores() {
   return cores;
 }
 
+bool processors_were_given() {
+  return hwloc_bitmap_weight(allowed_processors()) < hwloc_bitmap_weight(hwloc_topology_get_complete_cpuset(machine()));
+}
+
 unsigned cgroup_processors() {
   static const double quota = smallest_quota();
   const auto cores = static_cast<unsigned>(allowed_cores().size());

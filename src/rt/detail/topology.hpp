@@ -14,6 +14,9 @@ namespace plx::detail {
 /// Logical processor numbers (as the operating system counts them), one per allowed physical core, nearest first.
 const std::vector<unsigned>& allowed_cores();
 
+/// True when this process may use only some of the machine's processors: somebody meant these for it.
+bool processors_were_given();
+
 /// Processors' worth of time that the cgroup grants, rounded up; the number of allowed cores when there is no quota.
 unsigned cgroup_processors();
 
