@@ -43,7 +43,7 @@ class task_group {
   void run(task_info info, F&& f) {
     detail::submit_child(make_child(info, std::forward<F>(f)));
   }
-  /// As above, for a large part of the work that is left: thieves take it as soon as they see it.
+  /// As above, for a large part of the work that is left: thieves take it as soon as they see it. For loops.
   template <class F>
   void offer(task_info info, F&& f) {
     detail::offer_task(make_child(info, std::forward<F>(f)));
