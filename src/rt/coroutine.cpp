@@ -33,6 +33,7 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
   if (w != nullptr) {
     home = &w->home;
     info = w->info;
+    info.where.stack = static_cast<std::uint8_t>(w->current->stack_class);  // it goes on on such a one
     if (runner_ != nullptr && runner_->is_task) earlier = end_part(*w);
   } else {
     home = nullptr;
@@ -85,6 +86,7 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
   // acq_rel: the last one sees what all the others did.
   if (siblings->missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     siblings->parent_->runner_ = here;
+    if (here->is_task) this_worker()->task_id = siblings->parent_;  // the child may go now
     return siblings->parent_->go_on_in(siblings->parent_at_);
   }
   task* t = here->in_loop ? take_back_from_deque(siblings) : nullptr;
@@ -154,9 +156,8 @@ struct foreign_wait final : coroutine_chain, continuation {
     suspend_at(waiting);
     run = [](task* t, run_mode) {
       auto& self = static_cast<foreign_wait&>(*t);
-      const auto goes_on = self.at;
-      destroy(self);
-      goes_on.resume();
+      self.at.resume();
+      destroy(self);  // after it: it is what the part that ran is known by
     };
     fire = [](continuation* c) { static_cast<foreign_wait&>(*c).submit(); };
   }

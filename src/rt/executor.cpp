@@ -88,6 +88,7 @@ struct limit {
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
+    // acq_rel: the last one sees what the others did before they let go.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 

@@ -6,8 +6,8 @@
 //   plx::limiting_executor few(ex, 4);              // at most 4 of its tasks at once
 //   plx::strand in_order(ex);                       // one after another, in the order of submission
 //
-// A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion, but a
-// continuation then runs where its future was completed only if it was attached without an executor.
+// A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion; that goes
+// for continuations attached with it, too. (One attached without an executor then runs where its future is completed.)
 // Thread safety: everything; handles are values. Cost: of executor that of async; limiting_executor and strand take one
 // block from the pool and a spinlock more per task. Example: executor_test.cpp, examples/08_executors.cpp.
 #pragma once

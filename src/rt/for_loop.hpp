@@ -1,6 +1,7 @@
-// A parallel loop that needs no chunk size: it splits only when somebody is there to take the other half.
+// A parallel loop that needs no chunk size: it is cut into parts for all workers, and those again when somebody is
+// there to take the other half.
 //
-// Thread safety: everything. Cost: one closure per split; a loop that nobody helps splits about log2(n) times
+// Thread safety: everything. Cost: one closure per split; a loop that nobody helps splits about log2(n) times at most
 // (detail/partitioner.hpp). The body is called from several workers at once. Example: for_loop_test.cpp. Loops with
 // policies, reductions and inductions: algorithm/for_loop.hpp.
 #pragma once

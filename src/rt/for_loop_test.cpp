@@ -74,4 +74,26 @@ TEST(for_loop, on_a_foreign_thread) {
   EXPECT_EQ(calls.load(), 1000);
 }
 
+// Loops that follow each other on real workers: halves are stolen, and the parent is handed back to its own worker.
+TEST(for_loop, one_after_the_other) {
+  for (const unsigned workers : {2u, 4u}) {
+    plx::runtime rt({.workers = workers, .bind = false});
+    std::vector<long> values(3000, 0);
+    rt.run([&] {
+      for (int round = 0; round < 400; ++round) {
+        const int n = round % 5 == 0 ? 7 : 3000;
+        plx::for_loop(0, n, [&values](int i) {
+          volatile int spin = 0;
+          while (spin < 20) {
+            const int next = spin + 1;
+            spin = next;
+          }
+          ++values[static_cast<std::size_t>(i)];
+        });
+      }
+    });
+    for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i < 7 ? 400 : 320) << i;
+  }
+}
+
 }  // namespace

@@ -389,7 +389,7 @@ class promise_base {
     try {
       s.emplace(std::forward<V>(v)...);
     } catch (...) {
-      satisfied_.store(false, std::memory_order_release);
+      satisfied_.store(false, std::memory_order_release);  // pairs with the acquire in claim()
       throw;
     }
     s.complete();

@@ -1,6 +1,7 @@
 // latch, barrier and counting_semaphore for tasks, as in the standard; foreign threads may use them too.
 //
-// Thread safety: that is their purpose. Cost: one atomic operation when nobody has to wait. Example: sync_test.cpp.
+// Thread safety: that is their purpose. Cost: a short spinlock; who must wait gives its worker away. Example:
+// sync_test.cpp.
 #pragma once
 
 #include <atomic>

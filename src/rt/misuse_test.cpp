@@ -173,4 +173,17 @@ TEST(misuse, a_poller_that_is_always_pending_does_not_keep_a_runtime_alive) {
   rt.run([] {});
 }
 
+// The stack of an abandoned task stays, and so does what is needed to see that nobody is left to run it.
+TEST(misuse, an_abandoned_task_may_be_woken_late) {
+  plx::promise<int> late;
+  auto event = std::make_unique<plx::event>();
+  {
+    plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
+    rt.post([f = late.get_future()]() mutable { (void)f.get(); });
+    rt.post([e = event.get()] { e->wait(); });
+  }
+  late.set_value(1);
+  event->set();
+}
+
 }  // namespace

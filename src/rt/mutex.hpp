@@ -49,6 +49,7 @@ class mutex {
   }
   void unlock() {
     std::uint32_t expected = locked;
+    // release: pairs with the acquires in lock(), try_lock() and lock_slowly().
     if (!state_.compare_exchange_strong(expected, unlocked, std::memory_order_release, std::memory_order_relaxed))
       unlock_slowly();
   }

@@ -9,7 +9,7 @@ void event::set() {
   detail::waiter* all = nullptr;
   {
     detail::spin_guard guard(guard_);
-    set_.store(true, std::memory_order_release);
+    set_.store(true, std::memory_order_release);  // pairs with the acquire in occurred()
     all = waiters_.take_all();
   }
   detail::notify_all(all);
@@ -63,7 +63,7 @@ void once_flag::end(bool done) noexcept {
   detail::waiter* all = nullptr;
   {
     detail::spin_guard guard(guard_);
-    state_.store(done ? 2 : 0, std::memory_order_release);
+    state_.store(done ? 2 : 0, std::memory_order_release);  // pairs with the acquire in call_once()
     all = waiters_.take_all();
   }
   detail::notify_all(all);

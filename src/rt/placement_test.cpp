@@ -15,6 +15,7 @@
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
 #include "rt/thread.hpp"
 
 namespace plx {
@@ -110,6 +111,28 @@ TEST(placement, a_task_gets_the_stack_that_it_asks_for) {
       }
       for (auto& f : all) EXPECT_TRUE(f.get());
     });
+  });
+}
+
+[[gnu::noinline]] int fill_without_waiting(std::size_t bytes) {
+  auto* memory = static_cast<volatile char*>(alloca(bytes));
+  for (std::size_t i = 0; i < bytes; i += 1024) memory[i] = 1;
+  return memory[bytes / 2 / 1024 * 1024];
+}
+
+// However they come into its reach: not by the waiter's frame, not out of a deque.
+TEST(placement, no_waiter_calls_a_task_that_wants_a_larger_stack) {
+  runtime rt({.workers = 1, .stack_bytes = std::size_t{64} << 10});
+  const task_info large = placed({.stack = detail::stack_class(std::size_t{4} << 20)});
+  const auto deep = [] { return fill_without_waiting(std::size_t{2} << 20); };
+  rt.run([&] {
+    std::vector<future<int>> all;
+    for (int i = 0; i < 6; ++i) all.push_back(async(large, deep));
+    for (auto& f : all) EXPECT_EQ(f.get(), 1);
+    task_group group;
+    for (int i = 0; i < 6; ++i) group.run(large, deep);
+    this_thread::sleep_for(std::chrono::milliseconds(1));
+    group.wait();
   });
 }
 

@@ -119,7 +119,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   me.fire = [](detail::continuation* c) {
     auto& e = *static_cast<ended*>(c);
     detail::parker* waiting = e.waiting;
-    e.done.store(true, std::memory_order_release);
+    e.done.store(true, std::memory_order_release);  // pairs with the acquires in scheduler_chosen.cpp
     if (waiting != nullptr) waiting->wake();
   };
   if (!s.deterministic()) me.waiting = &detail::this_thread_parker();

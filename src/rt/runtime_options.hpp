@@ -33,7 +33,8 @@ struct runtime_options {
   /// One thread, `workers` virtual workers, and a seed that decides at every choice: the same seed, the same schedule.
   bool deterministic = false;
   std::uint64_t seed = 1;
-  /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more.
+  /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more, and for
+  /// pollers that answer `pending` when nothing else is left to do.
   double shutdown_deadline_s = 5;
   /// When run() waits and the runtime has had nothing to do for so long although tasks are suspended, who waits on what
   /// is logged, as warnings, once. 0: never. PLX_REPORT_HANG=seconds in the environment goes before, and then it is

@@ -39,9 +39,11 @@ class stop_state {
  public:
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
+    // acq_rel: the last one sees what the others did before they let go.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   void add_source() noexcept { sources_.fetch_add(1, std::memory_order_relaxed); }
+  // release: pairs with the acquire in possible(), which then sees a request made before the last source went.
   void drop_source() noexcept { sources_.fetch_sub(1, std::memory_order_release); }
 
   // acquire: pairs with the release in request_stop(); what was done before it is seen.

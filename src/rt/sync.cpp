@@ -33,7 +33,7 @@ void mutex::unlock_slowly() {
   {
     spin_guard guard(guard_);
     w = waiters_.pop();
-    state_.store(unlocked, std::memory_order_release);
+    state_.store(unlocked, std::memory_order_release);  // pairs with the acquires in lock() and lock_slowly()
   }
   if (w != nullptr) w->notify();
 }
@@ -65,6 +65,7 @@ void latch::count_down(std::ptrdiff_t n) {
   waiter* w = nullptr;
   {
     spin_guard guard(guard_);
+    // acq_rel: who reads zero, here or with acquire in wait() and try_wait(), sees what was done before every count.
     const std::ptrdiff_t before = missing_.fetch_sub(n, std::memory_order_acq_rel);
     PLX_ASSERT(n >= 0 && n <= before, n, before);
     if (before == n) w = waiters_.take_all();

@@ -78,7 +78,8 @@ void task_group::one_finished_elsewhere() noexcept {
 
 // By default on the worker of the last child, which has its results in the cache.
 void task_group::wake_parent(detail::fiber& parent) {
-  if (waits_at_ != nullptr)
+  const worker* here = detail::this_worker();
+  if (waits_at_ != nullptr && here != nullptr && &here->home == &waits_at_->home)
     waits_at_->home.hand_over(parent, *waits_at_);
   else
     detail::resume(parent);

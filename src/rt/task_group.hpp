@@ -21,6 +21,8 @@ namespace plx {
 namespace detail {
 struct worker;
 struct fiber;
+template <class Piece>
+class partition;
 }  // namespace detail
 
 class task_group {
@@ -43,19 +45,11 @@ class task_group {
   void run(task_info info, F&& f) {
     detail::submit_child(make_child(info, std::forward<F>(f)));
   }
-  /// As above, for a large part of the work that is left: thieves take it as soon as they see it.
-  template <class F>
-  void offer(task_info info, F&& f) {
-    detail::offer_task(make_child(info, std::forward<F>(f)));
-  }
   /// On an executor, which may be of another runtime.
   template <any_executor E, class F>
   void run(const E& ex, F&& f) {
     detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f)));
   }
-
-  /// The parent goes on where it waited, if that worker is free: for one that works on the same data again and again.
-  void stay() noexcept { stays_ = true; }
 
   /// Until all children have ended. Throws the first exception of a child.
   void wait() {
@@ -65,6 +59,17 @@ class task_group {
   }
 
  private:
+  template <class>
+  friend class detail::partition;
+
+  /// run(), for a large part of the work that is left: thieves take it as soon as they see it. For loops.
+  template <class F>
+  void offer(task_info info, F&& f) {
+    detail::offer_task(make_child(info, std::forward<F>(f)));
+  }
+  /// The parent goes on where it waited, if that worker is free: for one that works on the same data again and again.
+  void stay() noexcept { stays_ = true; }
+
   template <class F>
   struct child final : detail::task {
     child(F&& g, bool p) : f(std::move(g)), pooled(p) {}

@@ -17,6 +17,7 @@ struct ready_order::shared {
   explicit shared(std::size_t n) : nodes(n), refs(n + 1) { order.reserve(n); }
 
   void release() noexcept {
+    // acq_rel: the last one sees what the others did before they let go.
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   static void fired(continuation* c) {

@@ -13,7 +13,7 @@ namespace {
 using conformity::report;
 using program = void (*)(report&);
 
-// std's once; ours on a foreign thread, on workers, and on many schedules.
+// std's once; ours on a foreign thread and on 1, 2 and 4 workers.
 void compare(program with_std, program with_plx) {
   report expected;
   with_std(expected);

@@ -63,6 +63,7 @@ class prefix_walk {
     std::atomic<bool> summed{false}, emitted{false};
   };
   cell& at_chunk(std::int64_t c) noexcept { return cells_[static_cast<std::size_t>(c)]; }
+  // acquire: pairs with the release in advance(), after which the prefix is there.
   [[nodiscard]] bool known(std::int64_t c) const noexcept { return frontier_.load(std::memory_order_acquire) >= c; }
 
   // The next chunk; which one is decided here and not by the partitioner, so that they are begun in order.

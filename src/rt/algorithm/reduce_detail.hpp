@@ -98,7 +98,7 @@ class chunk_values {
 
   std::int64_t count_;
   std::size_t bytes_;
-  alignas(std::max_align_t) std::byte here_[256];
+  alignas(T) alignas(std::max_align_t) std::byte here_[256];
   void* memory_ = here_;
   T* values_;
   unsigned char* levels_;

@@ -146,4 +146,20 @@ TEST(count, matches_and_extremes) {
   });
 }
 
+struct alignas(64) wide {
+  double v = 0;
+};
+
+TEST(reduce, keeps_the_alignment_of_wide_types) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  const std::vector<wide> values(3, wide{1});
+  const auto sum = rt.run([&] {
+    return plx::reduce(plx::par, values.begin(), values.end(), wide{}, [](const wide& a, const wide& b) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&a) % 64, 0u);
+      return wide{a.v + b.v};
+    });
+  });
+  EXPECT_EQ(sum.v, 3);
+}
+
 }  // namespace

@@ -1,7 +1,7 @@
 // The work-stealing deque of Chase and Lev, with the memory orders of Le, Pop, Cohen, Zappa Nardelli (PPoPP 2013).
 //
 // Thread safety: push, pop and empty by the owner only; steal by anyone. Cost: push is two stores, pop has one full
-// fence, steal has one fence and one compare-and-swap. Read deque_test.cpp as an example.
+// fence, steal has one fence and one compare-and-swap. Read structures_test.cpp as an example.
 //
 // Invariants: top only grows. bottom is written by the owner alone. The tasks are those in [top, bottom); an entry is
 // handed out exactly once: from above only if top < bottom - 1 or the compare-and-swap on top wins, from below only by

@@ -28,7 +28,7 @@ void scheduler::stop_resuming() noexcept {
 }
 
 void scheduler::allow_resuming() noexcept {
-  inspecting_.store(false, std::memory_order_release);
+  inspecting_.store(false, std::memory_order_release);  // pairs with wait_for_inspector()
   inspector_lock_.unlock();
 }
 

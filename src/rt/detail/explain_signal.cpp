@@ -49,7 +49,7 @@ void print_when_asked(watch& w) {
   for (;;) {
     while (sem_wait(&w.asked) != 0 && errno == EINTR) {
     }
-    if (w.end.load(std::memory_order_acquire)) return;
+    if (w.end.load(std::memory_order_acquire)) return;  // pairs with the release where the last user goes
     print_explanation(explain_all_waits());
   }
 }

@@ -61,6 +61,7 @@ void home_place::submit(task* t) const {
 }
 
 bool future_state_base::try_attach(continuation& c) noexcept {
+  // acquire: pairs with the release in complete(), whose result is seen.
   std::uintptr_t head = word_.load(std::memory_order_acquire);
   do {
     if (head == ready_word) return false;
@@ -89,6 +90,8 @@ void fire_all(continuation* newest) {
 }  // namespace
 
 void future_state_base::complete() noexcept {
+  // release: the result, for whoever reads `ready` with acquire. acquire: pairs with the releases in try_attach() and
+  // put_back(); the nodes are read.
   const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
   PLX_ASSERT(head != ready_word && "a future was completed twice");
   fire_all(reinterpret_cast<continuation*>(head));
@@ -155,6 +158,7 @@ struct timed_wait : continuation {
   timer alarm;
 
   void release() noexcept {
+    // acq_rel: the last one sees what the others did before they let go.
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   void wake() {
@@ -165,6 +169,7 @@ struct timed_wait : continuation {
   }
 };
 
+// acq_rel: the exchanges on `decided` pair with each other; one of the two is the first, and wakes.
 void timed_wait_completed(continuation* c) {
   auto* t = static_cast<timed_wait*>(c);
   if (!t->decided.exchange(true, std::memory_order_acq_rel)) t->wake();

@@ -25,6 +25,7 @@ unsigned shares() noexcept {
 // the same place may be another loop this time.
 void loop_grain::begin(const loop_site& site, std::int64_t n) noexcept {
   if (!chosen()) known_ = site.grain.load(std::memory_order_relaxed);
+  if (n <= 8) known_ = 0;  // few indices may be large ones
   if (known_ > 1) size_ = std::clamp(n / 8, std::int64_t{1}, known_);
   begin();
 }

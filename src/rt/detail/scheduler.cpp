@@ -123,7 +123,21 @@ std::vector<unsigned> scheduler::processors_of(unsigned i) const {
 }
 
 void scheduler::start_threads() {
-  for (unsigned i = 0; i < workers_.size(); ++i) threads_->list.emplace_back([this, i] { thread_main(i); });
+  try {
+    for (unsigned i = 0; i < workers_.size(); ++i) threads_->list.emplace_back([this, i] { thread_main(i); });
+  } catch (...) {  // the system has no more threads: those that are there end, and who asked is told
+    end_threads();
+    free_fibers();
+    throw;
+  }
+}
+
+void scheduler::end_threads() {
+  stop_.store(true, std::memory_order_seq_cst);
+  full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
+  while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+  for (auto& t : threads_->list) t.join();
+  threads_->list.clear();
 }
 
 void scheduler::thread_main(unsigned index) {
@@ -158,15 +172,9 @@ void scheduler::stop() {
     all.oldest_is_default();
   }
   // acquire: pairs with end_visit(). What a visitor has left here meanwhile is still done.
-  if (visitors_.load(std::memory_order_acquire) != 0) {
-    while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();
-    if (!deterministic_) wait_until_quiet(shutdown_deadline_s_);
-  }
-  stop_.store(true, std::memory_order_seq_cst);
-  full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
-  while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
-  for (auto& t : threads_->list) t.join();
-  threads_->list.clear();
+  while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();
+  if (!deterministic_ && !quiet(true)) wait_until_quiet(shutdown_deadline_s_);
+  end_threads();
 }
 
 scheduler::~scheduler() {
@@ -180,8 +188,21 @@ scheduler::~scheduler() {
     for (auto& s : sized_)
       if (s != nullptr) s->stacks.abandon();
   }
+  free_fibers();
+}
+
+// Whoever wakes an abandoned task late finds its fiber, and that it has no home.
+void scheduler::free_fibers() noexcept {
+  static std::atomic<fiber*> abandoned{nullptr};  // for ever, and for leak checkers to see
   while (all_fibers_ != nullptr) {
     fiber* f = std::exchange(all_fibers_, all_fibers_->next_in_registry);
+    if (f->waits_on.load(std::memory_order_relaxed) != nullptr) {
+      std::atomic_ref(f->home).store(nullptr, std::memory_order_relaxed);
+      f->next_in_registry = abandoned.load(std::memory_order_relaxed);
+      while (!abandoned.compare_exchange_weak(f->next_in_registry, f, std::memory_order_relaxed)) {
+      }
+      continue;
+    }
     fiber_release(*f);
     delete f;
   }

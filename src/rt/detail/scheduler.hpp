@@ -207,6 +207,8 @@ class scheduler {
   fiber* take_cold_fiber();
 
   fiber* new_fiber(stack_pool& stacks, void (*entry)());
+  void free_fibers() noexcept;
+  void end_threads();
   void start_threads();
   void thread_main(unsigned index);
   void wait_until_quiet(double deadline_s);

@@ -37,7 +37,9 @@ std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
     id = next_poller_id_++;
     pollers_.push_back({id, f, arg});
     has_pollers_.store(true, std::memory_order_relaxed);
+    polls_pending_.store(true, std::memory_order_relaxed);  // who goes to sleep just now asks it first
   }
+  full_fence();
   wake_one();  // somebody has to ask it for the first time
   return id;
 }

@@ -12,6 +12,7 @@
 #include "rt/detail/pool.hpp"
 #include "rt/detail/stack_pool.hpp"
 #include "rt/detail/task.hpp"
+#include "rt/detail/task_queue.hpp"
 #include "rt/detail/timer_queue.hpp"
 #include "rt/detail/topology.hpp"
 
@@ -147,6 +148,37 @@ TEST(topology, names_at_least_one_core) {
   EXPECT_GE(allowed_cores().size(), 1u);
   EXPECT_GE(cgroup_processors(), 1u);
   EXPECT_GE(default_worker_count(allowed_cores().size()), 1u);
+}
+
+TEST(task_queue, gives_several_but_one_with_a_place_alone) {
+  task tasks[5];
+  tasks[2].info.where.stack = 5;
+  task_queue q;
+  for (task& t : tasks) q.push(&t);
+  task* two = q.pop_some(16);
+  EXPECT_EQ(two, &tasks[0]);
+  EXPECT_EQ(two->next, &tasks[1]);
+  EXPECT_EQ(tasks[1].next, nullptr);
+  EXPECT_EQ(q.size(), 3u);
+  EXPECT_EQ(q.pop_some(1), &tasks[2]);
+  EXPECT_EQ(q.pop_some(1), &tasks[3]);
+  EXPECT_EQ(q.pop_some(7), &tasks[4]);
+  EXPECT_EQ(q.pop_some(7), nullptr);
+  q.push(&tasks[0]);
+  EXPECT_EQ(q.pop(), &tasks[0]);
+}
+
+TEST(deque, offers_what_lies_below) {
+  work_deque d;
+  task a, b;
+  d.push(&a);
+  EXPECT_FALSE(d.oldest_is_offered());
+  d.offer_all();
+  d.push(&b);
+  EXPECT_TRUE(d.oldest_is_offered());
+  EXPECT_EQ(d.steal(), &a);
+  EXPECT_FALSE(d.oldest_is_offered());
+  EXPECT_EQ(d.pop(), &b);
 }
 
 }  // namespace

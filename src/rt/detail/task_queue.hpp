@@ -32,13 +32,15 @@ class alignas(cache_line_bytes) task_queue {
     n_.store(n_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     return t;
   }
-  /// The oldest `n` at most, linked by `next`; null also when somebody else is at it just now.
+  /// The oldest `n` at most, linked by `next`, one alone if it has a place of its own (it must not lie in a deque);
+  /// null also when somebody else is at it just now.
   task* pop_some(std::size_t n) noexcept {
     if (empty() || !lock_.try_lock()) return nullptr;
     task* const oldest = first_;
     task* last = nullptr;
     std::size_t taken = 0;
-    for (; taken < n && first_ != nullptr; ++taken) last = std::exchange(first_, first_->next);
+    for (; taken < n && first_ != nullptr && (taken == 0 || first_->info.where.ordinary()); ++taken)
+      last = std::exchange(first_, first_->next);
     if (last != nullptr) last->next = nullptr;
     if (first_ == nullptr) last_ = nullptr;
     n_.store(n_.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);

@@ -48,7 +48,7 @@ unsigned timer_queue::fire_due(ticks now) {
       remove(0);
     }
     t->fire(t->context);
-    t->state.store(timer::phase::done, std::memory_order_release);
+    t->state.store(timer::phase::done, std::memory_order_release);  // pairs with the acquire in cancel()
     ++fired;
   }
   return fired;

@@ -193,8 +193,9 @@ fiber* scheduler::take_cold_fiber() {
 }
 
 fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
+  const stack memory = stacks.get();
   auto* f = new fiber;
-  f->memory = stacks.get();
+  f->memory = memory;
   f->home = this;
   f->resume.run = resume_marker;
   f->resume.owner = f;
@@ -310,9 +311,12 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
 }
 
 void resume(fiber& f) {
+  scheduler* const home = std::atomic_ref(f.home).load(std::memory_order_relaxed);
+  if (home == nullptr) [[unlikely]]
+    return;  // its runtime has ended and left it behind
   f.resume.info.where = f.info.where;
   f.ready.store(true, std::memory_order_relaxed);
-  f.home->submit(&f.resume);
+  home->submit(&f.resume);
 }
 
 void yield_task() {
