@@ -2,6 +2,8 @@
 
 #include <boost/context/detail/fcontext.hpp>
 
+#include <utility>
+
 #include "base/assert.hpp"
 
 #if defined(PLX_ASAN)
@@ -89,7 +91,8 @@ void fiber_switch(fiber& from, fiber& to) {
 
 void fiber_release(fiber& f) noexcept {
 #if defined(PLX_TSAN)
-  if (f.memory.bottom != nullptr) __tsan_destroy_fiber(f.tsan);
+  // A cold fiber has been released already.
+  if (f.memory.bottom != nullptr && f.tsan != nullptr) __tsan_destroy_fiber(std::exchange(f.tsan, nullptr));
 #else
   (void)f;
 #endif
