@@ -172,7 +172,10 @@ def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]
 def provide(options: argparse.Namespace) -> tuple[programs, list[str]]:
     """The programs, built unless they are there already, and which of them to run."""
     out = Path(options.out).resolve()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"--out {options.out}: expected a folder, or a place for one: {error.strerror}", 2)
     if options.bin:
         there = programs(Path(options.bin).resolve(), out)
         known = there.names()
