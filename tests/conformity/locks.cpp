@@ -271,6 +271,11 @@ void phases(report& r) {
 }
 
 void once(report& r) {
+#if defined(__SANITIZE_THREAD__)
+  constexpr int failing_calls = 0;  // std::call_once of GCC 12 hangs under ThreadSanitizer after a call that throws
+#else
+  constexpr int failing_calls = 2;
+#endif
   names::once_flag flag;
   std::atomic<int> calls{0}, failures{0};
   on_threads(6, [&](int) {
@@ -280,7 +285,7 @@ void once(report& r) {
           [&](int failing) {
             if (++calls <= failing) throw 1;
           },
-          2);
+          failing_calls);
     } catch (int) {
       ++failures;
     }
