@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -24,7 +25,15 @@
 namespace plx {
 namespace {
 
-constexpr unsigned most_workers = 4096;
+// What PLX_BIND says, if it is set.
+std::optional<bool> binding_wanted() {
+  const char* text = std::getenv("PLX_BIND");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  const std::string_view said = text;
+  if (said != "0" && said != "1")
+    throw std::invalid_argument("PLX_BIND=" + std::string(said) + ": expected 0 (never bind) or 1 (bind)");
+  return said == "1";
+}
 
 runtime_options completed(runtime_options o) {
   if (o.cores.empty())
@@ -32,11 +41,10 @@ runtime_options completed(runtime_options o) {
   const std::size_t n_cores =
       o.cores.empty() ? detail::allowed_cores().size() : detail::processors_named(o.cores).size();
   if (o.workers == 0) o.workers = detail::default_worker_count(n_cores);
-  if (o.workers > most_workers)
+  if (o.workers > detail::most_workers)
     throw std::invalid_argument("workers = " + std::to_string(o.workers) + ": expected at most " +
-                                std::to_string(most_workers));
-  const char* bind = std::getenv("PLX_BIND");
-  if (bind != nullptr && std::string_view(bind) == "0") o.bind = false;
+                                std::to_string(detail::most_workers));
+  if (!binding_wanted().value_or(true)) o.bind = false;
   if (const char* signal = std::getenv("PLX_EXPLAIN_SIGNAL"); signal != nullptr && o.explain_signal == 0)
     o.explain_signal = detail::signal_named(signal);
   if (const char* after = std::getenv("PLX_REPORT_HANG")) {
@@ -53,8 +61,7 @@ std::vector<unsigned> binding_of(const runtime_options& o) {
   if (!o.cores.empty()) return detail::processors_named(o.cores);
   // Without a say of the user, which processors are free is the system's to know: a bound worker cannot move away when
   // another program takes its core. Who has given this process its own cores has said so.
-  const char* bind = std::getenv("PLX_BIND");
-  const bool ours = detail::processors_were_given() || (bind != nullptr && std::string_view(bind) == "1");
+  const bool ours = detail::processors_were_given() || binding_wanted().value_or(false);
   return ours && o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
 }
 

@@ -85,7 +85,7 @@ class runtime {
   /// Who waits on what, at any time: each suspended task with its name, key, what it waits on, who holds that if it is
   /// known, and where in the program it waits (lines where the program has debug information, -g1 is enough). Tasks at
   /// the same place are one entry. Tasks that wait for each other come first, as DEADLOCK. "" when no task is
-  /// suspended. While tasks run, it may be out of date. Cost: milliseconds and more; about 10 us per suspended task.
+  /// suspended. While tasks run, it may be out of date. Cost: milliseconds and more, growing with the suspended tasks.
   [[nodiscard]] std::string explain_waits() const;
 
  private:

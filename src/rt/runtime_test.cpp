@@ -289,6 +289,8 @@ TEST(runtime, workers_are_bound_when_the_cores_are_theirs) {
   EXPECT_EQ(processors(cores + 1), CPU_COUNT(&mine));
   setenv("PLX_BIND", "0", 1);
   EXPECT_EQ(processors(cores, "all"), CPU_COUNT(&mine));
+  setenv("PLX_BIND", "yes", 1);
+  EXPECT_THROW(processors(cores), std::invalid_argument);
   unsetenv("PLX_BIND");
 }
 

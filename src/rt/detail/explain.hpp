@@ -1,6 +1,6 @@
 // Who waits on what, for people: every suspended task with the place where it waits, and the cycles among them.
 //
-// Thread safety: from anywhere, at any time, also while tasks run. Cost: about 10 us per suspended task, during which
+// Thread safety: from anywhere, at any time, also while tasks run. Cost: a backtrace per suspended task, during which
 // no suspended task goes on (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example:
 // explain_test.cpp.
 #pragma once

@@ -40,8 +40,6 @@ std::string bitmap_text(hwloc_const_bitmap_t set) {
   return text;
 }
 
-constexpr unsigned most_workers = 4096;
-
 bool parse(std::string_view text, unsigned& n) {
   const auto [parsed, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   return error == std::errc() && parsed == text.data() + text.size();

@@ -20,6 +20,8 @@ bool processors_were_given();
 /// Processors' worth of time that the cgroup grants, rounded up; the number of allowed cores when there is no quota.
 unsigned cgroup_processors();
 
+inline constexpr unsigned most_workers = 4096;
+
 /// Workers when nobody said how many: PLX_THREADS if set, else one for each of `cores`, at most what the cgroup grants
 /// and what Slurm gave to this task (SLURM_CPUS_PER_TASK). Throws std::invalid_argument when PLX_THREADS is no positive
 /// number.
