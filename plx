@@ -7,7 +7,7 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
 help() {
   cat <<'TEXT'
-./plx demo                      build plx-star, run a Sedov blast on an adaptive mesh, draw its report
+./plx demo [-n N]               build plx-star, run a Sedov blast on an adaptive mesh (on N processes), draw its report
 ./plx test [-R REGEX]           build everything, run every test (C++ and Python), print a summary
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
            [--all]              every suite under every preset (release, debug, asan, tsan)
@@ -19,6 +19,9 @@ help() {
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
+./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
+./plx diagnose RUN [--json]     what held a run up, in at most ten sentences with figures and advice
+./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: how it would scale, and why no better
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, text, cost of headers, reference; --fix formats the sources in place
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
@@ -44,9 +47,10 @@ case $command in
   lint) script=run_lint ;;
   docs) script=run_docs ;;
   doctor) script=doctor ;;
-  report | compare) script=run_parallax; set -- "$command" "$@" ;;
+  scale) script=run_scale ;;
+  report | compare | diagnose | top) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
-  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, lint, docs, doctor or help" >&2; exit 2 ;;
+  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, scale, diagnose, top, lint, docs, doctor or help" >&2; exit 2 ;;
 esac
 
 if ! command -v python3 >/dev/null; then

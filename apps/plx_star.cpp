@@ -1,4 +1,4 @@
-// plx-star: gas on an adaptive mesh. Reads the command line and the input, starts the runtime, runs.
+// plx-star: gas on an adaptive mesh. Reads the command line and the input, meets the other processes of the job, runs.
 //
 // Exit codes: 0 finished; 1 the run failed; 2 wrong input, or output that cannot be written; 130 stopped by a signal,
 // after a checkpoint.
@@ -10,12 +10,18 @@
 #include <cstdio>
 #include <memory>
 #include <new>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "net/job.hpp"
 #include "plx_star_progress.hpp"
+#include "probe/settings.hpp"
 #include "rt/runtime.hpp"
+#include "star/agreement.hpp"
 #include "star/run.hpp"
 
 namespace {
@@ -25,11 +31,13 @@ using namespace plx;
 enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
 volatile std::sig_atomic_t stop_signal = 0;
+volatile std::sig_atomic_t signals_speak = 1;
 
 extern "C" void on_stop(int signal) {
   stop_signal = signal;
   std::signal(signal, SIG_DFL);  // the second one ends the program at once
   const char text[] = "\nstopping after this step, with a checkpoint (once more: stop at once)\n";
+  if (signals_speak == 0) return;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
 }
 
@@ -79,79 +87,147 @@ std::string without_slash(std::string path) {
   return path;
 }
 
+/// All that a run needs; each process of a job makes it for itself.
+struct run_plan {
+  std::unique_ptr<star::input> in;
+  std::optional<star::setup> setup;  // none: only the input's values were asked for
+  star::run_request request;
+};
+
+star::run_request request_of(const command_line& c, const std::string& checkpoint, const std::string& problem) {
+  star::run_request r;
+  r.out = without_slash(!c.out.empty()      ? c.out
+                        : !c.resume.empty() ? c.resume
+                        : c.validate        ? ""  // no folder is made, so none can be in the way
+                                            : "run-" + problem);
+  r.resume_checkpoint = checkpoint;
+  r.trace = c.trace;
+  const build_info& build = this_build();
+  r.version = build.version, r.git = build.git;
+  r.compiler = build.compiler, r.build_type = build.type;
+  return r;
+}
+
+/// Writes nothing: the processes of a job do this before they meet, so that none sees what another one has made.
+result<run_plan> prepare(const command_line& c) {
+  std::string checkpoint;
+  if (!c.resume.empty()) {
+    auto found = star::newest_checkpoint(without_slash(c.resume));
+    if (!found) return found.error();
+    checkpoint = *found;
+  }
+  auto in = read_input(c, checkpoint);
+  if (!in) return in.error();
+  run_plan w;
+  w.in = *std::move(in);
+  if (c.print_config) return w;
+  auto setup = w.in->prepare();
+  if (!setup) return setup.error();
+  w.setup = *std::move(setup);
+  w.request = request_of(c, checkpoint, w.in->problem_name);
+  if (auto r = star::check_run(*w.in, *w.setup, w.request); !r) return r.error();
+  return w;
+}
+
+job_options options_of(const command_line& c, runtime_options options, const run_plan& w) {
+  if (c.threads != 0) options.workers = c.threads;
+  options.stack_bytes = std::size_t{1} << 20;
+  // Unless somebody said otherwise, what is measured lies with the run.
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  if (measure->output == probe::settings().output) measure->output = w.request.out;
+  options.measure = std::move(measure);
+  job_options all;
+  all.runtime = std::move(options);
+  return all;
+}
+
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   switch (end.status) {
     case star::run_status::finished:
-      if (!quiet) fmt::print("finished: {}/ (./plx report {} draws it)\n", out, out);
+      if (end.speaks && !quiet) fmt::print("finished: {}/ (./plx report {} draws it)\n", out, out);
       return finished;
     case star::run_status::interrupted:
-      fmt::print("stopped; {}\n", end.message);
+      if (end.speaks) fmt::print("stopped; {}\n", end.message);
       return interrupted;
     case star::run_status::failed:
       break;
   }
-  return complain(end.message, end.output_failed ? wrong_input : failed);
+  const int code = end.output_failed ? wrong_input : failed;
+  return end.speaks ? complain(end.message, code) : code;
 }
 
-int start(const command_line& c, const star::input& in, const star::setup& setup, const star::run_request& request) {
+int run_with_others(const command_line& c, const run_plan& w, plx::job& job, star::exchange& net) {
+  signals_speak = job.size() == 1;  // a launcher passes a signal on to all
   std::signal(SIGINT, on_stop);
   std::signal(SIGTERM, on_stop);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is then an error like a full disk
-  app::progress progress(c.quiet, stop_signal);
-  runtime_options options;
-  options.workers = c.threads;
-  options.stack_bytes = std::size_t{1} << 20;
-  runtime rt(options);
-  const star::run_end end = star::run(in, setup, rt, request, progress);
+  app::progress progress(c.quiet || job.here() != 0, stop_signal);
+  const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
-  return report_end(end, request.out, c.quiet);
+  if (job.size() > 1) {  // a launcher may end the others when the first one is gone; they are about to go anyway
+    std::signal(SIGINT, SIG_IGN);
+    std::signal(SIGTERM, SIG_IGN);
+  }
+  if (!end.lost) job.run([] {});  // nobody leaves before all have come here
+  return report_end(end, w.request.out, c.quiet);
 }
 
-int go(const command_line& c) {
-  std::string checkpoint;
-  if (!c.resume.empty()) {
-    auto found = star::newest_checkpoint(without_slash(c.resume));
-    if (!found) return complain(found.error().message);
-    checkpoint = *found;
+/// What all processes do, those that could not prepare included: one of them says what was wrong.
+int go(const command_line& c, const runtime_options& options, const result<run_plan>& mine) {
+  job_options here;
+  here.runtime.workers = 1;
+  plx::job job(mine ? options_of(c, options, *mine) : here);
+  star::exchange net(job.node());
+  try {
+    const auto prepared = star::agree(net, job.home(), mine ? result<void>() : result<void>(mine.error()));
+    if (!prepared) return job.here() == 0 ? complain(prepared.error().message) : wrong_input;
+    return run_with_others(c, *mine, job, net);
+  } catch (...) {
+    job.run([e = std::current_exception()] { std::rethrow_exception(e); });  // tells the others
+    throw;
   }
-  const auto in = read_input(c, checkpoint);
-  if (!in) return complain(in.error().message);
-  if (c.print_config) return std::fputs(in.value()->table.text_effective().c_str(), stdout), finished;
-  const auto setup = in.value()->prepare();
-  if (!setup) return complain(setup.error().message);
+}
 
-  star::run_request request;
-  request.out = without_slash(!c.out.empty()      ? c.out
-                              : !c.resume.empty() ? c.resume
-                              : c.validate        ? ""  // no folder is made, so none can be in the way
-                                                  : "run-" + in.value()->problem_name);
-  request.resume_checkpoint = checkpoint;
-  request.trace = c.trace;
-  const build_info& build = this_build();
-  request.version = build.version, request.git = build.git;
-  request.compiler = build.compiler, request.build_type = build.type;
-  if (auto r = star::check_run(*in.value(), *setup, request); !r) return complain(r.error().message);
-  if (c.validate) return fmt::print("the input is fine\n"), finished;
-  return start(c, *in.value(), *setup, request);
+/// Exit code of what needs no run.
+int answer(const command_line& c, const run_plan& w) {
+  if (c.print_config) std::fputs(w.in->table.text_effective().c_str(), stdout);
+  if (c.validate) fmt::print("the input is fine\n");
+  return finished;
+}
+
+/// Throws CLI::Success where the library answers by itself (--help).
+result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv) {
+  try {
+    options = options_from_arguments(argc, argv);  // takes out --plx:...
+    app.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& e) {
+    return error{std::string(e.what()) + "; plx-star --help lists the options"};
+  } catch (const std::invalid_argument& e) {
+    return error{e.what()};
+  }
+  return {};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Gas on an adaptive mesh.", "plx-star");
+  app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   command_line c;
   declare(app, c);
+  runtime_options options;
   try {
-    app.parse(argc, argv);
+    const auto read = read_command(app, options, argc, argv);
+    if (read && app.count("--list-options") > 0)
+      return fmt::print("{}", c.list_options == "markdown" ? star::input::markdown() : star::input::text_options()), 0;
+    const result<run_plan> mine = read ? prepare(c) : read.error();
+    return mine && (c.print_config || c.validate) ? answer(c, *mine) : go(c, options, mine);
   } catch (const CLI::Success& s) {
     return app.exit(s);
-  } catch (const CLI::ParseError& e) {
-    return complain(std::string(e.what()) + "; plx-star --help lists the options");
-  }
-  if (app.count("--list-options") > 0)
-    return fmt::print("{}", c.list_options == "markdown" ? star::input::markdown() : star::input::text_options()), 0;
-  try {
-    return go(c);
+  } catch (const job_error& e) {
+    return e.report("plx-star");
   } catch (const std::bad_alloc&) {
     return complain("out of memory: the mesh is too large for this machine; lower mesh.max_level or refine less",
                     failed);

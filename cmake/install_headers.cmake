@@ -1,12 +1,12 @@
 # Installs from SOURCE the public headers of FOLDERS, and every header that these include, below DESTINATION. Public is
-# what tools/check_headers.py calls so: not in a folder detail/, not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
+# what tools/check_headers.py calls so: not in a folder detail/ or preload/, not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
 cmake_policy(VERSION 3.25)
 set(open)
 foreach(folder ${folders})
   file(GLOB_RECURSE found RELATIVE ${source} ${source}/${folder}/*.hpp)
   list(APPEND open ${found})
 endforeach()
-list(FILTER open EXCLUDE REGEX "(/detail/|/test_[^/]*$|_(detail|body|test)\\.hpp$)")
+list(FILTER open EXCLUDE REGEX "(^net/(mpi|pmix|ucx)/|/detail/|/preload/|/test_[^/]*$|_(detail|body|test)\\.hpp$)")
 set(wanted)
 while(open)
   list(POP_FRONT open header)

@@ -3,6 +3,8 @@
 #include <cstdio>
 
 #include "probe/counter_registry.hpp"
+#include "probe/export/json_trace.hpp"
+#include "probe/export/profile.hpp"
 #include "probe/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
@@ -34,8 +36,8 @@ int main() {
     std::printf("%s = %g\n", counter.name.c_str(), counter.value);
 
   // For a spreadsheet, and for ui.perfetto.dev.
-  const bool written = rt.recorder().write_profile_csv("05_profile.csv").has_value() &&
-                       rt.recorder().write_trace_json("05_trace.json").has_value();
+  const bool written = write_profile_csv(rt.recorder(), "05_profile.csv").has_value() &&
+                       write_json_trace(rt.recorder().collect_trace(), "05_trace.json").has_value();
   std::printf("profile and trace: %s\n", written ? "written" : "not written");
 }
 

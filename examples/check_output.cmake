@@ -1,10 +1,13 @@
-# Runs PROGRAM and compares what it prints with the comment "// Output:" at the end of SOURCE.
+# Runs PROGRAM, by the command LAUNCH if there is one, and compares what it prints with the comment "// Output:" at the end of SOURCE.
 file(READ ${SOURCE} text)
 if(NOT text MATCHES "\n// Output:\n((//   [^\n]*\n)+)")
   message(FATAL_ERROR "${SOURCE}: expected a comment '// Output:' with indented lines at its end")
 endif()
 string(REGEX REPLACE "(^|\n)//   " "\\1" expected "${CMAKE_MATCH_1}")
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE found RESULT_VARIABLE status)
+separate_arguments(launch UNIX_COMMAND "${LAUNCH}")
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT} 1)
+set(ENV{OMPI_ALLOW_RUN_AS_ROOT_CONFIRM} 1)
+execute_process(COMMAND ${launch} ${PROGRAM} OUTPUT_VARIABLE found RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR NOT found STREQUAL expected)
   message(FATAL_ERROR "exit status ${status}\nexpected:\n${expected}\nfound:\n${found}")
 endif()

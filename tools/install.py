@@ -88,8 +88,11 @@ def ensure(parts: list[str], also: list[str] | None = None) -> None:
     tried = OPTIONAL_TRIED.read_text().split() if OPTIONAL_TRIED.exists() else []
     fresh = [row for row in optional if not set(row.apt) <= set(tried)]
     if (required or fresh) and can_install():
-        if not apt_install(packages_of(required + fresh) + (also or [])) and required and fresh:
-            apt_install(packages_of(required))
+        if not apt_install(packages_of(required + fresh) + (also or [])) and len(required + fresh) > 1:
+            # One that this system does not have (chromium is no package of Ubuntu) must not keep the others away.
+            for packages in [packages_of(required) + (also or []), *(list(row.apt) for row in fresh)]:
+                if packages:
+                    apt_install(packages)
         BUILD.mkdir(exist_ok=True)
         OPTIONAL_TRIED.write_text("\n".join(sorted({*tried, *packages_of(fresh)})) + "\n")
         doctor._headers.cache_clear()

@@ -1,8 +1,10 @@
-"""`./plx demo`: builds plx-star, runs the Sedov blast of inputs/sedov_demo.toml, draws its report."""
+"""`./plx demo [-n N]`: builds plx-star, runs the Sedov blast of inputs/sedov_demo.toml, on N processes, draws its report."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -25,10 +27,38 @@ def fresh_folder() -> Path:
     return folder
 
 
+def launcher(processes: int) -> list[str]:
+    """The words before the program: none for one process; an end with an error where there is no launcher."""
+    if processes == 1:
+        return []
+    if shutil.which("mpirun") is None:
+        fail("mpirun was not found: -n needs it; install Open MPI (apt-get install openmpi-bin), or leave -n out", 2)
+    # Ctrl-C: a step and a checkpoint may take longer than the second that mpirun waits before it kills.
+    return ["mpirun", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "30", "-n", str(processes)]
+
+
+def launch_environment() -> dict:
+    """Open MPI refuses to run as root unless told twice that this is meant, as in containers."""
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return {**os.environ, **as_root}
+
+
+def process_count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= 1024:
+        raise ValueError
+    return count
+
+
+process_count.__name__ = "number of processes (1 to 1024)"
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./plx demo", description="Build, run a Sedov blast, draw its report.")
     parser.add_argument("--out", type=Path, help="folder of the run (default: runs/demo-<date>-<time>)")
+    parser.add_argument("-n", type=process_count, default=1, metavar="N", help="so many processes, by mpirun (default: 1)")
     options = parser.parse_args(arguments)
+    command = launcher(options.n)
     begin = time.monotonic()
     install.ensure(["build"], also=pyenv.apt_packages("report"))
     python = pyenv.ensure("report")
@@ -41,7 +71,9 @@ def main(arguments: list[str]) -> int:
     run.parent.mkdir(parents=True, exist_ok=True)
     try:
         code = subprocess.run(
-            [str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)], cwd=ROOT
+            [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)],
+            cwd=ROOT,
+            env=launch_environment(),
         ).returncode
     except KeyboardInterrupt:
         return 130

@@ -1,4 +1,5 @@
-"""`./plx report RUN` and `./plx compare A B`: the Python package `parallax` in the project's Python environment."""
+"""`./plx report RUN`, `./plx compare A B`, `./plx diagnose RUN` and `./plx top`: the Python package `parallax` in the
+project's Python environment."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import pyenv
 
 
 def main(arguments: list[str]) -> int:
-    python = pyenv.ensure("report")
+    needs_nothing = arguments[:1] == ["top"]  # it draws with the terminal alone
+    python = sys.executable if needs_nothing else pyenv.ensure("report")
     os.chdir(os.environ.get("PLX_CALLED_FROM", "."))  # the paths on the command line are the caller's
     os.execve(python, [python, "-B", "-m", "parallax", *arguments], pyenv.environment())
 

@@ -10,7 +10,7 @@
 #include "base/clock.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
-#include "star/refinement.hpp"
+#include "star/regrid.hpp"
 #include "star/stepper.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-"""Read the run folders of the Parallax applications, draw reports of them, compare them.
+"""Read the run folders of the Parallax applications, draw reports of them, compare them, say what held them up.
 
     from parallax import Run
     run = Run("run/")
@@ -9,7 +9,15 @@ Example to read: tests/test_run.py.
 """
 
 from .errors import NotARun, ReadError
-from .run import Run
 
 __version__ = "0.1.0"
 __all__ = ["NotARun", "ReadError", "Run", "__version__"]
+
+
+def __getattr__(name: str):
+    """Run needs h5py, a diagnosis does not: it is imported when asked for."""
+    if name == "Run":
+        from .run import Run
+
+        return Run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -82,6 +82,7 @@ class Mesh:
         self.variables = names
         shape = (self.n_blocks, *(int(n) for n in self.block_size[::-1]))
         for dataset, n in zip(datasets, counts):
+            self._check_parts(self._dataset(dataset))
             found = self._dataset(dataset).shape
             if found != (n, *shape):
                 raise ReadError(self.path, f"dataset '{dataset}': expected shape {(n, *shape)}, found {found}")
@@ -90,6 +91,12 @@ class Mesh:
         if name not in self.file:
             raise ReadError(self.path, f"dataset '{name}' is missing")
         return self.file[name]
+
+    def _check_parts(self, dataset: h5py.Dataset) -> None:
+        """Files that many localities wrote refer to parts; HDF5 reads a missing one as if it held no numbers."""
+        for part in dataset.virtual_sources() if dataset.is_virtual else ():
+            if not (self.path.parent / part.file_name).is_file():
+                raise ReadError(self.path, f"its part '{part.file_name}' is missing: expected beside it")
 
     def _read_geometry(self) -> None:
         self.levels = self._per_block_array("Levels", (self.n_blocks,)).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def _fail(error) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="parallax", description="Reports and comparisons of runs.")
+    parser = argparse.ArgumentParser(prog="parallax", description="Reports, comparisons and diagnoses of runs; a look at one that goes on.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     report = commands.add_parser(
@@ -46,6 +47,17 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: run/report.html)")
     report.set_defaults(act=_report)
 
+    diagnose = commands.add_parser(
+        "diagnose",
+        help="say what held a run up, with figures",
+        description="Prints at most ten sentences: how the workers spent their time, what cost most and what to do "
+        "about it, and what could not be judged because it was not measured. Any program of Parallax writes what it "
+        "reads when run with PLX_DIAGNOSE=1 (folder plx-run, or PLX_OUTPUT).",
+    )
+    diagnose.add_argument("run", type=Path, help="folder of the run")
+    diagnose.add_argument("--json", action="store_true", help="the same for programs")
+    diagnose.set_defaults(act=_diagnose)
+
     compare = commands.add_parser(
         "compare",
         help="show what changed between two runs",
@@ -56,7 +68,60 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--html", type=Path, metavar="FILE", help="also write the tables as a page")
     compare.add_argument("--require-equal", action="store_true", help="exit code 1 unless the physics is bitwise equal")
     compare.set_defaults(act=_compare)
+
+    top = commands.add_parser(
+        "top",
+        help="watch a running program in the terminal",
+        description="Shows what the workers of a running program do, second by second: their time, the last seconds of "
+        "each, and all kinds of tasks. The program must serve its live page (--plx:serve=1 or PLX_SERVE=1). Where the "
+        "output is no terminal, it prints the picture once. Keys: q quits, s changes the order, c shows counters, / "
+        "filters, p pauses.",
+    )
+    top.add_argument(
+        "target",
+        nargs="?",
+        help="the URL that the program printed, HOST:PORT, or the folder with its live.url (default: the newest here)",
+    )
+    top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
+    top.add_argument("--once", action="store_true", help="print the picture once and end")
+    top.set_defaults(act=_top)
+
+    scale = commands.add_parser(
+        "scale",
+        help="replay a run on simulated machines: how it would scale",
+        description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
+        "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
+    )
+    from .scale.arguments import add_arguments
+
+    add_arguments(scale)
+    scale.set_defaults(act=_scale)
     return parser
+
+
+def _scale(options) -> int:
+    from .scale.command import scale
+
+    return scale(options)
+
+
+def _top(options) -> int:
+    from .live import LiveError, find
+
+    try:
+        address = find(options.target, options.token)
+        if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            from .live_terminal import once
+
+            print(once(address))
+            return 0
+        from .live_terminal import watch
+
+        return watch(address)
+    except LiveError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        return 130
 
 
 def _report(options) -> int:
@@ -79,6 +144,14 @@ def _report(options) -> int:
     for problem in facts.problems:
         print(f"parallax: {problem}", file=sys.stderr)
     return 2 if facts.problems else 0
+
+
+def _diagnose(options) -> int:
+    from .diagnosis import diagnose
+
+    diagnosis = diagnose(options.run)
+    print(json.dumps(diagnosis.json(), indent=1, ensure_ascii=False) if options.json else diagnosis.text())
+    return 0
 
 
 def _compare(options) -> int:

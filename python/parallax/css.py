@@ -51,6 +51,9 @@ tr:last-child td { border-bottom:0; }
 .num { text-align:right; white-space:nowrap; }
 td:first-child { white-space:nowrap; }
 td.key { color:var(--muted); white-space:nowrap; }
+ol.said { margin:0; padding-left:1.3rem; }
+ol.said li { margin:.35rem 0; }
+ol.said span { color:var(--muted); }
 td.bar { min-width:9rem; width:34%; }
 td.bar div { position:relative; }
 td.bar i { position:absolute; inset:0 auto 0 0; background:var(--bar); border-radius:2px; }

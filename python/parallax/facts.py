@@ -12,7 +12,9 @@ import numpy as np
 
 from . import analysis, profiles
 from .athdf import Mesh
-from .errors import ReadError
+from .diagnosis import Evidence, diagnose_evidence
+from .errors import NotARun, ReadError
+from .plots import tasks
 from .run import Run
 
 titles = {
@@ -154,6 +156,50 @@ class Facts:
             if cost is not None and np.any(np.isfinite(cost)):
                 return i, cost
         return None
+
+    # ---- measurement ----
+
+    @_attempt
+    def evidence(self):
+        """What the diagnosis reads (diagnosis.Evidence), or None."""
+        try:
+            return Evidence(self.run.folder)
+        except NotARun:
+            return None
+
+    @_attempt
+    def diagnosis(self):
+        return diagnose_evidence(self.evidence) if self.evidence is not None and self.evidence.has_workers else None
+
+    @_attempt
+    def timeline(self):
+        return self._table(self.run.timeline)
+
+    @_attempt
+    def concurrency(self):
+        return self._table(self.run.concurrency)
+
+    @_attempt
+    def scatter(self):
+        return self._table(self.run.scatter)
+
+    @_attempt
+    def critical_path(self):
+        path = self.evidence.critical_path if self.evidence is not None else None
+        return path if path and {"span_s", "wall_s", "kinds", "parallelism"} <= set(path) else None
+
+    @cached_property
+    def kinds(self) -> list:
+        """Kinds of tasks that have a colour of their own: those with the most time in the traced steps."""
+        if self.timeline is None:
+            return [name for name, _ in (self.top_tasks or [])][: tasks.most_kinds]
+        length = self.timeline.numbers("end_s") - self.timeline.numbers("begin_s")
+        return tasks.kinds_of([str(name) for name in self.timeline["name"]], length)
+
+    @_attempt
+    def energy_j(self):
+        """What the machine used during the run, where its counters are there."""
+        return (self.evidence.last("/system{total}/energy") or None) if self.evidence is not None else None
 
     # ---- numbers ----
 

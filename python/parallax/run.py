@@ -24,6 +24,7 @@ class Run:
     summary      run.json as a dict                 config    config.toml, keys flattened: {"mesh.max_level": 4}
     history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
     workers      per worker: seconds by use         counters  samples of named counters
+    timeline, concurrency, scatter                  single tasks of some steps
     exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
     """
 
@@ -94,6 +95,18 @@ class Run:
     @cached_property
     def exact(self):
         return self._table("exact.csv")
+
+    @cached_property
+    def timeline(self):
+        return self._table("timeline.csv")
+
+    @cached_property
+    def concurrency(self):
+        return self._table("concurrency.csv")
+
+    @cached_property
+    def scatter(self):
+        return self._table("scatter.csv")
 
     @property
     def problem(self) -> str:

@@ -228,6 +228,7 @@ def write_run(folder, max_level=3, n=8, files=3, steps=200, workers=2, slow=1.0,
         "message": "",
     }
     (folder / "run.json").write_text(json.dumps(summary, indent=1))
+    write_tasks(folder)
     return folder
 
 
@@ -257,3 +258,40 @@ def write_history(path, steps, blocks, n, slow):
             "out_energy": 0.0 * k,
         },
     )
+
+
+def write_tasks(run):
+    """The files about single tasks that plx-star writes of some steps."""
+    path = {
+        "wall_s": 1.0,
+        "span_s": 0.2,
+        "parallelism": 8.0,
+        "kinds": [
+            {"name": "flux", "tasks": 9, "work_s": 1.6, "on_path": 2, "path_s": 0.2, "delay_s": 0.1,
+             "path_delay_s": 0.01, "if_half": {"span_s": 0.1, "wall_s": 0.6}},
+        ],
+    }  # fmt: skip
+    (run / "critical_path.json").write_text(json.dumps(path))
+    files = {
+        "timeline.csv": ["worker,name,key,begin_s,end_s"]
+        + [f"{i % 2},{('flux', 'gather')[i % 3 == 0]},{i},{0.01 * i},{0.01 * i + 0.015}" for i in range(200)],
+        "concurrency.csv": ["time_s,running,flux,gather,other"] + [f"{0.01 * i},2,1,0.5,0.5" for i in range(50)],
+        "scatter.csv": ["kind,name,begin_s,value,id,key,worker,wait_s"]
+        + [f"task,flux,{0.01 * i},1e-4,{i},,0,0" for i in range(50)]
+        + ["counter,/a/b,1,3,,,,"],
+        "waits.csv": [
+            "kind,object,name,waits,total_s,max_s",
+            "latch,0x1,,3,0.3,0.1",
+            "latch,0x2,,3,0.3,0.1",
+            "mutex,0x77,,1,0.2,0.2",
+            "mutex,0x3,cells,1,0.1,0.1",
+        ],
+        "diagnose.csv": ["time_s,name,value,unit"]
+        + [
+            f"{i},/threads{{locality#0/total}}/time/{use},{i * rate},s"
+            for i in range(20)
+            for use, rate in (("exec", 1.5), ("overhead", 0.1), ("idle", 0.4))
+        ],
+    }
+    for name, lines in files.items():
+        (run / name).write_text("\n".join(lines) + "\n")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from parallax.athdf import Mesh
+from parallax.errors import ReadError
 
 
 def program() -> Path:
@@ -24,10 +25,11 @@ def program() -> Path:
     pytest.skip("mesh_sample is not built: ./plx build, or set PLX_BIN to the folder it is in")
 
 
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
+@pytest.fixture(scope="module", params=["one file", "3"])
+def sample(tmp_path_factory, request):
+    """The file as one process writes it, and as three."""
     path = tmp_path_factory.mktemp("mesh") / "sample.athdf"
-    subprocess.run([program(), path], check=True)
+    subprocess.run([program(), path, *(["3"] if request.param == "3" else [])], check=True)
     return path
 
 
@@ -77,6 +79,13 @@ def test_our_own_reader(sample):
         assert list(mesh.domain_lower) == [-1, 0, 0]
 
 
+def test_a_missing_part_is_named(tmp_path):
+    subprocess.run([program(), tmp_path / "sample.athdf", "3"], check=True)
+    (tmp_path / "part1.h5").unlink()
+    with pytest.raises(ReadError, match="its part 'part1.h5' is missing"):
+        Mesh(tmp_path / "sample.athdf")
+
+
 def test_yt(sample):
     yt = pytest.importorskip("yt")
     yt.set_log_level(40)
@@ -114,8 +123,8 @@ def read_item(item, folder):
 
 
 def test_xdmf_leads_to_the_same_numbers(sample, tmp_path):
-    for ending in (".athdf", ".xdmf"):  # the pair can be moved together
-        shutil.copy(sample.with_suffix(ending), tmp_path / f"sample{ending}")
+    for file in sample.parent.iterdir():  # can be moved together
+        shutil.copy(file, tmp_path)
     grids = ElementTree.parse(tmp_path / "sample.xdmf").getroot().findall("./Domain/Grid/Grid")
     assert len(grids) == 23
     for grid in grids:
@@ -127,3 +136,5 @@ def test_xdmf_leads_to_the_same_numbers(sample, tmp_path):
         np.testing.assert_allclose(values["rho"], rho, rtol=1e-6)
         assert values["press"].max() == 2.0 ** values["Level"][0]
         assert values["IdleRate"][0] == 0.25
+        assert values.get("Locality", [0])[0] in (0, 1, 2)
+        assert values.get("LocalityIdleRate", [0.25])[0] == 0.25

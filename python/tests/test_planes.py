@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import synthetic
+from matplotlib.figure import Figure
 from parallax.athdf import Mesh
 from parallax.plots import planes
 
@@ -71,3 +72,28 @@ def test_halves_only_where_right_mirrors_left(tmp_path):
         for cut in (symmetric, ramp)
     ]
     assert [picture.draw.func.__name__ for picture in pictures] == ["_halves", "_beside"]
+
+
+def test_borders_lie_between_pixels_of_different_numbers():
+    image = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 0.0]])
+    lines = planes.borders(image, (0.0, 3.0, 0.0, 4.0))
+    found = {tuple(map(tuple, line)) for line in lines.tolist()}
+    assert found == {((2.0, 0.0), (2.0, 2.0)), ((2.0, 2.0), (3.0, 2.0))}
+    assert len(planes.borders(np.ones((3, 3)), (0, 1, 0, 1))) == 0
+
+
+def test_localities_are_drawn_when_many_wrote_the_file(tmp_path):
+    path = tmp_path / "many.athdf"
+    leaves = [(0, (i, j, k)) for k in range(2) for j in range(2) for i in range(2)]
+    owner = np.array([0, 0, 0, 1, 1, 1, 2, 2], dtype=np.int32)
+    idle = np.array([0.1, 0.5, 0.25])[owner]
+    synthetic.write_mesh(path, leaves, lambda x, y, z: {"rho": 1 + x * y * z}, per_block={"Locality": owner, "LocalityIdleRate": idle})
+    with Mesh(path) as mesh:
+        cut = mesh.slice("rho")
+        picture = planes.localities_picture(
+            cut, planes.physics_layer(cut), mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate"), 8
+        )
+    figure = Figure(figsize=picture.size)
+    picture.draw(figure, None)
+    texts = [t.get_text() for t in figure.axes[0].texts]
+    assert texts == ["1: 50 % idle", "2: 25 % idle"]  # the plane cuts the upper half

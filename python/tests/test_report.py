@@ -25,6 +25,10 @@ pictures = [
     "conserved",
     "throughput",
     "workers",
+    "idle",
+    "timeline",
+    "concurrency",
+    "scatter",
 ]
 
 
@@ -274,3 +278,18 @@ def test_wrong_input_is_one_line_and_code_2(shared_run, tmp_path, capsys, argume
     captured = capsys.readouterr()
     assert captured.out == "" and len(captured.err.splitlines()) == 1 and what in captured.err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_single_tasks_are_drawn_where_steps_were_traced(own_run, quick, capsys):
+    assert main(["report", str(own_run)]) == 0
+    page = (own_run / "report.html").read_text()
+    for title in ("Diagnosis", "Idle rate", "Timeline", "Concurrency", "Critical path", "Length of tasks", "Waits"):
+        assert f"<h3>{title}</h3>" in page, title
+    assert "-40.0 %" in page  # what if: 0.6 s instead of 1 s
+    assert "2 without a name" in page and "0x77" in page and "cells" in page
+
+
+def test_a_broken_table_of_tasks_is_a_note(own_run, quick, capsys):
+    (own_run / "timeline.csv").write_text("worker,name\n1,2,3\n4,5\n")
+    assert main(["report", str(own_run)]) == 2
+    assert "timeline.csv: line 2" in (own_run / "report.html").read_text()

@@ -15,6 +15,10 @@
 #pragma GCC diagnostic ignored "-Wnull-dereference"
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
+// Compiled in here: who links this archive needs no library of it.
+#undef TOML_HEADER_ONLY
+#undef TOML_SHARED_LIB
+#define TOML_HEADER_ONLY 1
 #include <toml++/toml.h>
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic pop
@@ -233,8 +237,8 @@ result<void> config_table::set(std::string_view text, std::string_view source) {
   entry* e = state_->find(key);
   if (e == nullptr) return wrong(fmt::format("unknown key '{}'{}", key, did_you_mean(key, keys())));
   auto document = parse_value(value);
-  if (e->form == shape::scalar && e->type == element_type::string &&
-      (!document || !document->get("value")->is_string())) {
+  const toml::node* found = document ? document->get("value") : nullptr;
+  if (e->form == shape::scalar && e->type == element_type::string && (found == nullptr || !found->is_string())) {
     toml::table quoted;
     quoted.insert("value", std::string(value));
     document = std::move(quoted);

@@ -52,8 +52,8 @@ place place_of(const void* address) {
   return {std::move(path), reinterpret_cast<std::uintptr_t>(address) - map->l_addr};
 }
 
-// The functions of a file by address, from .symtab, or .dynsym where it was stripped. The file stays mapped: names are
-// read from it.
+// The functions and variables of a file by address, from .symtab, or .dynsym where it was stripped. The file stays
+// mapped: names are read from it.
 class symbol_table {
  public:
   explicit symbol_table(const std::string& path) {
@@ -71,19 +71,25 @@ class symbol_table {
     ::close(file);
   }
 
-  [[nodiscard]] const char* find(std::uintptr_t offset) const {
-    auto it = std::upper_bound(functions_.begin(), functions_.end(), offset,
-                               [](std::uintptr_t o, const function& f) { return o < f.begin; });
-    if (it == functions_.begin()) return nullptr;
-    --it;
-    return offset < it->end ? it->name : nullptr;
-  }
-
- private:
-  struct function {
+  struct symbol {
     std::uintptr_t begin, end;
     const char* name;
   };
+
+  [[nodiscard]] const char* function(std::uintptr_t offset) const {
+    const symbol* s = find(functions_, offset);
+    return s == nullptr ? nullptr : s->name;
+  }
+  [[nodiscard]] const symbol* variable(std::uintptr_t offset) const { return find(variables_, offset); }
+
+ private:
+  static const symbol* find(const std::vector<symbol>& sorted, std::uintptr_t offset) {
+    auto it = std::upper_bound(sorted.begin(), sorted.end(), offset,
+                               [](std::uintptr_t o, const symbol& s) { return o < s.begin; });
+    if (it == sorted.begin()) return nullptr;
+    --it;
+    return offset < it->end ? &*it : nullptr;
+  }
 
   template <class T>
   const T* at(std::uint64_t offset, std::uint64_t count = 1) const {
@@ -103,29 +109,34 @@ class symbol_table {
       const auto* symbols = at<ElfW(Sym)>(section.sh_offset, n);
       const char* text = at<char>(names.sh_offset, names.sh_size);
       if (symbols == nullptr || text == nullptr || names.sh_size == 0 || text[names.sh_size - 1] != '\0') continue;
-      for (const auto& s : std::span(symbols, n))
-        if ((s.st_info & 0xf) == STT_FUNC && s.st_shndx != SHN_UNDEF && s.st_name < names.sh_size)
-          functions_.push_back({s.st_value, s.st_value + std::max<std::uintptr_t>(s.st_size, 1), text + s.st_name});
+      for (const auto& s : std::span(symbols, n)) {
+        const unsigned type = s.st_info & 0xfu;
+        if ((type != STT_FUNC && type != STT_OBJECT) || s.st_shndx == SHN_UNDEF || s.st_name >= names.sh_size) continue;
+        (type == STT_FUNC ? functions_ : variables_)
+            .push_back({s.st_value, s.st_value + std::max<std::uintptr_t>(s.st_size, 1), text + s.st_name});
+      }
     }
-    std::sort(functions_.begin(), functions_.end(),
-              [](const function& a, const function& b) { return a.begin < b.begin; });
+    for (auto* all : {&functions_, &variables_})
+      std::sort(all->begin(), all->end(), [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
     return !functions_.empty();
   }
 
   const char* image_ = nullptr;
   std::size_t bytes_ = 0;
-  std::vector<function> functions_;
+  std::vector<symbol> functions_, variables_;
 };
 
-const char* symbol_at(const place& p) {
+const symbol_table& table_of(const place& p) {
   // Never destroyed: somebody may still ask while the process ends.
   static auto* lock = new std::mutex;
   static auto* tables = new std::map<std::string, symbol_table, std::less<>>;
   const std::lock_guard guard(*lock);
   auto it = tables->find(p.path);
   if (it == tables->end()) it = tables->try_emplace(p.path, p.path).first;
-  return it->second.find(p.offset);
+  return it->second;  // which never changes
 }
+
+const char* symbol_at(const place& p) { return table_of(p).function(p.offset); }
 
 // What was found out before: the same hang is explained more than once. Bounded, and per tool that was asked.
 struct answer_cache {
@@ -264,6 +275,13 @@ std::string function_name(const void* address) {
   const place p = place_of(address);
   const char* symbol = p.path.empty() ? nullptr : symbol_at(p);
   return symbol == nullptr ? std::string() : demangled(symbol);
+}
+
+std::string variable_name(const void* address) {
+  const place p = place_of(address);
+  const auto* s = p.path.empty() ? nullptr : table_of(p).variable(p.offset);
+  if (s == nullptr) return {};
+  return p.offset == s->begin ? demangled(s->name) : demangled(s->name) + "+" + hex(p.offset - s->begin);
 }
 
 std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses) {

@@ -22,6 +22,10 @@ struct code_location {
 /// The demangled function that holds `address`, from the symbol table of its file; "" when it has none.
 std::string function_name(const void* address);
 
+/// The demangled variable that holds `address`, with the offset from its begin if there is one ("pool+0x28"); "" when
+/// the address is not in a variable of static storage that has a symbol.
+std::string variable_name(const void* address);
+
 /// One list per address: the function there, and before it those that the compiler inlined into it, innermost first.
 /// Lines need debug information (-g1 is enough) and addr2line, llvm-addr2line or what PLX_ADDR2LINE names; without, the
 /// functions alone. An address that was returned to belongs to the call before it: give the address minus 1.

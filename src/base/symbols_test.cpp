@@ -21,6 +21,19 @@ TEST(symbols, functions_of_the_program_and_of_libraries) {
   EXPECT_EQ(plx::function_name(&on_the_stack), "");
 }
 
+int planted_variable[4];
+static int planted_private = 1;
+
+TEST(symbols, variables_with_the_offset_in_them) {
+  EXPECT_NE(plx::variable_name(&planted_private).find("planted_private"), std::string::npos);
+  const std::string third = plx::variable_name(&planted_variable[2]);
+  EXPECT_TRUE(third.ends_with("planted_variable+0x8")) << third;
+  const int on_the_stack = 0;
+  EXPECT_EQ(plx::variable_name(&on_the_stack), "");
+  EXPECT_EQ(plx::variable_name(nullptr), "");
+  EXPECT_EQ(plx::variable_name(reinterpret_cast<const void*>(&planted_function)), "");
+}
+
 TEST(symbols, lines) {
   const void* addresses[] = {reinterpret_cast<const void*>(&planted_function), nullptr,
                              reinterpret_cast<const void*>(&plx::function_name)};

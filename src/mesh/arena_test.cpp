@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -29,6 +30,26 @@ TEST(Arena, BlocksAreAlignedAndKeepTheirValues) {
   }
   a.resize(2);  // never shrinks
   EXPECT_EQ(a.slots(), 500u);
+}
+
+TEST(Arena, HoldsSomeOfTheBlocks) {
+  arena a({{"one"}}, 8);
+  const slot_id first[] = {7, 2, 100};
+  a.hold(200, first);
+  EXPECT_EQ(a.slots(), 200u);
+  EXPECT_EQ(a.rows(), 3u);
+  for (const slot_id s : first) std::fill_n(a.block(s), 512, s);
+  for (const slot_id s : {0, 3, 199, 200, 5000}) EXPECT_FALSE(a.holds(s));
+
+  const slot_id kept[] = {100, 2}, more[] = {2, 50, 60, 300};
+  a.hold_only(200, kept);
+  EXPECT_FALSE(a.holds(7));
+  a.hold(301, more);  // one of them in the row that was given up
+  EXPECT_EQ(a.rows(), 5u);
+  for (const slot_id s : {50, 60, 300}) std::fill_n(a.block(s), 512, s);
+  for (const slot_id s : {2, 50, 60, 100, 300})
+    for (int i = 0; i < 512; ++i) ASSERT_EQ(a.block(s)[i], s);
+  EXPECT_DEATH(static_cast<void>(a.block(7)), "row");
 }
 
 TEST(Arena, Moves) {

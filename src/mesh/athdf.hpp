@@ -3,6 +3,11 @@
 // Blocks are written in the order of the curve. Beside the physics a file has per block: Cost (s), Updates (steps that
 // Cost was spent on; only where given), Owner, IdleRate, Slot. Both files appear whole or not at all.
 //
+// Where many localities have the blocks, each writes a part (write_athdf_part), and when all parts are there one of
+// them writes the file that readers open (write_athdf_of_parts). It holds the structure, and refers to the parts by
+// HDF5's virtual datasets, so that readers see the same datasets as in one file; Locality and LocalityIdleRate are
+// added. A part that is missing later reads as NaN (integers: -1).
+//
 // Thread safety: any task; files are written one after the other. The callback must not wait. Cost: the callback and
 // the disk; memory for some MB. Errors: one line with the path and the system's reason. A process that limits file
 // sizes must ignore SIGXFSZ. Example: mesh/athdf_test.cpp
@@ -29,11 +34,14 @@ struct athdf_info {
   std::int64_t cycle = 0;
   std::vector<athdf_dataset> datasets;
   bool single_precision = true;
-  // By position on the curve; all zero when empty.
+  // By position on the curve, of a part: within it; all zero when empty.
   std::span<const double> cost_s;
   std::span<const double> updates;
   std::span<const std::int32_t> owner;
   std::span<const double> idle_rate;
+  // In parts only.
+  std::span<const std::int32_t> locality;
+  std::span<const double> locality_idle_rate;
 };
 
 /// Calls f(slot, index of the dataset, double* out [variable][k][j][i]). Keeps a reference to f, a lambda or an object
@@ -54,5 +62,20 @@ class block_filler {
 
 /// Writes `path` (ending in .athdf) and the same with .xdmf for .athdf.
 result<void> write_athdf(const std::string& path, const block_mesh& mesh, const athdf_info& info, block_filler fill);
+
+/// Writes the values of some blocks, which follow each other on the curve, and their rows of the tables. Shapes: the
+/// spans of info: by position in `blocks`.
+result<void> write_athdf_part(const std::string& path, std::span<const slot_id> blocks, int block_size,
+                              const athdf_info& info, block_filler fill);
+
+struct athdf_part {
+  std::string file;        ///< relative to the folder of the whole
+  std::size_t blocks = 0;  ///< those of part 0 are the first on the curve; a part without blocks needs no file
+};
+
+/// Writes `path` and its .xdmf for parts that are there. Requires: the parts were written with the same datasets and
+/// precision; their blocks add up to those of the mesh.
+result<void> write_athdf_of_parts(const std::string& path, const block_mesh& mesh, const athdf_info& info,
+                                  std::span<const athdf_part> parts);
 
 }  // namespace plx::mesh

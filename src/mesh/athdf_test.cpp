@@ -6,8 +6,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 
+#include "mesh/curve_parts.hpp"
 #include "mesh/hdf5_file.hpp"
 #include "mesh/test_meshes.hpp"
 
@@ -75,6 +78,71 @@ TEST_F(Athdf, HoldsTheBlocksInTheOrderOfTheCurve) {
   const auto x2f = read<double>("x2f", H5T_NATIVE_DOUBLE);
   EXPECT_EQ(x2f[9 * 4], mesh_.lower(mesh_.blocks()[4])[1]);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);  // and the .xdmf
+}
+
+// As `owner` says who has which block; each writes its part, and the first one the whole.
+plx::result<void> write_parts(const std::string& path, const block_mesh& mesh, const athdf_info& info,
+                              const curve_parts& owners, block_filler fill) {
+  std::vector<athdf_part> parts;
+  for (int k = 0; k < owners.count(); ++k) {
+    const auto own = owners.blocks(mesh, k);
+    parts.push_back({"mesh.part" + std::to_string(k), own.size()});
+    if (own.empty()) continue;
+    athdf_info mine = info;
+    const std::vector<std::int32_t> locality(own.size(), k);
+    const std::vector<double> idle(own.size(), 0.125 * k);
+    mine.locality = locality;
+    mine.locality_idle_rate = idle;
+    if (!info.cost_s.empty()) mine.cost_s = info.cost_s.subspan(owners.begin(k), own.size());
+    if (auto r = write_athdf_part(fs::path(path).parent_path() / parts[k].file, own, mesh.block_size(), mine, fill); !r)
+      return r;
+  }
+  return write_athdf_of_parts(path, mesh, info, parts);
+}
+
+TEST_F(Athdf, PartsOfManyLocalitiesReadAsOne) {
+  const int blocks = static_cast<int>(mesh_.block_count());
+  std::vector<double> cost(mesh_.block_count());
+  for (std::size_t p = 0; p < cost.size(); ++p) cost[p] = 0.5 * static_cast<double>(p);
+  info_.cost_s = cost;
+  const char* doubles[] = {"prim", "extra", "Cost", "IdleRate", "x1f", "x3v"};
+  const char* integers[] = {"Levels", "LogicalLocations", "Slot", "Owner"};
+  for (const bool single : {false, true}) {
+    info_.single_precision = single;
+    ASSERT_TRUE(write_athdf(path(), mesh_, info_, fill));
+    std::vector<std::vector<double>> numbers;
+    std::vector<std::vector<std::int64_t>> whole;
+    for (const char* name : doubles) numbers.push_back(read<double>(name, H5T_NATIVE_DOUBLE));
+    for (const char* name : integers) whole.push_back(read<std::int64_t>(name, H5T_NATIVE_INT64));
+    // Cuts after these many blocks: one part, parts of one block, empty ones at the beginning, inside, at the end.
+    for (const std::vector<int>& cuts :
+         std::vector<std::vector<int>>{{}, {1}, {7, 7, 100}, {0, 33, blocks - 1}, {5, blocks, blocks}}) {
+      std::vector<std::int32_t> owner;
+      for (int p = 0; p < blocks; ++p)
+        owner.push_back(static_cast<int>(std::upper_bound(cuts.begin(), cuts.end(), p) - cuts.begin()));
+      const curve_parts owners(owner, static_cast<int>(cuts.size()) + 1);
+      const auto written = write_parts(path(), mesh_, info_, owners, fill);
+      ASSERT_TRUE(written) << written.error().message;
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        EXPECT_EQ(read<double>(doubles[i], H5T_NATIVE_DOUBLE), numbers[i]) << doubles[i];
+      for (std::size_t i = 0; i < whole.size(); ++i)
+        EXPECT_EQ(read<std::int64_t>(integers[i], H5T_NATIVE_INT64), whole[i]) << integers[i];
+      EXPECT_EQ(read<std::int32_t>("Locality", H5T_NATIVE_INT32), owner);
+      EXPECT_EQ(read<double>("LocalityIdleRate", H5T_NATIVE_DOUBLE).back(), 0.125 * owner.back());
+      fs::remove(path());
+    }
+  }
+}
+
+TEST_F(Athdf, AMissingPartIsNoNumber) {
+  std::vector<std::int32_t> owner(mesh_.block_count(), 0);
+  std::fill(owner.begin() + 9, owner.end(), 1);
+  ASSERT_TRUE(write_parts(path(), mesh_, info_, curve_parts(owner, 2), fill));
+  fs::remove(folder_ / "mesh.part1");
+  const auto extra = read<double>("extra", H5T_NATIVE_DOUBLE);
+  EXPECT_EQ(extra[9 * 512 - 1], mesh_.blocks()[8] * 10000 + 5511);
+  EXPECT_TRUE(std::isnan(extra[9 * 512]));
+  EXPECT_EQ(read<std::int32_t>("Locality", H5T_NATIVE_INT32)[9], -1);
 }
 
 TEST_F(Athdf, ErrorsNameThePath) {

@@ -10,8 +10,8 @@ namespace {
 
 class text {
  public:
-  text(const std::string& file, const block_mesh& mesh, const athdf_info& info)
-      : file_(file), info_(info), n_(mesh.block_size()), blocks_(mesh.block_count()) {}
+  text(const std::string& file, const block_mesh& mesh, const athdf_info& info, bool of_parts)
+      : file_(file), info_(info), of_parts_(of_parts), n_(mesh.block_size()), blocks_(mesh.block_count()) {}
 
   std::string all() {
     add("<?xml version=\"1.0\" ?>\n<Xdmf Version=\"3.0\">\n<Domain>\n");
@@ -46,6 +46,10 @@ class text {
     per_block(p, "Cost", "Cost", "Float", 8);
     per_block(p, "Owner", "Owner", "Int", 4);
     per_block(p, "IdleRate", "IdleRate", "Float", 8);
+    if (of_parts_) {
+      per_block(p, "Locality", "Locality", "Int", 4);
+      per_block(p, "LocalityIdleRate", "LocalityIdleRate", "Float", 8);
+    }
     add("</Grid>\n");
   }
 
@@ -73,6 +77,7 @@ class text {
 
   std::string file_;
   const athdf_info& info_;
+  bool of_parts_;
   int n_;
   std::size_t blocks_;
   std::string out_;
@@ -86,8 +91,8 @@ std::string xdmf_path(const std::string& path) {
   return (ends ? path.substr(0, path.size() - ending.size()) : path) + ".xdmf";
 }
 
-std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info) {
-  return text(path.substr(path.rfind('/') + 1), mesh, info).all();  // beside each other: no folder
+std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info, bool of_parts) {
+  return text(path.substr(path.rfind('/') + 1), mesh, info, of_parts).all();  // beside each other: no folder
 }
 
 }  // namespace plx::mesh

@@ -11,6 +11,7 @@ namespace plx::mesh {
 
 /// path with .xdmf for .athdf at its end.
 std::string xdmf_path(const std::string& path);
-std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info);
+/// `of_parts`: with the tables that only files of many localities have.
+std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info, bool of_parts);
 
 }  // namespace plx::mesh

@@ -11,11 +11,16 @@ namespace plx::mesh {
 
 namespace {
 
-std::uint64_t upper_bound_bytes(const block_mesh& mesh, const arena& values, const checkpoint_state& state) {
-  std::uint64_t bytes = std::uint64_t{65536} + state.build.size() + state.options.size() + state.identity.size();
+std::uint64_t header_bytes(const block_mesh& mesh, const checkpoint_state& state, const checkpoint_parts& parts) {
+  std::uint64_t bytes = std::uint64_t{32768} + state.build.size() + state.options.size() + state.identity.size();
   for (const auto& [name, list] : state.numbers) bytes += 4096 + list.size() * sizeof(double);
+  for (const checkpoint_part& p : parts.all) bytes += 64 + p.file.size();
+  return bytes + mesh.block_count() * 32;
+}
+
+std::uint64_t block_bytes(std::size_t blocks, const arena& values) {
   const std::uint64_t cells = static_cast<std::uint64_t>(values.variable_count()) * values.cells();
-  return bytes + mesh.block_count() * (64 + cells * sizeof(double));
+  return 32768 + blocks * (32 + cells * sizeof(double));
 }
 
 }  // namespace
@@ -56,7 +61,17 @@ std::uint64_t header_checksum(const checkpoint& c) {
     const std::int32_t row[5] = {l.where.level, l.where.x[0], l.where.x[1], l.where.x[2], l.coarsen_votes};
     add(row, sizeof row);
   }
+  for (std::size_t i = 0; i < c.parts.all.size(); ++i) {
+    const std::uint64_t sum = part_checksum(c.parts, i);
+    add(&sum, sizeof sum);
+  }
   return h;
+}
+
+std::uint64_t part_checksum(const checkpoint_parts& parts, std::size_t index) {
+  const std::uint64_t row[3] = {parts.mark, index, parts.all[index].blocks};
+  const std::string& file = parts.all[index].file;
+  return checksum(row, sizeof row) ^ checksum(file.data(), file.size());
 }
 
 const std::vector<double>* checkpoint_state::find(std::string_view name) const {
@@ -88,9 +103,26 @@ void write_header(hdf5_writer& file, const checkpoint& c) {
   file.attribute("NumberNames", names.empty() ? std::vector<std::string>{""} : names);
 }
 
+void write_parts(hdf5_writer& file, const checkpoint_parts& parts) {
+  std::string names;
+  std::vector<std::uint64_t> blocks;
+  for (const checkpoint_part& p : parts.all) {
+    names += p.file + "\n";
+    blocks.push_back(p.blocks);
+  }
+  file.text("Parts", names);
+  file.dataset("PartBlocks", {blocks.size()}, H5T_STD_U64LE, H5T_NATIVE_UINT64, blocks.data());
+  file.dataset("Mark", {1}, H5T_STD_U64LE, H5T_NATIVE_UINT64, &parts.mark);
+}
+
+void write_sums(hdf5_writer& file, const std::vector<std::uint64_t>& sums) {
+  file.dataset("Checksums", {sums.size()}, H5T_STD_U64LE, H5T_NATIVE_UINT64, sums.data());
+  file.attribute("Complete", 1);
+}
+
 // Cells, then checksums, and the last mark after everything else.
-void write_blocks(hdf5_writer& file, const block_mesh& mesh, const arena& values, std::uint64_t header) {
-  const hsize_t n = mesh.block_size(), blocks = mesh.block_count(), variables = values.variable_count();
+void write_blocks(hdf5_writer& file, std::span<const slot_id> slots, const arena& values, std::uint64_t header) {
+  const hsize_t n = values.block_size(), blocks = slots.size(), variables = values.variable_count();
   const std::size_t count = static_cast<std::size_t>(variables) * values.cells();
   const hdf5_id data = file.open_dataset("Values", {blocks, variables, n, n, n}, H5T_IEEE_F64LE);
   std::vector<std::uint64_t> sums{header};
@@ -99,28 +131,61 @@ void write_blocks(hdf5_writer& file, const block_mesh& mesh, const arena& values
   for (std::size_t first = 0; first < blocks; first += batch) {
     const std::size_t now = std::min<std::size_t>(batch, blocks - first);
     for (std::size_t b = 0; b < now; ++b) {
-      const double* block = values.block(mesh.blocks()[first + b]);
+      const double* block = values.block(slots[first + b]);
       sums.push_back(checksum(block, count * sizeof(double)));
       std::copy_n(block, count, &together[b * count]);
     }
     file.box(data, {first, 0, 0, 0, 0}, {now, variables, n, n, n}, H5T_NATIVE_DOUBLE, together.data());
   }
-  file.dataset("Checksums", {sums.size()}, H5T_STD_U64LE, H5T_NATIVE_UINT64, sums.data());
-  file.attribute("Complete", 1);
+  write_sums(file, sums);
+}
+
+checkpoint header_of(const block_mesh& mesh, const arena& values, const checkpoint_state& state) {
+  checkpoint c;
+  c.state = state;
+  c.block_size = mesh.block_size();
+  for (const slot_id s : mesh.blocks()) c.leaves.push_back({mesh.where(s), no_slot, mesh.coarsen_votes(s)});
+  for (const variable& v : values.variables()) c.variables.push_back(v.name);
+  return c;
 }
 
 }  // namespace
 
 result<void> write_checkpoint(const std::string& path, const block_mesh& mesh, const arena& values,
                               const checkpoint_state& state) {
-  checkpoint c{state, {}, {}, mesh.block_size()};
-  for (const slot_id s : mesh.blocks()) c.leaves.push_back({mesh.where(s), no_slot, mesh.coarsen_votes(s)});
-  for (const variable& v : values.variables()) c.variables.push_back(v.name);
+  const checkpoint c = header_of(mesh, values, state);
   const auto lock = hdf5_lock();
-  auto file = hdf5_writer::create(path, upper_bound_bytes(mesh, values, state));
+  auto file = hdf5_writer::create(path, header_bytes(mesh, state, {}) + block_bytes(mesh.block_count(), values));
   if (!file) return file.error();
   write_header(*file, c);
-  write_blocks(*file, mesh, values, header_checksum(c));
+  write_blocks(*file, mesh.blocks(), values, header_checksum(c));
+  return file->commit();
+}
+
+result<void> write_checkpoint_part(const std::string& path, const block_mesh& mesh, const arena& values,
+                                   const checkpoint_parts& parts, std::size_t index) {
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < index; ++i) first += parts.all[i].blocks;
+  const auto slots = mesh.blocks().subspan(first, parts.all[index].blocks);
+  const auto lock = hdf5_lock();
+  auto file = hdf5_writer::create(path, block_bytes(slots.size(), values));
+  if (!file) return file.error();
+  file->attribute("Format", std::string(checkpoint_part_format));
+  file->attribute("Version", checkpoint_version);
+  write_blocks(*file, slots, values, part_checksum(parts, index));
+  return file->commit();
+}
+
+result<void> write_checkpoint_of_parts(const std::string& path, const block_mesh& mesh, const arena& values,
+                                       const checkpoint_state& state, const checkpoint_parts& parts) {
+  checkpoint c = header_of(mesh, values, state);
+  c.parts = parts;
+  const auto lock = hdf5_lock();
+  auto file = hdf5_writer::create(path, header_bytes(mesh, state, parts));
+  if (!file) return file.error();
+  write_header(*file, c);
+  write_parts(*file, parts);
+  write_sums(*file, {header_checksum(c)});
   return file->commit();
 }
 

@@ -6,11 +6,16 @@
 //   auto mesh = block_mesh::from_leaves(domain, c->leaves);  arena u(variables, n);  u.resize(mesh->slot_count());
 //   if (auto r = read_values(path, *mesh, u); !r) return r.error();
 //
+// Where many localities have the blocks, each writes a part (write_checkpoint_part), and when all parts are safe one of
+// them writes the file that is the checkpoint (write_checkpoint_of_parts): all but the cells, and where the parts are.
+// It is read in the same way, on any number of localities; read_values() opens the parts that it needs.
+//
 // Thread safety: any task; HDF5 is used by one at a time. Cost: the disk; memory for some MB.
 // Errors: one line each, different ones for a missing file, no checkpoint at all, another version, a truncated or
 // damaged one, one of another input, a full disk. Example: mesh/checkpoint_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,22 +41,41 @@ struct checkpoint_state {
   const std::vector<double>* find(std::string_view name) const;
 };
 
+struct checkpoint_part {
+  std::string file;        ///< relative to the folder of the checkpoint
+  std::size_t blocks = 0;  ///< those of part 0 are the first on the curve; a part without blocks needs no file
+};
+
+/// Which parts a checkpoint has, and the number that they share, so that no part of another checkpoint is taken.
+struct checkpoint_parts {
+  std::uint64_t mark = 0;
+  std::vector<checkpoint_part> all;
+};
+
 struct checkpoint {
   checkpoint_state state;
   std::vector<leaf> leaves;            ///< in the order of the curve, without slots
   std::vector<std::string> variables;  ///< names of the arena's
   int block_size = 0;
+  checkpoint_parts parts;  ///< none: it is in one file
 };
 
 result<void> write_checkpoint(const std::string& path, const block_mesh& mesh, const arena& values,
                               const checkpoint_state& state);
+
+/// Part `index` of those: its blocks' values go to `path`, from where `parts` refers to it.
+result<void> write_checkpoint_part(const std::string& path, const block_mesh& mesh, const arena& values,
+                                   const checkpoint_parts& parts, std::size_t index);
+/// The checkpoint itself, of parts that are there. Of `values` only the variables matter.
+result<void> write_checkpoint_of_parts(const std::string& path, const block_mesh& mesh, const arena& values,
+                                       const checkpoint_state& state, const checkpoint_parts& parts);
 
 result<checkpoint> read_checkpoint(const std::string& path);
 
 /// Compares the lines of `identity` with those of the checkpoint; the error names the first that differs.
 result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity);
 
-/// Fills the arena from the file. Requires: a mesh made of the checkpoint's leaves, values.slots() enough.
+/// Fills the blocks that the arena holds from the file. Requires: a mesh made of the checkpoint's leaves.
 result<void> read_values(const std::string& path, const block_mesh& mesh, arena& values);
 
 }  // namespace plx::mesh

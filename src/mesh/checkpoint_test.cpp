@@ -179,6 +179,101 @@ TEST_F(Checkpoint, OtherInput) {
   EXPECT_THAT(read_values(path_, other, values_).error().message, HasSubstr("expected 4, 6 and 8^3"));
 }
 
+// As localities write it whose parts of the curve end at `ends`.
+class CheckpointOfParts : public Checkpoint {
+ protected:
+  plx::result<void> write_parts(const std::vector<std::size_t>& ends, std::uint64_t mark = 77) {
+    checkpoint_parts parts{mark, {}};
+    std::size_t begin = 0;
+    for (const std::size_t end : ends) {
+      parts.all.push_back({"a.part" + std::to_string(parts.all.size()), end - begin});
+      begin = end;
+    }
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      // Each knows its own blocks only.
+      arena own(test::gas(), 8);
+      const auto blocks = mesh_.blocks().subspan(ends[k] - parts.all[k].blocks, parts.all[k].blocks);
+      own.hold(mesh_.slot_count(), blocks);
+      for (const slot_id s : blocks) std::copy_n(values_.block(s), 6 * 512, own.block(s));
+      if (parts.all[k].blocks == 0) continue;
+      if (auto r = write_checkpoint_part(folder_ / parts.all[k].file, mesh_, own, parts, k); !r) return r;
+    }
+    return write_checkpoint_of_parts(path_, mesh_, arena(test::gas(), 8), state_, parts);
+  }
+  std::string values_error() {
+    const auto r = read_values(path_, mesh_, values_);
+    return r ? "" : r.error().message;
+  }
+  std::string part(int k) const { return folder_ / ("a.part" + std::to_string(k)); }
+};
+
+TEST_F(CheckpointOfParts, ComesBackBitwise) {
+  const std::size_t blocks = mesh_.block_count();
+  for (const auto& ends : std::vector<std::vector<std::size_t>>{{blocks}, {1, blocks}, {0, 5, 5, 20, blocks, blocks}}) {
+    ASSERT_TRUE(write_parts(ends));
+    const auto c = read_checkpoint(path_);
+    ASSERT_TRUE(c) << c.error().message;
+    EXPECT_EQ(c->state.numbers, state_.numbers);
+    ASSERT_EQ(c->parts.all.size(), ends.size());
+    const auto mesh = block_mesh::from_leaves(box_, c->leaves);
+    ASSERT_TRUE(mesh) << mesh.error().message;
+    arena values(test::gas(), 8);
+    values.resize(mesh->slot_count());
+    const auto r = read_values(path_, *mesh, values);
+    ASSERT_TRUE(r) << r.error().message;
+    for (const slot_id s : mesh_.blocks())
+      EXPECT_EQ(std::memcmp(values.block(mesh->find(mesh_.where(s))), values_.block(s), 6 * 512 * 8), 0);
+  }
+}
+
+TEST_F(CheckpointOfParts, OnlyPartsOfBlocksThatAreHeldAreOpened) {
+  ASSERT_TRUE(write_parts({5, 9, mesh_.block_count()}));
+  fs::remove(part(0));
+  fs::remove(part(2));
+  arena some(test::gas(), 8);
+  some.hold(mesh_.slot_count(), mesh_.blocks().subspan(6, 2));
+  const auto r = read_values(path_, mesh_, some);
+  ASSERT_TRUE(r) << r.error().message;
+  for (const slot_id s : mesh_.blocks().subspan(6, 2))
+    EXPECT_EQ(std::memcmp(some.block(s), values_.block(s), 6 * 512 * 8), 0);
+  some.hold(mesh_.slot_count(), mesh_.blocks().subspan(4, 1));
+  EXPECT_THAT(read_values(path_, mesh_, some).error().message, HasSubstr("its part 'a.part0': No such file"));
+}
+
+TEST_F(CheckpointOfParts, WhatIsWrongWithAPart) {
+  const std::size_t blocks = mesh_.block_count();
+  ASSERT_TRUE(write_parts({5, blocks}, 1));
+  fs::copy(part(1), folder_ / "other");
+  ASSERT_TRUE(write_parts({5, blocks}, 2));
+  EXPECT_EQ(values_error(), "");
+  fs::rename(folder_ / "other", part(1));
+  EXPECT_THAT(values_error(), HasSubstr("a.h5' is damaged: its part 'a.part1': it belongs to another checkpoint"));
+  fs::copy_file(part(0), part(1), fs::copy_options::overwrite_existing);
+  EXPECT_THAT(values_error(), HasSubstr("it belongs to another checkpoint"));
+  fs::copy_file(path_, part(1), fs::copy_options::overwrite_existing);
+  EXPECT_THAT(values_error(), HasSubstr("it is no part of a checkpoint"));
+  fs::resize_file(part(0), fs::file_size(part(0)) - 1);
+  EXPECT_THAT(values_error(), HasSubstr("its part 'a.part0': it is truncated: expected"));
+  fs::resize_file(part(0), 100);
+  EXPECT_THAT(values_error(), HasSubstr("its part 'a.part0': it is truncated: expected"));
+  fs::remove(part(0));
+  EXPECT_THAT(values_error(),
+              HasSubstr("its part 'a.part0': No such file or directory; remove it to go on from the one"));
+}
+
+TEST_F(CheckpointOfParts, DamagedCellsAndNames) {
+  ASSERT_TRUE(write_parts({5, mesh_.block_count()}));
+  const std::string cells = plx::read_file(part(1)).value(), head = plx::read_file(path_).value();
+  const double* block = values_.block(mesh_.blocks()[7]);
+  const std::size_t at = cells.find(std::string(reinterpret_cast<const char*>(block + 100), 8));
+  ASSERT_NE(at, std::string::npos);
+  std::fstream(part(1), std::ios::binary | std::ios::in | std::ios::out).seekp(at + 3)
+      << static_cast<char>(~cells[at + 3]);
+  EXPECT_THAT(values_error(), HasSubstr("its part 'a.part1': the checksum of block 7 does not match"));
+  overwrite(head.find("a.part1"), "a.part0");
+  EXPECT_THAT(read_error(), HasSubstr("the checksum of its header does not match"));
+}
+
 // A full disk, played by a limit on the size of files.
 class size_limit {
  public:

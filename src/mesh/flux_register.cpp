@@ -17,11 +17,11 @@ constexpr int tangent(int face, int which) {
 
 }  // namespace
 
-void flux_register::resize(const block_mesh& mesh) {
+void flux_register::resize(const block_mesh& mesh, std::span<const slot_id> blocks) {
   PLX_ASSERT_EQ(mesh.block_size(), n_);
   entry_.assign(mesh.slot_count() * face_count, -1);
   std::int32_t entries = 0;
-  for (const slot_id slot : mesh.blocks())
+  for (const slot_id slot : blocks)
     for (int f = 0; f < face_count; ++f)
       if (mesh.across(slot, f).kind == relation::finer) entry_[slot * face_count + f] = entries++;
   fluxes_.resize(2 * face_doubles() * entries);  // what is left of the last mesh is overwritten before it is read
@@ -42,17 +42,35 @@ void flux_register::put(const block_mesh& mesh, slot_id slot, int face, const do
     std::copy_n(flux, face_doubles(), own(slot, face));
     return;
   }
-  PLX_ASSERT(n.kind == relation::coarser, slot, face);
+  coarsen(flux, quarter(mesh, slot, face), n_);
+}
+
+// Where a fine face lies in what its coarser neighbour keeps of its finer ones.
+double* flux_register::quarter(const block_mesh& mesh, slot_id slot, int face) {
+  const neighbour& n = mesh.across(slot, face);
+  PLX_ASSERT(n.kind == relation::coarser && has_entry(n.slots[0], opposite_face(face)), slot, face);
   const location& l = mesh.where(slot);
   const int half = n_ / 2;
-  double* mean = own(n.slots[0], opposite_face(face)) + face_doubles();
-  mean += (l.x[tangent(face, 0)] & 1) * half + (l.x[tangent(face, 1)] & 1) * half * n_;  // this block's quarter
+  return own(n.slots[0], opposite_face(face)) + face_doubles() + (l.x[tangent(face, 0)] & 1) * half +
+         (l.x[tangent(face, 1)] & 1) * half * n_;
+}
+
+// To a face `width` cells wide, of which the mean takes a quarter.
+void flux_register::coarsen(const double* flux, double* mean, int width) const {
+  const int half = n_ / 2;
   for (int v = 0; v < variables_; ++v)
     for (int b = 0; b < half; ++b)
       for (int a = 0; a < half; ++a) {
         const double* f = flux + (v * n_ + 2 * b) * n_ + 2 * a;
-        mean[(v * n_ + b) * n_ + a] = 0.25 * sum4(f[0], f[1], f[n_], f[n_ + 1]);
+        mean[(v * width + b) * width + a] = 0.25 * sum4(f[0], f[1], f[n_], f[n_ + 1]);
       }
+}
+
+void flux_register::put_coarsened(const block_mesh& mesh, slot_id slot, int face, const double* mean) {
+  const int half = n_ / 2;
+  double* to = quarter(mesh, slot, face);
+  for (int v = 0; v < variables_; ++v)
+    for (int b = 0; b < half; ++b) std::copy_n(mean + (v * half + b) * half, half, to + (v * n_ + b) * n_);
 }
 
 // What the flux difference at a face adds to a cell there, per weight.

@@ -5,12 +5,16 @@
 // finer_face_count() neighbours are done, it applies the difference to its new values. The next stage's puts may begin
 // once the block has applied: a fine block's next stage waits for it anyway, since it gathers from the coarse one.
 //
+// Where the two sides of a face belong to different localities, the fine one sends coarsen() of its flux and the coarse
+// one gives that to put_coarsened() (mesh/flux_halo.hpp).
+//
 // Thread safety: put and apply of different blocks run at the same time; the caller orders put before apply.
 // Cost: put one copy of a face; apply some additions per cell of the faces. Example: mesh/flux_register_test.cpp
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,7 +27,9 @@ class flux_register {
   flux_register(int variables, int block_size) : variables_(variables), n_(block_size) {}
 
   /// Makes room for the faces of a mesh and forgets all fluxes. After every regrid.
-  void resize(const block_mesh& mesh);
+  void resize(const block_mesh& mesh) { resize(mesh, mesh.blocks()); }
+  /// As above, for those blocks only: fluxes of others are neither kept nor corrected here.
+  void resize(const block_mesh& mesh, std::span<const slot_id> blocks);
 
   /// Faces whose flux must be put, as bits 0..5: those with a coarser or finer neighbour.
   static std::uint32_t wanted_faces(const block_mesh& mesh, slot_id slot);
@@ -32,6 +38,13 @@ class flux_register {
   /// Shapes: flux: [variable][b][a], N x N; a is the lower, b the higher of the two axes tangential to the face
   ///         (x face: [k][j], y face: [k][i], z face: [j][i]).
   void put(const block_mesh& mesh, slot_id slot, int face, const double* flux);
+
+  /// A finer face as its coarser neighbour counts it: means of four. Shapes: flux: as for put; mean: [variable][b][a],
+  /// N/2 x N/2: quarter_doubles() of them.
+  void coarsen(const double* flux, double* mean) const { coarsen(flux, mean, n_ / 2); }
+  std::size_t quarter_doubles() const { return face_doubles() / 4; }  ///< of a coarsened face
+  /// put() for a fine block that lives elsewhere: what it coarsened. Requires: its coarser neighbour is one of ours.
+  void put_coarsened(const block_mesh& mesh, slot_id slot, int face, const double* mean);
 
   /// Replaces the block's own flux by that of its finer neighbours: adds weight * (own - finer) at upper faces,
   /// weight * (finer - own) at lower ones, to the cells along those faces. No-op without finer neighbours.
@@ -45,6 +58,8 @@ class flux_register {
     return fluxes_.data() + 2 * face_doubles() * entry_[slot * face_count + face];
   }
   double* own(slot_id slot, int face) { return const_cast<double*>(std::as_const(*this).own(slot, face)); }
+  void coarsen(const double* flux, double* mean, int width) const;
+  double* quarter(const block_mesh& mesh, slot_id slot, int face);
   double term(slot_id slot, int face, int variable, const int cell[3]) const;
 
   int variables_;

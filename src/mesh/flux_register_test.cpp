@@ -87,7 +87,7 @@ TEST(FluxRegister, ConservesTotalsWithRandomFluxes) {
     between.resize(mesh);
     sides.resize(mesh);
     step(mesh, u, between, sides, 0.3);
-    sides.fold(mesh);
+    sides.fold();
     for (int v = 0; v < variables; ++v)  // without the register totals are off: the test can fail
       EXPECT_GT(std::abs(total(mesh, u, v) + sides.total(v) - before[v]), 1e-5);
     for (const slot_id s : mesh.blocks()) between.apply(mesh, s, 0.3 / mesh.cell_width(s), u.block(s));
@@ -123,7 +123,7 @@ TEST(SideTotals, DoNotDependOnTheOrderAndContinueBitwise) {
         for (int f = 0; f < face_count; ++f)
           if (side_totals::wanted_faces(mesh, s) >> f & 1)
             t.add(mesh, s, f, face_flux(mesh, s, face_axis(f), face_is_upper(f) ? n : 0).data(), 0.1 * (step + 1));
-      t.fold(mesh);
+      t.fold();
       if (step == 1 && attempt == 2) {
         side_totals other(variables);
         other.restore(t.state());
@@ -145,7 +145,7 @@ TEST(SideTotals, UniformFlowLeavesThroughTheUpperSideAndEntersThroughTheLower) {
   for (const slot_id s : mesh.blocks())
     for (int f = 0; f < 2; ++f)
       if (side_totals::wanted_faces(mesh, s) >> f & 1) t.add(mesh, s, f, flux.data(), 0.5);
-  t.fold(mesh);
+  t.fold();
   EXPECT_DOUBLE_EQ(t.total(1, 0), 2.0 * 3.0 * 1.0 * 0.5);
   EXPECT_DOUBLE_EQ(t.total(0, 0), -3.0);
   EXPECT_DOUBLE_EQ(t.total(0), 0.0);

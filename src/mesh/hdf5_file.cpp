@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/assert.hpp"
+
 namespace plx::mesh {
 
 namespace {
@@ -118,6 +120,26 @@ void hdf5_writer::box(const hdf5_id& dataset, const extents& start, const extent
   const hdf5_id file(H5Dget_space(dataset), H5Sclose), here = space_of(count);
   const bool selected = H5Sselect_hyperslab(file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0;
   check(selected && H5Dwrite(dataset, memory, here, file, H5P_DEFAULT, data) >= 0, "box of a dataset");
+}
+
+void hdf5_writer::dataset_of_parts(const std::string& name, const extents& size, hid_t type, std::size_t axis,
+                                   std::span<const hdf5_part> parts, const void* empty) {
+  if (!failure_.empty()) return;
+  const hdf5_id space = space_of(size), how(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  check(H5Pset_fill_value(how, type, empty) >= 0, "what stands for a missing part");
+  extents start(size.size(), 0), count = size;
+  for (const hdf5_part& part : parts) {
+    if (part.count == 0) continue;
+    count[axis] = part.count;
+    const hdf5_id there = space_of(count);
+    const bool selected = H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0;
+    check(selected && H5Pset_virtual(how, space, part.file.c_str(), name.c_str(), there) >= 0, "part of a dataset");
+    start[axis] += part.count;
+  }
+  PLX_ASSERT_EQ(start[axis], size[axis]);
+  H5Sselect_all(space);
+  const hdf5_id d(H5Dcreate2(id_, name.c_str(), type, space, H5P_DEFAULT, how, H5P_DEFAULT), H5Dclose);
+  check(static_cast<bool>(d), "dataset of parts");
 }
 
 void hdf5_writer::group(const std::string& name) {

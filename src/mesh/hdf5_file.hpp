@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,12 @@ class hdf5_id {
 
 using extents = std::vector<hsize_t>;
 
+/// A part of a dataset that lies in another file, as a whole dataset of the same name.
+struct hdf5_part {
+  std::string file;   ///< relative to the folder of the file that refers to it
+  hsize_t count = 0;  ///< along the axis that is cut
+};
+
 /// A file being written under a temporary name. Calls after a failure do nothing; commit() tells the first failure.
 class hdf5_writer {
  public:
@@ -69,6 +76,10 @@ class hdf5_writer {
   /// A dataset to be filled in boxes: each begins at `start` and has `count` elements along each dimension.
   hdf5_id open_dataset(const std::string& name, const extents& size, hid_t type);
   void box(const hdf5_id& dataset, const extents& start, const extents& count, hid_t memory, const void* data);
+  /// A dataset that readers see as one, of which each part lies in another file; parts follow each other along `axis`.
+  /// Where a part is missing readers get `empty` (of the given type). Requires: the counts add up to size[axis].
+  void dataset_of_parts(const std::string& name, const extents& size, hid_t type, std::size_t axis,
+                        std::span<const hdf5_part> parts, const void* empty);
   void group(const std::string& name);
 
   /// Closes, waits for the disk, renames.

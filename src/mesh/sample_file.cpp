@@ -1,8 +1,11 @@
-// mesh_sample FILE.athdf: writes a small mesh file with known content, for python/tests/test_mesh_files.py.
+// mesh_sample FILE.athdf [PARTS]: writes a small mesh file with known content, for python/tests/test_mesh_files.py;
+// with PARTS as that many localities write it.
 // The root grid is 2 x 1 x 1 in [-1, 1] x [0, 1] x [0, 1], refined twice towards its middle; rho = 1 + x + 10 y + 100
 // z, press = 2^level.
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "mesh/athdf.hpp"
@@ -10,9 +13,32 @@
 
 using namespace plx::mesh;
 
+namespace {
+
+plx::result<void> write_parts(const std::string& path, const block_mesh& mesh, const athdf_info& info, int count,
+                              block_filler fill) {
+  std::vector<athdf_part> parts;
+  const int blocks = static_cast<int>(mesh.block_count());
+  for (int k = 0; k < count; ++k) {
+    const int begin = blocks * k / count, n = blocks * (k + 1) / count - begin;
+    const std::vector<std::int32_t> locality(n, k);
+    athdf_info mine = info;
+    mine.cost_s = info.cost_s.subspan(begin, n);
+    mine.owner = info.owner.subspan(begin, n);
+    mine.idle_rate = mine.locality_idle_rate = info.idle_rate.subspan(begin, n);
+    mine.locality = locality;
+    parts.push_back({"part" + std::to_string(k) + ".h5", static_cast<std::size_t>(n)});
+    const std::string file = path.substr(0, path.rfind('/') + 1) + parts.back().file;
+    if (auto r = write_athdf_part(file, mesh.blocks().subspan(begin, n), mesh.block_size(), mine, fill); !r) return r;
+  }
+  return write_athdf_of_parts(path, mesh, info, parts);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: mesh_sample FILE.athdf\n", stderr);
+  if (argc != 2 && argc != 3) {
+    std::fputs("usage: mesh_sample FILE.athdf [PARTS]\n", stderr);
     return 2;
   }
   domain d;
@@ -48,7 +74,9 @@ int main(int argc, char** argv) {
           out[512 + cell] = std::ldexp(1.0, mesh.level(s));
         }
   };
-  if (const auto written = write_athdf(argv[1], mesh, info, fill); !written) {
+  const auto written =
+      argc == 2 ? write_athdf(argv[1], mesh, info, fill) : write_parts(argv[1], mesh, info, std::atoi(argv[2]), fill);
+  if (!written) {
     std::fprintf(stderr, "%s\n", written.error().message.c_str());
     return 1;
   }

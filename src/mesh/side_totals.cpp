@@ -16,13 +16,16 @@ std::uint32_t side_totals::wanted_faces(const block_mesh& mesh, slot_id slot) {
   return mask;
 }
 
-void side_totals::resize(const block_mesh& mesh) {
+void side_totals::resize(const block_mesh& mesh, std::span<const slot_id> blocks) {
   entry_.assign(mesh.slot_count() * face_count, -1);
-  std::int32_t entries = 0;
-  for (const slot_id slot : mesh.blocks())
+  face_.clear();
+  for (const slot_id slot : blocks)
     for (int f = 0; f < face_count; ++f)
-      if (mesh.across(slot, f).kind == relation::side) entry_[slot * face_count + f] = entries++;
-  parts_.assign(static_cast<std::size_t>(entries) * variables_, 0.0);
+      if (mesh.across(slot, f).kind == relation::side) {
+        entry_[slot * face_count + f] = static_cast<std::int32_t>(face_.size());
+        face_.push_back(static_cast<std::uint8_t>(f));
+      }
+  parts_.assign(face_.size() * variables_, 0.0);
 }
 
 void side_totals::add(const block_mesh& mesh, slot_id slot, int face, const double* flux, double weight_s) {
@@ -37,21 +40,24 @@ void side_totals::add(const block_mesh& mesh, slot_id slot, int face, const doub
   }
 }
 
-// Neumaier's compensated sum: a run adds millions of small parts.
-void side_totals::fold(const block_mesh& mesh) {
-  for (const slot_id slot : mesh.blocks())
-    for (int f = 0; f < face_count; ++f) {
-      const std::int32_t entry = entry_[slot * face_count + f];
-      if (entry < 0) continue;
-      for (int v = 0; v < variables_; ++v) {
-        const double part = parts_[static_cast<std::size_t>(entry) * variables_ + v];
-        double* t = &totals_[2 * (f * variables_ + v)];
-        const double sum = t[0] + part;
-        t[1] += std::fabs(t[0]) >= std::fabs(part) ? (t[0] - sum) + part : (part - sum) + t[0];
-        t[0] = sum;
-      }
-    }
+std::vector<exact_sum> side_totals::take() {
+  std::vector<exact_sum> sums(static_cast<std::size_t>(face_count) * variables_);
+  for (std::size_t e = 0; e < face_.size(); ++e)
+    for (int v = 0; v < variables_; ++v) sums[face_[e] * variables_ + v].add(parts_[e * variables_ + v]);
   std::fill(parts_.begin(), parts_.end(), 0.0);
+  return sums;
+}
+
+// Neumaier's compensated sum: a run adds millions of small parts.
+void side_totals::add_step(std::span<const exact_sum> sums) {
+  PLX_ASSERT_EQ(2 * sums.size(), totals_.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double part = sums[i].value();
+    double* t = &totals_[2 * i];
+    const double sum = t[0] + part;
+    t[1] += std::fabs(t[0]) >= std::fabs(part) ? (t[0] - sum) + part : (part - sum) + t[0];
+    t[0] = sum;
+  }
 }
 
 double side_totals::total(int face, int variable) const {

@@ -45,6 +45,27 @@ void exact_sum::add(const exact_sum& other) noexcept {
   adds_since_carry_ = 2;
 }
 
+void exact_sum::append_to(std::vector<std::int64_t>& out) const {
+  exact_sum s = *this;
+  s.carry();
+  const int count = s.last_ < 0 ? 0 : s.last_ - s.first_ + 1;
+  out.insert(out.end(), {count == 0 ? 0 : s.first_, count, std::bit_cast<std::int64_t>(s.special_)});
+  if (count > 0) out.insert(out.end(), s.limbs_.begin() + s.first_, s.limbs_.begin() + s.last_ + 1);
+}
+
+bool exact_sum::add_from(std::span<const std::int64_t>& from) noexcept {
+  if (from.size() < 3 || from[0] < 0 || from[1] < 0 || from[0] > n_limbs || from[1] > n_limbs - from[0]) return false;
+  const auto first = static_cast<int>(from[0]), count = static_cast<int>(from[1]);
+  if (from.size() < 3 + static_cast<std::size_t>(count)) return false;
+  exact_sum other;
+  other.special_ = std::bit_cast<double>(from[2]);
+  if (count > 0) other.first_ = first, other.last_ = first + count - 1;
+  std::copy_n(from.begin() + 3, count, other.limbs_.begin() + first);
+  from = from.subspan(3 + static_cast<std::size_t>(count));
+  add(other);
+  return true;
+}
+
 // Afterwards every limb but the last is in [0, 2^32); the last one, in [-2^32, 2^32), keeps the sign.
 void exact_sum::carry() noexcept {
   adds_since_carry_ = 0;

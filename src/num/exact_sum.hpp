@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace plx {
 
@@ -20,6 +22,12 @@ class exact_sum {
 
   /// The sum of all terms, rounded to nearest, ties to even. Zero when there are none.
   double value() const noexcept;
+
+  /// Appends the sum as whole numbers, exactly: to add it elsewhere. Cost: three, and one per 32 bits that terms span.
+  void append_to(std::vector<std::int64_t>& out) const;
+  /// Adds a sum that append_to() wrote, and takes it off the front of `from`. False when there is none: nothing is
+  /// added.
+  bool add_from(std::span<const std::int64_t>& from) noexcept;
 
  private:
   static constexpr int limb_bits = 32;

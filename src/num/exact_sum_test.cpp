@@ -93,6 +93,36 @@ TEST(ExactSum, AgreesWithIntegers) {
   }
 }
 
+TEST(ExactSum, TravelsAsWholeNumbers) {
+  std::mt19937_64 random(5);
+  const auto terms = random_terms(random, 3000, 300);
+  std::vector<std::int64_t> sent;
+  exact_sum parts[3];
+  for (std::size_t i = 0; i < terms.size(); ++i) parts[i % 3].add(terms[i]);
+  for (const exact_sum& p : parts) p.append_to(sent);
+  exact_sum{}.append_to(sent);
+  exact_sum whole;
+  std::span<const std::int64_t> left = sent;
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(whole.add_from(left));
+  EXPECT_TRUE(left.empty());
+  EXPECT_EQ(whole.value(), sum_of(terms));
+  EXPECT_FALSE(whole.add_from(left));
+
+  exact_sum infinite;
+  infinite.add(-std::numeric_limits<double>::infinity());
+  sent.clear();
+  infinite.append_to(sent);
+  left = sent;
+  ASSERT_TRUE(whole.add_from(left));
+  EXPECT_EQ(whole.value(), -std::numeric_limits<double>::infinity());
+  for (const std::vector<std::int64_t>& bad :
+       {std::vector<std::int64_t>{0, 5, 0, 1}, {-1, 2, 0, 1, 1}, {69, 2, 0, 1, 1}, {0, 0}}) {
+    left = bad;
+    EXPECT_FALSE(whole.add_from(left));
+    EXPECT_EQ(left.size(), bad.size());
+  }
+}
+
 TEST(ExactSum, PassesOnInfinityAndNaN) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(sum_of({1, infinity, 2}), infinity);

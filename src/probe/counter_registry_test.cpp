@@ -1,5 +1,6 @@
 #include "probe/counter_registry.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -141,10 +142,39 @@ TEST(CounterRegistry, QueriesAndRegistrationsFromManyThreads) {
   reader.join();
 }
 
+/// Counters of a family are made when they are asked for, once, and go with whoever made them.
+TEST(CounterRegistry, FamiliesAreMadeWhenAskedFor) {
+  counter_registry r;
+  std::vector<registration> made;
+  int asked = 0;
+  registration family =
+      r.add_family({"/a{locality#0/total}/parts", "1", "parameters: a number"}, [&](std::string_view p) {
+        ++asked;
+        if (p != "2") return plx::result<void>(plx::error{fmt::format("expected 2, found '{}'", p)});
+        if (made.empty())
+          for (int i = 0; i < 2; ++i)
+            made.push_back(r.add({fmt::format("/a{{locality#0/total}}/parts@2,{}", i)}, [i] { return 10 * i; }));
+        return plx::result<void>();
+      });
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto values = r.query("/a/parts@2").value();
+    ASSERT_EQ(values.size(), 2u);
+    EXPECT_EQ(values[1].name, "/a{locality#0/total}/parts@2,1");
+    EXPECT_EQ(values[1].value, 10);
+  }
+  EXPECT_EQ(r.query("/a{*}/parts@*").value().size(), 2u);
+  EXPECT_EQ(r.query("/a/parts@3").error().message, "expected 2, found '3'");
+  EXPECT_EQ(r.query("/a/parts").error().message, "expected 2, found ''");
+  EXPECT_EQ(asked, 4);
+  family = registration();
+  made.clear();
+  EXPECT_FALSE(r.query("/a/parts@2"));
+}
+
 TEST(CounterRegistryDeathTest, NamesAreWellFormedAndUnique) {
   counter_registry r;
   const registration a = r.add({"/a/x"}, [] { return 1; });
-  EXPECT_DEATH((void)r.add({"/a/x"}, [] { return 1; }), "info.name=\"/a/x\"");
+  EXPECT_DEATH((void)r.add({"/a/x"}, [] { return 1; }), "name=\"/a/x\"");
   EXPECT_DEATH((void)r.add({"a/x"}, [] { return 1; }), "info.name=\"a/x\"");
   EXPECT_DEATH((void)r.add({"/a/*"}, [] { return 1; }), "info.name");
 }

@@ -1,12 +1,8 @@
 #include "probe/recorder.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/file.hpp"
-#include "probe/csv.hpp"
 #include "probe/recorder_detail.hpp"
 
 namespace plx::probe {
@@ -43,43 +39,46 @@ task_statistics statistics_of(name_id id, const cell_sum& sum) {
   return t;
 }
 
-/// Ticks per record() call, with and without a trace, on a log of some names and keys that fit the second-level cache.
-/// About 0.6 ms.
-recording_cost measure_recording() {
-  constexpr int records = 8192;
-  worker_log log;
-  trace_ring ring(records * 4);
-  const auto run = [&] {
-    const ticks start = now_ticks();
-    for (std::uint32_t i = 0; i < records; ++i)
-      log.record({.name = i & 7, .key = i * 7919 % 4096, .begin = i, .end = 2 * i + 100});
-    return static_cast<double>(now_ticks() - start) / records;
-  };
-  run();  // chunks
-  recording_cost cost;
-  cost.plain_ticks = std::min(run(), run());
-  log.set_ring(&ring);
-  log.set_mode(log.mode() | worker_log::tracing);
-  run();
-  cost.traced_ticks = std::min(run(), run());
-  return cost;
-}
-
-const recording_cost& recording() {
-  static const recording_cost cost = measure_recording();
-  return cost;
-}
+std::uint32_t trace_every(double share) { return static_cast<std::uint32_t>(std::lround(std::min(1 / share, 4e9))); }
 
 }  // namespace
 
-recorder::recorder(unsigned n_workers) : state_(std::make_unique<state>()) {
-  recording();
-  for (unsigned i = 0; i < n_workers; ++i) state_->workers.push_back(std::make_unique<worker_trace>());
+recorder::recorder(unsigned n_workers, unsigned most_workers)
+    : state_(std::make_unique<state>(std::max(n_workers, most_workers))) {
+  (void)cost_of_recording();
+  for (unsigned i = 0; i < n_workers; ++i) state_->workers.push_back(std::make_unique<worker_trace>(i, state_->space));
 }
 
 recorder::~recorder() = default;
 
-unsigned recorder::worker_count() const noexcept { return static_cast<unsigned>(state_->workers.size()); }
+worker_log* recorder::add_worker() {
+  const std::lock_guard lock(state_->mutex);
+  worker_list& all = state_->workers;
+  if (all.size() == all.most()) return nullptr;
+  const worker_trace& first = *all[0];
+  auto w = std::make_unique<worker_trace>(static_cast<unsigned>(all.size()), state_->space);
+  w->log.set_trace_every(trace_every(state_->share));
+  if (first.ring) {
+    w->ring = std::make_unique<trace_ring>(first.ring->capacity());
+    w->log.set_ring(w->ring.get());
+  }
+  if (state_->observer != nullptr) w->log.set_observer(state_->observer);
+  if (first.log.flight() != nullptr) {
+    w->flight = std::make_unique<flight_ring>(first.flight->capacity());
+    w->log.set_flight(w->flight.get(), ticks_from(state_->flight_from_s));
+  }
+  w->log.set_mode(first.log.mode());
+  return &all.push_back(std::move(w)).log;
+}
+
+void recorder::name_worker(unsigned i, std::string_view name) {
+  PLX_ASSERT_LT(i, worker_count());
+  const std::lock_guard lock(state_->mutex);
+  if (state_->worker_names.size() <= i) state_->worker_names.resize(i + 1);
+  state_->worker_names[i] = name;
+}
+
+unsigned recorder::worker_count() const noexcept { return state_->workers.size(); }
 
 worker_log& recorder::worker(unsigned i) noexcept {
   PLX_ASSERT_LT(i, worker_count());
@@ -94,16 +93,54 @@ const worker_log& recorder::worker(unsigned i) const noexcept {
 void recorder::statistics(bool on) { state_->set_mode(worker_log::statistics, on); }
 void recorder::costs(bool on) { state_->set_mode(worker_log::costs, on); }
 
-void recorder::trace(bool on, std::size_t ring_records) {
+void recorder::trace(bool on, std::size_t ring_records, double share) {
+  PLX_ASSERT(share > 0 && share <= 1, share);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->want_edges(on && share == 1, state_->edges_for_paths);
+  }
   if (on) {
     const std::lock_guard lock(state_->mutex);
+    state_->share = share;
     for (auto& w : state_->workers) {
+      w->log.set_trace_every(trace_every(share));
       if (w->ring) continue;
       w->ring = std::make_unique<trace_ring>(ring_records);
       w->log.set_ring(w->ring.get());
     }
   }
   state_->set_mode(worker_log::tracing, on);
+}
+
+void recorder::paths(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  state_->want_edges(state_->edges_for_trace, on);
+}
+
+double recorder::span_s() const {
+  ticks longest = 0;
+  for (const auto& w : state_->workers) longest = std::max(longest, w->log.longest_path());
+  return seconds(longest);
+}
+
+void recorder::observe(task_observer* o) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (o != nullptr) state_->observer = o;
+    for (auto& w : state_->workers)
+      if (o != nullptr) w->log.set_observer(o);
+    state_->want_events(o != nullptr);
+  }
+  state_->set_mode(worker_log::watching, o != nullptr);
+}
+
+void recorder::flight(std::size_t records, double from_s) {
+  const std::lock_guard lock(state_->mutex);
+  state_->flight_from_s = from_s;
+  for (auto& w : state_->workers) {
+    if (records != 0 && !w->flight) w->flight = std::make_unique<flight_ring>(records);
+    w->log.set_flight(records == 0 ? nullptr : w->flight.get(), ticks_from(from_s));
+  }
 }
 
 void recorder::drain() {
@@ -121,16 +158,23 @@ std::uint64_t recorder::trace_lost() const {
   return state_->lost_locked();
 }
 
-std::vector<task_statistics> recorder::tasks() const {
+std::vector<task_statistics> recorder::state::statistics_of_workers(std::size_t first, std::size_t last) const {
   std::vector<task_statistics> all;
   for (name_id id = 0, n = name_count(); id < n; ++id) {
     cell_sum sum;
-    for (const auto& w : state_->workers)
-      if (const detail::name_cell* c = w->log.name(id)) sum.add(*c);
+    for (std::size_t w = first; w < last; ++w)
+      if (const detail::name_cell* c = workers[w]->log.name(id)) sum.add(*c);
     if (sum.calls + sum.open_pieces > 0) all.push_back(statistics_of(id, sum));
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
   return all;
+}
+
+std::vector<task_statistics> recorder::tasks() const { return state_->statistics_of_workers(0, worker_count()); }
+
+std::vector<task_statistics> recorder::tasks(unsigned i) const {
+  PLX_ASSERT_LT(i, worker_count());
+  return state_->statistics_of_workers(i, i + 1);
 }
 
 cost_map recorder::state::all_costs() const {
@@ -176,31 +220,30 @@ worker_times recorder::times(unsigned i) const {
           .tasks = sum.calls};
 }
 
-double recorder::measurement_cost() const {
-  double cost = 0;
-  double all_s = 0;
-  for (unsigned i = 0; i < worker_count(); ++i) {
-    const trace_ring* ring = worker(i).ring();
-    const double pieces = static_cast<double>(worker(i).pieces());
-    const double traced = ring == nullptr ? 0.0 : static_cast<double>(ring->pushed() + ring->lost());
-    cost += pieces * recording().plain_ticks;
-    cost += traced * std::max(0.0, recording().traced_ticks - recording().plain_ticks);
-    const worker_times t = times(i);
-    all_s += t.exec_s + t.idle_s + t.overhead_s + t.background_s;
+ready_wait recorder::ready_wait() const {
+  std::array<std::uint64_t, ready_waits::n_bins> bins{};
+  probe::ready_wait all;
+  ticks total = 0, longest = 0;
+  for (const auto& w : state_->workers) {
+    const ready_waits& some = w->log.waits();
+    for (unsigned b = 0; b < bins.size(); ++b) bins[b] += some.bins[b].load(std::memory_order_relaxed);
+    total += some.total.load(std::memory_order_relaxed);
+    longest = std::max(longest, some.longest.load(std::memory_order_relaxed));
   }
-  return all_s > 0 ? cost / ticks_per_second() / all_s : 0.0;
-}
-
-result<void> recorder::write_profile_csv(std::string_view path) const {
-  const std::vector<task_statistics> all = tasks();
-  double sum_s = 0;
-  for (const task_statistics& t : all) sum_s += t.total_s;
-  std::string text = "name,calls,total_s,mean_s,min_s,max_s,stddev_s,share\n";
-  for (const task_statistics& t : all) {
-    fmt::format_to(std::back_inserter(text), "{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f}\n", csv_field(t.name),
-                   t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s, sum_s > 0 ? t.total_s / sum_s : 0.0);
-  }
-  return write_file(std::string(path), text);
+  for (const std::uint64_t n : bins) all.samples += n;
+  if (all.samples == 0) return all;
+  const auto percentile = [&](double share) {
+    const auto rank = static_cast<std::uint64_t>(share * static_cast<double>(all.samples));
+    std::uint64_t below = 0;
+    unsigned b = 0;
+    while (b + 1 < bins.size() && (below += bins[b]) <= rank) ++b;
+    return seconds(std::min(ticks{2} << b, longest));
+  };
+  all.mean_s = seconds(total) / static_cast<double>(all.samples);
+  all.p50_s = percentile(0.5);
+  all.p99_s = percentile(0.99);
+  all.max_s = seconds(longest);
+  return all;
 }
 
 }  // namespace plx::probe

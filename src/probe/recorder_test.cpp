@@ -1,13 +1,9 @@
 #include "probe/recorder.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <thread>
-
-#include "base/file.hpp"
 
 namespace {
 
@@ -113,19 +109,12 @@ TEST(Recorder, MeasurementCostIsPerRecord) {
   EXPECT_NEAR(r.measurement_cost(), cost / 2, 1e-3 * cost);
 }
 
-TEST(Recorder, ProfileHasOneLinePerNameLargestFirst) {
+TEST(Recorder, MeasurementCostCountsTheBackground) {
   recorder r(1);
-  r.worker(0).record({.name = register_name("recorder_test/small"), .begin = 0, .end = 1000});
-  r.worker(0).record({.name = register_name("recorder_test/large, f(x)"), .begin = 0, .end = 3000});
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("plx_profile_" + std::to_string(::getpid()))).string();
-  ASSERT_TRUE(r.write_profile_csv(path));
-  const std::string text = plx::read_file(path).value();
-  std::filesystem::remove(path);
-  EXPECT_THAT(text, testing::MatchesRegex("name,calls,total_s,mean_s,min_s,max_s,stddev_s,share\n"
-                                          "\"recorder_test/large, f\\(x\\)\",1,.*,0,0.750000\n"
-                                          "recorder_test/small,1,.*,0,0.250000\n"));
-  EXPECT_EQ(r.write_profile_csv("/dev/full").error().message, "cannot write '/dev/full': No space left on device");
+  r.worker(0).idle(0, plx::ticks_from(2.0));
+  EXPECT_EQ(r.measurement_cost(), 0.0);
+  r.set_background(0.5);
+  EXPECT_NEAR(r.measurement_cost(), 0.25, 1e-6);
 }
 
 TEST(Recorder, TraceCountsWhatItKeepsAndLoses) {
@@ -169,6 +158,30 @@ TEST(Recorder, MonitorsWhileWorkersRecord) {
   for (auto& w : workers) w.join();
   EXPECT_EQ(find(r.tasks(), name).calls, 2 * n);
   EXPECT_DOUBLE_EQ(find(r.tasks(), name).total_s, 20 * n * tick_s);
+}
+
+TEST(Recorder, WorkersMayBeAddedWhileOthersRead) {
+  recorder r(1, 64);
+  r.trace(true, 256);
+  const name_id name = register_name("recorder_test/added");
+  std::atomic<bool> end{false};
+  std::thread reader([&] {
+    while (!end) {
+      EXPECT_LE(r.tasks().size(), 1u);
+      for (unsigned i = 0; i < r.worker_count(); ++i) EXPECT_LE(r.times(i).tasks, 1u);
+      r.drain();
+    }
+  });
+  while (worker_log* w = r.add_worker()) w->record({.name = name, .begin = 100, .end = 110});
+  end = true;
+  reader.join();
+  EXPECT_EQ(r.worker_count(), 64u);
+  EXPECT_EQ(find(r.tasks(), name).calls, 63u);
+  r.name_worker(5, "reader");
+  const trace_data all = r.collect_trace();
+  ASSERT_EQ(all.workers.size(), 64u);
+  EXPECT_EQ(all.workers[63].size(), 1u);  // it traces, as the first one does
+  EXPECT_EQ(all.worker_names.at(5), "reader");
 }
 
 TEST(RecorderDeathTest, WorkersAreCounted) {

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/file.hpp"
@@ -31,7 +32,7 @@ double resident_bytes() {
 /// The times of one worker, or of all.
 worker_times times_of(const recorder& r, unsigned first, unsigned end) {
   worker_times sum;
-  for (unsigned i = first; i < end; ++i) {
+  for (unsigned i = first; i < std::min(end, r.worker_count()); ++i) {
     const worker_times t = r.times(i);
     sum.exec_s += t.exec_s;
     sum.idle_s += t.idle_s;
@@ -42,30 +43,47 @@ worker_times times_of(const recorder& r, unsigned first, unsigned end) {
   return sum;
 }
 
-double ratio(double a, double b) { return b > 0 ? a / b : 0.0; }
+double func_s(const worker_times& t) { return t.exec_s + t.overhead_s; }
 double whole(const worker_times& t) { return t.exec_s + t.idle_s + t.overhead_s + t.background_s; }
 
 struct time_counter {
   const char* name;
   const char* unit;
   const char* help;
-  bool monotonic;
   double (*of)(const worker_times&);
 };
 
+// docs/probe.md has the formulas: t_func is the time of a task with its management, t_exec that in the user's function.
 constexpr time_counter time_counters[] = {
-    {"time/exec", "s", "Time in the functions of tasks", true, [](const worker_times& t) { return t.exec_s; }},
-    {"time/idle", "s", "Time without a ready task", true, [](const worker_times& t) { return t.idle_s; }},
-    {"time/overhead", "s", "Time of managing tasks", true, [](const worker_times& t) { return t.overhead_s; }},
-    {"time/background", "s", "Time of polling and other background work", true,
+    {"time/exec", "s", "Time in the functions of tasks", [](const worker_times& t) { return t.exec_s; }},
+    {"time/func", "s", "Time of tasks with their management: exec + overhead", func_s},
+    {"time/idle", "s", "Time without a ready task", [](const worker_times& t) { return t.idle_s; }},
+    {"time/overhead", "s", "Time of managing tasks", [](const worker_times& t) { return t.overhead_s; }},
+    {"time/background", "s", "Time of polling and other background work",
      [](const worker_times& t) { return t.background_s; }},
-    {"count/tasks", "1", "Tasks finished", true, [](const worker_times& t) { return static_cast<double>(t.tasks); }},
-    {"time/average", "s", "Mean time in the function of a task: exec / tasks", false,
-     [](const worker_times& t) { return ratio(t.exec_s, static_cast<double>(t.tasks)); }},
-    {"time/average-overhead", "s", "Mean time of managing a task: overhead / tasks", false,
-     [](const worker_times& t) { return ratio(t.overhead_s, static_cast<double>(t.tasks)); }},
-    {"idle-rate", "1", "Share of time without a ready task: idle / (exec + idle + overhead + background)", false,
-     [](const worker_times& t) { return ratio(t.idle_s, whole(t)); }},
+    {"background-work", "s", "The same as time/background", [](const worker_times& t) { return t.background_s; }},
+    {"count/tasks", "1", "Tasks finished", [](const worker_times& t) { return static_cast<double>(t.tasks); }},
+};
+
+struct quotient_counter {
+  const char* name;
+  const char* unit;
+  const char* help;
+  double (*above)(const worker_times&);
+  double (*below)(const worker_times&);
+};
+
+constexpr quotient_counter quotient_counters[] = {
+    {"time/average", "s", "Mean time in the function of a task: exec / tasks",
+     [](const worker_times& t) { return t.exec_s; },
+     [](const worker_times& t) { return static_cast<double>(t.tasks); }},
+    {"time/average-overhead", "s", "Mean time of managing a task: overhead / tasks",
+     [](const worker_times& t) { return t.overhead_s; },
+     [](const worker_times& t) { return static_cast<double>(t.tasks); }},
+    {"background-overhead", "1", "Background work beside the tasks: background / (exec + overhead)",
+     [](const worker_times& t) { return t.background_s; }, func_s},
+    {"idle-rate", "1", "Share of time without a ready task: idle / (exec + idle + overhead + background)",
+     [](const worker_times& t) { return t.idle_s; }, whole},
 };
 
 }  // namespace
@@ -93,16 +111,32 @@ std::vector<registration> add_machine_counters(counter_registry& registry) {
   return all;
 }
 
+namespace {
+void add_times(std::vector<registration>& all, counter_registry& registry, const recorder& r,
+               const std::string& instance, unsigned first, unsigned end) {
+  for (const time_counter& c : time_counters)
+    all.push_back(registry.add({fmt::format("/threads{{{}}}/{}", instance, c.name), c.unit, c.help, true},
+                               [&r, first, end, of = c.of] { return of(times_of(r, first, end)); }));
+  for (const quotient_counter& c : quotient_counters)
+    all.push_back(registry.add_ratio({fmt::format("/threads{{{}}}/{}", instance, c.name), c.unit, c.help},
+                                     [&r, first, end, above = c.above, below = c.below] {
+                                       const worker_times t = times_of(r, first, end);
+                                       return std::pair(above(t), below(t));
+                                     }));
+}
+}  // namespace
+
+std::vector<registration> add_worker_counters(counter_registry& registry, const recorder& r, unsigned i) {
+  std::vector<registration> all;
+  add_times(all, registry, r, fmt::format("{}/worker-thread#{}", registry.locality_name(), i), i, i + 1);
+  return all;
+}
+
 std::vector<registration> add_recorder_counters(counter_registry& registry, const recorder& r) {
   std::vector<registration> all;
-  const auto add_times = [&](const std::string& instance, unsigned first, unsigned end) {
-    for (const time_counter& c : time_counters) {
-      all.push_back(registry.add({fmt::format("/threads{{{}}}/{}", instance, c.name), c.unit, c.help, c.monotonic},
-                                 [&r, first, end, of = c.of] { return of(times_of(r, first, end)); }));
-    }
-  };
-  add_times("locality#0/total", 0, r.worker_count());
-  for (unsigned i = 0; i < r.worker_count(); ++i) add_times(fmt::format("locality#0/worker-thread#{}", i), i, i + 1);
+  add_times(all, registry, r, registry.locality_name() + "/total", 0, ~0u);  // also the workers that are added later
+  for (unsigned i = 0; i < r.worker_count(); ++i)
+    for (registration& one : add_worker_counters(registry, r, i)) all.push_back(std::move(one));
   all.push_back(registry.add({"/probe/measurement-cost", "1", "Share of the workers' time that recording took"},
                              [&r] { return r.measurement_cost(); }));
   all.push_back(registry.add({"/probe/trace/lost", "1", "Trace records that found no place", true},

@@ -17,5 +17,9 @@ namespace plx::probe {
 
 /// /threads{locality#0/worker-thread#N}/time/exec, .../idle-rate, ..., the same for {locality#0/total}, and /probe/...
 [[nodiscard]] std::vector<registration> add_recorder_counters(counter_registry& registry, const recorder& r);
+/// Those of one worker that was added later (recorder::add_worker).
+[[nodiscard]] std::vector<registration> add_worker_counters(counter_registry& registry, const recorder& r, unsigned i);
+/// How often and how long tasks were suspended, per worker and by kind. Requires: the recorder outlives them.
+std::vector<registration> add_wait_counters(counter_registry& registry, const recorder& r);
 
 }  // namespace plx::probe

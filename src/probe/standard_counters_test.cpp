@@ -46,6 +46,10 @@ TEST(StandardCounters, RecorderCountersHaveKnownAnswers) {
       {"/threads{locality#0/worker-thread#0}/count/tasks", 10},
       {"/threads{locality#0/worker-thread#0}/time/average", 60 * tick},
       {"/threads{locality#0/worker-thread#0}/time/average-overhead", 10 * tick},
+      {"/threads{locality#0/worker-thread#0}/time/func", 700 * tick},
+      {"/threads{locality#0/worker-thread#0}/background-work", 100 * tick},
+      {"/threads{locality#0/worker-thread#0}/background-overhead", 1.0 / 7},
+      {"/threads/background-overhead", 1.0 / 7},
       {"/threads{locality#0/worker-thread#0}/idle-rate", 0.2},
       {"/threads{locality#0/worker-thread#1}/idle-rate", 1.0},
       {"/threads{locality#0/worker-thread#1}/time/average", 0.0},
@@ -59,6 +63,43 @@ TEST(StandardCounters, RecorderCountersHaveKnownAnswers) {
     EXPECT_FALSE(c.help.empty()) << c.name;
     EXPECT_FALSE(c.unit.empty()) << c.name;
   }
+}
+
+/// A quotient since a reset is of what happened since, not a difference of quotients.
+TEST(StandardCounters, QuotientsAreResetInBothParts) {
+  recorder rec(1);
+  counter_registry r;
+  const auto keep = add_recorder_counters(r, rec);
+  rec.worker(0).record({.begin = 0, .end = 900});
+  rec.worker(0).idle(0, 100);
+  EXPECT_NEAR(value(r, "/threads/idle-rate"), 0.1, 1e-12);
+  ASSERT_TRUE(r.reset("/threads/*"));
+  rec.worker(0).record({.begin = 0, .end = 100});
+  rec.worker(0).idle(0, 300);
+  EXPECT_NEAR(value(r, "/threads/idle-rate"), 0.75, 1e-12);
+  EXPECT_NEAR(value(r, "/threads/time/average"), 100 / plx::ticks_per_second(), 1e-15);
+  EXPECT_EQ(value(r, "/threads/count/tasks"), 1);
+}
+
+/// Idle time grows while a worker sleeps, not only when it wakes.
+TEST(StandardCounters, IdleTimeGrowsWhileItLasts) {
+  worker_log log;
+  log.idle(0, 1000);
+  const plx::ticks begin = plx::now_ticks();
+  log.idle_begins(begin);
+  log.idle_begins(begin + 5);  // no effect: it has begun
+  EXPECT_TRUE(log.idles());
+  const plx::ticks first = log.idle_time();
+  EXPECT_GE(first, 1000u);
+  EXPECT_LE(first, 1000 + plx::now_ticks() - begin);
+  while (plx::now_ticks() < begin + 100000) {
+  }
+  EXPECT_GE(log.idle_time(), 101000u);
+  log.idle(begin, begin + 200000, 50000);
+  EXPECT_FALSE(log.idles());
+  EXPECT_EQ(log.idle_time(), 1000u + 200000u - 50000u);
+  log.idle(10, 20, 4);
+  EXPECT_EQ(log.idle_time(), 1000u + 200000u - 50000u + 6u);
 }
 
 }  // namespace

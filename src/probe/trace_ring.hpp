@@ -28,15 +28,17 @@ class trace_ring {
   /// By the worker; counted as lost when the ring is full.
   void push(const trace_record& r) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
-    if (head - seen_tail_ > mask_) {
-      seen_tail_ = tail_.load(std::memory_order_acquire);  // pairs with the release in drain()
-      if (head - seen_tail_ > mask_) {
-        detail::add(lost_, 1);
-        return;
-      }
-    }
+    if (!room_for(1, head)) return detail::add(lost_, 1);
     records_[head & mask_] = r;
     head_.store(head + 1, std::memory_order_release);  // pairs with the acquire in drain()
+  }
+  /// Two that belong together: both or none.
+  void push(const trace_record& first, const trace_record& second) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
+    if (!room_for(2, head)) return detail::add(lost_, 2);
+    records_[head & mask_] = first;
+    records_[(head + 1) & mask_] = second;
+    head_.store(head + 2, std::memory_order_release);  // pairs with the acquire in drain()
   }
 
   /// Calls take(record) for each record so far, oldest first, and frees their places. Returns how many.
@@ -57,6 +59,13 @@ class trace_ring {
   std::uint64_t pushed() const noexcept { return head_.load(std::memory_order_relaxed); }
 
  private:
+  bool room_for(std::uint64_t n, std::uint64_t head) noexcept {
+    if (head + n - seen_tail_ <= mask_ + 1) [[likely]]
+      return true;
+    seen_tail_ = tail_.load(std::memory_order_acquire);  // pairs with the release in drain()
+    return head + n - seen_tail_ <= mask_ + 1;
+  }
+
   const std::size_t mask_;
   std::unique_ptr<trace_record[]> records_;
   alignas(64) std::atomic<std::uint64_t> head_{0};

@@ -24,6 +24,18 @@ TEST(TraceRing, KeepsOrderAndCountsWhatIsLost) {
   EXPECT_EQ(ring.drain([](const trace_record&) {}), 0u);
 }
 
+TEST(TraceRing, TwoThatBelongTogetherAreTakenOrLostTogether) {
+  trace_ring ring(4);
+  for (std::uint64_t i = 0; i < 3; ++i) ring.push(numbered(i));
+  ring.push(numbered(3), numbered(4));  // there is room for one
+  EXPECT_EQ(ring.lost(), 2u);
+  std::vector<std::uint64_t> begins;
+  ring.drain([&](const trace_record& r) { begins.push_back(r.begin); });
+  ring.push(numbered(5), numbered(6));
+  ring.drain([&](const trace_record& r) { begins.push_back(r.begin); });
+  EXPECT_EQ(begins, (std::vector<std::uint64_t>{0, 1, 2, 5, 6}));
+}
+
 /// Each record arrives once, whole and in order, or is counted as lost.
 TEST(TraceRing, AReaderWhileTheWorkerWrites) {
   trace_ring ring(64);

@@ -1,7 +1,10 @@
 #include "probe/worker_log.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 
+#include "probe/flight_ring.hpp"
 #include "probe/trace_ring.hpp"
 
 namespace plx::probe {
@@ -93,10 +96,75 @@ detail::hashed_keys* worker_log::grow_hashed() noexcept {
   return table;
 }
 
-void worker_log::add_trace(const task_slice& s) noexcept {
+void worker_log::add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept {
+  if (flight_ring* ring = flight_.load(std::memory_order_acquire))  // pairs with the release in set_flight()
+    ring->push(
+        {begin, end, key, static_cast<name_id>(name_and_flags), static_cast<std::uint32_t>(name_and_flags >> 32)});
+}
+
+void worker_log::set_flight(flight_ring* ring, ticks from) noexcept {
+  flight_from_.store(~ticks{0}, std::memory_order_relaxed);
+  flight_.store(ring, std::memory_order_release);  // pairs with the acquire in add_flight()
+  if (ring != nullptr) flight_from_.store(from, std::memory_order_relaxed);
+}
+
+void worker_log::tell_end(task_slice s) noexcept {
+  const ticks length = s.end > s.begin ? s.end - s.begin : 0;
+  tell_observer({.kind = s.finished ? task_event_kind::stop : task_event_kind::suspend,
+                 .name = s.name,
+                 .key = s.key,
+                 .worker = index_,
+                 .when = s.end,
+                 .length = s.finished ? s.earlier + length : length});
+}
+
+void worker_log::tell_observer(const task_event& e) noexcept {
+  if (task_observer* o = observer_.load(std::memory_order_acquire)) o->on_event(e);  // pairs with set_observer()
+}
+
+void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
+                           task_id cause, ticks ready) noexcept {
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr) return;
-  ring->push({s.begin, s.end, s.key, s.name, (s.finished ? 1u : 0u) | (s.earlier != 0 ? 2u : 0u)});
+  const std::uint32_t every = trace_every_.load(std::memory_order_relaxed);
+  if (every > 1 && ++trace_turn_ % every != 0) return;
+  push_more_edges(*ring);
+  const trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
+                           static_cast<std::uint32_t>(name_and_flags >> 32)};
+  if (id == 0) return ring->push(slice);
+  detail::add(n_edges_, 1);
+  ring->push({id, cause, ready, 0, trace_record::is_link}, slice);
+}
+
+void worker_log::edge(task_id from, task_id to, ticks when) noexcept {
+  if ((mode() & tracing) == 0 || from == 0 || to == 0 || trace_every_.load(std::memory_order_relaxed) > 1) return;
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr) return;
+  if (from == last_edge_.from && when == last_edge_.when) {
+    more_edges_[n_more_edges_++] = to;
+    if (n_more_edges_ == more_edges_.size()) push_more_edges(*ring);
+    return;
+  }
+  push_more_edges(*ring);
+  last_edge_ = {from, to, when};
+  detail::add(n_edges_, 1);
+  ring->push({from, to, when, 0, trace_record::is_edge});
+}
+
+void worker_log::push_more_edges(trace_ring& ring) noexcept {
+  if (n_more_edges_ == 0) return;
+  for (unsigned i = n_more_edges_; i < more_edges_.size(); ++i) more_edges_[i] = 0;
+  n_more_edges_ = 0;
+  ring.push(
+      {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_.from), trace_record::is_more});
+}
+
+void worker_log::ready_wait(ticks t) noexcept {
+  detail::add(waits_.samples, 1);
+  detail::add(waits_.total, t);
+  if (t > waits_.longest.load(std::memory_order_relaxed)) waits_.longest.store(t, std::memory_order_relaxed);
+  const unsigned bin = t == 0 ? 0u : static_cast<unsigned>(std::bit_width(t)) - 1u;
+  detail::add(waits_.bins[std::min(bin, ready_waits::n_bins - 1)], 1);
 }
 
 const detail::name_cell* worker_log::name(name_id id) const noexcept {

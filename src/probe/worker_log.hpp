@@ -18,6 +18,8 @@
 
 #include "base/clock.hpp"
 #include "probe/names.hpp"
+#include "probe/task_event.hpp"
+#include "probe/trace_data.hpp"
 
 namespace plx::probe {
 
@@ -29,7 +31,19 @@ struct task_slice {
   ticks end = 0;
   bool finished = true;  // false: the task was suspended and another piece will follow
   ticks earlier = 0;  // time in the earlier pieces of this task, if the caller keeps it: then a call's length is exact
+  // For a trace, when the caller knows them (trace_data.hpp says what they mean):
+  task_id id = 0;
+  task_id cause = 0;  // who made it ready
+  ticks ready = 0;
 };
+
+/// How many recorders want to know where tasks come from (then ids are given and edges are noted), and, times 65536,
+/// how many are watched by an observer. Relaxed, orders nothing.
+inline std::atomic<unsigned> wanted{0};
+/// What each wish adds to `wanted`.
+inline constexpr unsigned wants_edges = 1;
+/// Likewise.
+inline constexpr unsigned wants_events = 1u << 16;
 
 namespace detail {
 
@@ -39,6 +53,29 @@ using counter = std::atomic<std::uint64_t>;
 inline void add(counter& c, std::uint64_t n) noexcept {
   c.store(c.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
+
+/// A sum of spans, of which the last may not have ended yet: then it grows with the clock. One writer, any readers.
+class open_sum {
+ public:
+  void begin(ticks at) noexcept {
+    const std::uint64_t x = x_.load(std::memory_order_relaxed);
+    if ((x & 1) == 0) x_.store((((x >> 1) - at) << 1) | 1, std::memory_order_relaxed);
+  }
+  void add(ticks from, ticks to, ticks less) noexcept {
+    const std::uint64_t x = x_.load(std::memory_order_relaxed);
+    const std::uint64_t more = (x & 1) != 0 ? to : to > from ? to - from : 0;
+    x_.store(((x >> 1) + (more > less ? more - less : 0)) << 1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool open() const noexcept { return (x_.load(std::memory_order_relaxed) & 1) != 0; }
+  [[nodiscard]] ticks sum() const noexcept {
+    const std::uint64_t x = x_.load(std::memory_order_relaxed);
+    return ((x >> 1) + ((x & 1) != 0 ? now_ticks() : 0)) & (~std::uint64_t{0} >> 1);
+  }
+
+ private:
+  // Modulo 2^63: the closed sum, or, with the lowest bit set, the closed sum less the time the open span began at.
+  std::atomic<std::uint64_t> x_{0};
+};
 
 /// Statistics of one name on one worker. calls, time, squares, shortest, longest are of finished tasks; open_* of
 /// pieces that ended suspended and whose task has not told their time as `earlier`. Invariant: time + open_time is all
@@ -78,24 +115,40 @@ struct hashed_keys;  // open addressing, worker_log.cpp
 
 }  // namespace detail
 
-/// One record of the trace.
+/// One record of the trace. A link says of the slice that follows it which task it is a piece of, who made that ready,
+/// and when. After an edge, three more of the same moment may follow in one record: begin, end and key are where they
+/// lead to (0: nowhere), `name` is the lower half of where they come from.
 struct trace_record {
-  ticks begin;
-  ticks end;
-  std::uint64_t key;
+  enum kind_bits : std::uint32_t { finished = 1, resumed = 2, is_link = 4, is_edge = 8, is_more = 16 };
+
+  std::uint64_t begin;  // of a slice, in ticks; of a link: the task's id; of an edge: from
+  std::uint64_t end;    // of a slice, in ticks; of a link: the id of the cause; of an edge: to
+  std::uint64_t key;    // of a slice; of a link: when it was ready, in ticks; of an edge: when
   name_id name;
-  std::uint32_t flags;  // bit 0: finished; bit 1: had earlier pieces
+  std::uint32_t flags;
 };
 static_assert(sizeof(trace_record) == 32);
 
-class trace_ring;  // trace_ring.hpp
+/// Times between becoming ready and beginning, of a sample of the tasks: how many lie in [2^i, 2^(i+1)) ticks.
+struct ready_waits {
+  static constexpr unsigned n_bins = 48;
+  detail::counter samples{0};
+  detail::counter total{0};
+  detail::counter longest{0};
+  std::array<detail::counter, n_bins> bins{};
+};
+
+class trace_ring;   // trace_ring.hpp
+class flight_ring;  // flight_ring.hpp
 
 /// What one worker records: one thread writes, any read.
 class alignas(64) worker_log {
  public:
-  enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4 };
+  enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4, watching = 8 };
 
-  worker_log() = default;
+  /// `index`: the worker's number; `space`: its recorder's, so that ids of several recorders differ.
+  explicit worker_log(unsigned index = 0, unsigned space = 0) noexcept
+      : index_(index), first_id_(task_id{space & 0x3f} << 56 | (task_id{index} + 1) << 40) {}
   ~worker_log();
   worker_log(const worker_log&) = delete;
   worker_log& operator=(const worker_log&) = delete;
@@ -109,11 +162,34 @@ class alignas(64) worker_log {
     if ((mode & statistics) != 0) [[likely]]
       add_statistics(s, length);
     if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
-    if ((mode & tracing) != 0) [[unlikely]]
-      add_trace(s);
+    if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
+    if ((mode & (tracing | watching)) == 0) [[likely]]
+      return;
+    if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
+    if ((mode & watching) != 0) tell_end(s);
   }
-  /// Time without a ready task.
-  void idle(ticks begin, ticks end) noexcept { detail::add(idle_, end > begin ? end - begin : 0); }
+  /// A task of this worker needs an id: one that no other task of the process and run has.
+  [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
+  /// See trace_edge; dropped while tracing is off.
+  void edge(task_id from, task_id to, ticks when) noexcept;
+  /// A task lay ready for so long before it began: of a sample of them.
+  void ready_wait(ticks t) noexcept;
+  /// The longest path of tasks, each the cause of the next, that has ended here; see recorder::span_s().
+  void path(ticks length) noexcept {
+    if (length > longest_path_.load(std::memory_order_relaxed)) longest_path_.store(length, std::memory_order_relaxed);
+  }
+  /// Tells the observer, if there is one, of what no record() tells.
+  void tell(task_event_kind kind, name_id name, std::uint64_t key, ticks when) noexcept {
+    if ((mode_.load(std::memory_order_relaxed) & watching) != 0) [[unlikely]]
+      tell_observer({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
+  }
+  /// Time without a ready task, less what is counted as background time within it. Ends what idle_begins() began, from
+  /// there.
+  void idle(ticks begin, ticks end, ticks less = 0) noexcept { idle_.add(begin, end, less); }
+  /// A long time without a ready task begins: idle_time() grows from here on, until idle(). A second call does nothing.
+  void idle_begins(ticks begin) noexcept { idle_.begin(begin); }
+  /// Whether idle_begins() was called and idle() was not.
+  [[nodiscard]] bool idles() const noexcept { return idle_.open(); }
   /// Time of managing tasks: scheduling, stealing, switching.
   void overhead(ticks t) noexcept { detail::add(overhead_, t); }
   /// Time of polling and other background work.
@@ -122,7 +198,7 @@ class alignas(64) worker_log {
   // For anyone.
 
   /// Sums of the spans recorded as such, in ticks.
-  ticks idle_time() const noexcept { return idle_.load(std::memory_order_relaxed); }
+  ticks idle_time() const noexcept { return idle_.sum(); }
   /// Likewise.
   ticks overhead_time() const noexcept { return overhead_.load(std::memory_order_relaxed); }
   /// Likewise.
@@ -142,6 +218,14 @@ class alignas(64) worker_log {
   std::uint64_t lost_costs() const noexcept { return lost_costs_.load(std::memory_order_relaxed); }
   /// Pieces recorded so far.
   std::uint64_t pieces() const noexcept;
+  /// The worker's number in its recorder.
+  unsigned index() const noexcept { return index_; }
+  /// What ready_wait() was told.
+  const ready_waits& waits() const noexcept { return waits_; }
+  /// In ticks.
+  ticks longest_path() const noexcept { return longest_path_.load(std::memory_order_relaxed); }
+  /// Edges recorded so far, links of slices and lost ones included; those of one moment are one.
+  std::uint64_t edges() const noexcept { return n_edges_.load(std::memory_order_relaxed); }
 
   // For the recorder that owns the log (from any thread, one at a time).
 
@@ -151,6 +235,14 @@ class alignas(64) worker_log {
   std::uint32_t mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
   /// Requires: set before the mode bit `tracing`; stays until the log dies.
   void set_ring(trace_ring* ring) noexcept { ring_.store(ring, std::memory_order_release); }
+  /// The last pieces of at least `from` ticks go there; it stays until the log dies. Null switches off.
+  void set_flight(flight_ring* ring, ticks from) noexcept;
+  /// Null when there never was one.
+  flight_ring* flight() const noexcept { return flight_.load(std::memory_order_acquire); }
+  /// Of the tasks, one in so many is traced, and none of its edges.
+  void set_trace_every(std::uint32_t n) noexcept { trace_every_.store(n, std::memory_order_relaxed); }
+  /// Who is told while the mode bit `watching` is set. It must live as long as the log.
+  void set_observer(task_observer* o) noexcept { observer_.store(o, std::memory_order_release); }
   /// Null until tracing was switched on.
   trace_ring* ring() const noexcept { return ring_.load(std::memory_order_acquire); }
 
@@ -204,12 +296,38 @@ class alignas(64) worker_log {
   [[gnu::cold]] detail::key_chunk* new_key_chunk(std::uint64_t which) noexcept;
   detail::key_cell& hashed_cell(std::uint64_t key) noexcept;
   [[gnu::cold]] detail::hashed_keys* grow_hashed() noexcept;
-  void add_trace(const task_slice& s) noexcept;
+  /// The name, and in the upper half the flags of a trace_record.
+  static std::uint64_t packed(const task_slice& s) noexcept {
+    const std::uint64_t flags =
+        (s.finished ? trace_record::finished : 0u) | (s.earlier != 0 ? trace_record::resumed : 0u);
+    return flags << 32 | s.name;
+  }
+  // One by one: a slice that had to lie in memory would cost those who do not trace.
+  [[gnu::noinline]] void add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept;
+  [[gnu::noinline]] void add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
+                                   task_id cause, ticks ready) noexcept;
+  [[gnu::cold]] void tell_end(task_slice s) noexcept;
+  void push_more_edges(trace_ring& ring) noexcept;
+  void tell_observer(const task_event& e) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
 
+  const unsigned index_;
+  const task_id first_id_;
   std::atomic<std::uint32_t> mode_{statistics | costs};
+  std::atomic<ticks> flight_from_{~ticks{0}};
+  std::atomic<flight_ring*> flight_{nullptr};
   std::atomic<trace_ring*> ring_{nullptr};
-  detail::counter idle_{0};
+  std::uint64_t ids_ = 0;
+  std::atomic<task_observer*> observer_{nullptr};
+  std::atomic<std::uint32_t> trace_every_{1};
+  std::uint32_t trace_turn_ = 0;
+  detail::counter longest_path_{0};
+  detail::counter n_edges_{0};
+  trace_edge last_edge_{};  // the newest one that has a record of its own, and those of its moment that have none yet
+  std::array<task_id, 3> more_edges_{};
+  unsigned n_more_edges_ = 0;
+  ready_waits waits_;
+  detail::open_sum idle_;
   detail::counter overhead_{0};
   detail::counter background_{0};
   std::atomic<detail::hashed_keys*> hashed_{nullptr};

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "rt/detail/origin.hpp"
 #include "rt/detail/task.hpp"
 
 namespace plx {
@@ -20,7 +21,11 @@ namespace plx {
 class work {
  public:
   explicit work(detail::task* t) noexcept : task_(t) {}
-  void operator()() const { task_->run(task_, detail::run_mode::scheduled); }
+  void operator()() const {
+    if (task_->from != nullptr) detail::forget_origin(*task_);
+    task_->run(task_, detail::run_mode::scheduled);
+    if (detail::origins_wanted()) detail::note_going_on();  // perhaps in the frame of a task
+  }
 
  private:
   detail::task* task_;

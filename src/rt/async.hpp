@@ -44,7 +44,7 @@ class async_state final : public future_state<R> {
   }
 
  private:
-  static void run(task* t, run_mode) {
+  static void run(task* t, run_mode mode) {
     auto* self = const_cast<async_state*>(static_cast<const async_state*>(t->owner));
     auto error = self->emplace_result_of(
         [self]() -> R { return std::apply(std::move(self->call_.f), std::move(self->call_.args)); });
@@ -54,7 +54,7 @@ class async_state final : public future_state<R> {
     if (error)
       self->complete_with(std::move(error));
     else
-      self->complete();
+      self->complete(mode == run_mode::scheduled);
     self->release();
   }
 

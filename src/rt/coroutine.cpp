@@ -4,6 +4,8 @@
 #include <atomic>
 #include <string_view>
 
+#include "probe/wait_log.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/place.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/wait.hpp"
@@ -24,6 +26,10 @@ void coroutine_chain::run_as_task(task* t, run_mode mode) {
   worker* w = this_worker();
   const bool is_task = w != nullptr && w->task_id == t;
   if (is_task) w->earlier = self.earlier;
+  if (w != nullptr && self.waits_for != nullptr) {
+    if (self.since != 0) w->waits->add({self.waits_for}, w->boundary > self.since ? w->boundary - self.since : 0);
+    self.waits_for = nullptr;
+  }
   self.run_from(self.at, is_task, is_task && mode == run_mode::scheduled);
 }
 
@@ -34,7 +40,12 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
     home = &w->home;
     info = w->info;
     info.where.stack = static_cast<std::uint8_t>(w->current->stack_class);  // it goes on on such a one
-    if (runner_ != nullptr && runner_->is_task) earlier = end_part(*w);
+    since = 0;
+    if (runner_ != nullptr && runner_->is_task) {
+      earlier = end_part(*w);
+      since = w->boundary;
+      if (w->id != 0) note_suspended(*w, *this);
+    }
   } else {
     home = nullptr;
   }
@@ -42,7 +53,9 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
 }
 
 void coroutine_chain::not_suspended() noexcept {
+  waits_for = nullptr;
   if (worker* w = this_worker()) w->part_ended = false;
+  forget_origin(*this);
 }
 
 void coroutine_chain::submit() {
@@ -59,6 +72,8 @@ task* take_back_from_deque(const void* owner) {
     return nullptr;
   }
   w->taken_back.add();
+  if (t->from != nullptr) [[unlikely]]
+    forget_origin(*t);
   return t;
 }
 
@@ -120,6 +135,7 @@ void sleep_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
   alarm_.fire = [](void* chain) { static_cast<coroutine_chain*>(chain)->submit(); };
   alarm_.context = &c;
   c.suspend_at(at);
+  c.waits_for = "sleep";
   arm_timer(alarm_);
 }
 

@@ -53,7 +53,11 @@ class dataflow_state final : public future_state<R> {
     });
     one_ready();
   }
-  void ready(input_node<dataflow_state>&) { one_ready(); }
+  void ready(input_node<dataflow_state>&) {
+    if (origins_wanted()) [[unlikely]]
+      note_input(task_.from, true);
+    one_ready();
+  }
 
  private:
   template <class Visit>
@@ -66,15 +70,17 @@ class dataflow_state final : public future_state<R> {
     const Place where = place_;  // once submitted, the state may be gone
     where.submit(&task_);
   }
-  static void run(task* t, run_mode) {
+  static void run(task* t, run_mode mode) {
     auto* self = const_cast<dataflow_state*>(static_cast<const dataflow_state*>(t->owner));
     // Callable and arguments go before the result is seen. A long chain of tasks would otherwise keep all its results,
     // and its last future would destroy them one inside the other.
-    self->complete_with_result_of([self]() -> R {
-      F f = std::move(self->f_);
-      std::tuple<A...> args = std::move(self->args_);
-      return std::apply([&f](A&... a) -> R { return f(std::move(a)...); }, args);
-    });
+    self->complete_with_result_of(
+        [self]() -> R {
+          F f = std::move(self->f_);
+          std::tuple<A...> args = std::move(self->args_);
+          return std::apply([&f](A&... a) -> R { return f(std::move(a)...); }, args);
+        },
+        mode == run_mode::scheduled);
     self->release();
   }
 

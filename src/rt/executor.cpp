@@ -73,6 +73,7 @@ struct limit {
     mine->of = this;
     mine->units = units;
     mine->info = t->info;
+    mine->from = std::exchange(t->from, nullptr);
     add_ref();
     {
       spin_guard guard(lock_);

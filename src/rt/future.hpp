@@ -262,15 +262,17 @@ class then_state final : public future_state<R>, private continuation {
   void start() { state_of(source_)->attach(*this); }
 
  private:
-  static void run(task* t, run_mode) {
+  static void run(task* t, run_mode mode) {
     auto* self = const_cast<then_state*>(static_cast<const then_state*>(t->owner));
     // Callable and input go before the result is seen. A long chain of continuations would otherwise keep all its
     // results, and its last future would destroy them one inside the other.
-    self->complete_with_result_of([self]() -> R {
-      F f = std::move(self->f_);
-      Future source = std::move(self->source_);
-      return std::move(f)(std::move(source));
-    });
+    self->complete_with_result_of(
+        [self]() -> R {
+          F f = std::move(self->f_);
+          Future source = std::move(self->source_);
+          return std::move(f)(std::move(source));
+        },
+        mode == run_mode::scheduled);
     self->release();
   }
 

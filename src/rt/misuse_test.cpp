@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,9 @@
 namespace {
 
 using plx::testing::on_every_schedule;
+
+// Tests whose programs end on purpose leave no flight files (tests/flight looks at those).
+[[maybe_unused]] const int no_flight_files = setenv("PLX_FLIGHT", "0", 0);
 
 // Nobody reads what a continuation threw: it goes with the future, as a call's does, and disturbs nobody else.
 TEST(misuse, an_exception_out_of_a_continuation_that_nobody_reads) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 #include "rt/detail/wait.hpp"
 #include "rt/stop_token.hpp"
@@ -28,6 +29,9 @@ using std::unique_lock;
 class mutex {
  public:
   mutex() noexcept = default;
+  /// With a name by which waiting for it is told: in waits.csv, by `parallax diagnose`, and by explain_waits(). The
+  /// name costs a look into a table here, and nothing when the mutex is used.
+  explicit mutex(std::string_view name);
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
   /// Whoever got the lock last may destroy the mutex while the one before is still on its way out of unlock_slowly().
@@ -64,6 +68,7 @@ class mutex {
   // that was woken is on its way to make it so.
   std::atomic<std::uint32_t> state_{unlocked};
   detail::spinlock guard_;
+  std::uint16_t name_ = 0;  // a probe::name_id, which stays below 2^14; in what would be padding
   detail::wait_list waiters_;
   std::atomic<std::uintptr_t> holder_{0};  // a place on the stack of who locked it last, for explain_waits()
 };
@@ -74,6 +79,10 @@ enum class cv_status { no_timeout, timeout };
 class condition_variable_any {
  public:
   condition_variable_any() noexcept = default;
+  /// With a name by which waiting for it is told, as a mutex has one.
+  explicit condition_variable_any(std::string_view name);
+  /// For what has one inside: waiting for it is told as waiting for `what`.
+  explicit condition_variable_any(detail::told_as what) noexcept : what_(what.text) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 
@@ -84,7 +93,7 @@ class condition_variable_any {
   void wait(Lock& lock) {
     guard_.lock();
     lock.unlock();  // after guard_ is held, so that a notification from now on finds this waiter
-    detail::wait_on(waiters_, guard_, "condition_variable", this);
+    detail::wait_on(waiters_, guard_, what_, this, name_);
     lock.lock();
   }
   template <class Lock, class Predicate>
@@ -96,7 +105,7 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait(Lock& lock, stop_token token, Predicate done) {
     const auto listed = [this] {
-      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop", this);
+      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop", this, name_);
       return true;
     };
     return wait_stoppable(lock, token, done, listed);
@@ -132,7 +141,7 @@ class condition_variable_any {
   cv_status wait_ticks(Lock& lock, ticks deadline) {
     guard_.lock();
     lock.unlock();
-    const bool notified = detail::wait_on_until(waiters_, guard_, {"condition_variable", this}, deadline);
+    const bool notified = detail::wait_on_until(waiters_, guard_, {what_, this, name_}, deadline);
     lock.lock();
     return notified ? cv_status::no_timeout : cv_status::timeout;
   }
@@ -160,7 +169,7 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait_ticks(Lock& lock, const stop_token& token, ticks deadline, Predicate& done) {
     const auto listed = [&] {
-      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this}, deadline);
+      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this, name_}, deadline);
     };
     return wait_stoppable(lock, token, done, listed);
   }
@@ -174,6 +183,8 @@ class condition_variable_any {
   }
 
   detail::spinlock guard_;
+  std::uint16_t name_ = 0;  // as a mutex has it
+  const char* what_ = "condition_variable";
   detail::wait_list waiters_;
 };
 

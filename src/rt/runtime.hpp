@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "rt/async.hpp"
 #include "rt/poll_result.hpp"
@@ -22,6 +23,10 @@ namespace plx {
 namespace probe {
 class recorder;
 class counter_registry;
+class registration;
+class actuator_registry;
+class policy_registry;
+class session;
 }  // namespace probe
 namespace detail {
 class scheduler;
@@ -71,6 +76,16 @@ class runtime {
   [[nodiscard]] probe::recorder& recorder() noexcept;
   /// The counters of this runtime, and those that a program adds.
   [[nodiscard]] probe::counter_registry& counters();
+  /// For libraries that are built upon the runtime: `add(arg, registry)` is called when somebody asks for counters for
+  /// the first time, or now if that has been; what it registers goes with the runtime. Requires: no wait in it.
+  void when_counted(std::vector<probe::registration> (*add)(void* arg, probe::counter_registry& r), void* arg);
+  /// What of this runtime can be set while it runs, such as `worker-cap`, and what a program adds
+  /// (probe/policy/actuator.hpp).
+  [[nodiscard]] probe::actuator_registry& actuators();
+  /// The policies of this runtime (probe/policy/policy.hpp). They are called until the destructor has run all tasks.
+  [[nodiscard]] probe::policy_registry& policies();
+  /// The measurement that the settings asked for; null when they asked for nothing.
+  [[nodiscard]] probe::session* session() noexcept;
   /// The options as they took effect (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
 
@@ -81,6 +96,11 @@ class runtime {
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
   /// When it returns, the poller is not running and never will be.
   void remove_poller(std::uint64_t id);
+  /// A poller that said `idle` has something to do now: a sleeping worker gets up to ask it.
+  void ask_pollers() noexcept;
+
+  /// For libraries that are built upon the runtime.
+  [[nodiscard]] detail::scheduler& get_scheduler() noexcept;
 
   /// Who waits on what, at any time: each suspended task with its name, key, what it waits on, who holds that if it is
   /// known, and where in the program it waits (lines where the program has debug information, -g1 is enough). Tasks at

@@ -3,9 +3,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace plx {
+
+namespace probe {
+struct settings;
+}
+namespace detail {
+class conductor;
+}
 
 struct runtime_options {
   /// Worker threads; 0 means the environment variable PLX_THREADS, or one per physical core that this process may use
@@ -33,6 +41,9 @@ struct runtime_options {
   /// One thread, `workers` virtual workers, and a seed that decides at every choice: the same seed, the same schedule.
   bool deterministic = false;
   std::uint64_t seed = 1;
+  /// Of a deterministic runtime that is one of several in a simulation: who decides when it goes on
+  /// (rt/detail/conductor.hpp, made by net/simulation.hpp). Must outlive the runtime.
+  detail::conductor* conducted_by = nullptr;
   /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more, and for
   /// pollers that answer `pending` when nothing else is left to do.
   double shutdown_deadline_s = 5;
@@ -44,6 +55,15 @@ struct runtime_options {
   /// stderr; 0: none. The handler is there while such a runtime is. PLX_EXPLAIN_SIGNAL=QUIT in the environment sets it
   /// for a program that does not.
   int explain_signal = 0;
+  /// Its number among the processes of a job: what "locality#N" in names of counters says (net/job.hpp sets it).
+  unsigned locality = 0;
+  /// What is measured and where it goes (probe/settings.hpp); null means what the environment says (PLX_TRACE=otf2,
+  /// ...).
+  std::shared_ptr<const probe::settings> measure{};
 };
+
+/// Options from the program's arguments: takes all "--plx:key=value" out of argv, such as --plx:threads=4,
+/// --plx:trace=json (docs/probe.md lists them). Throws std::invalid_argument with one line on a wrong one.
+[[nodiscard]] runtime_options options_from_arguments(int& argc, char** argv);
 
 }  // namespace plx

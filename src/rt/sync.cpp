@@ -8,6 +8,12 @@ namespace plx {
 using detail::spin_guard;
 using detail::waiter;
 
+static_assert(probe::max_names <= 1u << 16);
+
+mutex::mutex(std::string_view name) : name_(static_cast<std::uint16_t>(probe::register_name(name))) {}
+condition_variable_any::condition_variable_any(std::string_view name)
+    : name_(static_cast<std::uint16_t>(probe::register_name(name))) {}
+
 void mutex::lock_slowly() {
   detail::choice_point();
   for (;;) {
@@ -17,7 +23,7 @@ void mutex::lock_slowly() {
       guard_.unlock();
       return;
     }
-    detail::wait_reason why("mutex", this);
+    detail::wait_reason why("mutex", this, name_);
     why.holder = holder_of;
     detail::wait_on(waiters_, guard_, why);
   }

@@ -1,5 +1,6 @@
 #include "rt/task_group.hpp"
 
+#include "rt/detail/origin.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/scheduler.hpp"
 
@@ -31,9 +32,11 @@ void task_group::wait_for_children() {
   // acquire: pairs with the release of the last child; its effects are visible.
   if (finished_elsewhere_.load(std::memory_order_acquire) == elsewhere) {
     finished_elsewhere_.store(0, std::memory_order_relaxed);
-    return;
+  } else {
+    wait_elsewhere(elsewhere);
   }
-  wait_elsewhere(elsewhere);
+  if (ended_ != nullptr) [[unlikely]]
+    detail::note_inputs_taken(ended_);
 }
 
 void task_group::wait_elsewhere(std::int64_t expected) {
@@ -67,6 +70,8 @@ void task_group::wait_elsewhere(std::int64_t expected) {
 }
 
 void task_group::one_finished_elsewhere() noexcept {
+  if (detail::origins_wanted()) [[unlikely]]
+    detail::note_input(ended_, false);
   // acq_rel: releases the child's effects to the parent, and acquires waiting_ from it when the count reaches zero.
   if (finished_elsewhere_.fetch_add(1, std::memory_order_acq_rel) + 1 != 0) return;
   // The parent has announced itself: it waits until this call, and only one child can see the zero.

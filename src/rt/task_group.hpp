@@ -132,6 +132,7 @@ class task_group {
   bool waiting_is_thread_ = false;
   bool stays_ = false;
   std::exception_ptr error_;
+  detail::origin* ended_ = nullptr;  // the join of the children that ended elsewhere
   alignas(std::max_align_t) std::byte here_[bytes_here];
 };
 

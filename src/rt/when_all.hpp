@@ -23,7 +23,10 @@ class all_state final : public future_state<Sequence> {
                     [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
     one_ready();
   }
-  void ready(input_node<all_state>&) { one_ready(); }
+  void ready(input_node<all_state>&) {
+    this->input_came();
+    one_ready();
+  }
 
  private:
   void one_ready() {

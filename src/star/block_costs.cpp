@@ -6,18 +6,24 @@
 
 namespace plx::star {
 
-block_costs::entry& block_costs::at(mesh::slot_id slot) {
+block_costs::entry& block_costs::at(std::vector<entry>& all, mesh::slot_id slot) {
   const auto i = static_cast<std::size_t>(slot);
-  if (entries_.size() <= i) entries_.resize(i + 1);
-  return entries_[i];
+  if (all.size() <= i) all.resize(i + 1);
+  return all[i];
 }
 
 void block_costs::stepped(std::span<const mesh::slot_id> blocks) {
-  for (const mesh::slot_id slot : blocks) at(slot).steps += 1.0;
+  for (const mesh::slot_id slot : blocks) {
+    at(slot).steps += 1.0;
+    at(recent_, slot).steps += 1.0;
+  }
 }
 
 void block_costs::collect(probe::recorder& r) {
-  for (const probe::key_cost& c : r.costs()) at(static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
+  for (const probe::key_cost& c : r.costs()) {
+    at(static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
+    at(recent_, static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
+  }
   r.reset_costs();
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mesh/regrid.hpp"
@@ -29,13 +30,18 @@ class block_costs {
   struct entry {
     double seconds = 0.0, steps = 0.0;
   };
+  /// A block that comes from elsewhere, or goes there (nothing is left).
+  void set(mesh::slot_id slot, const entry& cost) { at(slot) = cost; }
+  /// What came in since the last call, by slot; it is not carried along when the mesh changes.
+  std::vector<entry> take_recent() { return std::exchange(recent_, {}); }
   entry of(mesh::slot_id slot) const {
     return slot < static_cast<int>(entries_.size()) ? entries_[static_cast<std::size_t>(slot)] : entry{};
   }
 
  private:
-  entry& at(mesh::slot_id slot);
-  std::vector<entry> entries_;  // by slot
+  entry& at(mesh::slot_id slot) { return at(entries_, slot); }
+  static entry& at(std::vector<entry>& all, mesh::slot_id slot);
+  std::vector<entry> entries_, recent_;  // by slot
 };
 
 }  // namespace plx::star

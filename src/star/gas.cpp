@@ -4,11 +4,18 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "mesh/curve_cut.hpp"
+#include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/round_end.hpp"
 
 namespace plx::star {
 
 namespace {
+
+// A message of ghosts or fluxes holds as much, about: large enough that what each message costs does not matter, small
+// enough that the first leave long before the last block has finished.
+constexpr std::size_t message_bytes = std::size_t{64} << 10;
 
 std::vector<mesh::variable> mesh_variables(int n_species) {
   std::vector<mesh::variable> all;
@@ -18,8 +25,10 @@ std::vector<mesh::variable> mesh_variables(int n_species) {
 
 }  // namespace
 
-gas::gas(const setup& s)
-    : mesh(s.domain),
+gas::gas(const setup& s, exchange& with)
+    : net(with),
+      mesh(s.domain),
+      parts(equal_parts(mesh, with.count())),
       now(mesh_variables(s.hydro.n_species), s.domain.block_size),
       stage_a(mesh_variables(s.hydro.n_species), s.domain.block_size),
       stage_b(mesh_variables(s.hydro.n_species), s.domain.block_size),
@@ -27,15 +36,80 @@ gas::gas(const setup& s)
   adopt(mesh::block_mesh(s.domain));
 }
 
+mesh::curve_parts equal_parts(const mesh::block_mesh& mesh, int count) {
+  return {mesh::cut_curve(std::vector<double>(mesh.block_count(), 1.0), count), count};
+}
+
 void gas::adopt(mesh::block_mesh next) {
+  mesh::curve_parts equal = equal_parts(next, net.count());
+  adopt(std::move(next), std::move(equal));
+}
+
+void gas::adopt(mesh::block_mesh next, mesh::curve_parts next_parts) {
   mesh = std::move(next);
-  for (mesh::arena* a : {&now, &stage_a, &stage_b}) a->resize(mesh.slot_count());
+  parts = std::move(next_parts);
   signal_rate.resize(mesh.slot_count(), 0.0);
+  if (net.is_alone()) {
+    for (mesh::arena* a : {&now, &stage_a, &stage_b}) a->resize(mesh.slot_count());
+    return;
+  }
+  ghosts = mesh::halo(mesh, parts, net.here(), now.variable_count(), message_bytes);
+  const std::size_t face_bytes = sizeof(double) * now.variable_count() * mesh.block_size() * mesh.block_size() / 4;
+  between = mesh::flux_halo(mesh, parts, net.here(), std::max<std::size_t>(1, message_bytes / face_bytes));
+  std::vector<mesh::slot_id> here(own().begin(), own().end());
+  here.insert(here.end(), ghosts.mirrors().begin(), ghosts.mirrors().end());
+  for (mesh::arena* a : {&now, &stage_a, &stage_b}) a->hold_only(mesh.slot_count(), here);
+}
+
+void gas::make_room(std::size_t slots, std::span<const mesh::slot_id> wanted) {
+  signal_rate.resize(std::max(slots, signal_rate.size()), 0.0);
+  net.is_alone() ? now.resize(slots) : now.hold(slots, wanted);
+}
+
+namespace {
+
+// A round in which every group of ghosts comes once.
+class mirror_round final : public message_handler {
+ public:
+  explicit mirror_round(gas& g) : g_(g), end_(static_cast<int>(g.ghosts.receives().size())) {}
+
+  void run() {
+    g_.net.open(*this);
+    const auto sends = g_.ghosts.sends();
+    for_loop({probe::register_name("star.pack"), probe::no_key}, std::size_t{0}, sends.size(), [&](std::size_t i) {
+      buffer<double> values(sends[i].size());
+      for (std::size_t b = 0; b < sends[i].blocks.size(); ++b) pack(sends[i], b, g_.now, values.data());
+      message_tag tag;
+      tag.group = static_cast<std::uint32_t>(g_.ghosts.number(static_cast<int>(i)));
+      g_.net.send(sends[i].peer, tag, std::move(values));
+    });
+    const bool whole = end_.wait();
+    g_.net.close();
+    if (!whole) end_.fail();
+  }
+  void arrived(const message& m) override {
+    const auto& group =
+        g_.ghosts.receives()[g_.ghosts.first_receive(static_cast<int>(m.tag.from)) + static_cast<int>(m.tag.group)];
+    PLX_ASSERT_EQ(m.values.size(), group.size());
+    unpack(group, m.values.data(), g_.now);
+    end_.arrive();
+  }
+  void lost(int peer, const std::string& why) override { end_.lost(peer, why); }
+
+ private:
+  gas& g_;
+  round_end end_;
+};
+
+}  // namespace
+
+void refresh_mirrors(gas& g) {
+  if (!g.net.is_alone()) mirror_round(g).run();
 }
 
 double gas::largest_signal_rate() const {
   double largest = 0.0;
-  for (const mesh::slot_id slot : mesh.blocks()) largest = std::max(largest, signal_rate[slot]);
+  for (const mesh::slot_id slot : own()) largest = std::max(largest, signal_rate[slot]);
   return largest;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "mesh/athdf.hpp"
+#include "star/simulation.hpp"
 
 namespace plx::star {
 
@@ -27,31 +28,70 @@ void fill_primitives(const gas& g, const hydro_parameters& p, mesh::slot_id slot
   }
 }
 
-}  // namespace
-
-result<void> write_mesh_file(const std::string& path, simulation& sim, const std::vector<double>& idle_rate) {
-  const gas& g = sim.state();
-  const hydro_parameters& p = sim.settings().hydro;
-  std::vector<double> cost, updates, idle;
-  std::vector<std::int32_t> owner;
-  for (const mesh::slot_id slot : g.mesh.blocks()) {
-    const unsigned worker = sim.worker_of(slot);
-    cost.push_back(sim.costs().of(slot).seconds);
-    updates.push_back(sim.costs().of(slot).steps);
-    owner.push_back(static_cast<std::int32_t>(worker));
-    idle.push_back(worker < idle_rate.size() ? idle_rate[worker] : 0.0);
-  }
+mesh::athdf_info info_of(const simulation& sim) {
   mesh::athdf_info info;
   info.time = sim.time();
   info.cycle = sim.steps();
-  info.datasets = {{"prim", names_of(p.n_species)}};
+  info.datasets = {{"prim", names_of(sim.settings().hydro.n_species)}};
   info.single_precision = sim.options().output.precision == "single";
-  info.cost_s = cost;
-  info.updates = updates;
-  info.owner = owner;
-  info.idle_rate = idle;
-  const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, p, slot, out); };
+  return info;
+}
+
+/// The tables of own blocks.
+struct tables {
+  std::vector<double> cost, updates, idle, locality_idle;
+  std::vector<std::int32_t> owner, locality;
+
+  tables(simulation& sim, const idle_rates& rates) {
+    const gas& g = sim.state();
+    for (const mesh::slot_id slot : g.own()) {
+      const unsigned worker = sim.worker_of(slot);
+      cost.push_back(sim.costs().of(slot).seconds);
+      updates.push_back(sim.costs().of(slot).steps);
+      owner.push_back(static_cast<std::int32_t>(worker));
+      idle.push_back(worker < rates.workers.size() ? rates.workers[worker] : 0.0);
+    }
+    locality.assign(owner.size(), g.net.here());
+    locality_idle.assign(owner.size(), rates.locality);
+  }
+  void put_into(mesh::athdf_info& info) const {
+    info.cost_s = cost;
+    info.updates = updates;
+    info.owner = owner;
+    info.idle_rate = idle;
+    info.locality = locality;
+    info.locality_idle_rate = locality_idle;
+  }
+};
+
+}  // namespace
+
+result<void> write_mesh_file(const std::string& path, simulation& sim, const idle_rates& idle) {
+  const gas& g = sim.state();
+  mesh::athdf_info info = info_of(sim);
+  const tables own(sim, idle);
+  own.put_into(info);
+  const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, sim.settings().hydro, slot, out); };
   return mesh::write_athdf(path, g.mesh, info, fill);
+}
+
+result<void> write_mesh_part(const std::string& path, simulation& sim, const idle_rates& idle) {
+  const gas& g = sim.state();
+  if (g.own().empty()) return {};
+  mesh::athdf_info info = info_of(sim);
+  const tables own(sim, idle);
+  own.put_into(info);
+  const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, sim.settings().hydro, slot, out); };
+  return mesh::write_athdf_part(path, g.own(), g.mesh.block_size(), info, fill);
+}
+
+result<void> write_mesh_of_parts(const std::string& path, const simulation& sim,
+                                 const std::vector<std::string>& names) {
+  const gas& g = sim.state();
+  std::vector<mesh::athdf_part> parts;
+  for (int k = 0; k < g.parts.count(); ++k)
+    parts.push_back({names[static_cast<std::size_t>(k)], g.parts.blocks(g.mesh, k).size()});
+  return mesh::write_athdf_of_parts(path, g.mesh, info_of(sim), parts);
 }
 
 }  // namespace plx::star

@@ -8,13 +8,25 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/simulation.hpp"
 
 namespace plx::star {
 
+class simulation;
+
+/// Shares of time without work, 0 to 1.
+struct idle_rates {
+  std::vector<double> workers;
+  double locality = 0.0;  ///< of all its workers together
+};
+
 /// rho vel1 vel2 vel3 press s0 s1 ... in dataset "prim". Cost: seconds since the last call of costs().clear(); Updates:
 /// the steps these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's share
-/// of time without work, `idle_rate` by worker.
-result<void> write_mesh_file(const std::string& path, simulation& sim, const std::vector<double>& idle_rate);
+/// of time without work.
+result<void> write_mesh_file(const std::string& path, simulation& sim, const idle_rates& idle);
+
+/// The same of own blocks, and Locality and LocalityIdleRate: this one's.
+result<void> write_mesh_part(const std::string& path, simulation& sim, const idle_rates& idle);
+/// The file that refers to the parts. Shapes: names: by locality.
+result<void> write_mesh_of_parts(const std::string& path, const simulation& sim, const std::vector<std::string>& names);
 
 }  // namespace plx::star

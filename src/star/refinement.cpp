@@ -211,75 +211,34 @@ std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>&
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-std::vector<slot_id> new_slots(const regrid_result& r) {
-  std::vector<slot_id> slots;
-  for (const mesh::family& f : r.refined) slots.insert(slots.end(), f.children.begin(), f.children.end());
-  for (const mesh::family& f : r.merged) slots.push_back(f.parent);
-  return slots;
-}
-
-// Floors and the signal rate of blocks that no stage has made.
-floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& slots) {
-  std::vector<stage_output> outs(slots.size());
-  const int n = g.mesh.block_size();
-  for_loop(info_of("star.check"), std::size_t{0}, slots.size(), [&](std::size_t i) {
-    check_cells(s.hydro, g.now.block(slots[i]), n, g.mesh.cell_width(slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
-  });
-  floor_counts floors;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    g.signal_rate[slots[i]] = outs[i].max_signal_rate;
-    floors.add(outs[i]);
+// Marks of all blocks, by slot, from those that each locality has of its own: as numbers, exactly.
+std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
+  constexpr double may_coarsen = 1u << mesh::direction_count;
+  std::vector<double> mine;
+  for (const marks& m : own) mine.push_back(m.directions + (m.may_coarsen ? may_coarsen : 0.0));
+  const auto from = g.net.all_gather(std::move(mine));
+  std::vector<marks> all(g.mesh.slot_count());
+  for (int p = 0; p < g.parts.count(); ++p) {
+    const auto blocks = g.parts.blocks(g.mesh, p);
+    PLX_ASSERT_EQ(from[p].size(), blocks.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      const double m = from[p][i];
+      all[blocks[i]] = {static_cast<std::uint32_t>(m >= may_coarsen ? m - may_coarsen : m), m >= may_coarsen};
+    }
   }
-  return floors;
+  return all;
 }
 
 }  // namespace
 
 std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                    worker_scratch& scratch) {
-  std::vector<marks> all(g.mesh.slot_count());
+  const auto own = g.own();
+  std::vector<marks> mine(own.size());
   const block_marker mark(g, s, options);
-  const auto blocks = g.mesh.blocks();
-  for_loop(info_of("star.refinement"), std::size_t{0}, blocks.size(),
-           [&](std::size_t p) { all[blocks[p]] = mark(blocks[p], scratch.mine()); });
-  return spread(g.mesh, all);
-}
-
-regrid_result regrid(gas& g, const setup& s, const std::vector<flag>& flags, int coarsen_after,
-                     worker_scratch& scratch) {
-  mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, coarsen_after);
-  if (!plan.changed()) {
-    g.mesh = std::move(plan.next);  // it counts the votes
-    return {};
-  }
-  g.now.resize(plan.next.slot_count());
-  const task_info info = info_of("star.regrid");
-  for_loop(info, std::size_t{0}, plan.refined.size(),
-           [&](std::size_t i) { mesh::refine_values(plan, g.mesh, g.now, i, g.sides, scratch.mine().tile); });
-  for_loop(info, std::size_t{0}, plan.merged.size(), [&](std::size_t i) { mesh::merge_values(plan, g.now, i); });
-  regrid_result result{std::move(plan.refined), std::move(plan.merged), {}};
-  g.adopt(std::move(plan.next));
-  result.floors = check_blocks(g, s, new_slots(result));
-  return result;
-}
-
-floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
-                           worker_scratch& scratch) {
-  const auto fill = [&](const std::vector<slot_id>& slots) {
-    for_loop(info_of("star.initial"), std::size_t{0}, slots.size(),
-             [&](std::size_t i) { fill_from_problem(p, g.mesh, slots[i], 0.0, g.now.block(slots[i])); });
-  };
-  fill({g.mesh.blocks().begin(), g.mesh.blocks().end()});
-  for (int round = 0; round < 4 * s.domain.max_level; ++round) {
-    std::vector<flag> flags = refinement_flags(g, s, options, scratch);
-    for (flag& f : flags) f = std::max(f, flag::keep);
-    mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, 1);
-    if (!plan.changed()) break;
-    regrid_result changed{std::move(plan.refined), {}, {}};
-    g.adopt(std::move(plan.next));
-    fill(new_slots(changed));
-  }
-  return check_blocks(g, s, {g.mesh.blocks().begin(), g.mesh.blocks().end()});
+  for_loop(info_of("star.refinement"), std::size_t{0}, own.size(),
+           [&](std::size_t p) { mine[p] = mark(own[p], scratch.mine()); });
+  return spread(g.mesh, gathered(g, mine));
 }
 
 }  // namespace plx::star

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "rt/runtime.hpp"
+#include "star/regrid.hpp"
 
 namespace plx::star {
 namespace {
@@ -38,6 +39,8 @@ class Refinement : public testing::Test {
   setup setup_;
   std::unique_ptr<gas> gas_;
   std::unique_ptr<worker_scratch> scratch_;
+  block_costs costs_;
+  balancer balance_;
 };
 
 TEST_F(Refinement, QuietGasAsksToBeCoarsened) {
@@ -69,7 +72,7 @@ TEST_F(RefinementByDensity, ThresholdOfTheLevel) {
   for (int c = 0; c < 512; ++c) set(at(2, 2, 2), c, 3.0);
   auto f = flags();
   EXPECT_EQ(f[at(2, 2, 2)], mesh::flag::refine);
-  rt_.run([&] { return regrid(*gas_, setup_, f, 3, *scratch_).refined.size(); });
+  rt_.run([&] { return regrid(*gas_, setup_, f, 3, 1, {*scratch_, costs_, balance_}).refined.size(); });
   const mesh::slot_id child = gas_->mesh.find({1, {5, 5, 5}});
   ASSERT_NE(child, mesh::no_slot);
   f = flags();

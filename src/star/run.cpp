@@ -3,11 +3,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
+#include <thread>
+#include <utility>
 
 #include "base/log.hpp"
 #include "mesh/checkpoint.hpp"
+#include "net/locality.hpp"
+#include "net/locality_lost.hpp"
+#include "probe/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/agreement.hpp"
 #include "star/identity.hpp"
+#include "star/live_slice.hpp"
 #include "star/run_files.hpp"
 #include "star/simulation.hpp"
 
@@ -46,36 +55,98 @@ result<void> begin(simulation& sim, run_files& files, const std::string& checkpo
     sim.start();
     return {};
   }
-  const auto c = mesh::read_checkpoint(checkpoint);
-  if (!c) return c.error();
-  if (auto r = sim.restore(*c, checkpoint); !r) return r;
-  return files.restore(*c, checkpoint);
+  const auto restore = [&]() -> result<void> {
+    const auto c = mesh::read_checkpoint(checkpoint);
+    if (!c) return c.error();
+    if (auto r = sim.restore(*c, checkpoint); !r) return r;
+    return files.restore(*c, checkpoint);
+  };
+  return agree(sim.state().net, sim.tasks(), restore());
 }
 
-run_end output_failure(run_files& files, const error& e) {
+run_end output_failure(simulation& sim, run_files& files, const error& e) {
   log_error("{}", e.message);
-  files.end_without_files("failed", e.message);
-  return {run_status::failed, true, e.message};
+  if (is_root(sim.state().net)) files.end_without_files("failed", e.message);
+  return {run_status::failed, true, e.message, false, is_root(sim.state().net)};
 }
 
-run_end conclude(run_files& files, run_status status, std::string message) {
+run_end conclude(simulation& sim, run_files& files, run_status status, std::string message) {
   constexpr const char* names[] = {"finished", "interrupted", "failed"};
-  if (auto r = files.end(names[static_cast<int>(status)], message); !r) return output_failure(files, r.error());
-  return {status, false, std::move(message)};
+  if (auto r = files.end(names[static_cast<int>(status)], message); !r) return output_failure(sim, files, r.error());
+  return {status, false, std::move(message), false, is_root(sim.state().net)};
+}
+
+std::uint32_t wishes(simulation& sim, const run_files& files, run_observer& observer) {
+  std::uint32_t bits = files.wishes();
+  if (observer.stop_requested()) bits |= wish_stop;
+  if (is_root(sim.state().net) && picture_wanted(sim)) bits |= wish_picture;
+  return bits;
 }
 
 run_end loop(simulation& sim, run_files& files, run_observer& observer) {
+  const bool alone = sim.state().net.is_alone();
   while (!sim.finished()) {
+    if (!alone) sim.wish(wishes(sim, files, observer));
     if (auto r = sim.step(); !r) {
       log_error("{}", r.error().message);
-      return conclude(files, run_status::failed, r.error().message);
+      return conclude(sim, files, run_status::failed, r.error().message);
     }
-    if (auto r = files.after_step(); !r) return output_failure(files, r.error());
+    const std::uint32_t wished = alone ? wishes(sim, files, observer) : sim.wishes();
+    if ((wished & wish_picture) != 0) show_slice(sim);
+    if (auto r = files.after_step(wished); !r) return output_failure(sim, files, r.error());
     observer.stepped(report_of(sim, files));
-    if (observer.stop_requested() && !sim.finished())
-      return conclude(files, run_status::interrupted, "go on with: plx-star --resume " + files.folder().path());
+    if ((wished & wish_stop) != 0 && !sim.finished())
+      return conclude(sim, files, run_status::interrupted, "go on with: plx-star --resume " + files.folder().path());
   }
-  return conclude(files, run_status::finished, "");
+  return conclude(sim, files, run_status::finished, "");
+}
+
+result<void> same_everywhere(const simulation& sim, const run_request& request) {
+  const std::string text =
+      fmt::format("{}\n--out {}\n--resume {}\n", sim.options().table.toml(), request.out, request.resume_checkpoint);
+  exchange& net = sim.state().net;
+  return agree(net, sim.tasks(), same_as_root(net, sim.tasks(), text));
+}
+
+run_end begin_and_loop(simulation& sim, run_files& files, const run_request& request, run_observer& observer) {
+  const exchange& net = sim.state().net;
+  if (auto r = same_everywhere(sim, request); !r)
+    return {run_status::failed, true, r.error().message, false, is_root(net)};
+  if (auto r = begin(sim, files, request.resume_checkpoint); !r)
+    return {run_status::failed, true, r.error().message, false, is_root(net)};
+  if (auto r = files.begin(); !r) {
+    static_cast<void>(log_to_file("", log_level::none));
+    files.folder().unmake();
+    return {run_status::failed, true, r.error().message, false, is_root(net)};
+  }
+  log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
+           request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
+           sim.state().mesh.block_count());
+  observer.stepped(report_of(sim, files));
+  run_end end = loop(sim, files, observer);
+  log_info("{}: ends at step {}, time {:g}", sim.options().problem_name, sim.steps(), sim.time());
+  return end;
+}
+
+// Before anybody leaves because of a death, all shall have heard of it from the network: then they agree on who is
+// left.
+constexpr auto time_to_hear = std::chrono::milliseconds(500);
+
+bool is_first_left(runtime& rt) {
+  std::this_thread::sleep_for(time_to_hear);
+  return rt.run([] { return find_all_localities().front() == find_here(); });
+}
+
+// The others know it, too; the first of them that is left speaks for all, and says in run.json how it ended.
+run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost& lost) {
+  const bool first = is_first_left(sim.tasks());
+  run_end end{run_status::failed, false,
+              fmt::format("after step {}: {}; go on with: plx-star --resume {}", sim.steps(), lost.what(),
+                          files.folder().path()),
+              true, first};
+  log_error("{}", end.message);
+  if (first) files.end_without_files("failed", end.message);
+  return end;
 }
 
 }  // namespace
@@ -88,21 +159,17 @@ result<void> check_run(const input&, const setup& s, const run_request& request)
   return continues_in_place ? result<void>() : run_folder::check_free(request.out);
 }
 
-run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer) {
-  simulation sim(in, s, rt);
+run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
+            exchange& net) {
+  if (request.trace) rt.recorder().trace(true);
+  simulation sim(in, s, rt, net);
   run_files files(sim, request);
-  if (auto r = begin(sim, files, request.resume_checkpoint); !r) return {run_status::failed, true, r.error().message};
-  if (auto r = files.begin(); !r) {
-    static_cast<void>(log_to_file("", log_level::none));
-    files.folder().unmake();
-    return {run_status::failed, true, r.error().message};
+  run_end end;
+  try {
+    end = begin_and_loop(sim, files, request, observer);
+  } catch (const locality_lost& lost) {
+    end = end_of_lost(sim, files, lost);
   }
-  log_info("{}: {} at step {}, time {:g}, {} blocks", in.problem_name,
-           request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
-           sim.state().mesh.block_count());
-  observer.stepped(report_of(sim, files));
-  run_end end = loop(sim, files, observer);
-  log_info("{}: ends at step {}, time {:g}", in.problem_name, sim.steps(), sim.time());
   static_cast<void>(log_to_file("", log_level::none));
   return end;
 }

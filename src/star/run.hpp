@@ -1,5 +1,7 @@
 // A whole run: from an input to a folder with everything that came out of it. docs/plx-star.md lists the files.
 //
+// On many localities all call run() with the same input and request; the folder is one that all of them see.
+//
 // Thread safety: one run at a time per folder; call it from main or any thread that is no worker. It prints nothing:
 // progress goes to the observer. Cost: of the simulation. Example: tests/cli/test_plx_star.py
 #pragma once
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "star/exchange.hpp"
 #include "star/options.hpp"
 
 namespace plx {
@@ -41,7 +44,7 @@ class run_observer {
  public:
   virtual ~run_observer() = default;
   virtual void stepped(const step_report&) {}
-  /// Asked after each step; true ends the run with a checkpoint.
+  /// Asked with each step; true ends the run with a checkpoint, on all localities when one of them says so.
   virtual bool stop_requested() { return false; }
 };
 
@@ -51,13 +54,17 @@ struct run_end {
   run_status status = run_status::finished;
   bool output_failed = false;  ///< failed because something could not be written
   std::string message;         ///< one line: why it failed, or how to go on
+  bool lost = false;           ///< failed because another locality is gone
+  bool speaks = true;          ///< this locality should tell it; the others would only repeat it
 };
 
 /// Looks for what would stop a run before it begins: a folder that is in use, a mesh larger than the memory.
 result<void> check_run(const input& in, const setup& s, const run_request& request);
 
-/// Requires: check_run(). Errors are in the run_end; what could be written by then is whole.
-run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer);
+/// Requires: check_run(). Errors are in the run_end; what could be written by then is whole. When a locality is lost
+/// the run fails on the others: the newest checkpoint is whole, and continues on as many as there are then.
+run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
+            exchange& net = exchange::alone());
 
 /// The newest checkpoint in the folder of a run.
 result<std::string> newest_checkpoint(const std::string& run_folder);

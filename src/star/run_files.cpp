@@ -3,24 +3,45 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <utility>
+#include <random>
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "mesh/athdf.hpp"
 #include "mesh/checkpoint.hpp"
 #include "probe/counter_registry.hpp"
+#include "probe/export/task_files.hpp"
 #include "probe/recorder.hpp"
 #include "rt/runtime.hpp"
-#include "star/identity.hpp"
-#include "star/mesh_output.hpp"
+#include "star/simulation.hpp"
 
 namespace plx::star {
 
+namespace {
+
+/// A number that no other run has, small enough to be exact as a double.
+std::uint64_t new_mark() {
+  std::random_device source;
+  return (std::uint64_t{source()} << 16 ^ source()) % (std::uint64_t{1} << 48);
+}
+
+}  // namespace
+
+exchange& run_files::net() const { return sim_.state().net; }
+bool run_files::alone() const { return net().is_alone(); }
+
 run_files::run_files(simulation& sim, const run_request& request)
-    : sim_(sim), request_(request), folder_(request.out), begin_s_(monotonic_seconds()) {
+    : sim_(sim),
+      request_(request),
+      folder_(request.out),
+      window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
+      diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
+      begin_s_(monotonic_seconds()) {
   summary_.problem = sim.options().problem_name;
   summary_.workers = sim.tasks().worker_count();
+  summary_.localities = net().count();
+  measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
 }
 
 double run_files::wall_s() const { return wall_before_s_ + (monotonic_seconds() - begin_s_); }
@@ -39,12 +60,34 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
   return {};
 }
 
+result<void> run_files::all(const result<void>& mine) {
+  return agree(net(), sim_.tasks(), failure_ ? result<void>(*failure_) : mine);
+}
+
+// The root makes what all write into; then each what is its own.
+result<void> run_files::make_folders() {
+  result<void> made;
+  if (is_root(net())) {
+    made = folder_.make(!alone());
+    if (made && resumed_) folder_.drop_leftovers();
+  }
+  if (auto r = all(made); !r) return r;
+  if (!is_root(net())) made = run_folder(measured_).make_alone();
+  return all(made);
+}
+
 result<void> run_files::begin() {
-  if (auto made = folder_.make(); !made) return made;
-  if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
-  if (auto r = log_to_file(folder_.file("log.txt"), log_level::info); !r) return r;
-  if (auto r = write_summary("running", ""); !r) return r;
-  if (resumed_) return cut_history();
+  if (auto r = make_folders(); !r) return r;
+  const auto write_first = [this]() -> result<void> {
+    if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
+    if (!is_root(net())) return {};
+    if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
+    if (auto r = write_summary("running", ""); !r) return r;
+    return resumed_ ? cut_history() : result<void>();
+  };
+  if (auto r = all(write_first()); !r) return r;
+  mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
+  if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
   return write_mesh();
 }
@@ -55,7 +98,15 @@ bool run_files::mesh_is_due() const {
   return std::floor(sim_.time() / interval) > std::floor((sim_.time() - sim_.dt()) / interval);
 }
 
-result<void> run_files::after_step() {
+std::uint32_t run_files::wishes() const {
+  if (failure_) return wish_no_more_files;
+  const double interval = sim_.options().output.checkpoint_interval_s;
+  const bool due = is_root(net()) && interval > 0.0 && wall_s() - checkpoint_s_ >= interval;
+  return due ? std::uint32_t{wish_checkpoint} : 0u;
+}
+
+result<void> run_files::after_step(std::uint32_t wished) {
+  if ((wished & wish_no_more_files) != 0) return all({});
   const output_options& o = sim_.options().output;
   if (sim_.steps() % o.history_interval == 0)
     if (auto r = append_history(); !r) return r;
@@ -64,8 +115,12 @@ result<void> run_files::after_step() {
   if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
     if (auto r = append_counters(); !r) return r;
   if (request_.trace) sim_.tasks().recorder().drain();
-  if (o.checkpoint_interval_s > 0.0 && wall_s() - checkpoint_s_ >= o.checkpoint_interval_s) return write_checkpoint();
-  return {};
+  window_.after_step(sim_.steps());
+  if (wall_s() - diagnosed_s_ >= 0.1) {
+    diagnosed_s_ = wall_s();
+    diagnosis_.sample();
+  }
+  return (wished & wish_checkpoint) != 0 ? write_checkpoint() : result<void>();
 }
 
 result<void> run_files::end(const std::string& status, const std::string& message) {
@@ -74,61 +129,22 @@ result<void> run_files::end(const std::string& status, const std::string& messag
   if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
     if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: the run that continues writes it again
   if (auto r = write_mesh(); !r) return r;
-  if (auto r = write_exact(); !r) return r;
-  if (auto r = write_profile(); !r) return r;
-  return write_summary(status, message);
+  const auto write_last = [this]() -> result<void> {
+    if (auto r = write_exact(); !r) return r;
+    if (auto r = write_profile(); !r) return r;
+    return write_tasks();
+  };
+  if (auto r = all(write_last()); !r) return r;
+  return all(is_root(net()) ? write_summary(status, message) : result<void>());
 }
 
 void run_files::end_without_files(const std::string& status, const std::string& message) {
   if (auto r = write_summary(status, message); !r) log_error("{}", r.error().message);
 }
 
-std::vector<double> run_files::idle_rates() {
-  const probe::recorder& r = sim_.tasks().recorder();
-  idle_s_.resize(r.worker_count(), 0.0);
-  used_s_.resize(r.worker_count(), 0.0);
-  std::vector<double> rates;
-  for (unsigned w = 0; w < r.worker_count(); ++w) {
-    const probe::worker_times t = r.times(w);
-    const double used = t.exec_s + t.overhead_s + t.background_s;
-    const double idle = t.idle_s - std::exchange(idle_s_[w], t.idle_s);
-    const double whole = idle + used - std::exchange(used_s_[w], used);
-    rates.push_back(whole > 0.0 ? idle / whole : 0.0);
-  }
-  return rates;
-}
-
-result<void> run_files::write_mesh() {
-  if (mesh_step_ == sim_.steps()) return {};
-  const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
-  sim_.costs().collect(sim_.tasks().recorder());
-  if (auto r = write_mesh_file(path, sim_, idle_rates()); !r) return r;
-  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
-  sim_.costs().clear();
-  mesh_step_ = sim_.steps();
-  ++next_mesh_;
-  return {};
-}
-
-result<void> run_files::write_checkpoint() {
-  mesh::checkpoint_state state;
-  state.build =
-      fmt::format("plx-star {} ({}, {}, {})", request_.version, request_.git, request_.compiler, request_.build_type);
-  state.options = sim_.options().table.toml();
-  state.identity = identity_of(sim_.options().table);
-  state.numbers = sim_.numbers();
-  state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
-  const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
-  if (auto r = mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state); !r) return r;
-  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
-  folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept));
-  checkpoint_s_ = wall_s();
-  return {};
-}
-
 result<void> run_files::append_counters() {
   counters_s_ = wall_s();
-  return sim_.tasks().counters().append_csv(folder_.file("counters.csv"), counters_s_);
+  return here([this] { return sim_.tasks().counters().append_csv(measured_ + "/counters.csv", counters_s_); });
 }
 
 result<void> run_files::write_summary(const std::string& status, const std::string& message) {

@@ -66,15 +66,16 @@ std::string run_summary::json(const run_request& r) const {
       "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
       "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
       "  \"machine\": {{\"host\": {}, \"cpu\": {}, \"cores\": {}}},\n"
-      "  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
+      "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
       "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
       "  \"references\": {{{}}}\n}}\n",
       quoted(r.version), quoted(problem), quoted(r.compiler), quoted(r.build_type), quoted(r.git),
-      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, workers,
-      quoted(status), quoted(message), quoted(started), number(wall_s), number(simulation_s), steps, number(time),
-      cells, blocks, cell_updates, resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step),
-      number(measurement_cost_percent), known);
+      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, localities,
+      workers, quoted(status), quoted(message), quoted(started), number(wall_s), number(simulation_s), steps,
+      number(time), cells, blocks, cell_updates,
+      resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
+      known);
 }
 
 }  // namespace plx::star

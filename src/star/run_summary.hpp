@@ -24,7 +24,8 @@ std::string utc_now();
 struct run_summary {
   std::string problem, status = "running", message, started = utc_now();
   machine_facts machine = this_machine();
-  unsigned workers = 0;
+  unsigned workers = 0;  ///< of this locality
+  int localities = 1;
   double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
   std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
   std::vector<named_value> references;  ///< numbers known of the exact solution at this time

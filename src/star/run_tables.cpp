@@ -5,10 +5,17 @@
 #include <string_view>
 
 #include "base/file.hpp"
+#include "mesh/checkpoint.hpp"
 #include "probe/counter_registry.hpp"
+#include "probe/diagnose_log.hpp"
+#include "probe/export/json_trace.hpp"
+#include "probe/export/profile.hpp"
 #include "probe/recorder.hpp"
+#include "probe/settings.hpp"
+#include "rt/detail/task_cost.hpp"
 #include "rt/runtime.hpp"
 #include "star/run_files.hpp"
+#include "star/simulation.hpp"
 
 namespace plx::star {
 
@@ -51,7 +58,7 @@ result<void> run_files::append_history() {
   history_step_ = sim_.steps();
   row_s_ = now;
   rows_updates_ = sim_.cell_updates();
-  return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n");
+  return at_root([&] { return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n"); });
 }
 
 // Rows after the checkpoint come again.
@@ -74,28 +81,24 @@ result<void> run_files::cut_history() const {
 
 result<void> run_files::write_profile() {
   probe::recorder& r = sim_.tasks().recorder();
-  if (auto w = r.write_profile_csv(folder_.file("profile.csv")); !w) return w;
-  if (auto w = write_workers(); !w) return w;
-  return request_.trace ? r.write_trace_json(folder_.file("trace.json.gz")) : result<void>();
+  if (auto w = probe::write_profile_csv(r, measured_ + "/profile.csv"); !w) return w;
+  if (auto w = r.write_waits_csv(measured_ + "/waits.csv"); !w) return w;
+  return request_.trace ? probe::write_json_trace(r.collect_trace(), measured_ + "/trace.json.gz") : result<void>();
 }
 
-result<void> run_files::write_workers() const {
-  const probe::recorder& r = sim_.tasks().recorder();
-  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals\n";
-  for (unsigned w = 0; w < r.worker_count(); ++w) {
-    const probe::worker_times t = r.times(w);
-    const auto steals =
-        sim_.tasks().counters().query(fmt::format("/threads{{locality#0/worker-thread#{}}}/count/steals", w));
-    const double stolen = steals && !steals->empty() ? steals->front().value : 0.0;
-    text += fmt::format("{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f}\n", w, t.exec_s, t.overhead_s, t.background_s,
-                        t.idle_s, t.tasks, stolen);
-  }
-  return write_file(folder_.file("workers.csv"), text);
+// What the report and `parallax diagnose` say of the workers; diagnose.csv and workers.csv, and the tables of tasks.
+result<void> run_files::write_tasks() {
+  runtime& rt = sim_.tasks();
+  const auto cost =
+      rt.options().measure->diagnose ? probe::registration() : detail::add_task_cost_counter(rt.counters());
+  if (auto w = diagnosis_.write(measured_); !w) return w;
+  window_.end();
+  return write_task_tables(request_.trace ? rt.recorder().collect_trace() : window_.data(), measured_);
 }
 
 result<void> run_files::write_exact() const {
   const problem& p = *sim_.options().problem;
-  if (!p.has_exact(sim_.time())) return {};
+  if (!is_root(net()) || !p.has_exact(sim_.time())) return {};
   const profile_table table = p.exact_profile(sim_.time());
   if (table.columns.empty()) return {};
   std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));

@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "mesh/checkpoint.hpp"
 #include "rt/runtime.hpp"
 #include "star/refinement.hpp"
+#include "star/regrid.hpp"
 #include "star/totals.hpp"
 
 namespace plx::star {
@@ -18,17 +20,36 @@ namespace {
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
+// f(), by a task: a thread makes one and waits.
+template <class F>
+auto as_task(runtime& rt, task_info info, F&& f) {
+  if (worker_index()) return f();
+  return rt.run(info, std::forward<F>(f));
+}
+
 }  // namespace
 
-simulation::simulation(const input& in, const setup& s, runtime& rt)
-    : in_(in), setup_(s), rt_(rt), gas_(s), stepper_(gas_, s, rt.worker_count()) {}
+simulation::simulation(const input& in, const setup& s, runtime& rt, exchange& net)
+    : in_(in), setup_(s), rt_(rt), gas_(s, net), stepper_(gas_, s, rt.worker_count()) {}
 
 void simulation::start() {
-  rt_.run(info_of("star.start"), [this] {
+  as_task(rt_, info_of("star.start"), [this] {
     const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch());
     stepper_.adopt_mesh();
-    stepper_.floors() = floors;
+    stepper_.floors() = {};
+    agree(floors);
   });
+}
+
+// After blocks were made: what all have to know of them.
+void simulation::agree(const floor_counts& own) {
+  const std::vector<double> all =
+      gas_.net.all_reduce({gas_.largest_signal_rate(), double(own.density), double(own.pressure), double(own.input)},
+                          [](const std::vector<double>& a, const std::vector<double>& b) {
+                            return std::vector<double>{std::max(a[0], b[0]), a[1] + b[1], a[2] + b[2], a[3] + b[3]};
+                          });
+  signal_rate_ = all.at(0);
+  stepper_.floors().add({std::int64_t(all.at(1)), std::int64_t(all.at(2)), std::int64_t(all.at(3))});
 }
 
 bool simulation::finished() const {
@@ -37,7 +58,7 @@ bool simulation::finished() const {
 
 // The end is met exactly; the two last steps are equal rather than one long and one tiny.
 double simulation::next_dt() const {
-  const double rate = gas_.largest_signal_rate(), remaining = in_.run.t_end - time_;
+  const double rate = signal_rate_, remaining = in_.run.t_end - time_;
   const double dt = rate > 0.0 ? setup_.cfl / rate : remaining;
   if (dt >= remaining) return remaining;
   return 2.0 * dt > remaining ? 0.5 * remaining : dt;
@@ -52,59 +73,64 @@ result<void> simulation::step() {
         fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer moves the time on; "
                     "look at the last mesh file, or lower hydro.cfl",
                     steps_ + 1, dt, time_)};
-  std::optional<bad_cell> bad;
-  rt_.run(info_of("star.step"), [&] { bad = stepper_.advance(dt); });
+  const auto bad = as_task(rt_, info_of("star.step"), [&] { return stepper_.advance(dt); });
   if (bad) return error{describe(*bad, dt)};
+  signal_rate_ = stepper_.signal_rate();
   time_ = last ? in_.run.t_end : time_ + dt;
   dt_ = dt;
   ++steps_;
   cell_updates_ += gas_.cell_count();
-  costs_.stepped(gas_.mesh.blocks());
+  costs_.stepped(gas_.own());
   if (setup_.domain.max_level > 0 && steps_ % in_.refinement.interval == 0) adapt_mesh();
   return {};
 }
 
 void simulation::adapt_mesh() {
-  rt_.run(info_of("star.adapt_mesh"), [this] {
+  as_task(rt_, info_of("star.adapt_mesh"), [this] {
+    costs_.collect(rt_.recorder());
+    balance_.measure(gas_, costs_);
     const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
-    const regrid_result changed =
-        regrid(gas_, setup_, flags, static_cast<int>(in_.refinement.coarsen_after), stepper_.scratch());
+    const regrid_result changed = regrid(gas_, setup_, flags, static_cast<int>(in_.refinement.coarsen_after),
+                                         steps_ - checked_at_, {stepper_.scratch(), costs_, balance_});
+    checked_at_ = steps_;
     if (!changed.changed()) return;
     stepper_.adopt_mesh();
-    stepper_.floors().add(changed.floors);
-    costs_.collect(rt_.recorder());
-    costs_.move(changed.refined, changed.merged);
+    agree(changed.floors);
   });
 }
 
 std::vector<double> simulation::totals() const {
-  return rt_.run(info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
+  return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
 }
 
 std::string simulation::describe(const bad_cell& bad, double dt) const {
   const int n = gas_.mesh.block_size();
   const int i = bad.cell % n, j = bad.cell / n % n, k = bad.cell / (n * n);
   const mesh::location& where = gas_.mesh.where(bad.slot);
-  const double* u = gas_.now.block(bad.slot) + bad.cell;
   return fmt::format(
       "step {}, stage {}: a density or pressure that floors cannot mend in block level {} ({}, {}, {}), cell ({}, {}, "
       "{}) at x = {:.9g}, y = {:.9g}, z = {:.9g}, time {:.9g}, dt {:.4g}; before the step: density {:.6g}, energy "
       "{:.6g}",
       steps_ + 1, bad.stage + 1, where.level, where.x[0], where.x[1], where.x[2], i, j, k,
       gas_.mesh.centre(bad.slot, 0, i), gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt,
-      u[i_density * gas_.now.cells()], u[i_energy * gas_.now.cells()]);
+      bad.density, bad.energy);
 }
 
 std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() const {
-  std::vector<double> rates, votes;
-  for (const slot_id slot : gas_.mesh.blocks()) rates.push_back(gas_.signal_rate[slot]);
+  const std::vector<double> rates = as_task(rt_, info_of("star.numbers"), [this] {
+    std::vector<double> mine, all;
+    for (const slot_id slot : gas_.own()) mine.push_back(gas_.signal_rate[slot]);
+    for (const std::vector<double>& from : gas_.net.all_gather(std::move(mine)))
+      all.insert(all.end(), from.begin(), from.end());
+    return all;
+  });
   const floor_counts& f = stepper_.floors();
   const auto left = stepper_.left().state();
   return {{"time", {time_, dt_}},
           {"steps", {static_cast<double>(steps_), static_cast<double>(cell_updates_)}},
           {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
           {"left", {left.begin(), left.end()}},
-          {"signal_rate", std::move(rates)}};
+          {"signal_rate", rates}};
 }
 
 namespace {
@@ -143,6 +169,8 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   stepper_.left().restore(*left);
   const auto blocks = gas_.mesh.blocks();
   for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
+  signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
+  checked_at_ = steps_;
   return {};
 }
 

@@ -5,9 +5,13 @@
 //   sim.start();                      // or sim.restore(state, leaves, ...)
 //   while (!sim.finished()) sim.step();
 //
-// Thread safety: one thread that is no worker of the runtime; each call runs tasks and waits for them.
-// Results are bitwise the same for any number of workers, and after a restore. Cost: star/stepper.hpp.
-// Example: tests/validation/reproducibility_test.cpp
+// On many localities each has a simulation of its own, all made of the same input, and what is marked *all* is called
+// by all of them, in the same order; then every locality knows the time, the mesh and the totals of the whole, and the
+// values of its own blocks.
+//
+// Thread safety: one task of the runtime, or one thread that is no worker: each call runs tasks and waits for them.
+// Results are bitwise the same for any number of workers and of localities, and after a restore. Cost:
+// star/stepper.hpp. Example: tests/validation/reproducibility_test.cpp, star/localities_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -16,7 +20,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "mesh/checkpoint.hpp"
+#include "star/balancer.hpp"
 #include "star/block_costs.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
@@ -25,25 +29,34 @@
 namespace plx {
 class runtime;
 }
+namespace plx::mesh {
+struct checkpoint;
+}
 
 namespace plx::star {
 
 class simulation {
  public:
-  /// Requires: all three outlive the simulation; s = in.prepare().
-  simulation(const input& in, const setup& s, runtime& rt);
+  /// Requires: all of them outlive the simulation; s = in.prepare().
+  simulation(const input& in, const setup& s, runtime& rt, exchange& net = exchange::alone());
 
-  /// The initial state on its mesh.
+  /// The initial state on its mesh. All. Errors: locality_lost, thrown.
   void start();
-  /// The state of a checkpoint, read from `path`.
+  /// The state of a checkpoint, read from `path`. All.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
 
-  /// One time step, and a new mesh where it is time for one. On failure the gas is as it was before the step; one line
-  /// says which block, cell and time.
+  /// One time step, and a new mesh where it is time for one. All. On failure the gas is as it was before the step; one
+  /// line says which block, cell and time. Errors: locality_lost, thrown; then nothing but the mesh and the last good
+  /// state of own blocks is of use.
   result<void> step();
   bool finished() const;
 
-  /// The lists of numbers that continue the run, for a checkpoint.
+  /// Bits that all localities know of after the next step, such as "stop": see wishes().
+  void wish(std::uint32_t bits) { stepper_.wish(bits); }
+  /// What any locality has wished before the last step.
+  std::uint32_t wishes() const { return stepper_.wishes(); }
+
+  /// The lists of numbers that continue the run, for a checkpoint. All.
   std::vector<std::pair<std::string, std::vector<double>>> numbers() const;
 
   const gas& state() const { return gas_; }
@@ -56,13 +69,16 @@ class simulation {
   std::int64_t cell_updates() const { return cell_updates_; }
   const floor_counts& floors() const { return stepper_.floors(); }
   double left(int variable) const { return stepper_.left().total(variable); }  ///< through all sides, since the start
+  /// Of the conserved variables over the whole domain. All. Errors: locality_lost, thrown.
   std::vector<double> totals() const;
-  unsigned worker_of(mesh::slot_id slot) const { return stepper_.worker_of(slot); }
-  block_costs& costs() { return costs_; }
+  unsigned worker_of(mesh::slot_id slot) const { return stepper_.worker_of(slot); }  ///< of an own block
+  block_costs& costs() { return costs_; }                                            ///< of own blocks
+  const balancer& balance() const { return balance_; }
 
  private:
   double next_dt() const;
   void adapt_mesh();
+  void agree(const floor_counts& own_floors);
   std::string describe(const bad_cell& bad, double dt) const;
 
   const input& in_;
@@ -71,6 +87,9 @@ class simulation {
   gas gas_;
   stepper stepper_;
   block_costs costs_;
+  balancer balance_;
+  std::int64_t checked_at_ = 0;  // step of the last look at the mesh
+  double signal_rate_ = 0.0;     // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;
 };

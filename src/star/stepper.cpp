@@ -9,14 +9,14 @@
 #include "mesh/gather.hpp"
 #include "rt/async.hpp"
 #include "rt/runtime.hpp"
+#include "rt/thread.hpp"
+#include "star/round_end.hpp"
 
 namespace plx::star {
 
 using mesh::slot_id;
 
 namespace {
-
-constexpr int most_stages = 3;
 
 task_info stage_info(slot_id slot) {
   static const probe::name_id name = probe::register_name("star.stage");
@@ -32,19 +32,20 @@ task_info correction_info(slot_id slot) {
 
 // What is counted down for a block, and what its tasks report.
 //
-// waiting[s]: blocks (itself and those that touch it) that have not finished stage s - 1; at zero, stage s is posted.
-// fluxes[s]: fluxes of stage s not yet there: its own and one per finer block across a face; at zero, it finishes.
-// Each counter is set for the next step by the task that its zero starts: all decrements of this step are done by then,
-// and those of the next step come after its start. Decrements release what was written (values, fluxes); the one that
-// reaches zero acquires all of it.
+// waiting[s]: blocks (itself and those that touch it, of whatever locality) that have not finished stage s - 1; at
+// zero, stage s is posted. fluxes[s]: fluxes of stage s not yet there: its own and one per finer block across a face;
+// at zero, it finishes. Each counter is set for the next step by the task that its zero starts: all decrements of this
+// step are done by then, and those of the next step come after its start. Decrements release what was written (values,
+// fluxes); the one that reaches zero acquires all of it.
 struct alignas(64) stepper::node {
-  std::array<std::atomic<std::int32_t>, most_stages> waiting{};
-  std::array<std::atomic<std::int32_t>, most_stages> fluxes{};
+  std::array<input_count, stage_messages::most_stages> waiting{};
+  std::array<input_count, stage_messages::most_stages> fluxes{};
   floor_counts floors;
   double signal_rate = 0.0;
   std::int32_t bad_cell = -1;
   std::int16_t bad_stage = 0;
   std::uint16_t worker = 0;
+  bool mine = false;
 };
 
 stepper::stepper(gas& g, const setup& s, unsigned workers)
@@ -53,6 +54,7 @@ stepper::stepper(gas& g, const setup& s, unsigned workers)
       scheme_(s.scheme),
       scratch_(workers, s.hydro, s.domain.block_size),
       fluxes_(variable_count(s.hydro.n_species), s.domain.block_size),
+      messages_(g, fluxes_),
       left_(variable_count(s.hydro.n_species)) {
   adopt_mesh();
 }
@@ -67,38 +69,72 @@ void stepper::adopt_mesh() {
   for (std::size_t i = 0; i < std::min(node_count_, m.slot_count()); ++i) fresh[i].worker = nodes_[i].worker;
   nodes_ = std::move(fresh);
   node_count_ = m.slot_count();
-  for (const slot_id slot : m.blocks()) {
+  for (const slot_id slot : gas_.own()) {
     node& b = nodes_[slot];
-    for (auto& w : b.waiting)
-      w.store(static_cast<std::int32_t>(m.touching(slot).size()) + 1, std::memory_order_relaxed);
-    for (auto& f : b.fluxes) f.store(m.finer_face_count(slot) + 1, std::memory_order_relaxed);
+    b.mine = true;
+    for (auto& w : b.waiting) w.reset(static_cast<std::int32_t>(m.touching(slot).size()) + 1);
+    for (auto& f : b.fluxes) f.reset(m.finer_face_count(slot) + 1);
   }
-  fluxes_.resize(m);
-  left_.resize(m);
+  fluxes_.resize(m, gas_.own());
+  left_.resize(m, gas_.own());
+  order_blocks();
+  messages_.adopt_mesh();
+}
+
+// Blocks that others wait for first, then those next to them, and so on for as many stages as there are: a block's last
+// stage waits for blocks that many steps away. The rest along the curve.
+void stepper::order_blocks() {
+  const auto own = gas_.own();
+  order_.assign(own.begin(), own.end());
+  if (gas_.ghosts.empty()) return;
+  std::vector<std::uint8_t> distance(gas_.mesh.slot_count(), stage_messages::most_stages);
+  for (const slot_id slot : own)
+    if (!gas_.ghosts.places(slot).empty()) distance[slot] = 0;
+  for (std::uint8_t d = 1; d < stage_messages::most_stages; ++d)
+    for (const slot_id slot : own)
+      for (const slot_id other : gas_.mesh.touching(slot))
+        if (distance[slot] > d && nodes_[other].mine && distance[other] == d - 1) distance[slot] = d;
+  std::stable_sort(order_.begin(), order_.end(), [&](slot_id a, slot_id b) { return distance[a] < distance[b]; });
 }
 
 std::optional<bad_cell> stepper::advance(double dt) {
-  latch done(1);
   dt_ = dt;
-  step_done_ = &done;
-  unfinished_.store(static_cast<std::int64_t>(gas_.mesh.block_count()), std::memory_order_relaxed);
-  // The worker takes the newest of its tasks first: posted backwards, blocks start along the curve.
-  const auto blocks = gas_.mesh.blocks();
-  for (std::size_t i = blocks.size(); i-- > 0;) post_stage(blocks[i], 0);
-  done.wait();
-  if (const auto bad = first_bad()) return bad;
+  run_step();
+  if (const auto bad = agree()) return bad;
   commit();
   return std::nullopt;
 }
 
-void stepper::post_stage(slot_id slot, int stage) {
-  post(stage_info(slot), [this, slot, stage] { run_stage(slot, stage); });
+// To the last stage of all own blocks, and of those that this locality mirrors.
+void stepper::run_step() {
+  const auto to_come = static_cast<std::int32_t>(order_.size() + gas_.ghosts.receives().size());
+  round_end end(to_come > 0 ? 1 : 0);
+  end_ = &end;
+  unfinished_.reset(to_come);
+  gas_.net.open(*this);
+  // The worker takes the newest of its tasks first: posted backwards, blocks start in their order.
+  for (std::size_t i = order_.size(); i-- > 0;) post_stage(order_[i], 0, nullptr);
+  const bool whole = end.wait();
+  gas_.net.close();
+  while (tasks_.load(std::memory_order_acquire) > 0) this_thread::yield();  // pairs with the end of a task
+  unfinished_.passed();
+  if (!whole) end.fail();
+}
+
+void stepper::post_stage(slot_id slot, int stage, input_count* inputs) {
+  const bool counted = !gas_.net.is_alone();
+  if (counted) tasks_.fetch_add(1, std::memory_order_relaxed);
+  const auto run = [this, slot, stage, counted] {
+    run_stage(slot, stage);
+    if (counted) tasks_.fetch_sub(1, std::memory_order_release);
+  };
+  inputs != nullptr ? inputs->post(stage_info(slot), run) : post(stage_info(slot), run);
 }
 
 void stepper::run_stage(slot_id slot, int stage) {
   const mesh::block_mesh& m = gas_.mesh;
   node& b = nodes_[slot];
-  b.waiting[stage].store(static_cast<std::int32_t>(m.touching(slot).size()) + 1, std::memory_order_relaxed);
+  b.waiting[stage].reset(static_cast<std::int32_t>(m.touching(slot).size()) + 1);
   worker_scratch::one& mine = scratch_.mine();
   b.worker = static_cast<std::uint16_t>(*worker_index());
 
@@ -127,22 +163,29 @@ void stepper::run_stage(slot_id slot, int stage) {
 void stepper::keep_fluxes(slot_id slot, int stage, const stage_output& out, std::uint32_t to_register,
                           std::uint32_t to_sides) {
   const mesh::block_mesh& m = gas_.mesh;
+  stage_messages::full full;
   for (int f = 0; f < mesh::face_count; ++f) {
-    if ((to_register >> f & 1) != 0) fluxes_.put(m, slot, f, out.face_flux[f]);
+    if ((to_register >> f & 1) != 0 && !messages_.put_flux(slot, f, stage, out.face_flux[f], full))
+      fluxes_.put(m, slot, f, out.face_flux[f]);
     if ((to_sides >> f & 1) != 0) left_.add(m, slot, f, out.face_flux[f], dt_ * scheme_.flux_weight[stage]);
   }
-  for (const mesh::face_neighbour& coarse : m.coarser_face_neighbours(slot)) fluxes_arrived(coarse.slot, stage);
+  for (const mesh::face_neighbour& coarse : m.coarser_face_neighbours(slot))
+    if (nodes_[coarse.slot].mine) fluxes_arrived(coarse.slot, stage);
+  messages_.send(full);
 }
 
 void stepper::fluxes_arrived(slot_id slot, int stage) {
-  node& b = nodes_[slot];
-  if (b.fluxes[stage].fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const int finer = gas_.mesh.finer_face_count(slot);
-  b.fluxes[stage].store(finer + 1, std::memory_order_relaxed);
-  if (finer == 0) return finish(slot, stage);
-  post(correction_info(slot), [this, slot, stage] {
+  if (finer == 0) return finish(slot, stage);  // its own were all it needs
+  input_count& fluxes = nodes_[slot].fluxes[stage];
+  if (!fluxes.arrive()) return;
+  fluxes.reset(finer + 1);
+  const bool counted = !gas_.net.is_alone();
+  if (counted) tasks_.fetch_add(1, std::memory_order_relaxed);
+  fluxes.post(correction_info(slot), [this, slot, stage, counted] {
     correct(slot, stage);
     finish(slot, stage);
+    if (counted) tasks_.fetch_sub(1, std::memory_order_release);
   });
 }
 
@@ -174,34 +217,58 @@ void stepper::note(slot_id slot, int stage, const stage_output& out) {
 }
 
 void stepper::finish(slot_id slot, int stage) {
-  if (stage + 1 == scheme_.stages) {
-    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) step_done_->count_down();
-    return;
-  }
-  const auto one_finished = [&](slot_id s) {
-    if (nodes_[s].waiting[stage + 1].fetch_sub(1, std::memory_order_acq_rel) == 1) post_stage(s, stage + 1);
+  messages_.put_block(slot, stage, target(stage));
+  if (stage + 1 == scheme_.stages) return one_finished();
+  count_for_neighbours(slot, stage);
+}
+
+// A block, of this locality or another, has finished a stage.
+void stepper::count_for_neighbours(slot_id slot, int stage) {
+  const auto one = [&](slot_id s) {
+    node& b = nodes_[s];
+    if (!b.mine) return;
+    input_count& all = b.waiting[stage + 1];
+    if (all.arrive()) post_stage(s, stage + 1, &all);
   };
-  for (const slot_id other : gas_.mesh.touching(slot)) one_finished(other);
-  one_finished(slot);
+  const input_count::moment now;
+  for (const slot_id other : gas_.mesh.touching(slot)) one(other);
+  one(slot);
+}
+
+void stepper::one_finished() {
+  if (unfinished_.arrive()) end_->end();
 }
 
 std::optional<bad_cell> stepper::first_bad() const {
   std::optional<bad_cell> first;
-  for (const slot_id slot : gas_.mesh.blocks()) {
+  for (const slot_id slot : gas_.own()) {
     const node& b = nodes_[slot];
-    if (b.bad_cell >= 0 && (!first || b.bad_stage < first->stage)) first = {slot, b.bad_stage, b.bad_cell};
+    if (b.bad_cell < 0 || (first && b.bad_stage >= first->stage)) continue;
+    const double* u = gas_.now.block(slot) + b.bad_cell;
+    const std::ptrdiff_t cells = gas_.now.cells();
+    first = {slot, b.bad_stage, b.bad_cell, u[i_density * cells], u[i_energy * cells]};
   }
   return first;
 }
 
+floor_counts stepper::own_floors() const {
+  floor_counts sum;
+  for (const slot_id slot : gas_.own()) sum.add(nodes_[slot].floors);
+  return sum;
+}
+
+double stepper::largest_rate() const {
+  double largest = 0.0;
+  for (const slot_id slot : gas_.own()) largest = std::max(largest, nodes_[slot].signal_rate);
+  return largest;
+}
+
 void stepper::commit() {
-  for (const slot_id slot : gas_.mesh.blocks()) {
+  for (const slot_id slot : gas_.own()) {
     node& b = nodes_[slot];
     gas_.signal_rate[slot] = b.signal_rate;
-    floors_.add(b.floors);
     b.floors = {};
   }
-  left_.fold(gas_.mesh);
   std::swap(gas_.now, target(scheme_.stages - 1));
 }
 

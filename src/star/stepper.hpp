@@ -5,6 +5,11 @@
 // correction, which waits for the fluxes of the finer blocks. The last block to finish the last stage ends the step.
 // Results do not depend on the schedule: every task writes only its own block, and what it reads is final.
 //
+// Other localities' blocks count as inputs like one's own: what they finished comes in messages, one per group of
+// mesh/halo.hpp, which are put into the mirrors and then counted. Blocks near others' parts go first, so that messages
+// are under way while the rest is advanced. There is no barrier between stages across localities either; at the end of
+// a step all agree on how it went.
+//
 // The state at the start of the step is never written: the third stage goes to the memory of the first, whose readers
 // are all done by then. So a step that fails leaves the last good state.
 // Invariants: docs/plx-star.md.
@@ -17,37 +22,51 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "mesh/flux_register.hpp"
 #include "mesh/side_totals.hpp"
-#include "rt/latch.hpp"
+#include "rt/input_count.hpp"
+#include "star/exchange.hpp"
 #include "star/gas.hpp"
+#include "star/stage_messages.hpp"
 
 namespace plx::star {
+
+class round_end;
 
 /// A cell that floors could not mend.
 struct bad_cell {
   mesh::slot_id slot = mesh::no_slot;
   int stage = 0;
-  int cell = -1;  ///< (k * n + j) * n + i
+  int cell = -1;                       ///< (k * n + j) * n + i
+  double density = 0.0, energy = 0.0;  ///< before the step
 };
 
-class stepper {
+class stepper final : private message_handler {
  public:
   /// Requires: `g` outlives the stepper; workers: those of the runtime whose tasks call advance().
   stepper(gas& g, const setup& s, unsigned workers);
-  ~stepper();
+  ~stepper() override;
 
   /// After the gas has taken another mesh.
   void adopt_mesh();
 
-  /// Advances the gas by dt, or reports the first bad cell (in the order of stages, then of the curve) and leaves the
-  /// gas as it was. Requires: called by a task.
+  /// Advances the gas by dt, or reports the first bad cell (in the order of stages, then of the curve; the same to all
+  /// localities) and leaves the gas as it was. Requires: called by a task, on all localities with the same dt.
+  /// Errors: locality_lost, thrown.
   std::optional<bad_cell> advance(double dt);
+  /// Of the whole gas, after a step: largest (|v| + c) / dx.
+  double signal_rate() const { return signal_rate_; }
+  /// Bits that reach all localities with the end of the next step.
+  void wish(std::uint32_t bits) { my_wishes_ |= bits; }
+  /// What anybody has wished before the last step.
+  std::uint32_t wishes() const { return wishes_; }
 
-  const floor_counts& floors() const { return floors_; }  ///< of all steps so far
+  const floor_counts& floors() const { return floors_; }  ///< of all steps so far, of all localities
   floor_counts& floors() { return floors_; }
-  const mesh::side_totals& left() const { return left_; }  ///< what has left through the sides
+  const mesh::side_totals& left() const { return left_; }  ///< what has left through the sides of the whole domain
   mesh::side_totals& left() { return left_; }
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;
@@ -55,32 +74,46 @@ class stepper {
 
  private:
   struct alignas(64) node;
-
   mesh::arena& source(int stage) { return stage == 0 ? gas_.now : stage == 1 ? gas_.stage_a : gas_.stage_b; }
   mesh::arena& target(int stage) { return stage == 1 ? gas_.stage_b : gas_.stage_a; }
-  void post_stage(mesh::slot_id slot, int stage);
+  void order_blocks();
+  void run_step();
+  void post_stage(mesh::slot_id slot, int stage, input_count* inputs);
   void run_stage(mesh::slot_id slot, int stage);
   void keep_fluxes(mesh::slot_id slot, int stage, const stage_output& out, std::uint32_t to_register,
                    std::uint32_t to_sides);
   void fluxes_arrived(mesh::slot_id slot, int stage);
   void correct(mesh::slot_id slot, int stage);
   void finish(mesh::slot_id slot, int stage);
+  void count_for_neighbours(mesh::slot_id slot, int stage);
+  void one_finished();
   void note(mesh::slot_id slot, int stage, const stage_output& out);
   std::optional<bad_cell> first_bad() const;
+  double largest_rate() const;
+  floor_counts own_floors() const;
+  std::optional<bad_cell> agree();
   void commit();
+
+  void arrived(const message& m) override;
+  void lost(int peer, const std::string& why) override;
 
   gas& gas_;
   hydro_parameters hydro_;
   integrator scheme_;
   worker_scratch scratch_;
   mesh::flux_register fluxes_;
+  stage_messages messages_;
   mesh::side_totals left_;
   floor_counts floors_;
   std::unique_ptr<node[]> nodes_;  // by slot
   std::size_t node_count_ = 0;
+  std::vector<mesh::slot_id> order_;  // own blocks as stage 0 begins them
   double dt_ = 0.0;
-  std::atomic<std::int64_t> unfinished_{0};
-  latch* step_done_ = nullptr;
+  double signal_rate_ = 0.0;
+  std::uint32_t my_wishes_ = 0, wishes_ = 0;
+  input_count unfinished_;     // own blocks that have not finished the last stage, groups of ghosts that have not come
+  std::atomic<int> tasks_{0};  // that are posted and have not ended, where there are others
+  round_end* end_ = nullptr;
 };
 
 }  // namespace plx::star

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "rt/runtime.hpp"
-#include "star/refinement.hpp"
+#include "star/regrid.hpp"
 #include "star/totals.hpp"
 
 namespace plx::star {

@@ -7,6 +7,7 @@
 #include "num/exact_sum.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/exact_sums.hpp"
 
 namespace plx::star {
 
@@ -41,7 +42,7 @@ task_info info() {
 std::vector<double> totals(const gas& g, unsigned workers) {
   const int n_var = g.now.variable_count();
   std::vector<std::vector<exact_sum>> parts(workers, std::vector<exact_sum>(n_var));
-  const auto blocks = g.mesh.blocks();
+  const auto blocks = g.own();
   for_loop(info(), std::size_t{0}, blocks.size(), [&](std::size_t p) {
     const double dx = g.mesh.cell_width(blocks[p]), volume = dx * dx * dx;
     std::vector<exact_sum>& mine = parts[*worker_index()];
@@ -51,12 +52,12 @@ std::vector<double> totals(const gas& g, unsigned workers) {
       for (int l = 0; l < lanes; ++l) mine[v].add((s.sum[l] - s.lost[l]) * volume);
     }
   });
+  std::vector<exact_sum> sums(n_var);
+  for (const auto& p : parts)
+    for (int v = 0; v < n_var; ++v) sums[v].add(p[v]);
+  sum_over_localities(g.net, sums);
   std::vector<double> result;
-  for (int v = 0; v < n_var; ++v) {
-    exact_sum whole;
-    for (const auto& p : parts) whole.add(p[v]);
-    result.push_back(whole.value());
-  }
+  for (const exact_sum& s : sums) result.push_back(s.value());
   return result;
 }
 

@@ -1,8 +1,8 @@
 // Totals of the conserved variables over the domain, exact: the same bits for any order of blocks and any number of
 // workers, and errors far below the last place, so that a drift of 1e-14 is the scheme's and not the sum's.
 //
-// Thread safety: call from a task, alone. Cost: about 0.3 ns per value, in parallel over blocks.
-// Example: star/stepper_test.cpp
+// Thread safety: call from a task, alone, on all localities: all get the totals of the whole domain. Cost: about 0.3 ns
+// per value, in parallel over blocks. Example: star/stepper_test.cpp
 #pragma once
 
 #include <vector>

@@ -5,6 +5,7 @@ PLX_BIN names the folder of the program (./plx test sets it).
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -178,8 +179,12 @@ def test_folder_of_a_run(folder):
     names = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
     expected = {"config.toml", "run.json", "history.csv", "counters.csv", "profile.csv", "workers.csv", "exact.csv"}
     expected |= {"trace.json.gz", "log.txt", "checkpoint/sedov.00000006.h5"}
+    expected |= {"waits.csv", "diagnose.csv", "timeline.csv", "concurrency.csv", "scatter.csv"}
+    expected |= {"critical_path.csv", "critical_path.json"}
     expected |= {f"mesh/sedov.0000{i}.{kind}" for i in (0, 1) for kind in ("athdf", "xdmf")}
     assert names == expected
+    trace = json.loads(gzip.decompress((out / "trace.json.gz").read_bytes()))
+    assert sum(event.get("name") == "star.step" for event in trace["traceEvents"] if event["ph"] == "X") >= 6
     summary = json.loads((out / "run.json").read_text())
     assert summary["status"] == "finished" and summary["steps"] == 6 and summary["workers"] == 2
     history = (out / "history.csv").read_text().splitlines()

@@ -9,3 +9,14 @@ echo "parallax.pc says: $flags"
 # shellcheck disable=SC2086 # words are meant
 "$1" -std=c++20 $2 "$4" -o "$5" $flags
 "$5"
+
+# A C compiler, for programs that only measure themselves; and plx-exec, where it is installed.
+flags=$(pkg-config --cflags --libs parallax-probe)
+# shellcheck disable=SC2086
+cc -std=c99 -Wall -Wextra -Werror "$(dirname "$4")/any_program.c" -o "$5_c" $flags
+PLX_PROFILE=csv PLX_OUTPUT="$5_run" "$5_c"
+grep -q '^work,1,' "$5_run/profile.csv"
+if [ -x "$3/bin/plx-exec" ]; then
+  "$3/bin/plx-exec" -q -o "$5_exec" "$5_c"
+  grep -q '^work,1,' "$5_exec/profile.csv"
+fi

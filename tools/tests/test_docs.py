@@ -67,7 +67,7 @@ def test_tutorial_shows_the_example_and_what_it_prints(example):
 
 
 COMING_FROM = sorted((ROOT / "docs").glob("coming-from-*.md"))
-NAMESPACES = ("plx::probe", "plx::this_thread", "plx::this_task", "plx::execution", "plx")
+NAMESPACES = ("plx::distributed", "plx::probe", "plx::this_thread", "plx::this_task", "plx::execution", "plx")
 
 
 def names_in(text):

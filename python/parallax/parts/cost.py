@@ -1,18 +1,29 @@
-"""The cost of a run: per block, per level, per worker, per kind of task."""
+"""The cost of a run per block and per level."""
 
 from __future__ import annotations
 
 from .. import html
-from ..plots import lines, planes, work
-from ..terminal import cost_by_level, mesh_text, throughput_text
+from ..plots import planes
+from ..terminal import cost_by_level, mesh_text
 from ..text import count, percent, seconds
-from .part import Missing, Part
+from .part import Part, need
 
 
 class MeshAndCost(Part):
     def html(self) -> str:
         pair = [self.part("Cost per block", self.cost), self.part("Refinement level", self.level)]
-        return f'<div class="grid">{"".join(pair)}</div>{self.part("Cost by level", self.cost_table)}'
+        shared = self.part("Localities", self.localities) if self.is_shared() else ""
+        return f'<div class="grid">{"".join(pair)}</div>{shared}{self.part("Cost by level", self.cost_table)}'
+
+    def is_shared(self) -> bool:
+        """Whether many localities wrote the last mesh file."""
+        return self.facts.last is not None and "Locality" in self.facts.last.per_block
+
+    def localities(self) -> str:
+        cut, mesh = self.cut(), self.facts.last
+        locality, idle = mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate")
+        need(idle, "the mesh file holds no idle rate of the localities (dataset LocalityIdleRate)")
+        return self.picture(planes.localities_picture(cut, planes.physics_layer(cut), locality, idle, mesh.n_blocks))
 
     def hero(self) -> str:
         index, cost = self.cost_of_blocks()
@@ -48,50 +59,3 @@ class MeshAndCost(Part):
         ]
         header = ["level", "blocks", "cells", "share of the cost", "mean per cell update"]
         return html.card("Cost by level", html.table(header, rows, numeric=(1, 2, 4), raw=(3,)))
-
-
-class Performance(Part):
-    def html(self) -> str:
-        return "".join(
-            (
-                self.part("Throughput", self.throughput),
-                self.part("Workers", self.workers),
-                self.part("Tasks", self.tasks),
-            )
-        )
-
-    def throughput(self) -> str:
-        picture = lines.throughput_picture(self.history())
-        return self.picture(
-            picture, f"{throughput_text(self.facts).capitalize()} over the whole run. {picture.caption}"
-        )
-
-    def workers(self) -> str:
-        table = self.facts.run.workers
-        if table is None or len(table) == 0:
-            raise Missing("the run has no workers.csv" if table is None else "workers.csv has no rows")
-        return self.picture(work.workers_picture(table))
-
-    def tasks(self) -> str:
-        table = self.facts.run.profile
-        if table is None or len(table) == 0:
-            raise Missing("the run has no profile.csv" if table is None else "profile.csv has no rows")
-        total = table.numbers("total_s")
-        whole, rows = float(total.sum()) or 1.0, []
-        for i in sorted(range(len(table)), key=lambda i: -total[i])[:20]:
-            times = [seconds(table.numbers(key)[i]) for key in ("mean_s", "min_s", "max_s", "stddev_s") if key in table]
-            share = total[i] / whole
-            rows.append(
-                [
-                    table["name"][i],
-                    html.bar_cell(share, percent(share)),
-                    seconds(total[i]),
-                    count(table.numbers("calls")[i]),
-                    *times,
-                ]
-            )
-        names = {"mean_s": "mean", "min_s": "min", "max_s": "max", "stddev_s": "std dev"}
-        header = ["task", "share", "total", "calls", *(names[key] for key in names if key in table)]
-        more = f"The first 20 of {len(table)}." if len(table) > 20 else ""
-        inner = html.table(header, rows, numeric=range(2, len(header)), raw=(1,))
-        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}")

@@ -187,6 +187,54 @@ def plane_picture(name, title, caption, cut, layer: Layer, blocks: int, alt: str
     return Picture(name, title, caption, (size[0], size[1] + 0.5) if flat else size, draw, alt)
 
 
+def borders(image: np.ndarray, extent: tuple) -> np.ndarray:
+    """The lines between pixels of different numbers as segments [m][2][2]: where blocks of two localities touch."""
+    x0, x1, y0, y1 = extent
+    height, width = image.shape
+    x, y = np.linspace(x0, x1, width + 1), np.linspace(y0, y1, height + 1)
+    j, i = np.nonzero(image[:, 1:] != image[:, :-1])
+    upright = np.stack([np.stack([x[i + 1], y[j]], 1), np.stack([x[i + 1], y[j + 1]], 1)], 1)
+    j, i = np.nonzero(image[1:] != image[:-1])
+    flat = np.stack([np.stack([x[i], y[j + 1]], 1), np.stack([x[i + 1], y[j + 1]], 1)], 1)
+    return np.concatenate([upright, flat])
+
+
+def localities_picture(cut, physics: Layer, locality: np.ndarray, idle: np.ndarray, blocks: int) -> Picture:
+    """Who has which blocks, and how idle that one is, over the physics.
+
+    locality, idle: of every block of the mesh [n_block].
+    """
+    who = cut.image(locality[cut.blocks].astype(float))
+    idle_layer = Layer(cut.image(100 * idle[cut.blocks]), "idle (% of the locality's time)", "viridis", low=0, high=100)
+    physics = Layer(physics.image, physics.label, "gray", physics.log, physics.low, physics.high)
+    size = plane_size(cut, width=6.8, bar=1.9)
+
+    def draw(figure, theme) -> None:
+        figure.set_layout_engine("compressed")
+        axes = figure.add_subplot()
+        draw_bar(figure, draw_layer(axes, cut, physics), axes, physics, location="left")
+        draw_bar(figure, draw_layer(axes, cut, idle_layer, alpha=0.45), axes, idle_layer)
+        axes.add_collection(LineCollection(borders(who, cut.extent), colors="#ffffff", linewidths=1.6, zorder=4))
+        height, width = who.shape
+        x0, x1, y0, y1 = cut.extent
+        for k in np.unique(who[np.isfinite(who)]):
+            j, i = np.nonzero(who == k)
+            middle = np.argmin((j - j.mean()) ** 2 + (i - i.mean()) ** 2)  # a pixel of its own, whatever the shape
+            at = x0 + (i[middle] + 0.5) / width * (x1 - x0), y0 + (j[middle] + 0.5) / height * (y1 - y0)
+            share = 100 * idle[locality == k][0]
+            axes.annotate(
+                f"{int(k)}: {share:.0f} % idle", at, ha="center", va="center", fontsize=8, color="#ffffff", zorder=5,
+                bbox={"boxstyle": "round,pad=0.25", "facecolor": "#000000", "alpha": 0.6, "linewidth": 0},
+            )
+        axes.set_title(heading(cut, blocks))
+
+    caption = (
+        f"Thick lines part the blocks of different localities, over the {name_of(cut).lower()}; the colour is the share "
+        "of time without work of the locality since the mesh file before."
+    )
+    return Picture("localities", "Localities", caption, size, draw, "Owners of the blocks and their idle rates.")
+
+
 def parallax_picture(cut, physics: Layer, cost: Layer, blocks: int) -> Picture:
     """The same object from two viewpoints: what is there, and what each block cost.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..analysis import time_uses
+from ..text import percent
 from .picture import Picture
 
 _names = {"tasks": "tasks", "overhead": "overhead", "background": "background", "idle": "idle"}
@@ -59,3 +60,37 @@ def _write_shares(axes, values, left, whole, colour, theme) -> None:
             axes.text(
                 start + value / 2, row, f"{100 * value / total:.3g} %", ha="center", va="center", fontsize=8, color=ink
             )
+
+
+def idle_picture(evidence) -> Picture | None:
+    """The share of the workers' time in tasks, managing them and idle, between samples; None without samples."""
+    parts = []
+    for use in ("exec", "overhead", "idle"):
+        series = evidence.series(f"/threads{{locality#0/total}}/time/{use}")
+        if series is None or len(series[0]) < 4:
+            return None
+        parts.append(series)
+    time = parts[0][0]
+    gained = np.array([np.maximum(np.diff(values), 0) for _, values in parts])
+    whole = np.sum(gained, axis=0)
+    known = whole > 0
+    if np.count_nonzero(known) < 3:
+        return None
+    middle = 0.5 * (time[1:] + time[:-1])[known]
+    shares = gained[:, known] / whole[known]
+
+    def draw(figure, theme) -> None:
+        axes = figure.add_subplot()
+        axes.fill_between(middle, 100 * shares[2], color=theme.series[1], alpha=0.25, linewidth=0, step="mid")
+        axes.step(middle, 100 * shares[2], where="mid", color=theme.series[1], label="idle")
+        axes.step(middle, 100 * shares[1], where="mid", color=theme.series[3], label="managing tasks", linewidth=1.1)
+        axes.set_ylim(0, 100)
+        axes.set_xlim(float(middle[0]), float(middle[-1]))
+        axes.grid(axis="y")
+        axes.set_xlabel("time [s]")
+        axes.set_ylabel("% of the workers' time")
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.3, ncols=2)
+
+    idle = float(np.sum(gained[2]) / np.sum(whole))
+    caption = f"Share of all workers' time without a ready task, between samples; {percent(idle)} in all."
+    return Picture("idle", "Idle rate", caption, (9.6, 2.5), draw, "Idle rate over time.")

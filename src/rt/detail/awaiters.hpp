@@ -59,6 +59,7 @@ struct chain_continuation : continuation {
     chain = &c;
     fire = [](continuation* self) { static_cast<chain_continuation*>(self)->chain->submit(); };
     c.suspend_at(waiting);
+    c.waits_for = "future";
     if (s.attach_unless_ready(*this)) return true;
     c.not_suspended();
     return false;

@@ -61,8 +61,10 @@ struct coroutine_chain : task {
   scheduler* home = nullptr;     // of the last suspension; null: none, it happened on a foreign thread
   end_function ended;
   unsigned transfers_ = 0;
-  ticks earlier = 0;        // what it took until its last suspension
-  probe::name_id name = 0;  // from its first suspension on, if it is not to keep the name of the task it ran in
+  ticks earlier = 0;                // what it took until its last suspension
+  ticks since = 0;                  // when that was
+  const char* waits_for = nullptr;  // for what, as wait_reason tells it; null: it could go on at once
+  probe::name_id name = 0;          // from its first suspension on, if it is not to keep the name of the task it ran in
 
  private:
   static void run_as_task(task* t, run_mode mode);

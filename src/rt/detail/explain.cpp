@@ -72,6 +72,7 @@ waiting_task look_at(const fiber& f, const wait_reason& why) {
   t.key = f.info.key;
   t.what = why.what;
   t.object = why.object;
+  t.object_name = why.name;
   t.timed = why.timed;
   t.for_tasks_of = why.for_tasks_of;
   t.ready = f.ready.load(std::memory_order_relaxed);

@@ -26,6 +26,7 @@ struct waiting_task {
   std::uint64_t key = probe::no_key;
   const char* what = "";
   const void* object = nullptr;
+  probe::name_id object_name = 0;
   bool timed = false;         // ends by itself at a deadline
   bool ready = false;         // it was resumed, and waits for a worker
   bool for_tasks_of = false;  // waits for the tasks whose owner is `object`

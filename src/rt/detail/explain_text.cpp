@@ -31,6 +31,7 @@ std::string described(const waiting_task& t) {
 std::string awaited(const waiting_task& t) {
   std::string text = t.ready ? "can go on and waits for a worker, after " : "waits on ";
   text += t.what;
+  if (t.object_name != probe::unnamed) text += fmt::format(" \"{}\"", shortened(probe::name_of(t.object_name)));
   if (t.object != nullptr) text += fmt::format(" {}", t.object);
   if (t.timed) text += ", with a deadline";
   return text;

@@ -20,6 +20,7 @@ class scheduler;
 struct wait_reason {
   wait_reason(const char* w) noexcept : what(w) {}  // NOLINT: implicit, as most waits know no more
   wait_reason(const char* w, const void* o) noexcept : what(w), object(o) {}
+  wait_reason(const char* w, const void* o, probe::name_id n) noexcept : what(w), object(o), name(n) {}
 
   const char* what;              // "mutex", "future", ...
   const void* object = nullptr;  // its address
@@ -28,6 +29,8 @@ struct wait_reason {
   std::uintptr_t (*holder)(const void* object) = nullptr;
   bool for_tasks_of = false;  // it ends when all tasks end whose `owner` is the object: a future's, a group's
   bool timed = false;         // it ends by itself at a deadline
+  bool measured = true;       // false: the task could go on at once, and lets others run (yield)
+  probe::name_id name = 0;    // of the object
 };
 
 /// A place on the caller's stack: by it explain_waits() finds the task that took a lock, for a store per lock.

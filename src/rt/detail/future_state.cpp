@@ -41,8 +41,10 @@ void fork_task(task* t) {
   worker* w = this_worker();
   if (w == nullptr || w->polling) return submit_task(t);
   me.caller = w->current;
+  wait_reason why("fork");
+  why.measured = false;
   suspend(
-      "fork",
+      why,
       [](void* p) {
         const forking f = *static_cast<forking*>(p);  // its frame goes on as soon as a thief takes the caller
         resume(*f.caller);
@@ -89,11 +91,20 @@ void fire_all(continuation* newest) {
 
 }  // namespace
 
-void future_state_base::complete() noexcept {
+void future_state_base::fire_now(continuation& c) noexcept {
+  const made_ready_by result(made_by_);
+  c.fire(&c);
+}
+
+void future_state_base::complete(bool at_end) noexcept {
+  if (origins_wanted()) [[unlikely]]
+    note_made(made_by_, at_end);
+  origin* const join = made_by_ != nullptr && probe::is_join(made_by_->id) ? made_by_ : nullptr;
   // release: the result, for whoever reads `ready` with acquire. acquire: pairs with the releases in try_attach() and
   // put_back(); the nodes are read.
   const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
   PLX_ASSERT(head != ready_word && "a future was completed twice");
+  const made_ready_by result(join);
   fire_all(reinterpret_cast<continuation*>(head));
 }
 
@@ -224,6 +235,7 @@ void future_state_base::wait_slowly() {
     if (try_attach(me)) me.waiting->wait();
     return;
   }
+  if (w->home.poll_for(*w, *this)) return;
   task_wait me;
   me.state = this;
   me.waiting = w->current;

@@ -17,6 +17,7 @@
 
 #include "base/clock.hpp"
 #include "rt/detail/deadline.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/pool.hpp"
 #include "rt/detail/task.hpp"
 #include "rt/future_error.hpp"
@@ -37,6 +38,10 @@ class future_state_base {
   explicit future_state_base(destroy_function destroy, std::uint32_t refs) noexcept : refs_(refs), destroy_(destroy) {}
   future_state_base(const future_state_base&) = delete;
   future_state_base& operator=(const future_state_base&) = delete;
+  ~future_state_base() {
+    if (made_by_ != nullptr) [[unlikely]]
+      free_origin(made_by_);
+  }
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
@@ -47,14 +52,17 @@ class future_state_base {
 
   [[nodiscard]] bool ready() const noexcept { return word_.load(std::memory_order_acquire) == ready_word; }
   void wait() {
-    if (!ready()) wait_slowly();
+    if (!ready())
+      wait_slowly();
+    else if (made_by_ != nullptr) [[unlikely]]
+      note_read(*made_by_);
   }
   /// False when the deadline (on the scheduler's clock) passed first.
   bool wait_until(ticks deadline);
 
   /// Fires `c` when the result is there; at once, in the caller, when it is there already.
   void attach(continuation& c) {
-    if (!attach_unless_ready(c)) c.fire(&c);
+    if (!attach_unless_ready(c)) fire_now(c);
   }
   /// As above, but false, without firing, when the result is there already.
   [[nodiscard]] bool attach_unless_ready(continuation& c) {
@@ -67,7 +75,8 @@ class future_state_base {
   bool try_detach(continuation& c) noexcept;
 
   /// The result has been written: whoever waits is fired.
-  void complete() noexcept;
+  /// `at_end`: the running task does nothing more.
+  void complete(bool at_end = false) noexcept;
   void complete_with(std::exception_ptr e) noexcept {
     error_ = std::move(e);
     complete();
@@ -79,11 +88,18 @@ class future_state_base {
  protected:
   static constexpr std::uintptr_t ready_word = 1;
 
+  /// One of several inputs has come; before the last one may complete this state. See origin.hpp.
+  void input_came() noexcept {
+    if (origins_wanted()) [[unlikely]]
+      note_input(made_by_, false);
+  }
+
   /// The task that will complete this state, when a waiter may run it in its own frame.
   task* own_task_ = nullptr;
   std::atomic<bool> deferred_{false};  // own_task_ is not submitted: the first waiter runs it
 
  private:
+  void fire_now(continuation& c) noexcept;
   void wait_slowly();
   wait_reason why(bool timed) const noexcept;
   bool take_back_own_task();
@@ -94,6 +110,7 @@ class future_state_base {
   std::atomic<std::uint32_t> refs_;
   destroy_function destroy_;
   std::exception_ptr error_;
+  origin* made_by_ = nullptr;  // while measurement wants to know
 };
 static_assert(sizeof(future_state_base) <= 64);
 
@@ -147,11 +164,11 @@ class future_state : public future_state_base {
   }
 
   template <class F>
-  void complete_with_result_of(F&& f) noexcept {
+  void complete_with_result_of(F&& f, bool at_end = false) noexcept {
     if (auto e = emplace_result_of(std::forward<F>(f)))
       this->complete_with(std::move(e));
     else
-      this->complete();
+      this->complete(at_end);
   }
 
  private:

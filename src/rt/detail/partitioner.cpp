@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
+#include "rt/detail/loop_tuning.hpp"
 #include "rt/detail/scheduler.hpp"
 
 namespace plx::detail {
@@ -18,13 +20,26 @@ static bool chosen() noexcept { return this_worker()->home.deterministic(); }  /
 
 unsigned shares() noexcept {
   const scheduler& home = this_worker()->home;
-  return chosen() ? static_cast<unsigned>(this_worker()->home.choose(3)) : std::bit_width(home.worker_count() - 1u);
+  return chosen() ? static_cast<unsigned>(this_worker()->home.choose(3)) : std::bit_width(home.worker_cap() - 1u);
 }
 
 // Remembered by the place in the program: a time step's loop is the same size as the last step's. But not trusted far:
 // the same place may be another loop this time.
-void loop_grain::begin(const loop_site& site, std::int64_t n) noexcept {
+void loop_grain::begin(const loop_site& site, std::int64_t n, loop_run& run) noexcept {
+  static const ticks usual = ticks_from(2e-6);
+  run.piece = usual;
   if (!chosen()) known_ = site.grain.load(std::memory_order_relaxed);
+  if (loop_tuning* tuning = this_worker()->home.tuned_loops(); tuning != nullptr && n > 8) [[unlikely]] {
+    const loop_tuning::begun b = tuning->begin(site.code, n);
+    if (b.piece_ns != 0) {
+      run.piece = ticks_from(1e-9 * static_cast<double>(b.piece_ns));
+      known_ = static_cast<std::int64_t>(static_cast<double>(known_) * static_cast<double>(run.piece) /
+                                         static_cast<double>(usual));
+    }
+    run.n = n;
+    run.place = b.place;
+    run.began = now_ticks();
+  }
   if (n <= 8) known_ = 0;  // few indices may be large ones
   if (known_ > 1) size_ = std::clamp(n / 8, std::int64_t{1}, known_);
   begin();
@@ -36,22 +51,26 @@ void loop_grain::begin() noexcept {
   begin_ = now_ticks();
 }
 
-void loop_grain::next(std::int64_t done) noexcept {
+void loop_run::tell(bool complete) noexcept {
+  const double took_s = complete ? seconds(now_ticks() - began) : std::numeric_limits<double>::quiet_NaN();
+  this_worker()->home.tuned_loops()->end(std::exchange(place, nullptr), n, took_s);
+}
+
+void loop_grain::next(std::int64_t done, ticks piece) noexcept {
   if (chosen()) {
     if (done == size_ && this_worker()->home.choose(3) == 0) size_ *= 2;
     return;
   }
-  static const ticks enough = ticks_from(2e-6), little = ticks_from(0.25e-6);
   const ticks now = now_ticks(), took = now - begin_;
   begin_ = now;
   done_ += done;
   took_ += took;
-  if (took > 2 * enough) {  // less is known than it seemed
+  if (took > 2 * piece) {  // less is known than it seemed
     size_ = known_ =
-        std::max(done * static_cast<std::int64_t>(enough) / static_cast<std::int64_t>(took), std::int64_t{1});
-  } else if (done == size_ && took < enough) {
+        std::max(done * static_cast<std::int64_t>(piece) / static_cast<std::int64_t>(took), std::int64_t{1});
+  } else if (done == size_ && took < piece) {
     // Far from enough: the next one is eight times as large, so that short loops look at the clock a few times only.
-    size_ *= took < little ? 8 : 2;
+    size_ *= took < piece / 8 ? 8 : 2;
   }
 }
 

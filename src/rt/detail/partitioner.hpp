@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <type_traits>
+#include <typeinfo>
 
 #include "rt/task_group.hpp"
 
@@ -26,25 +27,47 @@ unsigned shares() noexcept;
 
 /// What is known about a loop from the last time it ran: how many indices take about two microseconds; 0: nothing.
 struct loop_site {
+  const std::type_info& code;
   std::atomic<std::int64_t> grain{0};
 };
 
-/// Grows the number of indices between two looks at the deque until they take about two microseconds.
+/// One run of a loop: how long a piece of it shall take, about two microseconds unless it is tuned (loop_tuning.hpp).
+struct loop_run {
+  ticks piece = 0;
+  std::int64_t n = 0;
+  void* place = nullptr;  // who is told how long the run took; null: nobody
+  ticks began = 0;
+
+  /// It came to its end.
+  void done() noexcept {
+    if (place != nullptr) [[unlikely]]
+      tell(true);
+  }
+  ~loop_run() {
+    if (place != nullptr) [[unlikely]]
+      tell(false);
+  }
+
+ private:
+  void tell(bool complete) noexcept;
+};
+
+/// Grows the number of indices between two looks at the deque until they take as long as a piece shall.
 class loop_grain {
  public:
   [[nodiscard]] std::int64_t size() const noexcept { return size_; }
-  /// True when half of `n` indices takes less than about two microseconds, as far as is known: too little to give away.
+  /// True when half of `n` indices takes less than a piece, as far as is known: too little to give away.
   [[nodiscard]] bool too_small(std::int64_t n) const noexcept { return n <= size_ || n < 2 * known_; }
   /// The first piece begins: of a loop over n indices, or (without) of a part of one.
-  void begin(const loop_site& site, std::int64_t n) noexcept;
+  void begin(const loop_site& site, std::int64_t n, loop_run& run) noexcept;
   void begin() noexcept;
-  /// `done` indices ended now, and the next begin.
-  void next(std::int64_t done) noexcept;
+  /// `done` indices ended now, and the next begin; a piece shall take so long.
+  void next(std::int64_t done, ticks piece) noexcept;
   void remember(loop_site& site) const noexcept;
 
  private:
   std::int64_t size_ = 1;
-  std::int64_t known_ = 0;  // what takes two microseconds, from the last time; 0: nothing is known
+  std::int64_t known_ = 0;  // what takes as long as a piece, from the last time; 0: nothing is known
   std::int64_t done_ = 0;
   ticks took_ = 0;  // for these
   ticks begin_ = 0;
@@ -83,7 +106,7 @@ class partition {
   /// The whole range: cut at once into parts for all workers, as far as they are worth it.
   void start(std::int64_t n) {
     loop_grain grain;
-    grain.begin(site_, n);
+    grain.begin(site_, n, run_);
     task_group halves;
     halves.stay();
     std::int64_t end = n;
@@ -92,6 +115,7 @@ class partition {
     proceed(halves, 0, end, grain);
     grain.remember(site_);
     halves.wait();
+    run_.done();
   }
 
   void call(std::int64_t begin, std::int64_t end, std::int64_t run) {
@@ -137,7 +161,7 @@ class partition {
       const std::int64_t count = n < grain.size() ? n : grain.size();
       call(begin, begin + count, run);
       begin += count;
-      grain.next(count);
+      grain.next(count, run_.piece);
     }
   }
 
@@ -153,7 +177,8 @@ class partition {
   range_end& end_;
   Piece& piece_;
   std::atomic<int> n_offered_{0};
-  inline static loop_site site_;  // of this very piece of code
+  loop_run run_;
+  inline static loop_site site_{typeid(Piece)};  // of this very piece of code
 };
 
 /// in_pieces() without regard to how.chunk.

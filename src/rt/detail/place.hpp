@@ -27,7 +27,11 @@ class home_place {
 
 /// In the frame of who submits.
 struct completer_place {
-  void submit(task* t) const { t->run(t, run_mode::taken_back); }
+  void submit(task* t) const {
+    if (origins_wanted()) [[unlikely]]
+      note_going_on();
+    t->run(t, run_mode::taken_back);
+  }
 };
 
 template <any_executor E>

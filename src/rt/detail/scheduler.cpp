@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#if defined(__linux__)
+#include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <mutex>
@@ -15,6 +18,7 @@
 #include "base/log.hpp"
 #include "probe/recorder.hpp"
 #include "rt/detail/explain.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/topology.hpp"
 #include "rt/detail/worker_loop.hpp"
 #include "rt/runtime_options.hpp"
@@ -42,9 +46,13 @@ scheduler_list& schedulers() {
 
 }  // namespace
 
+scheduler* find_current_scheduler() noexcept {
+  if (worker* w = this_worker()) return &w->home;
+  return default_scheduler.load(std::memory_order_acquire);
+}
+
 scheduler& current_scheduler() {
-  if (worker* w = this_worker()) return w->home;
-  scheduler* s = default_scheduler.load(std::memory_order_acquire);
+  scheduler* s = find_current_scheduler();
   PLX_ASSERT(s != nullptr && "no runtime: make a plx::runtime before tasks");
   return *s;
 }
@@ -72,6 +80,7 @@ struct scheduler::threads {
 
 scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores, probe::recorder& recorder)
     : deterministic_(options.deterministic),
+      conductor_(options.conducted_by),
       needs_fence_(!membarrier_available()),
       seed_(options.seed),
       shutdown_deadline_s_(options.shutdown_deadline_s),
@@ -82,14 +91,18 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
       overflow_watch_(options.explain_overflow),
       stacks_(options.stack_bytes, options.guard_pages),
       cores_(std::move(cores)),
-      threads_(std::make_unique<threads>()) {
+      threads_(std::make_unique<threads>()),
+      cap_(options.workers) {
+  PLX_ASSERT(conductor_ == nullptr || deterministic_);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(std::make_unique<worker>(*this, i));
     workers_.back()->log = &recorder.worker(i);
+    workers_.back()->waits = &recorder.waits_of(i);
     workers_.back()->singles.resize(options.workers);
   }
   rank_victims();
   sleeping_.reserve(workers_.size());
+  bench_.reserve(workers_.size());
   if (deterministic_)
     deterministic_schedulers.fetch_add(1, std::memory_order_relaxed);
   else
@@ -136,6 +149,7 @@ void scheduler::end_threads() {
   stop_.store(true, std::memory_order_seq_cst);
   full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
   while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
+  empty_bench();
   for (auto& t : threads_->list) t.join();
   threads_->list.clear();
 }
@@ -144,6 +158,9 @@ void scheduler::thread_main(unsigned index) {
   worker& w = *workers_[index];
   if (!cores_.empty()) bind_this_thread(processors_of(index));
   set_this_worker(&w);
+#if defined(__linux__)
+  w.thread_id.store(static_cast<int>(::gettid()), std::memory_order_relaxed);
+#endif
   w.boundary = now_ticks();
   const signal_stack for_overflows(explain_overflow_);
   fiber thread_itself;
@@ -154,6 +171,36 @@ void scheduler::thread_main(unsigned index) {
   fiber_switch(thread_itself, *w.current);
   run_after_switch();
   set_this_worker(nullptr);
+}
+
+unsigned scheduler::active_workers() const noexcept {
+  if (deterministic_) {
+    const worker* w = this_worker();
+    return w != nullptr && &w->home == this ? 1 : 0;
+  }
+  const unsigned away = n_searching_.load(std::memory_order_relaxed) + n_sleeping_.load(std::memory_order_relaxed) +
+                        n_benched_.load(std::memory_order_relaxed);
+  return away < worker_count() ? worker_count() - away : 0;
+}
+
+std::size_t scheduler::ready_again() const noexcept {
+  std::size_t n = 0;
+  for (const fiber* f = fibers(); f != nullptr; f = f->next_in_registry)
+    n += f->waits_on.load(std::memory_order_relaxed) != nullptr && f->ready.load(std::memory_order_relaxed);
+  return n;
+}
+
+std::vector<int> scheduler::thread_ids() const {
+  std::vector<int> ids;
+  if (!deterministic_)
+    for (const auto& w : workers_) ids.push_back(w->thread_id.load(std::memory_order_relaxed));
+  return ids;
+}
+
+std::size_t scheduler::placed() const noexcept {
+  std::size_t n = high_.size() + low_.size();
+  for (const auto& w : workers_) n += w->inbox.size();
+  return n;
 }
 
 void scheduler::stop() {
@@ -188,6 +235,7 @@ scheduler::~scheduler() {
     for (auto& s : sized_)
       if (s != nullptr) s->stacks.abandon();
   }
+  for (auto& w : workers_) free_origin(w->spare_origin);
   free_fibers();
 }
 
@@ -196,6 +244,7 @@ void scheduler::free_fibers() noexcept {
   static std::atomic<fiber*> abandoned{nullptr};  // for ever, and for leak checkers to see
   while (all_fibers_ != nullptr) {
     fiber* f = std::exchange(all_fibers_, all_fibers_->next_in_registry);
+    forget_origin(f->resume);
     if (f->waits_on.load(std::memory_order_relaxed) != nullptr) {
       std::atomic_ref(f->home).store(nullptr, std::memory_order_relaxed);
       f->next_in_registry = abandoned.load(std::memory_order_relaxed);
@@ -235,7 +284,7 @@ void scheduler::wait_until_quiet(double deadline_s) {
 bool scheduler::quiet(bool whatever_is_polled_for) const noexcept {
   // While the lock is held no worker can get up, and none of those on the list has a task in its hands.
   spin_guard guard(sleep_lock_);
-  if (sleeping_.size() != workers_.size()) return false;
+  if (sleeping_.size() + bench_.size() != workers_.size()) return false;
   return !any_work() && !any_inbox() && earliest_deadline() == timer_queue::never &&
          (whatever_is_polled_for || !polls_pending_.load(std::memory_order_relaxed));
 }

@@ -27,6 +27,7 @@ namespace plx {
 struct runtime_options;
 namespace probe {
 class recorder;
+class wait_log;
 class worker_log;
 }  // namespace probe
 }  // namespace plx
@@ -34,6 +35,10 @@ class worker_log;
 namespace plx::detail {
 
 class scheduler;
+class future_state_base;
+class made_ready_by;
+class loop_tuning;
+class conductor;
 
 /// A number that one thread writes and anyone reads.
 class owned_count {
@@ -65,6 +70,17 @@ struct worker {
   ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
   ticks next_check = 0;               // when timers and pollers are looked at again
   probe::worker_log* log = nullptr;
+  probe::wait_log* waits = nullptr;
+
+  // What the trace wants to know of the running task; all 0 while nobody does. See origin.hpp.
+  bool in_task = false;
+  std::uint64_t id = 0;
+  std::uint64_t cause = 0;                  // who made this piece ready
+  ticks ready = 0;                          // and when
+  ticks path = 0;                           // the longest path to `boundary`
+  const made_ready_by* ready_by = nullptr;  // a result: what is made ready now comes from it
+  origin* spare_origin = nullptr;           // of the task that began last: the next one that is wanted
+  ticks end = 0;                            // the running task has told its result at that time, and does nothing more
 
   void (*after_switch)(void*) = nullptr;  // what the place that was left still wanted done
   void* after_switch_arg = nullptr;
@@ -74,6 +90,7 @@ struct worker {
   // Another worker may hand a task to this one while it searches: see scheduler::hand_over().
   alignas(cache_line_bytes) std::atomic<task*> handed{nullptr};
   std::atomic<bool> searching{false};
+  std::atomic<bool> looks_for_work{false};  // or sleeps: it is in no task
 
   /// What this worker saw of another one's deque when it held a single task.
   struct single_task {
@@ -92,9 +109,11 @@ struct worker {
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
   bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
+  std::atomic<int> thread_id{0};  // as the system calls the thread, once it runs; for who measures it
   void* exceptions = nullptr;     // what the C++ runtime keeps per thread about exceptions being handled
 
-  owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps;
+  owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps, yields, poller_calls,
+      poller_progress;
 };
 
 /// The worker that the caller runs on; null on a thread that is no worker's. Never inlined: after a point where a task
@@ -132,17 +151,39 @@ class scheduler {
   /// Around a submit() from outside that nothing else keeps this scheduler alive for: stop() waits for the visitors.
   void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }
   void end_visit() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
+  /// Asks what is polled for, for a moment, in the place of the running task of `w`, which waits for `awaited`: true
+  /// when that is there. False at once where there is other work.
+  bool poll_for(worker& w, const future_state_base& awaited);
   /// In the deterministic mode: runs tasks on the calling thread until `done` or nothing can go on any more; the second
   /// gives false.
   bool run_until(const std::atomic<bool>& done);
   [[nodiscard]] bool deterministic() const noexcept { return deterministic_; }
   std::uint64_t choose(std::uint64_t n) noexcept;  // the seed's decision among n, deterministic mode only
 
+  /// Only workers 0 .. n-1 take tasks from here on. The others end the task they run, with the children it takes back
+  /// itself, and then sit on the bench: they run what is pinned to them and nothing else; what lies in their deques is
+  /// stolen. A larger cap gets them up. n is brought to 1 .. worker_count(). The deterministic mode obeys.
+  void set_worker_cap(unsigned n) noexcept;
+  /// Who tunes the loops of this scheduler, or null. What is set must live as long as the workers, and be set once.
+  void tune_loops(loop_tuning* t) noexcept { tuned_loops_.store(t, std::memory_order_release); }
+  [[nodiscard]] loop_tuning* tuned_loops() const noexcept { return tuned_loops_.load(std::memory_order_acquire); }
+  /// How many workers take tasks now.
+  [[nodiscard]] unsigned worker_cap() const noexcept { return cap_.load(std::memory_order_relaxed); }
+
   /// The clock of timers: ticks; in the deterministic mode virtual ones that pass only when nothing else can happen.
   [[nodiscard]] ticks now() const noexcept { return deterministic_ ? virtual_now_ : now_ticks(); }
+  /// So many seconds on that clock. A virtual tick is a nanosecond, so that a seed means the same in every process.
+  [[nodiscard]] ticks span_of(double s) const noexcept;
+  /// Who decides when this deterministic scheduler goes on; null where it decides itself.
+  [[nodiscard]] const conductor* conducted_by() const noexcept { return conductor_; }
+
+  /// What a library above belongs to this runtime with (net's node); null while there is none.
+  void attach(void* what) noexcept { attached_.store(what, std::memory_order_release); }
+  [[nodiscard]] void* attached() const noexcept { return attached_.load(std::memory_order_acquire); }
 
   std::uint64_t add_poller(poll_function f, void* arg);
   void remove_poller(std::uint64_t id);
+  void ask_pollers() noexcept;  // now, by whoever is free; from any thread
 
   /// Who waits on what, see detail/explain.hpp. Empty when no task is suspended.
   [[nodiscard]] std::string explain_waits();
@@ -178,9 +219,19 @@ class scheduler {
   [[nodiscard]] const worker& worker_at(unsigned i) const noexcept { return *workers_[i]; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
+  /// The system's numbers of the workers' threads, 0 for one that has not begun; empty in the deterministic mode.
+  [[nodiscard]] std::vector<int> thread_ids() const;
   /// The processors that worker `i` is bound to; empty when the system decides.
   [[nodiscard]] std::vector<unsigned> processors_of(unsigned i) const;
+  /// Workers that run a task now, or are about to: all but those that search, sleep or must not take any.
+  [[nodiscard]] unsigned active_workers() const noexcept;
+  /// Suspended tasks that may go on and wait for a worker. Cost: a look at every stack.
+  [[nodiscard]] std::size_t ready_again() const noexcept;
+  /// Functions that are called between tasks.
+  [[nodiscard]] unsigned pollers() const noexcept { return n_pollers_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t injected() const noexcept { return injected_.size(); }
+  /// Ready tasks with a place of their own: a priority, or a worker.
+  [[nodiscard]] std::size_t placed() const noexcept;
 
   // Used by suspend() and the worker loop.
   fiber* take_loop_fiber(worker& w);
@@ -226,7 +277,17 @@ class scheduler {
   static task* take_half(worker& w, worker& victim) noexcept;
   task* steal_from(worker& w, worker& victim, ticks now) noexcept;
   task* next_task_chosen(worker& w);  // deterministic mode
+  bool pass_time();
+  bool nothing_to_do();
   task* search(worker& w);
+  void end_idling(worker& w, ticks begin, ticks polled_before) noexcept;
+  [[nodiscard]] bool benched(const worker& w) const noexcept { return w.index >= worker_cap(); }
+  task* next_task_on_bench(worker& w);
+  void sit_on_bench(worker& w);
+  bool leave_bench(const worker& w) noexcept;
+  worker* take_misplaced() noexcept;
+  void empty_bench() noexcept;
+  task* take_chosen(worker& w);  // deterministic mode
   task* look_for_work(worker& w, ticks now);
   task* take_injected(worker& w) noexcept;
   void stop_watching() noexcept;
@@ -241,6 +302,8 @@ class scheduler {
   void sleepers_changed() noexcept;
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
+  bool ask_pollers(worker& w);
+  void book_polling(worker& w, ticks begin, ticks now) noexcept;
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
   void light_fence() const noexcept;  // the pusher's half of the pair with heavy_fence()
@@ -250,6 +313,7 @@ class scheduler {
     ticks spin = ticks_from(40e-6);       // how long a worker looks for work before it sleeps
     ticks check = ticks_from(10e-6);      // how often a busy one looks at timers and pollers
     ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
+    ticks answer = ticks_from(1e-6);      // how long a task that waits asks for its answer before it gives up its place
     ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
     ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
     ticks glance = ticks_from(1e-6);      // how long the watcher looks around after a nap
@@ -259,6 +323,9 @@ class scheduler {
 
   const spans spans_;
   const bool deterministic_;
+  conductor* const conductor_;
+  std::atomic<loop_tuning*> tuned_loops_{nullptr};  // release, acquire: who is seen is complete
+  std::atomic<void*> attached_{nullptr};            // the same
   bool needs_fence_ = true;
   std::atomic<bool> inspecting_{false};
   spinlock inspector_lock_;  // held by who may set it
@@ -267,7 +334,7 @@ class scheduler {
   const std::size_t warm_stacks_;
   const bool guard_pages_, explain_overflow_;
   std::uint64_t choice_state_;
-  ticks virtual_now_ = 0;
+  ticks virtual_now_ = 0;  // nanoseconds
   const std::atomic<bool>* run_done_ = nullptr;
 
   // Stacks of a size that a task asked for, and the fibers that are done with them.
@@ -298,6 +365,9 @@ class scheduler {
   std::atomic<unsigned> visitors_{0};
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
+  std::vector<worker*> bench_;  // who sits there and sleeps; guarded by sleep_lock_
+  std::atomic<unsigned> n_benched_{0};
+  std::atomic<unsigned> cap_;                         // written under sleep_lock_
   std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_
   std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
 
@@ -306,13 +376,16 @@ class scheduler {
   alignas(cache_line_bytes) spinlock poll_lock_;  // held by the one worker that polls
   std::vector<poller> pollers_;
   std::uint64_t next_poller_id_ = 1;
-  std::atomic<bool> has_pollers_{false};
+  std::atomic<unsigned> n_pollers_{0};
   std::atomic<bool> polls_pending_{false};
+  std::atomic<bool> pollers_asked_{false};  // since they were called last
 };
 
 /// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the
 /// process.
 scheduler& current_scheduler();
+/// The same; null when there is none.
+scheduler* find_current_scheduler() noexcept;
 
 /// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
 /// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.

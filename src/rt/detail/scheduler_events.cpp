@@ -3,7 +3,9 @@
 
 #include "base/assert.hpp"
 #include "probe/recorder.hpp"
+#include "rt/detail/future_state.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/worker_loop.hpp"
 
 namespace plx::detail {
 
@@ -36,12 +38,19 @@ std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
     spin_guard guard(poll_lock_);
     id = next_poller_id_++;
     pollers_.push_back({id, f, arg});
-    has_pollers_.store(true, std::memory_order_relaxed);
-    polls_pending_.store(true, std::memory_order_relaxed);  // who goes to sleep just now asks it first
+    n_pollers_.store(static_cast<unsigned>(pollers_.size()), std::memory_order_relaxed);
   }
-  full_fence();
-  wake_one();  // somebody has to ask it for the first time
+  ask_pollers();
   return id;
+}
+
+// seq_cst, here and in run_pollers(): either the poller that runs just now sees that it was asked again, or what it
+// says of itself is overwritten here.
+void scheduler::ask_pollers() noexcept {
+  pollers_asked_.store(true);
+  polls_pending_.store(true);  // who goes to sleep just now asks them first
+  full_fence();
+  wake_one();
 }
 
 void scheduler::remove_poller(std::uint64_t id) {
@@ -49,29 +58,62 @@ void scheduler::remove_poller(std::uint64_t id) {
   PLX_ASSERT((caller == nullptr || !caller->polling) && "a poller must not add or remove pollers");
   spin_guard guard(poll_lock_);
   std::erase_if(pollers_, [id](const poller& p) { return p.id == id; });
-  has_pollers_.store(!pollers_.empty(), std::memory_order_relaxed);
+  n_pollers_.store(static_cast<unsigned>(pollers_.size()), std::memory_order_relaxed);
   if (pollers_.empty()) polls_pending_.store(false, std::memory_order_relaxed);
 }
 
-bool scheduler::run_pollers(worker& w) {
-  if (!has_pollers_.load(std::memory_order_relaxed) || !poll_lock_.try_lock()) return false;
-  const ticks begin = now_ticks();
+// The lock is held.
+bool scheduler::ask_pollers(worker& w) {
   bool progressed = false, pending = false;
+  w.poller_calls.add(pollers_.size());
   w.polling = true;
+  pollers_asked_.store(false);
   for (const poller& p : pollers_) {
     const poll_result r = p.function(p.arg);
     progressed |= r == poll_result::progressed;
     pending |= r != poll_result::idle;
   }
   w.polling = false;
-  polls_pending_.store(pending, std::memory_order_relaxed);
-  poll_lock_.unlock();
-  w.log->background(now_ticks() - begin);
+  polls_pending_.store(pending);
+  if (pollers_asked_.load()) polls_pending_.store(true);  // while they ran: what they said may be out of date
+  if (progressed) w.poller_progress.add();
+  return progressed;
+}
+
+// The time since `begin` was background work; what comes next begins now.
+void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
+  w.boundary = now;
+  w.log->background(now - begin);
   // This worker may be busy for long: an idle one has to go on asking.
-  if (pending && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
+  if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
     wake_one();
+}
+
+bool scheduler::run_pollers(worker& w) {
+  if (n_pollers_.load(std::memory_order_relaxed) == 0 || !poll_lock_.try_lock()) return false;
+  const ticks begin = now_ticks();
+  const bool progressed = ask_pollers(w);
+  poll_lock_.unlock();
+  book_polling(w, begin, now_ticks());
   return progressed;
+}
+
+// Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again.
+bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
+  if (deterministic_ || n_pollers_.load(std::memory_order_relaxed) == 0 || w.polling || !w.deque.empty() ||
+      !poll_lock_.try_lock())
+    return false;
+  split_slice(w);
+  const ticks begin = w.boundary;
+  ticks now = begin;
+  w.in_task = false;  // what pollers do is not the task's doing
+  do ask_pollers(w), now = now_ticks();
+  while (!awaited.ready() && w.deque.empty() && now - begin < spans_.answer);
+  w.in_task = true;
+  poll_lock_.unlock();
+  book_polling(w, begin, now);
+  return awaited.ready();
 }
 
 }  // namespace plx::detail

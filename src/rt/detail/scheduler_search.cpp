@@ -5,6 +5,7 @@
 #include <array>
 
 #include "probe/recorder.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/scheduler.hpp"
 
 #if defined(__linux__)
@@ -47,6 +48,9 @@ void scheduler::submit(task* t, meant_for who) {
   worker* w = this_worker();
   if (w == nullptr || &w->home != this) [[unlikely]]
     return submit_from_outside(t);
+  if (t->from != nullptr || probe::wanted.load(std::memory_order_relaxed) != 0 || w->spawned.get() % ready_sample == 0)
+      [[unlikely]]
+    note_ready(w, *t);
   if (!t->info.where.ordinary()) [[unlikely]]
     return place(t);
   w->deque.push(t);
@@ -62,6 +66,7 @@ void scheduler::submit(task* t, meant_for who) {
 // brought it.
 void scheduler::submit_from_outside(task* t) {
   begin_visit();
+  if (origins_wanted()) note_ready(this_worker(), *t);
   if (t->info.where.ordinary())
     inject(t);
   else
@@ -76,7 +81,7 @@ void scheduler::place(task* t) {
     worker& w = *workers_[(where.worker - 1u) % workers_.size()];
     w.inbox.push(t);
     full_fence();
-    if (n_sleeping_.load(std::memory_order_seq_cst) != 0) wake(w);
+    if (n_sleeping_.load(std::memory_order_seq_cst) != 0 || n_benched_.load(std::memory_order_seq_cst) != 0) wake(w);
     return;
   }
   (where.priority == priority::high ? high_ : where.priority == priority::low ? low_ : injected_).push(t);
@@ -94,6 +99,7 @@ void scheduler::wake_for_work() noexcept {
 // An urgent task that yields lets everybody go first; a pinned or a low one keeps its place.
 void scheduler::submit_last(fiber& f) {
   f.resume.info.where = f.info.where;
+  if (origins_wanted()) note_ready(this_worker(), f.resume);
   const task_placement where = f.info.where;
   if (where.worker != 0 || where.priority == priority::low)
     place(&f.resume);
@@ -127,9 +133,12 @@ void scheduler::wake(worker& w) noexcept {
   {
     spin_guard guard(sleep_lock_);
     const auto it = std::find(sleeping_.begin(), sleeping_.end(), &w);
-    if (it == sleeping_.end()) return;
-    sleeping_.erase(it);
-    sleepers_changed();
+    if (it != sleeping_.end()) {
+      sleeping_.erase(it);
+      sleepers_changed();
+    } else if (!leave_bench(w)) {
+      return;
+    }
   }
   w.sleep.wake();
 }
@@ -145,19 +154,25 @@ void scheduler::sleepers_changed() noexcept {
 
 task* scheduler::next_task(worker& w) {
   if (deterministic_) return next_task_chosen(w);
-  if (w.boundary >= w.next_check) [[unlikely]] {
-    w.next_check = w.boundary + spans_.check;
-    fire_timers(w.boundary);
-    run_pollers(w);
+  for (;;) {
+    if (w.boundary >= w.next_check) [[unlikely]] {
+      w.next_check = w.boundary + spans_.check;
+      fire_timers(w.boundary);
+      run_pollers(w);
+      if (benched(w)) [[unlikely]]
+        if (task* t = next_task_on_bench(w)) return t;
+    }
+    if (task* t = take_placed(w)) return t;
+    // Tasks that keep waking each other must not starve what came from outside, nor what lies at the deque's old end.
+    if ((++w.turn & 63u) == 0) [[unlikely]] {
+      if (task* t = (w.turn & 64u) != 0 ? injected_.pop() : w.deque.steal()) return t;
+    }
+    if (task* t = w.deque.pop()) return t;
+    if (task* t = take_injected(w)) return t;
+    if (task* t = search(w)) return t;
+    if (stop_.load(std::memory_order_relaxed)) return nullptr;
+    w.next_check = 0;  // the cap has fallen below this worker
   }
-  if (task* t = take_placed(w)) return t;
-  // Tasks that keep waking each other must not starve what came from outside, nor what lies at the deque's old end.
-  if ((++w.turn & 63u) == 0) [[unlikely]] {
-    if (task* t = (w.turn & 64u) != 0 ? injected_.pop() : w.deque.steal()) return t;
-  }
-  if (task* t = w.deque.pop()) return t;
-  if (task* t = take_injected(w)) return t;
-  return search(w);
 }
 
 // A worker's share of what waits, and no more than a few: the others into the own deque, the oldest on top. So the lock
@@ -259,6 +274,7 @@ task* scheduler::look_for_work(worker& w, ticks now) {
 // receiver clears the flag, then looks at what was put down: one of them sees the other.
 void scheduler::hand_over(fiber& f, worker& to) {
   f.resume.info.where = f.info.where;
+  if (origins_wanted()) note_ready(this_worker(), f.resume);
   task* t = &f.resume;
   task* none = nullptr;
   if (!f.info.where.ordinary() || !to.searching.load(std::memory_order_relaxed)) return resume(f);
@@ -281,12 +297,16 @@ task* scheduler::stop_searching(worker& w) noexcept {
 
 task* scheduler::search(worker& w) {
   const ticks begin = now_ticks();
+  const ticks polled_before = w.log->background_time();
   w.searching.store(true, std::memory_order_relaxed);
+  w.looks_for_work.store(true, std::memory_order_relaxed);
   ticks spin_begin = begin, spin_end = begin + spans_.spin;
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
   for (;;) {
     const ticks now = now_ticks();
+    if (benched(w)) [[unlikely]]
+      break;
     found = look_for_work(w, now);
     if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;
     if (now < spin_end) {
@@ -299,6 +319,7 @@ task* scheduler::search(worker& w) {
       found = stop_searching(w);
       if (found != nullptr) break;
       n_searching_.fetch_sub(1, std::memory_order_seq_cst);
+      w.log->idle_begins(begin);
       const bool got_up = sleep_until_work(w);
       w.searching.store(true, std::memory_order_relaxed);
       n_searching_.fetch_add(1, std::memory_order_seq_cst);
@@ -318,12 +339,19 @@ task* scheduler::search(worker& w) {
   if ((n_searching_.fetch_sub(1, std::memory_order_acq_rel) == 1 || watched) &&
       n_sleeping_.load(std::memory_order_relaxed) != 0 && (any_work() || sleepers_miss_something()))
     wake_one();
-  w.boundary = now_ticks();
-  if (w.boundary - begin < spans_.idle)
-    w.log->overhead(w.boundary - begin);
-  else
-    w.log->idle(begin, w.boundary);
+  end_idling(w, begin, polled_before);
+  w.looks_for_work.store(false, std::memory_order_relaxed);
   return found;
+}
+
+// The time since `begin` without a task is booked; pollers have booked theirs.
+void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept {
+  w.boundary = now_ticks();
+  const ticks polled = w.log->background_time() - polled_before;
+  if (w.boundary - begin < spans_.idle && !w.log->idles())
+    w.log->overhead(w.boundary - begin - std::min(polled, w.boundary - begin));
+  else
+    w.log->idle(begin, w.boundary, polled);
 }
 
 // From here on nobody counts on this worker's naps; who did has made its work visible (pairs with light_fence()).
@@ -367,7 +395,7 @@ bool scheduler::sleep_until_work(worker& w) {
   bool naps = false;
   {
     spin_guard guard(sleep_lock_);
-    const bool others_work = sleeping_.size() + 1 < workers_.size();
+    const bool others_work = sleeping_.size() + bench_.size() + 1 < workers_.size();
     worker* watcher = watcher_.load(std::memory_order_relaxed);
     if (watcher == nullptr && others_work) w.nap = spans_.shortest_nap;
     if (watcher == nullptr || watcher == &w) watcher_.store(others_work ? &w : nullptr, std::memory_order_relaxed);

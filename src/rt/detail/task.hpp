@@ -44,14 +44,20 @@ namespace detail {
 /// Who runs the task: the worker loop, or the frame that waits for it and took it back from its own deque.
 enum class run_mode : bool { scheduled, taken_back };
 
+struct origin;  // origin.hpp
+
 struct task {
   using run_function = void (*)(task*, run_mode);
 
   run_function run = nullptr;   // runs the task and disposes of it; `this` may be gone when it returns
   const void* owner = nullptr;  // the task_group or future state it belongs to, if any
   task* next = nullptr;         // link in a queue
+  origin* from = nullptr;       // where it comes from, while measurement wants to know
   task_info info{};
 };
+
+/// `t` will not run as a task of its own: measurement need not know where it comes from.
+void forget_origin(task& t) noexcept;
 
 }  // namespace detail
 }  // namespace plx

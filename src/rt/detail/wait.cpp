@@ -105,8 +105,8 @@ void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) { wait_i
 
 // The reason stands in this frame, so that the caller can end in this call: each return after a switch of stacks is one
 // that the processor predicts wrongly.
-void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object) {
-  wait_in(list, guard, {what, object});
+void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name) {
+  wait_in(list, guard, {what, object, name});
 }
 
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline) {
@@ -130,7 +130,9 @@ bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ti
 ticks deadline_in(double seconds_from_now) {
   worker* w = this_worker();
   const ticks now = w != nullptr ? w->home.now() : now_ticks();
-  return seconds_from_now > 0 ? now + ticks_from(std::min(seconds_from_now, 1e9)) : now;
+  if (!(seconds_from_now > 0)) return now;
+  const double span_s = std::min(seconds_from_now, 1e9);
+  return now + (w != nullptr ? w->home.span_of(span_s) : ticks_from(span_s));
 }
 
 void sleep_until_ticks(ticks deadline) {

@@ -15,6 +15,11 @@ namespace plx::detail {
 
 class parker;
 
+/// A text that lives as long as the process: what waiting is told as.
+struct told_as {
+  const char* text;
+};
+
 struct waiter {
   waiter* next = nullptr;
   waiter* previous = nullptr;
@@ -45,7 +50,7 @@ void notify_all(waiter* first);
 
 /// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);
-void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object);
+void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name = 0);
 /// As above, at most until `deadline` on the scheduler's clock. False when it passed.
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
 

@@ -4,12 +4,15 @@
 #include <cxxabi.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "probe/recorder.hpp"
+#include "probe/wait_log.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/overflow.hpp"
 #include "rt/detail/scheduler.hpp"
 
@@ -57,10 +60,25 @@ void keep_left_fiber(void* f) noexcept {
 
 // What ran until now is booked, and what comes next begins.
 void end_slice(worker& w, bool finished) noexcept {
-  const ticks now = now_ticks();
-  w.log->record({w.info.name, w.info.key, w.boundary, now, finished, finished ? w.earlier : 0});
-  w.earlier += now - w.boundary;
+  const ticks now = w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
+  w.log->record({.name = w.info.name,
+                 .key = w.info.key,
+                 .begin = w.boundary,
+                 .end = now,
+                 .finished = finished,
+                 .earlier = finished ? w.earlier : 0,
+                 .id = w.id,
+                 .cause = w.cause,
+                 .ready = w.ready});
+  const ticks length = now - w.boundary;
+  w.earlier += length;
   w.boundary = now;
+  if (w.id == 0) [[likely]]
+    return;
+  w.path += length;
+  w.cause = 0;
+  w.ready = 0;
+  if (finished) w.log->path(w.path);
 }
 
 // A call of a task has returned: the task has ended, or it is a coroutine that is suspended and has booked its part.
@@ -69,6 +87,22 @@ void end_run(worker& w) noexcept {
     w.part_ended = false;
   else
     end_slice(w, true);
+  w.in_task = false;
+}
+
+// What measurement knows of the task that begins, or goes on, on this worker.
+void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
+  w.in_task = true;
+  w.id = 0;
+  w.ready_by = nullptr;
+  if (t.from != nullptr || origins_wanted()) [[unlikely]] {
+    note_begin(w, t);
+    if (w.ready != 0) {
+      w.boundary = std::max(w.boundary, w.ready);  // it was found after the last look at the clock
+      w.log->ready_wait(w.boundary - w.ready);
+    }
+  }
+  w.log->tell(kind, w.info.name, w.info.key, w.boundary);
 }
 
 // The marker by which the loop knows a suspended task that is to go on.
@@ -83,8 +117,19 @@ void leave_loop_for(worker& w, fiber& f) {
   run_after_switch();
 }
 
+// How long the task of `f`, which goes on now, was suspended. Futures and groups are many and live shortly: they are
+// booked together.
+void book_wait(worker& w, const fiber& f) noexcept {
+  const wait_reason& why = *f.waits_on.load(std::memory_order_relaxed);  // acquired with the task that resumes it
+  if (!why.measured) return;
+  // The worker's clock may have been read just before the task was suspended elsewhere.
+  const ticks waited = w.boundary > f.since ? w.boundary - f.since : 0;
+  w.waits->add({why.what, why.for_tasks_of ? nullptr : why.object, why.name}, waited);
+}
+
 // What is left to do before the suspended task of `f` goes on here.
 void take_up(worker& w, fiber& f) noexcept {
+  book_wait(w, f);
   w.info = f.info;
   w.task_id = f.task_id;
   w.earlier = f.earlier;
@@ -93,6 +138,7 @@ void take_up(worker& w, fiber& f) noexcept {
   if (w.home.inspected()) [[unlikely]]
     w.home.wait_for_inspector();
   w.resumed.add();
+  begin_slice(w, f.resume, probe::task_event_kind::resume);
 }
 
 fiber* suspended_in(const task& t) noexcept { return static_cast<fiber*>(const_cast<void*>(t.owner)); }
@@ -107,12 +153,15 @@ void leave_loop(worker& w) { leave_loop_for(w, *w.thread_fiber); }
 
 }  // namespace
 
+void split_slice(worker& w) noexcept { end_slice(w, false); }
+
 // Every task that was not suspended begins and ends here. Everything about "the worker" is asked anew after it.
 static void run_scheduled(worker& w, task* t) {
   w.info = t->info;
   w.task_id = t;
   w.earlier = 0;
   w.outer = nullptr;
+  begin_slice(w, *t, probe::task_event_kind::start);
   t->run(t, run_mode::scheduled);
   worker& after = *this_worker();
   if (!intact(after.current->memory)) [[unlikely]]
@@ -292,6 +341,9 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   self.outer = w.outer;
   w.suspended.add();
   end_slice(w, false);
+  if (w.id != 0) [[unlikely]]
+    note_suspended(w, self.resume);
+  w.in_task = false;
   self.earlier = w.earlier;
   self.since = w.boundary;
   self.ready.store(false, std::memory_order_relaxed);
@@ -325,8 +377,11 @@ void yield_task() {
     sched_yield();
     return;
   }
+  w->yields.add();
+  wait_reason why("yield");
+  why.measured = false;
   suspend(
-      "yield", [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
+      why, [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
 }
 
 void choose_here() {
@@ -351,7 +406,10 @@ ticks end_part(worker& w) noexcept {
 void run_taken_back(worker& w, task* t, bool as_caller) {
   w.taken_back.add();
   if (t->info.name == 0 && t->info.key == probe::no_key) {
+    if (t->from != nullptr) [[unlikely]]
+      forget_origin(*t);
     t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    if (origins_wanted()) note_going_on();
     return;
   }
   const task_info parent = w.info;
@@ -359,12 +417,16 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   end_slice(w, false);
   const ticks parent_earlier = std::exchange(w.earlier, 0);
   const outer_task here{parent, parent_id, w.outer};
+  const caller_origin caller(w, *t);
   w.outer = &here;
   w.info = t->info;
   if (!as_caller) w.task_id = t;
+  w.log->tell(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   t->run(t, run_mode::taken_back);
   worker& after = *this_worker();
   end_run(after);
+  after.in_task = true;
+  caller.goes_on(after);
   after.info = parent;
   after.task_id = parent_id;
   after.earlier = parent_earlier;

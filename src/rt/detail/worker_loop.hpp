@@ -11,6 +11,9 @@ void set_this_worker(worker* w) noexcept;
 /// What a fiber does that has no task of its own: ask for the next task and run it, until next_task() gives null.
 void loop_entry();
 
+/// Ends the running task's piece and begins its next one, without waiting.
+void split_slice(worker& w) noexcept;
+
 /// The first act of every place that is switched to: what the place that was left still wanted done.
 void run_after_switch() noexcept;
 

@@ -1,0 +1,248 @@
+"""What a run folder says about time, waiting and memory, as numbers. What is missing is None.
+
+    profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
+    diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
+    critical_path.json                    by the setting critical-path=1
+Example to read: tests/test_diagnosis.py.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import NotARun, ReadError
+from ..tables import read_table
+
+files = ("workers.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
+all_threads = "/threads{locality#0/total}/"
+scheduler = "/scheduler{locality#0/total}/"
+
+
+class Evidence:
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        if not self.folder.exists():
+            raise NotARun(f"{self.folder}: no such folder")
+        if not any((self.folder / name).exists() for name in files):
+            raise NotARun(
+                f"{self.folder}: nothing to judge by (found none of {', '.join(files)}); "
+                "run the program with PLX_DIAGNOSE=1"
+            )
+
+    def _table(self, name: str):
+        path = self.folder / name
+        table = read_table(path) if path.exists() else None
+        return table
+
+    @cached_property
+    def profile(self):
+        return self._table("profile.csv")
+
+    @cached_property
+    def _workers(self):
+        table = self._table("workers.csv")
+        return table if table is not None and len(table) else None
+
+    @cached_property
+    def _waits(self):
+        return self._table("waits.csv")
+
+    # ---- workers' time ----
+
+    @property
+    def has_workers(self) -> bool:
+        return self._workers is not None and self.worker_time_s > 0
+
+    def _sum(self, use: str) -> float:
+        return float(np.sum(self._workers.numbers(f"{use}_s")))
+
+    @cached_property
+    def n_workers(self) -> int:
+        return len(self._workers)
+
+    @cached_property
+    def tasks_s(self) -> float:
+        return self._sum("tasks")
+
+    @cached_property
+    def idle_s(self) -> float:
+        return self._sum("idle")
+
+    @cached_property
+    def overhead_s(self) -> float:
+        return self._sum("overhead")
+
+    @cached_property
+    def background_s(self) -> float:
+        return self._sum("background")
+
+    @cached_property
+    def worker_time_s(self) -> float:
+        """All workers' time together."""
+        return self.tasks_s + self.idle_s + self.overhead_s + self.background_s
+
+    @cached_property
+    def wall_s(self) -> float:
+        return self.worker_time_s / self.n_workers
+
+    @cached_property
+    def tasks_of_workers(self) -> np.ndarray:
+        """Seconds in tasks [worker]."""
+        return self._workers.numbers("tasks_s")
+
+    @cached_property
+    def n_tasks(self) -> int:
+        return int(np.sum(self._workers.numbers("tasks")))
+
+    def share(self, seconds: float) -> float:
+        return seconds / self.worker_time_s
+
+    # ---- counters ----
+
+    @cached_property
+    def _samples(self) -> dict:
+        """{name: (times, values)} of diagnose.csv and counters.csv; the first has precedence."""
+        found: dict = {}
+        for file in ("counters.csv", "diagnose.csv"):
+            table = self._table(file)
+            if table is None or len(table) == 0:
+                continue
+            names = np.array([str(name) for name in table["name"]])
+            times, values = table.numbers("time_s"), table.numbers("value")
+            for name in dict.fromkeys(names.tolist()):
+                mine = names == name
+                found[name] = (times[mine], values[mine])
+        return found
+
+    def series(self, name: str):
+        """(times, values) of a counter, or None."""
+        return self._samples.get(name)
+
+    def last(self, name: str):
+        """A counter's last value, or None."""
+        series = self.series(name)
+        return float(series[1][-1]) if series is not None else None
+
+    def mean(self, name: str):
+        """A counter's mean over the run's samples, or None; without the first and the last, when nothing runs."""
+        series = self.series(name)
+        return float(np.mean(series[1][1:-1])) if series is not None and len(series[1]) > 4 else None
+
+    @cached_property
+    def task_cost_s(self):
+        """Making, running and ending an empty task; None when it was not measured."""
+        return self.last(scheduler + "task-cost")
+
+    @cached_property
+    def measurement_cost(self):
+        return self.last("/probe/measurement-cost")
+
+    @cached_property
+    def cpu_s(self):
+        """Processor time of the process so far, or None."""
+        user, system = self.last("/machine/time/user"), self.last("/machine/time/system")
+        return None if user is None or system is None else user + system
+
+    @cached_property
+    def memory(self):
+        """(times, bytes) of resident memory, or None."""
+        return self.series("/machine/memory/resident")
+
+    # ---- tasks and waits ----
+
+    @cached_property
+    def task_rows(self) -> list:
+        """[{name, calls, total_s, mean_s, max_s}], the largest total first."""
+        table = self.profile
+        if table is None or len(table) == 0:
+            return []
+        columns = {key: table.numbers(key) for key in ("calls", "total_s", "mean_s", "max_s")}
+        rows = [
+            {"name": str(name), **{key: float(column[i]) for key, column in columns.items()}}
+            for i, name in enumerate(table["name"])
+        ]
+        return sorted(rows, key=lambda row: -row["total_s"])
+
+    @cached_property
+    def wait_rows(self):
+        """[{kind, label, waits, total_s, max_s}], the largest total first; what has one name is one row. None without
+        waits.csv."""
+        table = self._waits
+        if table is None:
+            return None
+        rows: dict = {}
+        for i in range(len(table)):
+            kind, name, where = (_text(table[key][i]) for key in ("kind", "name", "object"))
+            row = rows.setdefault(
+                (kind, name or where),
+                {"kind": kind, "name": name, "object": where, "waits": 0.0, "total_s": 0.0, "max_s": 0.0},
+            )
+            row["waits"] += float(table.numbers("waits")[i])
+            row["total_s"] += float(table.numbers("total_s")[i])
+            row["max_s"] = max(row["max_s"], float(table.numbers("max_s")[i]))
+        return sorted(rows.values(), key=lambda row: -row["total_s"])
+
+    def waited_s(self, *kinds: str) -> float:
+        return sum(row["total_s"] for row in self.wait_rows or [] if row["kind"] in kinds)
+
+    @cached_property
+    def critical_path(self):
+        """critical_path.json as a dict, or None."""
+        path = self.folder / "critical_path.json"
+        if not path.exists():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReadError(path, f"broken JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ReadError(path, f"expected an object, found {type(data).__name__}")
+        return data
+
+    @cached_property
+    def span_s(self):
+        """Length of the longest chain of dependent tasks, or None."""
+        value = (self.critical_path or {}).get("span_s") or self.last(all_threads + "time/span")
+        return float(value) if isinstance(value, (int, float)) and value > 0 else None
+
+    # ---- what is there ----
+
+    def missing(self) -> list:
+        """[(what cannot be judged, the file that is missing, the setting that writes it)]."""
+        gone = []
+        if not self.has_workers:
+            gone.append(("how the workers spent their time", "workers.csv", "PLX_DIAGNOSE=1"))
+        if self.wait_rows is None:
+            gone.append(("contention on locks", "waits.csv", "PLX_DIAGNOSE=1"))
+        if self.series("/machine/memory/resident") is None:
+            gone.append(("memory and input/output", "diagnose.csv", "PLX_DIAGNOSE=1"))
+        if self.has_workers and self.span_s is None and self.share(self.idle_s) >= 0.1:
+            gone.append(("chains of dependent tasks", "critical_path.json", "PLX_CRITICAL_PATH=1"))
+        return gone
+
+    def figures(self) -> dict:
+        """The numbers that the sentences are made of."""
+        if not self.has_workers:
+            return {}
+        found = {
+            "workers": self.n_workers,
+            "wall_s": self.wall_s,
+            "tasks": self.n_tasks,
+            "share_tasks": self.share(self.tasks_s),
+            "share_idle": self.share(self.idle_s),
+            "share_overhead": self.share(self.overhead_s),
+            "share_background": self.share(self.background_s),
+            "task_cost_s": self.task_cost_s,
+            "measurement_cost": self.measurement_cost,
+            "cpu_s": self.cpu_s,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def _text(value) -> str:
+    """A cell as text; a column whose cells are all numbers, or all empty, comes as what it looks like."""
+    return value if isinstance(value, str) else f"{value:g}"

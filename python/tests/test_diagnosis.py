@@ -1,0 +1,293 @@
+"""Each rule of a diagnosis on folders whose answer is known by construction; programs of C++ are in tests/diagnose."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from parallax.cli import main
+from parallax.diagnosis import diagnose
+from parallax.errors import NotARun, ReadError
+
+TOTAL = "/threads{locality#0/total}/"
+
+
+def folder_of(
+    path,
+    workers=((1.0, 0.0, 0.0), (1.0, 0.0, 0.0)),
+    tasks=1000,
+    profile=(),
+    waits=(),
+    counters=None,
+    memory=None,
+    path_json=None,
+):
+    """workers: (in tasks, overhead, idle) of each; tasks: of each; profile: (name, calls, total, longest);
+    waits: (kind, object, name, waits, total, longest); counters: {name: last value}; memory: bytes, a second apart."""
+    path.mkdir()
+    lines = ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals"]
+    lines += [f"{i},{t},{o},0,{idle},{tasks},0" for i, (t, o, idle) in enumerate(workers)]
+    write(path / "workers.csv", lines)
+    lines = ["name,calls,total_s,mean_s,min_s,max_s,stddev_s,share"]
+    lines += [f"{name},{calls},{total},{total / calls},0,{most},0,1" for name, calls, total, most in profile]
+    write(path / "profile.csv", lines)
+    write(path / "waits.csv", ["kind,object,name,waits,total_s,max_s", *(",".join(map(str, row)) for row in waits)])
+    known = {"/machine/time/user": 1e9, "/machine/time/system": 0, **(counters or {})}
+    lines = ["time_s,name,value,unit"]
+    lines += [f"{i},/machine/memory/resident,{value},bytes" for i, value in enumerate(memory or [1e6] * 20)]
+    lines += [f"20,{name},{value},1" for name, value in known.items()]
+    write(path / "diagnose.csv", lines)
+    if path_json is not None:
+        (path / "critical_path.json").write_text(json.dumps(path_json))
+    return path
+
+
+def write(path, lines):
+    path.write_text("\n".join(lines) + "\n")
+
+
+def ids(path) -> list:
+    return [finding.id for finding in diagnose(path).findings]
+
+
+def only(path):
+    (finding,) = diagnose(path).findings
+    return finding
+
+
+COST = {"/scheduler{locality#0/total}/task-cost": 1e-6}
+
+
+def test_nothing_stands_out(tmp_path):
+    finding = only(folder_of(tmp_path / "r", profile=[("solve", 2000, 2.0, 0.01)], counters=COST))
+    assert finding.id == "nothing"
+    assert "100 %" in finding.text and "1,000 times" in finding.text and '"solve"' in finding.suggestion
+
+
+@pytest.mark.parametrize("tasks, said", [(100_100, True), (99_900, False)])
+def test_small_grain_from_a_tenth_of_the_time_on(tmp_path, tasks, said):
+    # Two workers of 1 s, each task costs 1 us: 2 * 100,000 of them a tenth of the time.
+    run = folder_of(tmp_path / "r", tasks=tasks, profile=[("tiny", 2 * tasks, 2.0, 1e-3)], counters=COST)
+    assert ("grain" in ids(run)) == said
+
+
+def test_the_figures_of_small_grain(tmp_path):
+    run = folder_of(
+        tmp_path / "r",
+        workers=((0.8, 0.2, 0.0),) * 2,
+        tasks=100_000,
+        counters=COST,
+        profile=[("tiny", 199_990, 1.5, 1e-3), ("parent", 10, 0.1, 0.1)],
+    )
+    finding = only(run)
+    assert finding.figures["metg_s"] == pytest.approx(1e-6 + 0.4 / 200_000)
+    assert finding.figures["work_s"] == pytest.approx(1.6 / 200_000 - 1e-6)
+    assert '"tiny"' in finding.text
+    assert "at least 30.0 µs (10 times" in finding.suggestion
+
+
+def test_without_the_cost_of_a_task_its_share_of_the_search_is_known(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.5, 0.0),) * 2, tasks=100_000)
+    assert only(run).figures["metg_s"] == pytest.approx(5e-6)
+
+
+def test_contention_names_the_lock_and_sums_what_has_one_name(tmp_path):
+    waits = [
+        ("mutex", "0x1", "cells", 10, 0.3, 0.1),
+        ("mutex", "0x2", "cells", 5, 0.2, 0.15),
+        ("mutex", "0x3", "other", 1, 0.4, 0.4),
+        ("future", "", "", 100, 50.0, 1.0),
+    ]
+    run = folder_of(tmp_path / "r", workers=((0.8, 0.0, 0.2),) * 2, waits=waits)
+    finding = next(f for f in diagnose(run).findings if f.id == "contention")
+    assert finding.figures["lock"] == "cells"
+    assert finding.figures["waits"] == 15 and finding.figures["waited_s"] == pytest.approx(0.5)
+    assert "150 ms" in finding.text
+
+
+def test_a_lock_without_a_name_is_told_by_its_address_and_how_to_name_it(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2, waits=[("mutex", "0x7f01", "", 9, 1.0, 0.3)])
+    finding = diagnose(run).findings[0]
+    assert "0x7f01" in finding.text and "plx::mutex m(" in finding.suggestion
+
+
+def test_waiting_for_a_lock_costs_nothing_while_workers_are_busy(tmp_path):
+    run = folder_of(tmp_path / "r", waits=[("mutex", "0x1", "cells", 10, 3.0, 0.1)])
+    assert ids(run) == ["nothing"]
+
+
+def test_contention_that_explains_the_idle_time_is_told_alone(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.2, 0.0, 0.8),) * 4, waits=[("mutex", "0x1", "one", 10, 3.0, 0.3)])
+    assert ids(run) == ["contention"]
+
+
+@pytest.mark.parametrize("idle, said", [(0.16, True), (0.14, False)])
+def test_starvation(tmp_path, idle, said):
+    run = folder_of(tmp_path / "r", workers=((1 - idle, 0.0, idle),) * 2)
+    assert ("starvation" in ids(run)) == said
+
+
+def test_starvation_counts_who_was_busy(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.25, 0.0, 0.75),) * 4, tasks=2)
+    assert only(run).figures["busy"] == pytest.approx(1.0)
+    assert "only 8 tasks" in only(run).text
+
+
+def test_imbalance_names_the_worker_and_the_long_task(tmp_path):
+    workers = ((1.0, 0.0, 0.0), (0.4, 0.0, 0.6), (0.4, 0.0, 0.6), (0.4, 0.0, 0.6))
+    run = folder_of(tmp_path / "r", workers=workers, profile=[("long", 1, 0.9, 0.9), ("short", 130, 1.3, 0.01)])
+    finding = only(run)
+    assert finding.id == "imbalance"
+    assert "worker 0" in finding.text and '"long"' in finding.text
+
+
+def test_equal_idleness_is_no_imbalance(tmp_path):
+    assert "imbalance" not in ids(folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4))
+
+
+def test_latency_is_idleness_beside_full_queues(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
+    with open(run / "diagnose.csv", "a") as f:
+        for time in range(20):
+            f.write(f"{time},/scheduler{{locality#0/total}}/queue/length,30,1\n")
+    assert ids(run) == ["latency"]
+
+
+def test_chains_come_from_the_critical_path(tmp_path):
+    path = {
+        "span_s": 0.9,
+        "kinds": [{"name": "step", "path_s": 0.8, "on_path": 80, "if_half": {"span_s": 0.5, "wall_s": 0.6}}],
+    }
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4, path_json=path, profile=[("step", 80, 0.8, 0.01)])
+    finding = only(run)
+    assert finding.id == "chains"
+    assert '"step" in 80 pieces' in finding.text
+    assert 'If "step" took half the time, the run would take 600 ms.' in finding.suggestion
+    assert finding.figures["parallelism"] == pytest.approx(2.0 / 0.9)
+    assert diagnose(run).not_judged == ""
+
+
+def test_a_short_critical_path_is_no_chain(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4, path_json={"span_s": 0.1, "kinds": []})
+    assert ids(run) == ["starvation"]
+
+
+def test_latency_is_also_delay_along_the_longest_chain(tmp_path):
+    run = folder_of(
+        tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4, path_json={"span_s": 0.5, "path_delay_s": 0.4, "kinds": []}
+    )
+    assert ids(run) == ["latency"]
+    assert "400 ms of 1.00 s" in only(run).text
+
+
+def test_the_span_may_come_without_the_path(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4, counters={TOTAL + "time/span": 0.9})
+    assert ids(run) == ["chains"]
+
+
+def cpu(seconds, voluntary=0, involuntary=0, sleeps=0):
+    return {
+        "/machine/time/user": seconds,
+        "/machine/context-switches/voluntary": voluntary,
+        "/machine/context-switches/involuntary": involuntary,
+        TOTAL + "count/sleeps": sleeps,
+    }
+
+
+def test_tasks_that_wait_in_the_system_are_input_and_output(tmp_path):
+    counters = {**cpu(1.0, voluntary=500), "/machine/io/read": 3 * 2**20}
+    finding = only(folder_of(tmp_path / "r", counters=counters))
+    assert finding.id == "io" and "read 3.00 MiB" in finding.text
+
+
+def test_cores_that_the_system_takes_away_are_shared(tmp_path):
+    assert ids(folder_of(tmp_path / "r", counters=cpu(1.0, voluntary=500, involuntary=300, sleeps=450))) == [
+        "shared_cores"
+    ]
+
+
+def test_cores_that_are_used_are_nothing_to_say(tmp_path):
+    assert ids(folder_of(tmp_path / "r", counters=cpu(1.9, voluntary=500))) == ["nothing"]
+
+
+def test_memory_that_grows_steadily(tmp_path):
+    run = folder_of(
+        tmp_path / "r",
+        memory=[(100 + 10 * i) * 2**20 for i in range(20)],
+        counters={"/machine/memory/total": 10 * 2**30},
+    )
+    finding = diagnose(run).findings[-1]
+    assert finding.id == "memory_growth"
+    assert finding.figures["bytes_per_s"] == pytest.approx(10 * 2**20, rel=0.1)
+    assert "minutes" in finding.text
+
+
+@pytest.mark.parametrize("memory", [
+    [500e6] * 20,  # constant
+    [100e6, *[500e6] * 19],  # all at the start
+    [(100 + 30 * (i % 7)) * 1e6 for i in range(28)],  # up and down
+    [100e6 + 1e5 * i for i in range(20)],  # slowly
+    [1e6 + 1e6 * i for i in range(20)],  # little
+])  # fmt: skip
+def test_memory_that_does_not(tmp_path, memory):
+    assert "memory_growth" not in ids(folder_of(tmp_path / "r", memory=memory))
+
+
+def test_the_most_costly_comes_first_and_ten_sentences_are_the_most(tmp_path):
+    waits = [("mutex", "0x1", "cells", 10, 0.25, 0.1)]
+    run = folder_of(
+        tmp_path / "r",
+        workers=((0.7, 0.0, 0.3),) * 2,
+        tasks=100_000,
+        waits=waits,
+        counters={**COST, **cpu(0.1, voluntary=9)},
+        memory=[(100 + 10 * i) * 2**20 for i in range(20)],
+    )
+    said = diagnose(run)
+    shares = [finding.share for finding in said.findings]
+    assert shares == sorted(shares, reverse=True) and len(shares) >= 3
+    assert len(said.sentences()) <= 10
+
+
+def test_what_is_missing_is_said_with_the_setting_that_writes_it(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
+    assert "critical_path.json is missing; PLX_CRITICAL_PATH=1 writes it" in diagnose(run).not_judged
+    (run / "waits.csv").unlink()
+    (run / "diagnose.csv").unlink()
+    assert "waits.csv" in diagnose(run).not_judged and "diagnose.csv" in diagnose(run).not_judged
+
+
+def test_a_folder_with_a_profile_alone_is_judged_as_far_as_it_goes(tmp_path):
+    run = folder_of(tmp_path / "r")
+    (run / "workers.csv").unlink()
+    assert only(run).id == "unknown"
+
+
+def test_a_folder_without_anything_is_an_error(tmp_path, capsys):
+    with pytest.raises(NotARun, match="PLX_DIAGNOSE=1"):
+        diagnose(tmp_path)
+    assert main(["diagnose", str(tmp_path / "none")]) == 2
+    assert "no such folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("file", ["workers.csv", "waits.csv", "diagnose.csv", "critical_path.json"])
+def test_a_broken_file_is_named(tmp_path, file):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
+    (run / file).write_text("worker,tasks_s\n1,2,3\n4,5\n")
+    with pytest.raises(ReadError, match=file):
+        diagnose(run)
+
+
+def test_empty_tables_are_no_error(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((0.0, 0.0, 0.0),) * 2, tasks=0)
+    assert only(run).id == "unknown"
+
+
+def test_the_command_prints_text_and_json(tmp_path, capsys):
+    run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
+    assert main(["diagnose", str(run)]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("2 workers for 1.00 s: 50 % in tasks, under 0.1 % managing them, 50 % idle.\n1. There are")
+    assert main(["diagnose", "--json", str(run)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["findings"][0]["id"] == "starvation" and said["figures"]["share_idle"] == 0.5

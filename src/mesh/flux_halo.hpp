@@ -1,0 +1,63 @@
+// Faces between levels whose two sides belong to different localities: the fine side sends its coarsened flux to the
+// coarse one. Both make the same lists, in the same order, from the mesh and its parts alone.
+//
+// Faces for one peer are divided into groups along the curve of the fine blocks. A group is one message; it leaves when
+// the last of its faces has its flux.
+//
+// Thread safety: const; any thread. Cost: some ns per block to make. Example: mesh/flux_halo_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "mesh/block_mesh.hpp"
+#include "mesh/curve_parts.hpp"
+
+namespace plx::mesh {
+
+/// A face of a fine block, beyond which a coarser one of another locality lies.
+struct fine_face {
+  slot_id fine = no_slot;
+  int face = 0;  ///< of the fine block
+  slot_id coarse = no_slot;
+
+  friend bool operator==(const fine_face&, const fine_face&) = default;
+};
+
+/// One message: the coarsened fluxes of faces, one after the other.
+struct flux_group {
+  int peer = 0;
+  std::vector<fine_face> faces;
+};
+
+class flux_halo {
+ public:
+  /// No peers.
+  flux_halo() = default;
+  /// For the locality `here`. A group has at most `group_faces` faces.
+  flux_halo(const block_mesh& mesh, const curve_parts& parts, int here, std::size_t group_faces);
+
+  std::span<const flux_group> sends() const { return sends_; }        ///< fine side here; by peer
+  std::span<const flux_group> receives() const { return receives_; }  ///< coarse side here; by peer
+  /// The first of receives() that comes from a peer.
+  int first_receive(int peer) const { return first_receive_[peer]; }
+  /// Index of a group among those for its peer.
+  int number(int send) const { return numbers_[send]; }
+
+  /// Where a face's flux goes.
+  struct place {
+    int group = -1;  ///< index among sends(), -1: it is no face between localities
+    int face = 0;    ///< index in its faces
+  };
+  place place_of(slot_id slot, int face) const;
+
+ private:
+  std::vector<flux_group> sends_, receives_;
+  std::vector<int> first_receive_, numbers_;
+  std::vector<std::int32_t> entry_;  // by slot and face: the number of the face among all that are sent, or -1
+  std::vector<place> places_;
+};
+
+}  // namespace plx::mesh

@@ -1,0 +1,345 @@
+// Calls of functions on other localities, without macros:
+//
+//   double mean(std::vector<double> values);
+//   plx::future<double> m = plx::async<&mean>(locality, values);  // there, as a task; the result comes back
+//   plx::post<&log_line>(locality, "done");                       // nobody waits
+//
+// A function that is called so is an action. Its identity is its name and type, taken by the compiler; all localities
+// check at start-up that they have the same ones. Arguments and results travel as net/wire.hpp says. A function that
+// returns a future answers when that is ready.
+//
+// Thread safety: everything, from tasks and foreign threads. Cost: docs/net.md. Example: net/action_test.cpp
+#pragma once
+
+#include <exception>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "net/action_entry.hpp"
+#include "net/node.hpp"
+#include "net/remote_error.hpp"
+#include "rt/async.hpp"
+
+namespace plx {
+namespace net::detail {
+
+template <class F>
+struct signature_of;
+template <class R, class... A>
+struct signature_of<R (*)(A...)> {
+  using result = R;
+  using arguments = std::tuple<std::decay_t<A>...>;
+};
+template <class R, class... A>
+struct signature_of<R (*)(A...) noexcept> : signature_of<R (*)(A...)> {};
+
+template <class T>
+struct without_future {
+  using type = T;
+};
+template <class T>
+struct without_future<future<T>> : without_future<T> {};
+
+/// What the caller's future holds.
+template <auto F>
+using result_of = typename without_future<typename signature_of<decltype(+F)>::result>::type;
+template <auto F>
+using arguments_of = typename signature_of<decltype(+F)>::arguments;
+
+template <class T>
+void check_travels() {
+  static_assert(std::is_void_v<T> || !std::is_reference_v<T>, "a reference cannot be the result of an action");
+  static_assert(!std::is_pointer_v<T>, "a pointer means nothing on another locality");
+  if constexpr (!std::is_void_v<T>) {
+    static_assert(can_travel<T>,
+                  "this type cannot travel: give it a serialize() function and include net/archive.hpp, or say "
+                  "plx::is_bitwise<T> if its bytes are its value (net/bitwise.hpp)");
+    static_assert(std::is_default_constructible_v<T>, "what travels is made by its default constructor and then read");
+  }
+}
+template <class... T>
+void check_all_travel(const std::tuple<T...>*) {
+  (check_travels<T>(), ...);
+}
+
+/// `value` as a T: itself, or converted.
+template <class T, class V>
+decltype(auto) as(V&& value) {
+  if constexpr (std::is_same_v<std::decay_t<V>, T>)
+    return std::forward<V>(value);
+  else
+    return T(std::forward<V>(value));
+}
+
+template <class T>
+constexpr std::size_t bytes_of() {
+  if constexpr (std::is_void_v<T>)
+    return 0;
+  else
+    return sizeof(T);
+}
+
+/// Sizes of arguments and result as text, e.g. "4+24=8".
+template <std::size_t n>
+struct layout_text {
+  char text[n * 8 + 16] = {};
+};
+template <class R, class... A>
+constexpr auto layout_of(const std::tuple<A...>*) {
+  layout_text<sizeof...(A)> l;
+  char* at = l.text;
+  const auto put = [&at](std::size_t v) {
+    char digits[8];
+    int n = 0;
+    do digits[n++] = static_cast<char>('0' + v % 10);
+    while ((v /= 10) != 0 && n < 7);
+    while (n > 0) *at++ = digits[--n];
+  };
+  bool first = true;
+  ((first ? void() : void(*at++ = '+'), first = false, put(sizeof(A))), ...);
+  *at++ = '=';
+  put(bytes_of<R>());
+  return l;
+}
+
+template <class Tuple>
+inline constexpr bool all_bitwise = false;
+template <class... A>
+inline constexpr bool all_bitwise<std::tuple<A...>> = (is_bitwise<A> && ...);
+
+/// A parcel whose contents are written by net::write: in the open message if it is small, else in one of its own, which
+/// takes over `values` and keeps them until they have left. `action`: which it belongs to, of answers too.
+void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, std::span<const std::byte> payload);
+template <class Values>
+struct owning_message final : large_message {
+  explicit owning_message(Values&& v) : values(std::move(v)) {
+    destroy = [](large_message* m) noexcept { delete static_cast<owning_message*>(m); };
+  }
+  Values values;
+};
+/// Writes the head of `m` by `write`, the pieces into its parts; a head that is too long goes into a piece as a whole.
+void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
+                void (*write)(wire_writer&, const large_message&));
+/// Memory of this thread for a payload whose size is not known.
+std::span<std::byte> scratch() noexcept;
+
+template <class... V>
+void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h, V&&... values) {
+  if (h.action != 0) n.port().wait_for_room(to);  // answers are as many as the calls that came
+  if constexpr ((is_bitwise<std::decay_t<V>> && ...)) {
+    h.size = static_cast<std::uint32_t>((std::size_t{0} + ... + sizeof(std::decay_t<V>)));
+    const open_parcel p = n.port().open(to, action, h);
+    [[maybe_unused]] std::byte* at = p.payload;
+    ((std::memcpy(at, &values, sizeof(std::decay_t<V>)), at += sizeof(std::decay_t<V>)), ...);
+    n.port().close(p);
+  } else {
+    const std::span<std::byte> memory = scratch();
+    std::vector<departure> departures;
+    wire_writer w(memory, nullptr, &departures);
+    (net::write(w, std::as_const(values)), ...);
+    if (!w.met_large() && !w.overflowed() && w.used() <= n.port().max_payload_bytes()) {
+      for (const departure& d : departures) d.leaves(d.what, to);
+      return send_bytes(n, to, action, h, memory.first(w.used()));
+    }
+    using held = std::tuple<std::decay_t<V>...>;
+    auto m = std::make_unique<owning_message<held>>(held(std::forward<V>(values)...));
+    send_large(n, to, action, h, *m.release(), [](wire_writer& into, const large_message& from) {
+      net::write(into, static_cast<const owning_message<held>&>(from).values);
+    });
+  }
+}
+
+struct nothing_held {};
+
+/// The one who waits for an answer, and the state of its future. What is held goes when the answer has come.
+template <class R, class Held = nothing_held>
+class waiting_call final : public plx::detail::future_state<R>, public reply_target {
+  using state = plx::detail::future_state<R>;
+
+ public:
+  waiting_call() noexcept : state(destroy, 2) {}
+  explicit waiting_call(Held&& h) noexcept : state(destroy, 2), held_(std::move(h)) {}
+
+  bool read(wire_reader& r) noexcept override {
+    if constexpr (std::is_void_v<R>) {
+      this->emplace();
+    } else {
+      try {
+        this->emplace();
+        net::read(r, this->value());  // where it stays: a piece of it may come later
+      } catch (...) {
+        return false;
+      }
+    }
+    return r.complete();
+  }
+  void complete() noexcept override {
+    [[maybe_unused]] const Held gone = std::move(held_);
+    state::complete();
+    this->release();
+  }
+  void fail(std::exception_ptr e) noexcept override {
+    [[maybe_unused]] const Held gone = std::move(held_);
+    this->complete_with(std::move(e));
+    this->release();
+  }
+
+ private:
+  static void destroy(plx::detail::future_state_base* base) noexcept {
+    auto& self = static_cast<waiting_call&>(*base);  // of a reference: there is no null to keep
+    self.~waiting_call();
+    plx::detail::pool_put(&self, sizeof self);
+  }
+  [[no_unique_address]] Held held_;
+};
+
+void answer_with_error(const request& q, std::exception_ptr e) noexcept;
+template <class R>
+void answer(const request& q, future<R>&& result);
+template <class R>
+void answer(const request& q, R&& value) {
+  parcel_header h;
+  h.reply = q.reply_to;
+  send_values(*q.here, q.from, q.action, h, std::forward<R>(value));
+}
+void answer(const request& q);
+template <class R>
+void answer(const request& q, future<R>&& result) {
+  static_cast<void>(result.then(launch::sync, [q](future<R> f) {
+    try {
+      if constexpr (std::is_void_v<R>)
+        f.get(), answer(q);
+      else
+        answer(q, f.get());
+    } catch (...) {
+      answer_with_error(q, std::current_exception());
+    }
+  }));
+}
+
+/// A parcel of the action F, as a task.
+template <auto F>
+struct arrived_call final : parcel_task {
+  arrived_call(const request& q, bool control, probe::name_id name) : from(q), counted(!control) {
+    this->info.name = name;
+    this->owner = this;
+    this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_call*>(t)->call(); };
+    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_call*>(t)->end(); };
+  }
+  // An exception that nobody waits for ends the program, as one of plx::post() does.
+  void call() noexcept {
+    using R = typename signature_of<decltype(+F)>::result;
+    if (from.reply_to == 0) {
+      static_cast<void>(std::apply(F, std::move(arguments)));
+    } else {
+      try {
+        if constexpr (std::is_void_v<R>)
+          std::apply(F, std::move(arguments)), answer(from);
+        else
+          answer(from, std::apply(F, std::move(arguments)));
+      } catch (...) {
+        answer_with_error(from, std::current_exception());
+      }
+    }
+    end();
+  }
+  void end() noexcept {
+    node* n = counted ? from.here : nullptr;
+    plx::detail::forget_origin(*this);
+    this->~arrived_call();
+    plx::detail::pool_put(this, sizeof(arrived_call));
+    if (n != nullptr) n->note_done();
+  }
+
+  request from;
+  bool counted;
+  arguments_of<F> arguments{};
+};
+
+/// Names the function and its type.
+template <class T, T F>
+constexpr std::string_view signature_text() {
+  return __PRETTY_FUNCTION__;
+}
+
+/// The entry of the function F.
+template <auto F>
+struct action_of {
+  static constexpr auto layout = layout_of<result_of<F>>(static_cast<const arguments_of<F>*>(nullptr));
+  static parcel_task* decode(wire_reader& r, const request& q) {
+    check_travels<result_of<F>>();
+    check_all_travel(static_cast<const arguments_of<F>*>(nullptr));
+    using call = arrived_call<F>;
+    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to 64 bytes at most");
+    auto* c = ::new (plx::detail::pool_get(sizeof(call))) call(q, entry.control, entry.name);
+    try {
+      net::read(r, c->arguments);
+    } catch (...) {
+      r.fail();
+    }
+    if (r.complete()) return c;
+    c->end();  // it was sent, and is done
+    return nullptr;
+  }
+  static inline action_entry entry{signature_text<decltype(+F), +F>(), layout.text, decode, is_control<F>,
+                                   is_direct<F>};
+  static inline const bool registered = (add_action(entry), true);
+};
+
+/// The entry, registered because it is used.
+template <auto F>
+const action_entry& entry_of() {
+  (void)action_of<F>::registered;
+  return action_of<F>::entry;
+}
+
+template <auto F, class... A>
+void send_call(node& n, locality_id to, std::uint64_t reply, A&&... arguments) {
+  static_assert(sizeof...(A) == std::tuple_size_v<arguments_of<F>>, "another number of arguments than the action has");
+  const action_entry& e = entry_of<F>();
+  parcel_header h;
+  h.action = e.index;
+  h.reply = reply;
+  if (!e.control) n.note_sent();
+  [&]<class... T>(const std::tuple<T...>*) {
+    // As the function takes them: an int for a double travels as a double.
+    send_values(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
+  }(static_cast<const arguments_of<F>*>(nullptr));
+}
+
+}  // namespace net::detail
+
+/// Calls F(arguments...) on a locality as a task of its runtime; the future has its result, or what went wrong:
+/// remote_error when it threw, locality_lost when it is gone. On this locality it is an ordinary task.
+template <auto F, class... A>
+auto async(locality_id to, A&&... arguments) -> future<net::detail::result_of<F>> {
+  using R = net::detail::result_of<F>;
+  net::node& n = net::node_here();
+  if (to == n.here()) return async(F, std::forward<A>(arguments)...);
+  auto* call = plx::detail::make_state<net::detail::waiting_call<R>>();
+  auto result = plx::detail::adopt_state<R>(call);
+  const std::uint64_t slot = n.replies().add(*call, to);
+  if (n.is_lost(to)) {
+    // Whoever takes it out ends it: this, or the one who told the loss.
+    if (net::reply_target* t = n.replies().take(slot, to)) t->fail(n.loss_of(to));
+    return result;
+  }
+  net::detail::send_call<F>(n, to, slot, std::forward<A>(arguments)...);
+  return result;
+}
+
+/// Calls F(arguments...) on a locality; nobody waits. An exception out of it ends that process, as with plx::post().
+/// To a lost locality nothing is sent.
+template <auto F, class... A>
+void post(locality_id to, A&&... arguments) {
+  net::node& n = net::node_here();
+  if (to == n.here())
+    return post([args = net::detail::arguments_of<F>(std::forward<A>(arguments)...)]() mutable {
+      static_cast<void>(std::apply(F, std::move(args)));
+    });
+  if (!n.is_lost(to)) net::detail::send_call<F>(n, to, 0, std::forward<A>(arguments)...);
+}
+
+}  // namespace plx

@@ -1,0 +1,74 @@
+// An array that several owners share and whose memory is not initialised: what large data travel in. It leaves from the
+// memory it was filled in, and arrives in memory of its own, without a copy between.
+//
+// Thread safety: copies of one buffer may be used by several threads; the elements are the users' to guard. Cost: one
+// allocation; a copy is an atomic increment. Example: net/wire_test.cpp
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <limits>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "net/bitwise.hpp"
+
+namespace plx {
+
+/// Requires: is_bitwise<T>.
+template <class T>
+class buffer {
+  static_assert(is_bitwise<T>, "a buffer holds what travels as its bytes: see net/bitwise.hpp");
+
+ public:
+  using value_type = T;
+
+  buffer() noexcept = default;
+  /// `size` elements, not initialised. Throws std::bad_alloc.
+  explicit buffer(std::size_t size) {
+    if (size == 0) return;
+    if (size > (std::numeric_limits<std::size_t>::max() - header_bytes) / sizeof(T)) throw std::bad_alloc();
+    block_ = ::new (::operator new (header_bytes + size * sizeof(T), std::align_val_t{header_bytes})) block{{1}, size};
+  }
+  buffer(const buffer& o) noexcept : block_(o.block_) {
+    if (block_ != nullptr) block_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  buffer(buffer&& o) noexcept : block_(std::exchange(o.block_, nullptr)) {}
+  buffer& operator=(buffer o) noexcept {
+    std::swap(block_, o.block_);
+    return *this;
+  }
+  ~buffer() {
+    // acq_rel: what other owners did with the elements is done before they go.
+    if (block_ != nullptr && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      ::operator delete (block_, std::align_val_t{header_bytes});
+  }
+
+  /// Elements.
+  [[nodiscard]] std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
+  /// Whether there is none.
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  /// The first one, at a cache line; null when there is none.
+  [[nodiscard]] T* data() const noexcept {
+    return block_ == nullptr ? nullptr : reinterpret_cast<T*>(reinterpret_cast<std::byte*>(block_) + header_bytes);
+  }
+  T& operator[](std::size_t i) const noexcept { return data()[i]; }
+  /// For range-for, as end().
+  T* begin() const noexcept { return data(); }
+  /// Behind the last one.
+  T* end() const noexcept { return data() + size(); }
+  operator std::span<T>() const noexcept { return {data(), size()}; }  // NOLINT: implicit on purpose
+
+ private:
+  struct block {
+    std::atomic<std::size_t> owners;
+    std::size_t size;
+  };
+  static constexpr std::size_t header_bytes = 64;  // the elements begin at a cache line
+
+  block* block_ = nullptr;
+};
+
+}  // namespace plx

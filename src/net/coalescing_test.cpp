@@ -1,0 +1,133 @@
+#include "net/coalescing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <complex>
+
+#include "net/action.hpp"
+#include "net/coalescing_setting.hpp"
+#include "net/locality.hpp"
+#include "net/threads_test.hpp"
+#include "rt/thread.hpp"
+
+namespace coalescing_test {
+
+using namespace plx;
+
+using number = std::complex<double>;
+number conjugate(number z) { return std::conj(z); }
+std::atomic<std::uint64_t> arrived{0};
+void arrive(std::uint64_t n) { arrived += n; }
+
+std::string text_of(std::string_view text) {
+  const auto parsed = parse_coalescing(text);
+  if (!parsed) return parsed.error().message;
+  std::string all;
+  for (const auto& s : *parsed) all += "[" + s.action + ": " + describe(s.how) + "]";
+  return all;
+}
+
+TEST(Coalescing, IsReadFromText) {
+  EXPECT_EQ(text_of(""), "");
+  EXPECT_EQ(text_of("self"), "[: self]");
+  EXPECT_EQ(text_of(" self ; "), "[: self]");
+  EXPECT_EQ(text_of("128,1000"), "[: 128,1000]");
+  EXPECT_EQ(text_of("f = 4, 0.5, 65536; mine::g=self"), "[f: 4,0.5,65536][mine::g: self]");
+  for (const char* wrong : {"fast", "0,5", "1", "1,-1", "1,2,3,4", "f=", "f=1,2x"}) {
+    const std::string said = text_of(wrong);
+    EXPECT_TRUE(said.starts_with("coalesce: expected self or parcels,microseconds")) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos);
+  }
+}
+
+TEST(Coalescing, ActionsAreFoundByTheirNames) {
+  const auto* e = &net::detail::entry_of<&conjugate>();
+  EXPECT_EQ(net::find_action("coalescing_test::conjugate").value(), e);
+  EXPECT_EQ(net::find_action("conjugate").value(), e);
+  EXPECT_EQ(net::find_action("conjugat").error().message, "there is no action 'conjugat'; did you mean 'conjugate'?");
+  net::test::localities all(2);
+  EXPECT_EQ(net::coalesce_as(all.at(0).port(), "self; conjugat=4,10").error().message,
+            "coalesce: there is no action 'conjugat'; did you mean 'conjugate'?");
+}
+
+/// Every way gives every result, with both sides calling; and what is said of an action counts for its answers too.
+TEST(Coalescing, EveryWayGivesEveryResult) {
+  for (const coalescing& how : {self_clocking, coalescing{.parcels = 1}, coalescing{.parcels = 128, .interval_us = 200},
+                                coalescing{.parcels = 7, .interval_us = 0.5},
+                                coalescing{.parcels = 100'000, .interval_us = 50, .bytes = 3000}}) {
+    net::test::localities all(3);
+    constexpr int calls = 3000;
+    all.run_all([&] {
+      coalesce<&conjugate>(how);
+      std::vector<future<number>> results;
+      for (int i = 0; i < calls; ++i)
+        for (const locality_id to : find_remote_localities()) results.push_back(async<&conjugate>(to, number(i, 1)));
+      for (std::size_t i = 0; i < results.size(); ++i)
+        ASSERT_EQ(results[i].get(), number(static_cast<double>(i / 2), -1)) << describe(how);
+    });
+    const auto& e = net::detail::entry_of<&conjugate>();
+    for (locality_id i = 0; i < 3; ++i) {
+      const auto counts = all.at(i).port().counts_of(e.index);
+      EXPECT_EQ(counts.parcels, 4u * calls);
+      EXPECT_TRUE(how.way != coalescing_way::fixed || counts.messages * how.parcels >= counts.parcels);
+    }
+  }
+}
+
+TEST(Coalescing, SettingsChangeWhileAllSidesSend) {
+  net::test::localities all(2);
+  arrived = 0;
+  constexpr std::uint64_t posts = 40'000;
+  std::atomic<int> sending{2};
+  all.run_all([&] {
+    std::vector<future<void>> done;
+    done.push_back(async([&] {
+      for (std::uint64_t i = 0; i < posts; ++i) {
+        post<&arrive>(1 - find_here(), i);
+        if (i % 1000 == 0) this_thread::yield();
+      }
+      --sending;
+    }));
+    for (unsigned turn = 0; sending > 0; ++turn) {
+      switch (turn % 4) {
+        case 0:
+          coalesce<&arrive>({.parcels = 1 + turn % 50, .interval_us = 20});
+          break;
+        case 1:
+          coalesce<&arrive>(self_clocking);
+          break;
+        case 2:
+          coalesce_all({.parcels = 5, .interval_us = 1e5});
+          break;
+        default:
+          coalesce<&arrive>({.parcels = 1'000'000, .interval_us = 1e5});
+          flush_parcels();
+      }
+      this_thread::yield();
+    }
+    coalesce<&arrive>(self_clocking);  // what waits for a long interval leaves
+    coalesce_all(self_clocking);
+    for (auto& d : done) d.get();
+  });
+  EXPECT_EQ(arrived, 2 * (posts * (posts - 1) / 2));
+}
+
+/// The bound is far below what is sent, so both sides wait for room again and again, with one worker each.
+TEST(Coalescing, BothSidesFloodEachOther) {
+  net::test::localities all(2, 1);
+  arrived = 0;
+  static constexpr std::uint64_t posts = 3000;
+  for (locality_id i = 0; i < 2; ++i) all.at(i).port().bound_unsent(1000);
+  all.run_all([] {
+    std::vector<future<void>> senders;
+    for (int t = 0; t < 8; ++t)
+      senders.push_back(async([] {
+        for (std::uint64_t i = 0; i < posts; ++i) post<&arrive>(1 - find_here(), 1);
+      }));
+    for (auto& s : senders) s.get();
+  });
+  EXPECT_EQ(arrived, 2 * 8 * posts);
+}
+
+}  // namespace coalescing_test

@@ -1,0 +1,332 @@
+#include "net/collectives/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/action.hpp"
+#include "net/locality_lost.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx::net::collective {
+
+using plx::detail::spin_guard;
+
+namespace {
+
+constexpr std::size_t light_bytes = 4096;                     // to copy or decode more is a task's work
+constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // calls that others may be ahead of this locality
+
+letter* make_letter(const address& to, payload&& contents) {
+  return ::new (plx::detail::pool_get(sizeof(letter))) letter{nullptr, to.rank, to.step, std::move(contents)};
+}
+void drop(letter* l) noexcept {
+  l->~letter();
+  plx::detail::pool_put(l, sizeof(letter));
+}
+void drop_all(letter*& first) noexcept {
+  while (first != nullptr) drop(std::exchange(first, first->next));
+}
+letter* take(letter*& first, std::uint32_t rank, std::uint16_t step) noexcept {
+  for (letter** at = &first; *at != nullptr; at = &(*at)->next)
+    if ((*at)->rank == rank && (*at)->step == step) return std::exchange(*at, (*at)->next);
+  return nullptr;
+}
+void append(letter*& first, letter* l) noexcept {
+  letter** at = &first;
+  while (*at != nullptr) at = &(*at)->next;
+  *at = l;
+}
+
+/// The groups of a node.
+class groups final : public service {
+ public:
+  explicit groups(node& n) : node_(n) {}
+  group& at(std::uint64_t id) {
+    // acquire: pairs with the release below; groups stay.
+    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return *g;
+    const spin_guard guard(lock_);
+    auto& g = all_[id];
+    if (g == nullptr) g = std::make_unique<group>(node_, id);
+    last_.store(g.get(), std::memory_order_release);
+    return *g;
+  }
+  void peer_lost(locality_id which) override {
+    std::vector<group*> hit;
+    {
+      const spin_guard guard(lock_);
+      for (const auto& [id, g] : all_) hit.push_back(g.get());
+    }
+    for (group* g : hit)
+      if (g->has(which)) g->fail(node_.loss_of(which), which);
+  }
+
+ private:
+  node& node_;
+  plx::detail::spinlock lock_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<group>> all_;
+  std::atomic<group*> last_{nullptr};  // that somebody asked for
+};
+
+void deliver(const address& to, const payload& contents) {
+  node_here().get<groups>().at(to.group).deliver(to, payload(contents));
+}
+// The usual case, of which all bytes are one value.
+constexpr std::size_t few_bytes = 16;
+struct small_parcel {
+  address to;
+  std::uint64_t size = 0;
+  std::array<std::byte, few_bytes> bytes{};
+};
+void deliver_few(const small_parcel& p) {
+  node_here()
+      .get<groups>()
+      .at(p.to.group)
+      .deliver(p.to, payload(std::span(p.bytes).first(std::min<std::size_t>(p.size, few_bytes))));
+}
+// Another member says that the group has ended, because of the locality `lost` if that is one.
+void told_of_end(std::uint64_t id, locality_id lost, const std::string& why) {
+  const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
+                                     : std::make_exception_ptr(std::runtime_error(why));
+  node_here().get<groups>().at(id).end(e);
+}
+
+std::string text_of(const std::exception_ptr& e) {
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& x) {
+    return x.what();
+  } catch (...) {
+    return "an exception that is no std::exception";
+  }
+}
+
+}  // namespace
+}  // namespace plx::net::collective
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::collective::small_parcel> = true;
+namespace net {
+template <>
+inline constexpr bool is_direct<&collective::deliver> = true;
+template <>
+inline constexpr bool is_direct<&collective::deliver_few> = true;
+}  // namespace net
+}  // namespace plx
+
+namespace plx::net::collective {
+
+const char* name_of(kind k) noexcept {
+  static constexpr const char* names[] = {"nothing",    "barrier",        "broadcast",     "reduce",
+                                          "all_reduce", "gather",         "all_gather",    "scatter",
+                                          "all_to_all", "inclusive_scan", "exclusive_scan"};
+  const auto i = static_cast<std::size_t>(k);
+  return i < std::size(names) ? names[i] : "something unknown";
+}
+
+group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended before this collective call did"))); }
+
+bool group::has(locality_id l) const noexcept { return std::binary_search(members_.begin(), members_.end(), l); }
+
+void group::become(std::string name, std::vector<locality_id> members) {
+  PLX_ASSERT(!members.empty() && std::is_sorted(members.begin(), members.end()) && "members ascend");
+  const auto here = std::lower_bound(members.begin(), members.end(), node_.here());
+  PLX_ASSERT(here != members.end() && *here == node_.here() && "this locality is no member of the communicator", name);
+  PLX_ASSERT(members.back() < node_.size() && "no such locality", members.back());
+  {
+    const spin_guard guard(lock_);
+    if (!members_.empty()) return;
+    rank_ = static_cast<unsigned>(here - members.begin());
+    name_ = std::move(name);
+    members_ = std::move(members);
+  }
+  for (const locality_id m : members_)
+    if (node_.is_lost(m)) end(node_.loss_of(m));
+}
+
+// The lock is held.
+group::slot& group::slot_of(std::uint64_t number) {
+  while (number - first_ >= slots_.size()) slots_.emplace_back();
+  return slots_[number - first_];
+}
+
+void group::enter(call& c) {
+  kind there = kind::none;
+  {
+    const spin_guard guard(lock_);
+    c.number_ = next_++;
+    c.error_ = error_;
+    slot& s = slot_of(c.number_);
+    s.here = &c;
+    if (s.what != kind::none && s.what != c.kind_) there = s.what;
+    s.what = c.kind_;
+  }
+  if (there != kind::none) mismatch(c.number_, c.kind_, there), c.error_ = error_;
+}
+
+void group::leave(call& c) noexcept {
+  const spin_guard guard(lock_);
+  slot& s = slots_[c.number_ - first_];
+  s.here = nullptr;
+  s.ended = true;
+  drop_all(s.first);
+  while (!slots_.empty() && slots_.front().ended) slots_.pop_front(), ++first_;
+}
+
+void group::mismatch(std::uint64_t number, kind here, kind there) {
+  fail(std::make_exception_ptr(std::logic_error(
+           fmt::format("call {} of the communicator \"{}\" is {} on locality {}, {} on another one: all members make "
+                       "the same calls in the same order",
+                       number, name_, name_of(here), node_.here(), name_of(there)))),
+       no_locality);
+}
+
+void group::too_far(const address& to) {
+  fail(std::make_exception_ptr(std::runtime_error(fmt::format(
+           "member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then", to.rank,
+           name_, most_ahead, node_.here()))),
+       no_locality);
+}
+
+void group::deliver(const address& to, payload&& contents) {
+  call* ready = nullptr;
+  kind here = to.what;
+  {
+    const spin_guard guard(lock_);
+    if (error_ != nullptr || to.call < first_) return;
+    slot* s = to.call < next_ + most_ahead ? &slot_of(to.call) : nullptr;
+    if (s != nullptr && s->ended) return;
+    if (s != nullptr && s->what == kind::none) s->what = to.what;
+    here = s == nullptr ? kind::none : s->what;
+    call* c = s == nullptr ? nullptr : s->here;
+    if (here != to.what) {
+    } else if (c != nullptr && c->waits_ && c->from_ == to.rank && c->step_ == to.step) {
+      c->waits_ = false;
+      c->contents_ = std::move(contents);
+      ready = c;
+    } else {
+      append(s->first, make_letter(to, std::move(contents)));
+    }
+  }
+  if (ready != nullptr) return ready->go_on();
+  if (here == kind::none) return too_far(to);
+  if (here != to.what) return mismatch(to.call, here, to.what);
+}
+
+bool group::end(const std::exception_ptr& error) {
+  std::vector<call*> waiting;
+  {
+    const spin_guard guard(lock_);
+    if (error_ != nullptr) return false;
+    error_ = error;
+    for (slot& s : slots_) {
+      drop_all(s.first);
+      if (s.here == nullptr || !s.here->waits_) continue;
+      s.here->waits_ = false;
+      s.here->error_ = error;
+      waiting.push_back(s.here);
+    }
+  }
+  for (call* c : waiting) c->go_on();
+  return true;
+}
+
+void group::fail(const std::exception_ptr& error, locality_id lost) {
+  if (!end(error)) return;
+  const std::string why = lost != no_locality ? node_.why_lost(lost) : text_of(error);
+  for (const locality_id m : members_)
+    if (m != node_.here() && m != lost) post<&told_of_end>(m, id_, lost, why);
+}
+
+bool reception::await_suspend(std::coroutine_handle<> h) {
+  call& c = call_;
+  group& g = c.group_;
+  letter* l = nullptr;
+  {
+    const spin_guard guard(g.lock_);
+    l = take(g.slots_[c.number_ - g.first_].first, rank_, step_);
+    if (l == nullptr) {
+      c.error_ = g.error_;
+      if (c.error_ != nullptr) return false;
+      c.from_ = rank_;
+      c.step_ = step_;
+      c.next_ = h;
+      c.waits_ = true;  // from here on it may go on elsewhere
+      return true;
+    }
+  }
+  c.contents_ = std::move(l->contents);
+  drop(l);
+  return false;
+}
+
+payload reception::await_resume() {
+  if (call_.error_ != nullptr) std::rethrow_exception(call_.error_);
+  return std::move(call_.contents_);
+}
+
+call::call(group& g, kind k, bool heavy) noexcept : group_(g), kind_(k), heavy_(heavy) {
+  task_.owner = this;
+  task_.run = [](plx::detail::task* t, plx::detail::run_mode) {
+    const std::coroutine_handle<> h = static_cast<const call*>(t->owner)->next_;
+    h.resume();  // the call may be gone afterwards
+  };
+}
+
+bool call::begin() {
+  group_.enter(*this);
+  if (error_ == nullptr) return true;
+  group_.leave(*this);
+  failed(error_);
+  return false;
+}
+
+void call::go_on() {
+  if (!heavy_ && contents_.size() <= light_bytes) return next_.resume();
+  task_.info.name = probe::register_name("collective call");
+  group_.node_.home().get_scheduler().submit(&task_);
+}
+
+void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
+  node& n = group_.node_;
+  const locality_id to = group_.members_[rank];
+  if (n.is_lost(to)) return;
+  const address there{group_.id_, number_, group_.rank_, step, kind_};
+  if (contents.size() <= few_bytes) {
+    small_parcel p{there, contents.size(), {}};
+    std::memcpy(p.bytes.data(), contents.data(), contents.size());
+    net::detail::send_call<&deliver_few>(n, to, 0, p);
+  } else {
+    net::detail::send_call<&deliver>(n, to, 0, there, contents);
+  }
+}
+
+void call::combine(payload&, const payload&) { PLX_ASSERT(false && "this call combines nothing", name_of(kind_)); }
+
+void call::finish(std::span<payload> results) {
+  group_.leave(*this);
+  finished(results);
+}
+
+void call::fail(std::exception_ptr e) noexcept {
+  group_.leave(*this);
+  group_.fail(e, no_locality);
+  failed(std::move(e));
+}
+
+group& find_group(node& n, const std::string& name, std::vector<locality_id> members) {
+  std::string key = name;
+  for (const locality_id m : members) key += fmt::format(" {}", m);
+  group& g = n.get<groups>().at(hash_of(key));
+  g.become(name, std::move(members));
+  return g;
+}
+
+}  // namespace plx::net::collective

@@ -1,0 +1,208 @@
+// One collective call under way on this locality, and the group of localities that it is one of.
+//
+// A call is a coroutine (algorithms.hpp) that sends payloads to the other members and awaits theirs. What arrives goes
+// straight to the coroutine that awaits it, in the poller that took it from the network, unless the call is heavy; what
+// comes before its call was made here waits in the group. Calls of different members meet by their number in the group:
+// all members make the same calls in the same order.
+//
+// Thread safety: everything. A call's coroutine runs on one thread at a time. Cost: a lock for each arrival. Example:
+// net/collectives_test.cpp
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/collectives/payload.hpp"
+#include "net/locality_id.hpp"
+#include "rt/detail/coroutine_chain.hpp"
+#include "rt/detail/spinlock.hpp"
+#include "rt/detail/task.hpp"
+
+namespace plx::net {
+class node;
+}
+
+namespace plx::net::collective {
+
+class call;
+class group;
+
+/// What a call is; members that make different ones at the same place are told so.
+enum class kind : std::uint16_t {
+  none,
+  barrier,
+  broadcast,
+  reduce,
+  all_reduce,
+  gather,
+  all_gather,
+  scatter,
+  all_to_all,
+  inclusive_scan,
+  exclusive_scan
+};
+[[nodiscard]] const char* name_of(kind k) noexcept;
+
+/// Where a payload belongs.
+struct address {
+  std::uint64_t group = 0;  ///< hash of its name and members
+  std::uint64_t call = 0;   ///< its number in the group
+  std::uint32_t rank = 0;   ///< of who sends
+  std::uint16_t step = 0;   ///< of the algorithm
+  kind what = kind::none;
+};
+
+/// A payload that nobody awaits yet.
+struct letter {
+  letter* next = nullptr;
+  std::uint32_t rank = 0;
+  std::uint16_t step = 0;
+  payload contents;
+};
+
+/// What a call awaits: payload p = co_await c.from(rank, step);
+class reception {
+ public:
+  reception(call& c, std::uint32_t rank, std::uint16_t step) noexcept : call_(c), rank_(rank), step_(step) {}
+  static constexpr bool await_ready() noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> h);
+  /// Throws what ended the group.
+  payload await_resume();
+
+ private:
+  call& call_;
+  const std::uint32_t rank_;
+  const std::uint16_t step_;
+};
+
+/// The localities that call together. Lives as long as the node.
+class group {
+ public:
+  group(node& n, std::uint64_t id) noexcept : node_(n), id_(id) {}
+  ~group();
+  group(const group&) = delete;
+  group& operator=(const group&) = delete;
+
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
+  [[nodiscard]] unsigned rank() const noexcept { return rank_; }  ///< this locality's place among the members
+  [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool has(locality_id l) const noexcept;
+  /// Payloads that came before anybody here knew the group wait until this is called. The first call counts.
+  void become(std::string name, std::vector<locality_id> members);
+
+  /// A payload has come.
+  void deliver(const address& to, payload&& contents);
+  /// All calls that wait, and all later ones, get `error`. The first one counts; true for it.
+  bool end(const std::exception_ptr& error);
+  /// As above, because of a failure here; the other members are told.
+  void fail(const std::exception_ptr& error, locality_id lost);
+
+ private:
+  friend class call;
+  friend class reception;
+  /// What is known of one number.
+  struct slot {
+    call* here = nullptr;  // it was called here, and has not ended
+    letter* first = nullptr;
+    bool ended = false;
+    kind what = kind::none;
+  };
+
+  slot& slot_of(std::uint64_t number);
+  void enter(call& c);
+  void leave(call& c) noexcept;
+  void too_far(const address& to);
+  void mismatch(std::uint64_t number, kind here, kind there);
+
+  node& node_;
+  const std::uint64_t id_;
+  std::string name_;
+  std::vector<locality_id> members_;
+  unsigned rank_ = 0;
+  plx::detail::spinlock lock_;  // guards all below, and what each call awaits
+  std::uint64_t first_ = 0;     // the number of slots_[0]
+  std::uint64_t next_ = 0;      // of the next call made here
+  std::deque<slot> slots_;
+  std::exception_ptr error_;
+};
+
+/// One call on this locality. Derived classes (net/collectives.hpp) are the state of its future.
+class call {
+ public:
+  /// `heavy`: what is done with arrivals takes long enough to be a task.
+  call(group& g, kind k, bool heavy) noexcept;
+  call(const call&) = delete;
+  call& operator=(const call&) = delete;
+  virtual ~call() = default;
+
+  [[nodiscard]] unsigned rank() const noexcept { return group_.rank(); }
+  [[nodiscard]] unsigned size() const noexcept { return group_.size(); }
+  /// Takes the next number; once, first of all.
+  /// False: the group has ended, and so has this.
+  [[nodiscard]] bool begin();
+  void send(unsigned rank, std::uint16_t step, const payload& contents);
+  [[nodiscard]] reception from(unsigned rank, std::uint16_t step) noexcept { return {*this, rank, step}; }
+
+  /// left := left op right, where all of left comes from lower ranks than all of right.
+  virtual void combine(payload& left, const payload& right);
+  /// The end: the future gets its value. The call may be gone afterwards.
+  void finish(std::span<payload> results);
+  void finish(payload result) { finish(std::span<payload>(&result, 1)); }
+  /// The end: the future gets the error, and so do the other members.
+  void fail(std::exception_ptr e) noexcept;
+
+ private:
+  virtual void finished(std::span<payload> results) noexcept = 0;
+  virtual void failed(std::exception_ptr e) noexcept = 0;
+
+  friend class group;
+  friend class reception;
+  /// What the coroutine awaits has come, or never will: lets it go on.
+  void go_on();
+
+  group& group_;
+  const kind kind_;
+  const bool heavy_;
+  std::uint64_t number_ = 0;
+  // Of what is awaited; the lock of the group guards it until it has come.
+  bool waits_ = false;
+  std::uint16_t step_ = 0;
+  std::uint32_t from_ = 0;
+  std::coroutine_handle<> next_;
+  payload contents_;
+  std::exception_ptr error_;  // what ended the group
+  plx::detail::task task_;
+};
+
+/// What the algorithms are: coroutines that begin at once and destroy themselves at their end.
+struct algorithm {
+  struct promise_type : plx::detail::pooled_frame {
+    // An algorithm's first parameter is its call.
+    template <class... A>
+    explicit promise_type(call& c, A&&...) noexcept : of(c) {}
+    algorithm get_return_object() noexcept { return {}; }
+    static constexpr std::suspend_never initial_suspend() noexcept { return {}; }
+    static constexpr std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { of.fail(std::current_exception()); }
+    call& of;
+  };
+};
+
+/// The group of this name and these members (ascending, without doubles) at the node; made when it is first asked for.
+group& find_group(node& n, const std::string& name, std::vector<locality_id> members);
+
+}  // namespace plx::net::collective
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::collective::address> = true;
+}  // namespace plx

@@ -1,0 +1,89 @@
+// Parcels to one locality that leave together, and the memory of the messages they leave in. For parcel_port.cpp.
+//
+// Thread safety: a collector's members are guarded by its lock; message_store: everything. Cost: see parcel_port.hpp.
+// Example: net/parcel_port_test.cpp
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "net/coalescing.hpp"
+#include "net/transport.hpp"
+#include "rt/detail/spinlock.hpp"
+#include "rt/detail/timer_queue.hpp"
+
+namespace plx::net {
+
+class parcel_port;
+struct port_peer;
+
+/// A message on its way: a frame that grows until it leaves.
+struct frame_message : outgoing {
+  parcel_port* port = nullptr;
+  port_peer* to = nullptr;
+  std::size_t used = 0, capacity = 0;
+  std::uint32_t parcels = 0;
+  std::unique_ptr<std::byte[]> bytes;
+};
+
+/// Messages that were sent, for the next ones. Memory grows in steps of two from `least` bytes on.
+class message_store {
+ public:
+  static constexpr std::size_t least_bytes = 8192;
+
+  /// With room for `wanted` bytes at least; empty but for its frame's header.
+  frame_message* get(std::size_t wanted);
+  void put(frame_message* m) noexcept;
+  /// Gives it more memory; what it holds stays.
+  static void grow(frame_message& m, std::size_t wanted);
+  ~message_store();
+
+ private:
+  static constexpr unsigned n_sizes = 10;                               // 8 KiB to 4 MiB; larger ones are not kept
+  static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;  // of each size
+
+  static unsigned size_class(std::size_t bytes) noexcept;
+
+  plx::detail::spinlock lock_;
+  std::array<std::vector<frame_message*>, n_sizes> free_;
+};
+
+/// What went through a collector of one action.
+struct action_tally {
+  std::uint64_t parcels = 0, messages = 0;
+  std::uint64_t last_message = 0;  // the number of the last message that one was put into
+  ticks first = 0, last = 0;       // when the first and the last one came
+};
+
+struct alignas(64) collector {
+  plx::detail::spinlock lock;
+  coalescing_way way = coalescing_way::self_clocking;
+  bool in_ready = false, in_timed = false;  // in which of the port's lists of those that hold something
+  bool of_one_action = false;
+  std::uint32_t parcels = 0;  // the limits
+  std::size_t bytes = 0;
+  ticks interval = 0;
+
+  port_peer* to = nullptr;
+  frame_message* open = nullptr;                // holds one parcel at least, or is null
+  std::uint64_t number = 0;                     // of the message that is open, or was last
+  ticks first = 0;                              // when the first parcel of `open` came
+  ticks last = 0;                               // when a parcel came last
+  ticks due = plx::detail::timer_queue::never;  // when `open` leaves at the latest (fixed)
+  const void* worker = nullptr;                 // who put the last one in
+
+  std::unique_ptr<action_tally[]> tallies;    // by action; of a collector of one action: one
+  std::uint64_t n_parcels = 0;                // that came
+  std::uint64_t n_large = 0;                  // of them, those that are a message of their own
+  std::uint64_t n_messages = 0, n_bytes = 0;  // that left
+  ticks begun = 0;                            // when the very first parcel came
+  std::size_t usual_bytes = 0;                // how long messages were lately
+
+  action_tally& tally(std::uint16_t action) noexcept { return tallies[of_one_action ? 0 : action]; }
+};
+
+}  // namespace plx::net

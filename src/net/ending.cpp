@@ -1,0 +1,111 @@
+#include "net/ending.hpp"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "net/action.hpp"
+#include "rt/thread.hpp"
+
+namespace plx::net {
+namespace {
+
+void ending_arrived(locality_id who, std::uint64_t turn) { node_here().get<ending>().note_arrived(who, turn); }
+void ending_finished(std::uint64_t turn) { node_here().get<ending>().note_finished(turn); }
+void ending_failed(locality_id who, const std::string& why) { node_here().give_up(who, why); }
+std::array<std::uint64_t, 2> ending_counts() {
+  const node& n = node_here();
+  const std::uint64_t done = n.done();  // before `sent`: a parcel that is done now may have sent others
+  return {n.sent(), done};
+}
+
+}  // namespace
+
+template <>
+inline constexpr bool is_control<&ending_arrived> = true;
+template <>
+inline constexpr bool is_control<&ending_finished> = true;
+template <>
+inline constexpr bool is_control<&ending_failed> = true;
+template <>
+inline constexpr bool is_control<&ending_counts> = true;
+
+ending::ending(node& n) : node_(n), arrived_(n.size()) {}
+
+void ending::wait_for_all() {
+  const std::uint64_t turn = ++turn_;
+  if (node_.here() == 0) {
+    note_arrived(0, turn);
+    wait_for_arrivals();
+    wait_for_quiet();
+    for (locality_id i = 1; i < node_.size(); ++i) post<&ending_finished>(i, turn);
+    return;
+  }
+  post<&ending_arrived>(locality_id{0}, node_.here(), turn);
+  std::unique_lock guard(lock_);
+  while (finished_ < turn && !node_.is_lost(0)) changed_.wait(guard);
+  if (finished_ < turn) std::rethrow_exception(node_.loss_of(0));
+}
+
+void ending::fail(std::string_view why) noexcept {
+  const std::string text = "it failed: " + std::string(why);
+  for (locality_id i = 0; i < node_.size(); ++i)
+    if (i != node_.here()) post<&ending_failed>(i, node_.here(), text);
+}
+
+void ending::peer_lost(locality_id) {
+  const std::lock_guard guard(lock_);
+  changed_.notify_all();
+}
+
+void ending::note_arrived(locality_id who, std::uint64_t turn) {
+  const std::lock_guard guard(lock_);
+  arrived_.at(who) = std::max(arrived_.at(who), turn);
+  changed_.notify_all();
+}
+
+void ending::note_finished(std::uint64_t turn) {
+  const std::lock_guard guard(lock_);
+  finished_ = std::max(finished_, turn);
+  changed_.notify_all();
+}
+
+void ending::wait_for_arrivals() {
+  std::unique_lock guard(lock_);
+  changed_.wait(guard, [this] {
+    for (locality_id i = 0; i < node_.size(); ++i)
+      if (arrived_[i] < turn_ && !node_.is_lost(i)) return false;
+    return true;
+  });
+}
+
+void ending::wait_for_quiet() {
+  if (node_.size() == 1) return;
+  sums before;
+  for (;;) {
+    const sums now = ask_all();
+    const bool whole = now.asked == node_.size();
+    if (now == before && (now.sent == now.done || !whole)) return;
+    if (now == before || !whole) this_thread::sleep_for(std::chrono::milliseconds(1));
+    before = now;
+  }
+}
+
+ending::sums ending::ask_all() const {
+  std::vector<future<std::array<std::uint64_t, 2>>> answers;
+  for (locality_id i = 0; i < node_.size(); ++i)
+    if (!node_.is_lost(i)) answers.push_back(async<&ending_counts>(i));
+  sums s;
+  for (auto& a : answers) {
+    a.wait();
+    try {
+      const auto [sent, done] = a.get();
+      s.sent += sent, s.done += done, ++s.asked;
+    } catch (const std::exception&) {  // lost just now: the next round does without it
+    }
+  }
+  return s;
+}
+
+}  // namespace plx::net

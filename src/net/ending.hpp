@@ -1,0 +1,53 @@
+// How a program that runs on many localities ends: when every locality's part has returned, and no parcel of the
+// program is under way or at work anywhere. Nothing is lost because somebody was faster.
+//
+// The root asks all for two numbers, parcels sent and parcels done, until in two rounds, one after the other, the sums
+// are the same and equal: then, between the rounds, nothing was under way (the method of four counters, Mattern 1987).
+// Where a locality was lost, what was on its way there is never done: then the sums have to stay as they are.
+//
+// Thread safety: one caller per node. Cost: two messages there and back per locality at least. Example:
+// net/ending_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "net/node.hpp"
+#include "rt/mutex.hpp"
+
+namespace plx::net {
+
+class ending final : public service {
+ public:
+  explicit ending(node& n);
+  /// Called by a task of every locality, as often on each: waits until all have called it and all is quiet. Throws
+  /// locality_lost on the others when the root dies.
+  void wait_for_all();
+  /// Tells everybody that this locality has failed and leaves: to them it is lost, for this reason.
+  void fail(std::string_view why) noexcept;
+
+  void peer_lost(locality_id) override;
+
+  // What the twins call.
+  void note_arrived(locality_id who, std::uint64_t turn);
+  void note_finished(std::uint64_t turn);
+
+ private:
+  struct sums {
+    std::uint64_t sent = 0, done = 0;
+    unsigned asked = 0;
+    friend bool operator==(const sums&, const sums&) = default;
+  };
+  void wait_for_arrivals();
+  void wait_for_quiet();
+  sums ask_all() const;
+
+  node& node_;
+  mutex lock_;
+  condition_variable_any changed_;
+  std::vector<std::uint64_t> arrived_;  // by locality: how often it has
+  std::uint64_t turn_ = 0, finished_ = 0;
+};
+
+}  // namespace plx::net

@@ -1,0 +1,108 @@
+// A handle of an object that lives on some locality of the job: its global id, with its type. While a handle of it is
+// anywhere, on any locality or under way between two, the object lives; when the last is gone it is destroyed, there.
+//
+//   plx::global<counter> c = plx::new_<counter>(locality, 5).get();   // net/component.hpp
+//   plx::async<&counter::add>(c, 3).get();
+//
+// Handles are arguments and results of actions, members of what travels, and are kept as long as one likes.
+// Thread safety: as std::shared_ptr: one thread per handle, copies are independent. A handle belongs to the locality it
+// is on. Cost: a copy is an atomic increment; docs/net.md says what travelling costs. Example: net/component_test.cpp
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "net/detail/reference.hpp"
+#include "net/wire.hpp"
+
+namespace plx {
+namespace net {
+
+/// A handle without the type.
+class handle {
+ public:
+  handle() noexcept = default;
+  handle(const handle& o) noexcept : ref_(detail::keep(o.ref_)) {}
+  handle(handle&& o) noexcept : ref_(std::exchange(o.ref_, nullptr)) {}
+  handle& operator=(handle o) noexcept {
+    std::swap(ref_, o.ref_);
+    return *this;
+  }
+  ~handle() {
+    if (ref_ != nullptr) detail::drop(ref_);
+  }
+
+  /// The object's id; an empty handle has none.
+  [[nodiscard]] gid id() const noexcept { return ref_ == nullptr ? gid{} : ref_->id; }
+  /// False: it is empty.
+  explicit operator bool() const noexcept { return ref_ != nullptr; }
+  /// Handles of the same object are equal, and those that are empty.
+  friend bool operator==(const handle& a, const handle& b) noexcept { return a.id() == b.id(); }
+
+ protected:
+  explicit handle(detail::reference* adopted) noexcept : ref_(adopted) {}
+  detail::reference* ref_ = nullptr;
+
+  friend struct handle_access;
+};
+
+/// For the parts of net that make handles.
+struct handle_access {
+  /// What the handle counts for.
+  static detail::reference* reference_of(const handle& h) noexcept { return h.ref_; }
+  /// Takes over one of the reference's count.
+  template <class H>
+  static H adopt(detail::reference* r) noexcept {
+    return H(r);
+  }
+};
+
+namespace detail {
+template <class T>
+constexpr std::string_view object_type_text() {
+  return __PRETTY_FUNCTION__;
+}
+/// What gid::type is for a T.
+template <class T>
+inline constexpr std::uint32_t object_type_tag = [] {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : object_type_text<T>()) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return static_cast<std::uint32_t>(h ^ (h >> 32));
+}();
+
+void write_handle(wire_writer& w, reference* r);
+/// Null, or one of the reference's count. With a type, fails for others.
+reference* read_handle(wire_reader& r, const std::uint32_t* type);
+}  // namespace detail
+
+}  // namespace net
+
+/// T may be incomplete.
+template <class T>
+class global : public net::handle {
+ public:
+  using object_type = T;
+
+  global() noexcept = default;
+
+ private:
+  explicit global(net::detail::reference* adopted) noexcept : handle(adopted) {}
+  friend struct net::handle_access;
+};
+
+namespace net {
+template <>
+struct wire_codec<handle> {
+  static void write(wire_writer& w, const handle& h) { detail::write_handle(w, handle_access::reference_of(h)); }
+  static void read(wire_reader& r, handle& h) { h = handle_access::adopt<handle>(detail::read_handle(r, nullptr)); }
+};
+template <class T>
+struct wire_codec<global<T>> {
+  static void write(wire_writer& w, const global<T>& g) { detail::write_handle(w, handle_access::reference_of(g)); }
+  static void read(wire_reader& r, global<T>& g) {
+    g = handle_access::adopt<global<T>>(detail::read_handle(r, &detail::object_type_tag<T>));
+  }
+};
+}  // namespace net
+
+}  // namespace plx

@@ -1,0 +1,161 @@
+#include "net/job.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "base/log.hpp"
+#include "net/action_entry.hpp"
+#include "net/bootstrap.hpp"
+#include "net/ending.hpp"
+#include "net/find_transport.hpp"
+#include "net/job_counters.hpp"
+#include "net/node.hpp"
+#include "probe/settings.hpp"
+#include "rt/detail/topology.hpp"
+
+namespace plx {
+namespace {
+
+// What a locality tells the others of itself before anything else: a line each.
+struct card {
+  std::string program;  // its actions, as one number
+  std::string cores;    // host and processors that it may use
+};
+
+std::string text_of(const card& c) { return c.program + '\n' + c.cores; }
+
+card card_of(std::string_view text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  return {std::string(text.substr(0, end)), std::string(text.substr(std::min(end + 1, text.size())))};
+}
+
+// Of a process that is alone.
+class no_transport final : public net::transport {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "none"; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 4096; }
+  void start(net::receiver&) override {}
+  void send(locality_id, net::outgoing& m) noexcept override { m.sent(&m, false); }
+  bool progress() noexcept override { return false; }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+};
+
+std::string host_and_cores() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{} {}", host, fmt::join(detail::allowed_cores(), ","));
+}
+
+template <class T>
+T or_throw(result<T> r, bool speaks = true) {
+  if (!r) throw job_error(r.error().message, speaks);
+  return std::move(r).value();
+}
+
+// Throws on the localities that differ from the root, and on the root when one does.
+void compare_programs(net::bootstrap& b, const std::vector<card>& cards, double deadline_s) {
+  const auto same = [&cards](const card& c) { return c.program == cards[0].program; };
+  if (std::all_of(cards.begin(), cards.end(), same)) return;
+  const auto all = or_throw(b.exchange(net::describe_actions(), deadline_s), b.here() == 0);
+  const auto other = std::find_if_not(cards.begin(), cards.end(), same) - cards.begin();
+  std::string how = net::difference_of_actions(all[0], all[static_cast<std::size_t>(other)]);
+  throw job_error(
+      fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary "
+                  "everywhere",
+                  other, how.empty() ? "their layouts differ" : how),
+      b.here() == 0);
+}
+
+// Where several processes may use the same cores, each gets its part.
+unsigned share_of_cores(const std::vector<card>& cards, locality_id here) {
+  const auto sharing = static_cast<std::size_t>(
+      std::count_if(cards.begin(), cards.end(), [&](const card& c) { return c.cores == cards[here].cores; }));
+  return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
+}
+
+// What a locality measures of itself lies in a folder of its own, below the root's; the root alone serves a page.
+void set_apart(runtime_options& options, locality_id here) {
+  if (here == 0 || options.measure == nullptr) return;
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  measure->output += fmt::format("/localities/{}", here);
+  measure->serve.clear();
+  options.measure = std::move(measure);
+}
+
+}  // namespace
+
+int job_error::report(const char* program) const noexcept {
+  if (speaks_) std::fprintf(stderr, "%s: %s\n", program, what());
+  return 2;
+}
+
+struct job::parts {
+  double stop_deadline_s = 0;
+  std::unique_ptr<net::bootstrap> peers;
+  std::unique_ptr<runtime> home;
+  std::unique_ptr<net::node> node;
+};
+
+job::job(int& argc, char** argv) {
+  job_options options;
+  options.runtime = options_from_arguments(argc, argv);
+  start(std::move(options));
+}
+
+job::job(job_options options) { start(std::move(options)); }
+
+void job::start(job_options options) {
+  auto p = std::make_unique<parts>();
+  p->stop_deadline_s = options.stop_deadline_s;
+  const std::string_view wanted = or_throw(net::choose_transport());
+  p->peers = or_throw(net::find_bootstrap(wanted));
+  net::bootstrap& peers = *p->peers;
+  const bool speaks = peers.here() == 0;
+  std::unique_ptr<net::transport> carrier = std::make_unique<no_transport>();
+  if (peers.size() > 1) carrier = or_throw(net::find_transport(wanted, peers, options.start_deadline_s), speaks);
+  const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores()};
+  std::vector<card> cards;
+  for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
+    cards.push_back(card_of(text));
+  compare_programs(peers, cards, options.start_deadline_s);
+  if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(cards, peers.here());
+  set_apart(options.runtime, peers.here());
+  options.runtime.locality = peers.here();
+  p->home = std::make_unique<runtime>(options.runtime);
+  p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
+  p->node->get<net::job_counters>();
+  parts_ = std::move(p);
+}
+
+job::~job() {
+  parts& p = *parts_;
+  if (!p.node->stop(p.stop_deadline_s))
+    log_warning("the network was not quiet within {} s: it was ended all the same", p.stop_deadline_s);
+  p.home.reset();  // the last tasks find all others lost
+  p.node.reset();
+  p.peers->leave(p.stop_deadline_s);
+}
+
+void job::wait_for_all() { parts_->node->get<net::ending>().wait_for_all(); }
+
+void job::fail(const std::exception_ptr& e) noexcept {
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& x) {
+    parts_->node->get<net::ending>().fail(x.what());
+  } catch (...) {
+    parts_->node->get<net::ending>().fail("an exception that is no std::exception");
+  }
+}
+
+runtime& job::home() noexcept { return *parts_->home; }
+net::node& job::node() noexcept { return *parts_->node; }
+locality_id job::here() const noexcept { return parts_->node->here(); }
+unsigned job::size() const noexcept { return parts_->node->size(); }
+
+}  // namespace plx

@@ -1,0 +1,108 @@
+#include "net/mpi/mpi_bootstrap.hpp"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "base/clock.hpp"
+
+namespace plx::net::detail {
+
+result<std::unique_ptr<mpi_bootstrap>> mpi_bootstrap::make() {
+  const auto library = load_mpi();
+  if (!library) return library.error();
+  std::unique_ptr<mpi_bootstrap> b(new mpi_bootstrap(**library));
+  if (auto r = b->open(); !r) return r.error();
+  return b;
+}
+
+result<void> mpi_bootstrap::open() {
+  int initialized = 0, level = MPI_THREAD_SINGLE;
+  mpi_.Initialized(&initialized);
+  if (initialized != 0) {
+    mpi_.Query_thread(&level);
+  } else {
+    if (const int r = mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level); r != MPI_SUCCESS)
+      return error{fmt::format("MPI_Init_thread failed: {}", mpi_.text(r))};
+    ours_ = true;
+  }
+  if (level < MPI_THREAD_SERIALIZED)
+    return error{
+        fmt::format("expected MPI_THREAD_SERIALIZED of MPI, found level {}; start MPI with it, or leave its "
+                    "start to Parallax",
+                    level)};
+  mpi_.Comm_set_errhandler(mpi_.world, mpi_.errors_return);
+  int rank = 0, size = 1;
+  mpi_.Comm_rank(mpi_.world, &rank);
+  mpi_.Comm_size(mpi_.world, &size);
+  here_ = static_cast<locality_id>(rank);
+  size_ = static_cast<unsigned>(size);
+  for (MPI_Comm* each : {&start_, &heads_, &pieces_}) {
+    if (const int r = mpi_.Comm_dup(mpi_.world, each); r != MPI_SUCCESS)
+      return error{fmt::format("MPI_Comm_dup failed: {}", mpi_.text(r))};
+    mpi_.Comm_set_errhandler(*each, mpi_.errors_return);
+  }
+  return {};
+}
+
+bool mpi_bootstrap::ends(MPI_Request& request, double until) const noexcept {
+  int done = 0;
+  for (unsigned turns = 0; mpi_.Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && done == 0; ++turns) {
+    if (monotonic_seconds() > until) return false;
+    if (turns > 1000) std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return done != 0;
+}
+
+error mpi_bootstrap::late(double deadline_s) const {
+  return error{
+      fmt::format("expected all {} localities at the start within {:g} s, but one or more did not come; see whether "
+                  "their processes run",
+                  size_, deadline_s)};
+}
+
+result<std::vector<std::string>> mpi_bootstrap::exchange(std::string_view mine, double deadline_s) {
+  struct gathering {
+    std::string mine, all;
+    int size_bytes = 0;
+    std::vector<int> sizes, begins;
+  };
+  auto g = std::make_unique<gathering>();
+  g->mine = mine;
+  g->size_bytes = static_cast<int>(mine.size());
+  g->sizes.resize(size_);
+  g->begins.resize(size_);
+  const double until = monotonic_seconds() + deadline_s;
+  MPI_Request request;
+  const bool sized = mpi_.Iallgather(&g->size_bytes, sizeof(int), mpi_.byte, g->sizes.data(), sizeof(int), mpi_.byte,
+                                     start_, &request) == MPI_SUCCESS &&
+                     ends(request, until);
+  if (sized) {
+    std::exclusive_scan(g->sizes.begin(), g->sizes.end(), g->begins.begin(), 0);
+    g->all.resize(static_cast<std::size_t>(g->begins.back() + g->sizes.back()));
+  }
+  if (!sized ||
+      mpi_.Iallgatherv(g->mine.data(), g->size_bytes, mpi_.byte, g->all.data(), g->sizes.data(), g->begins.data(),
+                       mpi_.byte, start_, &request) != MPI_SUCCESS ||
+      !ends(request, until)) {
+    (void)g.release();  // MPI may still write there
+    return late(deadline_s);
+  }
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < size_; ++i)
+    parts.push_back(g->all.substr(static_cast<std::size_t>(g->begins[i]), static_cast<std::size_t>(g->sizes[i])));
+  return parts;
+}
+
+// MPI_Finalize has no deadline and waits for all: it is called when all are there. Else the launcher sees the process
+// end without it.
+void mpi_bootstrap::leave(double deadline_s) noexcept {
+  if (!std::exchange(ours_, false)) return;
+  MPI_Request request;
+  if (mpi_.Ibarrier(start_, &request) == MPI_SUCCESS && ends(request, monotonic_seconds() + deadline_s))
+    mpi_.Finalize();
+}
+
+}  // namespace plx::net::detail

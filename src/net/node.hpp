@@ -1,0 +1,133 @@
+// This locality's part of the network: its transport, its parcels, the answers it waits for, and what is built on
+// those. One runtime is one locality; the node is attached to it.
+//
+// Programs use net/job.hpp, net/action.hpp and net/locality.hpp; this header is for what is built on actions.
+// Thread safety: everything. Cost: node_here() is a few loads. Example: net/action_test.cpp
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "net/action_entry.hpp"
+#include "net/parcel_port.hpp"
+#include "net/reply_table.hpp"
+#include "net/transport.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::net {
+
+/// A part of a node that others can build on: made when it is first asked for, gone with the node. Its twins on other
+/// localities are reached by actions.
+class service {
+ public:
+  virtual ~service() = default;
+  /// In a task, once per lost peer, after that peer's unanswered calls have failed.
+  virtual void peer_lost(locality_id) {}
+};
+
+class waker;
+
+namespace detail {
+unsigned next_service_slot() noexcept;
+template <class S>
+inline const unsigned service_slot = next_service_slot();
+}  // namespace detail
+
+class node final : private receiver {
+ public:
+  /// Requires: nothing else is attached to `rt`, which ends after stop() and before the node does: its last tasks may
+  /// still use the network, and find all others lost.
+  node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities);
+  ~node() override;
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  [[nodiscard]] locality_id here() const noexcept { return here_; }
+  [[nodiscard]] unsigned size() const noexcept { return size_; }  ///< localities of the job, lost ones too
+  [[nodiscard]] runtime& home() const noexcept { return runtime_; }
+  [[nodiscard]] parcel_port& port() noexcept { return port_; }
+  [[nodiscard]] reply_table& replies() noexcept { return replies_; }
+  [[nodiscard]] transport& carrier() noexcept { return *transport_; }
+
+  /// The service S of this node. S has a constructor from node&.
+  template <class S>
+  S& get() {
+    std::atomic<service*>& place = services_[detail::service_slot<S>];
+    // acquire: pairs with the release of who made it.
+    if (service* s = place.load(std::memory_order_acquire)) return static_cast<S&>(*s);
+    return static_cast<S&>(make(place, [](node& n) -> std::unique_ptr<service> { return std::make_unique<S>(n); }));
+  }
+
+  /// A peer whose loss was told.
+  [[nodiscard]] bool is_lost(locality_id peer) const noexcept { return peer != here_ && port_.closed(peer); }
+  /// Why; "" while it is not lost.
+  [[nodiscard]] std::string why_lost(locality_id peer) const;
+  /// What a future gets that asks a lost peer.
+  [[nodiscard]] std::exception_ptr loss_of(locality_id peer) const;
+  /// Takes it that a peer is gone, as if the transport had said so: nothing is sent there any more, and what waits for
+  /// it fails with `why`. From any thread.
+  void give_up(locality_id peer, std::string_view why) noexcept;
+  /// From here on it is no surprise that peers go: the job ends.
+  void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
+  /// Parcels of the program (not net's own) that this locality has sent, and those whose tasks have ended here.
+  /// The job is quiet when their sums over all localities agree twice.
+  [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t done() const noexcept { return done_.load(std::memory_order_acquire); }
+  void note_sent() noexcept { sent_.fetch_add(1, std::memory_order_relaxed); }
+  void note_done() noexcept { done_.fetch_add(1, std::memory_order_release); }
+
+  /// Sends what there is to send and ends the transport, once. What still waits for an answer gets locality_lost.
+  /// False: not in time. Requires: called while the runtime is there.
+  bool stop(double deadline_s) noexcept;
+  /// stop() was called: nothing more is sent.
+  [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+ private:
+  struct arriving;
+
+  void arrived(locality_id from, std::span<const std::byte> head) noexcept override;
+  void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept override;
+  void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override;
+  void lost(locality_id peer, std::string_view why) noexcept override;
+
+  static poll_result poll(void* self);
+  poll_result nothing_came();
+  bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
+  void start(parcel_task* t, bool direct) noexcept;
+  void refuse(locality_id from, const char* why) noexcept;
+  service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
+
+  static constexpr unsigned most_services = 32;
+
+  runtime& runtime_;
+  std::unique_ptr<transport> transport_;
+  const locality_id here_;
+  const unsigned size_;
+  parcel_port port_;
+  reply_table replies_;
+  std::atomic<std::uint64_t> sent_{0}, done_{0};
+  std::uint64_t poller_ = 0;
+  std::unique_ptr<waker> waker_;  // where the transport can say when something comes
+  ticks quiet_since_ = 0;         // of the poller
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> leaving_{false};
+  struct locks;
+  const std::unique_ptr<locks> locks_;
+  std::vector<std::string> why_lost_;  // by locality
+  std::array<std::atomic<service*>, most_services> services_{};
+  std::vector<std::unique_ptr<service>> owned_;  // in the order they were made
+};
+
+/// The node that the caller's runtime is attached to; on a foreign thread that of the oldest runtime. Requires: there
+/// is one.
+node& node_here();
+/// The same; null when there is none.
+node* find_node() noexcept;
+
+}  // namespace plx::net

@@ -1,0 +1,212 @@
+// What makes messages leave, and what happens when they have.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "net/port_parts.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx::net {
+
+using plx::detail::spin_guard;
+using plx::detail::this_worker;
+using plx::detail::timer_queue;
+
+namespace {
+
+constexpr unsigned most_in_flight = 4;  // messages to one locality, while more may collect
+
+}  // namespace
+
+// A parcel has just come; the lock of `c` is held. `parcel_bytes`: how long it is; if another one like it has no room,
+// there is nothing to wait for.
+bool parcel_port::goes(const collector& c, std::size_t parcel_bytes, ticks gap, ticks now) const noexcept {
+  if (c.open->used + parcel_bytes > c.bytes || ended_.load(std::memory_order_relaxed)) return true;
+  if (c.way == coalescing_way::self_clocking)
+    return gap > lone_after_ && c.to->in_flight.load(std::memory_order_relaxed) == 0;
+  return c.open->parcels >= c.parcels || gap > c.interval || now >= c.due;
+}
+
+// Asked by the poller. Who sent last and now looks at its pollers sends no more for the moment; while another worker
+// goes on sending, there is more to come, but nobody waits long for it.
+bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
+  if (c.to->closed.load(std::memory_order_relaxed)) return true;
+  if (c.to->in_flight.load(std::memory_order_relaxed) >= most_in_flight) return false;
+  return c.worker == this_worker() || now - c.last > quiet_after_ || now - c.first > old_after_;
+}
+
+// The lock of `c` is held, and it holds a message.
+frame_message* parcel_port::take(collector& c) noexcept {
+  frame_message* m = std::exchange(c.open, nullptr);
+  frame_header h;
+  h.parcels = m->parcels;
+  std::memcpy(m->bytes.get(), &h, sizeof h);
+  m->to = c.to;
+  m->head = {m->bytes.get(), m->used};
+  c.usual_bytes = std::max(m->used, c.usual_bytes / 8 * 7);
+  c.due = timer_queue::never;
+  ++c.n_messages;
+  c.n_bytes += m->used;
+  c.to->in_flight.fetch_add(1, std::memory_order_relaxed);
+  c.to->unsent.fetch_add(m->used, std::memory_order_relaxed);
+  return m;
+}
+
+// Under no lock: the transport may call `sent` of any message at once.
+void parcel_port::leave(frame_message* m) noexcept {
+  m->port = this;
+  m->sent = sent;
+  hand_over(m->to->id, *m);
+}
+
+// The time that it takes is the poller's, or is counted here.
+void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
+  const plx::detail::worker* w = this_worker();
+  if (w != nullptr && w->polling) return transport_.send(to, m);
+  const ticks begin = now_ticks();
+  transport_.send(to, m);
+  sending_.fetch_add(now_ticks() - begin, std::memory_order_relaxed);
+}
+
+void parcel_port::sent(outgoing* o, bool) noexcept {
+  auto* m = static_cast<frame_message*>(o);
+  m->to->in_flight.fetch_sub(1, std::memory_order_relaxed);
+  m->to->note_sent(m->used, m->port->most_unsent_.load(std::memory_order_relaxed));
+  m->port->store_.put(m);
+}
+
+void parcel_port::large_sent(outgoing* o, bool) noexcept {
+  auto* m = static_cast<large_message*>(o);
+  m->to->note_sent(m->size_bytes, m->port->most_unsent_.load(std::memory_order_relaxed));
+  m->destroy(m);
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// flushing
+
+void parcel_port::put_into(std::vector<collector*>& list, collector& c) noexcept {
+  spin_guard guard(list_lock_);
+  list.push_back(&c);
+  if (&list == &ready_) any_ready_.store(true, std::memory_order_relaxed);
+}
+
+// Calls f for all that stand in the list, with their locks held, and keeps those there for which it gives true. What it
+// takes out of them leaves. True when something left. Requires: flush_lock_ held.
+template <class F>
+bool parcel_port::look_at(std::vector<collector*>& list, F f) noexcept {
+  {
+    spin_guard guard(list_lock_);
+    looked_at_.swap(list);
+    if (&list == &ready_) any_ready_.store(false, std::memory_order_relaxed);
+  }
+  bool left = false;
+  std::size_t kept = 0;
+  for (collector* c : looked_at_) {
+    c->lock.lock();
+    frame_message* m = nullptr;
+    const bool keeps = f(*c, m);
+    c->lock.unlock();
+    if (keeps) looked_at_[kept++] = c;
+    if (m != nullptr) leave(m);
+    left |= m != nullptr;
+  }
+  if (kept != 0) {
+    spin_guard guard(list_lock_);
+    list.insert(list.end(), looked_at_.begin(), looked_at_.begin() + static_cast<std::ptrdiff_t>(kept));
+    if (&list == &ready_) any_ready_.store(true, std::memory_order_relaxed);
+  }
+  looked_at_.clear();
+  return left;
+}
+
+bool parcel_port::flush_ready(bool all) noexcept {
+  const ticks now = scheduler_.now();
+  return look_at(ready_, [&](collector& c, frame_message*& leaves) {
+    const bool holds = c.open != nullptr && c.way == coalescing_way::self_clocking;
+    if (holds && !all && !need_not_wait(c, now)) return true;
+    if (holds) leaves = take(c);
+    c.in_ready = false;
+    return false;
+  });
+}
+
+bool parcel_port::flush_timed(bool all) noexcept {
+  alarm_rang_.store(false, std::memory_order_seq_cst);
+  const ticks now = scheduler_.now();
+  ticks next = timer_queue::never;
+  const bool left = look_at(timed_, [&](collector& c, frame_message*& leaves) {
+    const bool holds = c.open != nullptr && c.way != coalescing_way::self_clocking;
+    if (holds && !all && c.due > now) {
+      next = std::min(next, c.due);
+      return true;
+    }
+    if (holds) leaves = take(c);
+    c.in_timed = false;
+    return false;
+  });
+  set_alarm(next);
+  return left;
+}
+
+bool parcel_port::flush() noexcept {
+  const bool ready = any_ready_.load(std::memory_order_relaxed), rang = alarm_rang_.load(std::memory_order_relaxed);
+  if ((!ready && !rang) || !flush_lock_.try_lock()) return false;
+  bool left = ready && flush_ready(false);
+  left |= rang && flush_timed(false);
+  flush_lock_.unlock();
+  return left;
+}
+
+void parcel_port::flush_all() noexcept {
+  spin_guard guard(flush_lock_);
+  flush_ready(true);
+  flush_timed(true);
+}
+
+void parcel_port::end() noexcept {
+  ended_.store(true, std::memory_order_relaxed);
+  flush_all();
+  spin_guard guard(alarm_lock_);
+  timer_queue::cancel(alarm_);
+  alarm_at_.store(0, std::memory_order_relaxed);  // nothing is earlier
+}
+
+// ------------------------------------------------------------------------------------------------------------ the
+// alarm
+
+// Only notes that it rang, and has the pollers asked, which call flush(). Who reads the old
+// time of alarm_at_ has put its collector into `timed_` before, and leaves it to the flush that comes now.
+void parcel_port::ring(void* self) noexcept {
+  auto& port = *static_cast<parcel_port*>(self);
+  port.alarm_at_.store(timer_queue::never, std::memory_order_seq_cst);
+  port.alarm_rang_.store(true, std::memory_order_seq_cst);
+  port.scheduler_.ask_pollers();
+}
+
+void parcel_port::set_alarm(ticks due) noexcept {
+  spin_guard guard(alarm_lock_);
+  if (due >= alarm_at_.load(std::memory_order_seq_cst)) return;
+  timer_queue::cancel(alarm_);
+  alarm_.deadline = due;
+  alarm_at_.store(due, std::memory_order_seq_cst);
+  plx::detail::worker* w = this_worker();
+  if (w == nullptr || &w->home != &scheduler_) w = &scheduler_.worker_at(0);
+  w->timers.arm(alarm_);
+  scheduler_.deadline_changed(due);
+}
+
+// -------------------------------------------------------------------------------------------------------------- the
+// end
+
+void parcel_port::close_peer(locality_id which) noexcept {
+  // seq_cst: who adds a reply and then sees this false is found by who set it and then looks at the replies.
+  peers_[which]->closed.store(true, std::memory_order_seq_cst);
+  peers_[which]->wake_all();
+}
+
+bool parcel_port::closed(locality_id which) const noexcept {
+  return peers_[which]->closed.load(std::memory_order_seq_cst);
+}
+
+}  // namespace plx::net

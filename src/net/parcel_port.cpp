@@ -1,0 +1,218 @@
+// How parcels come in, and how they are counted. What makes them leave is in parcel_flush.cpp.
+#include "net/parcel_port.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/port_parts.hpp"
+#include "rt/detail/scheduler.hpp"
+
+namespace plx::net {
+
+using plx::detail::spin_guard;
+using plx::detail::this_worker;
+using plx::detail::timer_queue;
+
+namespace {
+
+constexpr std::size_t usual_message_bytes = 8192;  // of a self-clocking one
+
+}  // namespace
+
+parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id here, unsigned localities)
+    : scheduler_(s),
+      transport_(t),
+      here_(here),
+      max_head_bytes_(t.max_head_bytes()),
+      lone_after_(s.span_of(1e-6)),
+      quiet_after_(s.span_of(0.5e-6)),
+      old_after_(s.span_of(5e-6)),
+      of_action_(all_actions().size()),
+      watched_(std::make_unique<watched_arrivals>(of_action_.size())) {
+  for (unsigned i = 0; i < localities; ++i) {
+    peers_.push_back(std::make_unique<port_peer>());
+    peers_.back()->id = i;
+    peers_.back()->common.to = peers_.back().get();
+    set(peers_.back()->common, all_);
+  }
+  alarm_.context = this;
+  alarm_.fire = ring;
+  // Net's own bookkeeping goes its own way, whatever the program says of its parcels.
+  control_ = &new_collectors(0);
+  for (const action_entry* e : all_actions())
+    if (e != nullptr && e->control) of_action_[e->index].store(control_, std::memory_order_relaxed);
+}
+
+parcel_port::~parcel_port() {
+  each_collector([](const collector& c, const action_collectors*) { delete c.open; });
+}
+
+// ------------------------------------------------------------------------------------------------------------ settings
+
+parcel_port::action_collectors& parcel_port::new_collectors(std::uint16_t action) {
+  auto a = std::make_unique<action_collectors>();
+  a->to = std::make_unique<collector[]>(peers_.size());
+  a->action = action;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    a->to[i].to = peers_[i].get();
+    a->to[i].of_one_action = action != 0;
+    set(a->to[i], a->how);
+  }
+  owned_.push_back(std::move(a));
+  return *owned_.back();
+}
+
+// What it holds leaves, and the new limits hold for what comes.
+void parcel_port::set(collector& c, const coalescing& how) {
+  const std::size_t standard = how.way == coalescing_way::self_clocking ? usual_message_bytes : max_head_bytes_;
+  frame_message* m = nullptr;
+  {
+    spin_guard guard(c.lock);
+    c.way = how.way;
+    c.parcels = std::max(how.parcels, 1u);
+    c.interval = scheduler_.span_of(how.interval_us * 1e-6);
+    c.bytes = std::min(how.bytes == 0 ? standard : how.bytes, max_head_bytes_);
+    if (c.open != nullptr) m = take(c);
+  }
+  if (m != nullptr) leave(m);
+}
+
+void parcel_port::collect(std::uint16_t action, const coalescing& how) {
+  PLX_ASSERT(action < of_action_.size(), action);
+  spin_guard guard(settings_lock_);
+  if (action == 0) {
+    all_ = how;
+    for (const auto& p : peers_) set(p->common, how);
+    return;
+  }
+  action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
+  PLX_ASSERT((own == nullptr || own->action == action) && "how net's own parcels travel cannot be set", action);
+  if (own == nullptr) own = &new_collectors(action);
+  own->how = how;
+  for (std::size_t i = 0; i < peers_.size(); ++i) set(own->to[i], how);
+  of_action_[action].store(own, std::memory_order_release);  // pairs with the acquire in collector_of()
+}
+
+coalescing parcel_port::how_collected(std::uint16_t action) const {
+  PLX_ASSERT(action < of_action_.size(), action);
+  spin_guard guard(settings_lock_);
+  const action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
+  return own == nullptr ? all_ : own->how;
+}
+
+// ------------------------------------------------------------------------------------------------------------- parcels
+
+std::size_t parcel_port::max_payload_bytes() const noexcept {
+  return max_head_bytes_ - sizeof(frame_header) - sizeof(parcel_header);
+}
+
+collector& parcel_port::collector_of(port_peer& p, std::uint16_t action) const noexcept {
+  const action_collectors* own = of_action_[action].load(std::memory_order_acquire);
+  return own == nullptr ? p.common : own->to[p.id];
+}
+
+void parcel_port::prepare_tallies(collector& c) const {
+  if (c.tallies == nullptr) [[unlikely]]
+    c.tallies = std::make_unique<action_tally[]>(c.of_one_action ? 1 : of_action_.size());
+}
+
+// Room for a parcel of so many bytes in the message that is open.
+void parcel_port::prepare(collector& c, std::size_t parcel_bytes) {
+  prepare_tallies(c);
+  if (c.open == nullptr) {
+    const std::size_t least = sizeof(frame_header) + parcel_bytes;
+    c.open = store_.get(std::max(least, std::min(c.usual_bytes, c.bytes)));
+    ++c.number;
+  } else if (c.open->used + parcel_bytes > c.open->capacity) {
+    message_store::grow(*c.open, c.open->used + parcel_bytes);
+  }
+}
+
+open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel_header& h) {
+  PLX_ASSERT(to < peers_.size() && to != here_, to);
+  PLX_ASSERT(action < of_action_.size(), action);
+  PLX_ASSERT(h.size <= max_payload_bytes(), h.size);
+  collector& c = collector_of(*peers_[to], action);
+  const std::size_t bytes = sizeof h + h.size;
+  open_parcel p{.in = &c, .bytes = bytes, .action = action};
+  std::unique_lock guard(c.lock);
+  if (c.open != nullptr && c.open->used + bytes > c.bytes) p.full = take(c);
+  prepare(c, bytes);
+  frame_message& m = *c.open;
+  std::memcpy(m.bytes.get() + m.used, &h, sizeof h);
+  p.payload = m.bytes.get() + m.used + sizeof h;
+  m.used += bytes;
+  ++m.parcels;
+  guard.release();  // close() unlocks
+  return p;
+}
+
+void parcel_port::close(const open_parcel& p) noexcept {
+  collector& c = *p.in;
+  const ticks now = scheduler_.now();
+  const ticks gap = c.n_parcels == 0 ? timer_queue::never : now - c.last;
+  count(c, p.action, false, now);
+  if (c.open->parcels == 1) {
+    c.first = now;
+    c.due = now + c.interval;
+  }
+  std::vector<collector*>* waits_in = nullptr;
+  frame_message* leaves = nullptr;
+  if (goes(c, p.bytes, gap, now)) {
+    leaves = take(c);
+  } else if (c.way == coalescing_way::self_clocking) {
+    c.worker = this_worker();
+    if (!std::exchange(c.in_ready, true)) waits_in = &ready_;
+  } else if (!std::exchange(c.in_timed, true)) {
+    waits_in = &timed_;
+  }
+  const ticks due = c.way != coalescing_way::self_clocking && leaves == nullptr ? c.due : timer_queue::never;
+  c.lock.unlock();
+  if (p.full != nullptr) leave(p.full);
+  if (leaves != nullptr) leave(leaves);
+  if (waits_in != nullptr) put_into(*waits_in, c);
+  if (due < alarm_at_.load(std::memory_order_seq_cst)) set_alarm(due);
+}
+
+void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) noexcept {
+  port_peer& p = *peers_[to];
+  m.head = m.bytes;
+  m.pieces = m.parts;
+  m.size_bytes = m.bytes.size();
+  for (const piece& part : m.parts) m.size_bytes += part.size_bytes;
+  m.to = &p;
+  m.port = this;
+  m.sent = large_sent;
+  collector& c = collector_of(p, action);
+  {
+    spin_guard guard(c.lock);
+    prepare_tallies(c);
+    count(c, action, true, scheduler_.now());
+    ++c.n_messages;
+    c.n_bytes += m.size_bytes;
+  }
+  p.unsent.fetch_add(m.size_bytes, std::memory_order_relaxed);
+  hand_over(to, m);
+}
+
+void parcel_port::wait_for_room(locality_id to) {
+  port_peer& p = *peers_[to];
+  const std::uint64_t bound = most_unsent_.load(std::memory_order_relaxed);
+  if (p.unsent.load(std::memory_order_relaxed) < bound) [[likely]]
+    return;
+  const plx::detail::worker* w = this_worker();
+  if (w != nullptr && !w->in_task) return;
+  p.room_lock.lock();
+  for (;;) {
+    p.anybody_waits.store(true, std::memory_order_seq_cst);
+    if (p.unsent.load(std::memory_order_seq_cst) < bound || closed(to)) break;
+    plx::detail::wait_on(p.for_room, p.room_lock, "room for parcels", &p);
+    p.room_lock.lock();
+  }
+  p.room_lock.unlock();
+}
+
+}  // namespace plx::net

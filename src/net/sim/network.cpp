@@ -1,0 +1,312 @@
+#include "net/sim/network.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace plx::net {
+namespace {
+
+ticks ns_from(double s) { return s > 0 ? static_cast<ticks>(std::llround(s * 1e9)) : 0; }
+
+std::vector<std::byte> copy_of(const void* data, std::size_t n) {
+  const auto* begin = static_cast<const std::byte*>(data);
+  return {begin, begin + n};
+}
+
+}  // namespace
+
+// A message as it was handed over.
+struct sim_network::message {
+  explicit message(const outgoing& m) : head(copy_of(m.head.data(), m.head.size())) {
+    for (const piece& p : m.pieces) pieces.push_back(copy_of(p.data, p.size_bytes));
+  }
+  [[nodiscard]] bool is_still(const outgoing& m) const noexcept {
+    if (m.head.size() != head.size() || m.pieces.size() != pieces.size()) return false;
+    if (!head.empty() && std::memcmp(m.head.data(), head.data(), head.size()) != 0) return false;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (!pieces[i].empty() && std::memcmp(m.pieces[i].data, pieces[i].data(), pieces[i].size()) != 0) return false;
+    return true;
+  }
+  [[nodiscard]] std::size_t size_bytes() const noexcept {
+    std::size_t n = head.size();
+    for (const auto& p : pieces) n += p.size();
+    return n;
+  }
+  std::vector<std::byte> head;
+  std::vector<std::vector<std::byte>> pieces;
+};
+
+// What will happen at a locality.
+struct sim_network::event {
+  enum class kind : std::uint8_t { arrives, pieces_arrive, sent, peer_lost, dies };
+  ticks when = 0;
+  std::uint64_t number = 0;  // of equal times the first one goes first
+  kind what = kind::arrives;
+  locality_id peer = no_locality;
+  bool ok = true;
+  std::shared_ptr<message> data{};
+  outgoing* handed_over = nullptr;
+  void* announced = nullptr;
+  std::vector<place> places{};
+
+  friend bool operator>(const event& a, const event& b) noexcept {
+    return a.when != b.when ? a.when > b.when : a.number > b.number;
+  }
+};
+
+struct sim_network::mailbox {
+  bool alive = true;
+  bool stopped = false;
+  receiver* to = nullptr;
+  std::vector<event> events;            // a heap, the earliest on top
+  std::vector<ticks> last_from;         // by sender: when its last message arrives, for keeping the order
+  std::vector<std::uint8_t> told_lost;  // by peer
+};
+
+class sim_network::carrier final : public transport {
+ public:
+  carrier(sim_network& n, locality_id here) : network_(n), here_(here) {}
+  ~carrier() override { carrier::stop(0); }
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
+  [[nodiscard]] bool reliable() const noexcept override {
+    return network_.options_.loss == 0 && network_.options_.doubling == 0;
+  }
+  [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return network_.options_.max_head_bytes; }
+  void start(receiver& r) override { network_.boxes_[here_]->to = &r; }
+  void send(locality_id to, outgoing& m) noexcept override { network_.send(here_, to, m); }
+  bool progress() noexcept override { return network_.next_event(here_); }
+  [[nodiscard]] bool pending() const noexcept override {
+    const auto& events = network_.boxes_[here_]->events;
+    return std::any_of(events.begin(), events.end(), [](const event& e) {
+      return e.what == event::kind::sent || e.what == event::kind::pieces_arrive;
+    });
+  }
+  bool stop(double) noexcept override {
+    network_.stop(here_);
+    return true;
+  }
+
+ private:
+  sim_network& network_;
+  const locality_id here_;
+};
+
+sim_network::sim_network(stage& s, sim_options options) : stage_(s), options_(std::move(options)) {
+  const unsigned localities = options_.localities;
+  for (unsigned i = 0; i < localities; ++i) {
+    boxes_.push_back(std::make_unique<mailbox>());
+    boxes_.back()->last_from.resize(localities);
+    boxes_.back()->told_lost.resize(localities);
+  }
+  for (const sim_death& d : options_.deaths) {
+    PLX_ASSERT(d.locality < localities, d.locality, localities);
+    event e;
+    e.when = stage_.now() + delay(d.earliest_s, d.latest_s);
+    e.what = event::kind::dies;
+    book(d.locality, std::move(e));
+  }
+}
+sim_network::~sim_network() = default;
+
+std::unique_ptr<transport> sim_network::transport_of(locality_id here) {
+  return std::make_unique<carrier>(*this, here);
+}
+
+bool sim_network::alive(locality_id which) const noexcept { return boxes_[which]->alive; }
+
+std::size_t sim_network::under_way() const noexcept {
+  std::size_t n = 0;
+  for (const auto& box : boxes_)
+    n += static_cast<std::size_t>(std::count_if(box->events.begin(), box->events.end(), [](const event& e) {
+      return e.what != event::kind::peer_lost && e.what != event::kind::dies;
+    }));
+  return n;
+}
+
+ticks sim_network::delay(double min_s, double max_s) {
+  const ticks least = ns_from(min_s), most = std::max(ns_from(max_s), least);
+  return least + stage_.choose()(most - least + 1);
+}
+
+void sim_network::note(const char* what, locality_id from, locality_id to, std::size_t bytes) {
+  if (options_.keep_log) log_.push_back(fmt::format("{} {} {} {} {}", stage_.now(), what, from, to, bytes));
+}
+
+void sim_network::book(locality_id at, event e) {
+  auto& events = boxes_[at]->events;
+  e.number = next_number_++;
+  events.push_back(std::move(e));
+  std::push_heap(events.begin(), events.end(), std::greater<>());
+  tell_when(at);
+}
+
+void sim_network::tell_when(locality_id at) noexcept {
+  const auto& events = boxes_[at]->events;
+  stage_.expect(at, events.empty() ? stage::never : events.front().when);
+}
+
+// ------------------------------------------------------------------------------------------------------- sending
+
+void sim_network::send(locality_id from, locality_id to, outgoing& m) noexcept {
+  PLX_ASSERT(to < boxes_.size() && to != from, from, to);
+  PLX_ASSERT(m.head.size() <= options_.max_head_bytes, m.head.size(), options_.max_head_bytes);
+  ++counts_.sent;
+  mailbox& sender = *boxes_[from];
+  if (sender.stopped || sender.told_lost[to] != 0) return m.sent(&m, false);
+  const auto data = std::make_shared<message>(m);
+  carry(from, to, data);
+  if (!stage_.choose().happens(options_.late_sent)) return m.sent(&m, true);
+  event e;
+  e.when = stage_.now() + delay(0, options_.delay_max_s);
+  e.what = event::kind::sent;
+  e.peer = to;
+  e.data = data;
+  e.handed_over = &m;
+  book(from, std::move(e));
+}
+
+void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<message>& m) {
+  mailbox& box = *boxes_[to];
+  if (!boxes_[from]->alive || !box.alive || box.stopped) {
+    ++counts_.of_the_dead;
+    return;
+  }
+  if (stage_.choose().happens(options_.loss)) {
+    ++counts_.lost;
+    return note("lost", from, to, m->size_bytes());
+  }
+  const bool twice = stage_.choose().happens(options_.doubling);
+  counts_.doubled += twice;
+  for (int i = 0; i <= static_cast<int>(twice); ++i) {
+    event e;
+    e.when = stage_.now() + delay(options_.delay_min_s, options_.delay_max_s);
+    if (!options_.reorder) e.when = box.last_from[from] = std::max(e.when, box.last_from[from]);
+    e.what = event::kind::arrives;
+    e.peer = from;
+    e.data = m;
+    book(to, std::move(e));
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ arriving
+
+// What happens next at a locality, if its time has come. While no run goes on, the time comes at once.
+bool sim_network::next_event(locality_id at) {
+  mailbox& box = *boxes_[at];
+  if (box.events.empty() || box.to == nullptr) return false;
+  const ticks when = box.events.front().when;
+  if (when > stage_.now()) {
+    if (stage_.running()) return false;
+    stage_.advance(when);
+  }
+  std::pop_heap(box.events.begin(), box.events.end(), std::greater<>());
+  event e = std::move(box.events.back());
+  box.events.pop_back();
+  tell_when(at);
+  deliver(at, e);
+  return true;
+}
+
+void sim_network::deliver(locality_id at, event& e) {
+  mailbox& box = *boxes_[at];
+  switch (e.what) {
+    case event::kind::sent:
+      PLX_ASSERT(e.data->is_still(*e.handed_over) && "memory was handed over and changed before `sent`", at, e.peer);
+      return e.handed_over->sent(e.handed_over, e.ok);
+    case event::kind::dies:
+      return kill(at);
+    case event::kind::peer_lost:
+      note("peer-lost", e.peer, at, 0);
+      box.told_lost[e.peer] = 1;
+      return box.to->lost(e.peer, box.alive ? "the simulation killed it" : "the simulation killed this one");
+    case event::kind::pieces_arrive:
+      note(e.ok ? "pieces" : "no-pieces", e.peer, at, e.data->size_bytes());
+      if (e.ok)
+        for (std::size_t i = 0; i < e.places.size(); ++i)
+          if (e.places[i].size_bytes != 0)
+            std::memcpy(e.places[i].data, e.data->pieces[i].data(), e.places[i].size_bytes);
+      return box.to->pieces_arrived(e.peer, e.announced, e.ok);
+    case event::kind::arrives:
+      break;
+  }
+  ++counts_.delivered;
+  note("arrives", e.peer, at, e.data->size_bytes());
+  if (e.data->pieces.empty()) return box.to->arrived(e.peer, e.data->head);
+  for (const auto& p : e.data->pieces) e.places.push_back({nullptr, p.size()});
+  e.announced = box.to->announced(e.peer, e.data->head, e.places);
+  if (e.announced == nullptr) return;
+  e.what = event::kind::pieces_arrive;
+  if (!stage_.choose().happens(options_.late_sent)) return deliver(at, e);
+  e.when = stage_.now() + delay(0, options_.delay_max_s);
+  book(at, std::move(e));
+}
+
+// -------------------------------------------------------------------------------------------------------- the end
+
+void sim_network::kill(locality_id which) {
+  mailbox& box = *boxes_[which];
+  if (!std::exchange(box.alive, false)) return;
+  note("dies", which, which, 0);
+  forget_what_comes_to(which);
+  for (locality_id p = 0; p < boxes_.size(); ++p) {
+    if (p == which) continue;
+    for (const auto& [at, lost] : {std::pair(p, which), std::pair(which, p)}) {
+      // A peer that died before is told of, or will be: by the one that was alive longer.
+      if (!boxes_[p]->alive || boxes_[at]->stopped) continue;
+      event e;
+      e.when = stage_.now() + delay(options_.detection_min_s, options_.detection_max_s);
+      e.what = event::kind::peer_lost;
+      e.peer = lost;
+      if (at == p) forget_what_comes_from(which, p, e.when);
+      book(at, std::move(e));
+    }
+  }
+}
+
+// Of a message whose head is there the pieces never come.
+void sim_network::forget_what_comes_to(locality_id dead) {
+  auto& events = boxes_[dead]->events;
+  counts_.of_the_dead += std::erase_if(events, [](const event& e) { return e.what == event::kind::arrives; });
+  for (event& e : events)
+    if (e.what == event::kind::pieces_arrive) e.ok = false;
+  std::make_heap(events.begin(), events.end(), std::greater<>());
+  tell_when(dead);
+}
+
+// After `until` nothing arrives; before that the seed decides.
+void sim_network::forget_what_comes_from(locality_id dead, locality_id at, ticks until) {
+  auto& events = boxes_[at]->events;
+  counts_.of_the_dead += std::erase_if(events, [&](const event& e) {
+    return e.what == event::kind::arrives && e.peer == dead && (e.when > until || stage_.choose()(2) == 0);
+  });
+  for (event& e : events)
+    if (e.what == event::kind::pieces_arrive && e.peer == dead) {
+      e.ok = e.when <= until && stage_.choose()(2) == 0;
+      e.when = std::min(e.when, until);
+    }
+  std::make_heap(events.begin(), events.end(), std::greater<>());
+  tell_when(at);
+}
+
+void sim_network::stop(locality_id at) noexcept {
+  mailbox& box = *boxes_[at];
+  if (std::exchange(box.stopped, true)) return;
+  std::vector<event> left;
+  left.swap(box.events);
+  std::sort(left.begin(), left.end(), [](const event& a, const event& b) { return b > a; });
+  for (event& e : left) {
+    if (e.what == event::kind::sent) deliver(at, e);
+    if (e.what == event::kind::pieces_arrive) box.to->pieces_arrived(e.peer, e.announced, false);
+  }
+  tell_when(at);
+}
+
+}  // namespace plx::net

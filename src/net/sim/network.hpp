@@ -1,0 +1,76 @@
+// The network of a simulation: messages between localities of one process, on a virtual clock. The seed decides how
+// long each is on its way, which overtake each other, which are lost, which arrive twice, and when a locality dies.
+//
+// What it checks of its users: memory that was handed over must not change before `sent`.
+//
+// Thread safety: none; whoever has the turn on the stage, or one thread while no run goes on. Cost: a copy of each
+// message and a heap. Example: net/sim_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net/sim/options.hpp"
+#include "net/sim/stage.hpp"
+#include "net/transport.hpp"
+
+namespace plx::net {
+
+/// What went through a simulated network.
+struct sim_counts {
+  std::uint64_t sent = 0;         ///< send() was called
+  std::uint64_t delivered = 0;    ///< a receiver was called
+  std::uint64_t lost = 0;         ///< by chance
+  std::uint64_t doubled = 0;      ///< by chance
+  std::uint64_t of_the_dead = 0;  ///< from or to a locality that had died
+};
+
+class sim_network {
+ public:
+  /// Requires: `s` has as many seats as options.localities, and outlives the network.
+  sim_network(stage& s, sim_options options);
+  ~sim_network();
+  sim_network(const sim_network&) = delete;
+  sim_network& operator=(const sim_network&) = delete;
+
+  /// The transport of one locality; once for each. Must go before the network does.
+  std::unique_ptr<transport> transport_of(locality_id here);
+  /// From now on nothing comes from there and nothing reaches it. What is under way from there may still arrive until
+  /// the others have seen it.
+  void kill(locality_id which);
+  [[nodiscard]] bool alive(locality_id which) const noexcept;
+  /// Messages that have not arrived yet, or whose `sent` has not come.
+  [[nodiscard]] std::size_t under_way() const noexcept;
+  [[nodiscard]] const sim_counts& counts() const noexcept { return counts_; }
+  /// One line per event, if keep_log is set: virtual nanoseconds, what, from, to, bytes.
+  [[nodiscard]] const std::vector<std::string>& log() const noexcept { return log_; }
+
+ private:
+  class carrier;
+  struct message;
+  struct event;
+  struct mailbox;
+
+  void send(locality_id from, locality_id to, outgoing& m) noexcept;
+  void carry(locality_id from, locality_id to, const std::shared_ptr<message>& m);
+  void book(locality_id at, event e);
+  void tell_when(locality_id at) noexcept;
+  bool next_event(locality_id at);
+  void deliver(locality_id at, event& e);
+  void stop(locality_id at) noexcept;
+  void forget_what_comes_to(locality_id dead);
+  void forget_what_comes_from(locality_id dead, locality_id at, ticks until);
+  void note(const char* what, locality_id from, locality_id to, std::size_t bytes);
+  [[nodiscard]] ticks delay(double min_s, double max_s);
+
+  stage& stage_;
+  const sim_options options_;
+  std::vector<std::unique_ptr<mailbox>> boxes_;  // by locality
+  std::uint64_t next_number_ = 0;
+  sim_counts counts_;
+  std::vector<std::string> log_;
+};
+
+}  // namespace plx::net

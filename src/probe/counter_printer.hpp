@@ -1,0 +1,65 @@
+// Prints counters: now and then, and at the end; as text, CSV or JSON; to stdout, stderr or a file.
+//
+// What cannot be written to the file (no such folder, a full disk) is said once and goes to stderr instead, so that the
+// numbers are not lost; the file is tried again each time. A file that somebody took away is made again. A pattern that
+// nothing matches is said once, with the nearest name, and is tried again: the counter may come later.
+// Thread safety: one call at a time. Cost: of reading the counters and writing a line for each.
+// Example: probe/counter_printer_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "probe/counter_registry.hpp"
+
+namespace plx::probe {
+
+/// How counters are written down.
+enum class counter_format : std::uint8_t { text, csv, json };
+
+/// Which counters are printed, how, and where to.
+struct printing {
+  std::vector<std::string> patterns;
+  counter_format format = counter_format::text;
+  /// "stdout", "stderr", or a path. A file is begun anew.
+  std::string to = "stdout";
+  /// Whether each counter counts from where it was printed.
+  bool reset = false;
+};
+
+class counter_printer {
+ public:
+  /// The registry must outlive it. Statistics that are asked for begin to be sampled.
+  counter_printer(counter_registry& registry, printing how);
+
+  /// Prints all that match now. Its error is the file's or a pattern's; what could be printed has been.
+  result<void> print();
+
+ private:
+  result<void> write(const std::string& text);
+
+  counter_registry& registry_;
+  const printing how_;
+  const double begin_s_;
+  bool header_written_ = false;
+  std::set<std::string, std::less<>> said_;
+};
+
+/// Prints the list of all counters, what can be made of them, and then each counter as it is added, until it is gone.
+class counter_lister {
+ public:
+  /// Not `full`: workers and the like are one line. The registry must outlive it.
+  counter_lister(counter_registry& registry, bool full);
+  ~counter_lister();
+  counter_lister(const counter_lister&) = delete;
+  counter_lister& operator=(const counter_lister&) = delete;
+
+ private:
+  counter_registry& registry_;
+  const bool full_;
+  std::set<std::string, std::less<>> shown_;
+};
+
+}  // namespace plx::probe

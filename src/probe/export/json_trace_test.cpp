@@ -1,0 +1,163 @@
+#include "probe/export/json_trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+
+#include "base/file.hpp"
+#include "probe/export/json_reader_test.hpp"
+#include "probe/recorder.hpp"
+#include "probe/trace_builder_test.hpp"
+#if PLX_HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+namespace plx::probe {
+namespace {
+
+using testing::ElementsAre;
+
+class JsonTrace : public testing::Test {
+ protected:
+  std::string path(const std::string& suffix) const {
+    return (std::filesystem::temp_directory_path() / ("plx_trace_" + std::to_string(::getpid()) + suffix)).string();
+  }
+  void TearDown() override {
+    std::filesystem::remove(path(".json"));
+    std::filesystem::remove(path(".json.gz"));
+  }
+  json written(const trace_data& d) {
+    const auto done = write_json_trace(d, path(".json"));
+    EXPECT_TRUE(done) << done.error().message;
+    return json_reader::read(read_file(path(".json")).value());
+  }
+  static std::vector<json> events(const json& trace, const std::string& kind) {
+    std::vector<json> found;
+    for (const json& e : trace["traceEvents"].list)
+      if (e["ph"].text == kind) found.push_back(e);
+    return found;
+  }
+  /// In steps of the clock that are whole nanoseconds, nearly: times are compared to 2 ns.
+  static ticks us(double n) { return 1'000'000 + ticks_from(n * 1e-6); }
+};
+
+constexpr double tolerance = 0.002;
+
+TEST_F(JsonTrace, PiecesOfTasksOnTheirWorkersRow) {
+  trace_builder b(2);
+  b.data.origin = 1'000'000;
+  b.piece(0, 1, "trace \"test\"\n", us(1), us(101)).key(42).ready(us(0.5));
+  b.piece(1, 2, "other", us(10), us(20), false).key(~1ull);
+  b.piece(1, 2, "other", us(30), us(40), true, true);
+  const json t = written(b.data);
+  EXPECT_EQ(t["displayTimeUnit"].text, "ns");
+  const auto slices = events(t, "X");
+  ASSERT_EQ(slices.size(), 3u);
+  EXPECT_EQ(slices[0]["tid"].number, 1);
+  EXPECT_EQ(slices[0]["name"].text, "trace \"test\"\n");
+  EXPECT_NEAR(slices[0]["ts"].number, 1, tolerance);
+  EXPECT_NEAR(slices[0]["dur"].number, 100, tolerance);
+  EXPECT_EQ(slices[0]["args"]["key"].number, 42);
+  EXPECT_EQ(slices[0]["args"]["task"].number, 1);
+  EXPECT_NEAR(slices[0]["args"]["wait_us"].number, 0.5, tolerance);
+  EXPECT_EQ(slices[1]["args"]["key"].text, "18446744073709551614") << "a double would round it";
+  EXPECT_EQ(slices[1]["args"]["ended"].text, "suspended");
+  EXPECT_EQ(slices[2]["args"]["began"].text, "resumed");
+  EXPECT_EQ(t["otherData"]["records"].number, 3);
+  EXPECT_EQ(t["otherData"]["records_lost"].number, 0);
+}
+
+TEST_F(JsonTrace, ParentsAreArgumentsAndArrowsBindToTheSlicesOfBothEnds) {
+  const task_id join = join_bit | 9;
+  trace_builder b(2);
+  b.task(0, 1, "a", 1000, 2000).task(0, 2, "b", 2000, 3000).task(1, 3, "c", 4000, 5000);
+  b.edge(1, join, 2000).edge(2, join, 3000).edge(join, 3, 3000);
+  const json t = written(b.data);
+  const auto slices = events(t, "X"), begins = events(t, "s"), ends = events(t, "f");
+  ASSERT_EQ(slices.size(), 3u);
+  EXPECT_FALSE(slices[0]["args"].has("parents"));
+  ASSERT_EQ(slices[2]["args"]["parents"].list.size(), 2u);
+  EXPECT_EQ(slices[2]["args"]["parents"].list[0].number, 1);
+  EXPECT_EQ(slices[2]["args"]["parents"].list[1].number, 2);
+  ASSERT_EQ(begins.size(), 2u);
+  ASSERT_EQ(ends.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(begins[i]["id"].number, ends[i]["id"].number);
+    EXPECT_GE(begins[i]["ts"].number, slices[i]["ts"].number);
+    EXPECT_LT(begins[i]["ts"].number, slices[i]["ts"].number + slices[i]["dur"].number);
+    EXPECT_EQ(ends[i]["ts"].number, slices[2]["ts"].number);
+    EXPECT_EQ(ends[i]["tid"].number, 2);
+  }
+}
+
+TEST_F(JsonTrace, ManyParentsAreCutAndThatIsSaid) {
+  trace_builder b(1);
+  for (task_id i = 1; i <= 20; ++i) b.task(0, i, "in", 100 * i, 100 * i + 50).edge(i, 99, 100 * i + 50);
+  b.task(0, 99, "out", 5000, 6000);
+  const json last = events(written(b.data), "X").back();
+  EXPECT_EQ(last["args"]["parents"].list.size(), 16u);
+  EXPECT_TRUE(last["args"].has("more_parents"));
+}
+
+TEST_F(JsonTrace, SamplesAreCurvesAndMarksAreInstants) {
+  trace_builder b(1);
+  b.data.samples = {{10, "blocks", 12.5}, {20, "rate", std::numeric_limits<double>::quiet_NaN()}};
+  b.data.marks = {{30, "policy", "cap 3 -> 2\n"}};
+  const json t = written(b.data);
+  ASSERT_EQ(events(t, "C").size(), 1u);
+  EXPECT_EQ(events(t, "C")[0]["args"]["value"].number, 12.5);
+  ASSERT_EQ(events(t, "i").size(), 1u);
+  EXPECT_EQ(events(t, "i")[0]["cat"].text, "policy");
+  EXPECT_EQ(events(t, "i")[0]["name"].text, "cap 3 -> 2\n");
+}
+
+TEST_F(JsonTrace, TimesNeverRunBackwardsAndNeighboursNeverOverlap) {
+  trace_builder b(1);
+  ticks at = 12345;
+  for (task_id i = 1; i < 3000; ++i) {
+    b.task(0, i, "t", at, at + i % 7 * i % 13);
+    at = b.data.workers[0].back().end;
+  }
+  double end = 0;
+  for (const json& e : events(written(b.data), "X")) {
+    EXPECT_GE(e["ts"].number, end - 1e-6);
+    end = e["ts"].number + e["dur"].number;
+  }
+}
+
+TEST_F(JsonTrace, BytesThatAreNoTextDoNotSpoilTheFile) {
+  trace_builder b(1);
+  b.task(0, 1, "caf\xc3\xa9 \xff \xc0\xaf \xed\xa0\x80", 1, 2);
+  EXPECT_EQ(events(written(b.data), "X")[0]["name"].text,
+            "caf\xc3\xa9 \xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+#if PLX_HAVE_ZLIB
+TEST_F(JsonTrace, CompressedHoldsTheSameText) {
+  trace_builder b(1);
+  for (ticks i = 1; i < 50'000; ++i) b.task(0, i, "t", 100 * i, 100 * i + 70);
+  ASSERT_TRUE(write_json_trace(b.data, path(".json")));
+  ASSERT_TRUE(write_json_trace(b.data, path(".json.gz")));
+  gzFile file = gzopen(path(".json.gz").c_str(), "rb");
+  std::string text, piece(1 << 16, '\0');
+  for (int n; (n = gzread(file, piece.data(), static_cast<unsigned>(piece.size()))) > 0;)
+    text.append(piece, 0, static_cast<std::size_t>(n));
+  EXPECT_EQ(gzclose(file), Z_OK);
+  EXPECT_EQ(text, read_file(path(".json")).value());
+  EXPECT_LT(std::filesystem::file_size(path(".json.gz")), text.size() / 4);
+}
+#endif
+
+TEST_F(JsonTrace, AFullDiskIsOneLine) {
+  trace_builder b(1);
+  b.task(0, 1, "t", 1, 2);
+  EXPECT_EQ(write_json_trace(b.data, "/dev/full").error().message, "cannot write '/dev/full': No space left on device");
+  EXPECT_EQ(write_json_trace(b.data, "/nowhere/t.json.gz").error().message,
+            "cannot write '/nowhere/t.json.gz': No such file or directory");
+}
+
+}  // namespace
+}  // namespace plx::probe

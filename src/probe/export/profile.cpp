@@ -1,0 +1,130 @@
+#include "probe/export/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/file.hpp"
+#include "probe/csv.hpp"
+#include "probe/export/units.hpp"
+
+namespace plx::probe {
+namespace {
+
+constexpr std::size_t widest_name = 38;
+
+double sum_of_totals(const std::vector<task_statistics>& all) {
+  double sum = 0;
+  for (const task_statistics& t : all) sum += t.total_s;
+  return sum;
+}
+
+double share_of(double part, double all) { return all > 0 ? part / all : 0.0; }
+
+std::uint64_t yields(const task_statistics& t) { return t.slices - t.calls; }
+
+/// All workers' times together.
+worker_times sum_of_times(const recorder& r) {
+  worker_times sum;
+  for (unsigned w = 0; w < r.worker_count(); ++w) {
+    const worker_times t = r.times(w);
+    sum.exec_s += t.exec_s;
+    sum.idle_s += t.idle_s;
+    sum.overhead_s += t.overhead_s;
+    sum.background_s += t.background_s;
+    sum.tasks += t.tasks;
+  }
+  return sum;
+}
+
+std::string row(const task_statistics& t, double sum_s, std::size_t width) {
+  const bool ended = t.calls != 0;  // before, there are no lengths to speak of
+  const auto of_calls = [&](double s) { return right(ended ? time_text(s) : "-", 8); };
+  return fmt::format("{} {} {} {} {} {} {} {} {}\n", padded(shortened(t.name, widest_name), width),
+                     right(count_text(t.calls), 11), right(count_text(yields(t)), 9), of_calls(t.min_s),
+                     of_calls(t.mean_s), of_calls(t.max_s), of_calls(t.stddev_s), right(time_text(t.total_s), 8),
+                     right(share_text(share_of(t.total_s, sum_s)), 7));
+}
+
+std::string heading(std::size_t width) {
+  return fmt::format("{} {:>11} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7}\n", padded("task", width), "calls", "yields",
+                     "min", "mean", "max", "stddev", "total", "share");
+}
+
+std::string what_workers_did(const recorder& r) {
+  const worker_times t = sum_of_times(r);
+  const double all = t.exec_s + t.idle_s + t.overhead_s + t.background_s;
+  return fmt::format(
+      "{} tasks on {} worker{}, {} of worker time: tasks {}, idle {}, managing tasks {}, background {}\n"
+      "measuring cost {} of that\n",
+      count_text(t.tasks), r.worker_count(), r.worker_count() == 1 ? "" : "s", time_text(all),
+      share_text(share_of(t.exec_s, all)), share_text(share_of(t.idle_s, all)), share_text(share_of(t.overhead_s, all)),
+      share_text(share_of(t.background_s, all)), share_text(r.measurement_cost()));
+}
+
+/// TAU's names stand in quotes and have no escapes.
+std::string tau_name(std::string_view name) {
+  std::string plain(name);
+  for (char& c : plain) {
+    if (c == '"') c = '\'';
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  }
+  return plain;
+}
+
+void tau_row(std::string& text, std::string_view name, std::uint64_t calls, double seconds, const char* group) {
+  fmt::format_to(std::back_inserter(text), "\"{}\" {} 0 {:.9g} {:.9g} 0 GROUP=\"{}\"\n", tau_name(name), calls,
+                 1e6 * seconds, 1e6 * seconds, group);
+}
+
+std::string tau_profile(const recorder& r, unsigned worker) {
+  const std::vector<task_statistics> tasks = r.tasks(worker);
+  const worker_times t = r.times(worker);
+  std::string text =
+      fmt::format("{} templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n", tasks.size() + 3);
+  for (const task_statistics& s : tasks) tau_row(text, s.name, s.calls, s.total_s, "TAU_USER");
+  tau_row(text, "[worker] idle", 1, t.idle_s, "PLX_RUNTIME");
+  tau_row(text, "[worker] managing tasks", 1, t.overhead_s, "PLX_RUNTIME");
+  tau_row(text, "[worker] background", 1, t.background_s, "PLX_RUNTIME");
+  return text + "0 aggregates\n";
+}
+
+}  // namespace
+
+std::string profile_text(const recorder& r, std::size_t rows) {
+  const std::vector<task_statistics> all = r.tasks();
+  const double sum_s = sum_of_totals(all);
+  const std::size_t shown = all.size() <= rows + 1 ? all.size() : rows;  // one more is as short as its summary
+  std::size_t width = 12;
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, std::min(all[i].name.size(), widest_name));
+  std::string text = heading(width);
+  for (std::size_t i = 0; i < shown; ++i) text += row(all[i], sum_s, width);
+  if (shown < all.size()) {
+    double rest_s = 0;
+    for (std::size_t i = shown; i < all.size(); ++i) rest_s += all[i].total_s;
+    text += fmt::format("and {} more kinds of tasks, {} in all, {}\n", all.size() - shown, time_text(rest_s),
+                        share_text(share_of(rest_s, sum_s)));
+  }
+  return text + what_workers_did(r);
+}
+
+result<void> write_profile_csv(const recorder& r, const std::string& path) {
+  const std::vector<task_statistics> all = r.tasks();
+  const double sum_s = sum_of_totals(all);
+  std::string text = "name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share\n";
+  for (const task_statistics& t : all) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f}\n", csv_field(t.name),
+                   t.calls, yields(t), t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s, share_of(t.total_s, sum_s));
+  }
+  return write_file(path, text);
+}
+
+result<void> write_tau_profiles(const recorder& r, unsigned locality, const std::string& folder) {
+  for (unsigned w = 0; w < r.worker_count(); ++w)
+    if (auto done = write_file(fmt::format("{}/profile.{}.0.{}", folder, locality, w), tau_profile(r, w)); !done)
+      return done;
+  return {};
+}
+
+}  // namespace plx::probe

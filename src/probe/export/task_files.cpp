@@ -1,0 +1,164 @@
+#include "probe/export/task_files.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "probe/export/call_tree.hpp"
+#include "probe/export/concurrency.hpp"
+#include "probe/export/critical_path_files.hpp"
+#include "probe/export/graph_dot.hpp"
+#include "probe/export/json_trace.hpp"
+#include "probe/export/otf2_trace.hpp"
+#include "probe/export/profile.hpp"
+#include "probe/export/scatter.hpp"
+#include "probe/export/trace_text.hpp"
+#include "probe/export/units.hpp"
+#include "probe/trace_data.hpp"
+#include "probe/trace_graph.hpp"
+
+namespace plx::probe {
+namespace {
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+class task_files {
+ public:
+  task_files(recorder& r, const settings& s) : rec_(r), asked_(s) {}
+
+  result<void> write() {
+    write_profiles();
+    if (wants_trace(asked_)) {
+      data_ = rec_.collect_trace();
+      graph_.emplace(data_);
+      write_trace_files();
+      write_analyses();
+      if (data_.lost != 0)
+        log_warning("{} of {} records of the trace found no room: drain more often, or set trace-records above {}",
+                    data_.lost, data_.lost + data_.records, asked_.trace_records);
+    }
+    file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
+    return first_;
+  }
+
+ private:
+  struct written_file {
+    std::string name;
+    double seconds;
+    std::string failure;  // empty: it is there
+  };
+
+  /// Writes one file, and notes how that went.
+  template <class Write>
+  void file(const std::string& name, Write write) {
+    const ticks begin = now_ticks();
+    const result<void> r = write(asked_.output + "/" + name);
+    files_.push_back({name, seconds(now_ticks() - begin), r ? "" : r.error().message});
+    if (r) return;
+    if (first_) first_ = r;
+    log_error("{}", r.error().message);
+  }
+
+  void write_profiles() {
+    if (has_word(asked_.profile, "screen")) print(profile_text(rec_));
+    if (has_word(asked_.profile, "csv")) {
+      file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path); });
+      file("waits.csv", [&](const std::string& path) { return rec_.write_waits_csv(path); });
+    }
+    if (has_word(asked_.profile, "tau")) file("tau", [&](const std::string& path) { return write_tau(path); });
+  }
+
+  result<void> write_tau(const std::string& folder) const {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return error{fmt::format("cannot make the folder '{}': {}", folder, failed.message())};
+    return write_tau_profiles(rec_, 0, folder);
+  }
+
+  void write_trace_files() {
+    if (has_word(asked_.trace, "json"))
+      file("trace.json.gz", [&](const std::string& path) { return write_json_trace(data_, *graph_, path); });
+    if (has_word(asked_.trace, "otf2"))
+      file("otf2", [&](const std::string& path) { return write_otf2_trace(data_, *graph_, path); });
+    if (asked_.scatter > 0)
+      file("scatter.csv",
+           [&](const std::string& path) { return write_scatter_csv(data_, *graph_, asked_.scatter, path); });
+    if (asked_.concurrency)
+      file("concurrency.csv", [&](const std::string& path) { return write_concurrency_csv(data_, path); });
+  }
+
+  void write_analyses() {
+    if (asked_.tree) {
+      const auto tree = call_tree(*graph_);
+      file("tree.txt", [&](const std::string& path) { return write_file(path, call_tree_text(tree)); });
+      file("tree.csv", [&](const std::string& path) { return write_call_tree_csv(tree, path); });
+    }
+    if (asked_.graph) file("graph.dot", [&](const std::string& path) { return write_graph_dot(*graph_, path); });
+    if (asked_.critical_path) {
+      const critical_path_report r = report_critical_path(*graph_);
+      if (has_word(asked_.profile, "screen")) print("\n"), print(critical_path_text(r));
+      file("critical_path.csv", [&](const std::string& path) { return write_critical_path_csv(r, path); });
+      file("critical_path.json", [&](const std::string& path) { return write_critical_path_json(r, path); });
+    }
+  }
+
+  [[nodiscard]] std::string summary() const {
+    worker_times sum;
+    for (unsigned w = 0; w < rec_.worker_count(); ++w) {
+      const worker_times t = rec_.times(w);
+      sum.exec_s += t.exec_s;
+      sum.idle_s += t.idle_s;
+      sum.overhead_s += t.overhead_s;
+      sum.background_s += t.background_s;
+      sum.tasks += t.tasks;
+    }
+    std::string text = fmt::format(
+        "{{\"workers\":{},\"tasks\":{},\n\"time_s\":{{\"tasks\":{:.9g},\"idle\":{:.9g},\"managing_tasks\":{:.9g},"
+        "\"background\":{:.9g}}},\n\"measuring_cost\":{:.6g},\n",
+        rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s,
+        rec_.measurement_cost());
+    if (graph_) text += trace_summary();
+    text += "\"files\":[";
+    for (const written_file& f : files_)
+      fmt::format_to(std::back_inserter(text), "{}\n{{\"name\":{},\"seconds\":{:.3g}{}}}",
+                     &f == files_.data() ? "" : ",", json_text(f.name), f.seconds,
+                     f.failure.empty() ? "" : fmt::format(",\"failure\":{}", json_text(f.failure)));
+    return text + "]}\n";
+  }
+
+  [[nodiscard]] std::string trace_summary() const {
+    const trace_graph::holes& h = graph_->missing();
+    return fmt::format(
+        "\"trace\":{{\"records\":{},\"records_lost\":{},\"share\":{:.9g},\"tasks\":{},\"pieces\":{},\"edges\":{},"
+        "\"samples\":{},\"marks\":{},\"tasks_without_a_begin\":{},\"tasks_without_an_end\":{},"
+        "\"edges_with_an_unknown_end\":{},\"edges_against_time\":{}}},\n",
+        data_.records, data_.lost, data_.share, graph_->tasks().size(), graph_->pieces().size(), data_.edges.size(),
+        data_.samples.size(), data_.marks.size(), h.headless, h.unfinished, h.unknown_edges, h.against_time);
+  }
+
+  recorder& rec_;
+  const settings& asked_;
+  trace_data data_;
+  std::optional<trace_graph> graph_;
+  std::vector<written_file> files_;
+  result<void> first_;
+};
+
+}  // namespace
+
+bool wants_trace(const settings& s) noexcept {
+  return !s.trace.empty() || s.tree || s.graph || s.concurrency || s.critical_path || s.scatter > 0;
+}
+
+result<void> write_task_files(recorder& r, const settings& s) { return task_files(r, s).write(); }
+
+}  // namespace plx::probe

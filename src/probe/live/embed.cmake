@@ -1,0 +1,19 @@
+# cmake -DFROM=page.html -DTO=page.cpp -P embed.cmake: the file's bytes as a function that gives them.
+file(READ ${FROM} hex HEX)
+string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
+string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
+file(WRITE ${TO}.new
+"#include <string_view>
+
+#include \"probe/live/live_pages.hpp\"
+
+namespace plx::probe {
+
+static constexpr unsigned char page[] = {
+${bytes}};
+
+std::string_view live_page_html() { return {reinterpret_cast<const char*>(page), sizeof page}; }
+
+}  // namespace plx::probe
+")
+file(RENAME ${TO}.new ${TO})

@@ -1,0 +1,167 @@
+#include "probe/live/live_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/clock.hpp"
+
+namespace plx::probe {
+namespace {
+
+/// How many bytes of a valid UTF-8 character begin here; 0: none.
+std::size_t character_length(std::string_view s) {
+  const auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
+  const unsigned first = at(0);
+  const std::size_t n = first < 0x80                    ? 1
+                        : first >= 0xc2 && first < 0xe0 ? 2
+                        : first >= 0xe0 && first < 0xf0 ? 3
+                        : first >= 0xf0 && first < 0xf5 ? 4
+                                                        : 0;
+  for (std::size_t i = 1; i < n; ++i)
+    if ((at(i) & 0xc0u) != 0x80) return 0;
+  if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) >= 0xa0)) return 0;  // too long; half of a pair
+  if ((first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) >= 0x90)) return 0;  // too long; above U+10FFFF
+  return n;
+}
+
+void append_info(std::string& text, const counter_info& info) {
+  fmt::format_to(std::back_inserter(text), "\"unit\":{},\"help\":{},\"monotonic\":{}", json_quoted(info.unit),
+                 json_quoted(info.help), info.monotonic);
+}
+
+std::map<std::string, counter_info, std::less<>> infos_by_name(const counter_registry& counters) {
+  std::map<std::string, counter_info, std::less<>> infos;
+  for (counter_info& info : counters.list()) {
+    std::string name = info.name;
+    infos.insert_or_assign(std::move(name), std::move(info));
+  }
+  return infos;
+}
+
+counter_info info_of(const std::map<std::string, counter_info, std::less<>>& infos, const counter_value& v) {
+  const auto it = infos.find(v.name);
+  return it == infos.end() ? counter_info{.name = v.name, .unit = v.unit} : it->second;
+}
+
+std::uint32_t hash_of(std::string_view text) {  // FNV-1a
+  std::uint32_t h = 2166136261u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 16777619u;
+  return h;
+}
+
+std::string base64(const std::vector<unsigned char>& bytes) {
+  constexpr const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve(bytes.size() / 3 * 4 + 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t left = std::min<std::size_t>(3, bytes.size() - i);
+    const unsigned word = unsigned{bytes[i]} << 16 | (left > 1 ? unsigned{bytes[i + 1]} << 8 : 0u) |
+                          (left > 2 ? unsigned{bytes[i + 2]} : 0u);
+    for (std::size_t d = 0; d < 4; ++d) text += d <= left ? digits[word >> (18 - 6 * d) & 63u] : '=';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string json_quoted(std::string_view text) {
+  std::string quoted = "\"";
+  while (!text.empty()) {
+    const char c = text.front();
+    const std::size_t n = character_length(text);
+    if (n == 0)
+      quoted += "\\ufffd";
+    else if (c == '"' || c == '\\')
+      (quoted += '\\') += c;
+    else if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == 0x7f)
+      fmt::format_to(std::back_inserter(quoted), "\\u{:04x}", int{c});
+    else
+      quoted += text.substr(0, n);
+    text.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return quoted += '"';
+}
+
+std::string json_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
+
+result<std::string> counters_json(const counter_registry& counters, std::string_view pattern, double time_s) {
+  const auto values = counters.query(pattern, after_reading::keep, making::never);
+  if (!values) return values.error();
+  const auto infos = infos_by_name(counters);
+  std::string text = fmt::format("{{\"time_s\":{},\"counters\":[", json_number(time_s));
+  for (const counter_value& v : *values) {
+    if (text.back() != '[') text += ",\n";
+    fmt::format_to(std::back_inserter(text), "{{\"name\":{},\"value\":{},", json_quoted(v.name), json_number(v.value));
+    append_info(text, info_of(infos, v));
+    text += '}';
+  }
+  return text += "]}\n";
+}
+
+counter_catalog catalog_of(const counter_registry& counters) {
+  counter_catalog c{.list = "[", .values = "["};
+  const auto values = counters.query("/*{*}/*@*");
+  if (values) {
+    const auto infos = infos_by_name(counters);
+    for (const counter_value& v : *values) {
+      if (c.list.back() != '[') c.list += ',', c.values += ',';
+      fmt::format_to(std::back_inserter(c.list), "{{\"name\":{},", json_quoted(v.name));
+      append_info(c.list, info_of(infos, v));
+      c.list += '}';
+      c.values += json_number(v.value);
+    }
+  }
+  c.list += ']', c.values += ']';
+  c.number = hash_of(c.list);
+  return c;
+}
+
+std::string tasks_json(const std::vector<task_statistics>& tasks) {
+  double sum_s = 0;
+  for (const task_statistics& t : tasks) sum_s += t.total_s;
+  std::string text = "[";
+  for (std::size_t i = 0; i < std::min<std::size_t>(tasks.size(), 500); ++i) {
+    const task_statistics& t = tasks[i];
+    fmt::format_to(
+        std::back_inserter(text),
+        "{}{{\"name\":{},\"calls\":{},\"total_s\":{:.6g},\"mean_s\":{:.4g},\"min_s\":{:.4g},\"max_s\":{:.4g},"
+        "\"stddev_s\":{:.4g},\"share\":{:.5f}}}",
+        i == 0 ? "" : ",\n", json_quoted(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
+        sum_s > 0 ? t.total_s / sum_s : 0.0);
+  }
+  return text += ']';
+}
+
+std::string picture_json(const live_picture& p, std::uint64_t number) {
+  float low = INFINITY, high = -INFINITY;
+  for (const float v : p.values)
+    if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
+  const bool any = low <= high, logarithmic = any && low > 0 && high > 20 * low;
+  const auto scaled = [&](float v) { return logarithmic ? std::log(v) : v; };
+  const float from = any ? scaled(low) : 0, span = any ? scaled(high) - from : 0;
+  std::vector<unsigned char> bytes;
+  bytes.reserve(2 * p.values.size());
+  for (const float v : p.values) {
+    unsigned level = 65535;
+    if (std::isfinite(v)) level = span > 0 ? static_cast<unsigned>((scaled(v) - from) / span * 65534 + 0.5f) : 0;
+    bytes.push_back(static_cast<unsigned char>(level & 255u)), bytes.push_back(static_cast<unsigned char>(level >> 8));
+  }
+  std::string text = fmt::format(
+      "{{\"number\":{},\"title\":{},\"unit\":{},\"step\":{},\"time\":{},\"lower\":[{},{}],\"upper\":[{},{}],\"width\":{"
+      "},"
+      "\"height\":{},\"low\":{},\"high\":{},\"log\":{},\"values\":\"{}\",\"blocks\":[",
+      number, json_quoted(p.title), json_quoted(p.unit), p.step, json_number(p.time), json_number(p.lower[0]),
+      json_number(p.lower[1]), json_number(p.upper[0]), json_number(p.upper[1]), p.width, p.height,
+      json_number(any ? double{low} : NAN), json_number(any ? double{high} : NAN), logarithmic, base64(bytes));
+  for (const live_picture::block& b : p.blocks) {
+    if (text.back() != '[') text += ',';
+    fmt::format_to(std::back_inserter(text), "[{:.6g},{:.6g},{:.6g},{:.6g},{},{},{}]", b.x, b.y, b.width, b.height,
+                   std::isfinite(b.cost_s) ? fmt::format("{:.4g}", b.cost_s) : "null", b.level, b.worker);
+  }
+  return text += "]}";
+}
+
+}  // namespace plx::probe

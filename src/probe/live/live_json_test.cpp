@@ -1,0 +1,109 @@
+#include "probe/live/live_json.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace plx::probe {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(LiveJson, QuotesEveryText) {
+  EXPECT_EQ(json_quoted("a\"b\\c\n\x7f"), "\"a\\\"b\\\\c\\u000a\\u007f\"");
+  EXPECT_EQ(json_quoted("</script>"), "\"\\u003c/script>\"");
+  EXPECT_EQ(json_quoted("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"), "\"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80\"");
+  for (const char* broken : {"\xff", "\xc3", "\xe2\x82", "\xc0\x80", "\xed\xa0\x80", "\xf5\x80\x80\x80"})
+    EXPECT_THAT(json_quoted(broken), HasSubstr("\\ufffd")) << broken;
+}
+
+TEST(LiveJson, NumbersReadBackToTheSameValue) {
+  for (const double v : {0.0, 1.0, 0.1, 1e300, 1.0 / 3, 9007199254740993.0, -2.5e-7})
+    EXPECT_EQ(std::stod(json_number(v)), v);
+  EXPECT_EQ(json_number(NAN), "null");
+  EXPECT_EQ(json_number(INFINITY), "null");
+}
+
+TEST(LiveJson, CountersWithWhatTheyMean) {
+  counter_registry c;
+  const auto a = c.add({"/a/b", "s", "help", true}, [] { return 2.5; });
+  EXPECT_EQ(counters_json(c, "/a/*", 1).value(),
+            "{\"time_s\":1,\"counters\":[{\"name\":\"/a/"
+            "b\",\"value\":2.5,\"unit\":\"s\",\"help\":\"help\",\"monotonic\":true}]}\n");
+  EXPECT_FALSE(counters_json(c, "/nothing/*", 1));
+  const counter_catalog first = catalog_of(c), second = catalog_of(c);
+  EXPECT_EQ(first.values, "[2.5]");
+  EXPECT_EQ(first.number, second.number);
+  const auto b = c.add({"/a/c"}, [] { return 0; });
+  EXPECT_NE(catalog_of(c).number, first.number) << "a new counter makes a new catalog";
+}
+
+class Timeline : public testing::Test {
+ protected:
+  // A window of a second in 10 bins; `at` is in fractions of it.
+  static trace_slice slice(name_id name, double at, double length) {
+    return {.begin = begin + static_cast<ticks>(at * second),
+            .end = begin + static_cast<ticks>((at + length) * second),
+            .name = name};
+  }
+  static std::string json(std::vector<trace_slice> slices) {
+    return timeline_json({{.slices = std::move(slices)}}, begin + static_cast<ticks>(second),
+                         static_cast<ticks>(second), 10);
+  }
+  static inline const double second = ticks_per_second();
+  static inline const ticks begin = static_cast<ticks>(5 * ticks_per_second());
+  static inline const name_id a = register_name("timeline.a"), b = register_name("timeline.b");
+};
+
+TEST_F(Timeline, LongPiecesStayThemselves) {
+  const std::string text = json({slice(a, 0.1, 0.3), slice(b, 0.5, 0.2)});
+  EXPECT_THAT(text, HasSubstr("\"names\":[\"timeline.a\",\"timeline.b\"]"));
+  EXPECT_THAT(text, HasSubstr("[[0,100000.0,300000.0,1],[1,500000.0,200000.0,1]]"));
+}
+
+TEST_F(Timeline, ShortPiecesOfOneBinAreSummedUnderTheNameWithMostTime) {
+  const std::string text =
+      json({slice(a, 0.21, 0.01), slice(b, 0.23, 0.03), slice(a, 0.27, 0.01), slice(b, 0.31, 0.01)});
+  EXPECT_THAT(text, HasSubstr("[0,210000.0,50000.0,3],[0,310000.0,10000.0,1]"));
+  EXPECT_THAT(text, HasSubstr("\"names\":[\"timeline.b\"]"));
+}
+
+TEST_F(Timeline, WhatReachesOutOfTheWindowIsCut) {
+  const std::string text = json({slice(a, -2, 0.5), slice(a, -0.2, 0.5), slice(b, 0.8, 1), slice(b, 1.2, 1)});
+  EXPECT_THAT(text, HasSubstr("[[0,0.0,300000.0,1],[1,800000.0,200000.0,1]]"));
+}
+
+TEST_F(Timeline, TellsSinceWhenItKnows) {
+  const auto known_from = [](double at) {
+    return timeline_json({{{}, begin + static_cast<ticks>(at * second)}}, begin + static_cast<ticks>(second),
+                         static_cast<ticks>(second), 10);
+  };
+  EXPECT_THAT(known_from(-1), HasSubstr("\"from\":[0.0]"));
+  EXPECT_THAT(known_from(0.25), HasSubstr("\"from\":[250000.0]"));
+  EXPECT_THAT(known_from(2), HasSubstr("\"from\":[1000000.0]"));
+}
+
+TEST_F(Timeline, AMillionPiecesAreAsManyAsThereAreBins) {
+  std::vector<trace_slice> many;
+  for (int i = 0; i < 1000000; ++i) many.push_back(slice(a, i * 1e-6, 0.9e-6));
+  EXPECT_LT(json(std::move(many)).size(), 500u);
+}
+
+TEST(LiveJson, APictureIsScaledToSixteenBits) {
+  live_picture p{
+      .title = "density", .width = 2, .height = 2, .values = {1, 2, 3, NAN}, .blocks = {{0, 0, 1, 1, NAN, 2, 0}}};
+  std::string text = picture_json(p, 7);
+  EXPECT_THAT(text, HasSubstr("\"number\":7"));
+  EXPECT_THAT(text, HasSubstr("\"low\":1,\"high\":3,\"log\":false,\"values\":\"AAD/f/7///8=\""));
+  EXPECT_THAT(text, HasSubstr("\"blocks\":[[0,0,1,1,null,2,0]]"));
+  p.values = {1, 10, 100, 1000};
+  EXPECT_THAT(picture_json(p, 8), HasSubstr("\"log\":true"));
+  p.values = {NAN, NAN, NAN, NAN};
+  EXPECT_THAT(picture_json(p, 9), HasSubstr("\"low\":null"));
+  p.values = {5, 5, 5, 5};
+  EXPECT_THAT(picture_json(p, 9), HasSubstr("\"values\":\"AAAAAAAAAAA=\""));
+}
+
+}  // namespace
+}  // namespace plx::probe

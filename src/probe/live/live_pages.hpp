@@ -1,0 +1,79 @@
+// Internal: which request gets which answer.
+//
+// Thread safety: of the server's thread, but end(), counts() and pictures(). Example: probe/live/live_server_test.cpp
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "probe/live/access_token.hpp"
+#include "probe/live/http_server.hpp"
+#include "probe/live/live_picture.hpp"
+#include "probe/recorder.hpp"
+
+namespace plx::probe {
+
+class counter_registry;
+
+/// Requests that were understood and not answered; relaxed counts.
+struct live_refusals {
+  std::atomic<std::uint64_t> token{0};  // without the token, or with a wrong one
+  std::atomic<std::uint64_t> host{0};   // by a name that is not this machine's
+  std::atomic<std::uint64_t> path{0};   // of something that is not there
+};
+
+class live_pages final : public http_handler {
+ public:
+  live_pages(recorder& r, counter_registry& counters) : recorder_(r), counters_(counters) {}
+
+  http_reply answer(const http_request& request, bool again) noexcept override;
+
+  /// From now on the answers say that the run has ended.
+  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  /// What a request must bring.
+  [[nodiscard]] const access_token& token() const noexcept { return token_; }
+  /// Requests that were refused, by reason.
+  [[nodiscard]] const live_refusals& refusals() const noexcept { return refusals_; }
+  /// Where the program puts its picture.
+  [[nodiscard]] picture_board& pictures() noexcept { return pictures_; }
+
+ private:
+  using text = std::shared_ptr<const std::string>;
+  struct kept {
+    double made_s = 0;
+    text body;
+  };
+
+  http_reply answer_or_throw(const http_request& request, bool again);
+  [[nodiscard]] bool may_read(const http_request& request) const;
+  http_reply refuse(int status, std::string line, std::atomic<std::uint64_t>& count);
+  http_reply page();
+  http_reply made(const http_request& request, const char* type, text (live_pages::*make)(const http_request&));
+  http_reply counters(const http_request& request);
+  text metrics(const http_request&);
+  text tasks(const http_request&);
+  text timeline(const http_request& request);
+  text mesh(const http_request&);
+  text poll(const http_request& request);
+  [[nodiscard]] std::string status_fields() const;
+  [[nodiscard]] std::string timeline_of(const http_request& request) const;
+
+  recorder& recorder_;
+  counter_registry& counters_;
+  const access_token token_;
+  const double begin_s_ = now_s();
+  std::atomic<bool> ended_{false};  // relaxed: the server is told by other means when to look
+  live_refusals refusals_;
+  picture_board pictures_;
+  std::map<std::string, kept, std::less<>> kept_;  // by path and query
+
+  static double now_s() noexcept;
+};
+
+/// page.html as it is in the source tree.
+std::string_view live_page_html();
+
+}  // namespace plx::probe

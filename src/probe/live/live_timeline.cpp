@@ -1,0 +1,107 @@
+// The timeline of live_json.hpp: long pieces one by one, short ones summed up by bin.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+#include "probe/live/live_json.hpp"
+
+namespace plx::probe {
+namespace {
+
+/// Short pieces of one bin.
+class bin_sum {
+ public:
+  void add(name_id name, ticks begin, ticks length) {
+    if (count_ == 0) begin_ = begin;
+    time_ += length;
+    ++count_;
+    ticks& own = by_name_[name];
+    own += length;
+    if (own > best_) best_ = own, name_ = name;
+  }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  [[nodiscard]] ticks begin() const { return begin_; }
+  [[nodiscard]] ticks time() const { return time_; }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] name_id name() const { return name_; }
+  void clear() { *this = {}; }
+
+ private:
+  std::map<name_id, ticks> by_name_;
+  ticks begin_ = 0, time_ = 0, best_ = 0;
+  std::uint64_t count_ = 0;
+  name_id name_ = unnamed;
+};
+
+class timeline_writer {
+ public:
+  timeline_writer(ticks begin, ticks window, std::size_t bins)
+      : begin_(begin), end_(begin + window), bin_(std::max<ticks>(1, window / std::max<std::size_t>(1, bins))) {}
+
+  void worker(const recent_work& w) {
+    fmt::format_to(std::back_inserter(known_), "{}{:.1f}", known_.empty() ? "" : ",",
+                   w.known_from > begin_ ? seconds(std::min(w.known_from, end_) - begin_) * 1e6 : 0.0);
+    if (!rows_.empty()) rows_ += ',';
+    rows_ += '[';
+    first_ = true;
+    for (const trace_slice& s : w.slices) {
+      if (s.end <= begin_ || s.begin >= end_) continue;
+      const ticks from = std::max(s.begin, begin_), to = std::min(s.end, end_);
+      const ticks index = (from - begin_) / bin_;
+      if (index != bin_index_) flush(), bin_index_ = index;
+      if (to - from < bin_) {
+        sum_.add(s.name, from, to - from);
+      } else {
+        flush();
+        piece(s.name, from, to - from, 1);
+      }
+    }
+    flush();
+    rows_ += ']';
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string names;
+    for (const name_id n : names_) {
+      if (!names.empty()) names += ',';
+      names += json_quoted(name_of(n));
+    }
+    return fmt::format("{{\"window_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}]}}",
+                       json_number(seconds(end_ - begin_)), names, known_, rows_);
+  }
+
+ private:
+  void flush() {
+    if (!sum_.empty()) piece(sum_.name(), sum_.begin(), sum_.time(), sum_.count());  // ends before the next begins
+    sum_.clear();
+  }
+  void piece(name_id name, ticks from, ticks length, std::uint64_t count) {
+    const auto [it, fresh] = index_of_.try_emplace(name, names_.size());
+    if (fresh) names_.push_back(name);
+    fmt::format_to(std::back_inserter(rows_), "{}[{},{:.1f},{:.1f},{}]", first_ ? "" : ",", it->second,
+                   seconds(from - begin_) * 1e6, seconds(length) * 1e6, count);
+    first_ = false;
+  }
+
+  ticks begin_, end_, bin_;
+  ticks bin_index_ = 0;
+  bin_sum sum_;
+  bool first_ = true;
+  std::string rows_, known_;
+  std::vector<name_id> names_;
+  std::unordered_map<name_id, std::size_t> index_of_;
+};
+
+}  // namespace
+
+std::string timeline_json(const std::vector<recent_work>& workers, ticks end, ticks window, std::size_t bins) {
+  window = std::min(window, end);
+  timeline_writer writer(end - window, window, bins);
+  for (const recent_work& w : workers) writer.worker(w);
+  return writer.text();
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,134 @@
+#include "probe/live/metrics_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "probe/counter_name.hpp"
+
+namespace plx::probe {
+namespace {
+
+/// One name with all its samples: the format wants them together, after HELP and TYPE.
+struct family {
+  std::string help;
+  bool monotonic = false;
+  std::vector<std::string> lines;
+  std::vector<std::string> totals;  // used when there is nothing else
+};
+
+/// Letters, digits and single underscores.
+std::string metric_word(std::string_view text) {
+  std::string word;
+  for (const char c : text) {
+    const bool fits = std::isalnum(static_cast<unsigned char>(c)) != 0 && static_cast<unsigned char>(c) < 0x80;
+    if (fits || !word.ends_with('_')) word += fits ? c : '_';
+  }
+  while (word.ends_with('_')) word.pop_back();
+  return word;
+}
+
+std::string unit_suffix(std::string_view unit) {
+  if (unit.empty() || unit == "1") return "";
+  if (unit == "s") return "_seconds";
+  if (unit == "%") return "_percent";
+  if (unit == "J") return "_joules";
+  if (unit == "W") return "_watts";
+  const std::string word = metric_word(unit);
+  return word.empty() ? word : fmt::format("_{}", word);
+}
+
+std::string family_name(const counter_name& n, const counter_info& info) {
+  std::string name = fmt::format("plx_{}_{}", metric_word(n.object), metric_word(n.name));
+  const std::string suffix = unit_suffix(info.unit);
+  if (!name.ends_with(suffix)) name += suffix;
+  if (info.monotonic && !name.ends_with("_total")) name += "_total";
+  return name;
+}
+
+std::string escaped(std::string_view text, bool quote) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\n')
+      out += "\\n";
+    else if (c == '\\' || (quote && c == '"'))
+      (out += '\\') += c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+/// locality="0",worker="1" of "locality#0/worker-thread#1"; `total` is taken out and told.
+std::string labels_of(const counter_name& n, bool& total) {
+  std::string labels;
+  std::set<std::string> used;
+  const auto add = [&](std::string key, std::string_view value) {
+    if (key.empty() || std::isdigit(static_cast<unsigned char>(key.front())) != 0) key.insert(0, "instance_");
+    while (!used.insert(key).second) key += '_';
+    fmt::format_to(std::back_inserter(labels), "{}{}=\"{}\"", labels.empty() ? "" : ",", key, escaped(value, true));
+  };
+  for (std::string_view rest = n.instance; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    const std::string_view part = rest.substr(0, end);
+    const std::size_t number = std::min(part.find('#'), part.size());
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    total = part == "total" && rest.empty();
+    const std::string_view key = part.substr(0, number);
+    if (number < part.size())
+      add(key == "worker-thread" ? "worker" : metric_word(key), part.substr(number + 1));
+    else if (!total)
+      add("instance", part);
+  }
+  if (!n.parameters.empty()) add("parameters", n.parameters);
+  return labels;
+}
+
+std::string value_text(double v) {
+  if (std::isnan(v)) return "NaN";
+  if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
+  return fmt::format("{}", v);
+}
+
+void write(std::string& text, const std::string& name, const family& f) {
+  const auto out = std::back_inserter(text);
+  if (!f.help.empty()) fmt::format_to(out, "# HELP {} {}\n", name, escaped(f.help, false));
+  fmt::format_to(out, "# TYPE {} {}\n", name, f.monotonic ? "counter" : "gauge");
+  std::set<std::string_view> seen;  // names that differ only in signs that metrics cannot have
+  for (const std::string& line : f.lines.empty() ? f.totals : f.lines)
+    if (seen.insert(std::string_view(line).substr(0, line.rfind(' '))).second) text += line;
+}
+
+}  // namespace
+
+std::string metrics_text(const counter_registry& counters) {
+  std::map<std::string, counter_info, std::less<>> infos;
+  for (counter_info& info : counters.list()) {
+    std::string key = info.name;
+    infos.insert_or_assign(std::move(key), std::move(info));
+  }
+  std::map<std::string, family> families;
+  const auto values = counters.query("/*{*}/*@*");
+  for (const counter_value& v : values ? *values : std::vector<counter_value>{}) {
+    const auto n = counter_name::parse(v.name);
+    const auto info = infos.find(v.name);
+    if (!n || info == infos.end()) continue;
+    family& f = families[family_name(*n, info->second)];
+    if (f.lines.empty() && f.totals.empty()) f.help = info->second.help, f.monotonic = info->second.monotonic;
+    bool total = false;
+    const std::string labels = labels_of(*n, total);
+    std::string line = family_name(*n, info->second);
+    if (!labels.empty()) line += fmt::format("{{{}}}", labels);
+    (total ? f.totals : f.lines).push_back(line + " " + value_text(v.value) + "\n");
+  }
+  std::string text;
+  for (const auto& [name, f] : families) write(text, name, f);
+  return text;
+}
+
+}  // namespace plx::probe

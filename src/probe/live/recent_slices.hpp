@@ -1,0 +1,23 @@
+// What every worker did last, from the rings that are always on.
+//
+// Thread safety: everything. Cost: a copy of the rings' records since `from`. Example: probe/live/live_server_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "base/clock.hpp"
+#include "probe/recorder.hpp"
+#include "probe/trace_data.hpp"
+
+namespace plx::probe {
+
+/// The pieces of the last seconds, by worker.
+struct recent_work {
+  std::vector<trace_slice> slices;  // in order of time
+  ticks known_from = 0;             // what was before, newer pieces have taken the place of
+};
+
+/// By worker: the pieces that ended after `from` and are still there.
+std::vector<recent_work> recent_slices(const recorder& r, ticks from);
+
+}  // namespace plx::probe

@@ -1,0 +1,212 @@
+#include "probe/monitor/perf_monitor.hpp"
+
+#if defined(__linux__)
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <stdexcept>
+
+#include "base/nearest.hpp"
+#include "probe/settings.hpp"
+
+namespace plx::probe {
+
+#if defined(__linux__)
+namespace {
+
+struct perf_event {
+  const char* name;
+  std::uint32_t type;
+  std::uint64_t config;
+  const char* unit;
+  double scale;
+  const char* help;
+};
+
+constexpr std::uint64_t cache_misses_of(std::uint64_t cache) {
+  return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+}
+
+constexpr perf_event known_events[] = {
+    {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "s", 1e-9, "Processor time of the thread"},
+    {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "1", 1, "Page faults"},
+    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, "1", 1, "Page faults without a disk"},
+    {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "1", 1, "Page faults that read from disk"},
+    {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "1", 1, "Context switches"},
+    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "1", 1, "Moves to another core"},
+    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "1", 1, "Cycles of the core"},
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "1", 1, "Instructions that were completed"},
+    {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "1", 1, "Cycles at the nominal frequency"},
+    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "1", 1, "Branches that were completed"},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "1", 1, "Branches that were foreseen wrongly"},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "1", 1, "Uses of the last cache"},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "1", 1, "Uses of memory past the last cache"},
+    {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "1", 1,
+     "Cycles without instructions to begin"},
+    {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "1", 1,
+     "Cycles in which instructions wait for data"},
+    {"l1d-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_L1D), "1", 1,
+     "Loads that missed the first-level cache"},
+    {"llc-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_LL), "1", 1,
+     "Loads that missed the last cache"},
+    {"dtlb-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_DTLB), "1", 1,
+     "Loads that missed the translation cache"},
+};
+
+/// One event of one thread.
+class open_event {
+ public:
+  explicit open_event(int descriptor) : descriptor_(descriptor) {}
+  open_event(const open_event&) = delete;
+  open_event& operator=(const open_event&) = delete;
+  ~open_event() { ::close(descriptor_); }
+
+  double value() const {
+    struct {
+      std::uint64_t count, enabled, running;
+    } now{};
+    if (::read(descriptor_, &now, sizeof now) != sizeof now)
+      throw std::runtime_error(fmt::format("the kernel does not tell: {}", std::strerror(errno)));
+    if (now.running == 0) return 0;  // the thread has not run yet, or never had a counter
+    return static_cast<double>(now.count) * static_cast<double>(now.enabled) / static_cast<double>(now.running);
+  }
+
+ private:
+  const int descriptor_;
+};
+using event_ptr = std::shared_ptr<open_event>;
+
+/// With what the kernel does for the thread, if that is allowed; null and errno if not at all.
+event_ptr open_one(const perf_event& e, int thread_id, bool children) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = e.type;
+  attributes.config = e.config;
+  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  attributes.inherit = children;
+  attributes.exclude_hv = 1;
+  for (const bool user_only : {false, true}) {
+    attributes.exclude_kernel = user_only;
+    const long descriptor = ::syscall(SYS_perf_event_open, &attributes, thread_id, -1, -1,
+                                      static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+    if (descriptor >= 0) return std::make_shared<open_event>(static_cast<int>(descriptor));
+    if (errno != EACCES && errno != EPERM) break;
+  }
+  return nullptr;
+}
+
+std::string why_not(int number) {
+  switch (number) {
+    case EACCES:
+    case EPERM:
+      return "not permitted (see /proc/sys/kernel/perf_event_paranoid, or the container's rules)";
+    case ENOENT:
+    case EOPNOTSUPP:
+    case ENODEV:
+      return "this processor, or the virtual machine, has no such counter";
+    case ENOSYS:
+      return "this kernel has no perf_event_open";
+    case EMFILE:
+      return "too many open files (see ulimit -n)";
+    default:
+      return std::strerror(number);
+  }
+}
+
+/// The events wanted; an unknown name is a note.
+std::vector<const perf_event*> events_named(const std::string& events, std::vector<std::string>& notes) {
+  std::vector<const perf_event*> wanted;
+  if (events == "all" || events == "1") {
+    for (const perf_event& e : known_events) wanted.push_back(&e);
+    return wanted;
+  }
+  for (const std::string& word : words_of(events)) {
+    const auto* e = std::find_if(std::begin(known_events), std::end(known_events),
+                                 [&](const perf_event& k) { return word == k.name; });
+    if (e != std::end(known_events))
+      wanted.push_back(e);
+    else
+      notes.push_back(fmt::format("no perf event '{}'{}; expected some of {}", word,
+                                  did_you_mean(word, perf_event_names()), fmt::join(perf_event_names(), ", ")));
+  }
+  return wanted;
+}
+
+/// "all" is silent, "1" has one line for all events together, and events asked for by name have a line each.
+void add_notes(std::vector<std::string>& notes, const std::string& events,
+               const std::map<std::string, std::vector<std::string>>& left_out) {
+  std::string together;
+  for (const auto& [why, names] : left_out) {
+    together += fmt::format("{}{} ({})", together.empty() ? "" : "; ", fmt::join(names, ", "), why);
+    if (events != "all" && events != "1")
+      for (const std::string& name : names) notes.push_back(fmt::format("perf event '{}' is left out: {}", name, why));
+  }
+  if (events == "1" && !together.empty()) notes.push_back("perf events are left out: " + together);
+}
+
+double sum_of(const std::vector<event_ptr>& events) {
+  double sum = 0;
+  for (const event_ptr& e : events) sum += e->value();
+  return sum;
+}
+
+}  // namespace
+
+std::vector<std::string> perf_event_names() {
+  std::vector<std::string> names;
+  for (const perf_event& e : known_events) names.emplace_back(e.name);
+  return names;
+}
+
+std::vector<registration> add_perf_counters(counter_registry& registry, const std::string& events,
+                                            const std::vector<watched_thread>& threads,
+                                            std::vector<std::string>* notes) {
+  std::vector<std::string> said;
+  std::vector<registration> all;
+  const auto add = [&](const std::string& instance, const perf_event& e, std::vector<event_ptr> counted) {
+    all.push_back(registry.add({fmt::format("/perf{{{}}}/{}", instance, e.name), e.unit, e.help, true},
+                               [counted, scale = e.scale] { return scale * sum_of(counted); }));
+  };
+  const std::vector<watched_thread> whole_process{{"process", 0}};
+  const std::vector<watched_thread>& watched = threads.empty() ? whole_process : threads;
+  std::map<std::string, std::vector<std::string>> left_out;  // by reason
+  for (const perf_event* e : events_named(events, said)) {
+    std::vector<event_ptr> counted;
+    for (const watched_thread& t : watched) {
+      event_ptr one = open_one(*e, t.thread_id, threads.empty());
+      if (one == nullptr) {
+        left_out[why_not(errno)].emplace_back(e->name);
+        break;
+      }
+      add(t.instance, *e, {one});
+      counted.push_back(std::move(one));
+    }
+    if (!threads.empty() && counted.size() == threads.size()) add(registry.locality_name() + "/total", *e, counted);
+  }
+  add_notes(said, events, left_out);
+  if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
+  return all;
+}
+
+#else
+
+std::vector<std::string> perf_event_names() { return {}; }
+std::vector<registration> add_perf_counters(counter_registry&, const std::string&, const std::vector<watched_thread>&,
+                                            std::vector<std::string>* notes) {
+  if (notes != nullptr) notes->push_back("perf events are left out: this system has no perf_event_open");
+  return {};
+}
+
+#endif
+
+}  // namespace plx::probe

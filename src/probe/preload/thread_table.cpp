@@ -1,0 +1,106 @@
+#include "probe/preload/thread_table.hpp"
+
+#include <fmt/format.h>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "base/file.hpp"
+#include "probe/csv.hpp"
+
+namespace plx::probe {
+
+void thread_table::add(thread_record r) {
+  ++threads_;
+  if (kept_.size() < most) return kept_.push_back(std::move(r));
+  auto [it, fresh] = rest_.try_emplace(r.function, r);
+  thread_record& sum = it->second;
+  if (fresh) {
+    sum.name = "(others)";
+    sum.tid = 0;
+    return;
+  }
+  sum.begin = std::min(sum.begin, r.begin);
+  sum.end = std::max(sum.end, r.end);
+  sum.waited += r.waited;
+  sum.cpu_s += r.cpu_s;
+  sum.voluntary += r.voluntary;
+  sum.involuntary += r.involuntary;
+  sum.threads += 1;
+}
+
+result<void> thread_table::write_csv(const std::string& path, ticks origin,
+                                     const std::vector<thread_record>& living) const {
+  std::string text =
+      "threads,row,tid,name,function,begin_s,end_s,wait_s,cpu_s,voluntary_switches,involuntary_switches,state\n";
+  const auto add = [&](const thread_record& r) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.9f},{:.9f},{:.9f},{:.6f},{},{},{}\n", r.threads, r.row,
+                   r.tid, csv_field(r.name), csv_field(name_of(r.function)),
+                   r.begin > origin ? seconds(r.begin - origin) : 0.0, r.end > origin ? seconds(r.end - origin) : 0.0,
+                   seconds(r.waited), r.cpu_s, r.voluntary, r.involuntary, r.ended ? "ended" : "running");
+  };
+  for (const thread_record& r : kept_) add(r);
+  for (const auto& [function, sum] : rest_) add(sum);
+  for (const thread_record& r : living) add(r);
+  return write_file(path, text);
+}
+
+void read_usage_of_this_thread(thread_record& r) {
+#if defined(RUSAGE_THREAD)
+  rusage u{};
+  if (getrusage(RUSAGE_THREAD, &u) != 0) return;
+  const auto time_s = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  r.cpu_s = time_s(u.ru_utime) + time_s(u.ru_stime);
+  r.voluntary = static_cast<std::uint64_t>(u.ru_nvcsw);
+  r.involuntary = static_cast<std::uint64_t>(u.ru_nivcsw);
+#else
+  (void)r;
+#endif
+}
+
+void read_usage(thread_record& r, int tid) {
+  const std::string folder = fmt::format("/proc/self/task/{}/", tid);
+  if (const auto status = read_file(folder + "status")) {
+    const auto number_after = [&](const char* key) -> std::uint64_t {
+      const std::size_t at = status->find(key);
+      return at == std::string::npos ? 0 : std::strtoull(status->c_str() + at + std::strlen(key), nullptr, 10);
+    };
+    r.voluntary = number_after("\nvoluntary_ctxt_switches:");
+    r.involuntary = number_after("\nnonvoluntary_ctxt_switches:");
+  }
+  if (const auto stat = read_file(folder + "stat")) {
+    unsigned long user = 0, system = 0;  // fields 14 and 15 of proc(5); the name, field 2, may hold spaces
+    const std::size_t after_name = stat->rfind(')');
+    if (after_name != std::string::npos &&
+        std::sscanf(stat->c_str() + after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+                    &system) == 2)
+      r.cpu_s = static_cast<double>(user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  }
+}
+
+std::string system_name_of_this_thread() {
+  char name[17] = "";  // of at most 15 letters: no allocation
+#if defined(__linux__)
+  prctl(PR_GET_NAME, name);
+#endif
+  return name;
+}
+
+std::string system_name(int tid) {
+  auto text = read_file(fmt::format("/proc/self/task/{}/comm", tid));
+  std::string name = text ? *std::move(text) : std::string();
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,174 @@
+#include "probe/session.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "probe/counter_name.hpp"
+#include "probe/counter_printer.hpp"
+#include "probe/counter_sampler.hpp"
+#include "probe/diagnose_log.hpp"
+#include "probe/export/task_files.hpp"
+#include "probe/live/live_server.hpp"
+#include "probe/policy/policy.hpp"
+
+namespace plx::probe {
+
+namespace {
+
+printing printing_of(const settings& s) {
+  return {.patterns = split_counters(s.print_counter).value_or(std::vector<std::string>{}),
+          .format = s.print_format == "csv"    ? counter_format::csv
+                    : s.print_format == "json" ? counter_format::json
+                                               : counter_format::text,
+          .to = s.print_to,
+          .reset = s.print_reset};
+}
+
+}  // namespace
+
+struct session::state {
+  state(recorder& r, counter_registry& c, settings s) : rec(r), counters(c), asked(std::move(s)) {}
+
+  recorder& rec;
+  counter_registry& counters;
+  const settings asked;
+  bool finished = false;
+  std::unique_ptr<diagnose_log> diagnosis;
+  std::uint64_t samples_diagnosis = 0;  // in `periodic`
+  const policy_registry* policies = nullptr;
+  std::shared_ptr<const decision_log> decisions;
+
+  [[nodiscard]] std::string file(const char* name) const { return asked.output + "/" + name; }
+  std::optional<counter_lister> lister;
+  std::optional<counter_printer> printer;
+  std::optional<counter_sampler> sampler;
+  std::vector<std::uint64_t> counter_beats;
+
+  std::unique_ptr<live_server> live;
+
+  void begin_counters();
+  result<void> end_counters();
+  result<void> write_all();
+  void diagnose_again() {
+    if (diagnosis) samples_diagnosis = periodic.every(diagnose_log::period_s, [&log = *diagnosis] { log.sample(); });
+  }
+  void serve();
+  beat periodic;  // the last member: its functions use the others
+};
+
+session::session(recorder& r, counter_registry& counters, settings s)
+    : state_(std::make_unique<state>(r, counters, std::move(s))) {
+  if (state_->asked.diagnose) {
+    state_->diagnosis = std::make_unique<diagnose_log>(r, counters);
+    r.paths(true);
+    state_->diagnose_again();
+  }
+  if (wants_trace(state_->asked)) {
+    r.trace(true, static_cast<std::size_t>(state_->asked.trace_records));
+    state_->periodic.every(0.02, [&r, &own = state_->periodic] {
+      r.drain();
+      r.set_background(own.busy_s());
+    });
+  }
+  state_->begin_counters();
+  if (!state_->asked.serve.empty()) state_->serve();
+}
+
+session::~session() {
+  try {
+    (void)finish();  // it tells the log
+  } catch (const std::exception& x) {
+    log_error("the measurements were not all written at the end: {}", x.what());
+  }
+  state_->live.reset();  // it reads counters
+  state_->counters.sample_with(nullptr);
+}
+
+void session::attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions) {
+  state_->policies = &policies;
+  state_->decisions = std::move(decisions);
+}
+
+/// It prints, because the setting asks for an address that nobody knows before.
+void session::state::serve() {
+  auto started = live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output});
+  if (started) live = *std::move(started);
+  std::fprintf(stderr, "plx: %s%s\n",
+               live ? "live page: " : "no live page: ", (live ? live->url() : started.error().message).c_str());
+}
+
+picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }
+const settings& session::asked() const noexcept { return state_->asked; }
+beat& session::periodic() noexcept { return state_->periodic; }
+
+result<void> session::finish() {
+  if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
+  state_->rec.set_background(state_->periodic.busy_s());
+  const result<void> counters = state_->end_counters();
+  if (!counters) log_error("{}", counters.error().message);
+  const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};
+  return counters ? files : counters;
+}
+
+void session::state::begin_counters() {
+  if (!asked.any()) return;
+  counters.sample_with(&periodic);
+  if (!asked.list_counters.empty()) lister.emplace(counters, asked.list_counters == "full");
+  if (!asked.print_counter.empty()) {
+    printer.emplace(counters, printing_of(asked));
+    if (asked.print_interval_s > 0)
+      counter_beats.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
+  }
+  if (asked.sample_interval_s > 0) {
+    sampler.emplace(rec, counters, split_counters(asked.sample_counter).value_or(std::vector<std::string>{}),
+                    file("counters.csv"));
+    counter_beats.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampler->sample(); }));
+  }
+}
+
+/// The last values, once nothing prints or samples beside.
+result<void> session::state::end_counters() {
+  for (const std::uint64_t id : counter_beats) periodic.remove(id);
+  lister.reset();
+  result<void> first;
+  if (printer) first = printer->print();
+  if (sampler)
+    if (auto r = sampler->sample(); !r && first) first = r;
+  return first;
+}
+
+result<void> session::write_now() {
+  if (state_->finished || !state_->asked.writes_files()) return {};
+  auto done = state_->write_all();
+  state_->diagnose_again();
+  return done;
+}
+
+result<void> session::state::write_all() {
+  std::error_code failed;
+  std::filesystem::create_directories(asked.output, failed);
+  result<void> first;
+  const auto note = [&](result<void> r) {
+    if (!r && first) first = r;
+    if (!r) log_error("{}", r.error().message);
+  };
+  if (failed) {
+    note(error{"cannot make the folder '" + asked.output + "': " + failed.message()});
+    return first;
+  }
+  if (diagnosis) {
+    periodic.remove(samples_diagnosis);
+    note(diagnosis->write(asked.output));
+  }
+  if (auto r = write_task_files(rec, asked); !r && first) first = r;  // it has told the log
+  if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
+  if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
+  return first;
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,199 @@
+#include "probe/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <limits>
+#include <utility>
+
+#include "probe/counter_name.hpp"
+
+#include "probe/live/live_address.hpp"
+
+namespace plx::probe {
+namespace {
+
+constexpr std::string_view section = "plx.";
+constexpr std::string_view prefix = "--plx:";
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
+
+/// "plx.trace-records" is PLX_TRACE_RECORDS.
+std::string variable_of(std::string_view key) {
+  std::string name(key);
+  for (char& c : name) c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
+/// A flag may be 0 or 1 as well as false or true.
+result<void> assign(config_table& t, const std::string& key, std::string_view value, std::string_view source) {
+  auto done = t.set(fmt::format("{}={}", key, value), source);
+  if (!done && (value == "0" || value == "1"))
+    if (auto as_flag = t.set(fmt::format("{}={}", key, value == "1"), source)) return as_flag;
+  return done;
+}
+
+result<void> check_words(std::string_view key, std::string_view list, std::vector<std::string> known) {
+  for (const std::string& word : words_of(list)) {
+    if (std::find(known.begin(), known.end(), word) == known.end())
+      return error{
+          fmt::format("{} = '{}': expected a list of {}, found '{}'", key, list, fmt::join(known, ", "), word)};
+  }
+  return {};
+}
+
+/// Each is a counter's name or pattern; whether there is such a counter is known later.
+result<void> check_counters(std::string_view key, std::string_view list) {
+  const auto patterns = split_counters(list);
+  if (!patterns) return error{fmt::format("{} = '{}': its braces do not match", key, list)};
+  for (const std::string& p : *patterns)
+    if (!counter_name::parse(p))
+      return error{fmt::format("{} = '{}': expected /object{{instance}}/name@parameters, found '{}'", key, list, p)};
+  return {};
+}
+
+/// "1" and "true" mean the usual thing, "0" and "false" nothing.
+void usual(std::string& list, const char* what) {
+  if (list == "1" || list == "true") list = what;
+  if (list == "0" || list == "false") list.clear();
+}
+
+result<void> completed(settings& s) {
+  usual(s.profile, "screen,csv");
+  usual(s.trace, "json");
+  if (s.diagnose && !has_word(s.profile, "csv")) s.profile += s.profile.empty() ? "csv" : ",csv";
+  usual(s.list_counters, "short");
+  usual(s.perf, "all");
+  for (const auto& [key, list] : {std::pair("print-counter", s.print_counter), {"sample-counter", s.sample_counter}})
+    if (auto r = check_counters(key, list); !r) return r;
+  if (auto r = check_words("profile", s.profile, {"screen", "csv", "tau"}); !r) return r;
+  if (auto r = check_words("policies", s.policies, {"worker-cap", "loop-grain"}); !r) return r;
+  usual(s.serve, "127.0.0.1:0");
+  if (!s.serve.empty())
+    if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r) return r.error();
+  return check_words("trace", s.trace, {"json", "otf2"});
+}
+
+result<void> read_environment(config_table& t) {
+  if (const char* file = std::getenv("PLX_CONFIG"); file != nullptr && *file != '\0')
+    if (auto r = t.load_file(file); !r) return r;
+  for (const std::string& key : t.keys()) {
+    const std::string name = variable_of(key);
+    if (const char* value = std::getenv(name.c_str()); value != nullptr && *value != '\0')
+      if (auto r = assign(t, key, value, name); !r) return r;
+  }
+  return {};
+}
+
+result<void> read_arguments(config_table& t, int& argc, char** argv) {
+  int kept = std::min(argc, 1);
+  std::string printed;  // the one key that adds up
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (!argument.starts_with(prefix)) {
+      argv[kept++] = argv[i];
+      continue;
+    }
+    const std::string_view said = argument.substr(prefix.size());
+    const std::size_t equals = std::min(said.find('='), said.size());
+    const std::string key = std::string(section) + std::string(said.substr(0, equals));
+    std::string value(equals == said.size() ? "1" : said.substr(equals + 1));
+    if (key == "plx.print-counter") value = printed += (printed.empty() ? "" : ",") + value;
+    if (auto r = assign(t, key, value, argument.substr(0, prefix.size() + equals)); !r) return r;
+  }
+  for (int i = kept; i < argc; ++i) argv[i] = nullptr;
+  argc = kept;
+  return {};
+}
+
+}  // namespace
+
+void settings::describe(config_table& t) {
+  t.section("plx", "Measurement");
+  t.add("plx.output", output, {.help = "the folder for all files"});
+  t.add("plx.profile", profile, {.help = "profiles at the end: screen, csv, tau, separated by commas"});
+  t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, separated by commas"});
+  t.add("plx.trace-records", trace_records,
+        {.unit = "1", .help = "records per worker that wait to be drained, 32 bytes each", .min = 2, .max = 1u << 30});
+  t.add("plx.tree", tree, {.help = "the call-path tree of tasks"});
+  t.add("plx.graph", graph, {.help = "the task graph as DOT"});
+  t.add("plx.concurrency", concurrency, {.help = "running tasks by name over time"});
+  t.add("plx.critical-path", critical_path, {.help = "the critical path, by kind of task"});
+  t.add("plx.diagnose", diagnose, {.help = "write what `parallax diagnose` reads"});
+  t.add("plx.scatter", scatter, {.unit = "1", .help = "share of the tasks written to scatter.csv", .min = 0, .max = 1});
+  t.add("plx.print-counter", print_counter, {.help = "counters to print, patterns separated by commas"});
+  t.add("plx.print-interval", print_interval_s,
+        {.unit = "s", .help = "how often they are printed; 0: at the end only", .min = 0});
+  t.add("plx.print-format", print_format, {.help = "how they are printed", .choices = {"text", "csv", "json"}});
+  t.add("plx.print-to", print_to, {.help = "where they are printed: stdout, stderr, or a path"});
+  t.add("plx.print-reset", print_reset, {.help = "counters count from where they were printed"});
+  t.add("plx.list-counters", list_counters, {.help = "prints all counters at the start: 1 or full"});
+  t.add("plx.sample-counter", sample_counter, {.help = "counters for counters.csv and the trace, separated by commas"});
+  t.add("plx.sample-interval", sample_interval_s, {.unit = "s", .help = "how often; 0: never", .min = 0});
+  t.add("plx.policies", policies, {.help = "policies: worker-cap, loop-grain, separated by commas"});
+  t.add("plx.throughput", throughput, {.help = "the counter that worker-cap looks at; empty: tasks finished"});
+  t.add("plx.tuning-cache", tuning_cache, {.help = "the folder for results of tuning; none: nowhere"});
+  t.add("plx.serve", serve, {.help = "the live page at this address while the program runs; 1: 127.0.0.1:0"});
+  t.add("plx.serve-beyond-loopback", serve_beyond_loopback, {.help = "allow an address that other machines reach"});
+  t.add("plx.flight", flight,
+        {.unit = "1", .help = "records per worker of the flight recorder; 0: none", .min = 0, .max = 1u << 24});
+  t.add("plx.flight-seconds", flight_seconds, {.unit = "s", .help = "how far back its file goes", .min = 0});
+  t.add("plx.flight-signal", flight_signal, {.help = "a signal upon which its file is written, as in USR2"});
+  t.add("plx.perf", perf, {.help = "the kernel's events to count per worker, as instructions,page-faults; 1: all"});
+  t.add("plx.papi", papi, {.help = "events that PAPI counts per worker, separated by commas"});
+  t.add("plx.nvml", nvml, {.help = "counters of NVIDIA GPUs"});
+  t.add("plx.energy", energy, {.help = "say why when energy is not known"});
+  t.add("plx.papi-library", papi_library, {.help = "the file of PAPI's library"});
+  t.add("plx.nvml-library", nvml_library, {.help = "the file of NVML's library"});
+  t.add("plx.threads", threads, {.unit = "1", .help = "workers; 0: one per core", .min = 0});
+  t.add("plx.cores", cores, {.help = "the cores for the workers, as in 0-3,8 or numa:1"});
+  t.add("plx.coalesce", coalesce, {.help = "how parcels collect: self, 128,1000 (us), or f=128,1000; g=self"});
+}
+
+bool settings::any() const {
+  return writes_files() || !print_counter.empty() || !list_counters.empty() || !serve.empty() || !perf.empty() ||
+         !papi.empty() || nvml || energy;
+}
+
+bool settings::writes_files() const {
+  return sample_interval_s > 0 || !profile.empty() || !trace.empty() || tree || graph || concurrency || critical_path ||
+         diagnose || scatter > 0 || !policies.empty();
+}
+
+result<settings> settings_from_environment() {
+  int none = 0;
+  return settings_from_arguments(none, nullptr);
+}
+
+result<settings> settings_from_arguments(int& argc, char** argv) {
+  settings s;
+  config_table t;
+  s.describe(t);
+  if (auto r = read_environment(t); !r) return r.error();
+  if (auto r = read_arguments(t, argc, argv); !r) return r.error();
+  if (auto r = completed(s); !r) return r.error();
+  return s;
+}
+
+std::vector<std::string> words_of(std::string_view list) {
+  std::vector<std::string> words;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    if (const std::string_view word = trimmed(list.substr(0, comma)); !word.empty()) words.emplace_back(word);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return words;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  const auto words = words_of(list);
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace plx::probe

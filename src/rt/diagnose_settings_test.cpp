@@ -1,0 +1,44 @@
+// With diagnose=1 any program writes what `parallax diagnose` reads.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/file.hpp"
+#include "probe/settings.hpp"
+#include "probe/temporary_test.hpp"
+#include "rt/detail/task_cost.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx {
+namespace {
+
+TEST(DiagnoseSetting, ARunWritesWhatDiagnoseReads) {
+  const std::string folder = probe::temporary_path("diagnosed_run");
+  std::filesystem::remove_all(folder);
+  int argc = 3;
+  char program[] = "program", diagnose[] = "--plx:diagnose", out[512];
+  std::snprintf(out, sizeof out, "--plx:output=%s", folder.c_str());
+  char* argv[] = {program, diagnose, out, nullptr};
+  {
+    runtime_options options = options_from_arguments(argc, argv);
+    options.workers = 2;
+    runtime rt(options);
+    rt.run([] { async([] {}).get(); });
+  }
+  for (const char* name : {"profile.csv", "waits.csv", "workers.csv", "diagnose.csv"})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/" + name)) << name;
+  const std::string text = read_file(folder + "/diagnose.csv").value();
+  EXPECT_NE(text.find(",/scheduler{locality#0/total}/task-cost,"), std::string::npos);
+}
+
+TEST(TaskCost, IsThatOfATask) {
+  const double cost = detail::task_cost_s();
+  EXPECT_GT(cost, 1e-9);
+  EXPECT_LT(cost, 1e-4);  // under sanitizers too
+  EXPECT_EQ(cost, detail::task_cost_s());
+}
+
+}  // namespace
+}  // namespace plx

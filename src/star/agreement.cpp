@@ -1,0 +1,67 @@
+#include "star/agreement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "rt/runtime.hpp"
+
+namespace plx::star {
+
+namespace {
+
+std::vector<std::vector<double>> all_gather(exchange& net, runtime& rt, std::vector<double> mine) {
+  const task_info info{probe::register_name("star.agree"), probe::no_key};
+  return rt.run(info, [&] { return net.all_gather(std::move(mine)); });
+}
+
+// Numbers are what an exchange carries; texts are short and rare.
+std::vector<double> letters_of(std::string_view text) {
+  std::vector<double> all;
+  for (const char c : text) all.push_back(static_cast<unsigned char>(c));
+  return all;
+}
+
+std::string text_of(const std::vector<double>& letters) {
+  std::string text;
+  for (const double letter : letters) text += static_cast<char>(letter);
+  return text;
+}
+
+std::string_view take_line(std::string_view& rest) {
+  const std::size_t end = std::min(rest.find('\n'), rest.size());
+  const std::string_view line = rest.substr(0, end);
+  rest.remove_prefix(std::min(end + 1, rest.size()));
+  return line;
+}
+
+}  // namespace
+
+result<void> agree(exchange& net, runtime& rt, const result<void>& mine) {
+  if (net.is_alone()) return mine;
+  const auto all = all_gather(net, rt, mine ? std::vector<double>() : letters_of(mine.error().message));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!all[i].empty()) return error{(i == 0 ? "" : fmt::format("locality {}: ", i)) + text_of(all[i])};
+  return {};
+}
+
+std::vector<double> from_root(exchange& net, runtime& rt, std::vector<double> mine) {
+  if (net.is_alone()) return mine;
+  if (!is_root(net)) mine.clear();
+  return std::move(all_gather(net, rt, std::move(mine)).front());
+}
+
+result<void> same_as_root(exchange& net, runtime& rt, std::string_view text) {
+  if (net.is_alone()) return {};
+  const std::string root = text_of(from_root(net, rt, letters_of(text)));
+  for (std::string_view there = root, here = text; !there.empty() || !here.empty();)
+    if (const auto expected = take_line(there), found = take_line(here); expected != found)
+      return error{fmt::format(
+          "its input is not the root's: expected \"{}\", found \"{}\"; start all with the same files and options",
+          expected, found)};
+  return {};
+}
+
+}  // namespace plx::star

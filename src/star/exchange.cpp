@@ -1,0 +1,198 @@
+#include "star/exchange.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/action.hpp"
+#include "net/collectives.hpp"
+#include "net/locality_lost.hpp"
+#include "rt/thread.hpp"
+#include "star/round_end.hpp"
+
+namespace plx::star {
+
+/// What is known here of a simulation's exchange; messages may come before it is made.
+struct exchange::state {
+  std::mutex lock;
+  std::uint32_t round = 0;
+  message_handler* handler = nullptr;  // while a round is open
+  int calls = 0;                       // of the handler, that run now
+  std::vector<message> early;
+  bool any_lost = false;
+  int lost_peer = 0;
+  std::string why_lost;
+
+  // f(handler) outside of the lock; close() waits for it.
+  template <class F>
+  void call(std::unique_lock<std::mutex>& held, F&& f) {
+    message_handler* h = handler;
+    ++calls;
+    held.unlock();
+    f(*h);
+    held.lock();
+    --calls;
+  }
+  void arrived(message&& m) {
+    std::unique_lock held(lock);
+    if (handler != nullptr && m.tag.round == round)
+      call(held, [&](message_handler& h) { h.arrived(m); });
+    else
+      early.push_back(std::move(m));
+  }
+  void lose(int peer, std::string why) {
+    std::unique_lock held(lock);
+    if (std::exchange(any_lost, true)) return;
+    lost_peer = peer;
+    why_lost = std::move(why);
+    if (handler != nullptr) call(held, [&](message_handler& h) { h.lost(lost_peer, why_lost); });
+  }
+};
+
+namespace {
+
+/// The exchanges of a locality by the order in which they are made.
+class exchange_service final : public net::service {
+ public:
+  explicit exchange_service(net::node& n) : node_(n) {}
+
+  std::shared_ptr<exchange::state> next(std::uint32_t& number) {
+    const std::lock_guard held(lock_);
+    number = made_++;
+    return at(number);
+  }
+  std::shared_ptr<exchange::state> find(std::uint32_t number) {
+    const std::lock_guard held(lock_);
+    return number < made_ && !all_.contains(number) ? nullptr : at(number);
+  }
+  void forget(std::uint32_t number) {
+    const std::lock_guard held(lock_);
+    all_.erase(number);
+  }
+  void peer_lost(locality_id peer) override {
+    const std::string why = node_.why_lost(peer);
+    std::unique_lock held(lock_);
+    lost_ = true;
+    lost_peer_ = static_cast<int>(peer);
+    why_ = why;
+    const auto all = all_;
+    held.unlock();
+    for (const auto& [number, state] : all) state->lose(static_cast<int>(peer), why);
+  }
+
+ private:
+  std::shared_ptr<exchange::state>& at(std::uint32_t number) {
+    auto& s = all_[number];
+    if (s == nullptr) {
+      s = std::make_shared<exchange::state>();
+      if (lost_) s->lose(lost_peer_, why_);
+    }
+    return s;
+  }
+
+  net::node& node_;
+  std::mutex lock_;
+  std::uint32_t made_ = 0;
+  std::map<std::uint32_t, std::shared_ptr<exchange::state>> all_;
+  bool lost_ = false;
+  int lost_peer_ = 0;
+  std::string why_;
+};
+
+}  // namespace
+
+/// The action: a message is here. One of a simulation that is over is nobody's any more.
+void exchange_arrived(message_tag tag, buffer<double> values) {
+  if (const auto s = net::node_here().get<exchange_service>().find(tag.simulation))
+    s->arrived({tag, std::move(values)});
+}
+
+exchange::exchange() = default;
+
+exchange& exchange::alone() {
+  static exchange one;
+  return one;
+}
+
+exchange::exchange(net::node& node)
+    : here_(static_cast<int>(node.here())), count_(static_cast<int>(node.size())), node_(&node) {
+  state_ = node.get<exchange_service>().next(number_);
+}
+
+exchange::~exchange() {
+  if (node_ != nullptr) node_->get<exchange_service>().forget(number_);
+}
+
+void exchange::open(message_handler& h) {
+  if (is_alone()) return;
+  std::unique_lock held(state_->lock);
+  PLX_ASSERT(state_->handler == nullptr);
+  state_->handler = &h;
+  round_ = ++state_->round;
+  std::vector<message> now;
+  const auto later = std::stable_partition(state_->early.begin(), state_->early.end(),
+                                           [&](const message& m) { return m.tag.round != round_; });
+  std::move(later, state_->early.end(), std::back_inserter(now));
+  state_->early.erase(later, state_->early.end());
+  for (const message& m : now) state_->call(held, [&](message_handler& to) { to.arrived(m); });
+  if (state_->any_lost) state_->call(held, [&](message_handler& to) { to.lost(state_->lost_peer, state_->why_lost); });
+}
+
+void exchange::close() {
+  if (is_alone()) return;
+  std::unique_lock held(state_->lock);
+  while (state_->calls > 0) {  // about to return: what this task waited for has come
+    held.unlock();
+    this_thread::yield();
+    held.lock();
+  }
+  state_->handler = nullptr;
+}
+
+void exchange::send(int to, message_tag tag, buffer<double> values) {
+  tag.simulation = number_;
+  tag.round = round_;
+  tag.from = static_cast<std::uint32_t>(here_);
+  post<&exchange_arrived>(static_cast<locality_id>(to), tag, std::move(values));
+}
+
+communicator& exchange::all() {
+  if (all_ == nullptr) all_ = std::make_unique<communicator>("star." + std::to_string(number_));
+  return *all_;
+}
+
+std::vector<std::vector<double>> exchange::all_gather(std::vector<double> mine) {
+  if (is_alone()) return {std::move(mine)};
+  return all().all_gather(std::move(mine)).get();
+}
+
+std::vector<double> exchange::all_reduce(std::vector<double> mine, combine f) {
+  if (is_alone()) return mine;
+  return all().all_reduce(std::move(mine), f).get();
+}
+
+round_end::round_end(int things) : missing_(things) {
+  if (things == 0) end();
+}
+
+void round_end::end() {
+  if (!ended_.exchange(true, std::memory_order_acq_rel)) end_.count_down();
+}
+
+void round_end::lost(int peer, const std::string& why) {
+  lost_peer_ = peer;
+  why_ = why;
+  lost_.store(true, std::memory_order_release);  // pairs with wait()
+  end();
+}
+
+bool round_end::wait() {
+  end_.wait();
+  return !lost_.load(std::memory_order_acquire);  // pairs with lost()
+}
+
+void round_end::fail() const { throw locality_lost(static_cast<locality_id>(lost_peer_), why_); }
+
+}  // namespace plx::star

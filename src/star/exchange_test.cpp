@@ -1,0 +1,136 @@
+#include "star/exchange.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "net/locality_lost.hpp"
+#include "net/simulation.hpp"
+#include "net/threads_test.hpp"
+#include "star/exact_sums.hpp"
+#include "star/round_end.hpp"
+
+namespace plx::star {
+namespace {
+
+// A round in which every other locality sends some messages; each says its round and number.
+class round_of_numbers final : public message_handler {
+ public:
+  round_of_numbers(exchange& net, int per_peer) : net_(net), per_peer_(per_peer), end_((net.count() - 1) * per_peer) {}
+
+  std::vector<double> run(double round) {
+    net_.open(*this);
+    for (int to = 0; to < net_.count(); ++to)
+      for (int i = 0; i < (to == net_.here() ? 0 : per_peer_); ++i) {
+        message_tag tag;
+        tag.group = static_cast<std::uint32_t>(i);
+        const buffer<double> values(3);
+        const double numbers[] = {round, double(net_.here()), double(i)};
+        std::copy_n(numbers, 3, values.begin());
+        net_.send(to, tag, values);
+      }
+    const bool whole = end_.wait();
+    net_.close();
+    if (!whole) end_.fail();
+    return sums_;
+  }
+  void arrived(const message& m) override {
+    ASSERT_EQ(m.values.size(), 3u);
+    EXPECT_EQ(m.values[1], m.tag.from);
+    EXPECT_EQ(m.values[2], m.tag.group);
+    {
+      const std::lock_guard guard(lock_);
+      sums_.push_back(m.values[0]);
+    }
+    end_.arrive();
+  }
+  void lost(int peer, const std::string& why) override { end_.lost(peer, why); }
+
+ private:
+  exchange& net_;
+  const int per_peer_;
+  round_end end_;
+  std::mutex lock_;
+  std::vector<double> sums_;
+};
+
+// Rounds one after the other, some without a message from some: nobody gets a message of another round.
+void many_rounds(exchange& net) {
+  for (int round = 0; round < 40; ++round) {
+    const int per_peer = round % 4;
+    EXPECT_EQ(round_of_numbers(net, per_peer).run(round),
+              std::vector<double>(static_cast<std::size_t>((net.count() - 1) * per_peer), round));
+    if (round % 8 == 0) {
+      EXPECT_EQ(net.all_gather({double(net.here()), double(round)}).at(1), (std::vector<double>{1.0, double(round)}));
+    }
+  }
+}
+
+TEST(Exchange, MessagesBelongToTheirRound) {
+  net::test::localities job(3, 2);
+  job.run_all([] {
+    exchange first(net::node_here()), second(net::node_here());  // two simulations
+    many_rounds(first);
+    many_rounds(second);
+  });
+}
+
+TEST(Exchange, MessagesBelongToTheirRoundWhateverTheNetworkDoes) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    net::simulation sim({.localities = 3, .seed = seed, .delay_max_s = 500e-6});
+    sim.run([] {
+      exchange net(net::node_here());
+      many_rounds(net);
+    });
+  }
+}
+
+TEST(Exchange, AloneEverythingIsOnesOwn) {
+  exchange& net = exchange::alone();
+  EXPECT_TRUE(net.is_alone());
+  EXPECT_EQ(net.all_gather({1.0, 2.0}), (std::vector<std::vector<double>>{{1.0, 2.0}}));
+  EXPECT_EQ(net.all_reduce({3.0}, [](const auto& a, const auto&) { return a; }), std::vector<double>{3.0});
+}
+
+TEST(Exchange, WhoWaitsHearsOfALoss) {
+  net::test::localities job(3, 2);
+  std::atomic<int> heard{0};
+  job.run_all([&] {
+    exchange net(net::node_here());
+    if (net.here() == 2) {
+      job.lose(2);
+      return;
+    }
+    const auto expect_loss = [&](auto f) {
+      try {
+        f();
+      } catch (const locality_lost& e) {
+        heard += e.which() == 2 ? 1 : 0;
+      }
+    };
+    expect_loss([&] { round_of_numbers(net, 1).run(0.0); });  // while it waits
+    expect_loss([&] { round_of_numbers(net, 1).run(1.0); });  // that has been told before
+    expect_loss([&] { net.all_gather({1.0}); });
+  });
+  EXPECT_EQ(heard, 6);
+}
+
+TEST(ExactSums, OverLocalitiesAreExact) {
+  net::test::localities job(3, 1);
+  job.run_all([] {
+    exchange net(net::node_here());
+    std::vector<exact_sum> sums(2);
+    const double big = net.here() == 0 ? 1e300 : net.here() == 1 ? -1e300 : 0.0;
+    sums[0].add(big);
+    sums[0].add(std::ldexp(1.0, -60 * net.here()));
+    sums[1].add(net.here());
+    sum_over_localities(net, sums);
+    EXPECT_EQ(sums[0].value(), 1.0 + std::ldexp(1.0, -60));
+    EXPECT_EQ(sums[1].value(), 3.0);
+  });
+}
+
+}  // namespace
+}  // namespace plx::star

@@ -1,0 +1,304 @@
+// One run on many localities is the same to the last bit as on one: runtimes of this process, connected by queues.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <mutex>
+
+#include "net/locality_lost.hpp"
+#include "net/simulation.hpp"
+#include "net/threads_test.hpp"
+#include "rt/runtime.hpp"
+#include "star/regrid.hpp"
+#include "star/simulation.hpp"
+
+namespace plx::star {
+namespace {
+
+std::unique_ptr<input> blast(const std::vector<std::string>& more) {
+  std::vector<std::string> sets{"mesh.root_blocks=[2,2,2]",
+                                "mesh.lower=[-0.5,-0.5,-0.5]",
+                                "mesh.upper=[0.5,0.5,0.5]",
+                                "mesh.max_level=2",
+                                "sedov.centre=[0.11,-0.07,0.2]",
+                                "refinement.interval=2",
+                                "run.max_steps=12",
+                                "run.t_end=0.08",
+                                "refinement.coarsen_after=1",
+                                "refinement.gradient_of=[\"press\"]",
+                                "hydro.pressure_floor=1e-6"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", sets);
+  if (!in) ADD_FAILURE() << in.error().message;
+  return *std::move(in);
+}
+
+/// What a run leaves, of all localities together.
+struct outcome {
+  std::vector<mesh::location> blocks;       // along the curve
+  std::vector<std::vector<double>> values;  // likewise
+  std::vector<double> totals, numbers;
+  std::string error;
+
+  void take(simulation& sim) {
+    const gas& g = sim.state();
+    blocks.resize(g.mesh.block_count());
+    values.resize(g.mesh.block_count());
+    for (const mesh::slot_id slot : g.own()) {
+      const int at = g.mesh.position(slot);
+      blocks[at] = g.mesh.where(slot);
+      const double* u = g.now.block(slot);
+      values[at].assign(u, u + g.now.variable_count() * g.now.cells());
+    }
+  }
+};
+
+void expect_same(const outcome& a, const outcome& b) {
+  EXPECT_EQ(a.blocks, b.blocks);
+  ASSERT_EQ(a.values.size(), b.values.size());
+  for (std::size_t p = 0; p < a.values.size(); ++p) {
+    ASSERT_EQ(a.values[p].size(), b.values[p].size()) << p;
+    ASSERT_EQ(std::memcmp(a.values[p].data(), b.values[p].data(), a.values[p].size() * sizeof(double)), 0) << p;
+  }
+  EXPECT_EQ(a.totals, b.totals);
+  EXPECT_EQ(a.numbers, b.numbers);
+  EXPECT_EQ(a.error, b.error);
+}
+
+/// Runs it to its end on one locality: numbers, totals and message.
+void run_here(simulation& sim, outcome& out, const std::function<void(simulation&)>& prepare) {
+  sim.start();
+  prepare(sim);
+  while (!sim.finished())
+    if (auto r = sim.step(); !r) {
+      out.error = r.error().message;
+      return;
+    }
+  out.totals = sim.totals();
+  for (const auto& [name, list] : sim.numbers()) out.numbers.insert(out.numbers.end(), list.begin(), list.end());
+  out.numbers.push_back(sim.dt());
+}
+
+/// f(locality's number, its exchange, its runtime) as a task on each of n localities, at the same time.
+void on_each(unsigned n, unsigned workers, const std::function<void(int, exchange&, runtime&)>& f) {
+  net::test::localities job(n, workers);
+  job.run_all([&] {
+    net::node& here = net::node_here();
+    exchange net(here);
+    f(static_cast<int>(here.here()), net, here.home());
+  });
+}
+
+/// The same run on `n` localities; each has an input of its own, as processes have.
+outcome run_on(
+    unsigned n, unsigned workers, const std::vector<std::string>& sets,
+    const std::function<void(simulation&)>& prepare = [](simulation&) {}) {
+  outcome all;
+  std::vector<outcome> each(n);
+  std::mutex lock;
+  on_each(n, workers, [&](int i, exchange& net, runtime& rt) {
+    const auto in = blast(sets);
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, n == 1 ? exchange::alone() : net);
+    run_here(sim, each[i], prepare);
+    const std::lock_guard guard(lock);
+    all.take(sim);
+  });
+  for (const outcome& o : each) {
+    EXPECT_EQ(o.totals, each[0].totals);
+    EXPECT_EQ(o.numbers, each[0].numbers);
+    EXPECT_EQ(o.error, each[0].error);
+  }
+  all.totals = each[0].totals;
+  all.numbers = each[0].numbers;
+  all.error = each[0].error;
+  return all;
+}
+
+TEST(Localities, ABlastIsTheSameToTheLastBit) {
+  const outcome one = run_on(1, 2, {});
+  ASSERT_GT(one.blocks.size(), 64u);
+  for (const unsigned n : {2u, 3u, 4u})
+    for (const unsigned workers : {1u, 2u}) {
+      SCOPED_TRACE(fmt::format("{} localities of {} workers", n, workers));
+      expect_same(run_on(n, workers, {}), one);
+    }
+}
+
+double noise(const mesh::location& l, int seed) {
+  std::uint64_t h = 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(seed + 1);
+  for (const std::int32_t x : {l.level, l.x[0], l.x[1], l.x[2]}) {
+    h ^= static_cast<std::uint64_t>(x) + 1;
+    h *= 0xbf58476d1ce4e5b9ULL;
+    h ^= h >> 31;
+  }
+  return static_cast<double>(h >> 11) / (1ULL << 53);
+}
+
+// Some regrids with random flags and, on many localities, random cuts: what each block holds in the end, along the
+// curve.
+std::vector<std::vector<double>> random_regrids(exchange& net, std::int64_t& decisions) {
+  const auto in = blast({});
+  const setup s = in->prepare().value();
+  gas g(s, net);
+  worker_scratch scratch(2, s.hydro, 8);
+  block_costs costs;
+  balancer balance;
+  {
+    build_initial(g, s, in->refinement, *in->problem, scratch);
+    for (const mesh::slot_id slot : g.own()) costs.set(slot, {noise(g.mesh.where(slot), 1), 1.0});
+    for (int round = 0; round < 8; ++round) {
+      std::vector<mesh::flag> flags(g.mesh.slot_count(), mesh::flag::keep);
+      for (const mesh::slot_id slot : g.mesh.blocks()) {
+        const double x = noise(g.mesh.where(slot), 10 + round / 2);
+        flags[slot] = x < 0.1 ? mesh::flag::refine : x > 0.2 ? mesh::flag::coarsen : mesh::flag::keep;
+        balance.set_weight(slot, noise(g.mesh.where(slot), 20 + round));
+      }
+      regrid(g, s, flags, 1, 1000, {scratch, costs, balance});
+    }
+  }
+  decisions = balance.decisions();
+  std::vector<std::vector<double>> all(g.mesh.block_count());
+  for (const mesh::slot_id slot : g.own()) {
+    std::vector<double>& to = all[g.mesh.position(slot)];
+    to.assign(g.now.block(slot), g.now.block(slot) + g.now.variable_count() * g.now.cells());
+    to.insert(to.end(), {g.signal_rate[slot], costs.of(slot).seconds, costs.of(slot).steps});
+  }
+  return all;
+}
+
+TEST(Localities, BlocksMoveWithAllThatBelongsToThem) {
+  std::int64_t none = 0;
+  runtime rt({.workers = 2});
+  const auto expected = rt.run([&] { return random_regrids(exchange::alone(), none); });
+  EXPECT_EQ(none, 0);
+  for (const unsigned n : {2u, 3u, 5u}) {
+    std::vector<std::vector<double>> found(expected.size());
+    std::mutex lock;
+    on_each(n, 2, [&](int, exchange& net, runtime&) {
+      std::int64_t decisions = 0;
+      auto mine = random_regrids(net, decisions);
+      const std::lock_guard guard(lock);
+      EXPECT_GT(decisions, 4);
+      ASSERT_EQ(mine.size(), expected.size());
+      for (std::size_t p = 0; p < mine.size(); ++p)
+        if (!mine[p].empty()) {
+          EXPECT_TRUE(found[p].empty()) << "two have block " << p;
+          found[p] = std::move(mine[p]);
+        }
+    });
+    EXPECT_EQ(found, expected) << n;
+  }
+}
+
+TEST(Localities, AllLeaveAStepThatFailsWithTheSameCell) {
+  // A state that floors cannot mend, in a block that only one of them has.
+  const auto poison = [](simulation& sim) {
+    gas& g = const_cast<gas&>(sim.state());
+    const mesh::slot_id block = g.mesh.blocks()[g.mesh.block_count() * 2 / 3];
+    if (g.owns(block)) g.now.block(block)[i_energy * 512 + 77] = std::numeric_limits<double>::quiet_NaN();
+    refresh_mirrors(g);
+  };
+  const outcome one = run_on(1, 1, {}, poison);
+  EXPECT_NE(one.error.find("a density or pressure that floors cannot mend"), std::string::npos) << one.error;
+  expect_same(run_on(3, 2, {}, poison), one);
+}
+
+TEST(Localities, AWishReachesAllWithTheEndOfTheNextStep) {
+  on_each(3, 2, [](int here, exchange& net, runtime& rt) {
+    const auto in = blast({"mesh.max_level=0"});
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    sim.start();
+    if (here == 1) sim.wish(4);
+    if (here == 2) sim.wish(1);
+    ASSERT_TRUE(sim.step());
+    EXPECT_EQ(sim.wishes(), 5u);
+    ASSERT_TRUE(sim.step());
+    EXPECT_EQ(sim.wishes(), 0u);
+  });
+}
+
+// The network of net/sim delays and reorders messages, and may lose or double them, as the seed says.
+TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
+  const std::vector<std::string> few{"mesh.max_level=1", "run.max_steps=4"};
+  const outcome one = run_on(1, 1, few);
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    outcome all;
+    std::vector<outcome> each(3);
+    // Delays as long as a stage takes, so that localities are now far apart, now close together.
+    net::simulation job({.localities = 3,
+                         .seed = seed,
+                         .delay_max_s = 1e-3,
+                         .loss = seed % 2 == 0 ? 0.1 : 0.0,
+                         .doubling = seed % 4 == 0 ? 0.1 : 0.0});
+    job.run([&] {
+      net::node& here = net::node_here();
+      exchange net(here);
+      const auto in = blast(few);
+      const setup s = in->prepare().value();
+      simulation sim(*in, s, here.home(), net);
+      run_here(sim, each[here.here()], [](simulation&) {});
+      all.take(sim);  // one of them runs at a time
+    });
+    all.totals = each[0].totals;
+    all.numbers = each[0].numbers;
+    expect_same(all, one);
+  }
+}
+
+TEST(Localities, NobodyWaitsForTheDead) {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE(seed);
+    int told = 0, steps = 0;
+    net::simulation job({.localities = 3,
+                         .seed = seed,
+                         .delay_max_s = 1e-4,
+                         .deaths = {{.locality = 1, .earliest_s = 1e-3, .latest_s = 8e-3}}});
+    job.run([&] {
+      net::node& here = net::node_here();
+      exchange net(here);
+      const auto in = blast({"mesh.max_level=1", "run.max_steps=1000"});
+      const setup s = in->prepare().value();
+      simulation sim(*in, s, here.home(), net);
+      try {
+        sim.start();
+        while (sim.step()) ++steps;
+      } catch (const locality_lost& e) {
+        if (here.here() != 1 && e.which() == 1) ++told;
+      }
+    });
+    EXPECT_EQ(told, 2) << steps;
+  }
+}
+
+TEST(Localities, WhoeverIsLeftIsToldWhenAPeerIsLost) {
+  net::test::localities job(3, 2);
+  std::vector<std::string> errors(3);
+  std::atomic<int> steps{0};
+  job.run_all([&] {
+    net::node& here = net::node_here();
+    exchange net(here);
+    const auto in = blast({"run.max_steps=100000", "run.t_end=100"});
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, here.home(), net);
+    try {
+      sim.start();
+      while (sim.step())
+        if (++steps == 20) job.lose(1);
+    } catch (const locality_lost& e) {
+      errors[here.here()] = e.what();
+    }
+  });
+  for (const int i : {0, 2}) EXPECT_NE(errors[i].find("locality 1 is lost"), std::string::npos) << errors[i];
+  EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
+}
+
+}  // namespace
+}  // namespace plx::star

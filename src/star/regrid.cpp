@@ -1,0 +1,173 @@
+#include "star/regrid.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "mesh/regrid.hpp"
+#include "rt/for_loop.hpp"
+#include "star/moves.hpp"
+#include "star/refinement.hpp"
+
+namespace plx::star {
+
+using mesh::flag;
+using mesh::slot_id;
+
+namespace {
+
+task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
+
+std::vector<bool> new_slots(const regrid_result& r, std::size_t slots) {
+  std::vector<bool> is_new(slots, false);
+  for (const mesh::family& f : r.refined)
+    for (const slot_id child : f.children) is_new[child] = true;
+  for (const mesh::family& f : r.merged) is_new[f.parent] = true;
+  return is_new;
+}
+
+// Floors and the signal rate of blocks that no stage has made.
+floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& slots) {
+  std::vector<stage_output> outs(slots.size());
+  const int n = g.mesh.block_size();
+  for_loop(info_of("star.check"), std::size_t{0}, slots.size(), [&](std::size_t i) {
+    check_cells(s.hydro, g.now.block(slots[i]), n, g.mesh.cell_width(slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
+  });
+  floor_counts floors;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    g.signal_rate[slots[i]] = outs[i].max_signal_rate;
+    floors.add(outs[i]);
+  }
+  return floors;
+}
+
+// One regrid, from the plan to the blocks of the next mesh where they shall be.
+class moving_on {
+ public:
+  moving_on(gas& g, mesh::regrid_plan& plan, const regrid_tools& tools)
+      : g_(g),
+        plan_(plan),
+        tools_(tools),
+        slots_(plan.next.slot_count()),
+        held_(inherited_parts(plan, g.mesh, g.parts)) {}
+
+  const mesh::curve_parts& held() const { return held_; }
+
+  void make_blocks() {
+    collect_siblings();
+    std::vector<std::size_t> refined, merged;
+    std::vector<slot_id> room;
+    for (std::size_t i = 0; i < plan_.refined.size(); ++i)
+      if (g_.owns(plan_.refined[i].parent)) {
+        refined.push_back(i);
+        room.insert(room.end(), plan_.refined[i].children.begin(), plan_.refined[i].children.end());
+      }
+    for (std::size_t i = 0; i < plan_.merged.size(); ++i)
+      if (g_.owns(plan_.merged[i].children[0])) {
+        merged.push_back(i);
+        room.push_back(plan_.merged[i].parent);
+      }
+    g_.make_room(slots_, room);
+    for_loop(info_of("star.regrid"), std::size_t{0}, refined.size(), [&](std::size_t i) {
+      mesh::refine_values(plan_, g_.mesh, g_.now, refined[i], g_.sides, tools_.scratch.mine().tile);
+    });
+    for_loop(info_of("star.regrid"), std::size_t{0}, merged.size(),
+             [&](std::size_t i) { mesh::merge_values(plan_, g_.now, merged[i]); });
+    tools_.costs.move(plan_.refined, plan_.merged);
+    tools_.balance.carry(plan_.refined, plan_.merged);
+  }
+
+  void adopt(const mesh::curve_parts& wanted) {
+    const double begin = monotonic_seconds();
+    const std::vector<block_move> moves = moves_between(plan_.next, held_, wanted);
+    make_room_for(moves);
+    move_blocks(g_, tools_.costs, moves);
+    const double moved = monotonic_seconds();
+    g_.adopt(std::move(plan_.next), wanted);
+    if (moves.empty()) return;
+    const auto mine = std::count_if(moves.begin(), moves.end(), [&](const block_move& m) {
+      return m.from == g_.net.here() || m.to == g_.net.here();
+    });
+    tools_.balance.moved(static_cast<std::size_t>(mine) * g_.now.stride() * sizeof(double), moved - begin,
+                         monotonic_seconds() - moved);
+  }
+
+ private:
+  // Families that a cut divides come together where the first child is.
+  void collect_siblings() {
+    std::vector<block_move> moves;
+    for (const mesh::family& f : plan_.merged)
+      for (const slot_id child : f.children)
+        if (const int from = g_.parts.part_of(g_.mesh, child), to = g_.parts.part_of(g_.mesh, f.children[0]);
+            from != to)
+          moves.push_back({child, from, to});
+    make_room_for(moves);
+    move_blocks(g_, tools_.costs, moves);
+  }
+
+  void make_room_for(const std::vector<block_move>& moves) {
+    std::vector<slot_id> room;
+    for (const block_move& m : moves)
+      if (m.to == g_.net.here()) room.push_back(m.slot);
+    g_.make_room(slots_, room);
+  }
+
+  gas& g_;
+  mesh::regrid_plan& plan_;
+  const regrid_tools& tools_;
+  const std::size_t slots_;
+  const mesh::curve_parts held_;
+};
+
+}  // namespace
+
+regrid_result regrid(gas& g, const setup& s, const std::vector<flag>& flags, int coarsen_after, std::int64_t steps,
+                     const regrid_tools& tools) {
+  mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, coarsen_after);
+  moving_on work(g, plan, tools);
+  if (plan.changed()) work.make_blocks();
+  const mesh::curve_parts wanted =
+      g.net.is_alone() ? work.held()
+                       : tools.balance.decide(plan.next, work.held(), g.now.stride() * sizeof(double), steps);
+  regrid_result result{plan.refined, plan.merged, wanted != work.held(), {}};
+  if (!result.changed()) {
+    g.mesh = std::move(plan.next);  // it counts the votes
+    return result;
+  }
+  work.adopt(wanted);
+  const std::vector<bool> is_new = new_slots(result, g.mesh.slot_count());
+  std::vector<slot_id> to_check;
+  for (const slot_id slot : g.own())
+    if (is_new[slot]) to_check.push_back(slot);
+  result.floors = check_blocks(g, s, to_check);
+  refresh_mirrors(g);
+  return result;
+}
+
+floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
+                           worker_scratch& scratch) {
+  const auto fill = [&](const std::vector<slot_id>& slots) {
+    for_loop(info_of("star.initial"), std::size_t{0}, slots.size(),
+             [&](std::size_t i) { fill_from_problem(p, g.mesh, slots[i], 0.0, g.now.block(slots[i])); });
+    refresh_mirrors(g);
+  };
+  fill({g.own().begin(), g.own().end()});
+  for (int round = 0; round < 4 * s.domain.max_level; ++round) {
+    std::vector<flag> flags = refinement_flags(g, s, options, scratch);
+    for (flag& f : flags) f = std::max(f, flag::keep);
+    mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, 1);
+    if (!plan.changed()) break;
+    std::vector<bool> filled(std::max(g.mesh.slot_count(), plan.next.slot_count()), false);
+    for (const slot_id slot : g.own()) filled[slot] = true;  // new blocks have other slots
+    g.adopt(std::move(plan.next));
+    std::vector<slot_id> missing;
+    for (const slot_id slot : g.own())
+      if (!filled[slot]) missing.push_back(slot);
+    fill(missing);
+  }
+  const floor_counts floors = check_blocks(g, s, {g.own().begin(), g.own().end()});
+  refresh_mirrors(g);
+  return floors;
+}
+
+}  // namespace plx::star

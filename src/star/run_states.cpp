@@ -1,0 +1,128 @@
+// The states of a run: mesh files and checkpoints, written by one locality or by all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.hpp"
+#include "mesh/checkpoint.hpp"
+#include "probe/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/identity.hpp"
+#include "star/run_files.hpp"
+#include "star/simulation.hpp"
+
+namespace plx::star {
+
+idle_rates run_files::measure_idle() {
+  const probe::recorder& r = sim_.tasks().recorder();
+  idle_s_.resize(r.worker_count(), 0.0);
+  used_s_.resize(r.worker_count(), 0.0);
+  idle_rates rates;
+  double all_idle = 0.0, all_time = 0.0;
+  for (unsigned w = 0; w < r.worker_count(); ++w) {
+    const probe::worker_times t = r.times(w);
+    const double used = t.exec_s + t.overhead_s + t.background_s;
+    const double idle = t.idle_s - std::exchange(idle_s_[w], t.idle_s);
+    const double whole = idle + used - std::exchange(used_s_[w], used);
+    rates.workers.push_back(whole > 0.0 ? idle / whole : 0.0);
+    all_idle += idle;
+    all_time += whole;
+  }
+  rates.locality = all_time > 0.0 ? all_idle / all_time : 0.0;
+  return rates;
+}
+
+result<void> run_files::write_mesh() {
+  if (mesh_step_ == sim_.steps()) return {};
+  const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
+  sim_.costs().collect(sim_.tasks().recorder());
+  auto written = alone() ? write_mesh_file(path, sim_, measure_idle()) : write_parts_of_mesh(path);
+  if (!written) return written;
+  if (is_root(net())) run_folder::drop_other_parts(path, mark_);
+  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
+  sim_.costs().clear();
+  mesh_step_ = sim_.steps();
+  ++next_mesh_;
+  return {};
+}
+
+result<void> run_files::write_checkpoint() {
+  mesh::checkpoint_state state;
+  state.build =
+      fmt::format("plx-star {} ({}, {}, {})", request_.version, request_.git, request_.compiler, request_.build_type);
+  state.options = sim_.options().table.toml();
+  state.identity = identity_of(sim_.options().table);
+  state.numbers = sim_.numbers();
+  state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
+  const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
+  auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)
+                         : write_parts_of_checkpoint(path, state);
+  if (!written) return written;
+  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
+  if (is_root(net())) {
+    run_folder::drop_other_parts(path, mark_);
+    folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept));
+  }
+  checkpoint_s_ = wall_s();
+  return {};
+}
+
+namespace {
+
+/// Beside the whole.
+std::string place_of(const std::string& whole, const std::string& part) {
+  return (std::filesystem::path(whole).parent_path() / part).string();
+}
+
+}  // namespace
+
+// Parts first; the whole when all are there. Where anything fails nothing stays behind.
+template <class Part, class Whole>
+result<void> run_files::write_together(const std::string& path, Part&& write_part, Whole&& write_whole) {
+  ++mark_;
+  const std::string part = place_of(path, run_folder::part_of(path, mark_, net().here()));
+  const bool has_blocks = !sim_.state().own().empty();
+  result<void> mine = has_blocks ? write_part(part) : result<void>();
+  if (mine && has_blocks) mine = run_folder::sync_names(part);
+  auto done = all(mine);
+  if (done) {
+    mine = is_root(net()) ? write_whole() : result<void>();
+    if (mine && is_root(net())) mine = run_folder::sync_names(path);
+    done = all(mine);
+  }
+  if (done) return done;
+  std::error_code code;
+  std::filesystem::remove(part, code);
+  return done;
+}
+
+result<void> run_files::write_parts_of_mesh(const std::string& path) {
+  const idle_rates idle = measure_idle();
+  return write_together(
+      path, [&](const std::string& part) { return write_mesh_part(part, sim_, idle); },
+      [&] {
+        std::vector<std::string> names;
+        for (int k = 0; k < net().count(); ++k) names.push_back(run_folder::part_of(path, mark_, k));
+        return write_mesh_of_parts(path, sim_, names);
+      });
+}
+
+result<void> run_files::write_parts_of_checkpoint(const std::string& path, const mesh::checkpoint_state& state) {
+  const gas& g = sim_.state();
+  const auto parts = [&] {
+    mesh::checkpoint_parts all{mark_, {}};
+    for (int k = 0; k < net().count(); ++k)
+      all.all.push_back({run_folder::part_of(path, mark_, k), g.parts.blocks(g.mesh, k).size()});
+    return all;
+  };
+  return write_together(
+      path,
+      [&](const std::string& part) {
+        return mesh::write_checkpoint_part(part, g.mesh, g.now, parts(), static_cast<std::size_t>(net().here()));
+      },
+      [&] { return mesh::write_checkpoint_of_parts(path, g.mesh, g.now, state, parts()); });
+}
+
+}  // namespace plx::star

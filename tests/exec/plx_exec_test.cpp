@@ -1,0 +1,216 @@
+// Programs under plx-exec: what is counted is known, and the program does not notice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+
+#include "run_program.hpp"
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace {
+
+outcome measure(const std::string& folder, const std::string& line, const std::string& options = "-q") {
+  return run("ulimit -c 0; exec %BIN%/plx-exec " + options + " -o " + folder + " " + line);
+}
+
+// What every run of `locks` has waited for, however it ended.
+void check_waits(const std::string& folder, double other_joins = 0) {
+  const table waits = read_csv(folder + "/waits.csv");
+  const auto one = [&](const char* kind, const char* name) {
+    const table found = where(where(waits, "kind", kind), "name", name);
+    EXPECT_EQ(found.size(), 1u) << kind << " " << name;
+    EXPECT_GT(sum(found, "total_s"), 0.015 * sum(found, "waits")) << kind;  // it was held for 20 ms
+    EXPECT_GE(sum(found, "total_s"), sum(found, "max_s"));
+    return sum(found, "waits");
+  };
+  EXPECT_EQ(one("mutex", "queue_lock"), 3);
+  EXPECT_EQ(where(waits, "kind", "shared_mutex").size(), 1u);
+  EXPECT_EQ(one("shared_mutex", "table_lock"), 1);
+  EXPECT_EQ(one("condition_variable", "ready"), 1);
+  EXPECT_EQ(one("semaphore", "places"), 1);
+  EXPECT_EQ(one("futex", "word"), 1);
+  EXPECT_EQ(one("future", "in "), 1);
+  EXPECT_GE(sum(where(where(waits, "kind", "sleep"), "name", "let_wait"), "waits"), 6);
+  EXPECT_LE(sum(where(waits, "kind", "thread"), "waits"), 58 + other_joins);  // those that had ended are no wait
+}
+
+void check_threads(const std::string& folder, double others = 0) {
+  const table profile = read_csv(folder + "/profile.csv");
+  EXPECT_EQ(sum(where(profile, "name", "main"), "calls"), 1 + sum(where(profile, "name", "main::"), "calls"));
+  EXPECT_EQ(sum(where(profile, "name", "lock_once(int)"), "calls"), 3);
+  EXPECT_EQ(sum(where(profile, "name", "plain_routine"), "calls"), 50);
+  EXPECT_EQ(sum(where(profile, "name", "lambda#"), "calls"), 5 + others);
+  EXPECT_EQ(sum(profile, "calls"), 59 + others);
+  EXPECT_EQ(sum(read_csv(folder + "/threads.csv"), "threads"), 59 + others);
+}
+
+}  // namespace
+
+TEST(PlxExec, CountsThreadsAndWaits) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "%BIN%/locks");
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_THAT(o.err, IsEmpty());
+  check_waits(folder);
+  check_threads(folder);
+  // 20 ms held for three: each waited, and none of that is work
+  const table threads = where(read_csv(folder + "/threads.csv"), "function", "lock_once");
+  ASSERT_EQ(threads.size(), 3u);
+  EXPECT_GT(sum(threads, "wait_s"), 3 * 0.015);
+  EXPECT_LT(sum(where(read_csv(folder + "/profile.csv"), "name", "lock_once"), "total_s"), 0.01);
+}
+
+TEST(PlxExec, TheProgramPrintsTheSame) {
+  const outcome plain = run("%BIN%/locks");
+  const outcome measured = measure(fresh_folder(), "%BIN%/locks");
+  EXPECT_EQ(plain.out, measured.out);
+  EXPECT_EQ(plain.err, measured.err);
+  EXPECT_THAT(plain.out, HasSubstr("uncontended 1000000"));
+}
+
+TEST(PlxExec, AtTheEndOneLineSaysWhereTheFilesAre) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "%BIN%/locks", "");
+  EXPECT_THAT(o.err, HasSubstr("59 threads"));
+  EXPECT_THAT(o.err, HasSubstr(folder));
+}
+
+struct way {
+  const char* how;
+  int exit_code;
+};
+void PrintTo(const way& w, std::ostream* to) { *to << w.how; }
+class Ways : public testing::TestWithParam<way> {};
+
+TEST_P(Ways, OutOfAProgramLeaveTheFilesAndTheStatus) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, std::string("%BIN%/locks ") + GetParam().how);
+  EXPECT_EQ(o.exit_code, GetParam().exit_code);
+  EXPECT_EQ(run(std::string("ulimit -c 0; exec %BIN%/locks ") + GetParam().how).exit_code, GetParam().exit_code);
+  check_waits(folder);
+  check_threads(folder);
+}
+INSTANTIATE_TEST_SUITE_P(All, Ways,
+                         testing::Values(way{"exit", 3}, way{"_exit", 4}, way{"quick", 5}, way{"abort", 128 + SIGABRT},
+                                         way{"segv", 128 + SIGSEGV}, way{"term", 128 + SIGTERM},
+                                         way{"throw", 128 + SIGABRT}, way{"fork", 0}, way{"vfork", 0},
+                                         way{"signals", 0}),
+                         [](const auto& p) { return std::string(p.param.how); });
+
+TEST(PlxExec, AChildOfForkIsLeftAlone) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "%BIN%/locks fork");
+  EXPECT_THAT(o.out, HasSubstr("child\n"));
+  EXPECT_THAT(o.out, HasSubstr("child ended with 6"));
+  check_threads(folder);  // the child's thread is not among them
+}
+
+TEST(PlxExec, HandlersOfTheProgramWorkAndSeeTheDefault) {
+  EXPECT_THAT(measure(fresh_folder(), "%BIN%/locks signals").out, HasSubstr("signals 1 1 1"));
+}
+
+TEST(PlxExec, AThreadThatRunsAtTheEndIsThere) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks running").exit_code, 0);
+  const table endless = where(read_csv(folder + "/threads.csv"), "name", "endless");
+  ASSERT_EQ(endless.size(), 1u);
+  EXPECT_EQ(endless[0].at("state"), "running");
+  EXPECT_GT(sum(endless, "wait_s"), 0.01);  // it sleeps until now
+  check_threads(folder, 1);
+}
+
+TEST(PlxExec, ACancelledThreadEndsItsWait) {
+  const std::string folder = fresh_folder();
+  EXPECT_THAT(measure(folder, "%BIN%/locks cancel").out, HasSubstr("cancelled 1"));
+  EXPECT_EQ(sum(where(where(read_csv(folder + "/waits.csv"), "kind", "semaphore"), "name", "never"), "waits"), 1);
+  check_threads(folder, 1);
+}
+
+TEST(PlxExec, ExecWritesFirstAndTheNextProgramIsMeasured) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "/bin/sh -c 'exec %BIN%/locks'");
+  EXPECT_EQ(o.exit_code, 0);
+  check_waits(folder);
+  check_threads(folder);
+  EXPECT_THAT(measure(fresh_folder(), "%BIN%/locks exec").out, HasSubstr("another"));
+}
+
+TEST(PlxExec, AnExecThatFailsChangesNothing) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks no_exec").exit_code, 0);
+  check_threads(folder, 1);
+}
+
+TEST(PlxExec, ProgramsThatItStartsAreFollowedOnRequest) {
+  const std::string folder = fresh_folder();
+  const std::string line = "/bin/sh -c '%BIN%/locks; true'";
+  EXPECT_EQ(measure(folder, line).exit_code, 0);
+  EXPECT_TRUE(read_csv(folder + "/waits.csv").empty());  // the shell itself waits for no lock
+  EXPECT_EQ(measure(folder, line, "-q -f").exit_code, 0);
+  const std::string children = run("ls " + folder + " | grep process-").out;
+  const std::string first = children.substr(0, children.find('\n'));
+  check_threads(folder + "/" + first);
+}
+
+TEST(PlxExec, TheCallsOfAProgramGoIntoTheSameFiles) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "%BIN%/any_program");
+  EXPECT_EQ(o.out, "on 1, arguments 1\n");
+  const table profile = read_csv(folder + "/profile.csv");
+  EXPECT_EQ(sum(where(profile, "name", "solve"), "calls"), 200);
+  EXPECT_EQ(sum(where(profile, "name", "work"), "calls"), 20);  // the thread's function
+  EXPECT_EQ(where(read_csv(folder + "/threads.csv"), "name", "helper").size(), 20u);
+  EXPECT_EQ(sum(where(read_csv(folder + "/counters.csv"), "name", "/mesh/count/blocks"), "value"), 400);
+}
+
+TEST(PlxExec, WhatCannotBeMeasuredIsOneLine) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(run("%BIN%/plx-exec nonexistent_program").exit_code, 127);
+  const outcome option = run("%BIN%/plx-exec --plx:trac=json /bin/true");
+  EXPECT_EQ(option.exit_code, 125);
+  EXPECT_THAT(option.err, HasSubstr("trace"));
+  EXPECT_EQ(run("%BIN%/plx-exec --wrong /bin/true").exit_code, 125);
+  EXPECT_EQ(run("%BIN%/plx-exec").exit_code, 125);
+
+  std::ofstream(folder + "/plain") << "no program\n";
+  EXPECT_EQ(run("%BIN%/plx-exec " + folder + "/plain").exit_code, 126);
+  const outcome alone = run("%BIN%/plx-exec %BIN%/static_program");
+  EXPECT_EQ(alone.exit_code, 125);
+  EXPECT_THAT(alone.err, HasSubstr("linked statically"));
+
+  run("cp %BIN%/locks " + folder + "/other; printf '\\001' | dd of=" + folder + "/other bs=1 seek=4 conv=notrunc");
+  const outcome narrow = run("%BIN%/plx-exec " + folder + "/other");
+  EXPECT_EQ(narrow.exit_code, 125);
+  EXPECT_THAT(narrow.err, HasSubstr("32 bits"));
+
+  const outcome other_user = run("cp %BIN%/locks " + folder + "/su && chown daemon " + folder + "/su && chmod u+s " +
+                                 folder + "/su || exit 77; exec %BIN%/plx-exec " + folder + "/su");
+  if (other_user.exit_code == 77) GTEST_SKIP() << "no right to change owners here";
+  EXPECT_EQ(other_user.exit_code, 125);
+  EXPECT_THAT(other_user.err, HasSubstr("set-user-id"));
+}
+
+TEST(PlxExec, HelpAndVersion) {
+  const outcome help = run("%BIN%/plx-exec --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("plx-exec [OPTIONS] PROGRAM"));
+  EXPECT_THAT(run("%BIN%/plx-exec -V").out, HasSubstr("plx-exec 0."));
+}
+
+TEST(PlxExec, AFolderThatCannotBeMadeIsOneLineAndTheProgramIsFine) {
+  const outcome o = measure("/proc/none", "%BIN%/locks", "");
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_THAT(o.err, HasSubstr("/proc/none"));
+  EXPECT_THAT(o.out, HasSubstr("done"));
+}
+
+TEST(PlxExec, ATraceHasARowPerThread) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks", "-q -t").exit_code, 0);
+  const std::string text = run("zcat " + folder + "/trace.json.gz").out;
+  EXPECT_NE(text.find("\"main\""), std::string::npos);
+  EXPECT_NE(text.find("lock_once(int)"), std::string::npos);
+}

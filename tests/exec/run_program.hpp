@@ -1,0 +1,28 @@
+// For tests: runs a program and reads what it left. Example: any_program_test.cpp
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+struct outcome {
+  int exit_code = -1;  // 128 + signal when a signal ended it
+  std::string out;
+  std::string err;
+};
+
+/// Runs a line of the shell with a clean environment of PLX_ variables; `in` %BIN% is where the programs are built.
+outcome run(std::string line);
+
+/// A folder for this test, empty.
+std::string fresh_folder();
+
+/// Rows of a CSV file by column; empty when there is no such file.
+using table = std::vector<std::map<std::string, std::string>>;
+table read_csv(const std::string& path);
+/// The rows whose column holds the text.
+table where(const table& t, const std::string& column, const std::string& text);
+/// The sum of a column.
+double sum(const table& t, const std::string& column);
+std::string whole_file(const std::string& path);
+bool exists(const std::string& path);

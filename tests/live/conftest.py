@@ -1,0 +1,13 @@
+"""A plx-star at work for each test that asks for `run`."""
+
+import pytest
+from live_run import PROGRAM, Run
+
+
+@pytest.fixture
+def run(tmp_path):
+    if not PROGRAM.exists():
+        pytest.skip(f"{PROGRAM} is not built")
+    running = Run(tmp_path)
+    yield running
+    running.close()

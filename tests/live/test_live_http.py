@@ -1,0 +1,183 @@
+"""What the live page's server says to programs: Prometheus, scripts, and those who mean no good."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import stat
+import subprocess
+import threading
+import time
+
+import pytest
+from live_run import PROGRAM
+
+
+def raw(run, request: bytes, timeout: float = 20) -> bytes:
+    """What the server answers to these bytes, until it closes."""
+    with socket.create_connection((run.host, run.port), timeout=timeout) as s:
+        try:
+            s.sendall(request)
+        except OSError:
+            pass  # it may have closed before all was sent
+        answer = b""
+        try:
+            while more := s.recv(65536):
+                answer += more
+        except ConnectionResetError:
+            pass
+        return answer
+
+
+def check_exposition(text: str) -> dict:
+    """Prometheus' text format 0.0.4, strictly; the samples by family."""
+    name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
+    label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
+    sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)\}})? (NaN|[+-]Inf|[-+0-9.e]+)")
+    families, family, kind, seen, pending = {}, None, None, set(), None
+    assert text.endswith("\n")
+    for line in text.split("\n")[:-1]:
+        if line.startswith("# HELP "):
+            pending = line.split(" ", 3)[2]
+            assert pending not in families
+            continue
+        if line.startswith("# TYPE "):
+            _, _, family, kind = line.split(" ")
+            assert family not in families and pending in (None, family) and kind in ("counter", "gauge")
+            assert (kind == "counter") == family.endswith("_total"), family
+            families[family], pending = [], None
+            continue
+        match = sample.fullmatch(line)
+        assert match, line
+        assert match[1] == family, f"{line} is not where its family is"
+        assert (match[1], match[2]) not in seen, f"{line} is there twice"
+        seen.add((match[1], match[2]))
+        value = float(match[3])
+        assert kind != "counter" or value >= 0
+        families[family].append((match[2] or "", value))
+    assert all(families.values()), "no family without a sample"
+    return families
+
+
+def test_metrics_are_what_prometheus_reads(run):
+    status, kind, text = run.get("/metrics")
+    assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    families = check_exposition(text)
+    workers = {labels for labels, _ in families["plx_threads_time_exec_seconds_total"]}
+    assert workers == {'locality="0",worker="0"', 'locality="0",worker="1"'}, "of each worker, without the total"
+    assert families["plx_machine_memory_resident_bytes"][0][1] > 1e6
+    first = sum(v for _, v in families["plx_threads_count_tasks_total"])
+    time.sleep(0.6)
+    again = check_exposition(run.get("/metrics")[2])
+    assert sum(v for _, v in again["plx_threads_count_tasks_total"]) > first
+
+    parser = pytest.importorskip("prometheus_client.parser")
+    parsed = {f.name: f for f in parser.text_string_to_metric_families(text)}
+    memory = parsed["plx_machine_memory_resident_bytes"]
+    assert memory.type == "gauge" and memory.documentation and memory.samples[0].value > 1e6
+    tasks = parsed["plx_threads_count_tasks"]
+    assert tasks.type == "counter" and tasks.samples[0].labels == {"locality": "0", "worker": "0"}
+    assert len(parsed) == len(families)
+
+
+def test_json_answers(run):
+    counters = json.loads(run.get("/counters.json")[2])["counters"]
+    assert {"name", "value", "unit", "help", "monotonic"} == set(counters[0])
+    some = json.loads(run.get("/counters.json?pattern=/machine/memory/*")[2])["counters"]
+    assert {c["name"].rsplit("/", 1)[0] for c in some} == {"/machine/memory"}
+    tasks = json.loads(run.get("/tasks.json")[2])["tasks"]
+    assert sum(t["share"] for t in tasks) == pytest.approx(1, abs=1e-3)
+    timeline = json.loads(run.get("/timeline.json?window_s=0.5")[2])
+    assert len(timeline["workers"]) == 2 and timeline["window_s"] == pytest.approx(0.5, rel=1e-3)
+    for pieces in timeline["workers"]:
+        ends = [b + n for _, b, n, _ in pieces]
+        begins = [b for _, b, _, _ in pieces]
+        assert all(b >= e - 0.2 for b, e in zip(begins[1:], ends)), "pieces of a worker never overlap"
+    run.get("/mesh.json")  # to look is to ask for a picture
+    for _ in range(100):
+        mesh = json.loads(run.get("/mesh.json")[2])
+        if mesh:
+            break
+        time.sleep(0.1)
+    assert len(mesh["values"]) * 3 // 4 >= 2 * mesh["width"] * mesh["height"] and mesh["blocks"]
+
+
+def test_who_means_no_good_is_refused_and_counted(run):
+    good = f"GET /tasks.json?token={run.token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    refused = {
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n": 403,
+        good.replace(run.token.encode(), b"0" * 32): 403,
+        good.replace(b"localhost", b"evil.example"): 403,
+        good.replace(b"/tasks.json", b"/../../etc/passwd"): 404,
+        good.replace(b"GET", b"POST"): 405,
+        good.replace(b"GET", b"GARBAGE" * 3): 405,
+        good.replace(b"HTTP/1.1", b"HTTP/9.9"): 505,
+        good.replace(b"\r\n\r\n", b"\r\nX: " + b"y" * 100000 + b"\r\n\r\n"): 431,
+        b"GET /" + b"z" * 100000: 414,
+        b"\x00\xff" * 100: 400,
+        b"\x16\x03\x01\x02\x00\x01\x00": 400,  # the beginning of TLS
+    }
+    for request, status in refused.items():
+        request = request.replace(b"\r\nHost", b"\r\nConnection: close\r\nHost", 1)
+        assert raw(run, request).startswith(f"HTTP/1.1 {status} ".encode()), request[:60]
+    counts = {c["name"]: c["value"] for c in json.loads(run.get("/counters.json?pattern=/live/*")[2])["counters"]}
+    assert counts["/live/requests/refused"] == len(refused)
+    assert counts["/live/refused/token"] == 2
+    assert counts["/live/refused/host"] == 1
+    assert counts["/live/refused/path"] == 1
+    assert counts["/live/refused/malformed"] == len(refused) - 4
+
+
+def test_half_open_connections_are_closed_and_hold_nobody_up(run):
+    silent = [socket.create_connection((run.host, run.port)) for _ in range(40)]
+    for s in silent[::2]:
+        s.sendall(b"GET / HT")
+    begin = time.monotonic()
+    assert run.get("/tasks.json")[0] == 200
+    assert time.monotonic() - begin < 2
+    for s in silent:
+        s.settimeout(15)
+        assert s.recv(1) == b"", "closed after the deadline"
+        s.close()
+    counts = {c["name"]: c["value"] for c in json.loads(run.get("/counters.json?pattern=/live/*")[2])["counters"]}
+    assert counts["/live/connections/timed-out"] == 40
+
+
+def test_twenty_clients_get_the_same_answer_at_the_same_time(run):
+    answers = []
+
+    def poll():
+        for _ in range(3):
+            answers.append(json.loads(run.get("/poll.json?wait=1&parts=tasks")[2])["time_s"])
+
+    threads = [threading.Thread(target=poll) for _ in range(20)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(answers) == 60
+    assert len(set(answers)) <= 12, "one snapshot a second for all of them"
+
+
+def test_the_url_is_its_owners_secret(run):
+    mode = (run.folder / "run" / "live.url").stat().st_mode
+    assert stat.S_IMODE(mode) == 0o600
+    assert (run.folder / "stderr.txt").read_text().count(run.token) == 1
+
+
+def test_a_second_run_on_the_same_port_says_so_and_goes_on(run):
+    done = subprocess.run(
+        [str(PROGRAM), "in.toml", "--out", "other", "--quiet", "--set", "run.max_steps=1"]
+        + [f"--plx:serve=127.0.0.1:{run.port}", "--plx:output=elsewhere"],
+        cwd=run.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1 and "take another port" in done.stderr
+    wrong = subprocess.run(
+        [str(PROGRAM), "in.toml", "--plx:serve=0.0.0.0:0"], cwd=run.folder, capture_output=True, text=True, timeout=60
+    )
+    assert wrong.returncode == 2 and "--plx:serve-beyond-loopback" in wrong.stderr

@@ -1,0 +1,142 @@
+// A locality dies while all send each other heads and large pieces. Each of the others prints one line of JSON: whom it
+// lost, why, after how many seconds, how many heads came from each afterwards, and whether anything was left over.
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "transport_check.hpp"
+
+namespace {
+
+using plx::locality_id;
+
+constexpr int in_flight = 32;  // messages to each peer: two with a piece, the others heads
+
+struct taking final : plx::net::receiver {
+  struct loss {
+    locality_id who;
+    std::string why;
+    double at_s;
+  };
+  std::vector<loss> losses;
+  std::vector<std::uint64_t> heads;  // from each
+  unsigned announcements = 0, ends = 0;
+
+  void arrived(locality_id from, std::span<const std::byte>) noexcept override { ++heads[from]; }
+  void* announced(locality_id, std::span<const std::byte>, std::span<plx::net::place> places) noexcept override {
+    auto memory = std::make_unique<std::vector<std::byte>>(places[0].size_bytes);
+    places[0].data = memory->data();
+    ++announcements;
+    return memory.release();
+  }
+  void pieces_arrived(locality_id, void* announced, bool) noexcept override {
+    delete static_cast<std::vector<std::byte>*>(announced);
+    ++ends;
+  }
+  void lost(locality_id peer, std::string_view why) noexcept override {
+    losses.push_back({peer, std::string(why), plx::monotonic_seconds()});
+  }
+};
+
+struct repeated : plx::net::outgoing {
+  bool under_way = false;
+  plx::net::piece part{};
+  std::vector<std::byte> bytes;
+
+  repeated(locality_id to, std::size_t piece_bytes) : bytes(std::max<std::size_t>(piece_bytes, 8)) {
+    destination = to;
+    head = std::span(bytes).first(8);
+    part = {bytes.data(), piece_bytes};
+    if (piece_bytes != 0) pieces = {&part, 1};
+    sent = [](plx::net::outgoing* o, bool) noexcept { static_cast<repeated*>(o)->under_way = false; };
+  }
+};
+
+struct traffic {
+  plx::net::transport& carrier;
+  std::vector<std::unique_ptr<repeated>> out;
+
+  traffic(plx::net::bootstrap& job, plx::net::transport& t) : carrier(t) {
+    for (locality_id i = 0; i < job.size(); ++i)
+      for (int n = 0; n < in_flight && i != job.here(); ++n)
+        out.push_back(std::make_unique<repeated>(i, n == 0 ? 10'000 : n == 1 ? 1 << 20 : 0));
+  }
+  void go_on() {
+    for (const auto& m : out) {
+      if (std::exchange(m->under_way, true)) continue;
+      carrier.send(m->destination, *m);
+    }
+    carrier.progress();
+  }
+};
+
+// By another thread: the signal finds the process anywhere.
+void kill_in_a_second() {
+  std::thread([] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    kill(getpid(), SIGKILL);
+  }).detach();
+}
+
+// In the middle of writing to the next locality's shared memory: its queue stays as it was for all others, too.
+[[noreturn]] void crash_while_writing(plx::net::bootstrap& job, plx::net::transport& carrier) {
+  signal(SIGSEGV, SIG_DFL);
+  void* nothing = mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  plx::net::outgoing m;
+  m.head = {static_cast<const std::byte*>(nothing), 1000};
+  m.sent = [](plx::net::outgoing*, bool) noexcept {};
+  carrier.send((job.here() + 1) % job.size(), m);
+  while (true) carrier.progress();  // once there is room
+}
+
+void report(plx::net::bootstrap& job, const taking& t, double died, const std::vector<std::uint64_t>& before,
+            bool left) {
+  std::string losses, heard;
+  for (const auto& l : t.losses)
+    losses += fmt::format("{}[{}, \"{}\", {:.2f}]", losses.empty() ? "" : ", ", l.who, l.why, l.at_s - died);
+  for (std::size_t i = 0; i < before.size(); ++i)
+    heard += fmt::format("{}{}", i == 0 ? "" : ", ", t.heads[i] - before[i]);
+  fmt::print("{{\"here\": {}, \"lost\": [{}], \"heard\": [{}], \"left\": {}}}\n", job.here(), losses, heard, left);
+}
+
+}  // namespace
+
+int check_start(plx::net::bootstrap&, plx::net::transport& carrier) {
+  static taking t;
+  carrier.start(t);
+  return 0;
+}
+
+int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality_id who, bool while_writing) {
+  static taking t;  // outlives the transport
+  t.heads.assign(job.size(), 0);
+  carrier.start(t);
+  traffic all(job, carrier);
+  const double died = plx::monotonic_seconds() + 1;
+  if (job.here() == who && !while_writing) kill_in_a_second();
+  const auto go_on_until = [&](auto done, double limit_s) {
+    const double until = plx::monotonic_seconds() + limit_s;
+    while (!done() && plx::monotonic_seconds() < until) {
+      if (job.here() == who && while_writing && plx::monotonic_seconds() > died) crash_while_writing(job, carrier);
+      all.go_on();
+    }
+  };
+  go_on_until([&] { return !t.losses.empty(); }, 20);
+  go_on_until([] { return false; }, while_writing ? 8 : 1);
+  const auto before = t.heads;
+  go_on_until([] { return false; }, 1);
+  const double until = plx::monotonic_seconds() + 10;
+  while (carrier.pending() && plx::monotonic_seconds() < until) carrier.progress();
+  report(job, t, died, before, carrier.pending() || t.announcements != t.ends);
+  return 0;
+}

@@ -1,0 +1,105 @@
+// Jobs that go well, and jobs that do not; test_job.py starts them and looks at how they end.
+//
+// Exit codes: 0 as expected; 1 what was computed is wrong; 2 the job did not start; 3 a locality was lost and said so.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/action.hpp"
+#include "net/job.hpp"
+#include "net/locality.hpp"
+#include "net/locality_lost.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using namespace plx;
+
+std::uint64_t square(std::uint64_t x) { return x * x; }
+void wait_for_ever() { this_thread::sleep_for(std::chrono::hours(1)); }
+#ifdef PLX_CHECK_EXTRA_ACTION
+int only_here(int x) { return x; }
+#endif
+
+/// All call all, with small and with large arguments.
+double sum_of(const std::vector<double>& values) {
+  double s = 0;
+  for (const double v : values) s += v;
+  return s;
+}
+void talk(int n) {
+  std::vector<future<std::uint64_t>> squares;
+  for (const locality_id to : find_remote_localities())
+    for (int i = 0; i < n; ++i) squares.push_back(async<&square>(to, i));
+  std::uint64_t sum = 0, expected = 0;
+  for (auto& s : squares) sum += s.get();
+  for (int i = 0; i < n; ++i) expected += std::uint64_t(i) * std::uint64_t(i);
+  if (sum != expected * find_remote_localities().size()) throw std::logic_error("the squares are wrong");
+  for (const locality_id to : find_remote_localities())
+    if (async<&sum_of>(to, std::vector<double>(300'000, 1.0)).get() != 300'000.0)
+      throw std::logic_error("the sum is wrong");
+}
+
+int run(job& j, const std::string& name, locality_id who) {
+  if (name == "talk") {
+    j.run([] { talk(3000); });
+    j.run([] { talk(10); });
+  } else if (name == "throw") {
+    j.run([who] {
+      if (find_here() == who) throw std::runtime_error("no such file");
+      async<&wait_for_ever>(who).get();
+    });
+  } else if (name == "die") {
+    j.run([who] {
+      if (find_here() == who) {
+        this_thread::sleep_for(std::chrono::milliseconds(300));
+        std::raise(SIGKILL);
+      }
+      async<&wait_for_ever>(who).get();
+    });
+  } else if (name == "survive") {
+    j.run([who] {
+      if (find_here() == who) std::raise(SIGKILL);
+      try {
+        async<&wait_for_ever>(who).get();
+      } catch (const locality_lost&) {
+      }
+      talk(1000);  // with those who are left
+    });
+  } else {
+    std::fprintf(stderr, "job_check: expected talk, throw, die or survive, found '%s'\n", name.c_str());
+    return 2;
+  }
+  if (j.here() == 0) std::printf("fine with %u\n", j.size());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    job_options options;
+    options.runtime = options_from_arguments(argc, argv);
+    if (const char* s = std::getenv("PLX_CHECK_START_DEADLINE")) options.start_deadline_s = std::atof(s);
+    job j(options);
+#ifdef PLX_CHECK_EXTRA_ACTION
+    if (j.size() > 1000) return async<&only_here>(0, 1).get();
+#endif
+    try {
+      return run(j, argc > 1 ? argv[1] : "", argc > 2 ? static_cast<locality_id>(std::atoi(argv[2])) : 0);
+    } catch (const locality_lost& e) {
+      std::fprintf(stderr, "job_check %u: %s\n", j.here(), e.what());
+      return 3;
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "job_check %u: %s\n", j.here(), e.what());
+      return 1;
+    }
+  } catch (const job_error& e) {
+    return e.report("job_check");
+  }
+}

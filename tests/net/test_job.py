@@ -1,0 +1,85 @@
+"""Jobs of several processes (job_check.cpp): how they end when all goes well, and when it does not.
+
+PLX_BIN names the folder of the programs (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
+PROGRAM, OTHER = BIN / "job_check", BIN / "job_check_other"
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
+]
+STARTS = int(os.environ.get("PLX_STARTS", "10"))
+
+
+def started(*command, **settings):
+    """`mpirun` with these arguments, ended after a minute. Gives exit code, output, and the program's own errors."""
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")} | settings
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    done = subprocess.run(
+        ["mpirun", "--oversubscribe", *map(str, command)], capture_output=True, text=True, timeout=60, env=environment
+    )
+    errors = [line for line in done.stderr.splitlines() if line.startswith("job_check")]
+    return done.returncode, done.stdout, errors
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_all_talk_with_all(n):
+    assert started("-n", n, PROGRAM, "talk") == (0, f"fine with {n}\n", [])
+
+
+def test_alone_no_launcher_is_needed():
+    done = subprocess.run([str(PROGRAM), "talk"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "fine with 1\n")
+
+
+def test_starting_and_stopping_many_times():
+    for _ in range(STARTS):
+        assert started("-n", 2, PROGRAM, "talk") == (0, "fine with 2\n", [])
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_when_one_fails_all_know_why(who):
+    code, output, errors = started("-n", 3, PROGRAM, "throw", who)
+    assert code != 0 and output == ""
+    assert f"job_check {who}: no such file" in errors
+    others = [line for line in errors if "no such file" in line and not line.startswith(f"job_check {who}")]
+    assert all(line.endswith(f"locality {who} is lost: it failed: no such file") for line in others)
+
+
+def test_another_program_is_named_in_one_line():
+    code, output, errors = started("-n", 1, PROGRAM, "talk", ":", "-n", 1, OTHER, "talk")
+    assert code != 0 and output == ""
+    assert len(errors) == 1 and "localities 0 and 1 run different programs" in errors[0]
+    assert "only_here is missing here" in errors[0]
+
+
+def test_a_transport_that_does_not_exist():
+    code, _, errors = started("-n", 2, PROGRAM, "talk", PLX_TRANSPORT="pigeon")
+    assert code != 0
+    assert errors and all("PLX_TRANSPORT: expected" in line and "'pigeon'" in line for line in errors)
+
+
+# mpirun ends the whole job when a process dies, unless it is told to let the others go on. Its own exit code says little
+# then.
+@pytest.mark.parametrize("who", [0, 1])
+def test_when_one_dies_all_others_end_and_say_which(who):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "die", who)
+    assert output == ""
+    assert len(errors) == 3
+    assert all(line.split(": ", 1)[1].startswith(f"locality {who} is lost: ") for line in errors)
+
+
+def test_the_others_can_go_on():
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", 1)
+    assert (output, errors) == ("fine with 4\n", [])

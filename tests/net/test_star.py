@@ -1,0 +1,215 @@
+"""plx-star on many processes: the same bits on any number, checkpoints that continue on any other, and what happens
+when a process dies, is stopped, or cannot write.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+h5py = pytest.importorskip("h5py")
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
+]
+
+INPUT = """
+[problem]
+name = "sedov"
+[mesh]
+root_blocks = [2, 2, 2]
+max_level = 2
+lower = [-0.5, -0.5, -0.5]
+upper = [0.5, 0.5, 0.5]
+[refinement]
+interval = 2
+gradient_of = ["press"]
+[run]
+t_end = 0.05
+max_steps = 10
+[output]
+precision = "double"
+"""
+ENDLESS = ["--set", "run.max_steps=100000", "--set", "run.t_end=10"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in, with the input `in.toml`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.toml").write_text(INPUT)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The last mesh of the whole run on one process, started without a launcher."""
+    at = tmp_path_factory.mktemp("reference")
+    (at / "in.toml").write_text(INPUT)
+    subprocess.run([PROGRAM, "in.toml", "--out", "out", "--quiet"], cwd=at, check=True, timeout=60)
+    return last_mesh(at / "out")
+
+
+def environment() -> dict:
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
+    return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def mpirun(*command):
+    words = ["mpirun", "--oversubscribe", *map(str, command)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment())
+
+
+def run(n, *arguments):
+    return mpirun("-n", n, PROGRAM, *arguments, "--quiet")
+
+
+def complaints(errors: str) -> list:
+    """What the program itself said; the launcher has much to say, too."""
+    return [line for line in errors.splitlines() if line.startswith("plx-star: ")]
+
+
+def last_mesh(out) -> dict:
+    path = sorted((Path(out) / "mesh").glob("*.athdf"))[-1]
+    with h5py.File(path) as f:
+        names = ("Levels", "LogicalLocations", "Updates", "prim", "x1f", "x2v")
+        return {"time": float(f.attrs["Time"]), **{name: f[name][()] for name in names}}
+
+
+def same(a: dict, b: dict) -> bool:
+    return all(np.array_equal(a[name], b[name]) for name in a if name != "Updates")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_any_number_of_processes_gives_the_same_bits(folder, reference, n, workers):
+    done = run(n, "in.toml", "--out", "out", "--threads", workers)
+    assert done.returncode == 0, done.stderr
+    found = last_mesh("out")
+    assert same(found, reference)
+    assert len(found["Levels"]) > 64
+    summary = json.loads(Path("out/run.json").read_text())
+    assert summary["status"] == "finished" and summary["localities"] == n
+    with h5py.File("out/mesh/sedov.00001.athdf") as f:
+        assert ("Locality" in f) == (n > 1)
+        if n > 1:
+            assert list(np.unique(f["Locality"])) == list(range(n))
+            idle = f["LocalityIdleRate"][()]
+            assert np.all((0 <= idle) & (idle <= 1))
+            for k in range(n):  # one number for each
+                assert len(np.unique(idle[f["Locality"][()] == k])) == 1
+
+
+@pytest.mark.parametrize("first,then", [(4, 1), (1, 4), (2, 3)])
+def test_a_checkpoint_continues_on_another_number(folder, reference, first, then):
+    done = run(first, "in.toml", "--out", "out", "--set", "run.max_steps=5", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    done = run(then, "--resume", "out", "--set", "run.max_steps=10", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    assert same(last_mesh("out"), reference)
+
+
+def test_wrong_input_is_one_line(folder):
+    done = run(3, "in.toml", "--set", "hydro.cfl=2", "--out", "out")
+    assert done.returncode == 2 and len(complaints(done.stderr)) == 1 and "hydro.cfl" in complaints(done.stderr)[0]
+    assert not Path("out").exists()
+
+
+class Started:
+    """An endless run on four processes, which writes a checkpoint after every step or nearly so."""
+
+    def __init__(self):
+        words = ["mpirun", "--oversubscribe", "--enable-recovery", "-n", "4", PROGRAM, "in.toml", "--out", "out", *ENDLESS]
+        words += ["--quiet", "--threads", "1", "--set", "output.checkpoint_interval_s=0.05"]
+        self.launcher = subprocess.Popen(
+            [str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+        )
+        deadline = time.monotonic() + 30
+        while len(list(Path("out/checkpoint").glob("*.h5"))) < 2:
+            assert self.launcher.poll() is None and time.monotonic() < deadline, self.launcher.communicate()
+            time.sleep(0.02)
+
+    def processes(self) -> list:
+        """By locality, as the launcher numbers them."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            try:
+                if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) != self.launcher.pid:
+                    continue
+                words = dict(w.split("=", 1) for w in (entry / "environ").read_text().split("\0") if "=" in w)
+                found[int(words["PMIX_RANK"])] = int(entry.name)
+            except (OSError, ValueError, KeyError):
+                continue
+        assert sorted(found) == [0, 1, 2, 3]
+        return [found[k] for k in sorted(found)]
+
+    def end(self):
+        output, errors = self.launcher.communicate(timeout=30)
+        return self.launcher.returncode, output, complaints(errors)
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_one_of_four_is_killed(folder, victim):
+    job = Started()
+    processes = job.processes()
+    os.kill(processes[victim], signal.SIGKILL)
+    begin = time.monotonic()
+    _, _, lines = job.end()
+    assert time.monotonic() - begin < 15
+    assert len(lines) == 1 and f"locality {victim} is lost" in lines[0] and "--resume out" in lines[0], lines
+    summary = json.loads(Path("out/run.json").read_text())
+    assert summary["status"] == "failed" and f"locality {victim} is lost" in summary["message"]
+    step = int(sorted(Path("out/checkpoint").glob("*.h5"))[-1].name.split(".")[1])
+    whole = subprocess.run([PROGRAM, "in.toml", "--out", "whole", "--quiet", *ENDLESS, "--set", f"run.max_steps={step + 4}"])
+    assert whole.returncode == 0
+    done = run(3, "--resume", "out", "--set", f"run.max_steps={step + 4}", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    assert same(last_mesh("out"), last_mesh("whole"))
+    assert not list(Path("out").rglob("*.part"))
+
+
+def test_a_full_disk_at_one_of_four_ends_all(folder):
+    job = Started()
+    resource.prlimit(job.processes()[2], resource.RLIMIT_FSIZE, (1000, 1000))  # plays the disk
+    _, _, lines = job.end()
+    assert len(lines) == 1 and "locality 2: cannot write" in lines[0] and "File too large" in lines[0], lines
+    assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
+    assert not list(Path("out").rglob("*.part"))
+    newest = sorted(Path("out/checkpoint").glob("*.h5"))[-1]
+    assert len(list(Path("out/checkpoint/parts").glob(f"{newest.stem}.*"))) == 4
+    step = int(newest.name.split(".")[1])
+    done = run(2, "--resume", "out", "--set", f"run.max_steps={step + 1}")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_signal_to_one_of_four_stops_all_with_a_checkpoint(folder):
+    job = Started()
+    os.kill(job.processes()[3], signal.SIGTERM)
+    _, output, lines = job.end()
+    assert lines == [] and "plx-star --resume out" in output
+    assert json.loads(Path("out/run.json").read_text())["status"] == "interrupted"
+
+
+def test_a_part_that_is_gone_is_named(folder):
+    assert run(4, "in.toml", "--out", "out", "--set", "run.max_steps=2").returncode == 0
+    part = sorted(Path("out/checkpoint/parts").iterdir())[1]
+    part.unlink()
+    for n in (1, 3):
+        done = run(n, "--resume", "out", "--set", "run.max_steps=4")
+        assert done.returncode == 2
+        lines = complaints(done.stderr)
+        assert len(lines) == 1 and f"its part 'parts/{part.name}': No such file" in lines[0], lines

@@ -1,0 +1,148 @@
+"""Transports between real processes: transport_check (its modes are listed there), started by mpirun.
+
+PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS says how often the test of starts and stops
+does so (20).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
+PROGRAM = BIN / "transport_check"
+MPIRUN = shutil.which("mpirun")
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+    pytest.mark.skipif(MPIRUN is None, reason="no mpirun here: apt-get install openmpi-bin"),
+]
+# The survivors of a death go on only where mpirun lets them.
+GO_ON = ("--enable-recovery",)
+
+
+class Run:
+    """A job that has ended, in time or by force."""
+
+    def __init__(self, n: int, *arguments: str, options=(), limit_s: float = 90, **settings: str):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PLX_", "UCX_"))} | settings
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        command = [MPIRUN, "--oversubscribe", *options, "-n", str(n), str(PROGRAM), *arguments]
+        process = subprocess.Popen(
+            command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        try:
+            self.out, self.err = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            self.out, self.err = process.communicate()
+            pytest.fail(f"{' '.join(command)} did not end within {limit_s} s:\n{self.out}{self.err}")
+        self.code = process.returncode
+
+    @property
+    def reports(self) -> list:
+        return [json.loads(line) for line in self.out.splitlines() if line.startswith("{")]
+
+    @property
+    def errors(self) -> list:
+        return [line for line in self.err.splitlines() if line.startswith("transport_check: ")]
+
+
+@pytest.fixture(params=["ucx", "ucx over tcp", "mpi"])
+def carrier(request) -> dict:
+    """The variables that choose a transport; those that are not there are skipped."""
+    settings = {"PLX_TRANSPORT": request.param.split()[0]}
+    if "tcp" in request.param:
+        settings["UCX_TLS"] = "tcp,self"
+    run = Run(2, "start", **settings)
+    if run.code != 0 and any("built without" in line or "cannot load" in line for line in run.errors):
+        pytest.skip(run.errors[0])
+    assert run.code == 0, run.out + run.err
+    return settings
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_all_sizes_between_all_pairs(carrier, n):
+    run = Run(n, "pairs", **carrier)
+    assert run.code == 0, run.out + run.err
+    lines = re.findall(r"locality (\d+): (\d+) messages from each of (\d+), 0 missing, 0 wrong, 0 lost", run.out)
+    assert sorted(int(who) for who, _, _ in lines) == list(range(n))
+    assert {others for _, _, others in lines} == {str(n - 1)} and all(int(count) > 30 for _, count, _ in lines)
+
+
+@pytest.mark.parametrize("who", [0, 2])
+def test_a_killed_locality_is_lost_to_all_others_once(carrier, who):
+    run = Run(4, "die", str(who), options=GO_ON, **carrier)
+    reports = {r["here"]: r for r in run.reports}
+    assert sorted(reports) == [i for i in range(4) if i != who], run.out + run.err
+    for report in reports.values():
+        assert not report["left"], report  # every send and every piece has come to an end
+        # What the kill may break besides (see ucx_transport.hpp) ends as well, and all agree on it.
+        lost = [peer for peer, why, _ in report["lost"] if "left broken" not in why]
+        assert lost == [who], report
+        assert all(at_s < 10 for _, _, at_s in report["lost"])
+        if len(report["lost"]) == 1:
+            assert all(report["heard"][i] > 0 for i in reports if i != report["here"]), report
+
+
+def test_a_crash_that_breaks_the_memory_of_another_takes_that_one_along():
+    run = Run(4, "crash", "1", options=GO_ON, PLX_TRANSPORT="ucx")
+    if any("built without" in line or "cannot load" in line for line in run.errors):
+        pytest.skip(run.errors[0])
+    reports = {r["here"]: r for r in run.reports}
+    assert sorted(reports) == [0, 2, 3], run.out + run.err
+    lost = {here: sorted(peer for peer, _, _ in report["lost"]) for here, report in reports.items()}
+    assert lost == {0: [1, 2], 3: [1, 2], 2: [0, 1, 3]}  # locality 1 wrote to the memory of locality 2
+    assert reports[0]["heard"][3] > 0 and reports[3]["heard"][0] > 0
+    for report in reports.values():
+        assert not report["left"] and all(at_s < 10 for _, _, at_s in report["lost"])
+
+
+def test_starts_and_stops_do_not_hang(carrier):
+    for _ in range(int(os.environ.get("PLX_STARTS", "20")) // 3 + 1):
+        run = Run(4, "start", limit_s=60, **carrier)
+        assert run.code == 0 and run.out == "", run.out + run.err
+
+
+def test_alone_nothing_is_started():
+    done = subprocess.run([PROGRAM, "start"], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "alone\n", "")
+
+
+def test_a_wrong_name_is_one_line():
+    done = subprocess.run(
+        [PROGRAM], capture_output=True, text=True, timeout=20, env=os.environ | {"PLX_TRANSPORT": "telegraph"}
+    )
+    line = "transport_check: PLX_TRANSPORT: expected ucx, mpi, sim or alone, found 'telegraph'\n"
+    assert (done.returncode, done.stderr) == (3, line)
+
+
+def test_without_pmix_the_line_says_how_to_start():
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "PLX_"))}
+    settings |= {"PMI_RANK": "1", "PLX_TRANSPORT": "ucx"}
+    done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=20, env=settings)
+    assert done.returncode == 3 and done.stderr.count("\n") == 1
+    assert "expected a launcher with PMIx, but only PMI_RANK is set: start with mpirun" in done.stderr
+
+
+def test_a_server_of_pmix_that_is_gone_is_one_line():
+    settings = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "PLX_"))}
+    settings |= {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone", "PLX_TRANSPORT": "ucx"}
+    done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=60, env=settings)
+    assert done.returncode == 3
+    assert [line for line in done.stderr.splitlines() if line.startswith("transport_check: ")]
+
+
+@pytest.mark.parametrize("who", [0, 1])
+def test_who_never_comes_is_missed_in_time(who):
+    run = Run(3, "late", str(who), "3", limit_s=40)
+    assert run.code != 0 and run.errors, run.out + run.err
+    for line in run.errors:  # mpirun ends the other one, if it is not there yet
+        assert "expected all 3 localities at the start within 3 s" in line

@@ -1,0 +1,82 @@
+// Tasks are measured, traced and watched without touching the heap: counts every operator new of this program while a
+// warm runtime runs the same tasks with each kind of measurement switched on.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "probe/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
+
+namespace {
+std::atomic<long> allocations{0};
+
+void* counted(std::size_t size, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+}  // namespace
+
+// Never inlined: seeing malloc and free behind new and delete, the compiler would take them for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
+  return counted(size, static_cast<std::size_t>(a));
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace {
+
+namespace probe = plx::probe;
+
+struct counting_observer final : probe::task_observer {
+  void on_event(const probe::task_event&) noexcept override { events.fetch_add(1, std::memory_order_relaxed); }
+  std::atomic<long> events{0};
+};
+
+/// Tasks of every kind: made and read, children stolen or not, suspended and woken.
+long allocations_of_tasks(std::vector<plx::future<int>>& futures) {
+  static const plx::task_info info{probe::register_name("no_heap_test"), 5};
+  const long before = allocations;
+  for (auto& f : futures) f = plx::async(info, [] { return 1; });
+  int sum = 0;
+  for (auto& f : futures) sum += f.get();
+  plx::task_group group;
+  for (int i = 0; i < 20; ++i) group.run(info, [] { plx::async(info, [] { return 2; }).get(); });
+  group.wait();
+  EXPECT_EQ(sum, static_cast<int>(futures.size()));
+  return allocations - before;
+}
+
+TEST(NoHeap, TasksAreMeasuredWithoutAllocation) {
+  counting_observer watching;
+  plx::runtime rt({.workers = 1, .bind = false});  // with one, a warm pool is warm for every run
+  probe::recorder& r = rt.recorder();
+  r.trace(true, 1u << 10);  // overflows: lost records do not allocate either
+  r.observe(&watching);
+  rt.run([] {
+    std::vector<plx::future<int>> futures(500);
+    for (int warm = 0; warm < 20; ++warm) allocations_of_tasks(futures);
+    EXPECT_EQ(allocations_of_tasks(futures), 0);
+  });
+  EXPECT_GT(r.trace_lost(), 0u);
+  EXPECT_GT(watching.events, 0);
+  r.observe(nullptr);
+  r.trace(false);
+  r.paths(true);
+  rt.run([] {
+    std::vector<plx::future<int>> futures(500);
+    allocations_of_tasks(futures);
+    EXPECT_EQ(allocations_of_tasks(futures), 0);
+  });
+}
+
+}  // namespace

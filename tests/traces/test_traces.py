@@ -1,0 +1,228 @@
+"""What a run leaves behind, as other programs read it: JSON (strictly), Perfetto, OTF2's own tools, CSV, DOT.
+
+The program known_graph builds a graph that is known; every file must tell that graph. PLX_BIN names its folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "known_graph"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+ROUNDS, WIDTH = 20, 12
+ALL = ("profile=csv,tau", "trace=json", "tree=1", "graph=1", "concurrency=1", "critical-path=1", "scatter=1")
+
+
+def run(folder, *settings, rounds=ROUNDS, width=WIDTH, limit_bytes=None):
+    def limit():
+        if limit_bytes is not None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, limit_bytes))
+
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
+    env["PLX_OUTPUT"] = str(folder)
+    env.update(("PLX_" + k.upper().replace("-", "_"), v) for k, v in (s.split("=", 1) for s in settings))
+    done = subprocess.run(
+        [str(PROGRAM), str(rounds), str(width)], capture_output=True, text=True, env=env, preexec_fn=limit, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == str(rounds * width)
+    return done
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    there = tmp_path_factory.mktemp("traces") / "run"
+    run(there, *ALL)
+    return there
+
+
+def load(path) -> dict:
+    """Strictly: json.loads alone would take NaN, and the last of two members of one name."""
+
+    def unique(pairs):
+        assert len({k for k, _ in pairs}) == len(pairs), pairs
+        return dict(pairs)
+
+    def refuse(constant):
+        raise ValueError(constant)
+
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8", errors="strict") as file:
+        return json.load(file, object_pairs_hook=unique, parse_constant=refuse)
+
+
+def check_graph(tasks: dict, rounds=ROUNDS, width=WIDTH):
+    """tasks: number -> name, key, parents (numbers). The graph must be the one that the program built."""
+    place = {(t["name"], t["key"]): n for n, t in tasks.items() if t["key"] is not None}
+    assert len(place) == rounds * (width + 1)
+    main = {n for n, t in tasks.items() if t["key"] is None}
+    assert len(main) == 1
+    for r in range(rounds):
+        leaves = {place["leaf", r * width + i] for i in range(width)}
+        for leaf in leaves:
+            assert set(tasks[leaf]["parents"]) == main
+        needed = leaves | ({place['sum "all"', r - 1]} if r else set())
+        assert set(tasks[place['sum "all"', r]]["parents"]) - main == needed
+
+
+def test_the_json_trace_tells_the_graph(folder):
+    trace = load(folder / "trace.json.gz")
+    tasks, rows = {}, {}
+    for e in trace["traceEvents"]:
+        if e["ph"] != "X":
+            continue
+        rows.setdefault(e["tid"], []).append(e)
+        a = e["args"]
+        task = tasks.setdefault(a["task"], {"name": e["name"], "key": a.get("key"), "parents": []})
+        task["parents"] += a.get("parents", [])
+        assert a.get("wait_us", 0) >= 0
+    check_graph(tasks)
+    for row in rows.values():
+        for before, after in zip(row, row[1:]):
+            assert round(before["ts"] * 1000) + round(before["dur"] * 1000) <= round(after["ts"] * 1000)
+
+
+def test_arrows_begin_and_end_in_slices(folder):
+    events = load(folder / "trace.json.gz")["traceEvents"]
+    slices = {}
+    for e in events:
+        if e["ph"] == "X":
+            slices.setdefault(e["tid"], []).append((round(e["ts"] * 1000), round(e["dur"] * 1000)))
+    starts = {e["id"]: e for e in events if e["ph"] == "s"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    assert starts and starts.keys() == ends.keys()
+    for number, start in starts.items():
+        at, to = round(start["ts"] * 1000), round(ends[number]["ts"] * 1000)
+        assert any(ts <= at < max(ts + dur, ts + 1) for ts, dur in slices[start["tid"]])
+        assert any(ts == to for ts, _ in slices[ends[number]["tid"]])
+        assert at <= to and ends[number]["bp"] == "e"
+
+
+def test_perfetto_reads_the_json_trace(folder):
+    """Perfetto's package fetches its trace processor when first used: where it cannot, there is nothing to ask."""
+    perfetto = pytest.importorskip("perfetto.trace_processor")
+    try:
+        processor = perfetto.TraceProcessor(trace=str(folder / "trace.json.gz"))
+    except Exception as problem:  # whatever its download says
+        pytest.skip(f"no trace processor here: {problem}")
+    with processor:
+        rows = list(processor.query("select name, count(*) as n from slice group by name"))
+        counted = {row.name: row.n for row in rows}
+        assert counted["leaf"] == ROUNDS * WIDTH and counted['sum "all"'] >= ROUNDS
+        assert list(processor.query("select count(*) as n from flow"))[0].n > 0
+        bad = "select sum(value) as n from stats where severity in ('error', 'data_loss')"
+        assert not list(processor.query(bad))[0].n
+
+
+def otf2_reader():
+    for python in (sys.executable, "/usr/bin/python3"):
+        if Path(python).exists() and subprocess.run([python, "-c", "import otf2"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+@pytest.mark.skipif(otf2_reader() is None, reason="no Python with OTF2's reader (python3-otf2)")
+def test_the_otf2_archive_tells_the_graph(tmp_path):
+    done = run(tmp_path / "run", "trace=otf2")
+    if "built without OTF2" in done.stderr:
+        pytest.skip("built without OTF2")
+    archive = tmp_path / "run" / "otf2" / "traces.otf2"
+    script = Path(__file__).with_name("otf2_graph.py")
+    read = subprocess.run([otf2_reader(), str(script), str(archive)], capture_output=True, text=True, timeout=120)
+    assert read.returncode == 0, read.stderr
+    found = json.loads(read.stdout)
+    assert found["problems"] == []
+    check_graph({int(n): t for n, t in found["tasks"].items()})
+    assert found["locations"] == ["worker 0", "worker 1"]
+    assert sorted(r for r in found["regions"] if "lambda" not in r) == ["leaf", 'sum "all"']
+    assert found["counts"]["Enter"] == found["counts"]["Leave"] == found["switches"]
+    assert found["completed"] == len(found["tasks"])
+    if shutil.which("otf2-print"):
+        printed = subprocess.run(["otf2-print", str(archive)], capture_output=True, text=True, timeout=120)
+        assert printed.returncode == 0 and "warning" not in printed.stderr
+        assert printed.stdout.count("\nENTER ") == found["counts"]["Enter"]
+
+
+def table(path) -> list[dict]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_tables_agree_with_each_other(folder):
+    profile = {row["name"]: row for row in table(folder / "profile.csv")}
+    assert int(profile["leaf"]["calls"]) == ROUNDS * WIDTH
+    assert abs(sum(float(row["share"]) for row in profile.values()) - 1) < 1e-4
+    tree = table(folder / "tree.csv")
+    assert sum(int(row["tasks"]) for row in tree) == ROUNDS * (WIDTH + 1) + 1
+    assert tree[0]["depth"] == "0" and abs(float(tree[0]["share"]) - 1) < 1e-6
+    path = table(folder / "critical_path.csv")
+    assert abs(sum(float(row["path_share"]) for row in path) - 1) < 1e-4
+    summary = load(folder / "critical_path.json")
+    assert 0 < summary["span_s"] <= summary["wall_s"] and summary["span_s"] <= summary["work_s"]
+    assert abs(sum(float(row["work_s"]) for row in path) - summary["work_s"]) < 1e-6
+    cells = table(folder / "concurrency.csv")
+    width = float(cells[1]["time_s"]) - float(cells[0]["time_s"])
+    busy = sum(float(cell["running"]) for cell in cells) * width
+    assert abs(busy - summary["work_s"]) < 0.01 * summary["work_s"]
+    scatter = [row for row in table(folder / "scatter.csv") if row["kind"] == "task"]
+    assert len(scatter) == ROUNDS * (WIDTH + 1) + 1
+    assert abs(sum(float(row["value"]) for row in scatter) - summary["work_s"]) < 1e-5
+
+
+def test_the_summary_names_the_files_that_are_there(folder):
+    summary = load(folder / "measurement.json")
+    assert summary["tasks"] == ROUNDS * (WIDTH + 1) + 1 == summary["trace"]["tasks"]
+    assert summary["trace"]["records_lost"] == 0
+    assert {f["name"] for f in summary["files"]} | {"measurement.json"} == {f.name for f in folder.iterdir()}
+    assert not any("failure" in f for f in summary["files"])
+    assert {f.name for f in (folder / "tau").iterdir()} == {"profile.0.0.0", "profile.0.0.1"}
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not here")
+def test_graphviz_draws_the_graph(folder):
+    subprocess.run(["dot", "-Tsvg", "-o", os.devnull, str(folder / "graph.dot")], check=True, timeout=60)
+
+
+def test_a_full_disk_is_told_once_per_file_and_leaves_no_halves(tmp_path):
+    limit = 4096
+    done = run(tmp_path / "run", *ALL, "trace=json,otf2", rounds=50, width=200, limit_bytes=limit)
+    complaints = done.stderr.splitlines()
+    assert sum("trace.json.gz': File too large" in line for line in complaints) == 1, done.stderr
+    assert all(line.startswith(("error: ", "warning: ")) for line in complaints)
+    summary = load(tmp_path / "run" / "measurement.json")
+    failed = {f["name"] for f in summary["files"] if "failure" in f}
+    assert "trace.json.gz" in failed
+    left = {f.name for f in (tmp_path / "run").iterdir()}
+    assert not failed & left and not any(".part" in name for name in left)
+
+
+def test_a_folder_that_cannot_be_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path / "file" / "run", "trace=json", "profile=csv")
+    assert len(done.stderr.splitlines()) == 1 and "Not a directory" in done.stderr
+
+
+def test_many_tasks_are_all_there_or_missed_aloud(tmp_path):
+    run(tmp_path / "run", "trace=json", rounds=100, width=1000)
+    trace = load(tmp_path / "run" / "trace.json.gz")
+    slices = sum(e["ph"] == "X" for e in trace["traceEvents"])
+    other = trace["otherData"]
+    summary = load(tmp_path / "run" / "measurement.json")["trace"]
+    assert slices == summary["pieces"]
+    if other["records_lost"] == 0:
+        assert summary["tasks"] == 100 * 1001 + 1 and summary["edges_with_an_unknown_end"] == 0
+    else:
+        assert summary["tasks"] < 100 * 1001 + 1

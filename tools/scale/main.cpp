@@ -1,0 +1,113 @@
+// plx-scale: replays one step of a measured run of plx-star on a simulated machine, and prints what came out as JSON.
+//
+// Exit codes: 0 fine; 2 wrong input, with one line on stderr.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "replay.hpp"
+#include "step_graph.hpp"
+#include "workload.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::scale;
+
+struct command_line {
+  std::string workload, platform;
+  int localities = 1;
+  std::vector<int> copies{1, 1, 1};
+  bool separate = false, all_to_all = false;
+  exchange how;
+  layout where;
+  costs cost;
+};
+
+int complain(const std::string& message) {
+  std::fprintf(stderr, "plx-scale: %s\n", message.c_str());
+  return 2;
+}
+
+void declare(CLI::App& app, command_line& c) {
+  const CLI::Range some(1, 1 << 20);
+  const CLI::Range seconds(0.0, 1.0);
+  app.add_option("workload", c.workload, "what was measured (TOML, as ./plx scale writes it)")->required();
+  app.add_option("--platform", c.platform, "hosts and links (XML of SimGrid)")->required();
+  app.add_option("--localities", c.localities, "processes that the run is cut into")->check(some);
+  app.add_option("--workers", c.where.workers, "of each locality")->check(some);
+  app.add_option("--per-host", c.where.per_host, "localities on a host")->check(some);
+  app.add_option("--copies", c.copies, "so many of the run side by side along x, y, z")->expected(3)->check(some);
+  app.add_flag("--separate", c.separate, "no coalescing: a message per block, neighbour and stage");
+  app.add_flag("--all-to-all", c.all_to_all, "localities agree by everybody telling everybody, not by a tree");
+  app.add_option("--group-bytes", c.how.group_bytes, "a coalesced message holds at most this, or one block");
+  app.add_option("--seed", c.how.seed, "of the jitter of single tasks");
+  app.add_option("--send-s", c.cost.send_s, "sender's seconds per message")->check(seconds);
+  app.add_option("--receive-s", c.cost.receive_s, "receiver's seconds per message")->check(seconds);
+  app.add_option("--send-s-per-byte", c.cost.send_s_per_byte, "sender's seconds per byte")->check(seconds);
+  app.add_option("--receive-s-per-byte", c.cost.receive_s_per_byte, "receiver's seconds per byte")->check(seconds);
+  app.add_option("--task-s", c.cost.task_s, "seconds beside the work of a task: finding and starting it")
+      ->check(seconds);
+}
+
+std::string json(const char* name, double weight, const replayed& r) {
+  const time_use& u = r.use;
+  return fmt::format(
+      "{{\"name\": \"{}\", \"weight\": {}, \"time_s\": {}, \"tasks\": {}, \"messages\": {}, \"bytes\": {}, "
+      "\"use_s\": {{\"work\": {}, \"overhead\": {}, \"core\": {}, \"local\": {}, \"late\": {}, \"network\": {}, "
+      "\"imbalance\": {}, \"reduction\": {}}}}}",
+      name, weight, r.time_s, r.tasks, r.messages, r.bytes, u.work, u.overhead, u.core, u.local, u.late, u.network,
+      u.imbalance, u.reduction);
+}
+
+result<std::string> replay_all(command_line& c) {
+  auto one = read_workload(c.workload);
+  if (!one) return one.error();
+  const workload all = mirrored(*one, {c.copies[0], c.copies[1], c.copies[2]});
+  if (static_cast<std::size_t>(c.localities) > all.blocks.size())
+    return error{fmt::format("{} localities for {} blocks: each needs one; ask for more --copies", c.localities,
+                             all.blocks.size())};
+  if (c.all_to_all && c.localities > 1024)
+    return error{fmt::format("--all-to-all of {} localities is {} messages: expected at most 1024", c.localities,
+                             static_cast<std::int64_t>(c.localities) * (c.localities - 1))};
+  auto machine = platform::load(c.platform);
+  if (!machine) return machine.error();
+  const distributed_run run(all, c.localities, c.how);
+  std::string phases;
+  const auto replay = [&](const char* name, double weight, const work_graph& g) -> result<void> {
+    const auto r = machine->run(g, c.where, c.cost);
+    if (!r) return r.error();
+    phases += (phases.empty() ? "" : ",\n  ") + json(name, weight, *r);
+    return {};
+  };
+  if (auto r = replay("stepping", 1.0, run.stepping()); !r) return r.error();
+  if (auto r = replay("summing", 1.0, run.summing()); !r) return r.error();
+  if (auto r = replay("looking", 1.0 / all.steps_per_look, run.looking()); !r) return r.error();
+  return fmt::format(
+      "{{\"localities\": {}, \"workers\": {}, \"per_host\": {}, \"blocks\": {}, \"coalesced\": {},\n \"phases\": [\n  "
+      "{}]}}\n",
+      c.localities, c.where.workers, c.where.per_host, all.blocks.size(), c.how.coalesced, phases);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Replays one step of a measured run of plx-star on a simulated machine; prints JSON (docs/scale.md).");
+  command_line c;
+  declare(app, c);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return complain(e.what());
+  }
+  c.how.coalesced = !c.separate;
+  c.how.tree = !c.all_to_all;
+  const auto text = replay_all(c);
+  if (!text) return complain(text.error().message);
+  std::fputs(text->c_str(), stdout);
+  return 0;
+}

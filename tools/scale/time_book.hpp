@@ -1,0 +1,56 @@
+// Books what each worker did or waited for; see time_use in replay.hpp.
+//
+// An idle time is judged when the worker gets something to do, by what released it: a message (late until its sender
+// had sent it, then network) or a task of its own locality (local). What is open at the end is local while another
+// worker of the locality still had work, then imbalance until the last work anywhere ended, then reduction.
+//
+// Thread safety: none. Cost: some ns per event. Inside scale only. Example: replay_test.cpp
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "replay.hpp"
+
+namespace plx::scale {
+
+class time_book {
+ public:
+  /// All workers idle.
+  time_book(int localities, int workers, double begin_s)
+      : workers_(workers), idle_(localities * workers), last_work_(localities, begin_s) {
+    for (open& i : idle_) i.since_s = begin_s;
+  }
+
+  /// The worker (locality * workers + number) has nothing to do from now on.
+  void idles(int worker, double now) { idle_[worker].since_s = now; }
+  /// It looks for something to do, and finds it.
+  void woke(int worker, double now) { idle_[worker].pieces.emplace_back(idle_[worker].since_s, now); }
+  /// It found work, released by a message that was sent at sent_s, or, below 0, by its own locality. What it idled
+  /// since the last time is judged by that. (A reduction is no work, and judges nothing.)
+  void judge(int worker, double sent_s);
+
+  void work(double seconds) { use_.work += seconds; }
+  void overhead(double seconds) { use_.overhead += seconds; }
+  void core(double seconds) { use_.core += seconds; }
+  /// Work of a locality ended now.
+  void worked(int locality, double now) { last_work_[locality] = std::max(last_work_[locality], now); }
+
+  /// The whole, at the end. Requires: every worker idles.
+  time_use close(double end);
+
+ private:
+  struct open {
+    double since_s = 0.0;
+    std::vector<std::pair<double, double>> pieces;  // not judged yet
+  };
+  void add_open_end(int locality, double begin, double end, double last_anywhere);
+
+  int workers_;
+  time_use use_;
+  std::vector<open> idle_;         // by worker
+  std::vector<double> last_work_;  // by locality
+};
+
+}  // namespace plx::scale

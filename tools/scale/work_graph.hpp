@@ -1,0 +1,79 @@
+// What is replayed: tasks of localities, messages between them, and what waits for what.
+//
+// A task starts when all that point to it have ended or arrived; a message leaves when all that point to it have ended.
+// Of tasks that become ready together, a worker prefers the one whose edge was added first.
+//
+// Thread safety: none. Cost: 32 bytes per node, 12 per edge while it is built, 4 after. Example: replay_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace plx::scale {
+
+using node_id = std::uint32_t;
+inline constexpr node_id no_node = ~node_id{0};
+
+enum class node_kind : std::uint8_t {
+  work,     ///< a task: the program's own work
+  joining,  ///< a task of a reduction: its locality has nothing else to do before it
+  message,  ///< from one locality to another
+};
+
+/// A task of a locality, or a message to another one.
+struct node {
+  double work_s = 0.0;     ///< task: seconds on a core of the measuring machine
+  double bytes = 0.0;      ///< message: its size; task: what it copies into messages
+  std::int32_t where = 0;  ///< locality of the task, or sender
+  std::int32_t to = -1;    ///< receiver of the message
+  std::int32_t parts = 1;  ///< so many messages are one here: they leave and arrive together, and each costs
+  node_kind kind = node_kind::work;
+};
+
+/// Build it (add, edge), then finish() it; const from there on.
+class work_graph {
+ public:
+  node_id add(const node& n) { return nodes_.push_back(n), static_cast<node_id>(nodes_.size() - 1); }
+  node_id add_task(int locality, double work_s) { return add({work_s, 0.0, locality, -1, 1, node_kind::work}); }
+  node_id add_message(int from, int to, double bytes, int parts = 1) {
+    return add({0.0, bytes, from, to, parts, node_kind::message});
+  }
+  void edge(node_id before, node_id after) { edges_.emplace_back(before, after); }
+  /// A task (or message) copies that much into a message it points to. Counted on the task.
+  void copies(node_id task, double bytes) { nodes_[task].bytes += bytes; }
+  node& at(node_id n) { return nodes_[n]; }
+
+  /// Sorts the edges. Requires: no edge added after.
+  void finish();
+
+  std::size_t size() const { return nodes_.size(); }
+  const node& operator[](node_id n) const { return nodes_[n]; }
+  std::span<const node_id> after(node_id n) const {
+    return std::span(next_).subspan(begin_[n], begin_[n + 1] - begin_[n]);
+  }
+  /// How many point to each node.
+  std::vector<std::int32_t> needs() const;
+  int localities() const;
+
+ private:
+  std::vector<node> nodes_;
+  std::vector<std::pair<node_id, node_id>> edges_;
+  std::vector<std::uint32_t> begin_;  // by node, and one more: in next_
+  std::vector<node_id> next_;
+};
+
+/// All localities join, then all go on.
+struct reduction {
+  std::vector<node_id> in;   ///< by locality: what has to be done before points to it
+  std::vector<node_id> out;  ///< by locality: it points to what comes after
+};
+
+/// A binomial tree to locality 0 and back: at most 2 log2(localities) messages one after the other.
+reduction add_tree(work_graph& g, int localities, double bytes_up, double bytes_down);
+/// Everybody tells everybody: localities^2 messages at once.
+reduction add_all_to_all(work_graph& g, int localities, double bytes);
+
+}  // namespace plx::scale
