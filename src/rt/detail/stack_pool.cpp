@@ -94,7 +94,7 @@ void stack_pool::add_slab() {
   // A huge page under a stack would make its first touch cost 2 MiB of memory.
   madvise(base, bytes, MADV_NOHUGEPAGE);
   slabs_.push_back({static_cast<std::byte*>(base), bytes});
-  free_.reserve(total_ + stacks_per_slab_);
+  free_.reserve(total() + stacks_per_slab_);
   for (std::size_t i = stacks_per_slab_; i-- > 0;) {
     std::byte* low = slabs_.back().base + i * stride;
     const bool guarded = guarded_ && guards_of_process.load(std::memory_order_relaxed) < most_guards() &&
@@ -102,7 +102,7 @@ void stack_pool::add_slab() {
     if (guarded) guards_of_process.fetch_add(1, std::memory_order_relaxed), ++guards_;
     free_.push_back({low + page, stack_bytes_, guarded});
   }
-  total_ += stacks_per_slab_;
+  total_.fetch_add(stacks_per_slab_, std::memory_order_relaxed);
   stacks_per_slab_ = std::min(stacks_per_slab_ * 2, most_stacks_per_slab);
 }
 

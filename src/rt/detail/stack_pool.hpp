@@ -6,6 +6,7 @@
 // the page is then left alone, so that intact() can see whether the stack grew into it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -48,7 +49,7 @@ class stack_pool {
   static void discard(const stack& s) noexcept;
 
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
-  [[nodiscard]] std::size_t total() const noexcept { return total_; }  // ever made
+  [[nodiscard]] std::size_t total() const noexcept { return total_.load(std::memory_order_relaxed); }  // ever made
   /// Leaves the memory mapped for ever: used when suspended tasks are abandoned at shutdown.
   void abandon() noexcept { abandoned_ = true; }
 
@@ -64,7 +65,7 @@ class stack_pool {
   spinlock lock_;
   std::vector<stack> free_;
   std::vector<slab> slabs_;
-  std::size_t total_ = 0;
+  std::atomic<std::size_t> total_{0};  // written under lock_; counters read it at any time
   std::size_t guards_ = 0;
   std::size_t stacks_per_slab_ = 16;
   bool abandoned_ = false;
