@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from console import table
 
-LIBRARIES = ("plx", "tbb", "omp", "std", "serial")  # in the order of the columns
-RIVALS = ("tbb", "omp", "std")  # whom plx must not be slower than
+LIBRARIES = ("plx", "tbb", "omp", "std", "mpi", "serial")  # in the order of the columns
+RIVALS = ("tbb", "omp", "std", "mpi")  # whom plx must not be slower than
 
 
 def number(value: float) -> str:

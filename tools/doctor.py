@@ -198,15 +198,6 @@ TABLE = (
         without="tests and benchmarks of many processes are skipped (srun --mpi=pmix starts jobs as well)",
     ),
     Dependency(
-        "ucx_perftest",
-        "UCX's own latency and rates, which benchmarks compare with",
-        (),
-        ("ucx-utils",),
-        programs=("ucx_perftest",),
-        wanted_by=("bench",),
-        without="benchmarks of messages say what was measured, but not what UCX alone reaches",
-    ),
-    Dependency(
         "iproute2",
         "network namespaces: a cluster on one machine, for tests",
         (),

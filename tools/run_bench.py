@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import bench_jobs
 import bench_tables
 import builds
 import install
@@ -53,21 +54,23 @@ class programs:
     def names(self) -> list[str]:
         return sorted(path.name.removeprefix("bench_") for path in self.folder.glob("bench_*") if path.is_file())
 
-    def environment(self) -> dict:
+    def environment(self, env: dict) -> dict:
         libraries = self.folder / "lib"
-        env = dict(os.environ)
         if libraries.is_dir():
             env["LD_LIBRARY_PATH"] = os.pathsep.join(p for p in (str(libraries), env.get("LD_LIBRARY_PATH")) if p)
         return env
 
-    def run(self, name: str, arguments: list[str] = [], label: str = "") -> list[dict]:
+    def run(
+        self, name: str, arguments: list[str] = [], label: str = "", before: list[str] = [], env: dict = os.environ
+    ) -> list[dict]:
+        """The rows of one run, of many processes where `before` says so."""
         program = self.folder / f"bench_{name}"
         out, log = self.out / f"{name}{label}.json", self.out / f"{name}{label}.log"
         out.unlink(missing_ok=True)
         step(f"running {name}{' with ' + ' '.join(arguments) if arguments else ''}")
         begin = time.monotonic()
-        command = [str(program), *arguments, "--json", str(out)]
-        code, lines = run_logged(command, log, name, counter=r"()([^#].*)", env=self.environment())
+        command = [*before, str(program), *arguments, "--json", str(out)]
+        code, lines = run_logged(command, log, name, counter=r"()([^#].*)", env=self.environment(dict(env)))
         if code != 0 or not out.exists():
             say("\n".join(lines[-20:]))
             fail(
@@ -222,7 +225,10 @@ def main(arguments: list[str]) -> int:
         rows = scale(there, names, options, common)
     else:
         with_threads = ["--threads", str(options.threads[0])] if options.threads else []
-        rows = [r for name in names for r in there.run(name, with_threads + common if name in contest else [])]
+        rows = []
+        for name in names:
+            rows += there.run(name, with_threads + common if name in contest else [])
+            rows += bench_jobs.run(there, name, common)
         alone = [r for r in rows if not bench_tables.split_name(r["name"])]
         if alone:
             say()

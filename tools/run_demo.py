@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +10,7 @@ from pathlib import Path
 
 import builds
 import install
+import launch
 import pyenv
 from console import ROOT, duration, fail, say, shown, step
 
@@ -31,16 +30,10 @@ def launcher(processes: int) -> list[str]:
     """The words before the program: none for one process; an end with an error where there is no launcher."""
     if processes == 1:
         return []
-    if shutil.which("mpirun") is None:
-        fail("mpirun was not found: -n needs it; install Open MPI (apt-get install openmpi-bin), or leave -n out", 2)
+    if missing := launch.why_not():
+        fail(f"-n {processes}: {missing}, or leave -n out", 2)
     # Ctrl-C: a step and a checkpoint may take longer than the second that mpirun waits before it kills.
-    return ["mpirun", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "30", "-n", str(processes)]
-
-
-def launch_environment() -> dict:
-    """Open MPI refuses to run as root unless told twice that this is meant, as in containers."""
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
-    return {**os.environ, **as_root}
+    return launch.command(processes, "--mca", "odls_base_sigkill_timeout", "30")
 
 
 def process_count(text: str) -> int:
@@ -73,7 +66,7 @@ def main(arguments: list[str]) -> int:
         code = subprocess.run(
             [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)],
             cwd=ROOT,
-            env=launch_environment(),
+            env=launch.environment(),
         ).returncode
     except KeyboardInterrupt:
         return 130

@@ -1,22 +1,76 @@
-#include "net/coalescing.hpp"
+// What calls between processes cost and reach.
+//
+//   bench_net [--quick] [--json FILE]                     the rows of one process
+//   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
+//
+// `./plx bench net` starts all of it; tools/bench_jobs.py lists the parts.
+#include <cstdio>
+#include <string>
+
 #include "net/job.hpp"
+#include "net/node.hpp"
 #include "parts.hpp"
 
-int main(int argc, char** argv) {
-  if (argc > 2 && std::strcmp(argv[1], "inside") == 0) {
-    try {
-      plx::job job(plx::job_options{.runtime = {.workers = 1}});
-      const std::string part = argv[2];
-      if (part == "rtt") plx::bench::round_trips_inside(job, 500);
-      if (part == "direct") plx::bench::rates_inside(job, {.parcels = 1}, 50);
-      if (part == "self") plx::bench::rates_inside(job, plx::self_clocking, 100);
-      if (part == "static") plx::bench::rates_inside(job, {.parcels = 128, .interval_us = 1000}, 100);
-    } catch (const plx::job_error& e) {
-      return e.report("bench_net");
-    }
+namespace {
+
+using namespace plx::bench;
+
+constexpr double seconds_of_a_part = 5;
+
+constexpr struct {
+  const char* name;
+  void (*run)(inside&);
+} parts[] = {{"round_trip", round_trip}, {"rates", rates}, {"bandwidth", bandwidth}, {"all_reduce", all_reduce}};
+
+int wrong(const std::string& found) {
+  std::fprintf(stderr,
+               "bench_net: expected nothing, or `inside` and one of transport, round_trip, rates, bandwidth, "
+               "all_reduce, in a job of two; found '%s'\n",
+               found.c_str());
+  return 2;
+}
+
+int take_part(report& r, const std::string& part, const std::string& suffix, bool quick) {
+  plx::job job(plx::job_options{.runtime = {.workers = 1}});
+  if (job.size() != 2) return wrong(part + "' with " + std::to_string(job.size()) + " processes; start '2");
+  if (part == "transport") {
+    if (job.here() == 0) std::printf("transport %s\n", std::string(job.node().carrier().name()).c_str());
+    job.run([] {});
     return 0;
   }
-  plx::bench::report r(argc, argv);
-  plx::bench::cost(r, false);
-  return r.finish();
+  for (const auto& p : parts)
+    if (part == p.name) {
+      inside in{job, r, suffix, quick, plx::monotonic_seconds() + seconds_of_a_part};
+      p.run(in);
+      return job.here() == 0 ? r.finish() : 0;
+    }
+  return wrong(part);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  report r(argc, argv);
+  std::string part, suffix;
+  bool quick = false;
+  const auto& words = r.rest();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "inside" && i + 1 < words.size())
+      part = words[++i];
+    else if (words[i] == "--suffix" && i + 1 < words.size())
+      suffix = words[++i];
+    else if (words[i] == "--quick")
+      quick = true;
+    else
+      return wrong(words[i]);
+  }
+  if (part.empty()) {
+    cost(r, quick);
+    return r.finish();
+  }
+  try {
+    return take_part(r, part, suffix, quick);
+  } catch (const plx::job_error& e) {
+    return e.report("bench_net");
+  }
 }

@@ -1,0 +1,66 @@
+// Calls with an argument of 64 MiB, four under way at a time, beside messages of UCX alone and copies within a process.
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "beside_ucx.hpp"
+#include "net/action.hpp"
+#include "net/job.hpp"
+#include "parts.hpp"
+
+namespace plx::bench {
+namespace {
+
+constexpr std::size_t bytes = std::size_t{64} << 20;
+
+std::uint64_t swallow(const buffer<char>& b) { return b.size(); }
+
+double calls_per_s(int n, const buffer<char>& argument) {
+  std::deque<future<std::uint64_t>> under_way;
+  const double begin = monotonic_seconds();
+  for (int i = 0; i < n; ++i) {
+    under_way.push_back(async<&swallow>(1, argument));
+    if (under_way.size() < 4) continue;
+    under_way.front().get();
+    under_way.pop_front();
+  }
+  for (auto& f : under_way) f.get();
+  return n / (monotonic_seconds() - begin);
+}
+
+double copies_per_s(int n, std::vector<char>& to, const buffer<char>& from) {
+  const double begin = monotonic_seconds();
+  for (int i = 0; i < n; ++i) {
+    std::memcpy(to.data(), from.data(), bytes);
+    asm volatile("" ::"r"(to.data()) : "memory");
+  }
+  return n / (monotonic_seconds() - begin);
+}
+
+}  // namespace
+
+void bandwidth(inside& in) {
+  constexpr double gb = static_cast<double>(bytes) / 1e9;
+  std::vector<double> calls, messages, copies;
+  in.j.run_root([&] {
+    beside_ucx ucx;
+    const buffer<char> argument(bytes);
+    std::memset(argument.data(), 1, bytes);
+    std::vector<char> copy(bytes, 2);
+    const int n = in.quick ? 4 : 10;
+    for (int i = 0; in.more(i, 11); ++i) {
+      calls.push_back(gb * calls_per_s(n, argument));
+      if (ucx.here()) messages.push_back(ucx.bytes_per_s(n, bytes) / 1e9);
+      copies.push_back(gb * copies_per_s(n, copy, argument));
+    }
+  });
+  if (in.j.here() != 0) return;
+  in.rows.add("net/bw64MiB" + in.suffix, median(calls) / median(messages.empty() ? copies : messages), "", higher);
+  in.rows.add("net/bw64MiB" + in.suffix + "/calls", median(calls), "GB/s", higher);
+  if (!messages.empty()) in.rows.add("net/bw64MiB" + in.suffix + "/ucx", median(messages), "GB/s", higher);
+  in.rows.add("net/bw64MiB" + in.suffix + "/memcpy", median(copies), "GB/s", higher);
+}
+
+}  // namespace plx::bench

@@ -1,0 +1,74 @@
+"""Benchmarks between processes: what is started, with which words and settings, and what is said when it cannot be."""
+
+import os
+import stat
+
+import bench_jobs
+import pytest
+import run_bench
+
+MPIRUN = """#!/bin/sh
+while [ "$1" != -n ]; do shift; done
+shift 2
+exec "$@"
+"""
+PROGRAM = """#!/bin/sh
+if [ "$1 $2" = "inside transport" ]; then echo "transport TRANSPORT"; exit CODE; fi
+part=alone; suffix=
+while [ "$1" != --json ]; do
+  case "$1" in inside) part=$2; shift;; --suffix) suffix=$2; shift;; esac
+  shift
+done
+echo "[{\\"name\\": \\"net/$part$suffix${UCX_TLS:+ $UCX_TLS}$PLX_TRANSPORT\\", \\"value\\": 1, \\"unit\\": \\"us\\", \\"better\\": \\"lower\\"}]" > "$2"
+"""
+
+
+def write(path, text):
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    def make(transport="ucx", code=0, mpirun=True):
+        write(tmp_path / "bench_net", PROGRAM.replace("TRANSPORT", transport, 1).replace("CODE", str(code)))
+        (tmp_path / "path").mkdir()
+        if mpirun:
+            write(tmp_path / "path" / "mpirun", MPIRUN)
+        for name in ("UCX_TLS", "PLX_TRANSPORT"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'path'}{os.pathsep}/bin" if mpirun else str(tmp_path / "path"))
+        return tmp_path
+
+    return make
+
+
+def rows_of(folder):
+    there = run_bench.programs(folder, folder / "out")
+    (folder / "out").mkdir()
+    return [row["name"] for row in [*there.run("net", []), *bench_jobs.run(there, "net", ["--quick"])]]
+
+
+def test_all_parts_run_with_their_settings(folder):
+    parts = [f"net/{part}" for part in ("alone", "round_trip", "rates", "bandwidth", "all_reduce")]
+    tcp = ["net/round_trip_tcp tcp,self", "net/rates_tcp tcp,self"]
+    assert rows_of(folder()) == [*parts, *tcp, "net/round_trip_over_mpimpi", "net/rates_over_mpimpi"]
+
+
+def test_without_ucx_its_settings_are_not_tried(folder, capsys):
+    assert rows_of(folder("mpi")) == [f"net/{p}" for p in ("alone", "round_trip", "rates", "bandwidth", "all_reduce")]
+    assert "round_trip_tcp, rates_tcp, round_trip_over_mpi, rates_over_mpi are left out" in capsys.readouterr().out
+
+
+def test_without_mpirun_one_line_says_so(folder, capsys, monkeypatch):
+    program = folder(mpirun=False) / "bench_net"
+    write(program, program.read_text().replace("#!/bin/sh", "#!/bin/sh\nPATH=/bin:/usr/bin"))
+    assert rows_of(program.parent) == ["net/alone"]
+    assert "rows between processes are left out: mpirun was not found; install Open MPI" in capsys.readouterr().out
+
+
+def test_a_job_that_cannot_start_is_told_in_its_own_words(folder, capsys):
+    program = folder(code=2) / "bench_net"
+    write(program, program.read_text().replace("transport ucx", "bench_net: no transport for a job"))
+    assert rows_of(program.parent) == ["net/alone"]
+    assert "left out: bench_net: no transport for a job" in capsys.readouterr().out
