@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import bench_coalescing
 import bench_jobs
 import bench_tables
 import builds
@@ -152,6 +153,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="smaller problems and fewer turns: does everything run?")
     parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="for logs, numbers and pictures")
+    parser.add_argument("--only", metavar="PART[,PART...]", help="of coalescing: these parts of it")
+    parser.add_argument("--append", action="store_true", help="of coalescing: to the measurements that are there")
     parser.add_argument("--bin", metavar="FOLDER", help="run the programs of this folder; build nothing")
     parser.add_argument("--pack", metavar="FOLDER", help="copy the programs and their libraries there; run nothing")
     options = parser.parse_args(arguments)
@@ -227,6 +230,9 @@ def main(arguments: list[str]) -> int:
         with_threads = ["--threads", str(options.threads[0])] if options.threads else []
         rows = []
         for name in names:
+            if name == "coalescing":  # nothing of it runs in one process
+                rows += bench_coalescing.run(there, options)
+                continue
             rows += there.run(name, with_threads + common if name in contest else [])
             rows += bench_jobs.run(there, name, common)
         alone = [r for r in rows if not bench_tables.split_name(r["name"])]

@@ -33,7 +33,7 @@ struct frame_message : outgoing {
 /// Messages that were sent, for the next ones. Memory grows in steps of two from `least` bytes on.
 class message_store {
  public:
-  static constexpr std::size_t least_bytes = 8192;
+  static constexpr std::size_t least_bytes = 256;  // of a parcel that goes alone
 
   /// With room for `wanted` bytes at least; empty but for its frame's header.
   frame_message* get(std::size_t wanted);
@@ -43,7 +43,7 @@ class message_store {
   ~message_store();
 
  private:
-  static constexpr unsigned n_sizes = 10;                               // 8 KiB to 4 MiB; larger ones are not kept
+  static constexpr unsigned n_sizes = 15;                               // 256 B to 4 MiB; larger ones are not kept
   static constexpr std::size_t most_kept_bytes = std::size_t{4} << 20;  // of each size
 
   static unsigned size_class(std::size_t bytes) noexcept;

@@ -17,6 +17,9 @@ namespace {
 
 constexpr unsigned most_in_flight = 4;  // messages to one locality, while more may collect
 
+// What a message holds while it is under way: a parcel that goes alone takes much more memory than its bytes.
+std::uint64_t held_bytes(const frame_message& m) noexcept { return sizeof m + m.capacity; }
+
 }  // namespace
 
 // A parcel has just come; the lock of `c` is held. `parcel_bytes`: how long it is; if another one like it has no room,
@@ -49,7 +52,7 @@ frame_message* parcel_port::take(collector& c) noexcept {
   ++c.n_messages;
   c.n_bytes += m->used;
   c.to->in_flight.fetch_add(1, std::memory_order_relaxed);
-  c.to->unsent.fetch_add(m->used, std::memory_order_relaxed);
+  c.to->unsent.fetch_add(held_bytes(*m), std::memory_order_relaxed);
   return m;
 }
 
@@ -72,7 +75,7 @@ void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
 void parcel_port::sent(outgoing* o, bool) noexcept {
   auto* m = static_cast<frame_message*>(o);
   m->to->in_flight.fetch_sub(1, std::memory_order_relaxed);
-  m->to->note_sent(m->used, m->port->most_unsent_.load(std::memory_order_relaxed));
+  m->to->note_sent(held_bytes(*m), m->port->most_unsent_.load(std::memory_order_relaxed));
   m->port->store_.put(m);
 }
 

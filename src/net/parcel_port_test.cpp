@@ -326,6 +326,31 @@ TEST_F(ParcelPort, WhoSendsTooMuchWaitsAndNothingIsLost) {
   EXPECT_LE(most, bound + (tasks + 1) * (bytes + 24));
 }
 
+/// Parcels that go alone hold more memory than their bytes: that is what counts.
+TEST_F(ParcelPort, TheMemoryOfSmallMessagesIsBounded) {
+  carrier.at_once = false;
+  constexpr unsigned parcels = 5000;
+  constexpr std::size_t bound = 100'000;
+  port.bound_unsent(bound);
+  port.collect(0, {.parcels = 1});
+  rt.run([&] {
+    task_group senders;
+    senders.run([&] { send(1, first, parcels, 8); });
+    std::size_t most = 0;
+    for (unsigned quiet = 0; quiet < 100; quiet = carrier.under_way.empty() ? quiet + 1 : 0) {
+      most = std::max(most, carrier.under_way.size());
+      EXPECT_LE(port.under_way_bytes(), bound + 512);
+      carrier.finish(5);
+      this_thread::sleep_for(microseconds(10));
+    }
+    senders.wait();
+    EXPECT_LE(most, bound / message_store::least_bytes);
+    EXPECT_GT(most, bound / 512);
+  });
+  EXPECT_EQ(port.under_way_bytes(), 0u);
+  EXPECT_EQ(carrier.messages.size(), parcels);
+}
+
 TEST_F(ParcelPort, ALossFreesThoseWhoWaitForRoom) {
   carrier.at_once = false;
   port.bound_unsent(1'000'000);

@@ -55,7 +55,7 @@ void adder::whole() {
   for (const port_counter& c : of_port)
     added.push_back(registry_.add({named(c.name), c.unit, c.help, true},
                                   [&p = port_, count = c.count] { return static_cast<double>(p.counts().*count); }));
-  added.push_back(registry_.add({named("/data{{{}/total}}/under-way"), "bytes", "Bytes on their way out now"},
+  added.push_back(registry_.add({named("/data{{{}/total}}/under-way"), "bytes", "Memory of what is on its way out now"},
                                 [&p = port_] { return static_cast<double>(p.under_way_bytes()); }));
 }
 

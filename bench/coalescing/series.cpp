@@ -1,0 +1,104 @@
+#include "series.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+
+#include "base/clock.hpp"
+#include "net/coalescing_setting.hpp"
+#include "net/job.hpp"
+#include "net/node.hpp"
+
+namespace plx::bench {
+namespace {
+
+using sums = std::array<double, 5>;  // time, overhead, parcels, messages, bytes
+
+// The greatest time, and the sums of the rest.
+struct together {
+  sums operator()(const sums& a, const sums& b) const {
+    return {std::max(a[0], b[0]), a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4]};
+  }
+};
+
+constexpr const char* header =
+    "part,variant,size,turn,setting,n,interval_us,phase,at_s,time_s,overhead,parcels,messages,bytes\n";
+
+template <class T>
+T need(result<T> r) {
+  if (!r) throw std::runtime_error(r.error().message);
+  return *std::move(r);
+}
+
+}  // namespace
+
+csv_file open_csv(const std::string& path) {
+  csv_file out(path.empty() ? stdout : std::fopen(path.c_str(), "a"));
+  if (out == nullptr) return out;
+  std::fseek(out.get(), 0, SEEK_END);
+  if (path.empty() || std::ftell(out.get()) == 0) std::fputs(header, out.get());
+  return out;
+}
+
+series::series(job& j, const options& o, std::string_view action)
+    : job_(j), action_(action), made_s_(monotonic_seconds()) {
+  action_index_ = need(net::find_action(action))->index;
+  overhead_ = need(j.home().counters().find("/network/overhead"));
+  if (j.here() != 0) return;
+  out_ = open_csv(o.csv);
+  if (out_ == nullptr) throw std::runtime_error("cannot write " + o.csv + ": expected a file that can be appended to");
+}
+
+void series::set(std::string_view setting) const {
+  const auto done = net::coalesce_as(job_.node().port(), fmt::format("{}={}", action_, setting));
+  if (!done) throw std::runtime_error(done.error().message);
+}
+
+double series::elapsed_s() const { return monotonic_seconds() - made_s_; }
+
+double series::start() {
+  all_.barrier().get();
+  before_ = job_.node().port().counts();
+  static_cast<void>(overhead_.read(probe::after_reading::reset));
+  return monotonic_seconds();
+}
+
+sample series::end(double counted_s, double begin) {
+  const double time_s = counted_s >= 0 ? counted_s : monotonic_seconds() - begin;
+  all_.barrier().get();  // until then this locality answers the others
+  const net::port_counts now = job_.node().port().counts();
+  const sums mine{time_s, need(overhead_.read()), static_cast<double>(now.parcels_sent - before_.parcels_sent),
+                  static_cast<double>(now.messages_sent - before_.messages_sent),
+                  static_cast<double>(now.bytes_sent - before_.bytes_sent)};
+  const sums s = all_.all_reduce(mine, together()).get();
+  return {s[0], s[1] / job_.size(), s[2], s[3], s[4]};
+}
+
+void series::write(const label& l, double at_s, const sample& s) const {
+  if (out_ == nullptr) return;
+  const coalescing how = job_.node().port().how_collected(action_index_);
+  const bool fixed = how.way == coalescing_way::fixed;
+  const std::string line =
+      fmt::format("{},\"{}\",{},{},\"{}\",{},{},{},{:.6f},{:.9f},{:.6f},{:.0f},{:.0f},{:.0f}\n", l.part, l.variant,
+                  l.size, l.turn, l.setting, fixed ? how.parcels : 0, fixed ? how.interval_us : 0, l.phase, at_s,
+                  s.time_s, s.overhead, s.parcels, s.messages, s.bytes);
+  std::fputs(line.c_str(), out_.get());
+  std::fflush(out_.get());
+}
+
+std::vector<unsigned> shuffled(unsigned n, unsigned seed) {
+  std::vector<unsigned> order(n);
+  std::iota(order.begin(), order.end(), 0u);
+  std::mt19937 random(seed);
+  for (unsigned i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
+  return order;
+}
+
+void expect_same(bool same, std::string_view what) {
+  if (!same) throw std::runtime_error(fmt::format("{}: what arrived is not what was sent", what));
+}
+
+}  // namespace plx::bench

@@ -1,0 +1,85 @@
+// Measurements of all localities together, one line of CSV for each.
+//
+// A measurement goes from a barrier to the last locality's end. Its overhead is /network/overhead over that time, the
+// mean of the localities; parcels, messages and bytes are what all of them have sent, answers included.
+// Thread safety: used by one task of each locality, with the same calls in the same order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "csv.hpp"
+#include "net/collectives.hpp"
+#include "net/parcel_port.hpp"
+#include "options.hpp"
+#include "probe/counter_registry.hpp"
+
+namespace plx {
+class job;
+}
+namespace plx::bench {
+
+/// What was measured: the first columns of a line.
+struct label {
+  std::string_view part, variant;
+  unsigned size = 0;  ///< Nc
+  unsigned turn = 0;
+  std::string_view setting;  ///< as it was asked for
+  std::string phase;
+};
+
+struct sample {
+  double time_s = 0;    ///< of the slowest locality
+  double overhead = 0;  ///< 0 to 1
+  double parcels = 0, messages = 0, bytes = 0;
+};
+
+class series {
+ public:
+  /// `action`: whose parcels are set, and which setting a line tells.
+  series(job& j, const options& o, std::string_view action);
+
+  /// Sets how this locality's parcels of the action collect; the others have to do the same.
+  void set(std::string_view setting) const;
+
+  /// Runs f() between a barrier and the last one's end. f may give the seconds that count, else all do.
+  template <class F>
+  sample measure(F f) {
+    const double begin = start();
+    if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
+      f();
+      return end(-1, begin);
+    } else {
+      const double counted_s = f();
+      return end(counted_s, begin);
+    }
+  }
+  /// One line, by the root. `at_s`: when it was, in a series.
+  void write(const label& l, double at_s, const sample& s) const;
+
+  [[nodiscard]] const communicator& all() const noexcept { return all_; }
+  [[nodiscard]] double elapsed_s() const;  ///< since this object was made
+
+ private:
+  double start();
+  sample end(double counted_s, double begin);
+
+  job& job_;
+  communicator all_;
+  std::string action_;
+  std::uint16_t action_index_ = 0;
+  probe::counter_handle overhead_;
+  net::port_counts before_;
+  double made_s_ = 0;
+  csv_file out_;  // the root's
+};
+
+/// 0 .. n-1 in an order that `seed` decides: the same on all localities.
+std::vector<unsigned> shuffled(unsigned n, unsigned seed);
+
+/// A fault of what was exchanged: ends the job with one line. Says what was expected and found.
+void expect_same(bool same, std::string_view what);
+
+}  // namespace plx::bench

@@ -1,0 +1,100 @@
+#include "toy.hpp"
+
+#include <bit>
+
+#include "base/clock.hpp"
+#include "net/action.hpp"
+#include "net/locality.hpp"
+#include "parts.hpp"
+#include "series.hpp"
+
+namespace plx::bench {
+
+number bench_conjugate(number z) { return std::conj(z); }
+
+namespace {
+
+constexpr unsigned n_phases = 4;
+
+bool same_bits(number a, number b) noexcept {
+  return std::bit_cast<std::uint64_t>(a.real()) == std::bit_cast<std::uint64_t>(b.real()) &&
+         std::bit_cast<std::uint64_t>(a.imag()) == std::bit_cast<std::uint64_t>(b.imag());
+}
+
+class toy final : public traffic {
+ public:
+  double exchange(unsigned n) override {
+    const double begin = monotonic_seconds();
+    calls_.run(n);
+    return monotonic_seconds() - begin;
+  }
+  unsigned dense() const override { return 20'000; }
+  unsigned burst() const override { return 200; }
+
+ private:
+  toy_calls calls_{1 - find_here()};
+};
+
+}  // namespace
+
+number toy_calls::value(std::uint64_t i) noexcept {
+  const auto k = static_cast<double>(i);
+  return {k * 0.7, k + 0.25};
+}
+
+void toy_calls::check(std::uint64_t i) {
+  expect_same(same_bits(results_[i % most_under_way].get(), std::conj(value(i))), "the toy's numbers");
+}
+
+void toy_calls::run(std::size_t n) {
+  const std::uint64_t end = made_ + n;
+  std::uint64_t oldest = made_;
+  for (; made_ < end; ++made_) {
+    if (made_ - oldest == most_under_way) check(oldest++);
+    results_[made_ % most_under_way] = async<&bench_conjugate>(to_, value(made_));
+  }
+  while (oldest < end) check(oldest++);
+}
+
+std::unique_ptr<traffic> toy_traffic() { return std::make_unique<toy>(); }
+
+// Each setting for four phases, in another order in each turn.
+void sweep_toy(job& j, const options& o) {
+  series s(j, o, toy_action);
+  toy_calls calls(1 - find_here());
+  const auto phase = [&](std::size_t n) { return s.measure([&] { calls.run(n); }); };
+  s.set("self");
+  phase(o.parcels / n_phases);  // memory is there from now on
+  for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn)
+    for (const unsigned i : shuffled(static_cast<unsigned>(o.settings.size()), turn)) {
+      s.set(o.settings[i]);
+      for (unsigned p = 0; p < n_phases; ++p) {
+        const double at_s = s.elapsed_s();
+        const sample one = phase(o.parcels / n_phases);
+        s.write({"toy", "calls", 0, turn, o.settings[i], std::to_string(p)}, at_s, one);
+      }
+    }
+}
+
+// One setting per phase, in rounds that show the overhead as it changes.
+void change_toy(job& j, const options& o) {
+  constexpr unsigned rounds = 50;
+  series s(j, o, toy_action);
+  toy_calls calls(1 - find_here());
+  const std::size_t n = std::max<std::size_t>(1, o.parcels / n_phases / rounds);
+  s.set(o.settings[0]);
+  for (unsigned i = 0; i < rounds / 5; ++i) s.measure([&] { calls.run(n); });
+  for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn) {
+    double at_s = 0;
+    for (unsigned p = 0; p < n_phases; ++p) {
+      s.set(o.settings[p]);
+      for (unsigned i = 0; i < rounds; ++i) {
+        const sample one = s.measure([&] { calls.run(n); });
+        s.write({"change", o.settings.front(), 0, turn, o.settings[p], std::to_string(p)}, at_s, one);
+        at_s += one.time_s;
+      }
+    }
+  }
+}
+
+}  // namespace plx::bench

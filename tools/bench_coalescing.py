@@ -1,0 +1,115 @@
+"""`./plx bench coalescing`: the experiments of docs/coalescing.md. Runs bench_coalescing under mpirun part by part, one
+line of CSV per measurement, and makes the numbers and pictures of it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import coalescing_data as data
+import install
+import launch
+import pyenv
+from console import ROOT, duration, fail, note, run_logged, say, shown, step
+
+COUNTS = [2**k for k in range(11)]
+INTERVALS_US = [1, 10, 100, 1000, 10000]
+OWN = ["self"]  # settings without numbers
+
+
+def grid(counts: list[int], intervals_us: list[int]) -> str:
+    return " ".join(f"{n},{us}" for n in counts for us in intervals_us)
+
+
+def parts(quick: bool) -> dict[str, list[tuple[int, list[str]]]]:
+    """By name: how many processes, and what they are asked for, each part under a minute and a half."""
+    n, us = ([1, 16, 128], [10, 1000]) if quick else (COUNTS, INTERVALS_US)
+    own = " ".join(OWN)
+    every = grid(n, us) + " " + own
+
+    def asked(part: str, *options: object, turns: int = 1) -> list[str]:
+        return [part, *map(str, options), "--turns", str(1 if quick else turns)]
+
+    parcels = 20_000 if quick else 500_000  # in each direction
+    steps = ["128,1000", "128,1000", "1,1000", "1,1000"]
+    rotation = [16] if quick else [32, 64, 128]  # shorter ones need more turns
+    result = {
+        "toy": [(2, asked("toy", "--settings", every, "--parcels", parcels))],
+        "change": [
+            (2, asked("change", "--settings", " ".join(order), "--parcels", parcels, turns=5))
+            for order in (steps, steps[::-1])
+        ],
+    }
+    for nc in rotation:
+        result[f"rotation{nc}"] = [(4, asked("rotation", "--settings", every, "--sizes", nc, turns=800 // nc))]
+    large = [16] if quick else [32, 64, 128, 256]
+    result["packed"] = [
+        (4, asked("rotation", "--variants", "packed", "--sizes", ",".join(map(str, large)), turns=5)),
+    ]
+    result["rows256"] = [] if quick else [(4, asked("rotation", "--settings", "1,1000 128,1000 self", "--sizes", 256, turns=3))]
+    result["carrier"] = [(4, asked("carrier", "--sizes", ",".join(map(str, large)), turns=5))]
+    spans = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.05, "--long-phase-s", 2]
+    for traffic, processes in (("toy", 2), ("rotation", 4)):
+        sizes = ["--sizes", 16 if quick else 32]
+        result[f"phases-{traffic}"] = [
+            (processes, asked("phases", "--traffic", traffic, "--settings", every, *sizes, *spans, turns=4))
+        ]
+    return result
+
+
+def chosen(asked: str | None, known: list[str]) -> list[str]:
+    names = asked.split(",") if asked else known
+    for name in names:
+        if name not in known:
+            fail(f"--only {name}: expected one of {', '.join(known)}", 2)
+    return names
+
+
+def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None:
+    """Runs the program; ends this one where that fails."""
+    program = there.folder / "bench_coalescing"
+    command = [*launch.command(processes), str(program), *arguments]
+    code, lines = run_logged(command, log, arguments[0], append=True, env=there.environment(launch.environment()))
+    if code != 0:
+        own = [line for line in lines if line.startswith("bench_coalescing")]
+        fail(f"{shown(program)} ended with code {code}: {own[0] if own else 'its output: ' + shown(log)}")
+
+
+def draw(csv: Path, folder: Path) -> None:
+    """The pictures, where matplotlib is."""
+    if pyenv.venv_python() is None and not pyenv.has(sys.executable, ("matplotlib",)) and not install.can_install():
+        note(f"no matplotlib here: draw {shown(csv)} elsewhere with tools/coalescing_plot.py {csv.name} FOLDER")
+        return
+    command = [pyenv.ensure("report"), "-B", str(ROOT / "tools" / "coalescing_plot.py"), str(csv), str(folder)]
+    done = subprocess.run(command, env=pyenv.environment(), text=True, capture_output=True)
+    if done.returncode != 0:
+        fail(f"drawing {shown(csv)} failed: {(done.stderr.strip().splitlines() or ['no output'])[-1]}")
+    say(done.stdout.rstrip())
+
+
+def run(there, options) -> list[dict]:
+    """All parts, or those of options.only; the rows of what the CSV holds then. `there`: run_bench.programs."""
+    missing = launch.why_not()
+    if missing is not None:
+        note(f"coalescing is left out: {missing}")
+        return []
+    known = parts(options.quick)
+    names = chosen(options.only, list(known))
+    csv, log = there.out / "coalescing.csv", there.out / "coalescing.log"
+    if not options.append:
+        csv.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+    for name in names:
+        step(f"running coalescing: {name}")
+        begin = time.monotonic()
+        for processes, arguments in known[name]:
+            first_turn = ["--first-turn", str(data.turns_in(csv))]
+            under_mpirun(there, processes, [*arguments, *first_turn, "--csv", str(csv)], log)
+        note(duration(time.monotonic() - begin))
+    say(f"measurements: {shown(csv)}")
+    rows = data.rows_of(data.read(csv))
+    draw(csv, there.out)
+    return rows

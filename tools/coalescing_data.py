@@ -1,0 +1,246 @@
+"""What bench_coalescing wrote: reading its CSV, medians over turns, correlations, the best setting of each phase."""
+
+from __future__ import annotations
+
+import csv
+import math
+import statistics
+from collections import defaultdict
+from pathlib import Path
+
+COLUMNS = [
+    "part", "variant", "size", "turn", "setting", "n", "interval_us", "phase", "at_s", "time_s", "overhead",
+    "parcels", "messages", "bytes",
+]  # fmt: skip
+TEXTS = {"part", "variant", "setting", "phase"}
+KINDS = ("dense", "sparse", "bursty")
+SETTLED_S = 1.0  # a setting that finds its numbers itself has so long to find them
+
+
+def read(path: Path | str) -> list[dict]:
+    """The lines, numbers as numbers. ValueError, of one line, where it is not such a file."""
+    with open(path, newline="") as file:
+        lines = csv.reader(file)
+        header = next(lines, None)
+        if header != COLUMNS:
+            raise ValueError(f"{path}: expected the columns {','.join(COLUMNS)}; found {','.join(header or ['nothing'])}")
+        rows = []
+        for number, line in enumerate(lines, 2):
+            try:
+                row = {k: v if k in TEXTS else float(v) for k, v in zip(COLUMNS, line, strict=True)}
+            except ValueError:
+                raise ValueError(f"{path}:{number}: expected {len(COLUMNS)} values as in the header, found {line}") from None
+            rows.append(row)
+    return rows
+
+
+def turns_in(path: Path) -> int:
+    """The number of the next turn."""
+    return max((int(row["turn"]) for row in read(path)), default=-1) + 1 if path.exists() else 0
+
+
+def is_static(setting: str) -> bool:
+    """It has numbers of its own, as "128,1000" has."""
+    return "," in setting
+
+
+def correlation(xs: list[float], ys: list[float]) -> float:
+    """Pearson's; not a number for less than two points or where one side does not change."""
+    if len(xs) < 2:
+        return math.nan
+    mx, my = statistics.fmean(xs), statistics.fmean(ys)
+    xx, yy = sum((x - mx) ** 2 for x in xs), sum((y - my) ** 2 for y in ys)
+    return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / math.sqrt(xx * yy) if xx > 0 and yy > 0 else math.nan
+
+
+def ranks(values: list[float]) -> list[float]:
+    """1 for the least; equal ones share the mean of theirs."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    result = [0.0] * len(values)
+    begin = 0
+    while begin < len(order):
+        end = begin
+        while end + 1 < len(order) and values[order[end + 1]] == values[order[begin]]:
+            end += 1
+        for i in range(begin, end + 1):
+            result[order[i]] = (begin + end) / 2 + 1
+        begin = end + 1
+    return result
+
+
+def rank_correlation(xs: list[float], ys: list[float]) -> float:
+    """Spearman's."""
+    return correlation(ranks(xs), ranks(ys))
+
+
+def ratio_of(share: float) -> float:
+    """Time on messages over the time that tasks spend on all else, of the share of both that messages take."""
+    return share / (1 - share) if share < 1 else math.inf
+
+
+def per_setting(rows: list[dict]) -> dict[str, dict]:
+    """By setting: `time_s` of all its phases together and `overhead`, the mean over that time; medians over the turns."""
+    turns: dict[str, dict] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        turns[row["setting"]][row["turn"]].append(row)
+    result = {}
+    for setting, by_turn in turns.items():
+        times = [sum(r["time_s"] for r in one) for one in by_turn.values()]
+        overheads = [
+            sum(r["overhead"] * r["time_s"] for r in one) / max(1e-30, sum(r["time_s"] for r in one))
+            for one in by_turn.values()
+        ]
+        some = next(iter(by_turn.values()))
+        result[setting] = {
+            "n": int(some[0]["n"]),
+            "interval_us": some[0]["interval_us"],
+            "time_s": statistics.median(times),
+            "overhead": statistics.median(overheads),
+            "ratio": ratio_of(statistics.median(overheads)),
+            "parcels": sum(r["parcels"] for r in some),
+            "messages": statistics.median(sum(r["messages"] for r in one) for one in by_turn.values()),
+            "bytes": statistics.median(sum(r["bytes"] for r in one) for one in by_turn.values()),
+            "turns": len(times),
+        }
+    return result
+
+
+def static_points(rows: list[dict]) -> list[dict]:
+    return [point for setting, point in per_setting(rows).items() if is_static(setting)]
+
+
+def select(rows: list[dict], **wanted) -> list[dict]:
+    return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
+
+
+def overhead_correlation(rows: list[dict], what: str = "ratio") -> float:
+    """Of overhead with time, over all settings of numbers. `what`: "ratio", which grows as the time does while the work
+    is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
+    points = static_points(rows)
+    return correlation([p[what] for p in points], [p["time_s"] for p in points])
+
+
+def rotation_sizes(rows: list[dict]) -> list[int]:
+    """Those that a whole sweep is there of."""
+    swept = {int(r["size"]) for r in rows if r["part"] == "rotation" and r["variant"] == "rows"}
+    return sorted(s for s in swept if len(static_points(select(rows, part="rotation", variant="rows", size=s))) > 3)
+
+
+# ---------------------------------------------------------------------------------------------------------------- phases
+
+
+def times_by_turn(rows: list[dict], settled_s: float = 0) -> dict[str, dict[int, float]]:
+    """By setting and turn: the median length of a unit. Of settings without numbers those units count that began
+    `settled_s` after their phase did, if there are any."""
+    turns: dict[str, dict] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        turns[row["setting"]][int(row["turn"])].append(row)
+    result: dict[str, dict[int, float]] = {}
+    for setting, by_turn in turns.items():
+        result[setting] = {}
+        for turn, units in by_turn.items():
+            late = [u for u in units if is_static(setting) or u["at_s"] - u["time_s"] >= settled_s]
+            result[setting][turn] = statistics.median(u["time_s"] for u in late or units)
+    return result
+
+
+def unit_times(rows: list[dict], settled_s: float = 0) -> dict[str, float]:
+    """By setting: the median of the turns of times_by_turn()."""
+    return {s: statistics.median(by_turn.values()) for s, by_turn in times_by_turn(rows, settled_s).items()}
+
+
+def best_static(times: dict[str, float]) -> str | None:
+    return min((s for s in times if is_static(s)), key=times.__getitem__, default=None)
+
+
+def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> dict[str, float]:
+    """By kind of traffic: the time with this setting over that with the best setting of numbers. Which that is, one half
+    of the turns says, and the other half says how long both take; the mean of both ways round: the least of many times
+    would be a lucky one. Of one turn there is nothing else."""
+    result = {}
+    for kind in KINDS:
+        times = times_by_turn(select(rows, phase=kind), settled_s)
+        if setting not in times or not any(map(is_static, times)):
+            continue
+        turns = sorted(times[setting])
+        halves = [turns[0::2], turns[1::2]] if len(turns) > 1 else [turns, turns]
+
+        def medians(half: list[int]) -> dict[str, float]:
+            there = {s: [t for turn, t in by_turn.items() if turn in half] for s, by_turn in times.items()}  # noqa: B023
+            return {s: statistics.median(ts) for s, ts in there.items() if ts}
+
+        ratios = []
+        for chooses, judges in (halves, halves[::-1]):
+            best, judged = best_static(medians(chooses)), medians(judges)
+            ratios.append(judged[setting] / judged[best])
+        result[kind] = statistics.fmean(ratios)
+    return result
+
+
+def found_after_s(units: list[dict], good_s: float, several: int = 5) -> float:
+    """When in a phase so many units in a row began to have a median of at most `good_s`; infinite: never."""
+    for i in range(len(units) - several + 1):
+        if statistics.median(u["time_s"] for u in units[i : i + several]) <= good_s:
+            return units[i - 1]["at_s"] if i else 0.0
+    return math.inf
+
+
+def bandwidths(rows: list[dict]) -> dict[str, dict[int, float]]:
+    """By variant and Nc: bytes of rows per second, all localities together. Variants: "row parcels" (one in each
+    message), "coalesced" (the best setting of numbers), "self-clocking", "packed", "transport" (messages of a row),
+    "transport, 1 MiB"."""
+    result: dict[str, dict[int, float]] = defaultdict(dict)
+    for size in sorted({int(r["size"]) for r in rows if r["part"] == "rotation"}):
+        row_bytes = 16 * size
+        payload = 8 * size**2 * row_bytes * 3 / 4  # three of four rows leave their locality, of four
+        points = per_setting(select(rows, part="rotation", variant="rows", size=size))
+        single = [p["time_s"] for s, p in points.items() if p["n"] == 1 and is_static(s)]
+        static = [p["time_s"] for s, p in points.items() if is_static(s) and p["n"] > 1]
+        if single:
+            result["row parcels"][size] = payload / statistics.median(single)
+        if static:
+            result["coalesced"][size] = payload / min(static)
+        if "self" in points:
+            result["self-clocking"][size] = payload / points["self"]["time_s"]
+        packed = per_setting(select(rows, part="rotation", variant="packed", size=size))
+        for p in packed.values():
+            result["packed"][size] = payload / p["time_s"]
+    for variant, name in (("heads", "transport"), ("pieces", "transport, 1 MiB")):
+        for size in sorted({int(r["size"]) for r in rows if r["part"] == "carrier" and r["variant"] == variant}):
+            some = select(rows, part="carrier", variant=variant, size=size)
+            head = 16 * size / (16 * size + 24) if size else 1.0  # of a head, what is the row
+            result[name][size] = statistics.median(r["bytes"] / r["time_s"] for r in some) * head
+    return dict(result)
+
+
+# ------------------------------------------------------------------------------------------------------------------ rows
+
+
+def rows_of(rows: list[dict]) -> list[dict]:
+    """What goes into the JSON of `./plx bench`."""
+    result: list[dict] = []
+
+    def add(name: str, value: float, unit: str, better: str) -> None:
+        if math.isfinite(value):
+            result.append({"name": name, "value": value, "unit": unit, "better": better})
+
+    toy = [select(rows, part="toy")] if select(rows, part="toy") else []
+    rotation = [select(rows, part="rotation", variant="rows", size=size) for size in rotation_sizes(rows)]
+    for name, sweeps in (("toy", toy), ("rotation", rotation)):
+        if sweeps:
+            add(f"net/{name}/correlation", min(map(overhead_correlation, sweeps)), "", "higher")
+            shares = [overhead_correlation(sweep, "overhead") for sweep in sweeps]
+            add(f"net/{name}/correlation_share", min(shares), "", "higher")
+    for name, by_size in bandwidths(rows).items():
+        if by_size:
+            largest = max(by_size)
+            add(f"net/rotation/{name.replace(', ', '-').replace(' ', '-')}", by_size[largest] / 1e9, "GB/s", "higher")
+    for setting, name in (("adaptive", "net/adaptive/worst"), ("self", "net/selfclock/worst")):
+        ratios = [
+            r
+            for traffic in ("toy", "rotation")
+            for r in against_best(select(rows, part="phases", variant=traffic), setting).values()
+        ]
+        if ratios:
+            add(name, max(ratios), "", "lower")
+    return result

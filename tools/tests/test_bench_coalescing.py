@@ -1,0 +1,236 @@
+"""What `./plx bench coalescing` makes of its measurements: exact answers, pictures of made-up ones, and a short real run.
+
+PLX_BIN names the folder of the programs (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bench_coalescing
+import coalescing_data as data
+import launch
+import pytest
+import run_bench
+
+ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
+HEADER = ",".join(data.COLUMNS) + "\n"
+
+
+def line(part="toy", variant="calls", size=0, turn=0, setting="8,100", phase="0", at_s=0.0, time_s=1.0, overhead=0.5, **more):
+    n, us = setting.split(",") if "," in setting else (0, 0)
+    row = dict(part=part, variant=variant, size=size, turn=turn, setting=setting, n=int(n), interval_us=float(us), phase=phase)
+    row |= dict(at_s=at_s, time_s=time_s, overhead=overhead, parcels=100.0, messages=10.0, bytes=1000.0) | more
+    return row
+
+
+def written(path: Path, rows: list[dict]) -> Path:
+    quoted = ("variant", "setting")
+    lines = [",".join(f'"{r[k]}"' if k in quoted else str(r[k]) for k in data.COLUMNS) + "\n" for r in rows]
+    path.write_text(HEADER + "".join(lines))
+    return path
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path):
+    rows = [line(), line(setting="self", phase="3", time_s=0.25)]
+    assert data.read(written(tmp_path / "a.csv", rows)) == rows
+
+
+@pytest.mark.parametrize(
+    "text, problem",
+    [
+        ("", "expected the columns part,"),
+        ("a,b\n", "found a,b"),
+        (HEADER + "toy,calls,0\n", "a.csv:2: expected 14 values"),
+        (HEADER + 'toy,calls,0,0,"8,1",8,1,0,0,long,0,0,0,0\n', "a.csv:2: expected 14 values"),
+    ],
+)
+def test_another_file_is_told_in_one_line(tmp_path, text, problem):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(ValueError) as error:
+        data.read(tmp_path / "a.csv")
+    assert problem in str(error.value) and "\n" not in str(error.value)
+
+
+def test_turns_go_on_where_they_ended(tmp_path):
+    assert data.turns_in(tmp_path / "none.csv") == 0
+    assert data.turns_in(written(tmp_path / "a.csv", [])) == 0
+    assert data.turns_in(written(tmp_path / "a.csv", [line(turn=4), line(turn=2)])) == 5
+
+
+def test_correlations():
+    assert data.correlation([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(0.8)
+    assert data.correlation([1, 2, 3], [-2, -4, -6]) == pytest.approx(-1)
+    assert math.isnan(data.correlation([1], [1])) and math.isnan(data.correlation([1, 2], [3, 3]))
+    assert data.ranks([30, 10, 20, 20]) == [4, 1, 2.5, 2.5]
+    assert data.rank_correlation([1, 2, 3, 4], [1, 10, 100, 1000]) == pytest.approx(1)
+
+
+def test_a_setting_is_the_median_of_its_turns():
+    rows = [line(turn=t, phase=str(p), time_s=time, overhead=o) for t, p, time, o in
+            [(0, 0, 1.0, 0.2), (0, 1, 3.0, 0.6), (1, 0, 5.0, 0.1), (1, 1, 5.0, 0.1), (2, 0, 100.0, 1.0), (2, 1, 0.0, 0.0)]]  # fmt: skip
+    point = data.per_setting(rows)["8,100"]
+    assert point["time_s"] == 10 and point["turns"] == 3
+    assert point["overhead"] == pytest.approx(0.5)  # of 0.5, 0.1 and 1: weighted by time
+    assert (point["parcels"], point["messages"], point["bytes"]) == (200, 20, 2000)
+
+
+def test_the_correlation_is_of_settings_with_numbers():
+    # A second of work, and as much for 3 messages: the ratio is 3 / n, the share 3 / (3 + n).
+    rows = [line(setting=f"{n},10", time_s=1 + 3 / n, overhead=3 / (3 + n)) for n in (1, 2, 4, 8)]
+    rows.append(line(setting="self", time_s=9.0, overhead=0.0))
+    assert data.overhead_correlation(rows) == pytest.approx(1)
+    shares, times = [3 / (3 + n) for n in (1, 2, 4, 8)], [1 + 3 / n for n in (1, 2, 4, 8)]
+    named = {r["name"]: r["value"] for r in data.rows_of(rows)}
+    share = pytest.approx(data.correlation(shares, times))
+    assert named == {"net/toy/correlation": pytest.approx(1), "net/toy/correlation_share": share}
+
+
+def phases(traffic="toy"):
+    rows = []
+    for kind, best in (("dense", 1.0), ("sparse", 2.0), ("bursty", 4.0)):
+        for turn in (0, 1, 2):
+            rows += [line("phases", traffic, turn=turn, setting=s, phase=kind, time_s=t) for s, t in
+                     (("8,100", best * (1 + turn)), ("64,10", best * 2), ("1,1", best * 9))]  # fmt: skip
+            for i in range(30):  # it finds what is good after 1.2 s
+                time_s = best * (5 if i < 12 else 1.9)
+                rows.append(line("phases", traffic, turn=turn, setting="adaptive", phase=kind, at_s=0.1 * (i + 1),
+                                 time_s=time_s * 1e-6))  # fmt: skip
+    return rows
+
+
+def test_phases_are_compared_with_the_best_setting_of_each():
+    rows = phases()
+    for row in rows:
+        row["time_s"] *= 1 if row["setting"] == "adaptive" else 1e-6
+    assert data.against_best(rows, "adaptive") == {k: pytest.approx(0.95) for k in data.KINDS}
+    assert data.against_best(rows, "adaptive", settled_s=0) == {k: pytest.approx(0.95) for k in data.KINDS}
+    assert data.against_best(rows, "self") == {}
+    rows.append(line("phases", "rotation", setting="8,100", phase="dense", time_s=1.0))
+    rows.append(line("phases", "rotation", setting="adaptive", phase="dense", time_s=1.5))
+    named = {r["name"]: r["value"] for r in data.rows_of(rows)}
+    assert named == {"net/adaptive/worst": pytest.approx(1.5)}
+
+
+def test_a_lucky_turn_of_a_setting_does_not_make_it_the_best():
+    times = {"8,100": [10, 10, 10, 10], "16,100": [11, 11, 11, 1], "self": [9, 12, 9, 12]}
+    rows = [line("phases", setting=s, phase="dense", turn=i, time_s=t) for s, ts in times.items() for i, t in enumerate(ts)]
+    # Turns 0 and 2 choose 8,100: 12 / 10 in 1 and 3. These choose 16,100 (its median is 6): 9 / 11 in 0 and 2.
+    assert data.against_best(rows, "self") == {"dense": pytest.approx((12 / 10 + 9 / 11) / 2)}
+
+
+def test_when_a_setting_has_found_what_is_good():
+    units = [line(at_s=0.1 * (i + 1), time_s=5.0 if i < 12 else 1.0) for i in range(30)]
+    assert data.found_after_s(units, 1.05) == pytest.approx(1.0)  # from there on three of five are good
+    assert data.found_after_s(units[12:], 1.05) == 0
+    assert data.found_after_s(units, 0.5) == math.inf
+
+
+def test_bytes_per_second_of_what_leaves_its_locality():
+    size = 32
+    payload = 8 * size**3 * 16 * 3 / 4
+    rows = [line("rotation", "rows", size, setting=s, time_s=t) for s, t in
+            (("1,1", 4.0), ("1,10", 4.0), ("8,10", 2.0), ("16,10", 1.0), ("self", 0.5))]  # fmt: skip
+    rows += [line("rotation", "packed", size, setting="packed", time_s=0.25)]
+    rows += [line("carrier", "heads", size, setting="none", time_s=2.0, bytes=16 * size + 24.0)]
+    rows += [line("carrier", "pieces", 0, setting="none", time_s=2.0, bytes=7.0)]
+    assert data.bandwidths(rows) == {
+        "row parcels": {size: payload / 4},
+        "coalesced": {size: payload},
+        "self-clocking": {size: payload * 2},
+        "packed": {size: payload * 4},
+        "transport": {size: pytest.approx(8.0 * size)},
+        "transport, 1 MiB": {0: 3.5},
+    }
+
+
+def made_up() -> list[dict]:
+    grid = [(n, us) for n in (1, 8, 64) for us in (10, 1000)]
+    settings = [f"{n},{us}" for n, us in grid] + ["self", "adaptive"]
+    rows = [line(setting=s, phase=str(p), time_s=1.0 + i + p, overhead=0.1 * i) for i, s in enumerate(settings) for p in range(4)]
+    for first, last in (("64,10", "1,10"), ("1,10", "64,10")):
+        rows += [line("change", first, setting=first if p < 2 else last, phase=str(p), at_s=p + 0.1 * k, time_s=0.1)
+                 for p in range(4) for k in range(5)]  # fmt: skip
+    rows += [line("rotation", "rows", 32, setting=s, time_s=1.0 + i, overhead=0.1 * i) for i, s in enumerate(settings)]
+    rows += [line("rotation", "packed", 32, setting="packed"), line("carrier", "heads", 32, setting="none")]
+    rows += [line("carrier", "pieces", 0, setting="none", bytes=2e9)]
+    return rows + phases() + phases("rotation")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
+def test_every_experiment_has_its_picture(tmp_path):
+    written(tmp_path / "a.csv", made_up())
+    script = [sys.executable, "-B", str(ROOT / "tools" / "coalescing_plot.py")]
+    done = subprocess.run([*script, str(tmp_path / "a.csv"), str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    names = [f"coalescing-{what}.png" for what in ("toy", "change", "rotation", "phases", "bandwidth")]
+    assert done.stdout.splitlines() == [f"picture: {tmp_path / name}" for name in names]
+    assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in names)
+    done = subprocess.run([*script, str(tmp_path / "b.csv"), str(tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+
+
+class options:
+    quick, append = True, False
+    only = None
+
+
+def test_without_mpirun_one_line_says_so(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bench_coalescing.run(run_bench.programs(tmp_path, tmp_path), options()) == []
+    said = capsys.readouterr().out.strip().splitlines()
+    assert len(said) == 1 and "coalescing is left out: mpirun was not found" in said[0]
+
+
+def test_an_unknown_part_is_named(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        bench_coalescing.chosen("toy,rotatoin", ["toy", "rotation32"])
+    assert "--only rotatoin: expected one of toy, rotation32" in capsys.readouterr().err
+
+
+needs_processes = pytest.mark.skipif(
+    not (BIN / "bench_coalescing").exists() or launch.why_not() is not None,
+    reason="bench_coalescing is not built, or there is no mpirun",
+)
+
+
+@needs_processes
+def test_a_short_run_measures_everything(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench_coalescing, "draw", lambda csv, folder: None)
+    rows = bench_coalescing.run(run_bench.programs(BIN, tmp_path), options())
+    named = {row["name"]: row for row in run_bench.check_rows(rows, "bench_coalescing")}
+    assert {"net/toy/correlation", "net/rotation/correlation", "net/rotation/packed", "net/selfclock/worst"} <= set(named)
+    measured = data.read(tmp_path / "coalescing.csv")
+    assert all(row["time_s"] > 0 and 0 <= row["overhead"] <= 1 for row in measured)
+    toy = data.select(measured, part="toy", setting="16,1000")
+    # Calls and answers of both, and what the barriers around them send.
+    assert all(2 * 2 * 5000 <= row["parcels"] < 2 * 2 * 5000 + 20 for row in toy) and len(toy) == 4
+    single = data.select(measured, part="toy", setting="1,1000")
+    assert all(row["messages"] >= 2 * 2 * 5000 for row in single)
+    rotation = data.select(measured, part="rotation", variant="rows", size=16)
+    assert {row["parcels"] // 100 * 100 for row in rotation} == {8 * 16**2 * 3 / 4 // 100 * 100}
+
+
+@needs_processes
+@pytest.mark.parametrize(
+    "processes, words, problem",
+    [
+        (2, ["dance"], "'dance' is not a part; expected: mpirun"),
+        (2, ["toy", "--settings", "128;10"], "coalesce: expected "),
+        (2, ["toy", "--settings"], "--settings: expected a value behind it"),
+        (3, ["toy", "--settings", "self"], "this part needs two localities"),
+        (3, ["rotation", "--settings", "self", "--sizes", "16"], "expected multiples of the number of localities"),
+        (2, ["toy", "--settings", "self", "--csv", "/nowhere/a.csv"], "cannot write /nowhere/a.csv"),
+    ],
+)
+def test_what_is_asked_wrongly_is_told_in_one_line(processes, words, problem):
+    command = [*launch.command(processes), str(BIN / "bench_coalescing"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=launch.environment())
+    said = {x for x in done.stderr.splitlines() if x.startswith("bench_coalescing: ") and "is lost" not in x}
+    assert done.returncode != 0 and len(said) == 1 and problem in said.pop()
