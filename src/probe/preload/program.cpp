@@ -128,7 +128,7 @@ struct program::parts {
   result<void> write_own(ticks now, bool locked);
   std::string timers_csv() const;
   std::string samples_csv() const;
-  void say_where(ticks now) const;
+  void say_where(ticks now, bool locked);
 };
 
 program::program(settings s, begin_options o) : parts_(std::make_unique<parts>(std::move(s), o)) {}
@@ -450,10 +450,13 @@ result<void> program::write_now() {
   return parts_->write_own(now_ticks(), true);
 }
 
-void program::parts::say_where(ticks now) const {
+// Threads may come and go while this is told.
+void program::parts::say_where(ticks now, bool locked) {
   std::uint64_t waits = 0, misfits = 0;
   double wait_s = 0;
   for (const wait_statistics& w : rec.waits()) waits += w.waits, wait_s += w.total_s;
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (locked) lock.lock();
   for (const living& l : rows) misfits += l.row->misfits();
   std::string text =
       fmt::format("plx: {} threads in {:.3g} s, {} waits of {:.3g} s together; see {}/\n",
@@ -485,7 +488,7 @@ void program::finish() noexcept {
     const auto done = parts_->run->finish();  // says its errors itself
     const auto own = parts_->write_own(now, locked);
     if (!done || !own) complain(done ? own.error().message : done.error().message);
-    if (parts_->says_where) parts_->say_where(now);
+    if (parts_->says_where) parts_->say_where(now, locked);
   } catch (const std::exception& x) {
     complain(x.what());
   }

@@ -15,7 +15,7 @@ void thread_row::cut(ticks now) {
   if (now <= top.piece) return;
   if (top.wait) {
     log_.idle(top.piece, now);
-    waited_ += now - top.piece;
+    detail::add(waited_, now - top.piece);
   } else {
     record(top, now, false);
   }

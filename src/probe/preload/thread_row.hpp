@@ -55,12 +55,15 @@ class thread_row {
   /// Stops whatever is open.
   void close(ticks now);
   /// A thread takes the row: sums of its own begin.
-  void begin_thread(ticks now) noexcept { begin_ = now, waited_ = 0; }
+  void begin_thread(ticks now) noexcept {
+    begin_ = now;
+    waited_.store(0, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] unsigned index() const noexcept { return index_; }
   [[nodiscard]] ticks began() const noexcept { return begin_; }
-  /// Time that this thread has waited.
-  [[nodiscard]] ticks waited() const noexcept { return waited_; }
+  /// Time that this thread has waited. Anyone may ask while it runs.
+  [[nodiscard]] ticks waited() const noexcept { return waited_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t depth() const noexcept { return stack_.size(); }
   [[nodiscard]] worker_log& log() noexcept { return log_; }
   /// Calls and inclusive times, those of a timer within itself left out.
@@ -94,7 +97,7 @@ class thread_row {
   worker_log inclusive_;
   std::vector<open> stack_;
   ticks begin_ = 0;
-  ticks waited_ = 0;
+  detail::counter waited_{0};
   detail::counter misfits_{0};
 };
 

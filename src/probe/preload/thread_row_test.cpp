@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "probe/recorder.hpp"
 
 namespace plx::probe {
@@ -145,6 +147,25 @@ TEST_F(Row, CuttingShowsWhatIsOpen) {
   EXPECT_EQ(exclusive(outer), 15u);
   EXPECT_EQ(calls(outer), 1u);
   check_pieces();
+}
+
+TEST_F(Row, AnyoneMayAskHowLongItWaited) {
+  constexpr int waits = 10'000;
+  std::thread owner([this] {
+    row.start(outer, no_key, 0);
+    for (ticks i = 0; i < waits; ++i) {
+      row.begin_wait(10 * i + 1);
+      row.end_wait(10 * i + 4);
+    }
+    row.stop(outer, 10 * waits);
+  });
+  for (ticks before = 0, now = 0; now < 3 * waits; before = now) {
+    now = row.waited();
+    EXPECT_LE(before, now);
+  }
+  owner.join();
+  EXPECT_EQ(row.waited(), 3u * waits);
+  EXPECT_EQ(exclusive(outer), 7u * waits);
 }
 
 }  // namespace
