@@ -3,10 +3,12 @@
 // Thread safety: `workers` may grow while it is read; everything below `mutex` is used under it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -45,9 +47,14 @@ struct worker_trace {
   std::unique_ptr<flight_ring> flight;
   std::vector<std::vector<trace_record>> kept;
 
-  void keep(const trace_record& r) {
-    if (kept.empty() || kept.back().size() == piece_records) kept.emplace_back().reserve(piece_records);
-    kept.back().push_back(r);
+  void keep(std::span<const trace_record> records) {
+    while (!records.empty()) {
+      if (kept.empty() || kept.back().size() == piece_records) kept.emplace_back().reserve(piece_records);
+      auto& piece = kept.back();
+      const std::size_t n = std::min(records.size(), piece_records - piece.size());
+      piece.insert(piece.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(n));
+      records = records.subspan(n);
+    }
   }
 };
 
@@ -131,10 +138,11 @@ struct recorder::state {
   void drain_locked() {
     for (auto& w : workers) {
       if (!w->ring) continue;
-      w->ring->drain([&](const trace_record& r) {
-        if (kept >= max_kept) return void(++dropped);
-        w->keep(r);
-        ++kept;
+      w->ring->drain_spans([&](std::span<const trace_record> records) {
+        const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), max_kept - kept));
+        w->keep(records.first(room));
+        kept += room;
+        dropped += records.size() - room;
       });
     }
   }

@@ -12,7 +12,7 @@ constexpr int records = 8192;
 double ticks_per_slice(worker_log& log) {
   const ticks start = now_ticks();
   for (std::uint32_t i = 0; i < records; ++i)
-    log.record({.name = i & 7, .key = i * 7919 % 4096, .begin = i, .end = 2 * i + 100});
+    log.record({.name = i & 7, .key = i * 7919 % 4096, .begin = i, .end = 2 * i + 100, .id = log.next_id()});
   return static_cast<double>(now_ticks() - start) / records;
 }
 

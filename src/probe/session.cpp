@@ -15,6 +15,7 @@
 #include "probe/export/task_files.hpp"
 #include "probe/live/live_server.hpp"
 #include "probe/policy/policy.hpp"
+#include "probe/trace_budget.hpp"
 
 namespace plx::probe {
 
@@ -48,6 +49,7 @@ struct session::state {
   std::optional<counter_printer> printer;
   std::optional<counter_sampler> sampler;
   std::vector<std::uint64_t> counter_beats;
+  std::optional<trace_budget> budget;
 
   std::unique_ptr<live_server> live;
 
@@ -69,11 +71,16 @@ session::session(recorder& r, counter_registry& counters, settings s)
     state_->diagnose_again();
   }
   if (wants_trace(state_->asked)) {
-    r.trace(true, static_cast<std::size_t>(state_->asked.trace_records));
+    const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
+    r.trace(true, ring_records);
     state_->periodic.every(0.02, [&r, &own = state_->periodic] {
       r.drain();
       r.set_background(own.busy_s());
     });
+    if (state_->asked.trace_budget > 0) {
+      state_->budget.emplace(r, state_->asked.trace_budget, ring_records);
+      state_->periodic.every(trace_budget::period_s, [&b = *state_->budget] { b.look(); });
+    }
   }
   state_->begin_counters();
   if (!state_->asked.serve.empty()) state_->serve();

@@ -26,6 +26,9 @@ struct settings {
   std::string trace{};
   /// Records per worker that wait to be drained, 32 bytes each.
   std::int64_t trace_records = std::int64_t{1} << 18;
+  /// The share of the workers' time that measuring may take while a trace is recorded; when it takes more, less is
+  /// traced from then on (probe/trace_budget.hpp). 0: no limit.
+  double trace_budget = 0;
   /// Files made of the trace: the call-path tree, the task graph (DOT), concurrency over time, the critical path.
   bool tree = false;
   bool graph = false;

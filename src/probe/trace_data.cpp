@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "probe/recorder_detail.hpp"
+#include "probe/trace_packing.hpp"
 
 namespace plx::probe {
 namespace {
@@ -13,17 +14,25 @@ namespace {
 struct slice_reader {
   std::vector<trace_slice>& slices;
   std::vector<trace_edge>& edges;
+  const task_id first;  // what ids of the worker are told from
   trace_record link{};
   trace_edge edge{};
 
   void take(const trace_record& r) {
-    if ((r.flags & trace_record::is_edge) != 0) {
+    if ((r.flags & detail::is_packed) != 0) {
+      const detail::unpacked_slice u = detail::unpack_slice(r, first);
+      slices.push_back(u.slice);
+      if (u.cause != 0) edges.push_back({.from = u.cause, .to = u.slice.id, .when = u.slice.ready});
+    } else if ((r.flags & trace_record::is_edge) != 0) {
       edges.push_back({.from = r.begin, .to = r.end, .when = r.key});
       edge = edges.back();
     } else if ((r.flags & trace_record::is_more) != 0) {
       if (static_cast<name_id>(edge.from) != r.name) return;  // the record before was lost, and is counted
-      for (const task_id to : {r.begin, r.end, r.key})
-        if (to != 0) edges.push_back({.from = edge.from, .to = to, .when = edge.when});
+      detail::packed_targets targets{r.begin, r.end, r.key};
+      const std::size_t before = edges.size();
+      while (const task_id to = detail::take_target(targets, first))
+        edges.push_back({.from = edge.from, .to = to, .when = edge.when});
+      std::reverse(edges.begin() + static_cast<std::ptrdiff_t>(before), edges.end());
     } else if ((r.flags & trace_record::is_link) != 0) {
       link = r;
     } else {
@@ -81,7 +90,7 @@ trace_data recorder::collect_trace() {
   all.lost = state_->lost_locked();
   all.share = state_->share;
   for (const auto& w : state_->workers) {
-    slice_reader reader{all.workers.emplace_back(), all.edges};
+    slice_reader reader{all.workers.emplace_back(), all.edges, detail::first_id_of(w->log.index(), state_->space)};
     for (const auto& piece : w->kept)
       for (const trace_record& r : piece) reader.take(r);
   }

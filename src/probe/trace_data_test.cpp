@@ -63,15 +63,16 @@ TEST(TraceData, WhatIsLostTakesNoOthersWithIt) {
   r.trace(true, 4);
   worker_log& log = r.worker(0);
   for (int i = 0; i < 3; ++i) log.record({.name = 1, .begin = 1, .end = 2});
-  log.edge(7, 101, 10);                                        // the last place
-  log.edge(8, 102, 11);                                        // lost,
-  for (task_id to = 103; to < 106; ++to) log.edge(8, to, 11);  // and so are the three behind it
-  EXPECT_EQ(r.collect_trace().edges.size(), 1u);               // the ring is empty again
-  for (task_id to = 106; to < 109; ++to) log.edge(8, to, 11);  // of a moment that was lost
+  const task_id a = log.next_id(), b = a + 1;
+  log.edge(a, a + 101, 10);                                            // the last place
+  log.edge(b, a + 102, 11);                                            // lost,
+  for (task_id to = a + 103; to < a + 108; ++to) log.edge(b, to, 11);  // and so are the five behind it
+  EXPECT_EQ(r.collect_trace().edges.size(), 1u);                       // the ring is empty again
+  for (task_id to = a + 108; to < a + 113; ++to) log.edge(b, to, 11);  // of a moment that was lost
   log.record({.name = 1, .begin = 1, .end = 2});
   const trace_data t = r.collect_trace();
   ASSERT_EQ(t.edges.size(), 1u);
-  EXPECT_EQ(t.edges[0].from, 7u);
+  EXPECT_EQ(t.edges[0].from, a);
   EXPECT_EQ(t.lost, 2u);
   EXPECT_EQ(t.workers[0].size(), 4u);
 }

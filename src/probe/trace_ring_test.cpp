@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -57,6 +60,56 @@ TEST(TraceRing, AReaderWhileTheWorkerWrites) {
   ring.drain(take);
   EXPECT_EQ(got + ring.lost(), n);
   EXPECT_EQ(ring.pushed(), got);
+}
+
+/// Against a queue of the same capacity: what comes out, what is lost, over many blocks and turns.
+TEST(TraceRing, IsAQueueThatLosesTheNewest) {
+  for (const std::size_t capacity : {8u, 4096u, 8192u, 16384u}) {
+    trace_ring ring(capacity);
+    std::mt19937 random(static_cast<unsigned>(capacity));
+    std::deque<std::uint64_t> model;
+    std::uint64_t next = 0, lost = 0;
+    for (int turn = 0; turn < 400; ++turn) {
+      for (std::size_t n = random() % capacity; n > 0; --n) {
+        if (random() % 3 != 0) {
+          ring.push(numbered(next));
+          if (model.size() < capacity)
+            model.push_back(next);
+          else
+            ++lost;
+        } else {
+          ring.push(numbered(next), numbered(next + 1));
+          if (model.size() + 1 < capacity)
+            model.push_back(next), model.push_back(next + 1);
+          else
+            lost += 2;
+        }
+        next += 2;
+      }
+      ASSERT_EQ(ring.lost(), lost);
+      if (random() % 3 == 0) continue;
+      const std::size_t n = model.size();
+      EXPECT_EQ(ring.drain([&](const trace_record& r) {
+        ASSERT_EQ(r.begin, model.front());
+        model.pop_front();
+      }),
+                n);
+      ASSERT_TRUE(model.empty());
+    }
+    EXPECT_GT(lost, 0u);
+    EXPECT_LE(ring.touched(), capacity + std::min(capacity, trace_ring::most_block_records));
+  }
+}
+
+TEST(TraceRing, ThatIsEmptiedInTimeUsesTheSameMemoryAgain) {
+  trace_ring ring(std::size_t{1} << 18);
+  std::uint64_t next = 0, got = 0;
+  for (int turn = 0; turn < 500; ++turn) {
+    for (int i = 0; i < 3000; ++i) ring.push(numbered(next++));
+    ring.drain([&](const trace_record& r) { ASSERT_EQ(r.begin, got++); });
+  }
+  EXPECT_EQ(got, next);
+  EXPECT_LE(ring.touched(), 2 * trace_ring::most_block_records);
 }
 
 }  // namespace

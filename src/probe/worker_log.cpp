@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "probe/flight_ring.hpp"
+#include "probe/trace_packing.hpp"
 #include "probe/trace_ring.hpp"
 
 namespace plx::probe {
@@ -129,10 +130,15 @@ void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint6
   const std::uint32_t every = trace_every_.load(std::memory_order_relaxed);
   if (every > 1 && ++trace_turn_ % every != 0) return;
   push_more_edges(*ring);
+  if (id != 0) {
+    detail::add(n_edges_, 1);
+    trace_record packed;
+    if (detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) [[likely]]
+      return ring->push(packed);
+  }
   const trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
                            static_cast<std::uint32_t>(name_and_flags >> 32)};
   if (id == 0) return ring->push(slice);
-  detail::add(n_edges_, 1);
   ring->push({id, cause, ready, 0, trace_record::is_link}, slice);
 }
 
@@ -140,9 +146,10 @@ void worker_log::edge(task_id from, task_id to, ticks when) noexcept {
   if ((mode() & tracing) == 0 || from == 0 || to == 0 || trace_every_.load(std::memory_order_relaxed) > 1) return;
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr) return;
-  if (from == last_edge_.from && when == last_edge_.when) {
-    more_edges_[n_more_edges_++] = to;
-    if (n_more_edges_ == more_edges_.size()) push_more_edges(*ring);
+  const std::uint64_t distance = detail::distance_of(to, first_id_);
+  if (from == last_edge_.from && when == last_edge_.when && detail::is_near(distance)) {
+    detail::add_target(more_edges_, distance, is_join(to));
+    if (++n_more_edges_ == detail::most_targets) push_more_edges(*ring);
     return;
   }
   push_more_edges(*ring);
@@ -153,10 +160,10 @@ void worker_log::edge(task_id from, task_id to, ticks when) noexcept {
 
 void worker_log::push_more_edges(trace_ring& ring) noexcept {
   if (n_more_edges_ == 0) return;
-  for (unsigned i = n_more_edges_; i < more_edges_.size(); ++i) more_edges_[i] = 0;
-  n_more_edges_ = 0;
   ring.push(
       {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_.from), trace_record::is_more});
+  n_more_edges_ = 0;
+  more_edges_ = {};
 }
 
 void worker_log::ready_wait(ticks t) noexcept {

@@ -1,0 +1,121 @@
+#include "probe/trace_budget.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "probe/recorder.hpp"
+#include "probe/session.hpp"
+#include "probe/temporary_test.hpp"
+
+namespace plx::probe {
+namespace {
+
+using testing::HasSubstr;
+
+/// Pieces that take `s` each by their own account, together more than a look wants to see.
+void record_some(recorder& r, double s) {
+  static ticks now = now_ticks();
+  const ticks length = ticks_from(s);
+  const auto n = static_cast<int>(2 * trace_budget::least_span_s / s) + 1;
+  for (int i = 0; i < n; ++i, now += length) {
+    worker_log& w = r.worker(0);
+    w.record({.name = register_name("budget"), .begin = now, .end = now + length, .id = w.next_id()});
+  }
+}
+
+/// 50 ns of work cannot be measured for a millionth of that, whatever the machine; a second can for a thousandth.
+TEST(TraceBudget, StepsDownOnceALookUntilNothingIsTraced) {
+  recorder r(1);
+  r.trace(true, 1024);
+  trace_budget budget(r, 1e-6, 1024);
+  const std::uint32_t whole = r.worker(0).mode();
+  testing::internal::CaptureStderr();
+  for (unsigned step = 0; step < 3; ++step) {
+    EXPECT_EQ(budget.step(), step);
+    EXPECT_EQ(r.worker(0).mode(), whole);
+    r.drain();
+    record_some(r, 50e-9);
+    budget.look();
+  }
+  EXPECT_EQ(budget.step(), 3u);
+  EXPECT_EQ(r.worker(0).mode(), whole & ~std::uint32_t{worker_log::tracing});
+  budget.look();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("trace-budget allows 0.0001 %: from here on one piece of a task in 10 is traced, without "
+                              "what it waited for\n"));
+  EXPECT_THAT(said, HasSubstr("from here on one piece of a task in 100 is traced\n"));
+  EXPECT_THAT(said, HasSubstr("from here on no task is traced any more\n"));
+  const trace_data t = r.collect_trace();
+  ASSERT_EQ(t.marks.size(), 3u);
+  EXPECT_EQ(t.marks[0].category, "measurement");
+  EXPECT_THAT(said, HasSubstr(t.marks[2].text));
+  EXPECT_EQ(t.share, 0.01);
+}
+
+TEST(TraceBudget, ASampledTraceHasThatShareOfThePieces) {
+  recorder r(1);
+  r.trace(true, std::size_t{1} << 16);
+  trace_budget budget(r, 1e-6, std::size_t{1} << 16);
+  testing::internal::CaptureStderr();
+  record_some(r, 50e-9);
+  budget.look();
+  (void)testing::internal::GetCapturedStderr();
+  ASSERT_EQ(budget.step(), 1u);
+  r.forget_trace();
+  ticks now = now_ticks();
+  for (int i = 0; i < 1000; ++i, now += 10) r.worker(0).record({.begin = now, .end = now + 10});
+  EXPECT_EQ(r.collect_trace().workers[0].size(), 100u);
+}
+
+TEST(TraceBudget, WithinItNothingChanges) {
+  recorder r(1);
+  r.trace(true, 1024);
+  trace_budget budget(r, 1e-3, 1024);
+  testing::internal::CaptureStderr();
+  for (int turn = 0; turn < 3; ++turn) {
+    record_some(r, 1);
+    budget.look();
+  }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(budget.step(), 0u);
+  EXPECT_TRUE(r.collect_trace().marks.empty());
+}
+
+/// A span too short to tell is joined to the next.
+TEST(TraceBudget, ShortSpansAddUp) {
+  recorder r(1);
+  r.trace(true, 1024);
+  trace_budget budget(r, 1e-6, 1024);
+  testing::internal::CaptureStderr();
+  ticks now = now_ticks();
+  const ticks length = ticks_from(trace_budget::least_span_s / 1.5);
+  for (int i = 0; i < 2; ++i, now += length) {
+    for (int k = 0; k < 1000; ++k) r.worker(0).record({.begin = now, .end = now});
+    r.worker(0).record({.begin = now, .end = now + length});
+    budget.look();
+    EXPECT_EQ(budget.step(), static_cast<unsigned>(i));
+  }
+  (void)testing::internal::GetCapturedStderr();
+}
+
+TEST(TraceBudget, OfASession) {
+  const std::string folder = temporary_path("budget");
+  recorder r(1);
+  counter_registry counters;
+  testing::internal::CaptureStderr();
+  {
+    session s(r, counters, {.output = folder, .trace = "json", .trace_budget = 1e-6});
+    for (int i = 0; i < 1000 && (r.worker(0).mode() & worker_log::tracing) != 0; ++i) record_some(r, 50e-9);
+    EXPECT_EQ(r.worker(0).mode() & worker_log::tracing, 0u);
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no task is traced any more"));
+  EXPECT_THAT(read_file(folder + "/measurement.json").value(), HasSubstr("\"share\":0.01,"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace plx::probe
