@@ -22,6 +22,7 @@ help() {
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
 ./plx diagnose RUN [--json]     what held a run up, in at most ten sentences with figures and advice
 ./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: how it would scale, and why no better
+./plx scale check               replays beside real runs on 1, 2, 4 processes here: what do they miss?
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, text, cost of headers, reference; --fix formats the sources in place
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html

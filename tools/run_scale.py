@@ -1,31 +1,69 @@
-"""`./plx scale RUN`: builds plx-scale, replays a run on simulated machines, draws how it scales. See docs/scale.md."""
+"""`./plx scale RUN`: builds plx-scale, replays a run on simulated machines, draws how it scales. `./plx scale check`
+compares replays with real runs on a few processes of this machine, or of another one. See docs/scale.md.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from pathlib import Path
 
 import builds
 import install
 import pyenv
+import scale_real
 from console import BUILD, fail
 
 
 def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["check"]:
+        return check(arguments[1:])
     if any(a in ("-h", "--help") for a in arguments):
         return run(arguments)
-    install.ensure(["build"], also=pyenv.apt_packages("report"))
-    builds.configure("release")
-    if "plx-scale" not in builds.targets_of("release"):
-        fail("there is no plx-scale to build: SimGrid is missing (./plx doctor says how to get it)", 2)
-    builds.build("release", ["plx-scale"])
+    build(["plx-scale"])
     return run([*arguments, "--program", str(BUILD / "release" / "bin" / "plx-scale")])
 
 
-def run(arguments: list[str]) -> int:
+def build(programs: list[str]) -> None:
+    install.ensure(["build"], also=pyenv.apt_packages("report"))
+    builds.configure("release")
+    if "plx-scale" in programs and "plx-scale" not in builds.targets_of("release"):
+        fail("there is no plx-scale to build: SimGrid is missing (./plx doctor says how to get it)", 2)
+    builds.build("release", programs)
+
+
+def check(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="plx scale check",
+        description="Records short runs on one process, runs them on more, and compares with replays: docs/scale.md.",
+        epilog="Options of the real runs: --processes --problems --turns --budget (python3 tools/scale_real.py --help). "
+        "Exit code 1 when a replay is off by more than --limit.",
+    )
+    parser.add_argument("--real-only", type=Path, metavar="FILE", help="make the real runs, write this file, and end")
+    parser.add_argument("--from", dest="real", type=Path, metavar="FILE", help="compare with real runs made elsewhere")
+    parser.add_argument("--out", type=Path, default=Path("scale-check"), metavar="FOLDER", help="tables and picture (default: scale-check)")
+    parser.add_argument("--limit", type=float, default=15.0, metavar="PERCENT", help="default 15")
+    options, of_runs = parser.parse_known_args(arguments)
+    if options.real_only and options.real or options.real and of_runs:
+        fail("--from reads real runs that were made: expected no --real-only, and no options of real runs", 2)
+    called_from = Path(os.environ.get("PLX_CALLED_FROM", "."))
+    out, real = called_from / options.out, options.real_only or options.real
+    build([*([] if options.real else ["plx-scale-record"]), *([] if options.real_only else ["plx-scale"])])
+    if not options.real:
+        real = real or options.out / "real.json"
+        (called_from / real).parent.mkdir(parents=True, exist_ok=True)
+        code = scale_real.main(["--bin", str(BUILD / "release" / "bin"), "--out", str(called_from / real), *of_runs])
+        if code != 0 or options.real_only:
+            return code
+    program = BUILD / "release" / "bin" / "plx-scale"
+    return run([str(called_from / real), "--program", str(program), "--out", str(out), f"--limit={options.limit}"], "scale-check")
+
+
+def run(arguments: list[str], command: str = "scale") -> int:
     python = pyenv.ensure("report")
     os.chdir(os.environ.get("PLX_CALLED_FROM", "."))  # the paths on the command line are the caller's
-    os.execve(python, [python, "-B", "-m", "parallax", "scale", *arguments], pyenv.environment())
+    os.execve(python, [python, "-B", "-m", "parallax", command, *arguments], pyenv.environment())
 
 
 if __name__ == "__main__":

@@ -92,10 +92,19 @@ def _parser() -> argparse.ArgumentParser:
         description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
         "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
     )
-    from .scale.arguments import add_arguments
+    from .scale.arguments import add_arguments, add_check_arguments
 
     add_arguments(scale)
     scale.set_defaults(act=_scale)
+
+    check = commands.add_parser(
+        "scale-check",
+        help="compare replays with real runs on a few processes",
+        description="Replays what was recorded on one process on as many simulated processes as real runs had, and prints "
+        "both times (docs/scale.md). Exit code 1 when one is off by more than the limit.",
+    )
+    add_check_arguments(check)
+    check.set_defaults(act=_scale_check)
     return parser
 
 
@@ -103,6 +112,12 @@ def _scale(options) -> int:
     from .scale.command import scale
 
     return scale(options)
+
+
+def _scale_check(options) -> int:
+    from .scale.command import scale_check
+
+    return scale_check(options)
 
 
 def _top(options) -> int:

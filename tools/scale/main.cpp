@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -18,13 +19,15 @@ using namespace plx;
 using namespace plx::scale;
 
 struct command_line {
-  std::string workload, platform;
+  std::vector<std::string> workloads;
+  std::string platform;
   int localities = 1;
   std::vector<int> copies{1, 1, 1};
   bool separate = false, all_to_all = false;
   exchange how;
   layout where;
   costs cost;
+  std::vector<double> by_size;
 };
 
 int complain(const std::string& message) {
@@ -35,20 +38,23 @@ int complain(const std::string& message) {
 void declare(CLI::App& app, command_line& c) {
   const CLI::Range some(1, 1 << 20);
   const CLI::Range seconds(0.0, 1.0);
-  app.add_option("workload", c.workload, "what was measured (TOML, as ./plx scale writes it)")->required();
+  app.add_option("workload", c.workloads, "what was measured (TOML, as ./plx scale writes it); a line of JSON for each")
+      ->required();
   app.add_option("--platform", c.platform, "hosts and links (XML of SimGrid)")->required();
   app.add_option("--localities", c.localities, "processes that the run is cut into")->check(some);
   app.add_option("--workers", c.where.workers, "of each locality")->check(some);
   app.add_option("--per-host", c.where.per_host, "localities on a host")->check(some);
   app.add_option("--copies", c.copies, "so many of the run side by side along x, y, z")->expected(3)->check(some);
   app.add_flag("--separate", c.separate, "no coalescing: a message per block, neighbour and stage");
-  app.add_flag("--all-to-all", c.all_to_all, "localities agree by everybody telling everybody, not by a tree");
+  app.add_flag("--all-to-all", c.all_to_all, "localities agree by everybody telling everybody, not in pairs");
   app.add_option("--group-bytes", c.how.group_bytes, "a coalesced message holds at most this, or one block");
   app.add_option("--seed", c.how.seed, "of the jitter of single tasks");
   app.add_option("--send-s", c.cost.send_s, "sender's seconds per message")->check(seconds);
   app.add_option("--receive-s", c.cost.receive_s, "receiver's seconds per message")->check(seconds);
   app.add_option("--send-s-per-byte", c.cost.send_s_per_byte, "sender's seconds per byte")->check(seconds);
   app.add_option("--receive-s-per-byte", c.cost.receive_s_per_byte, "receiver's seconds per byte")->check(seconds);
+  app.add_option("--by-size", c.by_size, "bytes, and seconds to send, to receive, between both inside a host; rising")
+      ->expected(4, 4000);
   app.add_option("--task-s", c.cost.task_s, "seconds beside the work of a task: finding and starting it")
       ->check(seconds);
 }
@@ -63,33 +69,58 @@ std::string json(const char* name, double weight, const replayed& r) {
       u.imbalance, u.reduction);
 }
 
-result<std::string> replay_all(command_line& c) {
-  auto one = read_workload(c.workload);
+result<void> read_by_size(command_line& c) {
+  for (std::size_t i = 0; i < c.by_size.size(); i += 4) {
+    if (i + 4 > c.by_size.size()) return error{fmt::format("--by-size: expected fours, found {}", c.by_size.size())};
+    const message_cost m{c.by_size[i], c.by_size[i + 1], c.by_size[i + 2], c.by_size[i + 3]};
+    const bool rises = c.cost.by_size.empty() || c.cost.by_size.back().bytes < m.bytes;
+    if (!rises || !(std::min({m.bytes, m.send_s, m.receive_s, m.flight_s}) >= 0.0))
+      return error{fmt::format("--by-size: expected rising bytes and seconds of 0 or more, found {}", m.bytes)};
+    c.cost.by_size.push_back(m);
+  }
+  return {};
+}
+
+result<std::string> replay_all(const command_line& c, const std::string& path, platform& machine) {
+  auto one = read_workload(path);
   if (!one) return one.error();
   const workload all = mirrored(*one, {c.copies[0], c.copies[1], c.copies[2]});
   if (static_cast<std::size_t>(c.localities) > all.blocks.size())
     return error{fmt::format("{} localities for {} blocks: each needs one; ask for more --copies", c.localities,
                              all.blocks.size())};
-  if (c.all_to_all && c.localities > 1024)
-    return error{fmt::format("--all-to-all of {} localities is {} messages: expected at most 1024", c.localities,
-                             static_cast<std::int64_t>(c.localities) * (c.localities - 1))};
-  auto machine = platform::load(c.platform);
-  if (!machine) return machine.error();
+  if (auto fine = check_parts(all, c.localities); !fine)
+    return error{fmt::format("{}: {}", path, fine.error().message)};
   const distributed_run run(all, c.localities, c.how);
   std::string phases;
   const auto replay = [&](const char* name, double weight, const work_graph& g) -> result<void> {
-    const auto r = machine->run(g, c.where, c.cost);
+    const auto r = machine.run(g, c.where, c.cost);
     if (!r) return r.error();
-    phases += (phases.empty() ? "" : ",\n  ") + json(name, weight, *r);
+    phases += (phases.empty() ? "" : ", ") + json(name, weight, *r);
     return {};
   };
   if (auto r = replay("stepping", 1.0, run.stepping()); !r) return r.error();
   if (auto r = replay("summing", 1.0, run.summing()); !r) return r.error();
   if (auto r = replay("looking", 1.0 / all.steps_per_look, run.looking()); !r) return r.error();
+  if (auto r = replay("changing", all.changes_per_look / all.steps_per_look, run.changing()); !r) return r.error();
   return fmt::format(
-      "{{\"localities\": {}, \"workers\": {}, \"per_host\": {}, \"blocks\": {}, \"coalesced\": {},\n \"phases\": [\n  "
-      "{}]}}\n",
+      "{{\"localities\": {}, \"workers\": {}, \"per_host\": {}, \"blocks\": {}, \"coalesced\": {}, \"phases\": "
+      "[{}]}}\n",
       c.localities, c.where.workers, c.where.per_host, all.blocks.size(), c.how.coalesced, phases);
+}
+
+result<void> replay_each(command_line& c) {
+  if (c.all_to_all && c.localities > 1024)
+    return error{fmt::format("--all-to-all of {} localities is {} messages: expected at most 1024", c.localities,
+                             static_cast<std::int64_t>(c.localities) * (c.localities - 1))};
+  if (auto fine = read_by_size(c); !fine) return fine.error();
+  auto machine = platform::load(c.platform);
+  if (!machine) return machine.error();
+  for (const std::string& path : c.workloads) {
+    const auto text = replay_all(c, path, *machine);
+    if (!text) return text.error();
+    std::fputs(text->c_str(), stdout);
+  }
+  return {};
 }
 
 }  // namespace
@@ -105,9 +136,7 @@ int main(int argc, char** argv) {
     return complain(e.what());
   }
   c.how.coalesced = !c.separate;
-  c.how.tree = !c.all_to_all;
-  const auto text = replay_all(c);
-  if (!text) return complain(text.error().message);
-  std::fputs(text->c_str(), stdout);
+  c.how.pairwise = !c.all_to_all;
+  if (const auto done = replay_each(c); !done) return complain(done.error().message);
   return 0;
 }

@@ -64,6 +64,7 @@ class replay_run {
   void release(int worker, node_id n, double sent_s, std::vector<node_id>& messages);
   void node_ended();
   void carry(int l);
+  void arrive_after(double seconds, node_id m);
   double slowness(int l) { return crews_[l].cores().slowness(); }
   bool is_work(node_id n) const;
 
@@ -128,7 +129,8 @@ void replay_run::run(int l, int worker, node_id n) {
   const node& what = g_[n];
   const double slow = slowness(l);
   if (what.kind == node_kind::message) {
-    const double cost = slow * (what.parts * costs_.receive_s + what.bytes * costs_.receive_s_per_byte);
+    const double each = costs_.receive_s + costs_.of(what.bytes / what.parts).receive_s;
+    const double cost = slow * (what.parts * each + what.bytes * costs_.receive_s_per_byte);
     book_.overhead(cost);
     return after(cost, [this, l, worker, n] { received(l, worker, n); });
   }
@@ -168,7 +170,7 @@ void replay_run::send(int l, int worker, std::vector<node_id> messages) {
   }
   const node_id m = messages.back();
   messages.pop_back();
-  const double cost = slowness(l) * g_[m].parts * costs_.send_s;
+  const double cost = slowness(l) * g_[m].parts * (costs_.send_s + costs_.of(g_[m].bytes / g_[m].parts).send_s);
   book_.overhead(cost);
   after(cost, [this, l, worker, m, rest = std::move(messages)]() mutable {
     cause_s_[m] = now();
@@ -192,6 +194,13 @@ void replay_run::node_ended() {
   if (--left_ == 0) done_->release();
 }
 
+void replay_run::arrive_after(double seconds, node_id m) {
+  after(seconds, [this, m, receiver = g_[m].to] {
+    crews_[receiver].add_message(m);
+    wake(receiver);
+  });
+}
+
 // One message after the other; the latency of one passes while the next one is sent.
 void replay_run::carry(int l) {
   for (;;) {
@@ -200,16 +209,17 @@ void replay_run::carry(int l) {
     cards_[l].outbox.pop_front();
     const node& message = g_[m];
     s4u::Host *from = hosts_[l], *to = hosts_[message.to];
+    out_.messages += message.parts;
+    out_.bytes += message.bytes;
+    if (from == to && !costs_.by_size.empty()) {
+      arrive_after(costs_.of(message.bytes / message.parts).flight_s, m);
+      continue;
+    }
     std::vector<s4u::Link*> links;
     double latency_s = 0.0;
     from->route_to(to, links, &latency_s);
     s4u::Comm::sendto(from, to, static_cast<std::uint64_t>(std::max(1.0, message.bytes)));
-    out_.messages += message.parts;
-    out_.bytes += message.bytes;
-    after(latency_s, [this, m, receiver = message.to] {
-      crews_[receiver].add_message(m);
-      wake(receiver);
-    });
+    arrive_after(latency_s, m);
   }
 }
 
@@ -232,6 +242,18 @@ replayed replay_run::go() {
 }
 
 }  // namespace
+
+message_cost costs::of(double bytes) const {
+  const std::size_t n = by_size.size();
+  if (n == 0) return {};
+  if (n == 1 || bytes <= by_size.front().bytes) return by_size.front();
+  std::size_t above = 1;
+  while (above + 1 < n && by_size[above].bytes < bytes) ++above;
+  const message_cost &a = by_size[above - 1], &b = by_size[above];
+  const double t = (bytes - a.bytes) / (b.bytes - a.bytes);
+  const auto at = [t](double x, double y) { return std::max(0.0, x + t * (y - x)); };
+  return {bytes, at(a.send_s, b.send_s), at(a.receive_s, b.receive_s), at(a.flight_s, b.flight_s)};
+}
 
 replayed replay_on(const std::vector<s4u::Host*>& hosts, const work_graph& g, const layout& where, const costs& c) {
   return replay_run(hosts, g, where, c).go();

@@ -6,7 +6,8 @@
 // - A task takes its seconds times (reference speed / speed of its host), plus `task_s`, plus what it copies into
 //   messages. Who is the last that a message waited for pays for sending it, before anything else.
 // - A locality's messages go out one after the other: each crosses the links at the bandwidth that the other flows
-//   leave it (SimGrid), and arrives the route's latency after its last byte left.
+//   leave it (SimGrid), and arrives the route's latency after its last byte left. Where costs by size are given, those
+//   between localities of one host take the time given there: the cores copy them.
 // - Who receives a message pays for it before other tasks; then what waited for it may start. Among ready tasks the
 //   newest is first (stage by stage the youngest data), as in the runtime.
 //
@@ -24,13 +25,23 @@
 
 namespace plx::scale {
 
+/// What a message of so many bytes was measured to cost, beside what costs says of all messages.
+struct message_cost {
+  double bytes = 0.0;
+  double send_s = 0.0, receive_s = 0.0;  ///< of the cores
+  double flight_s = 0.0;                 ///< from the end of sending to the begin of receiving, inside a host
+};
+
 /// What messages and tasks cost those that send, receive and run them, on a core of the measuring machine.
 struct costs {
-  double send_s = 0.0;              ///< per message, sender
-  double receive_s = 0.0;           ///< per message, receiver
-  double send_s_per_byte = 0.0;     ///< copying into it
-  double receive_s_per_byte = 0.0;  ///< copying out of it
-  double task_s = 0.0;              ///< per task: finding and starting it
+  double send_s = 0.0;                ///< per message, sender
+  double receive_s = 0.0;             ///< per message, receiver
+  double send_s_per_byte = 0.0;       ///< copying into it
+  double receive_s_per_byte = 0.0;    ///< copying out of it
+  double task_s = 0.0;                ///< per task: finding and starting it
+  std::vector<message_cost> by_size;  ///< of rising bytes; linear between them, the last ones' slope beyond
+
+  message_cost of(double bytes) const;
 };
 
 /// How localities are laid out.

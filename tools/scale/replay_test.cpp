@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <random>
 
@@ -115,19 +116,45 @@ TEST(Replay, LocalitiesOfAHostShareItsCores) {
   EXPECT_GT(r.use.core, 3e-3);
 }
 
-// Locality l is as many flights away from locality 0 as it has bits.
-TEST(Replay, ATreeTakesTwiceItsDepth) {
-  int depth = 0;
-  for (int n = 1; n <= 8; ++n) {
-    depth = std::max(depth, std::popcount(static_cast<unsigned>(n - 1)));
+// log2 flights; where some go through a neighbour, one more to it, and one back unless that passes while others meet.
+TEST(Replay, PairsTakeAFlightPerDistance) {
+  constexpr std::array<int, 10> flights{0, 0, 1, 2, 2, 3, 3, 4, 3, 4};
+  for (int n = 1; n < 10; ++n) {
     work_graph g;
-    const reduction all = add_tree(g, n, 1, 1);
+    const reduction all = add_pairwise(g, n, 1);
     for (int l = 0; l < n; ++l) {
       g.edge(g.add_task(l, 1e-4), all.in[l]);
       g.edge(all.out[l], g.add_task(l, 0.0));
     }
-    EXPECT_NEAR(replay(g).time_s, 1e-4 + 2 * depth * latency_s, 1e-7) << n;
+    EXPECT_NEAR(replay(g).time_s, 1e-4 + flights[n] * latency_s, 1e-7) << n;
   }
+}
+
+TEST(Replay, AGatherTakesAFlightPerDistanceAndCarriesEverythingToAll) {
+  for (int n = 1; n <= 9; ++n) {
+    work_graph g;
+    const reduction all = add_gather(g, n, 1000, 0);
+    for (int l = 0; l < n; ++l) g.edge(all.out[l], g.add_task(l, 0.0));
+    const replayed r = replay(g);
+    const int flights = std::bit_width(static_cast<unsigned>(n - 1));
+    EXPECT_EQ(r.bytes, 1000.0 * n * (n - 1)) << n;
+    EXPECT_NEAR(r.time_s, flights * latency_s + (n - 1) * 1e-6, 1e-9) << n;
+  }
+}
+
+// On one host, costs by size: between 1000 and 3000 bytes linear.
+TEST(Replay, MessagesInsideAHostTakeWhatTheirSizeWasMeasuredToTake) {
+  work_graph g;
+  const node_id a = g.add_task(0, 1e-4), m = g.add_message(0, 1, 2000), b = g.add_task(1, 1e-4);
+  g.edge(a, m);
+  g.edge(m, b);
+  costs c;
+  c.by_size = {{1000, 1e-6, 4e-6, 7e-6}, {3000, 3e-6, 8e-6, 7e-6}};
+  const replayed r = replay(g, {.workers = 1, .per_host = 2}, c);
+  EXPECT_NEAR(r.time_s, 2e-4 + 2e-6 + 6e-6 + 7e-6, tiny);
+  EXPECT_NEAR(r.use.overhead, 2e-6 + 6e-6, tiny);
+  EXPECT_NEAR(c.of(5000).receive_s, 12e-6, tiny);
+  EXPECT_NEAR(c.of(10).send_s, 1e-6, tiny);
 }
 
 TEST(Replay, AllToAllTakesOneFlightOfAllMessages) {

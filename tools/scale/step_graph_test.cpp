@@ -91,6 +91,45 @@ TEST(StepGraph, GhostsHaveTheBytesOfTheirCells) {
   }
 }
 
+// Two blocks, two stages, all by hand. On two nodes the dear block B (b) is never waited for in vain: its stages follow
+// each other but for packing (p), sending (s) and receiving (r) what the cheap one A sends meanwhile. A waits for B's
+// ghosts of each stage, a flight (f) late; then both tell each other that they are done.
+TEST(StepGraph, AStepOfTwoBlocksTakesWhatItTakesByHand) {
+  workload w;
+  w.box.root_blocks = {2, 1, 1};
+  w.box.upper = {2.0, 1.0, 1.0};
+  w.box.sides.fill(mesh::boundary::outflow);
+  w.stages = 2;
+  w.variables = 5;
+  w.blocks = {{0, {0, 0, 0}}, {0, {1, 0, 0}}};
+  const double a = 100e-6, b = 150e-6, p = 7680e-9, s = 2e-6, r = 3e-6, f = 5e-6;
+  w.block_s = {2 * a, 2 * b};
+  w.part = {0, 1};
+  w.costs.step_s = 8e-6, w.costs.handoff_s = 1e-6;
+  costs c;
+  c.send_s = s, c.receive_s = r, c.send_s_per_byte = 1e-9;  // 3 layers of 64 cells of 5 numbers: 7680 bytes
+  c.by_size = {{0.0, 0.0, 0.0, f}};
+  const auto seconds = [&](int localities) {
+    return test::shared()
+        .run(distributed_run(w, localities, {}).stepping(), {.workers = 1, .per_host = localities}, c)
+        ->time_s;
+  };
+  EXPECT_NEAR(seconds(2), 1e-6 + 4e-6 + 2 * (b + p + s) + r + f + r + s + f + r, 1e-12);
+  w.part.clear();
+  EXPECT_NEAR(seconds(1), 1e-6 + 8e-6 + 2 * a + 2 * b, 1e-12);
+}
+
+TEST(StepGraph, PartsThatDoNotFollowTheCurveAreRefused) {
+  workload w = small();
+  w.part.assign(w.blocks.size(), 0);
+  EXPECT_TRUE(check_parts(w, 1));
+  EXPECT_FALSE(check_parts(w, 2));  // the second has none
+  w.part.back() = 1;                // of the refined block's children the last, before others on the curve
+  const auto said = check_parts(w, 2);
+  ASSERT_FALSE(said);
+  EXPECT_NE(said.error().message.find("blocks.part: expected localities 0 to 1"), std::string::npos);
+}
+
 TEST(StepGraph, WithoutCoalescingThereAreMoreMessagesAndNoFewerBytes) {
   const workload w = mirrored(small(), {2, 2, 2});
   exchange together, separate;
@@ -125,6 +164,12 @@ TEST(StepGraph, SummingAndLookingHaveTheirWork) {
   const distributed_run run(w, 3, {});
   EXPECT_NEAR(work_of(run.summing()), 15 * 2e-6 + 1e-3, 1e-12);
   EXPECT_NEAR(work_of(run.looking()), 15 * 3e-6 + 3 * 15 * 1e-6, 1e-12);
+  EXPECT_EQ(traffic_of(distributed_run(w, 1, {}).changing()).messages, 0);
+  // The ghosts each way, and two that agree.
+  exchange large;
+  large.group_bytes = 1u << 30;
+  const traffic ghosts = traffic_of(distributed_run(w, 2, large).changing());
+  EXPECT_EQ(ghosts.messages, 2 + 2);
 }
 
 TEST(StepGraph, JitterKeepsTheWorkAndTheSeedDecides) {

@@ -66,7 +66,8 @@ std::vector<slot_id> stepping_builder::in_order(int locality) const {
 }
 
 void stepping_builder::add_begin(int locality) {
-  const node_id begin = g_.add_task(locality, work_.costs.step_s);
+  const double share = static_cast<double>(parts_.blocks(mesh_, locality).size()) / mesh_.block_count();
+  const node_id begin = g_.add_task(locality, work_.costs.handoff_s + work_.costs.step_s * share);
   for (const slot_id slot : in_order(locality)) g_.edge(begin, stage(0, slot));
 }
 
@@ -175,7 +176,7 @@ void stepping_builder::add_single_fluxes(slot_id slot) {
 }
 
 work_graph stepping_builder::build() {
-  end_ = add_reduction(g_, parts_.count(), how_, how_.agree_bytes, how_.agree_bytes);
+  end_ = add_reduction(g_, parts_.count(), how_, how_.agree_bytes);
   add_tasks();
   for (int l = 0; l < parts_.count(); ++l) add_begin(l);
   for (int s = 0; s < work_.stages; ++s)

@@ -1,6 +1,7 @@
 #include "work_graph.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace plx::scale {
 
@@ -45,16 +46,59 @@ reduction joinings(work_graph& g, int localities) {
 
 }  // namespace
 
-reduction add_tree(work_graph& g, int localities, double bytes_up, double bytes_down) {
+namespace {
+
+// One more joining of each locality, after what it has.
+class rounds {
+ public:
+  rounds(work_graph& g, const std::vector<node_id>& in) : g_(g), now_(in) {}
+  node_id now(int l) const { return now_[l]; }
+  /// What l has, and what `from` had before this round, go on together.
+  void begin() { before_ = now_; }
+  void meet(int l, int from, double bytes) {
+    const node_id next = add_joining(g_, l);
+    g_.edge(before_[l], next);
+    send(g_, before_[from], next, bytes);
+    now_[l] = next;
+  }
+  void end(const std::vector<node_id>& out) {
+    for (std::size_t l = 0; l < out.size(); ++l) g_.edge(now_[l], out[l]);
+  }
+
+ private:
+  work_graph& g_;
+  std::vector<node_id> now_, before_;
+};
+
+}  // namespace
+
+reduction add_pairwise(work_graph& g, int localities, double bytes) {
   const reduction r = joinings(g, localities);
-  g.edge(r.in.front(), r.out.front());
-  // l's parent is l without its lowest bit; the farthest children are served first, they have the longest way to go.
-  int top = 1;
-  while (top < localities) top *= 2;
-  for (int step = 1; step < localities; step *= 2)
-    for (int l = step; l < localities; l += 2 * step) send(g, r.in[l], r.in[l - step], bytes_up);
-  for (int step = top / 2; step >= 1; step /= 2)
-    for (int l = step; l < localities; l += 2 * step) send(g, r.out[l - step], r.out[l], bytes_down);
+  const auto places = static_cast<int>(std::bit_floor(static_cast<unsigned>(localities)));
+  const int paired = 2 * (localities - places);
+  const auto rank_at = [&](int place) { return place < paired / 2 ? 2 * place : place + paired / 2; };
+  rounds all(g, r.in);
+  all.begin();
+  for (int l = 0; l < paired; l += 2) all.meet(l, l + 1, bytes);
+  for (int bit = 1; bit < places; bit *= 2) {
+    all.begin();
+    for (int place = 0; place < places; ++place) all.meet(rank_at(place), rank_at(place ^ bit), bytes);
+  }
+  all.begin();
+  for (int l = 0; l < paired; l += 2) all.meet(l + 1, l, bytes);
+  all.end(r.out);
+  return r;
+}
+
+reduction add_gather(work_graph& g, int localities, double bytes, double header_bytes) {
+  const reduction r = joinings(g, localities);
+  rounds all(g, r.in);
+  for (int have = 1; have < localities; have *= 2) {
+    all.begin();
+    const double some = bytes * std::min(have, localities - have) + header_bytes;
+    for (int l = 0; l < localities; ++l) all.meet(l, (l + have) % localities, some);
+  }
+  all.end(r.out);
   return r;
 }
 

@@ -71,8 +71,11 @@ struct reduction {
   std::vector<node_id> out;  ///< by locality: it points to what comes after
 };
 
-/// A binomial tree to locality 0 and back: at most 2 log2(localities) messages one after the other.
-reduction add_tree(work_graph& g, int localities, double bytes_up, double bytes_down);
+/// As net's all_reduce: pairs at distances 1, 2, 4, ... tell each other what they have; where there is no power of two
+/// of localities, some go through a neighbour. log2(localities) messages one after the other, two more then.
+reduction add_pairwise(work_graph& g, int localities, double bytes);
+/// As net's all_gather: distances 1, 2, 4, ..., and each time twice as much; `bytes` are what each locality gives.
+reduction add_gather(work_graph& g, int localities, double bytes, double header_bytes);
 /// Everybody tells everybody: localities^2 messages at once.
 reduction add_all_to_all(work_graph& g, int localities, double bytes);
 

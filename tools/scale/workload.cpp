@@ -23,6 +23,9 @@ class reader {
     return found.value_or(least);
   }
 
+  /// The same of one that may be missing: 0 then.
+  double optional(const char* key) { return table_.at_path(key) ? number(key, 0.0) : 0.0; }
+
   int whole(const char* key, int least) { return static_cast<int>(number(key, least)); }
 
   template <class T>
@@ -37,6 +40,8 @@ class reader {
     }
     return out;
   }
+
+  bool has(const char* key) const { return static_cast<bool>(table_.at_path(key)); }
 
   void complain(const char* key, const std::string& what) {
     if (complaint_.empty()) complaint_ = fmt::format("{}: {}: {}", path_, key, what);
@@ -77,6 +82,16 @@ void read_blocks(reader& in, workload& w) {
   }
 }
 
+// Who has which block: every locality one at least, ascending along the curve (which the mesh knows, so step_graph.cpp
+// looks at that).
+void read_parts(reader& in, workload& w) {
+  if (!in.has("blocks.part")) return;
+  for (const std::int64_t p : in.list<std::int64_t>("blocks.part", w.blocks.size())) {
+    if (p < 0 || p > 1 << 20) in.complain("blocks.part", fmt::format("expected localities from 0 on, found {}", p));
+    w.part.push_back(static_cast<int>(p));
+  }
+}
+
 void read_costs(reader& in, work_costs& c) {
   c.correction_s = in.number("costs.correction_s", 0.0);
   c.totals_s = in.number("costs.totals_s", 0.0);
@@ -85,6 +100,8 @@ void read_costs(reader& in, work_costs& c) {
   c.step_s = in.number("costs.step_s", 0.0);
   c.root_s = in.number("costs.root_s", 0.0);
   c.jitter = in.number("costs.jitter", 0.0);
+  c.handoff_s = in.optional("costs.handoff_s");
+  c.lists_s = in.optional("costs.lists_s");
 }
 
 }  // namespace
@@ -104,8 +121,10 @@ result<workload> read_workload(const std::string& path) {
   w.stages = in.whole("run.stages", 1);
   w.variables = in.whole("run.variables", 1);
   w.steps_per_look = in.number("run.steps_per_look", 1.0);
+  w.changes_per_look = in.optional("run.changes_per_look");
   read_costs(in, w.costs);
   read_blocks(in, w);
+  read_parts(in, w);
   if (!in.complaint().empty()) return error{in.complaint()};
   if (auto fine = mesh_of(w); !fine) return error{fmt::format("{}: {}", path, fine.error().message)};
   return w;
@@ -114,6 +133,7 @@ result<workload> read_workload(const std::string& path) {
 workload mirrored(const workload& one, const std::array<int, 3>& copies) {
   workload all = one;
   all.blocks.clear();
+  if (copies != std::array<int, 3>{1, 1, 1}) all.part.clear();
   all.block_s.clear();
   for (int a = 0; a < 3; ++a) {
     all.box.root_blocks[a] *= copies[a];

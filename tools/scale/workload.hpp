@@ -19,8 +19,10 @@ struct work_costs {
   double totals_s = 0.0;      ///< summing up, per block and step
   double look_s = 0.0;        ///< refinement: looking at a block, and changing it, per block and look
   double rebuild_s = 0.0;     ///< refinement: what every locality does for each block of the whole mesh, per look
-  double step_s = 0.0;        ///< what every locality does once per step
+  double step_s = 0.0;        ///< beginning and ending a step: its blocks' share of it for each locality
   double root_s = 0.0;        ///< what locality 0 alone does once per step: tables, progress
+  double handoff_s = 0.0;     ///< from the thread that makes the steps to the tasks of one, and back
+  double lists_s = 0.0;       ///< refinement: new lists of what is sent, per block at a border, when the mesh changes
   double jitter = 0.0;        ///< spread of the seconds of single tasks: standard deviation of their logarithm
 };
 
@@ -32,6 +34,8 @@ struct workload {
   int stages = 3;
   int variables = 5;
   double steps_per_look = 4.0;
+  double changes_per_look = 0.0;  ///< of the looks, those that make another mesh or move blocks
+  std::vector<int> part;          ///< of each block, for so many localities as it names; empty: cut by block_s
   work_costs costs;
 
   double stepping_s() const;  ///< of all blocks

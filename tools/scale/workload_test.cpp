@@ -61,6 +61,8 @@ TEST(Workload, WhatIsWrongIsOneLineWithFileAndKey) {
       {"stages = 2", "stages = 0", "run.stages: expected a number of 1 or more, found 0"},
       {"stages = 2", "", "run.stages: expected a number of 1 or more, found none"},
       {"root_s = 6e-6", "root_s = -1.0", "costs.root_s: expected a number of 0 or more"},
+      {"root_s = 6e-6", "root_s = 6e-6\nlists_s = -1", "costs.lists_s: expected a number of 0 or more, found -1"},
+      {"level = [1,", "part = [0, 1]\nlevel = [1,", "blocks.part: expected a list of 9 values, found 2"},
       {"x = [0, 1,", "x = [0,", "blocks.x: expected a list of 9 values, found 8"},
       {"1e-4, 2e-4]", "1e-4, -2e-4]", "blocks.seconds: expected 0 or more"},
       {"level = [1, 1, 1,", "level = [1, 1, 0,", "level"},  // no mesh

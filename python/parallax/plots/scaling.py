@@ -24,6 +24,7 @@ _phases = (
     ("stepping", "stages of the step"),
     ("summing", "totals, what the root writes"),
     ("looking", "refinement: marks, the new mesh"),
+    ("changing", "after it: new lists, all ghosts"),
 )
 
 
@@ -213,25 +214,31 @@ def _bytes(value, _position=None) -> str:
 
 
 def check_picture(compared: list) -> Picture:
-    """Seconds of a step: real runs, and what the replay of the first of them says."""
-    labels = [f"{c.measured.localities} x {c.measured.workers}" for c in compared]
-    measured = np.array([c.measured.step_s for c in compared])
-    replayed = np.array([c.replay.time_s for c in compared])
+    """Seconds of a step: real runs, from the fastest to the slowest, and what the replays say."""
+    problems = list(dict.fromkeys(c.problem for c in compared))
 
     def draw(figure, theme) -> None:
-        axes = figure.add_subplot()
-        at = np.arange(len(labels))
-        axes.bar(at - 0.2, 1e3 * measured, 0.38, color=theme.series[0], label="measured")
-        axes.bar(at + 0.2, 1e3 * replayed, 0.38, color=theme.series[1], label="replayed")
-        for x, c in zip(at, compared):
-            axes.annotate(f"{100 * c.off:+.1f} %", (x + 0.2, 1e3 * c.replay.time_s), (0, 3), textcoords="offset points", ha="center", fontsize=8.5)
-        axes.set_xticks(at, labels)
-        axes.tick_params(axis="x", length=0)
-        axes.set_xlabel("processes x workers")
-        axes.set_ylabel("ms per step")
-        axes.set_ylim(0, 1e3 * 1.15 * float(max(measured.max(), replayed.max())))
-        axes.grid(axis="y")
-        axes.set_title("A step: real runs and the replay of the first one's costs")
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.07), borderaxespad=0, ncols=2)
+        for panel, problem in zip(np.ravel(figure.subplots(1, len(problems), squeeze=False)), problems):
+            _draw_check(panel, theme, problem, [c for c in compared if c.problem == problem])
 
-    return Picture("scale_check", "Replay and reality", "", (1.9 + 1.5 * max(3, len(labels)), 3.8), draw, "Measured and replayed time of a step.")
+    width = 1.4 + sum(1.2 + 1.1 * len([c for c in compared if c.problem == p]) for p in problems)
+    return Picture("scale_check", "Replay and reality", "", (width, 3.8), draw, "Measured and replayed time of a step.")
+
+
+def _draw_check(axes, theme, problem: str, compared: list) -> None:
+    at = np.arange(len(compared))
+    of = lambda name: 1e3 * np.array([getattr(c, name) / c.steps for c in compared])
+    measured, replayed = of("measured_s"), of("replayed_s")
+    spread = np.array([measured - of("least_s"), of("most_s") - measured])
+    axes.bar(at - 0.2, measured, 0.38, color=theme.series[0], label="real", yerr=spread, ecolor=theme.ink, capsize=2)
+    axes.bar(at + 0.2, replayed, 0.38, color=theme.series[1], label="replayed")
+    for x, c, top in zip(at, compared, replayed):
+        axes.annotate(f"{100 * c.off:+.1f} %", (x + 0.2, top), (0, 3), textcoords="offset points", ha="center", fontsize=8.5)
+    axes.set_xticks(at, [str(c.processes) for c in compared])
+    axes.tick_params(axis="x", length=0)
+    axes.set_xlabel("processes of one worker")
+    axes.set_ylabel("ms per step")
+    axes.set_ylim(0, 1.18 * float(max((measured + spread[1]).max(), replayed.max())))
+    axes.grid(axis="y")
+    axes.set_title(problem)
+    axes.legend(loc="upper right")

@@ -10,7 +10,6 @@ _tools = Path(__file__).resolve().parents[3] / "tools" / "scale"
 
 def add_arguments(parser) -> None:
     parser.add_argument("run", type=Path, help="folder of a run of plx-star: its mesh and its costs are replayed")
-    parser.add_argument("--check", type=Path, nargs="+", metavar="RUN", default=[], help="compare with these real runs of the same input instead")
     parser.add_argument("--nodes", type=_counts, default=[2**k for k in range(1, 13)], metavar="N,...", help="default: 2,4,...,4096")
     parser.add_argument("--workers", type=_count, default=8, metavar="N", help="of each node (default 8)")
     parser.add_argument("--strong-blocks", type=_count, default=32768, metavar="N", help="at least so many in all (default 32768)")
@@ -20,6 +19,13 @@ def add_arguments(parser) -> None:
     parser.add_argument("--costs", type=Path, default=_tools / "costs.json", metavar="JSON", help="what messages cost")
     parser.add_argument("--program", type=Path, default=Path("plx-scale"), help="the simulator (./plx scale builds it)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="for table and pictures (default: RUN/scale)")
+
+
+def add_check_arguments(parser) -> None:
+    parser.add_argument("real", type=Path, help="the file of tools/scale_real.py")
+    parser.add_argument("--limit", type=float, default=15.0, metavar="PERCENT", help="exit code 1 beyond it (default 15)")
+    parser.add_argument("--program", type=Path, default=Path("plx-scale"), help="the simulator (./plx scale builds it)")
+    parser.add_argument("--out", type=Path, metavar="FOLDER", default=Path("scale-check"), help="for tables and picture (default: scale-check)")
 
 
 def _count(text: str) -> int:

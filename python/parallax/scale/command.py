@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from pathlib import Path
+from dataclasses import asdict
 
 from ..errors import ReadError
 from ..plots import render
@@ -12,19 +13,19 @@ from ..run import Run
 from ..tables import read_table
 from ..text import percent, seconds
 from ..theme import light
-from .check import compare, measure, write_check, write_host
+from .check import compare, table, write_tables
 from .machine import Program, read_costs
+from .recordings import RealRuns
 from .sweep import Plan, draw_all, say_progress, sweep, write_table
 from .workload import read_workload
 
+
 def scale(options) -> int:
     run, costs = Run(options.run), read_costs(options.costs)
-    workload = read_workload(run, costs.rebuild_us_per_block)
+    workload = read_workload(run, costs)
     out = options.out or options.run / "scale"
     out.mkdir(parents=True, exist_ok=True)
     (out / "workload.toml").write_text(workload.toml(), encoding="utf-8")
-    if options.check:
-        return _check(options, workload, costs, out)
     program = Program(options.program, out / "workload.toml", options.platform, costs)
     plan = Plan(options.nodes, options.workers, options.strong_blocks, options.weak_blocks, options.group_kib << 10)
     done = sweep(program, plan, len(workload.levels), say_progress)
@@ -58,16 +59,24 @@ def _cell(replay) -> str:
     return f"{seconds(time_s)} {percent(share)}"
 
 
-def _check(options, workload, costs, out: Path) -> int:
-    measured = [measure(Run(folder)) for folder in [options.run, *options.check]]
-    platform = write_host(out / "host.xml", measured[0].cores)
-    program = Program(options.program, out / "workload.toml", platform, costs)
-    compared = compare(program, measured, len(workload.levels))
-    write_check(out / "check.csv", compared)
-    print(f"{'run':24} processes workers   measured   replayed      off")
-    for c in compared:
-        m = c.measured
-        print(f"{m.name[:24]:24} {m.localities:>9} {m.workers:>7} {seconds(m.step_s):>10} {seconds(c.replay.time_s):>10} {percent(c.off):>8}")
+def scale_check(options) -> int:
+    """0 when every replay is within the limit of its real run, else 1."""
+    runs = RealRuns(options.real)
+    out = options.out
+    (out / "replayed").mkdir(parents=True, exist_ok=True)
+    compared = [
+        compare(runs, problem, processes, options.program, out / "replayed")
+        for problem in runs.problems
+        for processes in runs.counts(problem)
+    ]
+    print(f"{runs.machine['processor']}, {runs.machine['cores']} cores, {runs.date}")
+    print("\n".join(table(compared)))
+    write_tables(out, compared, runs)
+    costs = runs.machine_costs(runs.one_process(runs.problems[-1], 1)[0])
+    (out / "costs.json").write_text(json.dumps(asdict(costs), indent=1) + "\n", encoding="utf-8")
     (out / "scale_check.png").write_bytes(render(check_picture(compared), light))
-    print(f"picture: {out / 'scale_check.png'}")
-    return 0
+    print(f"written: {out}/check.json, check.csv, costs.json, scale_check.png")
+    beyond = [c for c in compared if abs(c.off) > 0.01 * options.limit]
+    for c in beyond:
+        print(f"beyond {options.limit:g} %: {c.problem} on {c.processes} processes, {100 * c.off:+.1f} %")
+    return 1 if beyond else 0

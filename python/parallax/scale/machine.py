@@ -14,20 +14,25 @@ from pathlib import Path
 from ..errors import ReadError
 
 uses = ("work", "overhead", "core", "local", "late", "network", "imbalance", "reduction")
-phases = ("stepping", "summing", "looking")
+phases = ("stepping", "summing", "looking", "changing")
 
 
 @dataclass
 class Costs:
-    """On a core of the measuring machine: what messages cost those that send and receive them, what starting a task
-    costs, and making the new mesh, per block."""
+    """On a core of the measuring machine. `send_us`, `receive_us`: of every message; `messages`: beside that by size,
+    [bytes, us to send, us to receive, us between both inside a host]. Per byte: copying into messages and out of them.
+    Then a task's start, a step's handoff from a thread to a task and back, a look's plan of the whole mesh, and new lists
+    per block at a border."""
 
     send_us: float = 0.0
     receive_us: float = 0.0
     send_ns_per_byte: float = 0.0
     receive_ns_per_byte: float = 0.0
     task_us: float = 0.0
+    handoff_us: float = 0.0
     rebuild_us_per_block: float = 0.0
+    lists_us_per_block: float = 0.0
+    messages: list = field(default_factory=list)
     source: str = ""
 
     def arguments(self) -> list:
@@ -37,7 +42,12 @@ class Costs:
             f"--send-s-per-byte={1e-9 * self.send_ns_per_byte!r}",
             f"--receive-s-per-byte={1e-9 * self.receive_ns_per_byte!r}",
             f"--task-s={1e-6 * self.task_us!r}",
+            *self._by_size(),
         ]
+
+    def _by_size(self) -> list:
+        numbers = [repr(x) for size, *times in self.messages for x in (float(size), *(1e-6 * t for t in times))]
+        return ["--by-size", *numbers] if numbers else []
 
 
 def read_costs(path: str | Path) -> Costs:
@@ -55,10 +65,22 @@ def read_costs(path: str | Path) -> Costs:
     for name, value in data.items():
         if name not in known:
             raise ReadError(path, f"'{name}' is no cost; expected {', '.join(known)}")
-        good = isinstance(value, str) if name == "source" else isinstance(value, (int, float)) and 0 <= value < 1e6
+        good, expected = _judge(name, value)
         if not good:
-            raise ReadError(path, f"{name}: expected {'a text' if name == 'source' else 'a number of 0 or more'}, found {value!r}")
+            raise ReadError(path, f"{name}: expected {expected}, found {value!r}")
     return Costs(**data)
+
+
+def _judge(name: str, value) -> tuple:
+    """Is it fine, and what is expected."""
+    number = lambda v: isinstance(v, (int, float)) and 0 <= v < 1e9
+    if name == "source":
+        return isinstance(value, str), "a text"
+    if name == "messages":
+        rows = value if isinstance(value, list) else [None]
+        good = all(isinstance(row, list) and len(row) == 4 and all(map(number, row)) for row in rows)
+        return good, "rows of [bytes, us to send, us to receive, us between]"
+    return number(value) and value < 1e6, "a number of 0 or more"
 
 
 @dataclass
@@ -107,12 +129,18 @@ class Replay:
 
 
 class Program:
-    """The program plx-scale with a workload, a platform and costs."""
+    """The program plx-scale with a workload, or several, a platform and costs."""
 
-    def __init__(self, program: Path, workload: Path, platform: Path, costs: Costs):
-        self.command = [str(program), str(workload), "--platform", str(platform), *costs.arguments()]
+    def __init__(self, program: Path, workload: Path | list, platform: Path, costs: Costs):
+        self.workloads = [str(path) for path in (workload if isinstance(workload, list) else [workload])]
+        self.command = [str(program), *self.workloads, "--platform", str(platform), *costs.arguments()]
 
     def run(self, setting: Setting) -> Replay:
+        """Of the first workload."""
+        return self.run_each(setting)[0]
+
+    def run_each(self, setting: Setting) -> list:
+        """A Replay of each workload."""
         begin = time.monotonic()
         try:
             done = subprocess.run([*self.command, *setting.arguments()], capture_output=True, text=True)
@@ -121,9 +149,10 @@ class Program:
         if done.returncode != 0:
             said = (done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"])[-1]
             raise ReadError(self.command[0], said.removeprefix("plx-scale: "))
-        replay = _read(json.loads(done.stdout), setting)
-        replay.took_s = time.monotonic() - begin
-        return replay
+        replays = [_read(json.loads(line), setting) for line in done.stdout.splitlines()]
+        for replay in replays:
+            replay.took_s = (time.monotonic() - begin) / len(replays)
+        return replays
 
 
 def _read(data: dict, setting: Setting) -> Replay:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import ReadError
 from ..run import Run
+from .machine import Costs
 
 _stages = {"rk2": 2, "rk3": 3}
 _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interval")
@@ -27,6 +28,8 @@ class StepCosts:
     rebuild_s: float = 0.0
     step_s: float = 0.0
     root_s: float = 0.0
+    handoff_s: float = 0.0
+    lists_s: float = 0.0
     jitter: float = 0.0
 
 
@@ -45,6 +48,8 @@ class Workload:
     variables: int
     steps_per_look: float
     costs: StepCosts
+    changes_per_look: float = 0.0  # of the looks, those that make another mesh
+    parts: np.ndarray | None = None  # [n_block] who has which; None: cut by the seconds
 
     def toml(self) -> str:
         def numbers(values) -> str:
@@ -52,17 +57,20 @@ class Workload:
 
         lines = ["# Made by `parallax scale`; read by plx-scale.", "[run]"]
         lines += [f"stages = {self.stages}", f"variables = {self.variables}", f"steps_per_look = {self.steps_per_look!r}"]
+        lines += [f"changes_per_look = {self.changes_per_look!r}"]
         lines += ["", "[mesh]", f"block_size = {self.block_size}", f"root_blocks = {self.root_blocks}"]
         lines += [f"max_level = {self.max_level}", f"periodic = {str(self.periodic).lower()}", "", "[costs]"]
         lines += [f"{name} = {float(value)!r}" for name, value in asdict(self.costs).items()]
         lines += ["", "[blocks]", f"level = {numbers(self.levels)}"]
         lines += [f"{axis} = {numbers(self.locations[:, a])}" for a, axis in enumerate("xyz")]
+        lines += [f"part = {numbers(self.parts)}"] if self.parts is not None else []
         return "\n".join([*lines, f"seconds = {numbers(self.seconds)}", ""])
 
 
-def read_workload(run: Run, rebuild_us_per_block: float = 0.0) -> Workload:
-    """From the newest mesh file and the tables of a run. `rebuild_us_per_block`: what of the refinement every locality
-    does for the whole mesh; a run does not say it by itself."""
+def read_workload(run: Run, machine: Costs | None = None) -> Workload:
+    """From the newest mesh file and the tables of a run. `machine`: what a run does not say by itself: handoffs, and what
+    of the refinement every locality does for the whole mesh, and for its borders."""
+    machine = machine or Costs()
     config = run.config or {}
     missing = [key for key in _keys if key not in config]
     if missing:
@@ -80,7 +88,8 @@ def read_workload(run: Run, rebuild_us_per_block: float = 0.0) -> Workload:
             stages=_stages[config["hydro.integrator"]],
             variables=5 + len([name for name in mesh.variables if name[:1] == "s" and name[1:].isdigit()]),
             steps_per_look=float(config["refinement.interval"]),
-            costs=_step_costs(run, 1e-6 * rebuild_us_per_block),
+            costs=_step_costs(run, machine),
+            changes_per_look=_changes(run, int(config["refinement.interval"])),
         )
 
 
@@ -94,7 +103,16 @@ def _block_seconds(mesh) -> np.ndarray:
     return np.where(known, cost / np.maximum(updates, 1e-9), mean)
 
 
-def _step_costs(run: Run, rebuild_s: float) -> StepCosts:
+def _changes(run: Run, every: int) -> float:
+    """Of the looks at the mesh, those after which it had another number of blocks."""
+    if run.history is None or len(run.history) < 2:
+        return 0.0
+    steps, blocks = run.history.numbers("step"), run.history.numbers("blocks")
+    looks = max(1.0, (steps[-1] - steps[0]) / every)
+    return float(min(1.0, np.count_nonzero(np.diff(blocks)) / looks))
+
+
+def _step_costs(run: Run, machine: Costs) -> StepCosts:
     if run.profile is None or run.summary is None or run.history is None:
         raise ReadError(run.folder, "expected profile.csv, history.csv and run.json of a run that has ended")
     total = dict(zip(run.profile["name"], run.profile.numbers("total_s")))
@@ -111,13 +129,17 @@ def _step_costs(run: Run, rebuild_s: float) -> StepCosts:
     looks = block_steps / float(run.config["refinement.interval"])
     corrections = calls.get("star.flux_correction", 0.0)
     root, jitter = _from_timeline(run)
+    rebuild_s, handoff_s = 1e-6 * machine.rebuild_us_per_block, 1e-6 * machine.handoff_us
+    handoffs = 2 + 1 / float(run.config["refinement.interval"])  # the step, its totals, the look
     return StepCosts(
         correction_s=seconds("flux_correction") / corrections if corrections else 0.0,
         totals_s=seconds("totals") / sums,
         look_s=max(0.0, seconds("refinement", "regrid", "adapt_mesh", "check") / looks - rebuild_s),
         rebuild_s=rebuild_s,
         step_s=seconds("step") / steps,
-        root_s=root,
+        root_s=max(0.0, root - handoffs * handoff_s),
+        handoff_s=handoff_s,
+        lists_s=1e-6 * machine.lists_us_per_block,
         jitter=jitter,
     )
 

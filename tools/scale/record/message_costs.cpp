@@ -1,0 +1,186 @@
+#include "message_costs.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "net/job.hpp"
+#include "rt/async.hpp"
+#include "rt/latch.hpp"
+#include "star/exchange.hpp"
+#include "star/round_end.hpp"
+
+namespace plx::scale {
+
+namespace {
+
+constexpr int turns = 25;
+
+double median(std::vector<double> all) {
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+double median_of(const std::function<double()>& seconds) {
+  std::vector<double> all;
+  for (int i = 0; i < turns; ++i) all.push_back(seconds());
+  return median(std::move(all));
+}
+
+// Posting and running a task that does nothing.
+double task_seconds(runtime& rt) {
+  constexpr int tasks = 20000;
+  return median_of([&] {
+    return rt.run([] {
+      latch all(tasks);
+      const double begin = monotonic_seconds();
+      for (int i = 0; i < tasks; ++i) post([&all] { all.count_down(); });
+      all.wait();
+      return (monotonic_seconds() - begin) / tasks;
+    });
+  });
+}
+
+// From a thread to a task and back: what begins each step.
+double handoff_seconds(runtime& rt) {
+  constexpr int times = 200;
+  std::vector<double> all;
+  for (int i = 0; i < times; ++i) {
+    const double begin = monotonic_seconds();
+    rt.run([] {});
+    all.push_back(monotonic_seconds() - begin);
+  }
+  return median(std::move(all));
+}
+
+// Rounds of messages between 0 and 1. Their memory is written before: what the sender copies there is another cost.
+class traffic final : private star::message_handler {
+ public:
+  traffic(star::exchange& net, std::size_t bytes)
+      : net_(net), doubles_(std::max<std::size_t>(1, bytes / sizeof(double))), other_(1 - net.here()) {}
+
+  /// One message there and back, so many times: seconds of one way.
+  double one_way(int trips) {
+    const bool begins = net_.here() == 0;
+    return round(trips, begins ? 1 : 0, begins ? trips - 1 : trips) / (2.0 * trips);
+  }
+  /// Both send so many at once: seconds per message that goes and message that comes.
+  double both_ways(int messages) { return round(messages, messages, 0) / messages; }
+  /// At the last round: seconds per message in the calls that sent the first ones.
+  double call_s() const { return call_s_; }
+
+ private:
+  static std::vector<double> first(const std::vector<double>& a, const std::vector<double>&) { return a; }
+
+  // Sends some, and some more as answers. From when both are here until both have got all, and know it of each other.
+  double round(int to_come, int to_send, int answers) {
+    full_.clear();
+    for (int i = 0; i < to_send + answers; ++i) {
+      full_.emplace_back(doubles_);
+      std::fill_n(full_.back().data(), doubles_, 1.0);
+    }
+    star::round_end end(to_come);
+    end_ = &end;
+    answers_.store(answers, std::memory_order_relaxed);
+    net_.all_reduce({0.0}, first);
+    const double begin = monotonic_seconds();
+    net_.open(*this);
+    for (int i = 0; i < to_send; ++i) send(answers + i);
+    call_s_ = (monotonic_seconds() - begin) / std::max(1, to_send);
+    const bool whole = end.wait();
+    net_.close();
+    if (!whole) end.fail();
+    net_.all_reduce({0.0}, first);
+    return monotonic_seconds() - begin;
+  }
+  void send(int i) { net_.send(other_, {}, std::move(full_[i])); }
+  void arrived(const star::message&) override {
+    if (const int left = answers_.fetch_sub(1, std::memory_order_relaxed); left > 0) send(left - 1);
+    end_->arrive();
+  }
+  void lost(int peer, const std::string& why) override { end_->lost(peer, why); }
+
+  star::exchange& net_;
+  std::size_t doubles_;
+  int other_;
+  star::round_end* end_ = nullptr;
+  std::vector<buffer<double>> full_;
+  std::atomic<int> answers_{0};
+  double call_s_ = 0.0;
+};
+
+constexpr std::array<std::size_t, 6> sizes{64, 1024, 4096, 16384, 32768, 65536};
+
+struct message_times {
+  std::vector<double> one_way, both, call;
+};
+
+message_times measure_messages(star::exchange& net) {
+  message_times t;
+  for (const std::size_t bytes : sizes) {
+    // As many at once as a stage has, about.
+    const int messages = bytes > 8192 ? 16 : 200;
+    traffic between(net, bytes);
+    std::vector<double> call;
+    t.one_way.push_back(median_of([&] { return between.one_way(50); }));
+    t.both.push_back(median_of([&] {
+      const double s = between.both_ways(messages);
+      call.push_back(between.call_s());
+      return s;
+    }));
+    t.call.push_back(median(std::move(call)));
+  }
+  return t;
+}
+
+// As much as a step's end agrees on.
+double agree_seconds(star::exchange& net) {
+  constexpr int times = 50;
+  const auto largest = [](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> all = a;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], b[i]);
+    return all;
+  };
+  return median_of([&] {
+    const double begin = monotonic_seconds();
+    for (int i = 0; i < times; ++i) net.all_reduce(std::vector<double>(40, 1.0), largest);
+    return (monotonic_seconds() - begin) / times;
+  });
+}
+
+double gather_seconds(star::exchange& net) {
+  constexpr int times = 50;
+  return median_of([&] {
+    const double begin = monotonic_seconds();
+    for (int i = 0; i < times; ++i) net.all_gather(std::vector<double>(64, 1.0));
+    return (monotonic_seconds() - begin) / times;
+  });
+}
+
+}  // namespace
+
+std::string measure_costs(job& j) {
+  std::string text = fmt::format("{{\"processes\": {}, \"task_s\": {}, \"handoff_s\": {}", j.size(),
+                                 task_seconds(j.home()), handoff_seconds(j.home()));
+  if (j.size() == 1) return text + "}\n";
+  star::exchange all(j.node());
+  const auto [agree_s, gather_s] = j.run([&] { return std::pair(agree_seconds(all), gather_seconds(all)); });
+  text += fmt::format(", \"agree_s\": {}, \"gather_s\": {}", agree_s, gather_s);
+  if (j.size() == 2) {
+    const message_times t = j.run([&] { return measure_messages(all); });
+    text += fmt::format(",\n \"bytes\": [{}],\n \"one_way_s\": [{}],\n \"both_s\": [{}],\n \"call_s\": [{}]",
+                        fmt::join(sizes, ", "), fmt::join(t.one_way, ", "), fmt::join(t.both, ", "),
+                        fmt::join(t.call, ", "));
+  }
+  return j.here() == 0 ? text + "}\n" : "";
+}
+
+}  // namespace plx::scale

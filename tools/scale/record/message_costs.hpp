@@ -1,0 +1,18 @@
+// What tasks and messages cost on this machine, measured: for `./plx scale`.
+//
+// Thread safety: the thread that made the job. Cost: about a second. Example: python/tests/test_scale_check.py
+#pragma once
+
+#include <string>
+
+namespace plx {
+class job;
+}
+
+namespace plx::scale {
+
+/// As JSON, on the root; "" elsewhere. A job of one process measures tasks, one of more also messages between 0 and 1,
+/// and what all processes take to agree.
+std::string measure_costs(job& j);
+
+}  // namespace plx::scale
