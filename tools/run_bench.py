@@ -21,6 +21,7 @@ import pyenv
 from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
+QUICK = ("star_localities",)  # besides the workloads: who knows --quick
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
 
 
@@ -172,6 +173,7 @@ def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]
         if name != "rt" and name not in known:
             fail(f"'{name}' is not a benchmark; expected one of: {', '.join(['rt', *known])}", 2)
         names += [w for w in workloads() if w in known] if name == "rt" else [name]
+        names += [n for n in ("star_localities",) if name == "star" and n in known]  # the same on several processes
     return list(dict.fromkeys(names))
 
 
@@ -233,7 +235,7 @@ def main(arguments: list[str]) -> int:
             if name == "coalescing":  # nothing of it runs in one process
                 rows += bench_coalescing.run(there, options)
                 continue
-            rows += there.run(name, with_threads + common if name in contest else [])
+            rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
             rows += bench_jobs.run(there, name, common)
         alone = [r for r in rows if not bench_tables.split_name(r["name"])]
         if alone:
