@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/nearest.hpp"
+#include "net/adaptive_coalescing.hpp"
 #include "net/node.hpp"
 
 namespace plx {
@@ -32,14 +33,15 @@ bool read_number(std::string_view text, T& value) {
 
 result<coalescing> parse_one(std::string_view text) {
   if (text == "self") return self_clocking;
+  if (text == "adaptive") return adaptive;
   coalescing c;
   std::string_view rest = text;
   bool good = read_number(split(rest, ','), c.parcels) && c.parcels > 0;
   good = good && read_number(split(rest, ','), c.interval_us) && c.interval_us >= 0 && c.interval_us <= 1e9;
   if (good && !rest.empty()) good = read_number(split(rest, ','), c.bytes) && rest.empty();
   if (!good)
-    return error{
-        fmt::format("coalesce: expected self or parcels,microseconds as in 128,1000 (and ,bytes), found '{}'", text)};
+    return error{fmt::format(
+        "coalesce: expected self, adaptive, or parcels,microseconds as in 128,1000 (and ,bytes), found '{}'", text)};
   return c;
 }
 
@@ -61,18 +63,19 @@ result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text) 
 }
 
 std::string describe(const coalescing& c) {
+  if (c.way == coalescing_way::adaptive) return "adaptive";
   if (c.way == coalescing_way::self_clocking) return "self";
   const std::string numbers = fmt::format("{},{}", c.parcels, c.interval_us);
   return c.bytes == 0 ? numbers : fmt::format("{},{}", numbers, c.bytes);
 }
 
-void coalesce_all(const coalescing& how) { net::node_here().port().collect(0, how); }
+void coalesce_all(const coalescing& how) { net::collect_as(net::node_here(), 0, how); }
 void flush_parcels() { net::node_here().port().flush_all(); }
 
 namespace net {
 
 namespace detail {
-void coalesce_action(const action_entry& e, const coalescing& how) { node_here().port().collect(e.index, how); }
+void coalesce_action(const action_entry& e, const coalescing& how) { collect_as(node_here(), e.index, how); }
 }  // namespace detail
 
 namespace {
@@ -103,7 +106,7 @@ result<const action_entry*> find_action(std::string_view name) {
   return found;
 }
 
-result<void> coalesce_as(parcel_port& port, std::string_view text) {
+result<void> coalesce_as(node& n, std::string_view text) {
   const auto settings = parse_coalescing(text);
   if (!settings) return settings.error();
   for (const coalescing_setting& s : *settings) {
@@ -113,7 +116,7 @@ result<void> coalesce_as(parcel_port& port, std::string_view text) {
       if (!found) return error{fmt::format("coalesce: {}", found.error().message)};
       action = (*found)->index;
     }
-    port.collect(action, s.how);
+    collect_as(n, action, s.how);
   }
   return {};
 }

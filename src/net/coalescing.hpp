@@ -3,10 +3,12 @@
 //
 //   plx::coalesce<&f>({.parcels = 128, .interval_us = 1000});  // parcels of the action f
 //   plx::coalesce_all(plx::self_clocking);                     // of all others: this is so from the start
+//   plx::coalesce<&g>(plx::adaptive);                          // what is best for them is found while they travel
 //
 // PLX_COALESCE in the environment, --plx:coalesce=... and [plx] coalesce in the file of PLX_CONFIG say the same:
-// "self", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions.
-// Thread safety: everything. Cost: none while nothing changes. Example: net/coalescing_test.cpp
+// "self", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions.
+// Thread safety: everything. Cost: none while nothing changes; of adaptive: net/adaptive_coalescing.hpp.
+// Example: net/coalescing_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -22,6 +24,8 @@ enum class coalescing_way : std::uint8_t {
   /// When it holds `parcels` parcels or `bytes` bytes, or `interval_us` after its first parcel. A parcel that comes
   /// later than that after the one before goes at once.
   fixed,
+  /// One of the two, with the numbers that a policy chooses by the traffic it sees (net/adaptive_coalescing.hpp).
+  adaptive,
 };
 
 /// When a message leaves.
@@ -35,6 +39,8 @@ struct coalescing {
 
 /// No parameters: the traffic itself says when to wait.
 inline constexpr coalescing self_clocking{.way = coalescing_way::self_clocking};
+/// The policy `coalescing` of the runtime chooses, and logs each choice. In the deterministic mode it is self-clocking.
+inline constexpr coalescing adaptive{.way = coalescing_way::adaptive};
 
 /// How the parcels of all actions collect for which nothing else was said. Requires: a plx::job.
 void coalesce_all(const coalescing& how);

@@ -19,18 +19,18 @@ struct coalescing_setting {
 };
 /// Reads a setting's text. An error of one line names what is wrong.
 result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text);
-/// The same as text: "self", "128,1000".
+/// The same as text: "self", "adaptive", "128,1000".
 std::string describe(const coalescing& c);
 
 namespace net {
-class parcel_port;
+class node;
 struct action_entry;
 
 /// The action of that name, or of which it is the last part ("f" is "mine::f"). An error of one line when there is
 /// none, or several.
 result<const action_entry*> find_action(std::string_view name);
-/// Sets a port as a text says. An error of one line; what stands before the fault is set.
-result<void> coalesce_as(parcel_port& port, std::string_view text);
+/// Sets a node's parcels as a text says. An error of one line; what stands before the fault is set.
+result<void> coalesce_as(node& n, std::string_view text);
 
 }  // namespace net
 }  // namespace plx

@@ -33,10 +33,11 @@ TEST(Coalescing, IsReadFromText) {
   EXPECT_EQ(text_of("self"), "[: self]");
   EXPECT_EQ(text_of(" self ; "), "[: self]");
   EXPECT_EQ(text_of("128,1000"), "[: 128,1000]");
+  EXPECT_EQ(text_of("adaptive; f=adaptive;g = self"), "[: adaptive][f: adaptive][g: self]");
   EXPECT_EQ(text_of("f = 4, 0.5, 65536; mine::g=self"), "[f: 4,0.5,65536][mine::g: self]");
-  for (const char* wrong : {"fast", "0,5", "1", "1,-1", "1,2,3,4", "f=", "f=1,2x"}) {
+  for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "1", "1,-1", "1,2,3,4", "f=", "f=1,2x"}) {
     const std::string said = text_of(wrong);
-    EXPECT_TRUE(said.starts_with("coalesce: expected self or parcels,microseconds")) << said;
+    EXPECT_TRUE(said.starts_with("coalesce: expected self, adaptive, or parcels,microseconds")) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
   }
 }
@@ -47,7 +48,7 @@ TEST(Coalescing, ActionsAreFoundByTheirNames) {
   EXPECT_EQ(net::find_action("conjugate").value(), e);
   EXPECT_EQ(net::find_action("conjugat").error().message, "there is no action 'conjugat'; did you mean 'conjugate'?");
   net::test::localities all(2);
-  EXPECT_EQ(net::coalesce_as(all.at(0).port(), "self; conjugat=4,10").error().message,
+  EXPECT_EQ(net::coalesce_as(all.at(0), "self; conjugat=4,10").error().message,
             "coalesce: there is no action 'conjugat'; did you mean 'conjugate'?");
 }
 

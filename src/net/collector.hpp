@@ -59,6 +59,9 @@ struct action_tally {
   ticks first = 0, last = 0;       // when the first and the last one came
 };
 
+/// How long after the one before parcels came: the i-th counts gaps of 2^(i-1) to 2^i - 1 ticks.
+using gap_counts = std::array<std::uint64_t, 48>;
+
 struct alignas(64) collector {
   plx::detail::spinlock lock;
   coalescing_way way = coalescing_way::self_clocking;
@@ -82,6 +85,7 @@ struct alignas(64) collector {
   std::uint64_t n_messages = 0, n_bytes = 0;  // that left
   ticks begun = 0;                            // when the very first parcel came
   std::size_t usual_bytes = 0;                // how long messages were lately
+  std::unique_ptr<gap_counts> gaps;           // while somebody wants to know them
 
   action_tally& tally(std::uint16_t action) noexcept { return tallies[of_one_action ? 0 : action]; }
 };

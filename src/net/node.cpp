@@ -62,7 +62,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
       port_(scheduler_of(rt), *transport_, here, localities),
       locks_(std::make_unique<locks>()),
       why_lost_(localities) {
-  if (auto set = coalesce_as(port_, rt.options().measure->coalesce); !set)
+  if (auto set = coalesce_as(*this, rt.options().measure->coalesce); !set)
     throw std::invalid_argument(set.error().message);
   rt.when_counted(
       [](void* self, probe::counter_registry& r) {

@@ -1,5 +1,6 @@
 // What a port counts.
 #include <algorithm>
+#include <bit>
 
 #include "base/assert.hpp"
 #include "net/port_parts.hpp"
@@ -13,6 +14,8 @@ using plx::detail::spin_guard;
 void parcel_port::count(collector& c, std::uint16_t action, bool alone, ticks now) noexcept {
   if (watches_arrivals_.load(std::memory_order_relaxed)) [[unlikely]]
     note_arrival(c, action, now);
+  if (c.gaps != nullptr && c.n_parcels != 0) [[unlikely]]
+    ++(*c.gaps)[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(now - c.last)), c.gaps->size() - 1)];
   if (c.n_parcels++ == 0) c.begun = now;
   c.last = now;
   action_tally& t = c.tally(action);
@@ -63,6 +66,20 @@ action_counts parcel_port::counts_of(std::uint16_t action) const {
       n.messages += t.messages;
       add_gaps(t.parcels, t.last - t.first);
     }
+  });
+  return n;
+}
+
+collected_counts parcel_port::collected(std::uint16_t action) const {
+  collected_counts n;
+  each_collector([&](collector& c, const action_collectors* own) {
+    if ((own == nullptr ? 0 : own->action) != action || own == control_) return;
+    spin_guard guard(c.lock);
+    n.parcels += c.n_parcels;
+    n.messages += c.number + c.n_large;
+    n.bytes += c.n_bytes;
+    n.most_bytes = c.bytes;
+    for (std::size_t i = 0; c.gaps != nullptr && i < n.gaps.size(); ++i) n.gaps[i] += (*c.gaps)[i];
   });
   return n;
 }

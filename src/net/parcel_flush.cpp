@@ -70,6 +70,7 @@ void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
   const ticks begin = now_ticks();
   transport_.send(to, m);
   sending_.fetch_add(now_ticks() - begin, std::memory_order_relaxed);
+  sendings_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void parcel_port::sent(outgoing* o, bool) noexcept {

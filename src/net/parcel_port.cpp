@@ -65,13 +65,13 @@ parcel_port::action_collectors& parcel_port::new_collectors(std::uint16_t action
   return *owned_.back();
 }
 
-// What it holds leaves, and the new limits hold for what comes.
+// What it holds leaves, and the new limits hold for what comes. Adaptive ones begin self-clocking.
 void parcel_port::set(collector& c, const coalescing& how) {
-  const std::size_t standard = how.way == coalescing_way::self_clocking ? usual_message_bytes : max_head_bytes_;
+  const std::size_t standard = how.way == coalescing_way::fixed ? max_head_bytes_ : usual_message_bytes;
   frame_message* m = nullptr;
   {
     spin_guard guard(c.lock);
-    c.way = how.way;
+    c.way = how.way == coalescing_way::fixed ? coalescing_way::fixed : coalescing_way::self_clocking;
     c.parcels = std::max(how.parcels, 1u);
     c.interval = scheduler_.span_of(how.interval_us * 1e-6);
     c.bytes = std::min(how.bytes == 0 ? standard : how.bytes, max_head_bytes_);
@@ -85,15 +85,29 @@ void parcel_port::collect(std::uint16_t action, const coalescing& how) {
   spin_guard guard(settings_lock_);
   if (action == 0) {
     all_ = how;
-    for (const auto& p : peers_) set(p->common, how);
+    for (const auto& p : peers_) note_gaps(p->common, how), set(p->common, how);
     return;
   }
   action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
   PLX_ASSERT((own == nullptr || own->action == action) && "how net's own parcels travel cannot be set", action);
   if (own == nullptr) own = &new_collectors(action);
   own->how = how;
-  for (std::size_t i = 0; i < peers_.size(); ++i) set(own->to[i], how);
+  for (std::size_t i = 0; i < peers_.size(); ++i) note_gaps(own->to[i], how), set(own->to[i], how);
   of_action_[action].store(own, std::memory_order_release);  // pairs with the acquire in collector_of()
+}
+
+void parcel_port::note_gaps(collector& c, const coalescing& how) {
+  auto counts = how.way == coalescing_way::adaptive ? std::make_unique<gap_counts>() : nullptr;
+  spin_guard guard(c.lock);
+  c.gaps.swap(counts);
+}
+
+void parcel_port::steer(std::uint16_t action, const coalescing& how) {
+  PLX_ASSERT(action < of_action_.size() && how.way != coalescing_way::adaptive, action);
+  spin_guard guard(settings_lock_);
+  const action_collectors* own = action == 0 ? nullptr : of_action_[action].load(std::memory_order_relaxed);
+  if ((own == nullptr ? all_ : own->how).way != coalescing_way::adaptive || (own == nullptr && action != 0)) return;
+  for (std::size_t i = 0; i < peers_.size(); ++i) set(own == nullptr ? peers_[i]->common : own->to[i], how);
 }
 
 coalescing parcel_port::how_collected(std::uint16_t action) const {

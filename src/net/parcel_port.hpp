@@ -58,6 +58,13 @@ struct action_counts {
   double gaps_s = 0;           ///< their sum
 };
 
+/// What one action's collectors, or those of all others, took in and gave away; gaps only while they are adaptive.
+struct collected_counts {
+  std::uint64_t parcels = 0, messages = 0, bytes = 0;
+  std::size_t most_bytes = 0;  ///< the limit of a message
+  gap_counts gaps{};
+};
+
 /// A parcel that is being written.
 struct open_parcel {
   std::byte* payload = nullptr;
@@ -79,6 +86,10 @@ class parcel_port {
   /// would have.
   void collect(std::uint16_t action, const coalescing& how);
   [[nodiscard]] coalescing how_collected(std::uint16_t action) const;
+  /// Of parcels that collect adaptively: how they do until the next steer(), and what has come of them so far.
+  /// Requires: collect(action, adaptive) was said, and nothing else after it, or nothing happens.
+  void steer(std::uint16_t action, const coalescing& how);
+  [[nodiscard]] collected_counts collected(std::uint16_t action) const;
 
   /// Room for a parcel's payload of h.size bytes, to be filled at once and close()d by the same thread. Under a lock:
   /// the caller must not wait, nor call the port, in between. `action`: which it belongs to, of answers too. Requires:
@@ -119,6 +130,8 @@ class parcel_port {
   /// Time of pollers in which something happened, and time of tasks in the transport's send().
   [[nodiscard]] double polling_s() const noexcept { return seconds(polling_.load(std::memory_order_relaxed)); }
   [[nodiscard]] double sending_s() const noexcept { return seconds(sending_.load(std::memory_order_relaxed)); }
+  /// How many messages sending_s() is the time of.
+  [[nodiscard]] std::uint64_t sendings() const noexcept { return sendings_.load(std::memory_order_relaxed); }
   void note_polled(ticks span) noexcept { polling_.fetch_add(span, std::memory_order_relaxed); }
   /// Counts what has come in; by the poller.
   void note_received(std::uint64_t parcels, std::uint64_t bytes) noexcept;
@@ -131,6 +144,7 @@ class parcel_port {
   action_collectors& new_collectors(std::uint16_t action);
   collector& collector_of(port_peer& p, std::uint16_t action) const noexcept;
   void set(collector& c, const coalescing& how);
+  static void note_gaps(collector& c, const coalescing& how);
   template <class F>
   void each_collector(F f) const;
 
@@ -188,6 +202,7 @@ class parcel_port {
   std::unique_ptr<watched_arrivals> watched_;  // made with the port
 
   std::atomic<ticks> polling_{0}, sending_{0};
+  std::atomic<std::uint64_t> sendings_{0};
   std::atomic<std::uint64_t> parcels_received_{0}, messages_received_{0}, bytes_received_{0}, refused_{0};
 };
 

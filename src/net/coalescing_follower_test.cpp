@@ -1,0 +1,145 @@
+#include "net/coalescing_follower.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "net/coalescing_setting.hpp"
+#include "net/sending_program_test.hpp"
+
+namespace coalescing_follower_test {
+
+using namespace plx;
+using namespace plx::net;
+using test::program_phase;
+using test::sending_program;
+
+constexpr double look_s = 0.01;  // shorter than the policy's, for the sake of this test's time
+constexpr int looks_of_a_second = 40;
+
+struct named_phase {
+  const char* name;
+  program_phase phase;
+  bool begins = false;  // one of those from which others are reached in FollowsFromPhaseToPhase
+};
+
+const std::vector<named_phase>& phases() {
+  static const std::vector<named_phase> all = {
+      {"dense", {}},
+      {"dense, TCP", {.message_s = 3.3e-6}, true},
+      {"computing 3 us between parcels", {.compute_s = 3e-6}},
+      {"computing 3 us between parcels, TCP", {.compute_s = 3e-6, .message_s = 3.3e-6}, true},
+      {"computing 20 us between parcels, TCP", {.compute_s = 20e-6, .message_s = 3.3e-6}},
+      {"windows of 1000", {.burst = 1000, .waits = true}, true},
+      {"windows of 1000, TCP", {.burst = 1000, .waits = true, .message_s = 3.3e-6, .answer_s = 30e-6}},
+      {"one call after the other", {.waits = true}},
+      {"sparse, waiting", {.idle_pause_s = 200e-6, .waits = true}, true},
+      {"sparse, computing", {.compute_s = 100e-6}},
+      {"very rare", {.idle_pause_s = 5e-3, .waits = true}},
+      {"bursts of 48 between computing", {.burst = 48, .busy_pause_s = 100e-6}},
+      {"bursts of 48 between computing, TCP", {.burst = 48, .busy_pause_s = 100e-6, .message_s = 3.3e-6}, true},
+      {"bursts of 32 that are waited for", {.burst = 32, .idle_pause_s = 300e-6, .waits = true}},
+      {"bursts of 32 that are waited for, TCP",
+       {.burst = 32, .idle_pause_s = 50e-6, .waits = true, .message_s = 3.3e-6, .answer_s = 30e-6}},
+      {"dense, 1 KiB each, TCP", {.parcel_s = 0.5e-6, .message_s = 3.3e-6, .parcel_bytes = 1024}, true},
+  };
+  return all;
+}
+
+/// What is kept after so many looks, and how often it moved in the last of them.
+struct followed {
+  coalescing how;
+  int moves_at_the_end = 0;
+};
+
+followed follow(coalescing_follower& f, sending_program& program, int looks, int the_end, double noise = 0,
+                std::uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  followed result;
+  for (int i = 0; i < looks; ++i) {
+    program.set(f.setting());
+    traffic t = program.run(look_s);
+    const double factor = std::exp(noise * normal(random));  // somebody else has taken the processor, or not
+    t.parcels *= factor, t.messages *= factor, t.bytes *= factor;
+    for (double& n : t.gaps) n *= factor;
+    const coalescing before = f.setting();
+    f.look(t);
+    if (i >= looks - the_end) result.moves_at_the_end += f.setting() != before;
+  }
+  result.how = f.setting();
+  return result;
+}
+
+TEST(CoalescingFollower, FindsWhatIsAsGoodAsTheBestStaticSettingAndStays) {
+  for (const auto& [name, phase, begins] : phases()) {
+    coalescing_follower f;
+    sending_program program(phase);
+    const followed found = follow(f, program, looks_of_a_second, looks_of_a_second / 4);
+    EXPECT_EQ(found.moves_at_the_end, 0) << name;
+    EXPECT_FALSE(f.comparing()) << name;
+    const double ours = test::seconds_per_parcel(phase, found.how), best = test::best_static_seconds(phase);
+    EXPECT_LT(ours, 1.05 * best) << name << ": " << describe(found.how) << ", " << f.why();
+    const followed later = follow(f, program, 4 * looks_of_a_second, 4 * looks_of_a_second);
+    EXPECT_EQ(later.how, found.how) << name;
+    EXPECT_EQ(later.moves_at_the_end, 0) << name;
+  }
+}
+
+/// To every phase from others: within a second of the change.
+TEST(CoalescingFollower, FollowsFromPhaseToPhase) {
+  for (const auto& [name, phase, begins] : phases()) {
+    const double best = test::best_static_seconds(phase);
+    for (const auto& [before, phase_before, begins_here] : phases()) {
+      if (!begins_here) continue;
+      coalescing_follower f;
+      sending_program program(phase_before);
+      follow(f, program, looks_of_a_second / 2, 0);
+      program.change(phase);
+      const followed found = follow(f, program, looks_of_a_second, looks_of_a_second / 4);
+      const double ours = test::seconds_per_parcel(phase, found.how, 0.02);
+      EXPECT_LT(ours, 1.05 * best) << "from '" << before << "' to '" << name << "': " << describe(found.how) << ", "
+                                   << f.why();
+      EXPECT_EQ(found.moves_at_the_end, 0) << "from '" << before << "' to '" << name << "': " << f.why();
+    }
+  }
+}
+
+/// Where it cannot see that somebody waits (on another locality, or by asking again and again), the rate tells it.
+TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
+  int undone = 0;
+  for (const auto& [name, phase, begins] : phases()) {
+    if (!phase.waits) continue;
+    coalescing_follower f;
+    sending_program program(phase);
+    for (int i = 0; i < 2 * looks_of_a_second; ++i) {
+      program.set(f.setting());
+      traffic t = program.run(look_s);
+      t.slack = 0;
+      undone += f.look(t) == coalescing_move::undone;
+    }
+    EXPECT_LT(test::seconds_per_parcel(phase, f.setting()), 1.05 * test::best_static_seconds(phase)) << name << f.why();
+  }
+  EXPECT_GE(undone, 2);
+}
+
+TEST(CoalescingFollower, NoiseMakesItNeitherWrongNorRestless) {
+  for (const auto& [name, phase, begins] : phases()) {
+    int wrong = 0, moves = 0;
+    const double best = test::best_static_seconds(phase);
+    constexpr int runs = 5;
+    for (int run = 0; run < runs; ++run) {
+      coalescing_follower f;
+      sending_program program(phase);
+      follow(f, program, looks_of_a_second, 0, 0.1, static_cast<std::uint64_t>(run));
+      const followed found =
+          follow(f, program, 2 * looks_of_a_second, 2 * looks_of_a_second, 0.1, 1000 + static_cast<std::uint64_t>(run));
+      moves += found.moves_at_the_end;
+      wrong += test::seconds_per_parcel(phase, found.how, 0.02) > 1.05 * best;
+    }
+    EXPECT_LE(wrong, 1) << name;
+    EXPECT_LE(moves, runs * 12) << name;
+  }
+}
+
+}  // namespace coalescing_follower_test
