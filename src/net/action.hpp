@@ -20,6 +20,7 @@
 #include "net/action_entry.hpp"
 #include "net/node.hpp"
 #include "net/remote_error.hpp"
+#include "net/sender.hpp"
 #include "rt/async.hpp"
 
 namespace plx {
@@ -276,6 +277,7 @@ struct action_of {
     auto* c = ::new (plx::detail::pool_get(sizeof(call))) call(q, entry.control, entry.name);
     try {
       net::read(r, c->arguments);
+      if (!senders_are(c->arguments, q.from)) r.fail();
     } catch (...) {
       r.fail();
     }

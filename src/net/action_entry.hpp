@@ -60,9 +60,11 @@ inline constexpr bool is_direct = false;
 
 /// Registers one. Requires: before main(), or at least before the first node.
 void add_action(action_entry& e) noexcept;
-/// All of them in the order of their ids; fixed by the first call. Index 0 is no action: it is what answers use.
+/// All of them in the order of their ids, those of one signature by the places of their code; fixed by the first call.
+/// Index 0 is no action: it is what answers use.
 std::span<const action_entry* const> all_actions();
-/// One line per action: id, signature, layout. What localities compare when they start.
+/// One line per action: signature, layout, and of several with one signature their number and where their code is. What
+/// localities compare when they start.
 std::string describe_actions();
 /// The name of its function, as "mine::f"; of overloaded ones the second is "mine::f#2". Requires: all_actions() was
 /// called.

@@ -198,6 +198,14 @@ TEST(ActionList, DifferencesAreNamed) {
   EXPECT_EQ(net::difference_of_actions("g [with auto F = g]\t=0\n", here), "the action mine::f is missing here");
   EXPECT_EQ(net::difference_of_actions(here, "f(int) [with auto F = mine::f]\t8=4\ng [with auto F = g]\t=0\n"),
             "the action mine::f has arguments of 4=4 bytes here, 8=4 there");
+  const std::string twins = "f [with auto F = f] #1\t=4\tx+0x10\nf [with auto F = f] #2\t=4\tx+0x20\n";
+  EXPECT_EQ(net::difference_of_actions(twins, twins), "");
+  EXPECT_EQ(net::difference_of_actions(twins, "f [with auto F = f]\t=4\n"), "the action f is missing there");
+  EXPECT_EQ(net::difference_of_actions(twins,
+                                       "f [with auto F = f] #1\t=4\tx+0x10\nf [with auto F = f] "
+                                       "#2\t=4\tx+0x30\n"),
+            "several actions are called f; one of them is at x+0x20 here, at x+0x30 there: run the same build "
+            "everywhere, or give them different names");
   EXPECT_NE(net::describe_actions().find("twice"), std::string::npos);
 }
 

@@ -1,5 +1,6 @@
 #include "net/agas.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -19,27 +20,27 @@ namespace net {
 
 using plx::detail::spin_guard;
 
-void detail::agas_letter(locality_id from, letter l) { node_here().get<agas>().read(from, std::move(l)); }
-bool detail::agas_entered(gid id, locality_id owner, locality_id holder, std::uint64_t stamp) {
-  return node_here().get<agas>().note_entered(id, owner, holder, stamp);
+void detail::agas_letter(sender from, letter l) { node_here().get<agas>().read(from.who, std::move(l)); }
+bool detail::agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp) {
+  return node_here().get<agas>().note_entered(id, owner.who, holder, stamp);
 }
-bool detail::agas_moved(gid id, locality_id to, std::uint32_t moves) {
-  return node_here().get<agas>().note_moved(id, to, moves);
+bool detail::agas_moved(sender to, gid id, std::uint32_t moves) {
+  return node_here().get<agas>().note_moved(id, to.who, moves);
 }
-bool detail::agas_take_back(gid id, locality_id owner, std::uint32_t moves) {
-  return node_here().get<agas>().take_back(id, owner, moves);
+bool detail::agas_take_back(sender owner, gid id, std::uint32_t moves) {
+  return node_here().get<agas>().take_back(id, owner.who, moves);
 }
-void detail::agas_settle_asked(locality_id lost, locality_id asker) {
-  node_here().get<agas>().settle_asked(lost, asker);
+void detail::agas_settle_asked(sender asker, locality_id lost) {
+  node_here().get<agas>().settle_asked(lost, asker.who);
 }
-void detail::agas_settled(locality_id lost, locality_id who) { node_here().get<agas>().settled(lost, who); }
+void detail::agas_settled(sender who, locality_id lost) { node_here().get<agas>().settled(lost, who.who); }
 
 namespace {
 
 void deliver(agas& a, locality_id to, detail::letter&& l) {
   if (to == a.home().here()) return a.read(to, std::move(l));
   l.losses = a.losses();
-  post<&detail::agas_letter>(to, a.home().here(), std::move(l));
+  post<&detail::agas_letter>(to, sender{a.home().here()}, std::move(l));
 }
 
 }  // namespace
@@ -101,13 +102,14 @@ void agas::peer_lost(locality_id which) {
   lose_objects(which);
   lose_entries(which);
   for (locality_id i = 0; i < node_.size(); ++i)
-    if (i != node_.here()) post<&detail::agas_settle_asked>(i, which, node_.here());
+    if (i != node_.here()) post<&detail::agas_settle_asked>(i, sender{node_.here()}, which);
   answer_settle_questions();
 }
 
 unsigned agas::losses() const noexcept { return tables_->ledger.seen(); }
 
 void agas::settle_asked(locality_id lost, locality_id asker) {
+  if (lost >= node_.size()) return node_.refuse(asker, "it asks for the loss of a locality that there is not");
   tables_->ledger.ask({lost, asker});
   answer_settle_questions();
 }
@@ -119,12 +121,23 @@ void agas::settled(locality_id lost, locality_id who) {
 
 // After everything that may have settled a loss, here or in all.
 void agas::answer_settle_questions() {
-  for (const auto& q : tables_->ledger.answerable()) post<&detail::agas_settled>(q.asker, q.lost, node_.here());
+  for (const auto& q : tables_->ledger.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
   for (const gid& id : tables_->ledger.ready()) destroy_if_settled(id, 0);
 }
 
+// Each says only what is its own to say.
+bool agas::sound(locality_id from, const detail::letter& l) const noexcept {
+  const auto all = [](const auto& list, auto right) { return std::all_of(list.begin(), list.end(), right); };
+  const auto ours = [this](const detail::claim& c) { return is_directory(c.id); };
+  const auto theirs = [this, from](const gid& id) { return directory_of(id) == from; };
+  return l.losses <= node_.size() && all(l.claims, ours) && all(l.releases, ours) && all(l.destroys, theirs) &&
+         all(l.verdicts, [&](const detail::verdict& v) { return theirs(v.id); }) &&
+         all(l.places, [this](const detail::news& n) { return n.place.where < node_.size(); });
+}
+
 void agas::read(locality_id from, detail::letter&& l) {
-  if (from >= node_.size()) return;
+  if (from != node_.here() && !sound(from, l))
+    return node_.refuse(from, "what it says of references is not its own to say");
   for (const detail::claim& c : l.claims) claimed(from, c);
   for (const detail::verdict& v : l.verdicts)
     end_claim(v.id, v.stamp, v.known != 0 ? detail::claim_state::registered : detail::claim_state::gone, no_locality);
@@ -148,10 +161,10 @@ agas_counts agas::counts() const {
   const auto of = [](const std::atomic<std::uint64_t>& c) { return c.load(std::memory_order_relaxed); };
   agas_counts c;
   c.lookups = of(lookups_), c.hits = of(hits_), c.misses = of(misses_), c.forwards = of(forwards_);
-  c.migrations = of(migrations_), c.claims = of(claims_), c.releases = of(releases_);
-  c.created = of(created_), c.destroyed = of(destroyed_);
   for (detail::shard& s : tables_->shards) {
     const spin_guard guard(s.lock);
+    c.created += s.counts.created, c.destroyed += s.counts.destroyed, c.migrations += s.counts.migrations;
+    c.claims += s.counts.claims, c.releases += s.counts.releases;
     c.objects += s.objects.size();
     c.references += s.references.size();
     for (const auto& [id, e] : s.entries)

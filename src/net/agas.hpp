@@ -43,7 +43,8 @@
 
 namespace plx::net {
 
-/// What this locality has done, and what it has.
+/// What this locality has done, and what it has. Of each object and reference the two belong together: what is not
+/// there any more was counted.
 struct agas_counts {
   std::uint64_t lookups = 0;     ///< times a caller had to know where an object is
   std::uint64_t hits = 0;        ///< of those, the cache knew it
@@ -153,6 +154,7 @@ class agas final : public service {
     return static_cast<locality_id>(hash_of(id) % node_.size());
   }
   [[nodiscard]] bool is_directory(const gid& id) const noexcept { return directory_of(id) == node_.here(); }
+  [[nodiscard]] bool sound(locality_id from, const detail::letter& l) const noexcept;
   gid fresh_id(const object_type& type);
   void submit(plx::detail::task* first) noexcept;
 
@@ -187,8 +189,7 @@ class agas final : public service {
   node& node_;
   const std::unique_ptr<detail::agas_tables> tables_;
   std::atomic<std::uint64_t> stamps_{0}, numbers_{0};
-  std::atomic<std::uint64_t> lookups_{0}, hits_{0}, misses_{0}, forwards_{0}, migrations_{0}, claims_{0}, releases_{0},
-      created_{0}, destroyed_{0};
+  std::atomic<std::uint64_t> lookups_{0}, hits_{0}, misses_{0}, forwards_{0};  // of calls; the rest: detail::shard
   std::vector<probe::registration> counters_;
 };
 

@@ -9,6 +9,8 @@ namespace plx::net {
 using plx::detail::spin_guard;
 
 bool agas::note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp) {
+  if (holder >= node_.size() || !is_directory(id) || !id)
+    return node_.refuse(owner, "it has made an object for a locality, or of an id, that there is not"), false;
   detail::shard& s = tables_->of(id);
   const spin_guard guard(s.lock);
   // Under the lock, as below: either this sees the loss, or lose_entries() sees the entry.

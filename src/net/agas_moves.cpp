@@ -83,7 +83,7 @@ void agas::ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr
   const locality_id directory = directory_of(id);
   if (directory == node_.here()) return move_failed(id, take_back(id, directory, moves), failure);
   if (node_.stopped() || node_.is_lost(directory)) return move_failed(id, false, failure);
-  static_cast<void>(async<&detail::agas_take_back>(directory, id, node_.here(), moves)
+  static_cast<void>(async<&detail::agas_take_back>(directory, sender{node_.here()}, id, moves)
                         .then(launch::sync, [this, id, failure](future<bool> agreed) {
                           bool ours = false;
                           try {
@@ -101,9 +101,9 @@ void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
     r = s.take_object(id);
+    ++s.counts.migrations;
     s.tell_place(id, {to, moves});
   }
-  migrations_.fetch_add(1, std::memory_order_relaxed);
   submit(r->parked.first);  // after it
   r->moved->set_value();
 }
@@ -123,7 +123,7 @@ void agas::move_failed(const gid& id, bool ours, const std::exception_ptr& failu
     r.state = object_record::here;
     r.moves += 2;
     if (!ours || r.doomed)
-      ended = s.take_object(id);
+      ended = s.end_object(id);
     else
       s.tell_place(id, {node_.here(), r.moves});
   }
@@ -153,8 +153,9 @@ future<void> agas::install(const gid& id, const object_type& type, std::uint32_t
     if (failure != nullptr) std::rethrow_exception(failure);
   };
   const locality_id directory = directory_of(id);
-  future<bool> agreed = directory == node_.here() ? make_ready_future(note_moved(id, directory, moves))
-                                                  : async<&detail::agas_moved>(directory, id, node_.here(), moves);
+  future<bool> agreed = directory == node_.here()
+                            ? make_ready_future(note_moved(id, directory, moves))
+                            : async<&detail::agas_moved>(directory, sender{node_.here()}, id, moves);
   return agreed.then(launch::sync, finish);
 }
 
@@ -183,8 +184,10 @@ void agas::finish_install(const gid& id, bool accepted) {
     object_record& r = *s.objects.at(id);
     waiting.take(r.parked);
     r.state = object_record::here;
-    if (!accepted || r.doomed)
-      ended = s.take_object(id);
+    if (!accepted)
+      ended = s.take_object(id);  // the object itself is, or was, where it came from: it ends there
+    else if (r.doomed)
+      ended = s.end_object(id);
     else
       s.tell_place(id, {node_.here(), r.moves});
   }

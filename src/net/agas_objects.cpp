@@ -24,8 +24,8 @@ future<gid> agas::enter(const object_type& type, std::shared_ptr<void> object, l
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
     s.objects.emplace(id, std::move(record));
+    ++s.counts.created;
   }
-  created_.fetch_add(1, std::memory_order_relaxed);
   const auto finish = [this, id](future<bool> known) {
     try {
       if (known.get()) return id;
@@ -39,7 +39,7 @@ future<gid> agas::enter(const object_type& type, std::shared_ptr<void> object, l
   const locality_id directory = directory_of(id);
   future<bool> known = directory == node_.here()
                            ? make_ready_future(note_entered(id, directory, holder, stamp))
-                           : async<&detail::agas_entered>(directory, id, node_.here(), holder, stamp);
+                           : async<&detail::agas_entered>(directory, sender{node_.here()}, id, holder, stamp);
   return known.then(launch::sync, finish);
 }
 
@@ -117,7 +117,7 @@ void agas::unpin(object_record& r) noexcept {
     const spin_guard guard(s.lock);
     if (--r.pins != 0) return;
     if (r.doomed)
-      ended = s.take_object(r.id);
+      ended = s.end_object(r.id);
     else if (r.send != nullptr)
       r.state = object_record::moving;
     else
@@ -130,7 +130,6 @@ void agas::unpin(object_record& r) noexcept {
 }
 
 void agas::end(std::unique_ptr<object_record> r) noexcept {
-  destroyed_.fetch_add(1, std::memory_order_relaxed);
   submit(r->parked.first);  // they find that it is gone
   if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, missing(r->id), r->id));
 }
@@ -140,7 +139,7 @@ void agas::remove(const gid& id) {
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
-    r = s.take_object(id);
+    r = s.end_object(id);
   }
   if (r != nullptr) end(std::move(r));
 }
@@ -155,7 +154,7 @@ void agas::destroy(const gid& id) {
     object_record* r = s.object(id);
     if (r == nullptr) return;
     if (r->state == object_record::here && r->pins == 0)
-      ended = s.take_object(id);
+      ended = s.end_object(id);
     else
       r->doomed = true;
   }

@@ -81,7 +81,7 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
     tables_->out.put(directory, [&c](detail::letter& l) { l.claims.push_back(c); });
     return r;
   }
-  if (r->state == claim_state::registered) claims_.fetch_add(1, std::memory_order_relaxed);
+  s.counts.claims += r->state == claim_state::registered;
   guard.unlock();
   return thank(sender, id), r;
 }
@@ -96,12 +96,13 @@ reference* agas::adopt(const gid& id, std::uint64_t stamp, locality_id where) {
     r->state = claim_state::registered;
     if (const locality_id directory = directory_of(id); node_.is_lost(directory))
       r->state = claim_state::gone, r->lost = directory;
+    else
+      ++s.counts.claims;
   } else {
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
   if (r->state == claim_state::registered) r->stamp = std::max(r->stamp, stamp);
   r->see({where, 0});
-  claims_.fetch_add(1, std::memory_order_relaxed);
   return r;
 }
 
@@ -156,11 +157,10 @@ void agas::last_dropped(reference& r) noexcept {
     // A handle that came in a message meanwhile has counted itself under this lock.
     if (r.handles.fetch_sub(1, std::memory_order_acq_rel) != 1 || r.state == claim_state::pending) return;
     s.references.erase(id);
-    if (r.state == claim_state::registered) c.stamp = r.stamp;
+    if (r.state == claim_state::registered) c.stamp = r.stamp, ++s.counts.releases;
     delete &r;
   }
   if (c.stamp == 0) return;
-  releases_.fetch_add(1, std::memory_order_relaxed);
   if (directory == node_.here())
     released(directory, c, 0);
   else
@@ -181,10 +181,10 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
     to_thank.swap(r->to_thank);
     r->state = state;
     r->lost = lost;
+    s.counts.claims += state == claim_state::registered;
     // As if this were one handle more, so that the last one goes the ordinary way.
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
-  if (state == claim_state::registered) claims_.fetch_add(1, std::memory_order_relaxed);
   for (const locality_id sender : to_thank) thank(sender, id);
   detail::drop(r);
   tables_->ledger.end_claim(epoch);

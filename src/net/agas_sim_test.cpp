@@ -119,6 +119,7 @@ net::agas_counts sums_of(net::simulation& sim, const std::set<locality_id>& dead
     const auto c = sim.at(i).get<net::agas>().counts();
     sum.objects += c.objects, sum.references += c.references, sum.entries += c.entries, sum.holders += c.holders;
     sum.migrations += c.migrations, sum.claims += c.claims, sum.releases += c.releases;
+    sum.created += c.created, sum.destroyed += c.destroyed;
   }
   return sum;
 }
@@ -145,6 +146,7 @@ void check(const net::sim_options& options, const std::set<locality_id>& dead) {
   if (dead.empty()) {
     EXPECT_EQ(h.lost, 0);
     EXPECT_EQ(sum.claims, sum.releases);
+    EXPECT_EQ(sum.created, sum.destroyed);
   }
   now = nullptr;
 }

@@ -36,8 +36,8 @@ template <class T, class... A>
 future<global<T>> new_(locality_id where, A&&... args) {
   net::agas& a = net::node_here().get<net::agas>();
   const std::uint64_t stamp = a.next_stamp();
-  return async<&net::detail::create_object<T, net::detail::as_argument<A>...>>(where, a.home().here(), stamp,
-                                                                               std::forward<A>(args)...)
+  return async<&net::detail::create_object<T, net::detail::as_argument<A>...>>(where, net::sender{a.home().here()},
+                                                                               stamp, std::forward<A>(args)...)
       .then(launch::sync, [&a, stamp, where](future<gid> made) {
         return net::handle_access::adopt<global<T>>(a.adopt(made.get(), stamp, where));
       });

@@ -2,6 +2,10 @@
 // the caller.
 //
 //   plx::async_then<&read_block, &counter::add>(disk, c, path).get();  // read_block(path) on `disk`, its result to c
+//   plx::async_then<&counter::value, &log_line>(c, 0).get();           // c's value to log_line on locality 0
+//
+// The first is a function on a locality or a member function on an object (plx::global), wherever that is; so is the
+// second. The object of the first may move as soon as its own function has ended.
 //
 // Thread safety: everything. Cost: one message for each hop there, and one for each hop of the last result back.
 // Example: net/names_test.cpp
@@ -34,6 +38,59 @@ void post_call_then(To to, arguments_of<F> arguments) {
   call_then<F, G, To>(std::move(to), std::move(arguments)).get();
 }
 
+/// What calling G with an R gives.
+template <auto G, class To, class R>
+struct onward {
+  using type = decltype(plx::async<G>(std::declval<const To&>(), std::declval<R>()));
+};
+template <auto G, class To>
+struct onward<G, To, void> {
+  using type = decltype(plx::async<G>(std::declval<const To&>()));
+};
+
+/// A call of the member F, whose result goes on to G from where the object is.
+template <auto F, auto G, class T, class To>
+struct chained_call {
+  using first = member_call<F, T>;
+  using object = T;
+  using raw = typename onward<G, To, typename first::result>::type;
+  using result = typename without_future<raw>::type;
+  using arguments = std::tuple<To, typename first::arguments>;
+  static constexpr bool moves = false;
+  static constexpr std::string_view signature() {
+    return signature_text<decltype(&run_and_release), &run_and_release>();
+  }
+  static raw run_and_release(agas& a, const access& got, arguments&& args, pinned&& held) {
+    pinned stays = std::move(held);
+    To to = std::move(std::get<0>(args));
+    if constexpr (plx::detail::is_future<typename first::raw>) {
+      return first::invoke(a, got, std::move(std::get<1>(args)))
+          .then(launch::sync,
+                [stays = std::move(stays), to = std::move(to)](typename first::raw done) mutable {
+                  return go_on(std::move(stays), std::move(to), [&done] { return done.get(); });
+                })
+          .unwrap();
+    } else {
+      return go_on(std::move(stays), std::move(to),
+                   [&] { return first::invoke(a, got, std::move(std::get<1>(args))); });
+    }
+  }
+
+ private:
+  template <class R>
+  static raw go_on(pinned stays, To to, R result) {
+    if constexpr (std::is_void_v<typename first::result>) {
+      result();
+      stays = {};
+      return plx::async<G>(to);
+    } else {
+      auto value = result();
+      stays = {};
+      return plx::async<G>(to, std::move(value));
+    }
+  }
+};
+
 }  // namespace net::detail
 
 /// G(F(arguments...)): F on the locality `first`, G where `second` says. Errors: as those of the two calls.
@@ -43,12 +100,31 @@ auto async_then(locality_id first, const To& second, A&&... arguments) {
   return async<&net::detail::call_then<F, G, to>>(first, static_cast<to>(second),
                                                   net::detail::arguments_of<F>(std::forward<A>(arguments)...));
 }
+/// G(first.F(arguments...)): F where the object is.
+template <auto F, auto G, class T, class To, class... A>
+requires std::is_member_function_pointer_v<decltype(F)>
+auto async_then(const global<T>& first, const To& second, A&&... arguments) {
+  using to = std::conditional_t<std::is_integral_v<To>, locality_id, To>;
+  using call = net::detail::chained_call<F, G, T, to>;
+  return net::detail::call_object<call>(
+      first, std::tuple(static_cast<to>(second), typename call::first::arguments(std::forward<A>(arguments)...)));
+}
 /// The same; nobody waits. An exception out of either ends the process of `first`.
 template <auto F, auto G, class To, class... A>
 void post_then(locality_id first, const To& second, A&&... arguments) {
   using to = std::conditional_t<std::is_integral_v<To>, locality_id, To>;
   post<&net::detail::post_call_then<F, G, to>>(first, static_cast<to>(second),
                                                net::detail::arguments_of<F>(std::forward<A>(arguments)...));
+}
+
+/// The same; nobody waits. An exception out of F ends the process that the object is on; one out of G is dropped.
+template <auto F, auto G, class T, class To, class... A>
+requires std::is_member_function_pointer_v<decltype(F)>
+void post_then(const global<T>& first, const To& second, A&&... arguments) {
+  using to = std::conditional_t<std::is_integral_v<To>, locality_id, To>;
+  using call = net::detail::chained_call<F, G, T, to>;
+  net::detail::post_object<call>(
+      first, std::tuple(static_cast<to>(second), typename call::first::arguments(std::forward<A>(arguments)...)));
 }
 
 }  // namespace plx

@@ -20,6 +20,7 @@ namespace plx::distributed::detail {
 namespace {
 
 using net::payload;
+using net::sender;
 using plx::detail::spin_guard;
 
 using element = std::optional<payload>;
@@ -73,7 +74,12 @@ class outcomes {
 class queue {
  public:
   explicit queue(std::size_t capacity) : capacity_(capacity) {}
-  /// The call number `number` of locality `from`: an element, or nothing to close it.
+  /// Whether that locality has not made this call before.
+  [[nodiscard]] bool is_new(locality_id from, std::uint64_t number) const {
+    const auto s = senders_.find(from);
+    return s == senders_.end() || (number >= s->second.next && !s->second.early.contains(number));
+  }
+  /// The call number `number` of locality `from`: an element, or nothing to close it. Requires: it is new.
   future<bool> put(locality_id from, std::uint64_t number, element&& e, outcomes& then) {
     promise<bool> p;
     auto result = p.get_future();
@@ -161,8 +167,9 @@ struct counter {
   }
 };
 
-future<void> failed(const std::exception_ptr& e) {
-  promise<void> p;
+template <class T = void>
+future<T> failed(const std::exception_ptr& e) {
+  promise<T> p;
   p.set_exception(e);
   return p.get_future();
 }
@@ -182,17 +189,24 @@ class objects final : public net::service {
     return numbers_[id]++;
   }
   future<bool> put(std::uint64_t id, std::size_t capacity, locality_id from, std::uint64_t number, element&& e) {
-    outcomes then;
-    const spin_guard guard(lock_);
-    return queue_of(id, capacity).put(from, number, std::move(e), then);
+    if (capacity == 0) return unsound<bool>(from);
+    {
+      outcomes then;
+      const spin_guard guard(lock_);
+      queue& q = queue_of(id, capacity);
+      if (q.is_new(from, number)) return q.put(from, number, std::move(e), then);
+    }
+    return unsound<bool>(from);
   }
   future<element> get(std::uint64_t id, std::size_t capacity, locality_id from) {
     outcomes then;
+    if (capacity == 0) return unsound<element>(from);
     const spin_guard guard(lock_);
     return queue_of(id, capacity).get(from, then);
   }
-  future<void> count_down(std::uint64_t id, std::ptrdiff_t expected, std::ptrdiff_t n) {
+  future<void> count_down(std::uint64_t id, std::ptrdiff_t expected, std::ptrdiff_t n, locality_id from) {
     outcomes then;
+    if (expected < 0) return unsound<void>(from);
     const spin_guard guard(lock_);
     counter& c = counter_of(id, expected);
     if (c.broken != nullptr) return failed(c.broken);
@@ -203,14 +217,16 @@ class objects final : public net::service {
     if (c.missing == 0) c.open(then);
     return done();
   }
-  future<void> wait(std::uint64_t id, std::ptrdiff_t expected) {
+  future<void> wait(std::uint64_t id, std::ptrdiff_t expected, locality_id from) {
+    if (expected < 0) return unsound<void>(from);
     const spin_guard guard(lock_);
     counter& c = counter_of(id, expected);
     if (c.broken != nullptr) return failed(c.broken);
     return c.missing == 0 ? done() : c.wait();
   }
-  future<void> arrive(std::uint64_t id, std::ptrdiff_t expected, bool drop) {
+  future<void> arrive(std::uint64_t id, std::ptrdiff_t expected, bool drop, locality_id from) {
     outcomes then;
+    if (expected < 0) return unsound<void>(from);
     const spin_guard guard(lock_);
     counter& c = counter_of(id, expected);
     if (c.broken != nullptr) return failed(c.broken);
@@ -238,6 +254,12 @@ class objects final : public net::service {
   }
 
  private:
+  template <class T>
+  future<T> unsound(locality_id from) {
+    if (from != node_.here()) node_.refuse(from, "a call of a channel, latch or barrier that makes no sense");
+    return failed<T>(std::make_exception_ptr(std::invalid_argument(
+        "a channel needs room for one element at least, a latch or barrier expects 0 arrivals at least")));
+  }
   queue& queue_of(std::uint64_t id, std::size_t capacity) { return queues_.try_emplace(id, capacity).first->second; }
   counter& counter_of(std::uint64_t id, std::ptrdiff_t expected) {
     return counters_.try_emplace(id, counter{expected, expected, {}, {}}).first->second;
@@ -252,18 +274,18 @@ class objects final : public net::service {
 
 objects& here() { return net::node_here().get<objects>(); }
 
-future<bool> put_into(std::uint64_t id, std::uint64_t capacity, locality_id from, std::uint64_t number,
-                      element contents) {
-  return here().put(id, capacity, from, number, std::move(contents));
+future<bool> put_into(sender s, std::uint64_t id, std::uint64_t capacity, std::uint64_t number, element contents) {
+  return here().put(id, capacity, s.who, number, std::move(contents));
 }
-future<element> get_from(std::uint64_t id, std::uint64_t capacity, locality_id from) {
-  return here().get(id, capacity, from);
+future<element> get_from(sender s, std::uint64_t id, std::uint64_t capacity) { return here().get(id, capacity, s.who); }
+future<void> count_at(sender s, std::uint64_t id, std::int64_t expected, std::int64_t n) {
+  return here().count_down(id, expected, n, s.who);
 }
-future<void> count_at(std::uint64_t id, std::int64_t expected, std::int64_t n) {
-  return here().count_down(id, expected, n);
+future<void> wait_at(sender s, std::uint64_t id, std::int64_t expected) { return here().wait(id, expected, s.who); }
+future<void> arrive_at(sender s, std::uint64_t id, std::int64_t expected, bool drop) {
+  return here().arrive(id, expected, drop, s.who);
 }
-future<void> wait_at(std::uint64_t id, std::int64_t expected) { return here().wait(id, expected); }
-future<void> arrive_at(std::uint64_t id, std::int64_t expected, bool drop) { return here().arrive(id, expected, drop); }
+sender myself() { return {net::node_here().here()}; }
 
 }  // namespace
 }  // namespace plx::distributed::detail
@@ -290,22 +312,19 @@ object find(std::string_view kind, std::string_view name) {
 
 future<bool> send(object o, std::size_t capacity, payload value) {
   PLX_ASSERT(capacity > 0 && "a channel needs room for at least one element", capacity);
-  return async<&put_into>(o.home, o.id, capacity, net::node_here().here(), here().next_number(o.id),
-                          element(std::move(value)));
+  return async<&put_into>(o.home, myself(), o.id, capacity, here().next_number(o.id), element(std::move(value)));
 }
-future<element> receive(object o, std::size_t capacity) {
-  return async<&get_from>(o.home, o.id, capacity, net::node_here().here());
-}
+future<element> receive(object o, std::size_t capacity) { return async<&get_from>(o.home, myself(), o.id, capacity); }
 future<void> close(object o, std::size_t capacity) {
-  return async<&put_into>(o.home, o.id, capacity, net::node_here().here(), here().next_number(o.id), element())
+  return async<&put_into>(o.home, myself(), o.id, capacity, here().next_number(o.id), element())
       .then(launch::sync, [](future<bool> f) { f.get(); });
 }
 future<void> count_down(object o, std::ptrdiff_t expected, std::ptrdiff_t n) {
-  return async<&count_at>(o.home, o.id, expected, n);
+  return async<&count_at>(o.home, myself(), o.id, expected, n);
 }
-future<void> wait(object o, std::ptrdiff_t expected) { return async<&wait_at>(o.home, o.id, expected); }
+future<void> wait(object o, std::ptrdiff_t expected) { return async<&wait_at>(o.home, myself(), o.id, expected); }
 future<void> arrive(object o, std::ptrdiff_t expected, bool drop) {
-  return async<&arrive_at>(o.home, o.id, expected, drop);
+  return async<&arrive_at>(o.home, myself(), o.id, expected, drop);
 }
 
 }  // namespace plx::distributed::detail

@@ -11,9 +11,9 @@
 namespace plx::net {
 namespace {
 
-void ending_arrived(locality_id who, std::uint64_t turn) { node_here().get<ending>().note_arrived(who, turn); }
-void ending_finished(std::uint64_t turn) { node_here().get<ending>().note_finished(turn); }
-void ending_failed(locality_id who, const std::string& why) { node_here().give_up(who, why); }
+void ending_arrived(sender s, std::uint64_t turn) { node_here().get<ending>().note_arrived(s.who, turn); }
+void ending_finished(sender s, std::uint64_t turn) { node_here().get<ending>().note_finished(s.who, turn); }
+void ending_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
 std::array<std::uint64_t, 2> ending_counts() {
   const node& n = node_here();
   const std::uint64_t done = n.done();  // before `sent`: a parcel that is done now may have sent others
@@ -34,15 +34,15 @@ inline constexpr bool is_control<&ending_counts> = true;
 ending::ending(node& n) : node_(n), arrived_(n.size()) {}
 
 void ending::wait_for_all() {
-  const std::uint64_t turn = ++turn_;
+  const std::uint64_t turn = next_turn();
   if (node_.here() == 0) {
     note_arrived(0, turn);
     wait_for_arrivals();
     wait_for_quiet();
-    for (locality_id i = 1; i < node_.size(); ++i) post<&ending_finished>(i, turn);
+    for (locality_id i = 1; i < node_.size(); ++i) post<&ending_finished>(i, sender{0}, turn);
     return;
   }
-  post<&ending_arrived>(locality_id{0}, node_.here(), turn);
+  post<&ending_arrived>(locality_id{0}, sender{node_.here()}, turn);
   std::unique_lock guard(lock_);
   while (finished_ < turn && !node_.is_lost(0)) changed_.wait(guard);
   if (finished_ < turn) std::rethrow_exception(node_.loss_of(0));
@@ -51,7 +51,7 @@ void ending::wait_for_all() {
 void ending::fail(std::string_view why) noexcept {
   const std::string text = "it failed: " + std::string(why);
   for (locality_id i = 0; i < node_.size(); ++i)
-    if (i != node_.here()) post<&ending_failed>(i, node_.here(), text);
+    if (i != node_.here()) post<&ending_failed>(i, sender{node_.here()}, text);
 }
 
 void ending::peer_lost(locality_id) {
@@ -59,14 +59,23 @@ void ending::peer_lost(locality_id) {
   changed_.notify_all();
 }
 
+std::uint64_t ending::next_turn() {
+  const std::lock_guard guard(lock_);
+  return ++turn_;
+}
+
+// Nobody is ahead by more than one: to go on, all need the root, which has been there then.
 void ending::note_arrived(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
-  arrived_.at(who) = std::max(arrived_.at(who), turn);
+  if (node_.here() != 0 || who >= arrived_.size() || turn > turn_ + 1)
+    return node_.refuse(who, "it says that it has come to an end that there is not");
+  arrived_[who] = std::max(arrived_[who], turn);
   changed_.notify_all();
 }
 
-void ending::note_finished(std::uint64_t turn) {
+void ending::note_finished(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
+  if (who != 0 || turn > turn_) return node_.refuse(who, "it says that all have come to an end, and they have not");
   finished_ = std::max(finished_, turn);
   changed_.notify_all();
 }

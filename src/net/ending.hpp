@@ -31,7 +31,7 @@ class ending final : public service {
 
   // What the twins call.
   void note_arrived(locality_id who, std::uint64_t turn);
-  void note_finished(std::uint64_t turn);
+  void note_finished(locality_id who, std::uint64_t turn);
 
  private:
   struct sums {
@@ -39,6 +39,7 @@ class ending final : public service {
     unsigned asked = 0;
     friend bool operator==(const sums&, const sums&) = default;
   };
+  std::uint64_t next_turn();
   void wait_for_arrivals();
   void wait_for_quiet();
   sums ask_all() const;

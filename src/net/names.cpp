@@ -72,7 +72,7 @@ name_table& table() { return node_here().get<name_table>(); }
 }  // namespace
 
 namespace detail {
-bool names_set(const std::string& name, const handle& h) { return table().set(name, h); }
+bool names_set(const std::string& name, const handle& h) { return h && table().set(name, h); }
 future<handle> names_get(const std::string& name, if_absent then) { return table().get(name, then); }
 bool names_erase(const std::string& name) { return table().erase(name); }
 std::vector<std::string> names_list(const std::string& prefix) { return table().list(prefix); }

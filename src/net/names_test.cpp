@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "net/archive.hpp"
 #include "net/continuation.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
@@ -19,6 +20,19 @@ struct thing {
   thing() { ++alive; }
   ~thing() { --alive; }
   int add(int n) { return value += n; }
+  int get() { return value; }
+  future<int> later(int n) {
+    return async([n] {
+      this_thread::sleep_for(std::chrono::milliseconds(2));
+      return n;
+    });
+  }
+  void set(int n) { value = n; }
+  int refuse(int) { throw std::invalid_argument("no"); }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(value);
+  }
   int value = 0;
 };
 struct other {};
@@ -29,6 +43,18 @@ void nothing() {}
 locality_id where() { return find_here(); }
 void note(int x) { noted = x; }
 int refuse(int) { throw std::invalid_argument("no"); }
+std::atomic<bool> has_moved{false};
+bool once_it_has_moved(int) {
+  for (int i = 0; i < 10'000 && !has_moved; ++i) this_thread::sleep_for(std::chrono::milliseconds(1));
+  return has_moved;
+}
+std::string what_comes_of(future<int> f) {
+  try {
+    return std::to_string(f.get());
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
 
 }  // namespace names_test
 
@@ -114,6 +140,40 @@ TEST(Continuation, TheResultGoesOnWithoutTheCaller) {
     } catch (const std::exception& e) {
       EXPECT_STREQ(e.what(), "on locality 2: no");
     }
+  });
+}
+
+TEST(Continuation, TheFirstMayBeAMemberOfAnObject) {
+  net::test::localities all(3);
+  all.run(0, [] {
+    for (const locality_id at : {0u, 1u, 2u}) {
+      const auto a = new_<thing>(at).get(), b = new_<thing>(2).get();
+      EXPECT_EQ((async_then<&thing::add, &minus_one>(a, 2, 5).get()), 4);
+      EXPECT_EQ((async_then<&thing::add, &thing::add>(a, b, 1).get()), 6);
+      EXPECT_EQ((async_then<&thing::set, &where>(a, 1, 3).get()), 1u);
+      EXPECT_EQ((async_then<&thing::later, &thing::add>(a, b, 4).get()), 10);
+      EXPECT_EQ((async_then<&thing::get, &triple>(a, at).get()), 9);
+      EXPECT_EQ((async_then<&thing::add, &thing::add>(a, a, 1).get()), 8);  // the same object twice
+      post_then<&thing::get, &note>(a, 1);
+      while (noted != 8) this_thread::yield();
+      noted = 0;
+      EXPECT_EQ(what_comes_of(async_then<&thing::refuse, &minus_one>(a, 2, 5)),
+                at == 0 ? "no" : "on locality " + std::to_string(at) + ": no");
+      EXPECT_EQ(what_comes_of(async_then<&thing::get, &refuse>(a, 2)), "on locality 2: no");
+    }
+  });
+}
+
+// The object of the first may move while the second still runs.
+TEST(Continuation, TheObjectOfTheFirstIsHeldNoLonger) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    has_moved = false;
+    const auto a = new_<thing>(1).get();
+    auto second = async_then<&thing::get, &once_it_has_moved>(a, 0);
+    migrate(a, 0).get();
+    has_moved = true;
+    EXPECT_TRUE(second.get());
   });
 }
 

@@ -1,5 +1,7 @@
 #include "net/node.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <mutex>
 #include <stdexcept>
@@ -45,11 +47,22 @@ namespace {
 
 plx::detail::scheduler& scheduler_of(runtime& rt) { return rt.get_scheduler(); }
 
-std::exception_ptr remote_failure(locality_id from, wire_reader& r) {
+std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& r) {
   detail::failure f;
   read(r, f);
-  if (r.failed()) f = {detail::failure::thrown, no_locality, "(what was thrown cannot be read)"};
+  if (r.failed() || (f.kind != detail::failure::thrown && f.who >= n.size()))
+    f = {detail::failure::thrown, no_locality, "(what was thrown cannot be read)"};
   return detail::exception_of(f, from);
+}
+
+// Of a message: what is announced need not come, but memory is made for it.
+std::uint64_t most_bytes() noexcept {
+  static const std::uint64_t bytes = [] {
+    const long pages = sysconf(_SC_PHYS_PAGES), each = sysconf(_SC_PAGESIZE);
+    return pages > 0 && each > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(each)
+                                 : std::uint64_t{1} << 40;
+  }();
+  return bytes;
 }
 
 }  // namespace
@@ -142,7 +155,7 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
   if (h.action == 0) {
     reply_target* answer = replies_.take(h.reply, from);
     if (answer == nullptr) return true;  // its caller has given up, or it came twice
-    if ((h.flags & failed_call) != 0) return answer->fail(remote_failure(from, r)), true;
+    if ((h.flags & failed_call) != 0) return answer->fail(remote_failure(*this, from, r)), true;
     if (!answer->read(r)) {
       answer->fail(std::make_exception_ptr(remote_error(from, "(the result is not what it should be)")));
       return false;
@@ -190,7 +203,11 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
   auto a = std::make_unique<arriving>();
   a->header = header;
   a->size_bytes = head.size();
-  for (const place& p : places) a->size_bytes += p.size_bytes;
+  for (const place& p : places) {
+    if (p.size_bytes > most_bytes() - std::min(most_bytes(), a->size_bytes))
+      return refuse(from, "more bytes are announced than this machine has"), nullptr;
+    a->size_bytes += p.size_bytes;
+  }
   if ((header.flags & in_piece) != 0) {
     if (places.size() != 1 || !payload.empty())
       return refuse(from, "a parcel in a piece has something else besides"), nullptr;

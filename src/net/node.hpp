@@ -75,6 +75,8 @@ class node final : private receiver {
   void give_up(locality_id peer, std::string_view why) noexcept;
   /// From here on it is no surprise that peers go: the job ends.
   void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
+  /// Counts and logs that something from there was not taken: what came makes no sense, in one clause.
+  void refuse(locality_id from, const char* why) noexcept;
   /// Parcels of the program (not net's own) that this locality has sent, and those whose tasks have ended here.
   /// The job is quiet when their sums over all localities agree twice.
   [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_acquire); }
@@ -100,7 +102,6 @@ class node final : private receiver {
   poll_result nothing_came();
   bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
   void start(parcel_task* t, bool direct) noexcept;
-  void refuse(locality_id from, const char* why) noexcept;
   service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
 
   static constexpr unsigned most_services = 32;

@@ -120,6 +120,8 @@ class partitioned_vector {
       values.reserve(n);
       for (auto& piece : f.get())
         for (T& v : piece.get()) values.push_back(std::move(v));
+      if (values.size() != n)
+        throw std::runtime_error("another locality has sent fewer or more elements than it was asked for");
       return values;
     });
   }
@@ -201,6 +203,8 @@ class partitioned_vector {
       for (auto& from : all_.all_to_all(out).get()) mine.insert(mine.end(), from.begin(), from.end());
       std::sort(mine.begin(), mine.end(), less);
       std::size_t at = all_.exclusive_scan(mine.size(), std::plus<>()).get().value_or(0);
+      if (at > size() || mine.size() > size() - at)
+        throw std::runtime_error("the localities have more elements together than their vector");
       for (auto& o : out) o.clear();
       for (T& v : mine) out[parts_.rank_of(at++)].push_back(std::move(v));
       take(parts_, all_.all_to_all(out).get(), T());

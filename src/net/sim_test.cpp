@@ -15,7 +15,6 @@
 
 using namespace plx;
 
-// Two actions of one program must not have the same name, so that these are in no unnamed namespace.
 namespace sim_test {
 
 int twice(int x) { return 2 * x; }

@@ -161,9 +161,17 @@ template <class T, class = void>
 struct wire_codec;
 
 template <class T>
+constexpr void check_bitwise() {
+  static_assert(std::is_trivially_copyable_v<T>, "is_bitwise was said of a type that is not trivially copyable");
+  static_assert(!detail::has_bool_member<T>(),
+                "is_bitwise was said of a type with a bool in it, whose byte could be anything when it comes from "
+                "another locality: make it a std::uint8_t, or give the type a serialize() function");
+}
+
+template <class T>
 void write(wire_writer& w, const T& value) {
   if constexpr (is_bitwise<T>) {
-    static_assert(std::is_trivially_copyable_v<T>, "is_bitwise was said of a type that is not trivially copyable");
+    check_bitwise<T>();
     w.bytes(&value, sizeof value);
   } else {
     wire_codec<T>::write(w, value);
@@ -171,12 +179,14 @@ void write(wire_writer& w, const T& value) {
 }
 template <class T>
 void read(wire_reader& r, T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    std::uint8_t byte = 0;  // of a bool that is neither, everything may be believed
+  if constexpr (is_boolean<T>) {
+    static_assert(sizeof(T) == 1);
+    std::uint8_t byte = 0;
     r.bytes(&byte, 1);
     if (byte > 1) r.fail();
-    value = byte != 0;
+    value = static_cast<T>(byte == 1);
   } else if constexpr (is_bitwise<T>) {
+    check_bitwise<T>();
     r.bytes(&value, sizeof value);
   } else {
     wire_codec<T>::read(r, value);
@@ -191,14 +201,15 @@ inline constexpr std::size_t least_bytes = is_bitwise<T> ? sizeof(T) : 0;
 template <class C>
 struct wire_sequence {
   using element = typename C::value_type;
-  static constexpr bool contiguous = is_bitwise<element> && !std::is_same_v<C, std::vector<bool>>;
+  static constexpr bool contiguous = is_bitwise<element> && !is_boolean<element>;
 
   static void write(wire_writer& w, const C& c) {
     const std::uint64_t n = c.size();
     w.bytes(&n, sizeof n);
-    if constexpr (contiguous)
+    if constexpr (contiguous) {
+      check_bitwise<element>();
       w.contiguous(c.data(), c.size() * sizeof(element));
-    else {
+    } else {
       const wire_nesting nesting(w, false);
       for (const element& e : c) net::write(w, e);
     }
@@ -230,6 +241,7 @@ struct wire_codec<std::basic_string<T, std::char_traits<T>, A>>
 
 template <class T>
 struct wire_codec<buffer<T>> {
+  static_assert(!is_boolean<T>, "bools in a buffer cannot be looked at when they come: have a buffer of std::uint8_t");
   static void write(wire_writer& w, const buffer<T>& b) {
     const std::uint64_t n = b.size();
     w.bytes(&n, sizeof n);

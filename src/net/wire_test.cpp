@@ -49,6 +49,75 @@ TEST(Wire, BitwiseTypesTakeTheirSizeAndNoMore) {
   EXPECT_EQ(used, 16u);
 }
 
+enum class yes_or_no : bool { no, yes };
+
+// Types of all shapes in which the compiler does or does not find a bool.
+struct plain {
+  int a;
+  double b;
+  float c[3];  // and padding
+};
+struct with_flag {
+  bool b;
+};
+struct deep {
+  int a = 0;
+  with_flag f{};
+  double d = 0;
+};
+struct with_flags {
+  int a;
+  bool q[3];
+};
+struct derived_flag : with_flag {
+  int c;
+};
+struct with_answer {
+  yes_or_no a;
+};
+struct in_bits {
+  unsigned a : 3, b : 29;
+};
+struct cells {
+  double x[1000];
+};
+struct cells_and_flag {
+  cells c;
+  bool b[8];
+};
+static_assert(!detail::has_bool_member<plain>() && !detail::has_bool_member<in_bits>());
+static_assert(!detail::has_bool_member<std::complex<double>>() && !detail::has_bool_member<cells>());
+static_assert(detail::has_bool_member<with_flag>() && detail::has_bool_member<deep>());
+static_assert(detail::has_bool_member<with_flags>() && detail::has_bool_member<derived_flag>());
+static_assert(detail::has_bool_member<with_answer>() && detail::has_bool_member<cells_and_flag>());
+static_assert(is_bitwise<std::array<char, 2>> && !is_bitwise<std::array<bool, 2>> &&
+              !is_bitwise<std::array<std::array<bool, 2>, 2>>);
+
+template <class T>
+bool refuses(std::initializer_list<std::uint8_t> bytes) {
+  const std::vector<std::uint8_t> memory(bytes);
+  wire_reader r(std::as_bytes(std::span(memory)));
+  T value{};
+  read(r, value);
+  return r.failed();
+}
+
+TEST(Wire, ABoolIsTrueOrFalse) {
+  EXPECT_FALSE(refuses<bool>({1}));
+  EXPECT_TRUE(refuses<bool>({7}));
+  EXPECT_FALSE((refuses<std::array<bool, 3>>({1, 0, 1})));
+  EXPECT_TRUE((refuses<std::array<bool, 3>>({1, 0, 2})));
+  EXPECT_FALSE(refuses<yes_or_no>({0}));
+  EXPECT_TRUE(refuses<yes_or_no>({128}));
+  EXPECT_FALSE(refuses<std::vector<yes_or_no>>({2, 0, 0, 0, 0, 0, 0, 0, 1, 0}));
+  EXPECT_TRUE(refuses<std::vector<yes_or_no>>({2, 0, 0, 0, 0, 0, 0, 0, 1, 3}));
+  EXPECT_TRUE(refuses<std::vector<bool>>({2, 0, 0, 0, 0, 0, 0, 0, 1, 3}));
+  EXPECT_TRUE((refuses<std::pair<char, bool>>({2, 2})));
+  const std::vector<std::array<bool, 2>> flags = {{true, false}, {false, true}};
+  EXPECT_EQ(there_and_back(flags), flags);
+  EXPECT_EQ(there_and_back(std::vector<yes_or_no>(3, yes_or_no::yes)), std::vector<yes_or_no>(3, yes_or_no::yes));
+}
+
 TEST(Wire, AWriterCountsWhatDoesNotFit) {
   std::array<std::byte, 10> memory{};
   wire_writer w(memory);

@@ -34,9 +34,22 @@ TEST(FuzzCorpus, EveryInputIsTaken) {
   EXPECT_GT(refused, 10u);
 }
 
+// A bool that is neither, and a parcel that says another sender than it has.
+TEST(FuzzCorpus, WhatCannotBeIsRefused) {
+  for (const auto& [name, refused] :
+       {std::pair("signals", 0u), std::pair("signals_neither", 1u), std::pair("signals_of_another", 1u)}) {
+    SCOPED_TRACE(name);
+    const auto bytes = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / name);
+    ASSERT_GT(bytes.size(), 8u);
+    fuzz::message_target target;
+    target.take(bytes.data(), bytes.size());
+    EXPECT_EQ(target.refused(), refused);
+  }
+}
+
 // Well-formed ones, cut off at every place: none but the whole is taken.
 TEST(FuzzCorpus, WhatIsCutOffIsRefused) {
-  for (const char* name : {"add", "again", "nested", "shifted", "answer_orbit", "two_parcels"}) {
+  for (const char* name : {"add", "again", "nested", "shifted", "answer_orbit", "two_parcels", "signals"}) {
     SCOPED_TRACE(name);
     const auto whole = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / name);
     ASSERT_GT(whole.size(), 8u);

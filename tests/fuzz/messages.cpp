@@ -82,6 +82,12 @@ std::uint64_t two_large(const std::vector<int>& a, int between, const std::vecto
   for (const orbit& o : b) n += weight(o);
   return n;
 }
+std::uint64_t signals(const std::array<bool, 4>& now, const std::vector<std::pair<bool, char>>& then, sender from) {
+  std::uint64_t n = from.who;
+  for (const bool b : now) n = 2 * n + (b ? 1 : 0);
+  for (const auto& [b, c] : then) n += b ? 1 : static_cast<unsigned char>(c);
+  return n;
+}
 void fails(int how) {
   if (how != 0) throw std::runtime_error("as it was told");
 }
@@ -115,7 +121,10 @@ std::vector<const action_entry*> actions() {
       &net::detail::entry_of<&shifted>(), &net::detail::entry_of<&two_large>(),   &net::detail::entry_of<&fails>(),
 #ifdef FUZZ_CEREAL
       &net::detail::entry_of<&shaken>(),
+#else
+      nullptr,
 #endif
+      &net::detail::entry_of<&signals>(),
   };
 }
 
@@ -223,8 +232,9 @@ struct message_target::world {
       if (h.action == 0)
         h.reply = call(h.reply);
       else
-        h.action = h.action <= called.size() ? called[h.action - 1]->index
-                                             : static_cast<std::uint16_t>(0xf000 | (h.action & 0xfff));
+        h.action = h.action <= called.size() && called[h.action - 1] != nullptr
+                       ? called[h.action - 1]->index
+                       : static_cast<std::uint16_t>(0xf000 | (h.action & 0xfff));
       // What a posted action throws ends the program, on purpose: this one is never posted.
       if (h.action == net::detail::entry_of<&fails>().index) h.reply |= 1;
       std::memcpy(frame.data() + at, &h, sizeof h);
@@ -341,6 +351,10 @@ void write_seeds(const char* folder) {
   parcel(10, 9, 0, l).save(at + "shaken");
   parcel(0, 7, 0, l).save(at + "answer_leaves");
 #endif
+  const std::vector<std::pair<bool, char>> then = {{true, 'a'}, {false, 'b'}};
+  parcel(11, 9, 0, std::array<bool, 4>{true, false, true, true}, then, sender{peer}).save(at + "signals");
+  parcel(11, 9, 0, std::array<char, 4>{1, 0, 7, 1}, then, sender{peer}).save(at + "signals_neither");
+  parcel(11, 9, 0, std::array<bool, 4>{}, then, sender{here}).save(at + "signals_of_another");
   input two = parcel(1, 9, 0, 1, std::uint64_t{2});
   const input second = parcel(2, 9, 0, std::string("second"));
   two.bytes[5] = 2;  // parcels, of the frame's header

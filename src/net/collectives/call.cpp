@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -64,7 +65,7 @@ class groups final : public service {
       for (const auto& [id, g] : all_) hit.push_back(g.get());
     }
     for (group* g : hit)
-      if (g->has(which)) g->fail(node_.loss_of(which), which);
+      if (g->has(which)) g->fail(node_.loss_of(which));
   }
 
  private:
@@ -74,8 +75,13 @@ class groups final : public service {
   std::atomic<group*> last_{nullptr};  // that somebody asked for
 };
 
-void deliver(const address& to, const payload& contents) {
-  node_here().get<groups>().at(to.group).deliver(to, payload(contents));
+// Whether there are such calls; whether a member sends it, the group knows.
+bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
+
+void deliver(sender s, const address& to, const payload& contents) {
+  node& n = node_here();
+  if (!sound(to)) return n.refuse(s.who, "a part of a collective call that there is not");
+  n.get<groups>().at(to.group).deliver(s.who, to, payload(contents));
 }
 // The usual case, of which all bytes are one value.
 constexpr std::size_t few_bytes = 16;
@@ -84,26 +90,31 @@ struct small_parcel {
   std::uint64_t size = 0;
   std::array<std::byte, few_bytes> bytes{};
 };
-void deliver_few(const small_parcel& p) {
-  node_here()
-      .get<groups>()
-      .at(p.to.group)
-      .deliver(p.to, payload(std::span(p.bytes).first(std::min<std::size_t>(p.size, few_bytes))));
+void deliver_few(sender s, const small_parcel& p) {
+  node& n = node_here();
+  if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a part of a collective call that there is not");
+  n.get<groups>().at(p.to.group).deliver(s.who, p.to, payload(std::span(p.bytes).first(p.size)));
 }
 // Another member says that the group has ended, because of the locality `lost` if that is one.
-void told_of_end(std::uint64_t id, locality_id lost, const std::string& why) {
+void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
+  node& n = node_here();
+  if (lost != no_locality && lost >= n.size())
+    return n.refuse(s.who, "it says that a locality is lost that there is not");
   const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
                                      : std::make_exception_ptr(std::runtime_error(why));
-  node_here().get<groups>().at(id).end(e);
+  n.get<groups>().at(id).end(e);
 }
 
-std::string text_of(const std::exception_ptr& e) {
+/// The locality whose loss it is, if it is one, and the text.
+std::pair<locality_id, std::string> reason_of(const std::exception_ptr& e) {
   try {
     std::rethrow_exception(e);
+  } catch (const locality_lost& x) {
+    return {x.which(), x.why()};
   } catch (const std::exception& x) {
-    return x.what();
+    return {no_locality, x.what()};
   } catch (...) {
-    return "an exception that is no std::exception";
+    return {no_locality, "an exception that is no std::exception"};
   }
 }
 
@@ -140,15 +151,23 @@ void group::become(std::string name, std::vector<locality_id> members) {
   const auto here = std::lower_bound(members.begin(), members.end(), node_.here());
   PLX_ASSERT(here != members.end() && *here == node_.here() && "this locality is no member of the communicator", name);
   PLX_ASSERT(members.back() < node_.size() && "no such locality", members.back());
+  std::exception_ptr ended;
   {
     const spin_guard guard(lock_);
     if (!members_.empty()) return;
     rank_ = static_cast<unsigned>(here - members.begin());
     name_ = std::move(name);
     members_ = std::move(members);
+    ended = error_;
   }
+  if (ended != nullptr) tell(ended);  // by what came before: nobody knew then whom to tell
   for (const locality_id m : members_)
     if (node_.is_lost(m)) end(node_.loss_of(m));
+}
+
+std::string group::name_now() {
+  const spin_guard guard(lock_);
+  return name_;
 }
 
 // The lock is held.
@@ -182,24 +201,27 @@ void group::leave(call& c) noexcept {
 
 void group::mismatch(std::uint64_t number, kind here, kind there) {
   fail(std::make_exception_ptr(std::logic_error(
-           fmt::format("call {} of the communicator \"{}\" is {} on locality {}, {} on another one: all members make "
-                       "the same calls in the same order",
-                       number, name_, name_of(here), node_.here(), name_of(there)))),
-       no_locality);
+      fmt::format("call {} of the communicator \"{}\" is {} on locality {}, {} on another one: all members make "
+                  "the same calls in the same order",
+                  number, name_now(), name_of(here), node_.here(), name_of(there)))));
 }
 
 void group::too_far(const address& to) {
-  fail(std::make_exception_ptr(std::runtime_error(fmt::format(
-           "member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then", to.rank,
-           name_, most_ahead, node_.here()))),
-       no_locality);
+  fail(std::make_exception_ptr(std::runtime_error(
+      fmt::format("member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then",
+                  to.rank, name_now(), most_ahead, node_.here()))));
 }
 
-void group::deliver(const address& to, payload&& contents) {
+void group::deliver(locality_id from, const address& to, payload&& contents) {
   call* ready = nullptr;
   kind here = to.what;
   {
-    const spin_guard guard(lock_);
+    std::unique_lock guard(lock_);
+    // Before become() it is only kept, and taken out by the rank of a member.
+    if (!members_.empty() && (to.rank >= members_.size() || members_[to.rank] != from)) {
+      guard.unlock();
+      return node_.refuse(from, "a part of a collective call in the name of another member");
+    }
     if (error_ != nullptr || to.call < first_) return;
     slot* s = to.call < next_ + most_ahead ? &slot_of(to.call) : nullptr;
     if (s != nullptr && s->ended) return;
@@ -238,11 +260,19 @@ bool group::end(const std::exception_ptr& error) {
   return true;
 }
 
-void group::fail(const std::exception_ptr& error, locality_id lost) {
-  if (!end(error)) return;
-  const std::string why = lost != no_locality ? node_.why_lost(lost) : text_of(error);
-  for (const locality_id m : members_)
-    if (m != node_.here() && m != lost) post<&told_of_end>(m, id_, lost, why);
+void group::fail(const std::exception_ptr& error) {
+  if (end(error)) tell(error);
+}
+
+void group::tell(const std::exception_ptr& error) {
+  std::vector<locality_id> members;
+  {
+    const spin_guard guard(lock_);
+    members = members_;
+  }
+  const auto [lost, why] = reason_of(error);
+  for (const locality_id m : members)
+    if (m != node_.here() && m != lost) post<&told_of_end>(m, sender{node_.here()}, id_, lost, why);
 }
 
 bool reception::await_suspend(std::coroutine_handle<> h) {
@@ -302,9 +332,9 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   if (contents.size() <= few_bytes) {
     small_parcel p{there, contents.size(), {}};
     std::memcpy(p.bytes.data(), contents.data(), contents.size());
-    net::detail::send_call<&deliver_few>(n, to, 0, p);
+    net::detail::send_call<&deliver_few>(n, to, 0, sender{n.here()}, p);
   } else {
-    net::detail::send_call<&deliver>(n, to, 0, there, contents);
+    net::detail::send_call<&deliver>(n, to, 0, sender{n.here()}, there, contents);
   }
 }
 
@@ -317,7 +347,7 @@ void call::finish(std::span<payload> results) {
 
 void call::fail(std::exception_ptr e) noexcept {
   group_.leave(*this);
-  group_.fail(e, no_locality);
+  group_.fail(e);
   failed(std::move(e));
 }
 

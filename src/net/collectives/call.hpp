@@ -98,12 +98,12 @@ class group {
   /// Payloads that came before anybody here knew the group wait until this is called. The first call counts.
   void become(std::string name, std::vector<locality_id> members);
 
-  /// A payload has come.
-  void deliver(const address& to, payload&& contents);
+  /// A payload has come from that locality.
+  void deliver(locality_id from, const address& to, payload&& contents);
   /// All calls that wait, and all later ones, get `error`. The first one counts; true for it.
   bool end(const std::exception_ptr& error);
   /// As above, because of a failure here; the other members are told.
-  void fail(const std::exception_ptr& error, locality_id lost);
+  void fail(const std::exception_ptr& error);
 
  private:
   friend class call;
@@ -119,6 +119,8 @@ class group {
   slot& slot_of(std::uint64_t number);
   void enter(call& c);
   void leave(call& c) noexcept;
+  void tell(const std::exception_ptr& error);
+  std::string name_now();
   void too_far(const address& to);
   void mismatch(std::uint64_t number, kind here, kind there);
 

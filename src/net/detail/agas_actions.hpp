@@ -10,12 +10,12 @@
 namespace plx::net {
 namespace detail {
 
-void agas_letter(locality_id from, letter l);
-bool agas_entered(gid id, locality_id owner, locality_id holder, std::uint64_t stamp);
-bool agas_moved(gid id, locality_id to, std::uint32_t moves);
-bool agas_take_back(gid id, locality_id owner, std::uint32_t moves);
-void agas_settle_asked(locality_id lost, locality_id asker);
-void agas_settled(locality_id lost, locality_id who);
+void agas_letter(sender from, letter l);
+bool agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp);
+bool agas_moved(sender to, gid id, std::uint32_t moves);
+bool agas_take_back(sender owner, gid id, std::uint32_t moves);
+void agas_settle_asked(sender asker, locality_id lost);
+void agas_settled(sender who, locality_id lost);
 
 std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 

@@ -80,8 +80,15 @@ struct gid_hash {
 template <class T>
 using gid_map = std::unordered_map<gid, T, gid_hash>;
 
+/// What has happened to the ids of a shard: counted with the change itself, so that whoever sees one sees the other.
+struct shard_counts {
+  std::uint64_t created = 0, destroyed = 0, migrations = 0;  // objects
+  std::uint64_t claims = 0, releases = 0;                    // references
+};
+
 struct shard {
   plx::detail::spinlock lock;
+  shard_counts counts;
   gid_map<reference*> references;
   gid_map<std::unique_ptr<object_record>> objects;
   gid_map<directory_entry> entries;
@@ -101,6 +108,12 @@ struct shard {
   std::unique_ptr<object_record> take_object(const gid& id) {
     const auto node = objects.extract(id);
     return node.empty() ? nullptr : std::move(node.mapped());
+  }
+  /// The same of one that ends here.
+  std::unique_ptr<object_record> end_object(const gid& id) {
+    auto r = take_object(id);
+    counts.destroyed += r != nullptr;
+    return r;
   }
   /// The handles here, if there are some, learn where the object is.
   void tell_place(const gid& id, object_place p) {

@@ -71,7 +71,8 @@ void lifelines::take_messages(line& l) {
   message_header h;
   while (l.now == state::up && l.in.size() >= sizeof h) {
     std::memcpy(&h, l.in.data(), sizeof h);
-    if (h.text_bytes > longest_text || h.who >= meeting_.size) return end(l, "what it says makes no sense");
+    if (h.kind < finished_message || h.kind > answer_message || h.text_bytes > longest_text || h.who >= meeting_.size)
+      return end(l, "what it says makes no sense");
     if (l.in.size() < sizeof h + h.text_bytes) return;
     const std::string text = l.in.substr(sizeof h, h.text_bytes);
     l.in.erase(0, sizeof h + h.text_bytes);

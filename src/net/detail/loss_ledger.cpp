@@ -45,7 +45,7 @@ bool loss_ledger::settled_here(std::size_t index) const noexcept {
 
 void loss_ledger::ask(question q) {
   const spin_guard guard(lock_);
-  questions_.push_back(q);
+  if (std::find(questions_.begin(), questions_.end(), q) == questions_.end()) questions_.push_back(q);
 }
 
 std::vector<loss_ledger::question> loss_ledger::answerable() {

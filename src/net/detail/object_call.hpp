@@ -144,15 +144,18 @@ template <class A>
 using as_argument = std::conditional_t<std::is_convertible_v<A, const char*>, std::string, std::decay_t<A>>;
 
 template <class T, class... A>
-future<gid> create_object(locality_id holder, std::uint64_t stamp, A... args) {
-  return node_here().get<agas>().enter(object_type_of<T>, std::make_shared<T>(std::move(args)...), holder, stamp);
+future<gid> create_object(sender holder, std::uint64_t stamp, A... args) {
+  return node_here().get<agas>().enter(object_type_of<T>, std::make_shared<T>(std::move(args)...), holder.who, stamp);
 }
 
-/// Runs the call on the object that was found; of one that goes on later, the object stays until its end.
+/// Runs the call on the object that was found; of one that goes on later, the object stays until its end, or as long as
+/// the call itself says.
 template <class Call>
 typename Call::raw run_on(agas& a, const access& got, typename Call::arguments&& args) {
   pinned stays(a, *got.record);
-  if constexpr (!plx::detail::is_future<typename Call::raw> || Call::moves) {
+  if constexpr (requires { Call::run_and_release(a, got, std::move(args), std::move(stays)); }) {
+    return Call::run_and_release(a, got, std::move(args), std::move(stays));
+  } else if constexpr (!plx::detail::is_future<typename Call::raw> || Call::moves) {
     return Call::invoke(a, got, std::move(args));
   } else {
     return Call::invoke(a, got, std::move(args)).then(launch::sync, [stays = std::move(stays)](typename Call::raw f) {
@@ -302,7 +305,12 @@ future<typename Call::result> call_object(const global<typename Call::object>& t
   const access next = a.route(r);
   if (next.what == access::here)
     return async(task_info(entry_of_call<Call>().name), [target, args = std::move(args)]() mutable {
-      return call_here<Call>(reference_of(target), std::move(args));
+      if constexpr (Call::moves)  // I4 of net/agas.hpp: the object lives until it has arrived
+        return call_here<Call>(reference_of(target), std::move(args)).then(launch::sync, [target](future<void> moved) {
+          moved.get();
+        });
+      else
+        return call_here<Call>(reference_of(target), std::move(args));
     });
   if (next.what == access::elsewhere)
     return send_object_call<Call, typename Call::result>(a, next.where, &r, {r.id, a.home().here(), 0},

@@ -11,7 +11,8 @@ namespace plx::net::detail {
 namespace {
 
 constexpr int head_tag = 1, announcement_tag = 2, piece_tag = 3;
-constexpr std::size_t most_bytes = std::size_t{1} << 30;  // of one message of MPI, which counts in int
+constexpr std::size_t most_piece_bytes = std::size_t{1} << 46;  // more than any memory
+constexpr std::size_t most_bytes = std::size_t{1} << 30;        // of one message of MPI, which counts in int
 
 std::size_t messages_of(std::size_t bytes) { return std::max<std::size_t>(1, (bytes + most_bytes - 1) / most_bytes); }
 
@@ -112,12 +113,14 @@ bool mpi_transport::receive_heads() noexcept {
 
 void mpi_transport::take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept {
   const auto pieces = take_number(bytes);
-  if (pieces > most_pieces || bytes.size() < pieces * sizeof(std::uint64_t)) return;  // of another program
+  if (pieces == 0 || pieces > most_pieces || bytes.size() < pieces * sizeof(std::uint64_t))
+    return refuse(from, "an announcement of pieces that makes no sense");
   std::vector<place> places(pieces);
   std::size_t largest = 0;
   for (place& p : places) {
     p.size_bytes = take_number(bytes);
     largest = std::max(largest, p.size_bytes);
+    if (p.size_bytes > most_piece_bytes) return refuse(from, "a piece of absurd size is announced");
   }
   auto u = std::make_unique<under_way>();
   u->peer = from;
@@ -131,6 +134,13 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
     }
   unfinished_.fetch_add(1, std::memory_order_relaxed);
   under_way_.push_back(std::move(u));
+}
+
+// Its pieces come all the same, and nobody knows how many: from there nothing more can be understood.
+void mpi_transport::refuse(locality_id from, const char* why) noexcept {
+  log_warning("a message from locality {} was refused: {}", from, why);
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  lifelines_->tell_lost(from, std::string("it sends what makes no sense: ") + why);
 }
 
 bool mpi_transport::finished(under_way& u) noexcept {

@@ -44,7 +44,9 @@ class mpi_transport final : public transport {
     return unfinished_.load(std::memory_order_relaxed) != 0 || turn_.any();
   }
   bool stop(double deadline_s) noexcept override;
-  [[nodiscard]] std::uint64_t refused() const noexcept override { return lifelines_->refused(); }
+  [[nodiscard]] std::uint64_t refused() const noexcept override {
+    return refused_.load(std::memory_order_relaxed) + lifelines_->refused();
+  }
 
  private:
   // A message that MPI has not finished with, in either direction.
@@ -69,6 +71,7 @@ class mpi_transport final : public transport {
 
   void listen(place_for_head& p) noexcept;
   bool receive_heads() noexcept;
+  void refuse(locality_id from, const char* why) noexcept;
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
   bool finish_some() noexcept;
   bool finished(under_way& u) noexcept;
@@ -86,7 +89,7 @@ class mpi_transport final : public transport {
   std::vector<char> lost_;
   std::deque<place_for_head> heads_;  // the first is the one that MPI fills next
   std::vector<std::unique_ptr<under_way>> under_way_, given_up_;
-  std::atomic<std::uint64_t> unfinished_{0};
+  std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   turn turn_;
 };
 

@@ -66,6 +66,7 @@ struct ucx_receiving {
   bool ok = true;
   bool given_up = false;    ///< the peer is lost
   std::size_t missing = 0;  ///< pieces
+  std::vector<bool> came;   ///< by piece: so that none counts twice
   std::vector<place> places;
   std::vector<early_piece> early;  ///< came before the announcement
 };

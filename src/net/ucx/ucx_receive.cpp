@@ -104,7 +104,8 @@ ucs_status_t ucx_transport::on_piece(void* self, const void* header, std::size_t
   if (h.number.pieces > most_pieces || h.number.index >= h.number.pieces || (h.number.message & single_bit) != 0)
     return t.refuse();
   ucx_receiving& r = t.coming(*p, h.number.message, h.number.pieces);
-  if (h.number.index >= r.places.size()) return t.refuse();
+  if (h.number.index >= r.places.size() || r.came[h.number.index]) return t.refuse();
+  r.came[h.number.index] = true;
   const bool rendezvous = comes_by_rendezvous(how);
   if (r.known) {
     t.take_piece(r, h.number.index, data, bytes, rendezvous);
@@ -126,6 +127,7 @@ ucx_receiving& ucx_transport::coming(peer& p, std::uint64_t number, std::size_t 
     r->number = number;
     r->missing = pieces;
     r->places.resize(pieces);
+    r->came.resize(pieces);
     unfinished_.fetch_add(1, std::memory_order_relaxed);
   }
   return *r;
