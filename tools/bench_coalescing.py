@@ -17,18 +17,17 @@ from console import ROOT, duration, fail, note, run_logged, say, shown, step
 
 COUNTS = [2**k for k in range(11)]
 INTERVALS_US = [1, 10, 100, 1000, 10000]
-OWN = ["self"]  # settings without numbers
+OWN = ["self", "adaptive"]  # settings without numbers
 
 
 def grid(counts: list[int], intervals_us: list[int]) -> str:
     return " ".join(f"{n},{us}" for n in counts for us in intervals_us)
 
 
-def parts(quick: bool) -> dict[str, list[tuple[int, list[str]]]]:
+def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, list[str]]]]:
     """By name: how many processes, and what they are asked for, each part under a minute and a half."""
     n, us = ([1, 16, 128], [10, 1000]) if quick else (COUNTS, INTERVALS_US)
-    own = " ".join(OWN)
-    every = grid(n, us) + " " + own
+    every = " ".join([grid(n, us), *settings])
 
     def asked(part: str, *options: object, turns: int = 1) -> list[str]:
         return [part, *map(str, options), "--turns", str(1 if quick else turns)]
@@ -68,6 +67,14 @@ def chosen(asked: str | None, known: list[str]) -> list[str]:
     return names
 
 
+def understood(there) -> list[str]:
+    """Those of OWN that this build knows: a program without other localities says what is wrong with it, or that."""
+    command = [str(there.folder / "bench_coalescing"), "toy", "--settings"]
+    env = there.environment(launch.environment())
+    said = {s: subprocess.run([*command, s], capture_output=True, text=True, env=env).stderr for s in OWN}
+    return [s for s in OWN if "coalesce: " not in said[s]]
+
+
 def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None:
     """Runs the program; ends this one where that fails."""
     program = there.folder / "bench_coalescing"
@@ -96,7 +103,7 @@ def run(there, options) -> list[dict]:
     if missing is not None:
         note(f"coalescing is left out: {missing}")
         return []
-    known = parts(options.quick)
+    known = parts(options.quick, understood(there))
     names = chosen(options.only, list(known))
     csv, log = there.out / "coalescing.csv", there.out / "coalescing.log"
     if not options.append:

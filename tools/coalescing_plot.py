@@ -78,7 +78,7 @@ def scatter(axes, points: list[dict]) -> None:
                   mew=0.7, label=span_text(us))  # fmt: skip
     times = [p["time_s"] for p in points]
     titled(axes, f"time over overhead: correlation {data.correlation([p['ratio'] for p in points], times):.3f}")
-    axes.set_xlabel("network overhead: time on messages over time of tasks")
+    axes.set_xlabel("network overhead: messages over tasks")
     axes.set_ylabel("time, s")
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
@@ -93,7 +93,7 @@ def over_counts(axes, points: list[dict], what: str, own: dict[str, dict]) -> No
     for setting, point in own.items():
         name, colour, _ = OWN[setting]
         axes.axhline(point[what], color=colour, lw=1.4, ls=(0, (4, 2)), zorder=1)
-        axes.text(points[0]["n"], point[what], f"{name} ", color=colour, fontsize=9, ha="left", va="bottom")
+        axes.text(points[0]["n"], 0.95 * point[what], name, color=colour, fontsize=9, ha="left", va="top")
     of_counts(axes, sorted({p["n"] for p in points}))
     axes.set_ylim(bottom=0)
     plain(axes)
@@ -278,8 +278,8 @@ def strip(axes, rows: list[dict], settled_s: float) -> None:
     axes.set_ylim(-0.55, 2.6)
     axes.yaxis.set_major_locator(NullLocator())
     left, right = axes.get_xlim()
-    axes.set_xlim(max(left, 0.6), right)
-    axes.xaxis.set_major_locator(FixedLocator([t for t in (0.7, 1, 2, 5, 10, 100, 1000) if t <= right]))
+    axes.set_xlim(max(left, 0.4), right)
+    axes.xaxis.set_major_locator(FixedLocator([t for t in (0.5, 1, 2, 5, 10, 100, 1000) if t <= right]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.set_xlabel("time over the best setting of numbers")
