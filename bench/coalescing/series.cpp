@@ -53,7 +53,7 @@ series::series(job& j, const options& o, std::string_view action)
 }
 
 void series::set(std::string_view setting) const {
-  const auto done = net::coalesce_as(job_.node().port(), fmt::format("{}={}", action_, setting));
+  const auto done = net::coalesce_as(job_.node(), fmt::format("{}={}", action_, setting));
   if (!done) throw std::runtime_error(done.error().message);
 }
 
