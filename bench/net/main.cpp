@@ -10,6 +10,7 @@
 #include "net/job.hpp"
 #include "net/node.hpp"
 #include "parts.hpp"
+#include "raw_mpi.hpp"
 
 namespace {
 
@@ -31,7 +32,11 @@ int wrong(const std::string& found) {
 }
 
 int take_part(report& r, const std::string& part, const std::string& suffix, bool quick) {
+  // MPI begins before the job and ends after it.
+  std::string why;
+  const auto mpi = part == "all_reduce" ? raw_mpi::open(why) : nullptr;
   plx::job job(plx::job_options{.runtime = {.workers = 1}});
+  if (!why.empty() && job.here() == 0) std::printf("# no figures of MPI: %s\n", why.c_str());
   if (job.size() != 2) return wrong(part + "' with " + std::to_string(job.size()) + " processes; start '2");
   if (part == "transport") {
     if (job.here() == 0) std::printf("transport %s\n", std::string(job.node().carrier().name()).c_str());
@@ -40,7 +45,7 @@ int take_part(report& r, const std::string& part, const std::string& suffix, boo
   }
   for (const auto& p : parts)
     if (part == p.name) {
-      inside in{job, r, suffix, quick, plx::monotonic_seconds() + seconds_of_a_part};
+      inside in{job, r, mpi.get(), suffix, quick, plx::monotonic_seconds() + seconds_of_a_part};
       p.run(in);
       return job.here() == 0 ? r.finish() : 0;
     }

@@ -9,7 +9,10 @@
 
 namespace plx {
 class job;
+namespace bench {
+class raw_mpi;
 }
+}  // namespace plx
 
 namespace plx::bench {
 
@@ -17,6 +20,7 @@ namespace plx::bench {
 struct inside {
   job& j;
   report& rows;        ///< the root's
+  raw_mpi* mpi;        ///< of all_reduce; null where there is none
   std::string suffix;  ///< of the rows' names
   bool quick = false;  ///< does it run at all?
 

@@ -86,7 +86,7 @@ collected_counts parcel_port::collected(std::uint16_t action) const {
 
 std::uint64_t parcel_port::under_way_bytes() const noexcept {
   std::uint64_t sum = 0;
-  for (const auto& p : peers_) sum += p->unsent.load(std::memory_order_relaxed);
+  for (const auto& p : peers_) sum += p->unsent_bytes();
   return sum;
 }
 
@@ -119,10 +119,14 @@ void parcel_port::note_arrival(collector& c, std::uint16_t action, ticks now) co
   if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, now - t.last);
 }
 
+// By the poller, of which there is one at a time: no locked instruction is needed.
 void parcel_port::note_received(std::uint64_t parcels, std::uint64_t bytes) noexcept {
-  parcels_received_.fetch_add(parcels, std::memory_order_relaxed);
-  messages_received_.fetch_add(1, std::memory_order_relaxed);
-  bytes_received_.fetch_add(bytes, std::memory_order_relaxed);
+  const auto add_alone = [](std::atomic<std::uint64_t>& to, std::uint64_t n) {
+    to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  };
+  add_alone(parcels_received_, parcels);
+  add_alone(messages_received_, 1);
+  add_alone(bytes_received_, bytes);
 }
 
 void parcel_port::note_refused() noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }

@@ -15,28 +15,38 @@ using plx::detail::timer_queue;
 
 namespace {
 
-constexpr unsigned most_in_flight = 4;  // messages to one locality, while more may collect
+constexpr unsigned most_in_flight = 4;    // messages to one locality, while more may collect
+constexpr std::size_t short_bytes = 512;  // a message that costs what one costs, and not its bytes
 
 // What a message holds while it is under way: a parcel that goes alone takes much more memory than its bytes.
 std::uint64_t held_bytes(const frame_message& m) noexcept { return sizeof m + m.capacity; }
 
+ticks since(ticks then, ticks now) { return now > then ? now - then : 0; }  // clocks of two threads may cross
+
 }  // namespace
 
 // A parcel has just come; the lock of `c` is held. `parcel_bytes`: how long it is; if another one like it has no room,
-// there is nothing to wait for.
+// there is nothing to wait for. A self-clocking one goes at once when nothing is under way and `gap`, the time without
+// parcels and messages before it, is longer than what two messages cost: then it is not one of many.
 bool parcel_port::goes(const collector& c, std::size_t parcel_bytes, ticks gap, ticks now) const noexcept {
   if (c.open->used + parcel_bytes > c.bytes || ended_.load(std::memory_order_relaxed)) return true;
   if (c.way == coalescing_way::self_clocking)
-    return gap > lone_after_ && c.to->in_flight.load(std::memory_order_relaxed) == 0;
+    return gap > std::max(lone_after_, 2 * c.to->send_cost.load(std::memory_order_relaxed)) && c.to->in_flight() == 0;
   return c.open->parcels >= c.parcels || gap > c.interval || now >= c.due;
 }
 
 // Asked by the poller. Who sent last and now looks at its pollers sends no more for the moment; while another worker
-// goes on sending, there is more to come, but nobody waits long for it.
+// goes on sending, there is more to come, but nobody waits long for it. Likewise between two tasks of the worker
+// itself, where messages are dear and parcels many.
 bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
   if (c.to->closed.load(std::memory_order_relaxed)) return true;
-  if (c.to->in_flight.load(std::memory_order_relaxed) >= most_in_flight) return false;
-  return c.worker == this_worker() || now - c.last > quiet_after_ || now - c.first > old_after_;
+  if (c.to->in_flight() >= most_in_flight) return false;
+  const ticks cost = c.to->send_cost.load(std::memory_order_relaxed), age = since(c.first, now);
+  const plx::detail::worker* w = this_worker();
+  if (c.worker != w) return since(c.last, now) > quiet_after_ || age > old_after_;
+  const bool more_comes = cost > 2 * quiet_after_ && w != nullptr && !w->deque.empty() &&
+                          age / c.open->parcels < cost / 8 && since(c.last, now) < cost;
+  return !more_comes || age > 4 * cost;
 }
 
 // The lock of `c` is held, and it holds a message.
@@ -51,8 +61,7 @@ frame_message* parcel_port::take(collector& c) noexcept {
   c.due = timer_queue::never;
   ++c.n_messages;
   c.n_bytes += m->used;
-  c.to->in_flight.fetch_add(1, std::memory_order_relaxed);
-  c.to->unsent.fetch_add(held_bytes(*m), std::memory_order_relaxed);
+  c.to->under_way.fetch_add(port_peer::one_message + held_bytes(*m), std::memory_order_relaxed);
   return m;
 }
 
@@ -63,20 +72,26 @@ void parcel_port::leave(frame_message* m) noexcept {
   hand_over(m->to->id, *m);
 }
 
-// The time that it takes is the poller's, or is counted here.
+// The time that it takes is the poller's, or is counted here. In the deterministic mode it is none, to who decides by
+// it.
 void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
-  const plx::detail::worker* w = this_worker();
-  if (w != nullptr && w->polling) return transport_.send(to, m);
+  const bool is_short = m.pieces.empty() && m.head.size() <= short_bytes;
   const ticks begin = now_ticks();
-  transport_.send(to, m);
-  sending_.fetch_add(now_ticks() - begin, std::memory_order_relaxed);
+  transport_.send(to, m);  // which may be the end of m
+  const ticks end = now_ticks();
+  if (scheduler_.deterministic())
+    peers_[to]->note_handed_over(scheduler_.now(), scheduler_.now(), is_short);
+  else
+    peers_[to]->note_handed_over(begin, end, is_short);
+  const plx::detail::worker* w = this_worker();
+  if (w != nullptr && w->polling) return;
+  sending_.fetch_add(since(begin, end), std::memory_order_relaxed);
   sendings_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void parcel_port::sent(outgoing* o, bool) noexcept {
   auto* m = static_cast<frame_message*>(o);
-  m->to->in_flight.fetch_sub(1, std::memory_order_relaxed);
-  m->to->note_sent(held_bytes(*m), m->port->most_unsent_.load(std::memory_order_relaxed));
+  m->to->note_sent(port_peer::one_message + held_bytes(*m), m->port->most_unsent_.load(std::memory_order_relaxed));
   m->port->store_.put(m);
 }
 

@@ -20,6 +20,23 @@ namespace {
 
 constexpr std::size_t usual_message_bytes = 8192;  // of a self-clocking one
 
+// How long before `now` nothing came, and, of a self-clocking one, nothing was handed over: where that takes long, the
+// next parcel of many would seem to come late. The lock of `c` is held.
+ticks gap_before(const collector& c, ticks now) {
+  if (c.n_parcels == 0) return timer_queue::never;
+  const bool self = c.way == coalescing_way::self_clocking;
+  const ticks last = self ? std::max(c.last, c.to->handed_over.load(std::memory_order_relaxed)) : c.last;
+  return now > last ? now - last : 0;  // clocks of two threads may cross
+}
+
+// Who gets a parcel of a direct action does at once what it says, and who sent it mostly waits for that. Such a one is
+// not kept, unless others wait in its message already. The lock of `c` is held.
+bool is_urgent(const collector& c, std::uint16_t action) {
+  if (c.way != coalescing_way::self_clocking || c.open->parcels != 1 || action == 0) return false;
+  const action_entry& e = *all_actions()[action];
+  return e.direct && !e.control && c.to->in_flight() == 0;
+}
+
 }  // namespace
 
 parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id here, unsigned localities)
@@ -27,7 +44,7 @@ parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id he
       transport_(t),
       here_(here),
       max_head_bytes_(t.max_head_bytes()),
-      lone_after_(s.span_of(1e-6)),
+      lone_after_(s.span_of(0.3e-6)),
       quiet_after_(s.span_of(0.5e-6)),
       old_after_(s.span_of(5e-6)),
       of_action_(all_actions().size()),
@@ -167,7 +184,7 @@ open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel
 void parcel_port::close(const open_parcel& p) noexcept {
   collector& c = *p.in;
   const ticks now = scheduler_.now();
-  const ticks gap = c.n_parcels == 0 ? timer_queue::never : now - c.last;
+  const ticks gap = gap_before(c, now);
   count(c, p.action, false, now);
   if (c.open->parcels == 1) {
     c.first = now;
@@ -175,7 +192,7 @@ void parcel_port::close(const open_parcel& p) noexcept {
   }
   std::vector<collector*>* waits_in = nullptr;
   frame_message* leaves = nullptr;
-  if (goes(c, p.bytes, gap, now)) {
+  if (goes(c, p.bytes, gap, now) || is_urgent(c, p.action)) {
     leaves = take(c);
   } else if (c.way == coalescing_way::self_clocking) {
     c.worker = this_worker();
@@ -201,28 +218,29 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   m.port = this;
   m.sent = large_sent;
   collector& c = collector_of(p, action);
+  const ticks now = scheduler_.now();
   {
     spin_guard guard(c.lock);
     prepare_tallies(c);
-    count(c, action, true, scheduler_.now());
+    count(c, action, true, now);
     ++c.n_messages;
     c.n_bytes += m.size_bytes;
   }
-  p.unsent.fetch_add(m.size_bytes, std::memory_order_relaxed);
+  p.under_way.fetch_add(m.size_bytes, std::memory_order_relaxed);
   hand_over(to, m);
 }
 
 void parcel_port::wait_for_room(locality_id to) {
   port_peer& p = *peers_[to];
   const std::uint64_t bound = most_unsent_.load(std::memory_order_relaxed);
-  if (p.unsent.load(std::memory_order_relaxed) < bound) [[likely]]
+  if (p.unsent_bytes() < bound) [[likely]]
     return;
   const plx::detail::worker* w = this_worker();
   if (w != nullptr && !w->in_task) return;
   p.room_lock.lock();
   for (;;) {
     p.anybody_waits.store(true, std::memory_order_seq_cst);
-    if (p.unsent.load(std::memory_order_seq_cst) < bound || closed(to)) break;
+    if (p.unsent_bytes(std::memory_order_seq_cst) < bound || closed(to)) break;
     plx::detail::wait_on(p.for_room, p.room_lock, "room for parcels", &p);
     p.room_lock.lock();
   }

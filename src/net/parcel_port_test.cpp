@@ -21,11 +21,14 @@ using std::chrono::microseconds;
 void first_action(int) {}
 void second_action(int) {}
 void own_bookkeeping(int) {}
+void urgent_action(int) {}
 
 }  // namespace
 
 template <>
 inline constexpr bool is_control<&own_bookkeeping> = true;
+template <>
+inline constexpr bool is_direct<&urgent_action> = true;
 
 namespace {
 
@@ -107,6 +110,7 @@ class a_port : public testing::Test {
   const std::uint16_t first = detail::entry_of<&first_action>().index;
   const std::uint16_t second = detail::entry_of<&second_action>().index;
   const std::uint16_t control = detail::entry_of<&own_bookkeeping>().index;
+  const std::uint16_t urgent = detail::entry_of<&urgent_action>().index;
   std::uint64_t poller = 0;
 };
 
@@ -127,6 +131,22 @@ TEST_F(ParcelPort, ALoneParcelGoesAtOnceAndWhatFollowsItTogether) {
     EXPECT_EQ(sizes(), (sizes_t{1, 1, 9, 2, 1}));
   });
   EXPECT_FALSE(port.pending());
+}
+
+TEST_F(ParcelPort, ParcelsOfDirectActionsGoAtOnce) {
+  rt.run([&] {
+    send(1, first);
+    send(1, urgent, 3);
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));
+    send(1, first);
+    send(1, urgent);  // together with what waits
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));
+    this_thread::sleep_for(microseconds(1));
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1, 2}));
+    carrier.at_once = false;
+    send(1, urgent, 3);
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1, 2, 1}));  // one is under way
+  });
 }
 
 TEST_F(ParcelPort, WhileAMessageIsUnderWayOthersCollect) {
