@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .athdf import Mesh
 from .errors import NotARun, ReadError
+from .process import corrected
 from .tables import Table, read_table
 from .toml import flatten, read_toml
 
@@ -60,7 +61,7 @@ class Run:
             raise ReadError(path, f"broken JSON: {error}") from None
         if not isinstance(data, dict):
             raise ReadError(path, f"expected an object, found {type(data).__name__}")
-        return data
+        return corrected(data, self.folder)
 
     @cached_property
     def config(self):

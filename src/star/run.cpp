@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -169,6 +170,9 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     end = begin_and_loop(sim, files, request, observer);
   } catch (const locality_lost& lost) {
     end = end_of_lost(sim, files, lost);
+  } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
+    if (is_root(net)) files.end_without_files("failed", fmt::format("after step {}: out of memory", sim.steps()));
+    throw;
   }
   static_cast<void>(log_to_file("", log_level::none));
   return end;

@@ -4,9 +4,11 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <fstream>
+#include <sstream>
 
 #include "star/hydro/isa.hpp"
 
@@ -49,6 +51,24 @@ machine_facts this_machine() {
   return {host, cpu_name(), known ? static_cast<unsigned>(CPU_COUNT(&set)) : 0u};
 }
 
+// Field 22 of /proc/self/stat; what stands in brackets before may hold anything.
+process_facts this_process() {
+  process_facts p{getpid(), 0, "", ""};
+  std::string line;
+  std::ifstream stat("/proc/self/stat");
+  std::getline(stat, line);
+  std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+  std::string skipped;
+  for (int field = 3; field < 22; ++field) fields >> skipped;
+  fields >> p.started_ticks;
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::getline(boot, p.boot);
+  char name[64];
+  if (const ssize_t n = readlink("/proc/self/ns/pid", name, sizeof name); n > 0)
+    p.numbers.assign(name, static_cast<std::size_t>(n));
+  return p;
+}
+
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
@@ -66,16 +86,17 @@ std::string run_summary::json(const run_request& r) const {
       "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
       "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
       "  \"machine\": {{\"host\": {}, \"cpu\": {}, \"cores\": {}}},\n"
+      "  \"process\": {{\"pid\": {}, \"started_ticks\": {}, \"boot\": {}, \"numbers\": {}}},\n"
       "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
       "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
       "  \"references\": {{{}}}\n}}\n",
       quoted(r.version), quoted(problem), quoted(r.compiler), quoted(r.build_type), quoted(r.git),
-      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, localities,
-      workers, quoted(status), quoted(message), quoted(started), number(wall_s), number(simulation_s), steps,
-      number(time), cells, blocks, cell_updates,
-      resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
-      known);
+      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, process.pid,
+      process.started_ticks, quoted(process.boot), quoted(process.numbers), localities, workers, quoted(status),
+      quoted(message), quoted(started), number(wall_s), number(simulation_s), steps, number(time), cells, blocks,
+      cell_updates, resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step),
+      number(measurement_cost_percent), known);
 }
 
 }  // namespace plx::star

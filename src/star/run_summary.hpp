@@ -18,13 +18,21 @@ struct machine_facts {
 };
 machine_facts this_machine();
 
+/// What no later process has: whoever finds "running" in run.json can tell whether that is still so.
+struct process_facts {
+  std::int64_t pid = 0, started_ticks = 0;  ///< number; start in clock ticks since the boot
+  std::string boot, numbers;                ///< of the machine; the set of numbers that `pid` belongs to
+};
+process_facts this_process();
+
 /// The time of day, as 2026-01-31T12:00:00Z.
 std::string utc_now();
 
 struct run_summary {
   std::string problem, status = "running", message, started = utc_now();
   machine_facts machine = this_machine();
-  unsigned workers = 0;  ///< of this locality
+  process_facts process = this_process();  ///< the root's
+  unsigned workers = 0;                    ///< of this locality
   int localities = 1;
   double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
   std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;

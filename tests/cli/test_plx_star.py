@@ -13,6 +13,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -271,6 +272,29 @@ def test_stopped_by_a_signal_and_resumed(folder, which):
     assert run("in.toml", "--out", "whole", "--quiet", *long).returncode == 0
     assert same(last_mesh("whole"), last_mesh("out"))
     assert rows("whole") == rows("out")
+
+
+def state_of(out) -> str:
+    """What `parallax` takes the state of a run for."""
+    source = "import sys, parallax; print(parallax.Run(sys.argv[1]).summary['status'])"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    return subprocess.run([sys.executable, "-B", "-c", source, out], capture_output=True, text=True, env=env).stdout.strip()
+
+
+def test_a_run_that_is_killed_is_not_taken_for_running(folder):
+    child = subprocess.Popen(
+        [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=100000", "--set", "run.t_end=10"]
+    )
+    history = folder / "out" / "history.csv"
+    for _ in range(600):
+        if history.exists() and len(history.read_text().splitlines()) > 5:
+            break
+        time.sleep(0.05)
+    assert state_of("out") == "running"
+    child.kill()
+    child.wait(timeout=60)
+    assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # it could not say more
+    assert state_of("out") == "was interrupted"
 
 
 @pytest.fixture

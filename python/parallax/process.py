@@ -1,0 +1,66 @@
+"""Whether the process that a run.json names still runs.
+
+A run writes "running" when it begins and how it ended when it ends. One that is killed, or ends for want of memory,
+cannot write the latter: then what it wrote first is no longer true. run.json names the root process of the run by what
+no later process has: its number, when it started, since which boot, in which set of numbers (a container has its own).
+Example to read: tests/test_process.py.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+PROC = Path("/proc")
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def started_ticks(pid: int, proc: Path = PROC) -> int | None:
+    """When a process started, in clock ticks since the boot; None when there is none, or only its exit code is left."""
+    stat = _text(proc / str(pid) / "stat")
+    if stat is None:
+        return None
+    fields = stat.rpartition(")")[2].split()  # the name before may hold anything
+    if len(fields) < 20 or fields[0] in ("Z", "X"):
+        return None
+    return int(fields[19])
+
+
+def is_gone(process: object, host: object, proc: Path = PROC) -> bool:
+    """True when it is certain that the process has ended: it ran here, and is not here any more."""
+    if not isinstance(process, dict) or host != socket.gethostname():
+        return False
+    boot = _text(proc / "sys" / "kernel" / "random" / "boot_id")
+    if boot is None or not process.get("boot"):
+        return False
+    if process["boot"] != boot:
+        return True  # this machine has started anew since
+    try:
+        numbers = os.readlink(proc / "self" / "ns" / "pid")
+        pid, started = int(process["pid"]), int(process["started_ticks"])
+    except (OSError, KeyError, TypeError, ValueError):
+        return False
+    return process.get("numbers") == numbers and started_ticks(pid, proc) != started
+
+
+def corrected(summary: dict, folder: object) -> dict:
+    """The summary, or, where it says that the run goes on and its process is gone, one that says what that means."""
+    if summary.get("status") != "running":
+        return summary
+    machine = summary.get("machine")
+    host = machine.get("host") if isinstance(machine, dict) else None
+    process = summary.get("process")
+    if not is_gone(process, host):
+        return summary
+    message = (
+        f"its process {process['pid']} ended without a word: killed, or out of memory; "
+        f"go on from its last checkpoint, where it has one, with: plx-star --resume {folder}"
+    )
+    return {**summary, "status": "was interrupted", "message": message}
