@@ -104,6 +104,7 @@ void future_state_base::complete(bool at_end) noexcept {
   // put_back(); the nodes are read.
   const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
   PLX_ASSERT(head != ready_word && "a future was completed twice");
+  if (head == 0) return;  // nobody waits yet
   const made_ready_by result(join);
   fire_all(reinterpret_cast<continuation*>(head));
 }

@@ -24,7 +24,8 @@ constexpr unsigned batch_blocks = 64;  // what moves between a thread and the co
 
 struct block {
   block* next;
-  block* next_batch;  // only in the first block of a batch in the common store
+  block* next_batch;  // this and the next: only in the first block of a batch in the common store
+  unsigned count;
 };
 
 // Batches that threads with too many blocks gave and threads with none take. Never destroyed: threads may end after
@@ -45,8 +46,9 @@ struct local_list {
   block* spare = nullptr;         // a whole batch, so that a thread on the edge does not go to the store at each call
 };
 
-void give_batch(std::size_t size_class, block* batch) noexcept {
+void give_batch(std::size_t size_class, block* batch, unsigned count) noexcept {
   common_store& s = store(size_class);
+  batch->count = count;
   spin_guard guard(s.lock);
   batch->next_batch = std::exchange(s.batches, batch);
 }
@@ -62,7 +64,7 @@ block* make_batch(std::size_t size_class) {
   const std::size_t bytes = (size_class + 1) * granule;
   auto* memory = static_cast<std::byte*>(::operator new (bytes* batch_blocks, std::align_val_t{granule}));
   block* first = nullptr;
-  for (unsigned i = batch_blocks; i-- > 0;) first = new (memory + i * bytes) block{first, nullptr};
+  for (unsigned i = batch_blocks; i-- > 0;) first = new (memory + i * bytes) block{first, nullptr, batch_blocks};
   return first;
 }
 
@@ -78,9 +80,8 @@ struct cache_keeper {
   ~cache_keeper() {
     for (std::size_t c = 0; c < n_classes; ++c) {
       local_list& list = cache.lists[c];
-      if (list.spare != nullptr) give_batch(c, list.spare);
-      // An incomplete batch is as good as a whole one to its taker, who counts by walking.
-      if (list.first != nullptr) give_batch(c, list.first);
+      if (list.spare != nullptr) give_batch(c, list.spare, batch_blocks);
+      if (list.first != nullptr) give_batch(c, list.first, list.count);
       list = {};
     }
   }
@@ -100,18 +101,20 @@ void keep_cache_until_thread_ends() noexcept {
 [[gnu::noinline]] void refill(std::size_t size_class, local_list& list) {
   keep_cache_until_thread_ends();
   block* batch = std::exchange(list.spare, nullptr);
-  if (batch == nullptr) batch = take_batch(size_class);
-  if (batch == nullptr) batch = make_batch(size_class);
+  list.count = batch_blocks;
+  if (batch == nullptr) {
+    batch = take_batch(size_class);
+    if (batch == nullptr) batch = make_batch(size_class);
+    list.count = batch->count;
+  }
   list.first = batch;
-  list.count = 0;
-  for (const block* b = batch; b != nullptr; b = b->next) ++list.count;
 }
 
 [[gnu::noinline]] void spill(std::size_t size_class, local_list& list) noexcept {
   keep_cache_until_thread_ends();
   list.count = 0;
   if (list.first == nullptr) return;  // the thread's first
-  if (list.spare != nullptr) give_batch(size_class, list.spare);
+  if (list.spare != nullptr) give_batch(size_class, list.spare, batch_blocks);
   list.spare = std::exchange(list.first, nullptr);
 }
 
@@ -133,7 +136,8 @@ void pool_put(void* p, std::size_t bytes) noexcept {
   local_list& list = this_cache().lists[size_class];
   if (list.count == batch_blocks) [[unlikely]]
     spill(size_class, list);
-  list.first = new (p) block{list.first, nullptr};
+  auto* b = new (p) block;  // what is not set is set when it leaves this thread
+  b->next = std::exchange(list.first, b);
   ++list.count;
 }
 
