@@ -290,27 +290,6 @@ TEST(counters, every_one_has_a_unit_and_a_sentence_and_can_be_read) {
   for (const auto& v : all) EXPECT_EQ(v.problem, "") << v.name;
 }
 
-/// Reading does not stop workers: tasks go on while a thread asks for everything again and again.
-TEST(counters, reading_all_while_tasks_come_and_go) {
-  plx::runtime rt({.workers = 2});
-  std::atomic<bool> end{false};
-  std::thread reader([&] {
-    while (!end) {
-      const auto all = rt.counters().query("/*{*}/*");
-      ASSERT_TRUE(all);
-      (void)rt.counters().reset("/threads{*}/*");
-    }
-  });
-  for (int round = 0; round < 20; ++round)
-    rt.run([] {
-      plx::task_group g;
-      for (int i = 0; i < 100; ++i) g.run([] { plx::this_thread::yield(); });
-      g.wait();
-    });
-  end = true;
-  reader.join();
-}
-
 TEST(counters, settings_print_sample_and_count_the_kernels_events) {
   const std::string path = testing::TempDir() + "plx_rt_counters_" + std::to_string(::getpid());
   auto s = std::make_shared<plx::probe::settings>();
