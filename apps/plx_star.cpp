@@ -138,6 +138,7 @@ job_options options_of(const command_line& c, runtime_options options, const run
   options.measure = std::move(measure);
   job_options all;
   all.runtime = std::move(options);
+  all.summary = !w.request.out.empty() && !c.print_config;
   return all;
 }
 

@@ -26,6 +26,7 @@ class Run:
     history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
     workers      per worker: seconds by use         counters  samples of named counters
     timeline, concurrency, scatter                  single tasks of some steps
+    job_timeline, job_parcels                       likewise, of all processes of a job that was traced
     exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
     """
 
@@ -96,6 +97,14 @@ class Run:
     @cached_property
     def exact(self):
         return self._table("exact.csv")
+
+    @cached_property
+    def job_timeline(self):
+        return self._table("job_timeline.csv")
+
+    @cached_property
+    def job_parcels(self):
+        return self._table("job_parcels.csv")
 
     @cached_property
     def timeline(self):

@@ -291,3 +291,50 @@ def test_the_command_prints_text_and_json(tmp_path, capsys):
     assert main(["diagnose", "--json", str(run)]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["findings"][0]["id"] == "starvation" and said["figures"]["share_idle"] == 0.5
+
+
+def job_of(path, exec_s, network=0.0, missing="", parcels=1000, messages=1000, sent=40_000):
+    """job.json of localities with one worker each, whose tasks took exec_s; one kind of task."""
+    rows = [
+        {"locality": i, "host": "h", "workers": 1, "tasks": 10, "exec_s": t, "idle_s": max(exec_s) - t, "overhead_s": 0,
+         "background_s": 0, "idle_rate": 0, "network_overhead": network, "wait_s": 0, "parcels_sent": parcels,
+         "parcels_received": parcels, "messages_sent": messages, "messages_received": messages, "bytes_sent": sent,
+         "bytes_received": sent, "missing": ""}
+        for i, t in enumerate(exec_s)
+    ]  # fmt: skip
+    if missing:
+        rows.append({"locality": len(rows), "missing": missing})
+    kind = {"name": "solve", "calls": 10 * len(exec_s), "total_s": sum(exec_s), "min_s": 0, "max_s": 1,
+            "least_locality_s": min(exec_s), "most_locality_s": max(exec_s), "most_at": exec_s.index(max(exec_s)),
+            "imbalance": max(exec_s) * len(exec_s) / sum(exec_s)}  # fmt: skip
+    (path / "job.json").write_text(json.dumps({"localities": rows, "tasks": [kind]}))
+    return path
+
+
+@pytest.mark.parametrize("most, said", [(1.18, True), (1.17, False)])
+def test_localities_that_are_not_balanced(tmp_path, most, said):
+    # Two times 1 s and `most`: (most - mean) / most = 2/3 (1 - 1 / most), a tenth at 1.176.
+    run = job_of(folder_of(tmp_path / "r"), [1.0, most, 1.0], missing="it is lost")
+    assert ("localities" in ids(run)) == said
+
+
+def test_the_locality_with_most_work_is_named(tmp_path):
+    finding = only(job_of(folder_of(tmp_path / "r"), [1.0, 1.0, 4.0, 2.0]))
+    assert finding.id == "localities" and finding.figures["locality"] == 2
+    assert "locality 2 was in tasks for 4.00 s, the mean is 2.00 s" in finding.text and '"solve"' in finding.text
+
+
+def test_a_network_that_takes_much(tmp_path):
+    run = job_of(folder_of(tmp_path / "a"), [1.0, 1.0], network=0.2)
+    finding = only(run)
+    assert finding.id == "network" and "20 %" in finding.text and "PLX_COALESCE" in finding.suggestion
+    assert only(job_of(folder_of(tmp_path / "b"), [1.0, 1.0], network=0.09)).id == "nothing"
+    large = only(job_of(folder_of(tmp_path / "c"), [1.0, 1.0], network=0.2, sent=1e9))
+    assert "PLX_COALESCE" not in large.suggestion
+
+
+def test_a_broken_summary_of_the_job_is_named(tmp_path):
+    run = folder_of(tmp_path / "r")
+    (run / "job.json").write_text("{}")
+    with pytest.raises(ReadError, match="job.json"):
+        diagnose(run)

@@ -293,3 +293,29 @@ def test_a_broken_table_of_tasks_is_a_note(own_run, quick, capsys):
     (own_run / "timeline.csv").write_text("worker,name\n1,2,3\n4,5\n")
     assert main(["report", str(own_run)]) == 2
     assert "timeline.csv: line 2" in (own_run / "report.html").read_text()
+
+
+def test_the_processes_of_a_job_are_shown(own_run, quick, capsys):
+    def of_job(i, missing=""):
+        row = {"locality": i, "missing": missing}
+        if missing:
+            return row
+        times = {key: 1.0 + i for key in ("exec_s", "idle_s", "overhead_s", "background_s", "wait_s")}
+        counts = dict.fromkeys(("parcels", "messages", "bytes"), 1234)
+        both = {f"{key}_{way}": value for key, value in counts.items() for way in ("sent", "received")}
+        return row | {"host": f"node{i}", "workers": 2, "tasks": 9, "idle_rate": 0.25, "network_overhead": 0.02} | times | both
+
+    kind = {"name": "update", "calls": 7, "total_s": 3, "min_s": 0, "max_s": 1, "least_locality_s": 1,
+            "most_locality_s": 2, "most_at": 1, "imbalance": 1.3333}  # fmt: skip
+    job = {"localities": [of_job(0), of_job(1), of_job(2, "it is lost: gone")], "tasks": [kind]}
+    (own_run / "job.json").write_text(json.dumps(job))
+    lines = ["locality,worker,name,key,begin_s,end_s"]
+    lines += [f"{i % 2},{i // 2 % 2},update,,{1 + i * 1e-3},{1 + i * 1e-3 + 5e-4}" for i in range(40)]
+    (own_run / "job_timeline.csv").write_text("\n".join(lines) + "\n")
+    (own_run / "job_parcels.csv").write_text(
+        "from,to,name,bytes,sent_s,received_s\n0,1,f,40,1.001,1.002\n1,0,f,40,1.003,1.0031\n1,0,f,40,9,9.1\n"
+    )
+    assert main(["report", str(own_run)]) == 0
+    page = (own_run / "report.html").read_text()
+    assert "node1" in page and "it is lost: gone" in page and "1.33" in page
+    assert "Timeline of the job" in page and "2 parcels were under way between them, each an arrow" in page

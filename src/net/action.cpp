@@ -42,13 +42,21 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
     write(again, m);
     m.parts = {{m.whole.data(), m.whole.size()}};
   }
+  const std::size_t payload_bytes = h.size;
+  m.number = n.port().next_number();
+  const std::size_t before_payload = m.number != 0 ? number_bytes : 0;
+  if (m.number != 0) {
+    h.flags |= numbered;
+    h.size += static_cast<std::uint32_t>(number_bytes);
+  }
   m.bytes.resize(sizeof(frame_header) + sizeof h + h.size);
   frame_header f;
   f.parcels = 1;
   std::memcpy(m.bytes.data(), &f, sizeof f);
   std::memcpy(m.bytes.data() + sizeof f, &h, sizeof h);
+  if (m.number != 0) std::memcpy(m.bytes.data() + sizeof f + sizeof h, &m.number, number_bytes);
   if (fits) {
-    wire_writer w({m.bytes.data() + sizeof f + sizeof h, h.size}, &m.parts);
+    wire_writer w({m.bytes.data() + sizeof f + sizeof h + before_payload, payload_bytes}, &m.parts);
     write(w, m);
   }
   n.port().send(to, action, m);

@@ -1,6 +1,6 @@
 // The bytes of a message's head: a frame of parcels.
 //
-//   frame_header, then per parcel: parcel_header, payload
+//   frame_header, then per parcel: parcel_header, its number if it has one (numbered), payload
 //
 // A frame with pieces (net/transport.hpp) holds one parcel. What comes in is checked before it is used: sizes, the
 // number of parcels, the protocol's version. Thread safety: values. Cost: nothing is copied. Example:
@@ -30,11 +30,14 @@ static_assert(sizeof(frame_header) == 8);
 enum parcel_flags : std::uint16_t {
   failed_call = 1,  ///< an answer: the call threw; the payload is a detail::failure
   in_piece = 2,     ///< the payload came as the first piece, because it was too long for a head
+  numbered = 4,     ///< a u64 stands before the payload, and counts in its size: for a trace (net/message_log.hpp)
 };
+/// Bytes of a parcel's number.
+inline constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 
 /// Before each payload.
 struct parcel_header {
-  std::uint32_t size = 0;    ///< of the payload, bytes
+  std::uint32_t size = 0;    ///< of the payload and the number, bytes
   std::uint16_t action = 0;  ///< its index; 0: an answer
   std::uint16_t flags = 0;   ///< parcel_flags
   std::uint64_t reply = 0;   ///< the slot of the one who waits; of an answer, the slot that it is for
@@ -68,10 +71,18 @@ class frame_reader {
     if (header_.size > left_.size()) return fail("cut off in a parcel"), false;
     payload_ = left_.first(header_.size);
     left_ = left_.subspan(header_.size);
+    number_ = 0;
+    if ((header_.flags & numbered) != 0) {
+      if (payload_.size() < number_bytes) return fail("a parcel with a number is too short for it"), false;
+      std::memcpy(&number_, payload_.data(), number_bytes);
+      payload_ = payload_.subspan(number_bytes);
+    }
     return true;
   }
   [[nodiscard]] const parcel_header& header() const noexcept { return header_; }
   [[nodiscard]] std::span<const std::byte> payload() const noexcept { return payload_; }
+  /// Its number, from 1 on; 0: it has none.
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
   /// How many parcels the frame says it has; 0 when it is malformed at its beginning.
   [[nodiscard]] std::uint32_t parcels() const noexcept { return parcels_; }
   [[nodiscard]] bool valid() const noexcept { return problem_ == nullptr; }
@@ -94,6 +105,7 @@ class frame_reader {
   std::span<const std::byte> left_, payload_;
   std::uint32_t count_ = 0, parcels_ = 0;
   parcel_header header_;
+  std::uint64_t number_ = 0;
   const char* problem_ = nullptr;
 };
 

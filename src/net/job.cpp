@@ -10,10 +10,15 @@
 #include "base/log.hpp"
 #include "net/action_entry.hpp"
 #include "net/bootstrap.hpp"
+#include "net/clock_offsets.hpp"
 #include "net/ending.hpp"
 #include "net/find_transport.hpp"
 #include "net/job_counters.hpp"
+#include "net/job_summary.hpp"
 #include "net/node.hpp"
+#include "net/trace_gather.hpp"
+#include "probe/export/task_files.hpp"
+#include "probe/session.hpp"
 #include "probe/settings.hpp"
 #include "rt/detail/topology.hpp"
 
@@ -22,15 +27,23 @@ namespace {
 
 // What a locality tells the others of itself before anything else: a line each.
 struct card {
-  std::string program;  // its actions, as one number
-  std::string cores;    // host and processors that it may use
+  std::string program;   // its actions, as one number
+  std::string cores;     // host and processors that it may use
+  std::string measures;  // "trace", "summary", both or nothing: what the root does, all take part in
 };
 
-std::string text_of(const card& c) { return c.program + '\n' + c.cores; }
+std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures; }
 
 card card_of(std::string_view text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  return {std::string(text.substr(0, end)), std::string(text.substr(std::min(end + 1, text.size())))};
+  const auto line = [&text] {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string l(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return l;
+  };
+  card c;
+  c.program = line(), c.cores = line(), c.measures = line();
+  return c;
 }
 
 // Of a process that is alone.
@@ -71,6 +84,11 @@ void compare_programs(net::bootstrap& b, const std::vector<card>& cards, double 
       b.here() == 0);
 }
 
+std::string measures_of(const probe::settings& s, bool always_sums) {
+  const bool sums = always_sums || probe::wants_trace(s) || !s.profile.empty() || s.diagnose;
+  return fmt::format("{}{}", probe::wants_trace(s) ? "trace," : "", sums ? "summary" : "");
+}
+
 // Where several processes may use the same cores, each gets its part.
 unsigned share_of_cores(const std::vector<card>& cards, locality_id here) {
   const auto sharing = static_cast<std::size_t>(
@@ -96,6 +114,10 @@ int job_error::report(const char* program) const noexcept {
 
 struct job::parts {
   double stop_deadline_s = 0;
+  bool traced = false;    // the root records a trace, and takes those of the others at the end
+  bool summed = false;    // and a summary of all
+  bool gathered = false;  // or tried
+  bool failed = false;
   std::unique_ptr<net::bootstrap> peers;
   std::unique_ptr<runtime> home;
   std::unique_ptr<net::node> node;
@@ -118,7 +140,11 @@ void job::start(job_options options) {
   const bool speaks = peers.here() == 0;
   std::unique_ptr<net::transport> carrier = std::make_unique<no_transport>();
   if (peers.size() > 1) carrier = or_throw(net::find_transport(wanted, peers, options.start_deadline_s), speaks);
-  const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores()};
+  if (options.runtime.measure == nullptr)
+    options.runtime.measure =
+        std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
+  const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores(),
+                  measures_of(*options.runtime.measure, options.summary)};
   std::vector<card> cards;
   for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
     cards.push_back(card_of(text));
@@ -129,11 +155,66 @@ void job::start(job_options options) {
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
   p->node->get<net::job_counters>();
+  p->traced = peers.size() > 1 && probe::has_word(cards[0].measures, "trace");
+  p->summed = peers.size() > 1 && probe::has_word(cards[0].measures, "summary");
   parts_ = std::move(p);
+  if (parts_->traced && here() == 0) begin_measuring();
+}
+
+namespace {
+constexpr double clock_period_s = 10;
+}
+
+void job::begin_measuring() {
+  home().run([this] {
+    auto& clocks = node().get<net::clock_offsets>();
+    clocks.measure(20);  // some may still be starting
+    clocks.begin(clock_period_s);
+  });
+}
+
+/// As a task. On the root all give their traces to its session; the others leave theirs to it, if it has taken them.
+void job::gather() {
+  if (std::exchange(parts_->gathered, true)) return;
+  auto& traces = node().get<net::trace_gather>();
+  if (here() == 0) node().get<net::clock_offsets>().end();
+  traces.freeze();
+  probe::session* files = home().session();
+  if (here() != 0) {
+    if (traces.wait_until_taken(parts_->stop_deadline_s / 2) && files != nullptr) files->leave_trace();
+    return;
+  }
+  probe::job_trace_data whole;
+  if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
+  if (parts_->summed) write_summary();
+  traces.let_go();
+  if (parts_->traced && files != nullptr) files->write_trace(std::move(whole));
+}
+
+/// It prints, because the setting asks for it.
+void job::write_summary() {
+  const probe::settings& asked = *home().options().measure;
+  const auto all = net::summaries_of_all(node());
+  if (probe::has_word(asked.profile, "screen") || asked.profile == "1") {
+    const std::string text = net::job_summary_text(all);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  if (auto r = net::write_job_summary(all, asked.output); !r) log_error("{}", r.error().message);
+}
+
+void job::end_measuring() noexcept {
+  if (!(parts_->traced || parts_->summed) || parts_->gathered || parts_->failed) return;
+  try {
+    home().run([this] { gather(); });
+  } catch (const std::exception& x) {
+    log_warning("what the localities measured was not put together: {}", x.what());
+  }
 }
 
 job::~job() {
   parts& p = *parts_;
+  end_measuring();
   if (!p.node->stop(p.stop_deadline_s))
     log_warning("the network was not quiet within {} s: it was ended all the same", p.stop_deadline_s);
   p.home.reset();  // the last tasks find all others lost
@@ -144,6 +225,13 @@ job::~job() {
 void job::wait_for_all() { parts_->node->get<net::ending>().wait_for_all(); }
 
 void job::fail(const std::exception_ptr& e) noexcept {
+  parts_->failed = true;
+  try {
+    // While the others still answer: what a lost locality has left of the job's trace is what one wants to see then.
+    if ((parts_->traced || parts_->summed) && here() == 0) gather();
+  } catch (const std::exception& x) {
+    log_warning("what the localities measured was not put together: {}", x.what());
+  }
   try {
     std::rethrow_exception(e);
   } catch (const std::exception& x) {

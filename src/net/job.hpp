@@ -53,6 +53,8 @@ struct job_options {
   double start_deadline_s = 60;
   /// How long to wait for them at the end, seconds.
   double stop_deadline_s = 10;
+  /// The root writes a summary of all localities (net/job_summary.hpp) also where no setting asks for one.
+  bool summary = false;
 };
 
 class job {
@@ -113,6 +115,10 @@ class job {
 
  private:
   void start(job_options options);
+  void begin_measuring();
+  void end_measuring() noexcept;
+  void gather();
+  void write_summary();
   void wait_for_all();
   void fail(const std::exception_ptr& e) noexcept;
 

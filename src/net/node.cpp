@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -13,10 +14,13 @@
 #include "net/coalescing_setting.hpp"
 #include "net/detail/failure.hpp"
 #include "net/locality_lost.hpp"
+#include "net/message_log.hpp"
 #include "net/port_counters.hpp"
 #include "net/remote_error.hpp"
 #include "net/waker.hpp"
+#include "probe/export/task_files.hpp"
 #include "probe/settings.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/scheduler.hpp"
 
 namespace plx::net {
@@ -36,6 +40,7 @@ struct node::arriving {
   parcel_header header;
   std::unique_ptr<std::byte[]> payload;
   std::uint64_t size_bytes = 0;
+  std::uint64_t number = 0;
 };
 
 struct node::locks {
@@ -46,6 +51,24 @@ struct node::locks {
 namespace {
 
 plx::detail::scheduler& scheduler_of(runtime& rt) { return rt.get_scheduler(); }
+
+/// While one of these lives, what a numbered parcel makes ready comes from that parcel.
+class caused_by_parcel {
+ public:
+  caused_by_parcel(message_log& log, std::uint64_t number, locality_id from, std::uint64_t bytes) noexcept {
+    if (number == 0) [[likely]]
+      return;
+    const probe::task_id join = log.received(number, from, bytes);
+    if (join == 0) return;
+    cause_.emplace();
+    cause_->id = join;
+    by_.emplace(&*cause_);
+  }
+
+ private:
+  std::optional<plx::detail::origin> cause_;
+  std::optional<plx::detail::made_ready_by> by_;
+};
 
 std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& r) {
   detail::failure f;
@@ -83,6 +106,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
         return add_port_counters(r, n.port_, n.runtime_.recorder());
       },
       this);
+  if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first one comes
   scheduler_of(rt).attach(this);
   transport_->start(*this);
   if (const int fd = transport_->wake_fd(); fd >= 0) waker_ = std::make_unique<waker>(runtime_, fd);
@@ -187,6 +211,7 @@ void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
   frame_reader f(head);
   while (f.next()) {
     wire_reader r(f.payload());
+    const caused_by_parcel by(port_.messages(), f.number(), from, sizeof(parcel_header) + f.header().size);
     if (!take(from, f.header(), r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
   }
   if (!f.valid()) return refuse(from, f.problem());
@@ -198,10 +223,12 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
   frame_reader f(head);
   if (!f.next() || f.parcels() != 1) return refuse(from, "a message with pieces is no parcel"), nullptr;
   const parcel_header header = f.header();
+  const std::uint64_t number = f.number();
   const std::span<const std::byte> payload = f.payload();
   if (f.next() || !f.valid()) return refuse(from, f.problem()), nullptr;
   auto a = std::make_unique<arriving>();
   a->header = header;
+  a->number = number;
   a->size_bytes = head.size();
   for (const place& p : places) {
     if (p.size_bytes > most_bytes() - std::min(most_bytes(), a->size_bytes))
@@ -226,9 +253,10 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
 void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   const std::unique_ptr<arriving> a(static_cast<arriving*>(announced));
   if (ok) port_.note_received(1, a->size_bytes);
+  const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
   if (a->payload != nullptr) {
     if (!ok) return;
-    wire_reader r({a->payload.get(), a->size_bytes - sizeof(frame_header) - sizeof(parcel_header)});
+    wire_reader r({a->payload.get(), a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size});
     if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
   } else if (a->task != nullptr) {
     if (ok)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/message_log.hpp"
 #include "net/port_parts.hpp"
 #include "rt/detail/scheduler.hpp"
 
@@ -37,6 +38,22 @@ bool is_urgent(const collector& c, std::uint16_t action) {
   return e.direct && !e.control && c.to->in_flight() == 0;
 }
 
+/// Makes the parcel whose header was just written a numbered one; gives where its payload begins.
+std::byte* put_number(std::byte* header, std::uint64_t number) noexcept {
+  parcel_header h;
+  std::memcpy(&h, header, sizeof h);
+  h.flags |= numbered;
+  h.size += static_cast<std::uint32_t>(number_bytes);
+  std::memcpy(header, &h, sizeof h);
+  std::memcpy(header + sizeof h, &number, number_bytes);
+  return header + sizeof h + number_bytes;
+}
+
+std::uint32_t name_of_action(std::uint16_t index) noexcept {
+  const auto actions = all_actions();
+  return index < actions.size() && actions[index] != nullptr ? actions[index]->name : 0;
+}
+
 }  // namespace
 
 parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id here, unsigned localities)
@@ -48,7 +65,8 @@ parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id he
       quiet_after_(s.span_of(0.5e-6)),
       old_after_(s.span_of(5e-6)),
       of_action_(all_actions().size()),
-      watched_(std::make_unique<watched_arrivals>(of_action_.size())) {
+      watched_(std::make_unique<watched_arrivals>(of_action_.size())),
+      messages_(std::make_unique<message_log>(s)) {
   for (unsigned i = 0; i < localities; ++i) {
     peers_.push_back(std::make_unique<port_peer>());
     peers_.back()->id = i;
@@ -137,7 +155,7 @@ coalescing parcel_port::how_collected(std::uint16_t action) const {
 // ------------------------------------------------------------------------------------------------------------- parcels
 
 std::size_t parcel_port::max_payload_bytes() const noexcept {
-  return max_head_bytes_ - sizeof(frame_header) - sizeof(parcel_header);
+  return max_head_bytes_ - sizeof(frame_header) - sizeof(parcel_header) - number_bytes;
 }
 
 collector& parcel_port::collector_of(port_peer& p, std::uint16_t action) const noexcept {
@@ -167,14 +185,17 @@ open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel
   PLX_ASSERT(action < of_action_.size(), action);
   PLX_ASSERT(h.size <= max_payload_bytes(), h.size);
   collector& c = collector_of(*peers_[to], action);
-  const std::size_t bytes = sizeof h + h.size;
-  open_parcel p{.in = &c, .bytes = bytes, .action = action};
+  const std::uint64_t number = next_number();
+  const std::size_t bytes = sizeof h + h.size + (number != 0 ? number_bytes : 0);
+  open_parcel p{.in = &c, .bytes = bytes, .number = number, .action = action};
   std::unique_lock guard(c.lock);
   if (c.open != nullptr && c.open->used + bytes > c.bytes) p.full = take(c);
   prepare(c, bytes);
   frame_message& m = *c.open;
   std::memcpy(m.bytes.get() + m.used, &h, sizeof h);
   p.payload = m.bytes.get() + m.used + sizeof h;
+  if (number != 0) [[unlikely]]
+    p.payload = put_number(p.payload - sizeof h, number);
   m.used += bytes;
   ++m.parcels;
   guard.release();  // close() unlocks
@@ -201,12 +222,17 @@ void parcel_port::close(const open_parcel& p) noexcept {
     waits_in = &timed_;
   }
   const ticks due = c.way != coalescing_way::self_clocking && leaves == nullptr ? c.due : timer_queue::never;
+  const locality_id to = c.to->id;
   c.lock.unlock();
+  if (p.number != 0) [[unlikely]]
+    messages_->sent(p.number, to, p.bytes, name_of_action(p.action), now);
   if (p.full != nullptr) leave(p.full);
   if (leaves != nullptr) leave(leaves);
   if (waits_in != nullptr) put_into(*waits_in, c);
   if (due < alarm_at_.load(std::memory_order_seq_cst)) set_alarm(due);
 }
+
+std::uint64_t parcel_port::next_number() noexcept { return messages_->on() ? messages_->next_number() : 0; }
 
 void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) noexcept {
   port_peer& p = *peers_[to];
@@ -226,6 +252,8 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
     ++c.n_messages;
     c.n_bytes += m.size_bytes;
   }
+  if (m.number != 0) [[unlikely]]
+    messages_->sent(m.number, to, m.size_bytes, name_of_action(action), scheduler_.now());
   p.under_way.fetch_add(m.size_bytes, std::memory_order_relaxed);
   hand_over(to, m);
 }

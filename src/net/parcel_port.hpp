@@ -31,6 +31,8 @@ class scheduler;
 
 namespace plx::net {
 
+class message_log;
+
 /// A message of one parcel with its data, which lives until it was sent: what is too large to be copied. Made by who
 /// sends it.
 struct large_message : outgoing {
@@ -40,6 +42,7 @@ struct large_message : outgoing {
   port_peer* to = nullptr;
   parcel_port* port = nullptr;
   std::uint64_t size_bytes = 0;
+  std::uint64_t number = 0;  ///< of its parcel, while messages are traced
   void (*destroy)(large_message*) noexcept = nullptr;
 };
 
@@ -71,6 +74,7 @@ struct open_parcel {
   collector* in = nullptr;
   frame_message* full = nullptr;  ///< had no room for it, and leaves when it is closed
   std::size_t bytes = 0;          ///< with its header
+  std::uint64_t number = 0;       ///< while messages are traced
   std::uint16_t action = 0;
 };
 
@@ -100,6 +104,10 @@ class parcel_port {
   [[nodiscard]] std::size_t max_payload_bytes() const noexcept;
   /// Sends a message of its own; takes it over. Its head is complete, its `pieces` are its parts.
   void send(locality_id to, std::uint16_t action, large_message& m) noexcept;
+  /// The number for a message that send() will get; 0: it needs none.
+  [[nodiscard]] std::uint64_t next_number() noexcept;
+  /// What is sent, and what came, while it is on.
+  [[nodiscard]] message_log& messages() noexcept { return *messages_; }
   /// Waits, as a task, while too many bytes to this locality have not left. Nothing waits in a poller.
   void wait_for_room(locality_id to);
 
@@ -200,6 +208,7 @@ class parcel_port {
 
   std::atomic<bool> watches_arrivals_{false};
   std::unique_ptr<watched_arrivals> watched_;  // made with the port
+  const std::unique_ptr<message_log> messages_;
 
   std::atomic<ticks> polling_{0}, sending_{0};
   std::atomic<std::uint64_t> sendings_{0};

@@ -16,6 +16,7 @@
 #include "probe/live/live_server.hpp"
 #include "probe/policy/policy.hpp"
 #include "probe/trace_budget.hpp"
+#include "probe/trace_job.hpp"
 
 namespace plx::probe {
 
@@ -28,6 +29,13 @@ printing printing_of(const settings& s) {
                                                : counter_format::text,
           .to = s.print_to,
           .reset = s.print_reset};
+}
+
+settings without_trace(settings s) {
+  s.trace.clear();
+  s.tree = s.graph = s.concurrency = s.critical_path = false;
+  s.scatter = 0;
+  return s;
 }
 
 }  // namespace
@@ -43,6 +51,8 @@ struct session::state {
   std::uint64_t samples_diagnosis = 0;  // in `periodic`
   const policy_registry* policies = nullptr;
   std::shared_ptr<const decision_log> decisions;
+  std::optional<job_trace_data> whole_trace;
+  bool trace_left = false;
 
   [[nodiscard]] std::string file(const char* name) const { return asked.output + "/" + name; }
   std::optional<counter_lister> lister;
@@ -100,6 +110,9 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
   state_->policies = &policies;
   state_->decisions = std::move(decisions);
 }
+
+void session::write_trace(job_trace_data whole) { state_->whole_trace = std::move(whole); }
+void session::leave_trace() { state_->trace_left = true; }
 
 /// It prints, because the setting asks for an address that nobody knows before.
 void session::state::serve() {
@@ -172,7 +185,9 @@ result<void> session::state::write_all() {
     periodic.remove(samples_diagnosis);
     note(diagnosis->write(asked.output));
   }
-  if (auto r = write_task_files(rec, asked); !r && first) first = r;  // it has told the log
+  const settings tasks = trace_left ? without_trace(asked) : asked;
+  if (auto r = write_task_files(rec, tasks, whole_trace ? &*whole_trace : nullptr); !r && first)
+    first = r;  // it has told the log
   if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
   if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
   return first;

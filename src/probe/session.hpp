@@ -19,6 +19,7 @@ namespace plx::probe {
 class decision_log;
 class picture_board;  // probe/live/live_picture.hpp
 class policy_registry;
+struct job_trace_data;  // probe/trace_job.hpp
 
 class session {
  public:
@@ -35,6 +36,11 @@ class session {
 
   /// What was decided is written, too. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
+  /// The files of tasks are made of this instead of what was recorded here: the trace of a whole job, of which this
+  /// process is the root.
+  void write_trace(job_trace_data whole);
+  /// No files are made of the trace: somebody else does it.
+  void leave_trace();
   /// Writes what was asked for as it is now, and goes on; finish() will write it again.
   result<void> write_now();
 

@@ -14,6 +14,7 @@
 #include "net/job.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
+#include "net/node.hpp"
 #include "rt/thread.hpp"
 
 namespace {
@@ -49,6 +50,12 @@ int run(job& j, const std::string& name, locality_id who) {
   if (name == "talk") {
     j.run([] { talk(3000); });
     j.run([] { talk(10); });
+  } else if (name == "count") {
+    j.run([] { talk(300); });
+    const net::port_counts c = j.node().port().counts();  // all is quiet: the numbers that the trace must have
+    std::printf("count %u %llu %llu\n", j.here(), static_cast<unsigned long long>(c.parcels_sent),
+                static_cast<unsigned long long>(c.parcels_received));
+    std::fflush(stdout);
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
@@ -72,7 +79,7 @@ int run(job& j, const std::string& name, locality_id who) {
       talk(1000);  // with those who are left
     });
   } else {
-    std::fprintf(stderr, "job_check: expected talk, throw, die or survive, found '%s'\n", name.c_str());
+    std::fprintf(stderr, "job_check: expected talk, count, throw, die or survive, found '%s'\n", name.c_str());
     return 2;
   }
   if (j.here() == 0) std::printf("fine with %u\n", j.size());

@@ -3,6 +3,7 @@
     profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
     critical_path.json                    by the setting critical-path=1
+    job.json                              of a job of many processes: all localities, all kinds of tasks
 Example to read: tests/test_diagnosis.py.
 """
 
@@ -189,10 +190,28 @@ class Evidence:
     def waited_s(self, *kinds: str) -> float:
         return sum(row["total_s"] for row in self.wait_rows or [] if row["kind"] in kinds)
 
+    # ---- the job ----
+
+    @cached_property
+    def job(self):
+        """job.json as a dict with "localities" and "tasks", or None for a program of one process."""
+        data = self._json("job.json")
+        if data is not None and not all(isinstance(data.get(key), list) for key in ("localities", "tasks")):
+            raise ReadError(self.folder / "job.json", 'expected lists "localities" and "tasks"')
+        return data
+
+    @cached_property
+    def localities(self) -> list:
+        """Those of which there is something; empty for a program of one process."""
+        return [row for row in (self.job or {}).get("localities", []) if not row.get("missing")]
+
     @cached_property
     def critical_path(self):
         """critical_path.json as a dict, or None."""
-        path = self.folder / "critical_path.json"
+        return self._json("critical_path.json")
+
+    def _json(self, name: str):
+        path = self.folder / name
         if not path.exists():
             return None
         try:

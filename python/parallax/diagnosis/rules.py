@@ -21,6 +21,8 @@ least_lock = 0.10  # waited for one lock, where idle is at least least_lock_idle
 least_lock_idle = 0.10
 least_imbalance = 0.15  # (most - mean) / run time, of seconds in tasks per worker
 least_long_task = 0.25  # of the run time: a task longer than that holds everybody up
+least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
+least_network = 0.10  # of the time of tasks and network, in messages
 least_path = 0.70  # of the run time: longest chain of dependent tasks
 least_delay = 0.20  # of the run time: how long tasks on the longest chain lay ready before they began
 least_queue = 1.0  # ready tasks per worker, on average, in queues while workers idle
@@ -56,7 +58,7 @@ def headline_of(e: Evidence) -> str:
 
 def findings_of(e: Evidence) -> list:
     """The most costly first. Memory, which costs no time by itself, comes last."""
-    rules = [grain, contention, chains, imbalance, latency, starvation, blocked, memory_growth]
+    rules = [grain, contention, chains, localities, network, imbalance, latency, starvation, blocked, memory_growth]
     found = [finding for finding in (rule(e) for rule in rules) if finding is not None]
     # Idle time that a more particular rule explains is not told a second time.
     if any(finding.id in ("chains", "imbalance", "latency") for finding in found):
@@ -194,6 +196,52 @@ def imbalance(e: Evidence):
         f"{seconds(mean)}{reason}.",
         advice,
         {"most_s": most, "mean_s": mean, "worker": busiest},
+    )
+
+
+def localities(e: Evidence):
+    """One process of a job has more to do than the others, which wait for it."""
+    busy = {row["locality"]: row["exec_s"] / max(row["workers"], 1) for row in e.localities}
+    if len(busy) < 2:
+        return None
+    most_at = max(busy, key=busy.get)
+    most, mean = busy[most_at], sum(busy.values()) / len(busy)
+    if most <= 0 or (most - mean) / most < least_locality_imbalance:
+        return None
+    kinds = [row for row in (e.job or {}).get("tasks", []) if row["most_at"] == most_at]
+    row = max(kinds, key=lambda row: row["most_locality_s"] - row["total_s"] / len(busy), default=None)
+    reason = f', most of it "{_short(row["name"])}" ({seconds(row["most_locality_s"])} there)' if row else ""
+    return Finding(
+        "localities",
+        (most - mean) / most,
+        f"The localities are not balanced: a worker of locality {most_at} was in tasks for {seconds(most)}, the mean is "
+        f"{seconds(mean)}{reason}.",
+        "Give each process an equal part of the work, or let it move while the program runs (plx::migrate).",
+        {"most_s": most, "mean_s": mean, "locality": most_at},
+    )
+
+
+def network(e: Evidence):
+    """Messages take much of the processes' time."""
+    rows = [row for row in e.localities if row["exec_s"] > 0]
+    if len(rows) < 2:
+        return None
+    weight = sum(row["exec_s"] for row in rows)
+    share = sum(row["network_overhead"] * row["exec_s"] for row in rows) / weight
+    if share < least_network:
+        return None
+    parcels, messages = (sum(row[f"{what}_sent"] for row in rows) for what in ("parcels", "messages"))
+    size = sum(row["bytes_sent"] for row in rows) / max(messages, 1)
+    small = parcels < 2 * messages and size < 4096
+    return Finding(
+        "network",
+        share,
+        f"Messages take {_percent(share)} of the time of tasks and network: {count(parcels)} parcels in "
+        f"{count(messages)} messages of {_bytes(size)} on average.",
+        "Let small parcels travel together (PLX_COALESCE), or send fewer and larger ones."
+        if small
+        else "Send less, or keep what talks with each other on one locality.",
+        {"parcels": parcels, "messages": messages, "network_overhead": share},
     )
 
 

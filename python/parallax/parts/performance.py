@@ -18,8 +18,10 @@ class Performance(Part):
             self.part("Diagnosis", self.diagnosis),
             self.part("Throughput", self.throughput),
             self.part("Workers", self.workers),
+            self.part("Processes", self.processes) if self._is_job() else "",
             self.part("Idle rate", self.idle),
             self.part("Timeline", self.timeline),
+            self.part("Timeline of the job", self.job_timeline) if self.facts.run.job_timeline is not None else "",
             self.part("Concurrency", self.concurrency),
             self.part("Tasks", self.tasks),
             self.part("Critical path", self.critical_path),
@@ -59,6 +61,12 @@ class Performance(Part):
     def timeline(self) -> str:
         table = need(self.facts.timeline, "the run has no timeline.csv (no steps were traced)")
         return self.picture(tasks.timeline_picture(table, self.facts.kinds))
+
+    def job_timeline(self) -> str:
+        table = self.facts.run.job_timeline
+        if len(table) == 0:
+            raise Missing("job_timeline.csv has no rows")
+        return self.picture(tasks.job_timeline_picture(table, self.facts.run.job_parcels))
 
     def concurrency(self) -> str:
         table = need(self.facts.concurrency, "the run has no concurrency.csv (no steps were traced)")
@@ -120,6 +128,56 @@ class Performance(Part):
         if table is None or len(table) == 0:
             raise Missing("the run has no workers.csv" if table is None else "workers.csv has no rows")
         return self.picture(work.workers_picture(table))
+
+    def _is_job(self) -> bool:
+        evidence = self.facts.evidence
+        return evidence is not None and evidence.job is not None
+
+    def processes(self) -> str:
+        """The localities of a job side by side, and what is least even between them."""
+        job = self.facts.evidence.job
+        rows = []
+        for row in job["localities"]:
+            if row["missing"]:
+                rows.append([row["locality"], row["missing"], *[""] * 7])
+                continue
+            used = row["exec_s"] + row["idle_s"] + row["overhead_s"] + row["background_s"]
+            share = row["exec_s"] / used if used > 0 else 0.0
+            rows.append(
+                [
+                    row["locality"],
+                    row["host"],
+                    html.bar_cell(share, percent(share)),
+                    percent(row["idle_rate"]),
+                    percent(row["network_overhead"]),
+                    count(row["parcels_sent"]),
+                    count(row["messages_sent"]),
+                    f"{trimmed(1e-6 * row['bytes_sent'], 3)} MB",
+                    seconds(row["wait_s"]),
+                ]
+            )
+        header = "locality,host,in tasks,idle,network,parcels sent,messages,bytes sent,tasks suspended".split(",")
+        told = html.table(header, rows, numeric=range(3, 9), raw=(2,))
+        kinds = job["tasks"][:8]  # the largest total first
+        rows = [
+            [
+                row["name"],
+                count(row["calls"]),
+                seconds(row["total_s"]),
+                seconds(row["least_locality_s"]),
+                seconds(row["most_locality_s"]),
+                row["most_at"],
+                trimmed(row["imbalance"], 3),
+            ]
+            for row in kinds
+        ]
+        header = "task,calls,total,least,most,at,most / mean".split(",")
+        told += html.table(header, rows, numeric=range(1, 7))
+        caption = (
+            "The processes of the job. Network: the share of the time of tasks and network that messages took. Below, "
+            "the kinds of tasks that took most, by the locality with the least and with the most of them."
+        )
+        return html.card("Processes", told, caption)
 
     def tasks(self) -> str:
         table = self.facts.run.profile

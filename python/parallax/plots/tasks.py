@@ -72,6 +72,87 @@ def timeline_picture(table, kinds: list) -> Picture:
     return Picture("timeline", "Timeline", caption, (9.6, height), draw, "What each worker ran, over time.")
 
 
+def job_timeline_picture(table, parcels=None) -> Picture:
+    """Rows of workers, grouped by locality, and an arrow per parcel where they are few: as many pieces as can be told
+    apart, from the middle of what was traced. Kinds are those that took most of the time shown."""
+    begin, end = table.numbers("begin_s"), table.numbers("end_s")
+    places = np.column_stack((table.numbers("locality").astype(int), table.numbers("worker").astype(int)))
+    lanes = sorted({(int(l), int(w)) for l, w in places})
+    gap = 0.6  # between localities
+    y_of = {lane: i + gap * len({l for l, _ in lanes[: i + 1]}) for i, lane in enumerate(lanes)}
+    in_order = np.sort(begin)
+    most = bars_of_a_row * len(lanes)
+    at = max(0, (len(begin) - most) // 2)
+    first = float(in_order[at])
+    shown = (end > first) & (begin <= float(in_order[min(at + most, len(begin)) - 1]))
+    begin, end, places = np.maximum(begin[shown], first), end[shown], places[shown]
+    y = np.array([y_of[int(l), int(w)] for l, w in places])
+    names = np.array([str(name) for name in table["name"]])[shown]
+    kinds = kinds_of(names.tolist(), end - begin)
+    last = float(np.max(end))
+    factor, unit = _unit(last - first)
+    arrows = _arrows_within(parcels, first, last)
+    middles = {l: float(np.mean([y_of[lane] for lane in lanes if lane[0] == l])) for l, _ in lanes}
+
+    def draw(figure, theme) -> None:
+        axes = figure.add_subplot()
+        colours = colours_of(kinds, theme)
+        axes.set_facecolor(theme.paper)
+        for name in [*kinds, None]:
+            mine = ~np.isin(names, kinds) if name is None else names == name
+            if not np.any(mine):
+                continue
+            colour = theme.muted if name is None else colours[name]
+            for row in np.unique(y[mine]):
+                here = mine & (y == row)
+                bars = np.column_stack((factor * (begin[here] - first), factor * (end[here] - begin[here])))
+                axes.broken_barh(bars, (row - 0.4, 0.8), facecolors=colour, edgecolors=theme.paper, linewidth=0.15)
+            label = "others" if name is None else name if len(name) <= 28 else name[:27] + "…"
+            axes.bar(0, 0, color=colour, label=label)
+        for sent, received, source, target in arrows if len(arrows) <= most_arrows else []:
+            up = middles[source] > middles[target]
+            lanes_of = {l: [y_of[lane] for lane in lanes if lane[0] == l] for l in (source, target)}
+            tail = min(lanes_of[source]) - 0.4 if up else max(lanes_of[source]) + 0.4
+            head = max(lanes_of[target]) + 0.4 if up else min(lanes_of[target]) - 0.4
+            axes.annotate(
+                "",
+                xy=(factor * (received - first), head),
+                xytext=(factor * (sent - first), tail),
+                arrowprops={"arrowstyle": "-|>", "color": theme.ink, "linewidth": 0.6, "mutation_scale": 5,
+                            "shrinkA": 0, "shrinkB": 0},
+            )  # fmt: skip
+        axes.set_yticks([y_of[lane] for lane in lanes], [f"locality {l}, worker {w}" for l, w in lanes])
+        axes.set_ylim(max(y_of.values()) + 0.6, min(y_of.values()) - 0.6)
+        axes.set_xlim(0, factor * (last - first))
+        axes.set_xlabel(f"time from {seconds(first)} of the run on [{unit}]")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.3, ncols=4, handlelength=1)
+
+    drawn = "each an arrow" if len(arrows) <= most_arrows else "too many for arrows"
+    caption = (
+        f"{len(begin):,} pieces of tasks of all processes in {seconds(last - first)}, in one clock; "
+        f"{len(arrows):,} parcels were under way between them, {drawn}."
+    )
+    height = float(np.clip(1.6 + 0.34 * (len(lanes) + gap * len(middles)), 2.2, 8.0))
+    return Picture("job_timeline", "Timeline of the job", caption, (9.6, height), draw, "What each process ran.")
+
+
+most_arrows = 80
+
+
+def _arrows_within(parcels, first: float, last: float) -> list:
+    """[(sent, received, from, to)] of parcels that were sent and received in that span."""
+    if parcels is None or len(parcels) == 0:
+        return []
+    columns = [parcels.numbers(key) for key in ("sent_s", "received_s", "from", "to")]
+    return [
+        (sent, received, int(source), int(target))
+        for sent, received, source, target in zip(*columns)
+        if first <= sent and received <= last
+    ]
+
+
 def concurrency_picture(table, kinds: list, workers: int) -> Picture:
     """How many workers were in tasks of each kind, as areas on top of each other."""
     time = table.numbers("time_s")

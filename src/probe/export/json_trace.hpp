@@ -10,15 +10,17 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "probe/trace_data.hpp"
 #include "probe/trace_graph.hpp"
+#include "probe/trace_job.hpp"
 
 namespace plx::probe {
 
 /// Compressed when the path ends in .gz. Of a task, at most 16 parents are told ("more_parents" says that there are
 /// more), and at most 8 arrows are drawn into a piece, 2^18 in all; `otherData` counts records, losses and arrows.
-/// Requires: `graph` was made of `data`.
-result<void> write_json_trace(const trace_data& data, const trace_graph& graph, const std::string& path);
+/// With `job` it is the trace of a job: a process per locality, and each parcel a short slice where it was sent,
+/// another one where it came, and an arrow between. Requires: `graph` was made of `data`.
+result<void> write_json_trace(const trace_data& data, const trace_graph& graph, const std::string& path,
+                              const trace_job* job = nullptr);
 /// The same, for those who need no graph besides.
 result<void> write_json_trace(const trace_data& data, const std::string& path);
 

@@ -159,5 +159,56 @@ TEST_F(JsonTrace, AFullDiskIsOneLine) {
             "cannot write '/nowhere/t.json.gz': No such file or directory");
 }
 
+TEST_F(JsonTrace, OfAJobHasAProcessPerLocalityAndAnArrowPerParcel) {
+  trace_builder b(3);
+  b.data.origin = 1'000'000;
+  b.piece(0, 1, "here", us(1), us(5)).piece(2, 2, "there", us(10), us(20));
+  b.data.samples.push_back({us(3), "/x", 7});
+  trace_job job;
+  job.localities.resize(3);
+  job.localities[0] = {.host = "a", .first_worker = 0, .workers = 1, .missing = ""};
+  job.localities[1] = {.host = "b", .first_worker = 1, .workers = 2, .uncertainty_s = 5e-7, .missing = ""};
+  job.localities[2] = {.host = "", .missing = "it is lost: \"gone\""};
+  job.sample_at = {1};
+  const name_id f = register_name("f");
+  // Two of the same nanosecond; one that nobody received.
+  job.messages.push_back({.sent = us(2), .received = us(8), .number = 1, .bytes = 40, .from = 0, .to = 1, .name = f});
+  job.messages.push_back({.sent = us(2), .received = us(7), .number = 2, .bytes = 41, .from = 0, .to = 1, .name = f});
+  job.messages.push_back({.sent = us(4), .received = 0, .number = 3, .bytes = 42, .from = 0, .to = 2, .name = f});
+  const auto done = write_json_trace(b.data, trace_graph(b.data), path(".json"), &job);
+  ASSERT_TRUE(done) << done.error().message;
+  const json t = json_reader::read(read_file(path(".json")).value());
+
+  std::vector<json> tasks, parcels;
+  for (const json& e : events(t, "X")) (e.has("cat") ? parcels : tasks).push_back(e);
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0]["pid"].number, 1);
+  EXPECT_EQ(tasks[1]["pid"].number, 2);
+  EXPECT_EQ(tasks[1]["tid"].number, 2);  // the second worker of locality 1
+  EXPECT_EQ(events(t, "C").at(0)["pid"].number, 2);
+  ASSERT_EQ(parcels.size(), 5u);
+  EXPECT_EQ(parcels[0]["pid"].number, 1);
+  EXPECT_EQ(parcels[0]["tid"].number, 2);  // below the worker
+  EXPECT_EQ(parcels[0]["name"].text, "f");
+  EXPECT_EQ(parcels[0]["args"]["to"].number, 1);
+  EXPECT_NEAR(parcels[0]["ts"].number, 2, tolerance);
+  EXPECT_GT(parcels[1]["ts"].number, parcels[0]["ts"].number);
+  EXPECT_EQ(parcels[3]["tid"].number, 4);  // received: below two workers and what was sent
+  EXPECT_EQ(parcels[3]["args"]["number"].number, 2);
+  EXPECT_NEAR(parcels[3]["ts"].number, 7, tolerance);
+  EXPECT_NEAR(parcels[3]["dur"].number, 1, tolerance);
+  const auto starts = events(t, "s"), ends = events(t, "f");
+  ASSERT_EQ(starts.size(), 2u);
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(starts[0]["id"].number, ends[1]["id"].number);
+  EXPECT_EQ(t["otherData"]["parcels"].number, 3);
+  EXPECT_EQ(t["otherData"]["localities"].list.at(2)["missing"].text, "it is lost: \"gone\"");
+  EXPECT_EQ(t["otherData"]["localities"].list.at(1)["host"].text, "b");
+  std::vector<std::string> processes;
+  for (const json& e : events(t, "M"))
+    if (e["name"].text == "process_name") processes.push_back(e["args"]["name"].text);
+  EXPECT_THAT(processes, ElementsAre("parallax locality 0", "parallax locality 1", "parallax locality 2 (missing)"));
+}
+
 }  // namespace
 }  // namespace plx::probe

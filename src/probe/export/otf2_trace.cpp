@@ -31,7 +31,7 @@ namespace plx::probe {
 
 bool has_otf2() noexcept { return false; }
 
-result<void> write_otf2_trace(const trace_data&, const trace_graph&, const std::string& path) {
+result<void> write_otf2_trace(const trace_data&, const trace_graph&, const std::string& path, const trace_job*) {
   return error{fmt::format(
       "cannot write '{}': built without OTF2; install libotf2-trace-dev and build again, or choose trace=json", path)};
 }
@@ -48,6 +48,7 @@ constexpr std::size_t most_parents = 16;
 constexpr std::uint64_t event_chunk = 1u << 20, definition_chunk = 4u << 20;
 
 enum attribute : OTF2_AttributeRef { a_task, a_key, a_wait, a_finished, a_parents, a_parent_0 };
+constexpr OTF2_AttributeRef a_parcel = a_parent_0 + most_parents, a_action = a_parcel + 1;
 
 /// An error of the library, thrown out of its midst: some versions free a file's buffer twice when they go on after a
 /// write that failed, so nothing of the archive may be called again. It is left as it is.
@@ -99,8 +100,8 @@ OTF2_FlushType flush_always(void*, OTF2_FileType, OTF2_LocationRef, void*, bool)
 
 class archive {
  public:
-  archive(const trace_data& data, const trace_graph& graph)
-      : data_(data), graph_(graph), n_workers_(data.workers.size()) {}
+  archive(const trace_data& data, const trace_graph& graph, const trace_job* job)
+      : data_(data), graph_(graph), job_(job), n_workers_(data.workers.size()) {}
   ~archive() {
     if (list_ != nullptr) OTF2_AttributeList_Delete(list_);
   }
@@ -118,6 +119,7 @@ class archive {
     check(OTF2_Archive_OpenEvtFiles(archive_));
     for (std::size_t w = 0; w < n_workers_; ++w) worker_events(w);
     counter_events();
+    for (std::uint32_t l = 0; l < n_localities(); ++l) parcel_events(l);
     check(OTF2_Archive_CloseEvtFiles(archive_));
     local_definitions();
     global_definitions();
@@ -202,6 +204,33 @@ class archive {
     close(&writer);
   }
 
+  // Parcels are the sends and receives of a location of each locality's own, whose number is its rank. OTF2's readers
+  // put those together that have the same sender, receiver and tag, in their order; the tag is the parcel's number, so
+  // that it does not matter which overtakes which.
+  void parcel_events(std::uint32_t locality) {
+    struct event {
+      ticks when;
+      const trace_message* m;
+      bool sent;
+    };
+    std::vector<event> events;
+    for (const trace_message& m : job_->messages) {
+      if (m.from == locality) events.push_back({m.sent, &m, true});
+      if (m.to == locality && m.received != 0) events.push_back({m.received, &m, false});
+    }
+    std::stable_sort(events.begin(), events.end(), [](const event& a, const event& b) { return a.when < b.when; });
+    OTF2_EvtWriter& writer = check(OTF2_Archive_GetEvtWriter(archive_, n_events_.size()));
+    for (const event& e : events) {
+      meet(e.when);
+      const auto tag = static_cast<std::uint32_t>(e.m->number);
+      check(OTF2_AttributeList_AddUint64(list_, a_parcel, e.m->number));
+      if (e.m->name != unnamed) check(OTF2_AttributeList_AddRegionRef(list_, a_action, region_of(e.m->name)));
+      check(e.sent ? OTF2_EvtWriter_MpiSend(&writer, list_, e.when, e.m->to, 1, tag, e.m->bytes)
+                   : OTF2_EvtWriter_MpiRecv(&writer, list_, e.when, e.m->from, 1, tag, e.m->bytes));
+    }
+    close(&writer);
+  }
+
   void close(OTF2_EvtWriter* writer) {
     std::uint64_t n = 0;
     check(OTF2_EvtWriter_GetNumberOfEvents(writer, &n));
@@ -258,18 +287,47 @@ class archive {
   }
 
   void places() {
-    char host[256] = "machine";
-    ::gethostname(host, sizeof host - 1);
-    check(OTF2_GlobalDefWriter_WriteSystemTreeNode(defs_, 0, text(host), text("machine"),
-                                                   OTF2_UNDEFINED_SYSTEM_TREE_NODE));
-    check(OTF2_GlobalDefWriter_WriteLocationGroup(defs_, 0, text(fmt::format("locality {}", data_.locality)),
-                                                  OTF2_LOCATION_GROUP_TYPE_PROCESS, 0, OTF2_UNDEFINED_LOCATION_GROUP));
+    groups();
     for (std::size_t w = 0; w < n_workers_; ++w)
-      check(OTF2_GlobalDefWriter_WriteLocation(defs_, w, text(row_name(data_, static_cast<unsigned>(w))),
-                                               OTF2_LOCATION_TYPE_CPU_THREAD, n_events_[w], 0));
-    if (!metrics_.empty())
-      check(OTF2_GlobalDefWriter_WriteLocation(defs_, n_workers_, text("counters"), OTF2_LOCATION_TYPE_METRIC,
-                                               n_events_[n_workers_], 0));
+      location(w, row_name(data_, static_cast<unsigned>(w), job_), OTF2_LOCATION_TYPE_CPU_THREAD,
+               job_ == nullptr ? 0 : job_->locality_of(static_cast<unsigned>(w)));
+    if (!metrics_.empty()) location(n_workers_, "counters", OTF2_LOCATION_TYPE_METRIC, 0);
+    for (std::uint32_t l = 0; l < n_localities(); ++l)
+      location(first_rank() + l, "parcels", OTF2_LOCATION_TYPE_CPU_THREAD, l);
+  }
+
+  void location(std::uint64_t number, const std::string& name, OTF2_LocationType type, std::uint32_t group) {
+    check(OTF2_GlobalDefWriter_WriteLocation(defs_, number, text(name), type, n_events_[number], group));
+  }
+  [[nodiscard]] std::uint32_t n_localities() const {
+    return job_ == nullptr ? 0 : static_cast<std::uint32_t>(job_->localities.size());
+  }
+  [[nodiscard]] std::uint64_t first_rank() const { return n_workers_ + (metrics_.empty() ? 0 : 1); }
+
+  /// A machine per host, a group per locality.
+  void groups() {
+    const auto machine = [&](OTF2_SystemTreeNodeRef number, const std::string& host) {
+      check(OTF2_GlobalDefWriter_WriteSystemTreeNode(defs_, number, text(host), text("machine"),
+                                                     OTF2_UNDEFINED_SYSTEM_TREE_NODE));
+    };
+    const auto group = [&](std::uint32_t number, const std::string& name, OTF2_SystemTreeNodeRef on) {
+      check(OTF2_GlobalDefWriter_WriteLocationGroup(defs_, number, text(name), OTF2_LOCATION_GROUP_TYPE_PROCESS, on,
+                                                    OTF2_UNDEFINED_LOCATION_GROUP));
+    };
+    if (job_ == nullptr) {
+      char host[256] = "machine";
+      ::gethostname(host, sizeof host - 1);
+      machine(0, host);
+      return group(0, fmt::format("locality {}", data_.locality), 0);
+    }
+    std::map<std::string, OTF2_SystemTreeNodeRef> machines;
+    for (std::uint32_t l = 0; l < n_localities(); ++l) {
+      const trace_locality& one = job_->localities[l];
+      const std::string host = one.host.empty() ? "unknown" : one.host;
+      const auto [there, fresh] = machines.try_emplace(host, static_cast<OTF2_SystemTreeNodeRef>(machines.size()));
+      if (fresh) machine(there->second, host);
+      group(l, fmt::format("locality {}{}", l, one.workers == 0 ? " (missing)" : ""), there->second);
+    }
   }
 
   void regions() {
@@ -291,6 +349,8 @@ class archive {
     define(a_parents, "parents", "how many tasks it waited for, at most 16", OTF2_TYPE_UINT32);
     for (std::uint32_t i = 0; i < most_parents; ++i)
       define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
+    define(a_parcel, "parcel", "number of the parcel, of its sender", OTF2_TYPE_UINT64);
+    define(a_action, "action", "what was called, or of an answer, had been", OTF2_TYPE_REGION);
   }
 
   /// The workers as a team, which the task events name.
@@ -304,6 +364,20 @@ class archive {
     check(OTF2_GlobalDefWriter_WriteGroup(defs_, 1, name, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_USER,
                                           OTF2_GROUP_FLAG_NONE, n, members.data()));
     check(OTF2_GlobalDefWriter_WriteComm(defs_, 0, name, 1, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
+    if (job_ != nullptr) ranks();
+  }
+
+  /// The localities as a communicator, which sends and receives name.
+  void ranks() {
+    const std::uint32_t n = n_localities();
+    std::vector<std::uint64_t> locations(n), numbers(n);
+    for (std::uint32_t l = 0; l < n; ++l) locations[l] = first_rank() + l, numbers[l] = l;
+    const OTF2_StringRef name = text("localities");
+    check(OTF2_GlobalDefWriter_WriteGroup(defs_, 2, name, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI,
+                                          OTF2_GROUP_FLAG_NONE, n, locations.data()));
+    check(OTF2_GlobalDefWriter_WriteGroup(defs_, 3, name, OTF2_GROUP_TYPE_COMM_GROUP, OTF2_PARADIGM_MPI,
+                                          OTF2_GROUP_FLAG_NONE, n, numbers.data()));
+    check(OTF2_GlobalDefWriter_WriteComm(defs_, 1, name, 3, OTF2_UNDEFINED_COMM, OTF2_COMM_FLAG_NONE));
   }
 
   void metrics() {
@@ -337,6 +411,7 @@ class archive {
 
   const trace_data& data_;
   const trace_graph& graph_;
+  const trace_job* const job_;  // null: of one process
   const std::size_t n_workers_;
   OTF2_Archive* archive_ = nullptr;
   OTF2_AttributeList* list_ = OTF2_AttributeList_New();
@@ -379,7 +454,8 @@ result<void> take_place(const std::filesystem::path& fresh, const std::filesyste
 
 }  // namespace
 
-result<void> write_otf2_trace(const trace_data& data, const trace_graph& graph, const std::string& path) {
+result<void> write_otf2_trace(const trace_data& data, const trace_graph& graph, const std::string& path,
+                              const trace_job* job) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   const std::string fresh = fmt::format("{}.{}.part", path, ::getpid());
@@ -389,7 +465,7 @@ result<void> write_otf2_trace(const trace_data& data, const trace_graph& graph, 
   result<void> done;
   try {
     const leaks_are_known known;
-    archive(data, graph).write(fresh);
+    archive(data, graph, job).write(fresh);
     done = sync_files(fresh, path);
   } catch (const archive_error& e) {
     done = e.line(path);

@@ -14,8 +14,8 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "probe/trace_data.hpp"
 #include "probe/trace_graph.hpp"
+#include "probe/trace_job.hpp"
 
 namespace plx::probe {
 
@@ -23,7 +23,9 @@ namespace plx::probe {
 bool has_otf2() noexcept;
 
 /// Writes the folder `path` with traces.otf2 in it; one that is there already is replaced when the new one is whole.
-/// Requires: `graph` was made of `data`.
-result<void> write_otf2_trace(const trace_data& data, const trace_graph& graph, const std::string& path);
+/// With `job` it is the trace of a job: a location group per locality, in which a location "parcels" has what was sent
+/// and received, as a rank of the communicator "localities". Requires: `graph` was made of `data`.
+result<void> write_otf2_trace(const trace_data& data, const trace_graph& graph, const std::string& path,
+                              const trace_job* job = nullptr);
 
 }  // namespace plx::probe

@@ -194,5 +194,30 @@ TEST_F(Otf2Trace, AFolderThatIsNotThereIsOneLine) {
   EXPECT_EQ(done.error().message, "cannot write '/nowhere/otf2': No such file or directory");
 }
 
+TEST_F(Otf2Trace, OfAJobHasAGroupPerLocalityAndAllParcels) {
+  trace_builder b(3);
+  b.data.origin = 90;
+  b.piece(0, task_id{1} << 40 | 1, "here", 100, 200).piece(2, task_id{3} << 40 | 1, "there", 300, 400);
+  trace_job job;
+  job.localities.resize(3);
+  job.localities[0] = {.host = "node a", .first_worker = 0, .workers = 1, .missing = ""};
+  job.localities[1] = {.host = "node b", .first_worker = 1, .workers = 2, .missing = ""};
+  job.localities[2] = {.host = "", .missing = "it is lost"};
+  const name_id f = register_name("f");
+  job.messages.push_back({.sent = 150, .received = 290, .number = 7, .bytes = 40, .from = 0, .to = 1, .name = f});
+  job.messages.push_back({.sent = 160, .received = 280, .number = 8, .bytes = 41, .from = 0, .to = 1, .name = f});
+  job.messages.push_back({.sent = 350, .received = 500, .number = 1, .bytes = 30, .from = 1, .to = 0, .name = f});
+  const auto done = write_otf2_trace(b.data, trace_graph(b.data), archive_, &job);
+  ASSERT_TRUE(done) << done.error().message;
+  if (!can_run("otf2-print")) GTEST_SKIP() << "no otf2-print";
+  const std::string events = output("otf2-print '" + archive_ + "/traces.otf2'");
+  EXPECT_THAT(events, HasSubstr("Receiver: 1 (\"parcels\" <4>), Communicator: \"localities\" <1>, Tag: 7, Length: 40"));
+  EXPECT_THAT(events, HasSubstr("Sender: 0 (\"parcels\" <3>), Communicator: \"localities\" <1>, Tag: 8, Length: 41"));
+  const std::string definitions = output("otf2-print -G '" + archive_ + "/traces.otf2'");
+  EXPECT_THAT(definitions, HasSubstr("\"locality 2 (missing)\""));
+  EXPECT_THAT(definitions, HasSubstr("\"node b\""));
+  EXPECT_THAT(definitions, HasSubstr("\"localities\""));
+}
+
 }  // namespace
 }  // namespace plx::probe

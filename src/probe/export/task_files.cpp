@@ -14,6 +14,7 @@
 #include "probe/export/concurrency.hpp"
 #include "probe/export/critical_path_files.hpp"
 #include "probe/export/graph_dot.hpp"
+#include "probe/export/job_tables.hpp"
 #include "probe/export/json_trace.hpp"
 #include "probe/export/otf2_trace.hpp"
 #include "probe/export/profile.hpp"
@@ -22,6 +23,7 @@
 #include "probe/export/units.hpp"
 #include "probe/trace_data.hpp"
 #include "probe/trace_graph.hpp"
+#include "probe/trace_job.hpp"
 
 namespace plx::probe {
 namespace {
@@ -33,18 +35,18 @@ void print(const std::string& text) {
 
 class task_files {
  public:
-  task_files(recorder& r, const settings& s) : rec_(r), asked_(s) {}
+  task_files(recorder& r, const settings& s, const job_trace_data* whole) : rec_(r), asked_(s), whole_(whole) {}
 
   result<void> write() {
     write_profiles();
     if (wants_trace(asked_)) {
-      data_ = rec_.collect_trace();
-      graph_.emplace(data_);
+      if (whole_ == nullptr) data_ = rec_.collect_trace();
+      graph_.emplace(data());
       write_trace_files();
       write_analyses();
-      if (data_.lost != 0)
+      if (data().lost != 0)
         log_warning("{} of {} records of the trace found no room: drain more often, or set trace-records above {}",
-                    data_.lost, data_.lost + data_.records, asked_.trace_records);
+                    data().lost, data().lost + data().records, asked_.trace_records);
     }
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
@@ -56,6 +58,10 @@ class task_files {
     double seconds;
     std::string failure;  // empty: it is there
   };
+
+  [[nodiscard]] const trace_data& data() const noexcept { return whole_ != nullptr ? whole_->data : data_; }
+
+  [[nodiscard]] const trace_job* job() const noexcept { return whole_ != nullptr ? &whole_->job : nullptr; }
 
   /// Writes one file, and notes how that went.
   template <class Write>
@@ -86,14 +92,16 @@ class task_files {
 
   void write_trace_files() {
     if (has_word(asked_.trace, "json"))
-      file("trace.json.gz", [&](const std::string& path) { return write_json_trace(data_, *graph_, path); });
+      file("trace.json.gz", [&](const std::string& path) { return write_json_trace(data(), *graph_, path, job()); });
     if (has_word(asked_.trace, "otf2"))
-      file("otf2", [&](const std::string& path) { return write_otf2_trace(data_, *graph_, path); });
+      file("otf2", [&](const std::string& path) { return write_otf2_trace(data(), *graph_, path, job()); });
     if (asked_.scatter > 0)
       file("scatter.csv",
-           [&](const std::string& path) { return write_scatter_csv(data_, *graph_, asked_.scatter, path); });
+           [&](const std::string& path) { return write_scatter_csv(data(), *graph_, asked_.scatter, path); });
+    if (whole_ != nullptr)
+      file("job_timeline.csv", [&](const std::string&) { return write_job_tables(*whole_, asked_.output); });
     if (asked_.concurrency)
-      file("concurrency.csv", [&](const std::string& path) { return write_concurrency_csv(data_, path); });
+      file("concurrency.csv", [&](const std::string& path) { return write_concurrency_csv(data(), path); });
   }
 
   void write_analyses() {
@@ -138,15 +146,33 @@ class task_files {
   [[nodiscard]] std::string trace_summary() const {
     const trace_graph::holes& h = graph_->missing();
     return fmt::format(
-        "\"trace\":{{\"records\":{},\"records_lost\":{},\"share\":{:.9g},\"tasks\":{},\"pieces\":{},\"edges\":{},"
-        "\"samples\":{},\"marks\":{},\"tasks_without_a_begin\":{},\"tasks_without_an_end\":{},"
-        "\"edges_with_an_unknown_end\":{},\"edges_against_time\":{}}},\n",
-        data_.records, data_.lost, data_.share, graph_->tasks().size(), graph_->pieces().size(), data_.edges.size(),
-        data_.samples.size(), data_.marks.size(), h.headless, h.unfinished, h.unknown_edges, h.against_time);
+               "\"trace\":{{\"records\":{},\"records_lost\":{},\"share\":{:.9g},\"tasks\":{},\"pieces\":{},\"edges\":{}"
+               ","
+               "\"samples\":{},\"marks\":{},\"tasks_without_a_begin\":{},\"tasks_without_an_end\":{},"
+               "\"edges_with_an_unknown_end\":{},\"edges_against_time\":{}}},\n",
+               data().records, data().lost, data().share, graph_->tasks().size(), graph_->pieces().size(),
+               data().edges.size(), data().samples.size(), data().marks.size(), h.headless, h.unfinished,
+               h.unknown_edges, h.against_time) +
+           localities_summary();
+  }
+
+  /// Of a job's trace.
+  [[nodiscard]] std::string localities_summary() const {
+    const trace_job* const job = whole_ != nullptr ? &whole_->job : nullptr;
+    if (job == nullptr) return {};
+    std::string text = fmt::format("\"messages\":{},\n\"localities\":[", job->messages.size());
+    for (const trace_locality& l : job->localities)
+      fmt::format_to(std::back_inserter(text),
+                     "{}\n{{\"host\":{},\"workers\":{},\"clock_offset_s\":{:.9f},\"clock_drift\":{:.3g},"
+                     "\"clock_uncertainty_s\":{:.3g},\"parcels_unmatched\":{},\"missing\":{}}}",
+                     &l == job->localities.data() ? "" : ",", json_text(l.host), l.workers, l.offset_s, l.drift,
+                     l.uncertainty_s, l.unmatched, json_text(l.missing));
+    return text + "],\n";
   }
 
   recorder& rec_;
   const settings& asked_;
+  const job_trace_data* const whole_;
   trace_data data_;
   std::optional<trace_graph> graph_;
   std::vector<written_file> files_;
@@ -159,6 +185,8 @@ bool wants_trace(const settings& s) noexcept {
   return !s.trace.empty() || s.tree || s.graph || s.concurrency || s.critical_path || s.scatter > 0;
 }
 
-result<void> write_task_files(recorder& r, const settings& s) { return task_files(r, s).write(); }
+result<void> write_task_files(recorder& r, const settings& s, const job_trace_data* whole) {
+  return task_files(r, s, whole).write();
+}
 
 }  // namespace plx::probe

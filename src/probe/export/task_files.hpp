@@ -12,12 +12,14 @@
 
 namespace plx::probe {
 
+struct job_trace_data;  // probe/trace_job.hpp
+
 /// Whether the settings want tasks one by one.
 bool wants_trace(const settings& s) noexcept;
 
 /// Writes into the folder s.output, which is there, and prints what is to be seen on the screen; at the end
 /// measurement.json, which says what was recorded, what was lost, what measuring cost, and which files there are. Gives
-/// the first error.
-result<void> write_task_files(recorder& r, const settings& s);
+/// the first error. With `whole` the trace is that one, of a whole job.
+result<void> write_task_files(recorder& r, const settings& s, const job_trace_data* whole = nullptr);
 
 }  // namespace plx::probe

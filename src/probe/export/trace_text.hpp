@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "probe/trace_data.hpp"
+#include "probe/trace_job.hpp"
 
 namespace plx::probe {
 
@@ -22,10 +22,11 @@ inline std::uint64_t nanoseconds_since(ticks origin, ticks t) {
   return t > origin ? static_cast<std::uint64_t>(seconds(t - origin) * 1e9 + 0.5) : 0;
 }
 
-/// What the row of a worker is called: its name, or "worker 3".
-inline std::string row_name(const trace_data& data, unsigned worker) {
+/// What the row of a worker is called: its name, or "worker 3", of a job counted anew in each locality.
+inline std::string row_name(const trace_data& data, unsigned worker, const trace_job* job = nullptr) {
   if (worker < data.worker_names.size() && !data.worker_names[worker].empty()) return data.worker_names[worker];
-  return "worker " + std::to_string(worker);
+  return "worker " +
+         std::to_string(job != nullptr ? worker - job->localities[job->locality_of(worker)].first_worker : worker);
 }
 
 /// The quoted texts of names, each made once.

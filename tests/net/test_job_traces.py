@@ -1,0 +1,170 @@
+"""Traces and summaries of whole jobs (job_check.cpp): one trace of several processes, in which every parcel that was
+counted has its arrow, and an arrow ends after it began.
+
+PLX_BIN names the folder of the programs (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "job_check"
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
+]
+
+
+def run(n, folder, *arguments, mpirun=(), **settings):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    environment |= {"PLX_OUTPUT": str(folder), "PLX_THREADS": "1"} | settings
+    return subprocess.run(
+        ["mpirun", "--oversubscribe", *mpirun, "-n", str(n), str(PROGRAM), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment,
+    )
+
+
+def load(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def counts(output):
+    """By locality: parcels sent and received, as the program counted them when all was quiet."""
+    return {int(a): (int(b), int(c)) for a, b, c in re.findall(r"^count (\d+) (\d+) (\d+)$", output, re.M)}
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def traced(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traced") / "run"
+    done = run(request.param, folder, "count", PLX_TRACE="json,otf2", PLX_PROFILE="csv", PLX_CRITICAL_PATH="1")
+    assert done.returncode == 0, done.stderr
+    return request.param, folder, counts(done.stdout)
+
+
+def test_every_parcel_that_was_counted_has_its_arrow(traced):
+    n, folder, counted = traced
+    trace = load(folder / "trace.json.gz")
+    assert sorted(counted) == list(range(n)) and all(sent > 0 for sent, _ in counted.values())
+    starts, ends, rows = {}, {}, {}
+    for e in trace["traceEvents"]:
+        if e.get("cat") == "parcel":
+            if e["ph"] == "X":
+                rows.setdefault((e["pid"], e["tid"]), []).append(e)
+            else:
+                side = starts if e["ph"] == "s" else ends
+                assert e["id"] not in side
+                side[e["id"]] = e
+    assert starts.keys() == ends.keys()
+    for locality, (sent, received) in counted.items():
+        assert sum(e["pid"] == locality + 1 for e in starts.values()) == sent
+        # The others tell the root that they record no longer: that may have come when it counted.
+        left = received - sum(e["pid"] == locality + 1 for e in ends.values())
+        assert 0 <= left <= (n - 1 if locality == 0 else 0)
+    other = trace["otherData"]
+    assert other["parcels"] == len(starts) == sum(sent for sent, _ in counted.values())
+    assert [m["parcels_unmatched"] for m in other["localities"]] == [0] * n
+    assert [m["missing"] for m in other["localities"]] == [""] * n
+    slack_us = [1e6 * m["clock_uncertainty_s"] for m in other["localities"]]
+    for number, start in starts.items():
+        end = ends[number]
+        assert end["ts"] + slack_us[start["pid"] - 1] + slack_us[end["pid"] - 1] >= start["ts"]
+        assert end["pid"] != start["pid"]
+    for row in rows.values():  # slices of a row never overlap
+        for before, after in zip(row, row[1:]):
+            assert round(1000 * (before["ts"] + before["dur"])) <= round(1000 * after["ts"])
+
+
+def test_tasks_have_parents_on_other_localities(traced):
+    _, folder, _ = traced
+    tasks, pairs = {}, set()
+    for e in load(folder / "trace.json.gz")["traceEvents"]:
+        if e["ph"] == "X" and "task" in e.get("args", {}):
+            tasks.setdefault(e["args"]["task"], []).append(e)
+    for pieces in tasks.values():
+        for e in pieces:
+            for parent in e["args"].get("parents", []):
+                assert parent in tasks
+                pairs.add((tasks[parent][0]["pid"] == e["pid"], e["name"]))
+    assert any(not same and "square" in name for same, name in pairs)
+    assert not any(same and name == "square" for same, name in pairs), "each call came from somewhere else"
+    path = json.loads((folder / "critical_path.json").read_text())
+    assert 0 < path["span_s"] <= path["wall_s"]
+
+
+def test_the_others_have_left_their_traces_to_the_root(traced):
+    n, folder, _ = traced
+    for locality in range(1, n):
+        assert not (folder / "localities" / str(locality) / "trace.json.gz").exists()
+        assert (folder / "localities" / str(locality) / "profile.csv").exists()
+    summary = json.loads((folder / "measurement.json").read_text())
+    assert [m["missing"] for m in summary["localities"]] == [""] * n
+    assert all(0 < m["clock_uncertainty_s"] < 0.01 for m in summary["localities"][1:])
+
+
+def test_the_summary_counts_what_the_program_did(traced):
+    n, folder, counted = traced
+    with open(folder / "job_profile.csv", newline="") as file:
+        kinds = {row["name"]: row for row in csv.DictReader(file)}
+    square = next(row for name, row in kinds.items() if name.endswith("square"))
+    assert int(square["calls"]) == 300 * n * (n - 1)
+    assert 1 <= float(square["imbalance"]) <= n
+    assert float(square["least_locality_s"]) <= float(square["most_locality_s"]) <= float(square["total_s"])
+    with open(folder / "localities.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["locality"]) for row in rows] == list(range(n))
+    for row in rows:
+        sent, received = counted[int(row["locality"])]
+        assert int(row["parcels_sent"]) >= sent and int(row["parcels_received"]) >= received
+        assert 0 <= float(row["idle_rate"]) <= 1 and row["missing"] == ""
+    assert len(json.loads((folder / "job.json").read_text())["localities"]) == n
+
+
+@pytest.mark.skipif(shutil.which("otf2-print") is None, reason="no otf2-print (otf2-tools)")
+def test_the_archive_holds_all_localities(traced):
+    n, folder, counted = traced
+    archive = folder / "otf2" / "traces.otf2"
+    if not archive.exists():
+        pytest.skip("built without OTF2")
+    printed = subprocess.run(["otf2-print", str(archive)], capture_output=True, text=True, timeout=120)
+    assert printed.returncode == 0 and "warning" not in printed.stderr, printed.stderr
+    sends = re.findall(r"^MPI_SEND .*Receiver: (\d+)", printed.stdout, re.M)
+    receives = re.findall(r"^MPI_RECV .*Sender: (\d+)", printed.stdout, re.M)
+    assert len(sends) == sum(sent for sent, _ in counted.values()) == len(receives)
+    definitions = subprocess.run(["otf2-print", "-G", str(archive)], capture_output=True, text=True, timeout=120)
+    assert definitions.stdout.count("LOCATION_GROUP ") == n
+    assert definitions.stdout.count('"parcels"') >= n
+
+
+def test_of_a_locality_that_died_the_trace_says_so(tmp_path):
+    done = run(3, tmp_path / "run", "survive", 1, mpirun=["--enable-recovery"], PLX_TRACE="json")
+    other = load(tmp_path / "run" / "trace.json.gz")["otherData"]["localities"]
+    assert "it is lost" in other[1]["missing"], done.stderr
+    assert other[0]["missing"] == other[2]["missing"] == ""
+    assert load(tmp_path / "run" / "trace.json.gz")["traceEvents"]
+
+
+def test_when_the_root_fails_it_takes_the_traces_of_those_who_live(tmp_path):
+    done = run(3, tmp_path / "run", "die", 2, mpirun=["--enable-recovery"], PLX_TRACE="json")
+    other = load(tmp_path / "run" / "trace.json.gz")["otherData"]["localities"]
+    assert "it is lost" in other[2]["missing"], done.stderr
+    assert other[0]["missing"] == ""
+
+
+def test_without_a_trace_nothing_is_written(tmp_path):
+    done = run(2, tmp_path / "run", "count")
+    assert done.returncode == 0 and len(counts(done.stdout)) == 2 and not (tmp_path / "run").exists()
