@@ -71,6 +71,7 @@ int main(int argc, char** argv) {
   }
   if (part.empty()) {
     cost(r, quick);
+    timer(r, quick);
     return r.finish();
   }
   try {

@@ -32,7 +32,8 @@ struct inside {
   }
 };
 
-void cost(report& r, bool quick);  // in one process
+void cost(report& r, bool quick);   // in one process
+void timer(report& r, bool quick);  // the same
 
 void round_trip(inside& in);
 void rates(inside& in);
