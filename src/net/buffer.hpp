@@ -2,7 +2,8 @@
 // memory it was filled in, and arrives in memory of its own, without a copy between.
 //
 // Thread safety: copies of one buffer may be used by several threads; the elements are the users' to guard. Cost: one
-// allocation; a copy is an atomic increment. Example: net/wire_test.cpp
+// allocation (large ones use memory again: net/buffer_memory.hpp); a copy is an atomic increment. Example:
+// net/wire_test.cpp
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <utility>
 
 #include "net/bitwise.hpp"
+#include "net/buffer_memory.hpp"
 
 namespace plx {
 
@@ -30,7 +32,7 @@ class buffer {
   explicit buffer(std::size_t size) {
     if (size == 0) return;
     if (size > (std::numeric_limits<std::size_t>::max() - header_bytes) / sizeof(T)) throw std::bad_alloc();
-    block_ = ::new (::operator new (header_bytes + size * sizeof(T), std::align_val_t{header_bytes})) block{{1}, size};
+    block_ = ::new (net::detail::get_buffer_memory(header_bytes + size * sizeof(T))) block{{1}, size};
   }
   buffer(const buffer& o) noexcept : block_(o.block_) {
     if (block_ != nullptr) block_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -43,7 +45,7 @@ class buffer {
   ~buffer() {
     // acq_rel: what other owners did with the elements is done before they go.
     if (block_ != nullptr && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      ::operator delete (block_, std::align_val_t{header_bytes});
+      net::detail::put_buffer_memory(block_, header_bytes + block_->size * sizeof(T));
   }
 
   /// Elements.
@@ -66,7 +68,7 @@ class buffer {
     std::atomic<std::size_t> owners;
     std::size_t size;
   };
-  static constexpr std::size_t header_bytes = 64;  // the elements begin at a cache line
+  static constexpr std::size_t header_bytes = net::detail::buffer_alignment;  // the elements begin at a cache line
 
   block* block_ = nullptr;
 };
