@@ -48,7 +48,9 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
     result["packed"] = [
         (4, asked("rotation", "--variants", "packed", "--sizes", ",".join(map(str, large)), turns=5)),
     ]
-    result["rows256"] = [] if quick else [(4, asked("rotation", "--settings", "1,1000 128,1000 self", "--sizes", 256, turns=3))]
+    if not quick:
+        few = "1,1000 128,1000 self"
+        result["rows256"] = [(4, asked("rotation", "--settings", few, "--sizes", 256, turns=3))]
     result["carrier"] = [(4, asked("carrier", "--sizes", ",".join(map(str, large)), turns=5))]
     spans = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.05, "--long-phase-s", 2]
     for traffic, processes in (("toy", 2), ("rotation", 4)):
@@ -113,10 +115,17 @@ def run(there, options) -> list[dict]:
         step(f"running coalescing: {name}")
         begin = time.monotonic()
         for processes, arguments in known[name]:
-            first_turn = ["--first-turn", str(data.turns_in(csv))]
+            first_turn = ["--first-turn", str(_read(data.turns_in, csv))]
             under_mpirun(there, processes, [*arguments, *first_turn, "--csv", str(csv)], log)
         note(duration(time.monotonic() - begin))
     say(f"measurements: {shown(csv)}")
-    rows = data.rows_of(data.read(csv))
+    rows = data.rows_of(_read(data.read, csv))
     draw(csv, there.out)
     return rows
+
+
+def _read(reader, csv):
+    try:
+        return reader(csv)
+    except ValueError as error:
+        fail(f"{error}; remove {shown(csv)}, or leave out --append")

@@ -37,13 +37,14 @@ JOBS = {
 }
 
 
-def transport_of(program: str, log) -> str:
+def transport_of(there, name: str) -> str:
     """What carries messages between two processes of this program; "" when they cannot be started or do not find each
     other, which is said in one line."""
     missing = launch.why_not()
     if missing is None:
-        words = [*launch.command(2), program, "inside", "transport"]
-        code, lines = run_logged(words, log, "transport", env=launch.environment())
+        words = [*launch.command(2), str(there.folder / f"bench_{name}"), "inside", "transport"]
+        log, env = there.out / f"{name}-transport.log", there.environment(launch.environment())
+        code, lines = run_logged(words, log, "transport", env=env, limit_s=60)
         found = [match[1] for line in lines if (match := re.match(r"transport (\w+)$", line))]
         if code == 0 and found:
             return found[0]
@@ -56,8 +57,7 @@ def transport_of(program: str, log) -> str:
 def run(there, name: str, common: list[str]) -> list[dict]:
     """The rows of all parts that this machine can run. `there`: run_bench.programs."""
     parts = JOBS.get(name, ())
-    program = str(there.folder / f"bench_{name}")
-    transport = transport_of(program, there.out / f"{name}-transport.log") if parts else ""
+    transport = transport_of(there, name) if parts else ""
     rows, left_out = [], []
     for part in parts if transport else ():
         if part.transport not in ("", transport):

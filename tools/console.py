@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -108,9 +109,10 @@ def run_logged(
     counter: str = r"^\[(\d+/\d+)\] (.*)",
     env: dict | None = None,
     cwd: Path = ROOT,
+    limit_s: float | None = None,
 ) -> tuple[int, list[str]]:
-    """Runs a command with all its output in `log`, showing progress where a line matches `counter`.
-    Returns its exit code and its lines."""
+    """Runs a command with all its output in `log`, showing progress where a line matches `counter`; after `limit_s` it is
+    told to end. Returns its exit code and its lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     bar = progress(label)
@@ -124,6 +126,9 @@ def run_logged(
             )
         except OSError as error:
             fail(f"cannot start {command[0]}: {error.strerror}", 2)
+        limit = threading.Timer(limit_s or 0, process.terminate)
+        if limit_s is not None:
+            limit.start()
         try:
             for line in process.stdout:
                 out.write(line)
@@ -136,6 +141,8 @@ def run_logged(
             process.wait()
             bar.finish()
             sys.exit(130)
+        finally:
+            limit.cancel()
     bar.finish()
     return code, lines
 

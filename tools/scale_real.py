@@ -73,7 +73,10 @@ def start(processes: int, cores: list[int], command: list) -> dict:
         if done.returncode != 0 or not out.exists():
             said = [line for line in done.stderr.splitlines() if line.startswith("plx-")] or done.stderr.splitlines()
             raise Failure(f"{processes} processes: {(said or [f'ended with code {done.returncode}'])[0]}")
-        return json.loads(out.read_text(encoding="utf-8"))
+        try:
+            return json.loads(out.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Failure(f"{processes} processes: wrote broken JSON: {error}") from None
 
 
 def record(program: Path, problem: str, processes: int, cores: list[int], alone: bool) -> dict:

@@ -296,7 +296,8 @@ int main(int argc, char** argv) {
   const std::string self = path_of_self();
   for (const bench_case& c : w.chosen)
     if (!compare(report, self, c, w)) {
-      std::printf("# mpirun did not start %d processes: not measured\n", w.processes.back());
+      std::printf("# a job did not start, or failed: not measured; see: mpirun -n %d '%s' inside %d 4\n",
+                  w.processes.back(), self.c_str(), c.first);
       break;
     }
   return report.finish();

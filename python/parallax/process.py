@@ -40,14 +40,29 @@ def is_gone(process: object, host: object, proc: Path = PROC) -> bool:
     boot = _text(proc / "sys" / "kernel" / "random" / "boot_id")
     if boot is None or not process.get("boot"):
         return False
-    if process["boot"] != boot:
-        return True  # this machine has started anew since
     try:
-        numbers = os.readlink(proc / "self" / "ns" / "pid")
         pid, started = int(process["pid"]), int(process["started_ticks"])
+        if process["boot"] != boot:
+            return True  # this machine has started anew since
+        numbers = os.readlink(proc / "self" / "ns" / "pid")
     except (OSError, KeyError, TypeError, ValueError):
         return False
-    return process.get("numbers") == numbers and started_ticks(pid, proc) != started
+    if process.get("numbers") != numbers:
+        return False
+    now = started_ticks(pid, proc)
+    return now != started and not (now is None and _is_hidden(pid))
+
+
+def _is_hidden(pid: int) -> bool:
+    """The process is there, but /proc shows none of other users (hidepid)."""
+    try:
+        if pid > 0:
+            os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False
 
 
 def corrected(summary: dict, folder: object) -> dict:

@@ -23,7 +23,8 @@ trace_budget::use trace_budget::used() const {
 }
 
 void trace_budget::look() {
-  if (step() == shares.size()) return;
+  const bool traced = recorder_.worker_count() > 0 && (recorder_.worker(0).mode() & worker_log::tracing) != 0;
+  if (step() == shares.size() || !traced) return;  // a recording that others ended stays ended
   const use now = used();
   const double span_s = now.all_s - before_.all_s;
   if (!(span_s >= least_span_s)) return;

@@ -66,7 +66,8 @@ struct trace_data {
   std::vector<trace_edge> edges;                  // in no order; joins are nodes of their own, see trace_graph.hpp
   std::vector<trace_sample> samples;              // in order of time
   std::vector<trace_mark> marks;                  // in order of time
-  double share = 1;                               // of the tasks that was recorded; below 1 there are no edges
+  double share = 1;                               // of the tasks that was recorded, the least of any time: a budget
+                                                  // may have stepped down, and what came before has edges
   std::uint64_t records = 0;                      // that were kept
   std::uint64_t lost = 0;                         // for which there was no room: then the graph has holes
 };

@@ -153,9 +153,10 @@ void worker_log::edge(task_id from, task_id to, ticks when) noexcept {
     return;
   }
   push_more_edges(*ring);
-  last_edge_ = {from, to, when};
   detail::add(n_edges_, 1);
+  const std::uint64_t lost = ring->lost();
   ring->push({from, to, when, 0, trace_record::is_edge});
+  last_edge_ = ring->lost() == lost ? trace_edge{from, to, when} : trace_edge{};  // none may follow one that is lost
 }
 
 void worker_log::push_more_edges(trace_ring& ring) noexcept {

@@ -290,9 +290,11 @@ def test_a_run_that_is_killed_is_not_taken_for_running(folder):
         if history.exists() and len(history.read_text().splitlines()) > 5:
             break
         time.sleep(0.05)
-    assert state_of("out") == "running"
-    child.kill()
-    child.wait(timeout=60)
+    try:
+        assert state_of("out") == "running"
+    finally:
+        child.kill()
+        child.wait(timeout=60)
     assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # it could not say more
     assert state_of("out") == "was interrupted"
 

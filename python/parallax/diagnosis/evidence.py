@@ -21,6 +21,11 @@ from ..tables import read_table
 files = ("workers.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
 scheduler = "/scheduler{locality#0/total}/"
+of_locality = (
+    "locality", "host", "workers", "exec_s", "idle_s", "overhead_s", "background_s", "idle_rate", "network_overhead",
+    "parcels_sent", "messages_sent", "bytes_sent", "wait_s",
+)  # fmt: skip
+of_task = ("name", "calls", "total_s", "least_locality_s", "most_locality_s", "most_at", "imbalance")
 
 
 class Evidence:
@@ -198,6 +203,11 @@ class Evidence:
         data = self._json("job.json")
         if data is not None and not all(isinstance(data.get(key), list) for key in ("localities", "tasks")):
             raise ReadError(self.folder / "job.json", 'expected lists "localities" and "tasks"')
+        for rows, keys in ((data or {}).get("localities", []), of_locality), ((data or {}).get("tasks", []), of_task):
+            for row in rows:
+                lacking = [key for key in keys if not isinstance(row, dict) or key not in row]
+                if lacking and not (isinstance(row, dict) and row.get("missing")):
+                    raise ReadError(self.folder / "job.json", f"a row without {', '.join(lacking)}")
         return data
 
     @cached_property

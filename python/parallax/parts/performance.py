@@ -18,10 +18,10 @@ class Performance(Part):
             self.part("Diagnosis", self.diagnosis),
             self.part("Throughput", self.throughput),
             self.part("Workers", self.workers),
-            self.part("Processes", self.processes) if self._is_job() else "",
+            self.part("Processes", self.processes) if self._has("job.json") else "",
             self.part("Idle rate", self.idle),
             self.part("Timeline", self.timeline),
-            self.part("Timeline of the job", self.job_timeline) if self.facts.run.job_timeline is not None else "",
+            self.part("Timeline of the job", self.job_timeline) if self._has("job_timeline.csv") else "",
             self.part("Concurrency", self.concurrency),
             self.part("Tasks", self.tasks),
             self.part("Critical path", self.critical_path),
@@ -129,13 +129,12 @@ class Performance(Part):
             raise Missing("the run has no workers.csv" if table is None else "workers.csv has no rows")
         return self.picture(work.workers_picture(table))
 
-    def _is_job(self) -> bool:
-        evidence = self.facts.evidence
-        return evidence is not None and evidence.job is not None
+    def _has(self, name: str) -> bool:
+        return (self.facts.run.folder / name).exists()
 
     def processes(self) -> str:
         """The localities of a job side by side, and what is least even between them."""
-        job = self.facts.evidence.job
+        job = need(self.facts.evidence, "the run has no workers.csv").job
         rows = []
         for row in job["localities"]:
             if row["missing"]:

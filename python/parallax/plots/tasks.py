@@ -91,8 +91,9 @@ def job_timeline_picture(table, parcels=None) -> Picture:
     kinds = kinds_of(names.tolist(), end - begin)
     last = float(np.max(end))
     factor, unit = _unit(last - first)
-    arrows = _arrows_within(parcels, first, last)
     middles = {l: float(np.mean([y_of[lane] for lane in lanes if lane[0] == l])) for l, _ in lanes}
+    # A locality whose pieces are all outside of what is shown has no lane.
+    arrows = [a for a in _arrows_within(parcels, first, last) if a[2] in middles and a[3] in middles]
 
     def draw(figure, theme) -> None:
         axes = figure.add_subplot()
