@@ -35,7 +35,11 @@ struct kept_blocks {
 };
 // Never destroyed: buffers may live in static objects.
 kept_blocks& kept() {
-  static auto* blocks = new kept_blocks;
+  static auto* blocks = [] {
+    auto* k = new kept_blocks;
+    k->all.reserve(most_kept_bytes / kept_from_bytes + 1);  // so that giving back allocates nothing
+    return k;
+  }();
   return *blocks;
 }
 
@@ -111,13 +115,17 @@ std::size_t kept_buffer_bytes() noexcept {
 
 void free_kept_buffers() noexcept {
   kept_blocks& k = kept();
-  std::vector<kept_block> all;
-  {
-    plx::detail::spin_guard guard(k.lock);
-    all.swap(k.all);
-    k.bytes = 0;
+  for (;;) {
+    kept_block b{};  // is freed under no lock
+    {
+      plx::detail::spin_guard guard(k.lock);
+      if (k.all.empty()) return;
+      b = k.all.back();
+      k.all.pop_back();
+      k.bytes -= b.bytes;
+    }
+    ::operator delete(b.memory, aligned);
   }
-  for (const kept_block& b : all) ::operator delete(b.memory, aligned);
 }
 
 }  // namespace plx::net::detail

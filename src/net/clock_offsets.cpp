@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "net/action.hpp"
+#include "net/sender.hpp"
 #include "rt/async.hpp"
 
 namespace plx::net {
@@ -12,12 +13,12 @@ namespace {
 
 using plx::detail::spin_guard;
 
-void clock_asked(locality_id by, std::uint64_t turn, ticks when) {
-  node_here().get<clock_offsets>().asked(by, turn, when);
+void clock_asked(sender by, std::uint64_t turn, ticks when) {
+  node_here().get<clock_offsets>().asked(by.who, turn, when);
 }
-void clock_told(locality_id by, std::uint64_t turn, ticks asked, ticks there, double per_s) {
+void clock_told(sender by, std::uint64_t turn, ticks asked, ticks there, double per_s) {
   clock_offsets& own = node_here().get<clock_offsets>();
-  own.told(by, turn, {.asked = asked, .there = there, .answered = own.now()}, per_s);
+  own.told(by.who, turn, {.asked = asked, .there = there, .answered = own.now()}, per_s);
 }
 
 }  // namespace
@@ -107,10 +108,12 @@ bool clock_offsets::ends(std::uint64_t turn, promise<void>& to_tell) {
   return true;
 }
 
-void clock_offsets::ask(locality_id peer, std::uint64_t turn) { post<&clock_asked>(peer, node_.here(), turn, now()); }
+void clock_offsets::ask(locality_id peer, std::uint64_t turn) {
+  post<&clock_asked>(peer, sender{node_.here()}, turn, now());
+}
 
 void clock_offsets::asked(locality_id by, std::uint64_t turn, ticks when) {
-  post<&clock_told>(by, node_.here(), turn, when, now(), per_s_);
+  post<&clock_told>(by, sender{node_.here()}, turn, when, now(), per_s_);
 }
 
 void clock_offsets::told(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s) {

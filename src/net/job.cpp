@@ -185,9 +185,14 @@ void job::gather() {
     return;
   }
   probe::job_trace_data whole;
-  if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
-  if (parts_->summed) write_summary();
-  traces.let_go();
+  try {
+    if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
+    if (parts_->summed) write_summary();
+  } catch (...) {
+    traces.let_go(false);  // nobody waits for ever, and each keeps its own files
+    throw;
+  }
+  traces.let_go(true);
   if (parts_->traced && files != nullptr) files->write_trace(std::move(whole));
 }
 

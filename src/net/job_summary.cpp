@@ -97,13 +97,14 @@ std::vector<locality_summary> summaries_of_all(node& n) {
   std::vector<future<locality_summary>> answers(n.size());
   for (locality_id i = 0; i < n.size(); ++i)
     if (i != n.here() && !n.is_lost(i)) answers[i] = async<&tell_summary>(i);
+  const auto until = std::chrono::steady_clock::now() + answer_deadline;  // one for all: they are asked at once
   for (locality_id i = 0; i < n.size(); ++i) {
     if (i == n.here()) continue;
     all[i].locality = i;
     try {
       if (!answers[i].valid())
         all[i].missing = "it is lost: " + n.why_lost(i);
-      else if (answers[i].wait_for(answer_deadline) != future_status::ready)
+      else if (answers[i].wait_until(until) != future_status::ready)
         all[i].missing = "it did not answer";
       else
         all[i] = answers[i].get();

@@ -10,12 +10,18 @@ namespace plx::net {
 
 using plx::detail::spin_guard;
 
+namespace {
+// Clocks of two cores may differ by a little.
+ticks between(ticks before, ticks now) noexcept { return now > before ? now - before : 0; }
+}  // namespace
+
 // The lock of `c` is held. `alone`: in a message of its own.
 void parcel_port::count(collector& c, std::uint16_t action, bool alone, ticks now) noexcept {
   if (watches_arrivals_.load(std::memory_order_relaxed)) [[unlikely]]
     note_arrival(c, action, now);
   if (c.gaps != nullptr && c.n_parcels != 0) [[unlikely]]
-    ++(*c.gaps)[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(now - c.last)), c.gaps->size() - 1)];
+    ++(*c.gaps)[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(between(c.last, now))),
+                                      c.gaps->size() - 1)];
   if (c.n_parcels++ == 0) c.begun = now;
   c.last = now;
   action_tally& t = c.tally(action);
@@ -115,8 +121,8 @@ void parcel_port::note_arrival(collector& c, std::uint16_t action, ticks now) co
     for (auto* h = watched_->first[which].load(std::memory_order_acquire); h != nullptr; h = h->next) h->add(gap);
   };
   const bool own = of_action_[action].load(std::memory_order_relaxed) == control_;
-  if (c.n_parcels != 0 && !own) add(0, now - c.last);
-  if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, now - t.last);
+  if (c.n_parcels != 0 && !own) add(0, between(c.last, now));
+  if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, between(t.last, now));
 }
 
 // By the poller, of which there is one at a time: no locked instruction is needed.

@@ -58,11 +58,12 @@ bool any_work(plx::detail::scheduler& s) noexcept {
 
 // By a worker that idles, for at most as long as an alarm rings early: true when the time has come, false when there is
 // something else to do; `came`: a message has come or left.
-bool wait_until(plx::detail::scheduler& s, transport& t, ticks due, bool& came) noexcept {
+bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>& ready, ticks due,
+                bool& came) noexcept {
   const plx::detail::worker* w = this_worker();
   if (s.deterministic() || w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed)) return false;
   for (ticks now = s.now(); now < due; now = s.now()) {
-    if (due - now > rings_early() || any_work(s)) return false;
+    if (due - now > rings_early() || ready.load(std::memory_order_relaxed) || any_work(s)) return false;
     if (t.progress()) return came = true, false;
     for (int i = 0; i < 16; ++i) plx::detail::cpu_relax();
   }
@@ -224,7 +225,8 @@ bool parcel_port::flush() noexcept {
   if (!rang || left) return left;
   // It rang early, and the alarm is set anew to the time itself: who idles waits for that.
   const ticks due = alarm_at_.load(std::memory_order_relaxed);
-  if (due == timer_queue::never || !wait_until(scheduler_, transport_, due, left) || !flush_lock_.try_lock())
+  if (due == timer_queue::never || !wait_until(scheduler_, transport_, any_ready_, due, left) ||
+      !flush_lock_.try_lock())
     return left;
   left |= flush_timed(false);
   flush_lock_.unlock();

@@ -244,16 +244,17 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   m.port = this;
   m.sent = large_sent;
   collector& c = collector_of(p, action);
-  const ticks now = scheduler_.now();
+  ticks now = 0;
   {
     spin_guard guard(c.lock);
+    now = scheduler_.now();  // under the lock: the times of a collector's parcels grow
     prepare_tallies(c);
     count(c, action, true, now);
     ++c.n_messages;
     c.n_bytes += m.size_bytes;
   }
   if (m.number != 0) [[unlikely]]
-    messages_->sent(m.number, to, m.size_bytes, name_of_action(action), scheduler_.now());
+    messages_->sent(m.number, to, m.size_bytes, name_of_action(action), now);
   p.under_way.fetch_add(m.size_bytes, std::memory_order_relaxed);
   hand_over(to, m);
 }

@@ -119,7 +119,9 @@ class parcel_port {
   /// Sends all that has collected.
   void flush_all() noexcept;
   /// Something waits for the next flush().
-  [[nodiscard]] bool pending() const noexcept { return any_ready_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool pending() const noexcept {
+    return any_ready_.load(std::memory_order_relaxed) || alarm_rang_.load(std::memory_order_relaxed);
+  }
   /// From here on each parcel goes at once. The scheduler is still there.
   void end() noexcept;
 

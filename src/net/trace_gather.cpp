@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "net/action.hpp"
 #include "net/clock_offsets.hpp"
+#include "net/sender.hpp"
 #include "probe/recorder.hpp"
 
 namespace plx {
@@ -118,7 +119,8 @@ std::vector<T> piece(const std::vector<T>& all, std::uint64_t first) {
 }
 
 trace_gather::head trace_head() {
-  const trace_gather::own_trace& own = here().collected();
+  const auto held = here().collected();
+  const trace_gather::own_trace& own = *held;
   const probe::trace_data& d = own.data;
   trace_gather::head h;
   h.origin = d.origin, h.share = d.share, h.records = d.records, h.lost = d.lost, h.lost_parcels = own.parcels.lost;
@@ -139,20 +141,38 @@ trace_gather::head trace_head() {
 }
 std::vector<travelling_slice> trace_slices(std::uint32_t worker, std::uint64_t first) {
   std::vector<travelling_slice> some;
-  for (const probe::trace_slice& s : piece(here().collected().data.workers.at(worker), first))
+  const auto own = here().collected();
+  for (const probe::trace_slice& s : piece(own->data.workers.at(worker), first))
     some.push_back({s.begin, s.end, s.key, s.id, s.ready, s.name,
                     (s.finished ? travelling_slice::finished : 0u) | (s.resumed ? travelling_slice::resumed : 0u)});
   return some;
 }
-std::vector<probe::trace_edge> trace_edges(std::uint64_t first) { return piece(here().collected().data.edges, first); }
-std::vector<sample_point> trace_samples(std::uint64_t first) { return piece(here().collected().samples, first); }
-std::vector<message_record> trace_sent(std::uint64_t first) { return piece(here().collected().parcels.sent, first); }
-std::vector<message_record> trace_received(std::uint64_t first) {
-  return piece(here().collected().parcels.received, first);
+std::vector<probe::trace_edge> trace_edges(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->data.edges, first);
 }
-void gather_frozen(locality_id which) { here().note_frozen(which); }
-void gather_begun() { here().note_begun(); }
-void gather_done(bool taken) { here().note_done(taken); }
+std::vector<sample_point> trace_samples(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->samples, first);
+}
+std::vector<message_record> trace_sent(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->parcels.sent, first);
+}
+std::vector<message_record> trace_received(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->parcels.received, first);
+}
+void gather_frozen(sender s) { here().note_frozen(s.who); }
+void gather_left(sender s) { here().note_left(s.who); }
+void gather_begun(sender s) {
+  if (s.who != 0) return node_here().refuse(s.who, "it gathers traces, and is not the root");
+  here().note_begun();
+}
+void gather_done(sender s, bool taken) {
+  if (s.who != 0) return node_here().refuse(s.who, "it has gathered traces, and is not the root");
+  here().note_done(taken);
+}
 
 template <auto F, class... A>
 auto ask(locality_id from, A... arguments) {
@@ -208,14 +228,16 @@ template <>
 inline constexpr bool is_control<&gather_begun> = true;
 template <>
 inline constexpr bool is_control<&gather_done> = true;
+template <>
+inline constexpr bool is_control<&gather_left> = true;
 
-trace_gather::trace_gather(node& n) : node_(n), frozen_(n.size()), was_taken_(n.size()) {}
+trace_gather::trace_gather(node& n) : node_(n), frozen_(n.size()), was_taken_(n.size()), left_(n.size()) {}
 trace_gather::~trace_gather() = default;
 
 void trace_gather::freeze() {
   node_.port().messages().stop();
   node_.home().recorder().trace(false);
-  if (node_.here() != 0) post<&gather_frozen>(locality_id{0}, node_.here());
+  if (node_.here() != 0) post<&gather_frozen>(locality_id{0}, sender{node_.here()});
 }
 
 void trace_gather::note_frozen(locality_id which) {
@@ -228,15 +250,15 @@ void trace_gather::wait_until_frozen(double patience_s) {
   std::unique_lock guard(lock_);
   changed_.wait_for(guard, std::chrono::duration<double>(patience_s), [this] {
     for (locality_id i = 1; i < node_.size(); ++i)
-      if (!frozen_[i] && !node_.is_lost(i)) return false;
+      if (!frozen_[i] && !left_[i] && !node_.is_lost(i)) return false;
     return true;
   });
 }
 
-trace_gather::own_trace& trace_gather::collected() {
+std::shared_ptr<const trace_gather::own_trace> trace_gather::collected() {
   const std::lock_guard guard(lock_);
-  if (own_ == nullptr) own_ = std::make_unique<own_trace>(collect(node_));
-  return *own_;
+  if (own_ == nullptr) own_ = std::make_shared<const own_trace>(collect(node_));
+  return own_;
 }
 
 void trace_gather::note_begun() {
@@ -267,24 +289,39 @@ bool trace_gather::wait_until_taken(double deadline_s) {
       break;
   }
   own_.reset();
-  return done_ && taken_;
+  const bool served = done_, taken = done_ && taken_;
+  guard.unlock();
+  if (!served && !node_.is_lost(0)) post<&gather_left>(locality_id{0}, sender{node_.here()});
+  return taken;
 }
 
-void trace_gather::let_go() {
+void trace_gather::let_go(bool whole) {
   for (locality_id i = 1; i < node_.size(); ++i)
-    if (!node_.is_lost(i)) post<&gather_done>(i, bool{was_taken_[i]});
+    if (!node_.is_lost(i) && !left(i)) post<&gather_done>(i, sender{node_.here()}, whole && was_taken_[i]);
+}
+
+void trace_gather::note_left(locality_id which) {
+  const std::lock_guard guard(lock_);
+  left_[which] = true;
+  changed_.notify_all();
+}
+
+bool trace_gather::left(locality_id which) {
+  const std::lock_guard guard(lock_);
+  return left_[which];
 }
 
 bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) {
   const head h = ask<&trace_head>(from);
-  std::uint64_t records = h.edges + h.samples + h.sent + h.received;
-  for (const std::uint64_t n : h.slices) records += n;
+  std::vector<std::uint64_t> lists = h.slices;
+  lists.insert(lists.end(), {h.edges, h.samples, h.sent, h.received});
+  std::uint64_t records = 0;  // saturates: more than `room` is refused
+  for (const std::uint64_t n : lists) records += std::min(n, most_records + 1);
   if (records > room) {
     into.missing(from, fmt::format("its {} records are more than there is room for ({}): it writes its own files",
                                    records, room));
     return false;
   }
-  room -= records;
   probe::trace_data d;
   d.origin = h.origin, d.share = h.share, d.records = h.records, d.lost = h.lost;
   d.worker_names = h.worker_names;
@@ -316,13 +353,15 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
   fetch<&trace_received>(from, parcels.received, h.received);
   parcels.lost = h.lost_parcels;
   for (message_record& r : parcels.sent) names.translate(r.name);
-  return into.add(from, h.host, std::move(d), std::move(parcels), node_.get<clock_offsets>().of(from));
+  if (!into.add(from, h.host, std::move(d), std::move(parcels), node_.get<clock_offsets>().of(from))) return false;
+  room -= records;
+  return true;
 }
 
 probe::job_trace_data trace_gather::gather(double patience_s) {
   wait_until_frozen(patience_s);
   for (locality_id i = 1; i < node_.size(); ++i)
-    if (!node_.is_lost(i)) post<&gather_begun>(i);
+    if (!node_.is_lost(i)) post<&gather_begun>(i, sender{node_.here()});
   node_.get<clock_offsets>().measure();
   job_trace whole(node_.size());
   own_trace own = collect(node_);
@@ -333,6 +372,8 @@ probe::job_trace_data trace_gather::gather(double patience_s) {
     bool taken = false;
     if (node_.is_lost(i)) {
       whole.missing(i, fmt::format("it is lost: {}", node_.why_lost(i)));
+    } else if (left(i)) {
+      whole.missing(i, "it has waited in vain for the root and left: it has written its own files");
     } else {
       try {
         taken = take(i, whole, room);

@@ -7,7 +7,7 @@
 //
 // Thread safety: one caller per locality. Cost: the trace once over the network; at the root the memory of all traces
 // together, at most `most_records` of them, and one locality's beside. Errors: what is missing is in the trace, and in
-// the log. Example: tests/net/test_traces.py
+// the log. Example: tests/net/test_job_traces.py
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,14 @@ class trace_gather final : public service {
   /// On the root, as a task: the trace of the job. Waits at first until all have stopped recording, for so long at
   /// most: what it sends before would be half in their traces.
   probe::job_trace_data gather(double patience_s);
-  /// On the root, in the end: the others need wait no longer.
-  void let_go();
-  /// On the others, as a task: serves the root. True when it has taken the trace; false when it has not, or when it is
-  /// lost or does not come within the deadline.
+  /// On the root, in the end: the others need wait no longer. `whole`: what was taken of them will be written.
+  void let_go(bool whole);
+  /// On the others, as a task: serves the root. True when it has taken the trace; false when it has not, or is lost, or
+  /// does not begin within the deadline; then it is told that this locality has left. Once it has begun, it is waited
+  /// for.
   bool wait_until_taken(double deadline_s);
+  /// On the root: that locality has left without having been asked for its trace.
+  bool left(locality_id which);
 
   void peer_lost(locality_id peer) override;
 
@@ -45,7 +48,8 @@ class trace_gather final : public service {
   void note_frozen(locality_id which);
   void note_begun();
   void note_done(bool taken);
-  own_trace& collected();
+  void note_left(locality_id which);
+  std::shared_ptr<const own_trace> collected();
 
   /// Of all localities together: 1.5 GB.
   static constexpr std::uint64_t most_records = std::uint64_t{1} << 24;
@@ -58,8 +62,8 @@ class trace_gather final : public service {
   mutex lock_;
   condition_variable_any changed_;
   bool begun_ = false, done_ = false, taken_ = false;
-  std::vector<bool> frozen_, was_taken_;  // by locality
-  std::unique_ptr<own_trace> own_;
+  std::vector<bool> frozen_, was_taken_, left_;  // by locality
+  std::shared_ptr<const own_trace> own_;         // who answers holds it, too
 };
 
 }  // namespace plx::net

@@ -45,7 +45,7 @@ struct traced_job {
     for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_gather>().freeze(); });
     all.run(0, [&] {
       d = all.at(0).get<net::trace_gather>().gather(10);
-      all.at(0).get<net::trace_gather>().let_go();
+      all.at(0).get<net::trace_gather>().let_go(true);
     });
     return d;
   }
