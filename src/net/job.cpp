@@ -20,6 +20,7 @@
 #include "probe/export/task_files.hpp"
 #include "probe/session.hpp"
 #include "probe/settings.hpp"
+#include "probe/trace_job.hpp"
 #include "rt/detail/topology.hpp"
 
 namespace plx {

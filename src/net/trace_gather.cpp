@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "net/action.hpp"
 #include "net/clock_offsets.hpp"
+#include "net/job_trace.hpp"
 #include "net/sender.hpp"
 #include "probe/recorder.hpp"
 

@@ -15,11 +15,15 @@
 #include <string>
 #include <vector>
 
-#include "net/job_trace.hpp"
 #include "net/node.hpp"
 #include "rt/mutex.hpp"
 
+namespace plx::probe {
+struct job_trace_data;
+}
 namespace plx::net {
+
+class job_trace;
 
 class trace_gather final : public service {
  public:

@@ -8,6 +8,7 @@
 
 #include "net/action.hpp"
 #include "net/clock_offsets.hpp"
+#include "net/job_trace.hpp"
 #include "net/locality.hpp"
 #include "net/threads_test.hpp"
 #include "probe/recorder.hpp"

@@ -116,8 +116,9 @@ struct hashed_keys;  // open addressing, worker_log.cpp
 }  // namespace detail
 
 /// One record of the trace. A link says of the slice that follows it which task it is a piece of, who made that ready,
-/// and when. After an edge, up to five more of the same moment may follow in one record: begin, end and key hold where they
-/// lead to, `name` is the lower half of where they come from. Most slices are one packed record: trace_packing.hpp.
+/// and when. After an edge, up to five more of the same moment may follow in one record: begin, end and key hold where
+/// they lead to, `name` is the lower half of where they come from. Most slices are one packed record:
+/// trace_packing.hpp.
 struct trace_record {
   enum kind_bits : std::uint32_t { finished = 1, resumed = 2, is_link = 4, is_edge = 8, is_more = 16 };
 
