@@ -338,3 +338,7 @@ def test_a_broken_summary_of_the_job_is_named(tmp_path):
     (run / "job.json").write_text("{}")
     with pytest.raises(ReadError, match="job.json"):
         diagnose(run)
+    for rows in ([{"locality": 0}], [7]):
+        (run / "job.json").write_text(json.dumps({"localities": rows, "tasks": []}))
+        with pytest.raises(ReadError, match="job.json.*a row without .*host"):
+            diagnose(run)

@@ -84,3 +84,21 @@ def test_what_cannot_be_known_is_left_as_it_is(tmp_path, killed, change):
 
 def test_numbers_of_another_container_say_nothing(tmp_path, killed):
     assert summary_of(tmp_path, process=killed | {"numbers": "pid:[1]"})["status"] == "running"
+
+
+@pytest.mark.parametrize("lacking", ["pid", "started_ticks"])
+def test_facts_that_lack_something_say_nothing(tmp_path, killed, lacking):
+    for boot in (killed["boot"], "of another start"):
+        known = {key: value for key, value in (killed | {"boot": boot}).items() if key != lacking}
+        assert summary_of(tmp_path, process=known)["status"] == "running"
+
+
+def test_a_process_that_proc_hides_is_not_taken_for_gone(tmp_path, monkeypatch):
+    def of_another(pid, signal):
+        raise PermissionError
+
+    mine = facts(os.getpid())
+    monkeypatch.setattr(process, "started_ticks", lambda *_: None)
+    assert process.is_gone(mine, socket.gethostname())  # this one may send it signals, so /proc would show it
+    monkeypatch.setattr(process.os, "kill", of_another)
+    assert not process.is_gone(mine, socket.gethostname())

@@ -69,10 +69,11 @@ clock_map clock_offsets::of(locality_id which) const {
   return maps_.at(which);
 }
 
-void clock_offsets::measure(double patience_s) {
+void clock_offsets::measure(double patience_s, const std::vector<bool>& without) {
   const std::lock_guard one(one_at_a_time_);
   for (locality_id peer = 0; peer < node_.size(); ++peer)
-    if (peer != node_.here() && !node_.is_lost(peer)) measure_one(peer, patience_s);
+    if (peer != node_.here() && !node_.is_lost(peer) && (without.empty() || !without[peer]))
+      measure_one(peer, patience_s);
 }
 
 void clock_offsets::measure_one(locality_id peer, double patience_s) {

@@ -29,7 +29,8 @@ class clock_offsets final : public service {
 
   /// Asks all others, as a task, each for so long at most. Requires: called on the root, or on any locality whose own
   /// view is wanted.
-  void measure(double patience_s = deadline_s);
+  /// `without`: by locality, those that do not answer any more; none when it is empty.
+  void measure(double patience_s = deadline_s, const std::vector<bool>& without = {});
   /// Measures every so often from now on, until end(). Cost: a task that sleeps.
   void begin(double period_s);
   /// Ends that, as a task; a second call does nothing.

@@ -363,7 +363,12 @@ probe::job_trace_data trace_gather::gather(double patience_s) {
   wait_until_frozen(patience_s);
   for (locality_id i = 1; i < node_.size(); ++i)
     if (!node_.is_lost(i)) post<&gather_begun>(i, sender{node_.here()});
-  node_.get<clock_offsets>().measure();
+  std::vector<bool> without;
+  {
+    const std::lock_guard guard(lock_);
+    without = left_;
+  }
+  node_.get<clock_offsets>().measure(clock_offsets::deadline_s, without);
   job_trace whole(node_.size());
   own_trace own = collect(node_);
   std::uint64_t room = most_records - std::min<std::uint64_t>(most_records, own.data.records);

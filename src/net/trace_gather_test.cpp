@@ -14,6 +14,7 @@
 #include "probe/recorder.hpp"
 #include "probe/trace_graph.hpp"
 #include "rt/task_group.hpp"
+#include "rt/thread.hpp"
 
 using namespace plx;
 
@@ -85,6 +86,18 @@ TEST(TraceGather, ParentsAreOnOtherLocalities) {
     EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[relayed])[0].worker), 1u);
     EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[twice])[0].worker), 2u);
   }
+}
+
+TEST(TraceGather, WhoHasLeftBeforeTheRootCameIsMissingAndNotWaitedFor) {
+  traced_job job(3);
+  job.all.run(1, [&] { EXPECT_FALSE(job.all.at(1).get<net::trace_gather>().wait_until_taken(0)); });
+  job.all.run(0, [&] {
+    while (!job.all.at(0).get<net::trace_gather>().left(1)) plx::this_thread::yield();
+  });
+  const trace_job d = job.gathered().job;
+  ASSERT_EQ(d.localities.size(), 3u);
+  EXPECT_EQ(d.localities[2].missing, "");
+  EXPECT_NE(d.localities[1].missing.find("has written its own files"), std::string::npos) << d.localities[1].missing;
 }
 
 TEST(TraceGather, EveryParcelThatWasCountedIsThere) {

@@ -40,33 +40,30 @@ TEST(Turn, GivesMessagesInTheirOrder) {
   EXPECT_FALSE(t.any());
 }
 
+TEST(Turn, WhoHasItSendsWhatItsOwnMessagesCause) {
+  turn t;
+  outgoing first, second;
+  std::vector<outgoing*> issued;
+  const auto issue = [&](outgoing& m) {
+    issued.push_back(&m);
+    if (&m == &first) t.send(second, [&](outgoing& inner) { issued.push_back(&inner); });
+  };
+  t.send(first, issue);
+  EXPECT_EQ(issued, (std::vector{&first, &second}));
+  EXPECT_FALSE(t.mine());
+}
+
 // Every message is sent by somebody, once, and no two threads send at the same time, though nobody ever waits.
 TEST(Turn, NoMessageIsLeftBehind) {
   turn t;
   constexpr int threads = 4, each = 20'000;
   int sent = 0;  // changed by who has the turn alone
   const auto issue = [&](outgoing&) { ++sent; };
-  const auto send = [&](outgoing& m) {
-    if (t.try_take()) {
-      issue(m);
-    } else {
-      t.put(m);
-      if (!t.try_take()) return;
-    }
-    do {
-      while (outgoing* o = t.take())
-        for (outgoing* following = nullptr; o != nullptr; o = following) {
-          following = o->next;
-          issue(*o);
-        }
-      t.give_back();
-    } while (t.any() && t.try_take());
-  };
   std::vector<std::vector<outgoing>> messages(threads, std::vector<outgoing>(each));
   std::vector<std::thread> senders;
   for (auto& mine : messages)
     senders.emplace_back([&] {
-      for (outgoing& m : mine) send(m);
+      for (outgoing& m : mine) t.send(m, issue);
     });
   for (auto& s : senders) s.join();
   EXPECT_EQ(sent, threads * each);

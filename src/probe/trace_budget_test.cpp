@@ -56,6 +56,22 @@ TEST(TraceBudget, StepsDownOnceALookUntilNothingIsTraced) {
   EXPECT_EQ(t.share, 0.01);
 }
 
+/// Who ended the recording has the last word: a look afterwards neither begins it anew nor says anything.
+TEST(TraceBudget, ARecordingThatHasEndedStaysEnded) {
+  recorder r(1);
+  r.trace(true, 1024);
+  trace_budget budget(r, 1e-6, 1024);
+  record_some(r, 50e-9);
+  r.trace(false);
+  const std::uint32_t ended = r.worker(0).mode();
+  testing::internal::CaptureStderr();
+  budget.look();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(budget.step(), 0u);
+  EXPECT_EQ(r.worker(0).mode(), ended);
+  EXPECT_EQ(r.collect_trace().share, 1);
+}
+
 TEST(TraceBudget, ASampledTraceHasThatShareOfThePieces) {
   recorder r(1);
   r.trace(true, std::size_t{1} << 16);

@@ -26,6 +26,32 @@ class turn {
     return holder_.load(std::memory_order_relaxed) == nullptr &&
            holder_.compare_exchange_strong(nobody, me(), std::memory_order_acquire, std::memory_order_relaxed);
   }
+  /// Has m sent by this thread, or leaves it to the one that has the turn: issue(outgoing&) is called by who has it,
+  /// for one message at a time, and may be the end of that message.
+  template <class Issue>
+  void send(outgoing& m, Issue&& issue) noexcept {
+    if (mine()) return issue(m);  // called by what issue(), or who has the turn, called
+    if (try_take()) {
+      issue(m);
+    } else {
+      put(m);
+      if (!try_take()) return;  // who has the turn sends it
+    }
+    end(issue);
+  }
+  /// Sends what others have left meanwhile, and gives the turn back. Requires: mine().
+  template <class Issue>
+  void end(Issue&& issue) noexcept {
+    do {
+      while (outgoing* m = take())
+        while (m != nullptr) {
+          outgoing* following = m->next;  // issue() may be the end of *m
+          issue(*m);
+          m = following;
+        }
+      give_back();
+    } while (any() && try_take());
+  }
   /// Sequentially consistent: either who put a message on the stack sees the turn free, or who looks at the stack
   /// after this sees the message.
   void give_back() noexcept { holder_.exchange(nullptr); }

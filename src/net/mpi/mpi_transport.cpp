@@ -47,26 +47,11 @@ void mpi_transport::start(receiver& r) {
 void mpi_transport::send(locality_id to, outgoing& m) noexcept {
   PLX_ASSERT(to < lost_.size() && to != meeting_.here, to);
   m.destination = to;
-  if (turn_.mine()) return issue(m);  // the receiver answers
-  if (turn_.try_take()) {
-    issue(m);
-  } else {
-    turn_.put(m);
-    if (!turn_.try_take()) return;  // who has the turn sends it
-  }
-  end_turn();
+  turn_.send(m, [this](outgoing& one) { issue(one); });
 }
 
 void mpi_transport::end_turn() noexcept {
-  do {
-    while (outgoing* m = turn_.take())
-      while (m != nullptr) {
-        outgoing* following = m->next;  // issue() may be the end of *m
-        issue(*m);
-        m = following;
-      }
-    turn_.give_back();
-  } while (turn_.any() && turn_.try_take());
+  turn_.end([this](outgoing& one) { issue(one); });
 }
 
 bool mpi_transport::progress() noexcept {

@@ -145,14 +145,7 @@ void ucx_transport::start(receiver& r) { receiver_ = &r; }
 void ucx_transport::send(locality_id to, outgoing& m) noexcept {
   PLX_ASSERT(to < peers_.size() && to != meeting_.here, to);
   m.destination = to;
-  if (turn_.mine()) return issue(m);  // the receiver answers
-  if (turn_.try_take()) {
-    issue(m);
-  } else {
-    turn_.put(m);
-    if (!turn_.try_take()) return;  // who has the turn sends it
-  }
-  end_turn();
+  turn_.send(m, [this](outgoing& one) { issue(one); });
 }
 
 bool ucx_transport::progress() noexcept {
@@ -181,15 +174,7 @@ bool ucx_transport::arm() noexcept {
 }
 
 void ucx_transport::end_turn() noexcept {
-  do {
-    while (outgoing* m = turn_.take())
-      while (m != nullptr) {
-        outgoing* following = m->next;  // issue() may be the end of *m
-        issue(*m);
-        m = following;
-      }
-    turn_.give_back();
-  } while (turn_.any() && turn_.try_take());
+  turn_.end([this](outgoing& one) { issue(one); });
 }
 
 void ucx_transport::issue(outgoing& m) noexcept {
