@@ -22,7 +22,7 @@ def test_self_contained_header_passes_and_has_a_cost(tmp_path):
         make(tmp_path, good="#pragma once\n#include <cstddef>\ninline std::size_t f() { return 1; }\n")
     )
     assert problems == []
-    assert [name for name, _, _ in costs] == ["src/rt/good.hpp"] and costs[0][1] > 0
+    assert [name for name, _, _ in costs] == ["src/rt/good.hpp"] and costs[0][1].memory > 1
 
 
 def test_header_that_needs_another_first_is_found(tmp_path):
@@ -36,6 +36,6 @@ def test_header_without_guard_is_found(tmp_path):
 
 
 def test_cost_over_the_budget_is_found_only_for_public_headers(tmp_path, monkeypatch):
-    monkeypatch.setattr(check_headers, "HEADER_BUDGET_S", 0.0)
+    monkeypatch.setattr(check_headers, "HEADER_BUDGET_MB", 0.0)
     problems, _ = check_headers.check(make(tmp_path, dear="#pragma once\n", dear_detail="#pragma once\n"))
-    assert len(problems) == 1 and "src/rt/dear.hpp costs" in problems[0] and "best of 5" in problems[0]
+    assert len(problems) == 1 and "src/rt/dear.hpp takes" in problems[0] and "at most 0 MB" in problems[0]
