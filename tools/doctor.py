@@ -7,6 +7,7 @@ table together with cmake/dependencies.cmake; tools/tests/test_doctor.py compare
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import os
 import re
@@ -26,6 +27,7 @@ class Dependency:
     needed_by: tuple  # which parts cannot do without it: build test lint bench report
     apt: tuple  # Debian and Ubuntu packages
     programs: tuple = ()  # any of these in PATH, newest first
+    places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH
     pkg_config: str = ""
     header: str = ""  # used when pkg-config does not know the module
     version_macros: tuple = ()  # macros of that header which make up the version
@@ -340,6 +342,51 @@ TABLE = (
         cmake="OpenMP",
     ),
     Dependency(
+        "CUDA",
+        "kernels on NVIDIA's devices; linked statically, so that programs start without a driver",
+        (),
+        (),
+        programs=("nvcc",),
+        places=(
+            "$CUDA_HOME/bin",
+            "$CUDA_PATH/bin",
+            "/usr/local/cuda/bin",
+            "/opt/cuda*/bin",
+            f"{ROOT}/.venv/lib/python3*/site-packages/nvidia/cu1*/bin",
+        ),
+        minimum="12",
+        without="the library gpu has no backend cuda",
+        other_way="NVIDIA's toolkit, or from PyPI into .venv: nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl",
+    ),
+    Dependency(
+        "HIP",
+        "kernels on AMD's devices, from the same sources",
+        (),
+        ("hipcc",),
+        programs=("hipcc",),
+        places=("$ROCM_PATH/bin", "$HIP_PATH/bin", "/opt/rocm/bin"),
+        without="the library gpu has no backend hip",
+        other_way="AMD's ROCm",
+    ),
+    Dependency(
+        "SYCL",
+        "kernels through a compiler of the SYCL 2020 standard",
+        (),
+        (),
+        programs=("icpx", "acpp", "syclcc"),
+        places=("$ONEAPI_ROOT/compiler/latest/bin",),
+        without="the library gpu has no backend sycl",
+        other_way="Intel's oneAPI, or AdaptiveCpp; then configure with CXX set to its compiler",
+    ),
+    Dependency(
+        "Kokkos",
+        "futures for Kokkos' parallel loops",
+        (),
+        ("libkokkos-dev",),
+        header="Kokkos_Core.hpp",
+        without="there are no futures for Kokkos' loops",
+    ),
+    Dependency(
         "clang-format",
         "format of the sources (version 14 decides)",
         ("lint",),
@@ -490,13 +537,15 @@ def _probe_program(row: Dependency) -> Found:
     names = row.programs
     if row.name == "C++ compiler" and os.environ.get("CXX"):
         names = (compiler(),)
+    folders = [f for place in row.places for f in sorted(glob.glob(os.path.expandvars(place)), reverse=True)]
     for name in names:
-        path = shutil.which(name)
+        path = shutil.which(name) or shutil.which(name, path=os.pathsep.join(folders))
         if path:
             text = output_of([path, "--version"]) or ""
             version = re.search(r"\d+\.\d+(\.\d+)?", re.sub(r"\(.*?\)", "", text))
             return Found(True, version.group(0) if version else "", path)
-    return Found(False, problem=f"{' or '.join(names)} not in PATH")
+    where = "PATH" if not row.places else f"PATH, {', '.join(row.places)}"
+    return Found(False, problem=f"{' or '.join(names)} not in {where}")
 
 
 def _probe_library(row: Dependency) -> Found:

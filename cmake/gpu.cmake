@@ -1,0 +1,137 @@
+# What the library gpu is compiled with: CUDA's, HIP's and SYCL's compilers where they are found.
+#
+#   plx_gpu_sources(TARGET add.cu ... [EXACT])   the .cu sources of operations: compiled by nvcc, and by hipcc, and put in
+#       TARGET. EXACT: a * b + c is rounded twice, as on the CPU (no fused multiply-add).
+#
+# nvcc is called by rules of our own: CMake's language CUDA insists on linking a test program, which some installations
+# of the compiler alone (PyPI's nvidia-cuda-nvcc) cannot. The runtime library is linked statically.
+set(PLX_CUDA AUTO CACHE STRING "Build the backend for NVIDIA's devices: AUTO (where nvcc is found), ON or OFF")
+set(PLX_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities that kernels are compiled for; the newest also as PTX")
+set(PLX_HIP AUTO CACHE STRING "Build the backend for AMD's devices: AUTO (where hipcc is found), ON or OFF")
+set(PLX_HIP_ARCHITECTURES "gfx90a;gfx942" CACHE STRING "AMD's architectures that kernels are compiled for")
+set(PLX_SYCL AUTO CACHE STRING "Build the backend sycl: AUTO (where the C++ compiler is one for SYCL), ON or OFF")
+
+set(PLX_GPU_DEFINITIONS)
+set(PLX_CUDA_FOUND FALSE)
+set(PLX_HIP_FOUND FALSE)
+set(PLX_SYCL_FOUND FALSE)
+
+# What a whole-tree sanitizer instruments must not be half device code.
+function(plx_gpu_wanted result option)
+  set(${result} FALSE PARENT_SCOPE)
+  if(${option} STREQUAL "AUTO" AND PLX_SANITIZE STREQUAL "")
+    set(${result} TRUE PARENT_SCOPE)
+  elseif(${option} AND NOT ${option} STREQUAL "AUTO")
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+plx_gpu_wanted(look PLX_CUDA)
+if(look)
+  file(GLOB cuda_places /opt/cuda* ${PROJECT_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu1[0-9])
+  list(SORT cuda_places COMPARE NATURAL ORDER DESCENDING)
+  find_program(PLX_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda ${cuda_places} PATH_SUFFIXES bin)
+  if(PLX_NVCC)
+    file(REAL_PATH ${PLX_NVCC} nvcc_file)
+    cmake_path(GET nvcc_file PARENT_PATH cuda_root)
+    cmake_path(GET cuda_root PARENT_PATH cuda_root)
+    find_path(PLX_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_root} PATH_SUFFIXES include targets/x86_64-linux/include
+              targets/sbsa-linux/include NO_DEFAULT_PATH)
+    find_library(PLX_CUDART cudart_static HINTS ${cuda_root} PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
+                 targets/sbsa-linux/lib NO_DEFAULT_PATH)
+    if(PLX_CUDA_INCLUDE AND PLX_CUDART)
+      set(PLX_CUDA_FOUND TRUE)
+    endif()
+  endif()
+  if(PLX_CUDA_FOUND)
+    list(APPEND PLX_GPU_DEFINITIONS PLX_GPU_CUDA)
+  elseif(NOT PLX_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "PLX_CUDA=${PLX_CUDA}: expected nvcc, its headers and libcudart_static in PATH, CUDA_HOME, "
+                        "/usr/local/cuda, /opt/cuda* or .venv; found nvcc: ${PLX_NVCC}, headers: ${PLX_CUDA_INCLUDE}, "
+                        "library: ${PLX_CUDART}")
+  endif()
+endif()
+
+plx_gpu_wanted(look PLX_HIP)
+if(look)
+  find_program(PLX_HIPCC hipcc HINTS ENV ROCM_PATH ENV HIP_PATH PATHS /opt/rocm PATH_SUFFIXES bin)
+  find_path(PLX_HIP_INCLUDE hip/hip_runtime.h HINTS ENV ROCM_PATH ENV HIP_PATH PATHS /opt/rocm PATH_SUFFIXES include)
+  find_library(PLX_HIP_LIBRARY amdhip64 HINTS ENV ROCM_PATH ENV HIP_PATH PATHS /opt/rocm PATH_SUFFIXES lib lib64)
+  if(PLX_HIPCC AND PLX_HIP_INCLUDE AND PLX_HIP_LIBRARY)
+    set(PLX_HIP_FOUND TRUE)
+    list(APPEND PLX_GPU_DEFINITIONS PLX_GPU_HIP)
+  elseif(NOT PLX_HIP STREQUAL "AUTO")
+    message(FATAL_ERROR "PLX_HIP=${PLX_HIP}: expected hipcc, its headers and libamdhip64 in PATH, ROCM_PATH or /opt/rocm")
+  endif()
+endif()
+
+plx_gpu_wanted(look PLX_SYCL)
+if(look)
+  include(CheckCXXSourceCompiles)
+  set(PLX_SYCL_FLAGS)
+  if(CMAKE_CXX_COMPILER MATCHES "icpx$|clang\\+\\+$")
+    set(PLX_SYCL_FLAGS -fsycl)
+  endif()
+  set(CMAKE_REQUIRED_FLAGS ${PLX_SYCL_FLAGS})
+  check_cxx_source_compiles("#include <sycl/sycl.hpp>\nint main() { sycl::queue q; q.single_task([] {}).wait(); }"
+                            PLX_COMPILES_SYCL)
+  unset(CMAKE_REQUIRED_FLAGS)
+  if(PLX_COMPILES_SYCL)
+    set(PLX_SYCL_FOUND TRUE)
+    list(APPEND PLX_GPU_DEFINITIONS PLX_GPU_SYCL)
+  elseif(NOT PLX_SYCL STREQUAL "AUTO")
+    message(FATAL_ERROR "PLX_SYCL=${PLX_SYCL}: expected a compiler with SYCL 2020, found ${CMAKE_CXX_COMPILER}; CXX=icpx")
+  endif()
+endif()
+
+plx_optional(CUDA "${PLX_CUDA_FOUND}" "the library gpu has no backend cuda")
+
+# plx_gpu_compile(OBJECT SOURCE compiler and its arguments ...): one source by one compiler, with its dependencies.
+function(plx_gpu_compile object source)
+  cmake_path(GET object PARENT_PATH folder)
+  file(MAKE_DIRECTORY ${folder})
+  add_custom_command(OUTPUT ${object} DEPENDS ${source} DEPFILE ${object}.d
+                     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${ARGN} -MD -MF ${object}.d -I${PROJECT_SOURCE_DIR}/src -o
+                             ${object} -c ${source}
+                     COMMENT "Building ${object}" VERBATIM COMMAND_EXPAND_LISTS)
+endfunction()
+
+function(plx_gpu_sources target)
+  cmake_parse_arguments(arg "EXACT" "" "" ${ARGN})
+  list(TRANSFORM PLX_GPU_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
+  if(PLX_CUDA_FOUND)
+    set(nvcc ${PLX_NVCC} -x cu -std=c++20 -O3 -ccbin ${CMAKE_CXX_COMPILER} ${definitions} -lineinfo -diag-suppress=20012
+             --expt-relaxed-constexpr -Xcompiler=-fPIC)
+    foreach(architecture ${PLX_CUDA_ARCHITECTURES})
+      list(APPEND nvcc -gencode=arch=compute_${architecture},code=sm_${architecture})
+    endforeach()
+    list(GET PLX_CUDA_ARCHITECTURES -1 newest)
+    list(APPEND nvcc -gencode=arch=compute_${newest},code=compute_${newest})
+    if(PLX_WARNINGS_AS_ERRORS)
+      list(APPEND nvcc -Werror=all-warnings)
+    endif()
+    if(arg_EXACT)
+      list(APPEND nvcc -fmad=false)
+    endif()
+  endif()
+  foreach(source ${arg_UNPARSED_ARGUMENTS})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE from)
+    set(objects ${CMAKE_CURRENT_BINARY_DIR}/gpu_objects)
+    if(PLX_CUDA_FOUND)
+      plx_gpu_compile(${objects}/${source}.cuda.o ${from} ${nvcc})
+      target_sources(${target} PRIVATE ${objects}/${source}.cuda.o)
+    endif()
+    if(PLX_HIP_FOUND)
+      set(hipcc ${PLX_HIPCC} -x hip -std=c++20 -O3 -fPIC ${definitions})
+      foreach(architecture ${PLX_HIP_ARCHITECTURES})
+        list(APPEND hipcc --offload-arch=${architecture})
+      endforeach()
+      if(arg_EXACT)
+        list(APPEND hipcc -ffp-contract=off)
+      endif()
+      plx_gpu_compile(${objects}/${source}.hip.o ${from} ${hipcc})
+      target_sources(${target} PRIVATE ${objects}/${source}.hip.o)
+    endif()
+  endforeach()
+  set_source_files_properties(${arg_UNPARSED_ARGUMENTS} PROPERTIES HEADER_FILE_ONLY ON)
+endfunction()

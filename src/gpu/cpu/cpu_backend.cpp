@@ -1,0 +1,343 @@
+// The table of the cpu backend.
+#include "gpu/cpu/cpu_backend.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "gpu/cpu/cpu_device.hpp"
+
+namespace plx::gpu::cpu {
+namespace {
+
+using shared = testing_backend::shared;
+
+device& of(native_device d) { return *reinterpret_cast<device*>(d); }
+stream& of(native_stream s) { return *reinterpret_cast<stream*>(s); }
+event& of(native_event e) { return *reinterpret_cast<event*>(e); }
+graph& of(native_graph g) { return *reinterpret_cast<graph*>(g); }
+
+/// Every call begins so: the lock, and what the call is to fail with.
+struct entered {
+  entered(native_device d, const char* name)
+      : home(of(d).home), lock(home.lock), call(name), failed(of(d).lost ? device_lost : home.fault_of(name)) {
+    if (failed == device_lost) of(d).lost = true;
+  }
+  [[nodiscard]] outcome said() const { return {failed, call}; }
+  shared& home;
+  std::unique_lock<std::mutex> lock;
+  const char* call;
+  code failed;
+};
+
+// --------------------------------------------------------------------------------------------------------- entries
+
+struct kernel_work final : work {
+  kernel_work(const any_operation& o, const void* from, unsigned count, item_errors e)
+      : op(o), n(count), errors(e), items(std::size_t{o.item_bytes} * count + o.item_alignment) {
+    void* p = items.data();
+    std::size_t space = items.size();
+    first = static_cast<std::byte*>(std::align(op.item_alignment, std::size_t{op.item_bytes} * n, p, space));
+    std::memcpy(first, from, std::size_t{op.item_bytes} * n);
+  }
+  void run() override {
+    std::exception_ptr unheard;
+    for (unsigned i = 0; i < n; ++i) {
+      try {
+        op.cpu(first + std::size_t{op.item_bytes} * i);
+      } catch (...) {
+        (errors != nullptr ? errors[i] : unheard) = std::current_exception();
+      }
+    }
+    if (unheard) std::rethrow_exception(unheard);
+  }
+  const any_operation& op;
+  const unsigned n;
+  const item_errors errors;
+  std::vector<std::byte> items;
+  std::byte* first = nullptr;
+};
+
+struct copy_work final : work {
+  copy_work(void* t, const void* f, std::size_t n) : to(t), from(f), bytes(n) {}
+  void run() override { std::memmove(to, from, bytes); }
+  void* to;
+  const void* from;
+  std::size_t bytes;
+};
+
+struct fill_work final : work {
+  fill_work(void* t, std::uint8_t b, std::size_t n) : to(t), byte(b), bytes(n) {}
+  void run() override { std::memset(to, byte, bytes); }
+  void* to;
+  std::uint8_t byte;
+  std::size_t bytes;
+};
+
+struct call_work final : work {
+  call_work(void (*g)(void*), void* a) : f(g), arg(a) {}
+  void run() override { f(arg); }
+  void (*f)(void*);
+  void* arg;
+};
+
+struct flag_work final : work {
+  flag_work(std::uint32_t* f, std::uint32_t v) : flag(f), value(v) {}
+  // release: pairs with the acquire of who looks at the flag.
+  void run() override { std::atomic_ref(*flag).store(value, std::memory_order_release); }
+  std::uint32_t* flag;
+  std::uint32_t value;
+};
+
+struct record_work final : work {
+  record_work(event& ev, std::uint64_t n) : e(ev), number(n) {}
+  void done(stream& s) override {
+    e.reached = std::max(e.reached, number);
+    e.failed = std::exchange(s.failed, ok);
+    e.when_s = monotonic_seconds();
+  }
+  event& e;
+  std::uint64_t number;
+};
+
+struct wait_work final : work {
+  wait_work(event& ev, std::uint64_t n) : e(ev), number(n) {}
+  [[nodiscard]] bool may_begin() const override { return e.reached >= number; }
+  event& e;
+  std::uint64_t number;
+};
+
+template <class W, class... A>
+outcome put(entered& in, stream& s, A&&... a) {
+  if (in.failed != ok) return in.said();
+  (s.capturing ? s.captured.emplace_back(std::make_shared<W>(std::forward<A>(a)...))
+               : s.entries.emplace_back(std::make_shared<W>(std::forward<A>(a)...)));
+  in.home.changed.notify_all();
+  return {};
+}
+
+// -------------------------------------------------------------------------------------------------- devices, streams
+
+outcome count(const backend& b, int& n) {
+  auto& home = *static_cast<shared*>(b.self);
+  n = home.o.count_fails == ok ? home.o.devices : 0;
+  return {home.o.count_fails, "count"};
+}
+
+outcome open(const backend& b, int index, native_device& d) {
+  auto& home = *static_cast<shared*>(b.self);
+  if (home.o.count_fails != ok) return {home.o.count_fails, "open"};
+  if (index < 0 || index >= home.o.devices) return {no_device, "open"};
+  const std::lock_guard lock(home.lock);
+  auto* made = new device(home, index);
+  made->rng = home.o.seed * 0x9e3779b97f4a7c15u + static_cast<unsigned>(index) + 1;
+  made->lost = std::find(home.lost.begin(), home.lost.end(), index) != home.lost.end();
+  home.open_devices.push_back(made);
+  if (!home.o.stepped) made->thread = std::thread([made] { made->run(); });
+  d = reinterpret_cast<native_device>(made);
+  return {};
+}
+
+void close(native_device d) noexcept {
+  device& dev = of(d);
+  {
+    const std::lock_guard lock(dev.home.lock);
+    std::erase(dev.home.open_devices, &dev);
+    dev.stop = true;
+    dev.home.changed.notify_all();
+  }
+  if (dev.thread.joinable()) dev.thread.join();
+  delete &dev;
+}
+
+outcome describe(native_device d, device_info& info) {
+  info = {"cpu", of(d).home.o.memory_bytes, 1, "host", "", ""};
+  return {};
+}
+
+outcome make_stream(native_device d, native_stream& s) {
+  entered in(d, "make_stream");
+  if (in.failed != ok) return in.said();
+  auto* made = new stream(of(d));
+  of(d).streams.push_back(made);
+  s = reinterpret_cast<native_stream>(made);
+  return {};
+}
+
+void free_stream(native_device d, native_stream s) noexcept {
+  std::unique_lock lock(of(d).home.lock);
+  of(d).home.changed.wait(lock, [s] { return !of(s).running; });
+  std::erase(of(d).streams, &of(s));
+  delete &of(s);
+}
+
+outcome synchronize(native_device d, native_stream s) {
+  entered in(d, "synchronize");
+  device& dev = of(d);
+  while (in.failed == ok && !dev.lost && (!of(s).entries.empty() || of(s).running)) {
+    if (!in.home.o.stepped)
+      in.home.changed.wait(in.lock);
+    else if (!dev.step(in.lock))
+      return {invalid, "synchronize"};  // it waits for an event that nothing will reach
+  }
+  if (dev.lost) return {device_lost, in.call};
+  return {in.failed != ok ? in.failed : std::exchange(of(s).failed, ok), in.call};
+}
+
+outcome query_stream(native_device d, native_stream s, bool& done) {
+  entered in(d, "query_stream");
+  of(d).perhaps_step(in.lock);
+  done = of(s).entries.empty() && !of(s).running;
+  return in.said();
+}
+
+// ----------------------------------------------------------------------------------------------------------- events
+
+outcome make_event(native_device d, bool, native_event& e) {
+  entered in(d, "make_event");
+  if (in.failed == ok) e = reinterpret_cast<native_event>(new event);
+  return in.said();
+}
+void free_event(native_device d, native_event e) noexcept {
+  const std::lock_guard lock(of(d).home.lock);
+  delete &of(e);
+}
+outcome record(native_device d, native_event e, native_stream s) {
+  entered in(d, "record");
+  if (in.failed == ok) of(e).failed = ok;
+  return put<record_work>(in, of(s), of(e), in.failed == ok ? ++of(e).recorded : 0);
+}
+outcome query(native_device d, native_event e, bool& done) {
+  entered in(d, "query");
+  if (in.failed != ok) return in.said();
+  of(d).perhaps_step(in.lock);
+  done = of(e).reached >= of(e).recorded;
+  return {done ? of(e).failed : ok, "query"};
+}
+outcome wait(native_device d, native_stream s, native_event e) {
+  entered in(d, "wait");
+  return put<wait_work>(in, of(s), of(e), of(e).recorded);
+}
+outcome elapsed(native_device d, native_event begin, native_event end, double& seconds) {
+  entered in(d, "elapsed");
+  seconds = of(end).when_s - of(begin).when_s;
+  return in.said();
+}
+
+// ----------------------------------------------------------------------------------------------------------- memory
+
+constexpr std::size_t alignment = 256;  // as CUDA's
+
+outcome allocate(native_device d, memory_kind, std::size_t bytes, void*& p) {
+  entered in(d, "allocate");
+  p = nullptr;
+  if (in.failed != ok) return in.said();
+  const std::size_t whole = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (whole > in.home.o.memory_bytes - in.home.allocated) return {out_of_memory, "allocate"};
+  p = std::aligned_alloc(alignment, whole);
+  if (p == nullptr) return {out_of_memory, "allocate"};
+  in.home.allocated += whole;
+  in.home.blocks[p] = whole;
+  return {};
+}
+void release(native_device d, memory_kind, void* p) noexcept {
+  const std::lock_guard lock(of(d).home.lock);
+  const auto found = of(d).home.blocks.find(p);
+  if (found == of(d).home.blocks.end()) return;
+  of(d).home.allocated -= found->second;
+  of(d).home.blocks.erase(found);
+  std::free(p);
+}
+outcome copy(native_device d, native_stream s, void* to, const void* from, std::size_t bytes) {
+  entered in(d, "copy");
+  return put<copy_work>(in, of(s), to, from, bytes);
+}
+outcome fill(native_device d, native_stream s, void* to, std::uint8_t byte, std::size_t bytes) {
+  entered in(d, "fill");
+  return put<fill_work>(in, of(s), to, byte, bytes);
+}
+outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
+  entered in(d, "call");
+  return put<call_work>(in, of(s), f, arg);
+}
+outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value) {
+  entered in(d, "write_flag");
+  return put<flag_work>(in, of(s), flag, value);
+}
+
+// ------------------------------------------------------------------------------------------------- kernels and graphs
+
+outcome launch(native_device d, const any_operation& op, const gpu::launch& where, const void* items, unsigned count,
+               item_errors errors) {
+  entered in(d, "launch");
+  if (in.failed != ok) return in.said();
+  if (op.cpu == nullptr) return {no_kernel, "launch"};
+  ++in.home.launches;
+  in.home.items += count;
+  return put<kernel_work>(in, of(where.stream), op, items, count, errors);
+}
+outcome begin_capture(native_device d, native_stream s) {
+  entered in(d, "begin_capture");
+  if (in.failed != ok) return in.said();
+  if (of(s).capturing) return {invalid, "begin_capture"};
+  of(s).capturing = true;
+  return {};
+}
+outcome end_capture(native_device d, native_stream s, native_graph& g) {
+  entered in(d, "end_capture");
+  g = nullptr;
+  if (!of(s).capturing) return {invalid, "end_capture"};
+  of(s).capturing = false;
+  auto captured = std::exchange(of(s).captured, {});
+  if (in.failed == ok) g = reinterpret_cast<native_graph>(new graph{std::move(captured)});
+  return in.said();
+}
+outcome launch_graph(native_device d, native_graph g, native_stream s) {
+  entered in(d, "launch_graph");
+  if (in.failed != ok) return in.said();
+  for (const auto& each : of(g).entries) of(s).entries.push_back(each);
+  ++in.home.launches;
+  in.home.changed.notify_all();
+  return {};
+}
+void free_graph(native_device, native_graph g) noexcept { delete &of(g); }
+
+// ------------------------------------------------------------------------------------------------------------- codes
+
+struct code_row {
+  const char* name;
+  const char* text;
+  failure kind;
+};
+constexpr std::array<code_row, 9> codes{{{"ok", "no error", failure::none},
+                                         {"item_failed", "an item of a launch has thrown", failure::other},
+                                         {"out_of_memory", "out of memory", failure::out_of_memory},
+                                         {"device_lost", "the device is gone", failure::device_lost},
+                                         {"no_driver", "there is no driver", failure::no_driver},
+                                         {"driver_too_old", "the driver is too old", failure::driver_too_old},
+                                         {"no_device", "there is no such device", failure::no_device},
+                                         {"invalid", "that cannot be done", failure::wrong_use},
+                                         {"no_kernel", "there is no such kernel", failure::unsupported}}};
+const code_row& row(int code) { return codes[static_cast<std::size_t>(std::clamp(code, 0, 8))]; }
+std::string_view code_name(int code) { return row(code).name; }
+std::string_view code_text(int code) { return row(code).text; }
+failure kind_of(int code) { return row(code).kind; }
+
+}  // namespace
+
+testing_backend::shared::shared(options opt)
+    : o(opt), table{"cpu",       this,         count,       open,         close,      describe,
+                    make_stream, free_stream,  synchronize, query_stream, make_event, free_event,
+                    record,      query,        wait,        elapsed,      allocate,   release,
+                    copy,        fill,         call,        write_flag,   launch,     begin_capture,
+                    end_capture, launch_graph, free_graph,  code_name,    code_text,  kind_of} {}
+
+const backend& table() noexcept {
+  static testing_backend the_one{options{}};
+  return the_one.get();
+}
+
+}  // namespace plx::gpu::cpu

@@ -1,0 +1,95 @@
+// What a device of the cpu backend is made of. Internal to the backend.
+//
+// One lock per backend guards everything but the work itself, which runs outside of it.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu/cpu/cpu_backend.hpp"
+
+namespace plx::gpu::cpu {
+
+struct device;
+struct stream;
+
+/// An entry of a stream. A graph keeps its entries and runs them again.
+struct work {
+  virtual ~work() = default;
+  [[nodiscard]] virtual bool may_begin() const { return true; }  // under the lock
+  virtual void run() {}                                          // outside of it; may throw: the stream has failed
+  virtual void done(stream&) {}                                  // under the lock
+};
+
+struct event {
+  std::uint64_t recorded = 0, reached = 0;
+  code failed = ok;
+  double when_s = 0;
+};
+
+struct stream {
+  explicit stream(device& d) : home(d) {}
+  device& home;
+  std::deque<std::shared_ptr<work>> entries;
+  bool running = false;  // its first entry, outside of the lock
+  bool capturing = false;
+  std::vector<std::shared_ptr<work>> captured;
+  code failed = ok;  // told to the next event
+};
+
+struct graph {
+  std::vector<std::shared_ptr<work>> entries;
+};
+
+struct device {
+  device(testing_backend::shared& b, int i) : home(b), index(i) {}
+  testing_backend::shared& home;
+  const int index;
+  bool lost = false, stop = false;
+  std::vector<stream*> streams;
+  std::size_t turn = 0;
+  std::uint64_t rng = 1;
+  std::thread thread;
+
+  /// Runs one entry of one stream. False when none may begin. Called with the lock, which it lets go meanwhile.
+  bool step(std::unique_lock<std::mutex>& lock);
+  /// The thread's loop.
+  void run();
+  /// Of a stepped device: perhaps a step.
+  void perhaps_step(std::unique_lock<std::mutex>& lock);
+  std::uint64_t choose(std::uint64_t n);
+};
+
+}  // namespace plx::gpu::cpu
+
+namespace plx::gpu {
+
+struct cpu::testing_backend::shared {
+  explicit shared(options opt);
+  struct fault {
+    code with = ok;
+    unsigned after = 0, times = 0;
+  };
+  options o;
+  backend table;
+  std::mutex lock;
+  std::condition_variable changed;
+  std::map<std::string, fault> faults;
+  bool held = false;
+  std::size_t allocated = 0;
+  std::map<void*, std::size_t> blocks;
+  std::uint64_t launches = 0, items = 0;
+  std::vector<device*> open_devices;
+  std::vector<int> lost;
+
+  /// What the call is to say; with the lock.
+  code fault_of(const char* call);
+};
+
+}  // namespace plx::gpu

@@ -1,0 +1,44 @@
+#include "gpu/cuda/cuda_backend.hpp"
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#define PLX_GPU_CODE_OF cuda
+#include "gpu/cuda/cuda_backend_body.hpp"
+
+namespace plx::gpu::cuda {
+namespace {
+
+using write_function = CUresult (*)(CUstream, CUdeviceptr, std::uint32_t, unsigned);
+
+// Of the driver, which this program is not linked with.
+write_function find_write_function() noexcept {
+  void* f = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+#if CUDART_VERSION >= 12050
+  const cudaError_t e = cudaGetDriverEntryPointByVersion("cuStreamWriteValue32", &f, 12000, cudaEnableDefault, &found);
+#else
+  const cudaError_t e = cudaGetDriverEntryPoint("cuStreamWriteValue32", &f, cudaEnableDefault, &found);
+#endif
+  return e == cudaSuccess && found == cudaDriverEntryPointSuccess ? reinterpret_cast<write_function>(f) : nullptr;
+}
+
+outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value) {
+  static const write_function write = find_write_function();
+  use(d);
+  if (write == nullptr) return {cudaErrorNotSupported, "cuStreamWriteValue32"};
+  const CUresult r = write(of(s), reinterpret_cast<CUdeviceptr>(flag), value, 0);
+  // The numbers of the driver's errors are those of the runtime's.
+  return {r == CUDA_SUCCESS ? 0 : static_cast<int>(r), "cuStreamWriteValue32"};
+}
+
+launch_function kernel_of(const any_operation& op) { return op.cuda; }
+
+}  // namespace
+
+const backend& table() noexcept {
+  static const backend the_table = PLX_GPU_TABLE("cuda");
+  return the_table;
+}
+
+}  // namespace plx::gpu::cuda

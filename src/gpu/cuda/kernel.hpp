@@ -1,0 +1,75 @@
+// For the .cu sources of operations, by nvcc and by hipcc: how items reach a kernel. See gpu/operation.hpp.
+//
+// Items are kernel parameters as long as they fit, so that a launch needs no memory and no copy: up to 4 KiB, and up to
+// 32 KiB where the toolkit allows. More go through recycled pinned memory, which the kernel reads in place: then let a
+// block read its item once. Cost: of a launch with parameters, that of a launch plus the copy of their bytes.
+#pragma once
+
+#if defined(__HIPCC__) || defined(__HIP__)
+#include "gpu/hip/cuda_names.hpp"
+#define PLX_GPU_LAUNCHER(name) name##_hip
+#else
+#include <cuda_runtime.h>
+#define PLX_GPU_LAUNCHER(name) name##_cuda
+#endif
+
+#include <cstring>
+
+#include "gpu/operation.hpp"
+
+namespace plx::gpu {
+
+/// The stream that the kernel goes to.
+inline cudaStream_t stream_of(const launch& where) { return reinterpret_cast<cudaStream_t>(where.stream); }
+
+namespace detail {
+
+template <class Item, unsigned capacity>
+struct near_items {
+  Item item[capacity];
+  __host__ __device__ const Item& operator[](unsigned i) const { return item[i]; }
+};
+template <class Item>
+struct far_items {
+  const Item* item;
+  __host__ __device__ const Item& operator[](unsigned i) const { return item[i]; }
+};
+
+template <unsigned bytes, class Item, class F>
+bool with_near_items(const Item* items, unsigned n, F&& f) {
+  constexpr unsigned capacity = bytes / sizeof(Item);
+  if constexpr (capacity > 0) {
+    if (n <= capacity) {
+      union {  // no constructor runs: the items are bytes
+        near_items<Item, capacity> list;
+      };
+      std::memcpy(static_cast<void*>(list.item), items, n * sizeof(Item));
+      f(list);
+      return true;
+    }
+  }
+  return false;
+}
+
+#if !defined(__HIPCC__) && defined(CUDART_VERSION) && CUDART_VERSION >= 12010
+inline constexpr unsigned most_parameter_bytes = 32000;  // of 32764; Volta and newer
+#else
+inline constexpr unsigned most_parameter_bytes = 4000;  // of 4096
+#endif
+
+}  // namespace detail
+
+/// Calls `f(list)` once, where list[i] is item i for the kernel; `list` is to be a parameter of it by value, which a
+/// kernel template declares as `const __grid_constant__ Items`. Three kernels are made of the template, four at most:
+/// for few items, for more, for many, and for those in memory.
+template <class Item, class F>
+void with_items(const launch& where, const Item* items, unsigned n, F&& f) {
+  if (detail::with_near_items<256>(items, n, f)) return;
+  if (detail::with_near_items<4000>(items, n, f)) return;
+  if constexpr (detail::most_parameter_bytes > 4000)
+    if (detail::with_near_items<detail::most_parameter_bytes>(items, n, f)) return;
+  const void* far = where.stage(where, items, std::size_t{n} * sizeof(Item));
+  if (far != nullptr) f(detail::far_items<Item>{static_cast<const Item*>(far)});
+}
+
+}  // namespace plx::gpu

@@ -1,0 +1,91 @@
+// What waits for a place in a stream: a future, a batch, memory. One record each, in the queue of its stream.
+//
+// The poller takes a record out of the queue when its place is reached, and finish() is called by an ordinary task
+// soon after, never by the poller: continuations do not run inside the poll.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/device.hpp"
+#include "rt/detail/future_state.hpp"
+#include "rt/detail/spinlock.hpp"
+
+namespace plx::gpu::detail {
+
+/// What a stream's thread and the poller share of a callback: either may be the last to need it.
+struct callback_note {
+  std::atomic<int> refs{2};
+  std::atomic<bool> called{false};
+  runtime* rt = nullptr;
+  void drop() noexcept {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+struct completion {
+  /// Called once, when the place is reached or never will be; `this` may be gone when it returns.
+  void (*finish)(completion& self) noexcept = nullptr;
+  /// Called by the poll, before: for what the device gets back. May be null.
+  void (*retire)(completion& self) noexcept = nullptr;
+  completion* next = nullptr;
+  std::exception_ptr failed;     // set before finish()
+  native_event event = nullptr;  // way poll
+  std::uint32_t flag = 0;        // way flag: the value that the stream writes
+  completion_way way = completion_way::poll;
+  callback_note* note = nullptr;         // way callback
+  const any_operation* after = nullptr;  // the last operation before this place
+  ticks submitted = 0;
+};
+
+/// Records on their way from the poller to the task that finishes them. Shared with those tasks, which may run when
+/// the device is gone.
+class finisher {
+ public:
+  void add(completion* first, completion* last) noexcept {
+    const plx::detail::spin_guard guard(lock_);
+    (last_ != nullptr ? last_->next : first_) = first;
+    last_ = last;
+  }
+  /// Finishes all that is there.
+  void run() noexcept {
+    completion* c = nullptr;
+    {
+      const plx::detail::spin_guard guard(lock_);
+      c = std::exchange(first_, nullptr);
+      last_ = nullptr;
+    }
+    while (c != nullptr) {
+      completion* const next = c->next;
+      c->finish(*c);
+      c = next;
+    }
+  }
+
+ private:
+  plx::detail::spinlock lock_;
+  completion *first_ = nullptr, *last_ = nullptr;
+};
+
+/// A future and its record in one allocation.
+struct future_completion final : plx::detail::future_state<void>, completion {
+  future_completion() noexcept : future_state<void>(plx::detail::destroy_state<future_completion>, 2) {
+    finish = [](completion& self) noexcept {
+      auto& me = static_cast<future_completion&>(self);
+      if (me.failed != nullptr) {
+        me.complete_with(std::move(me.failed));
+      } else {
+        me.emplace();
+        me.complete();
+      }
+      me.release();
+    };
+  }
+};
+
+}  // namespace plx::gpu::detail

@@ -1,0 +1,264 @@
+// What goes into a stream. What comes out: detail/poll.cpp.
+#include "gpu/detail/device_core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "rt/detail/scheduler.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::gpu::detail {
+
+using plx::detail::spin_guard;
+
+device_core::device_core(runtime& r, const backend& b, int i, device_options o)
+    : rt(r), table(b), index(i), options(o), label(std::to_string(i)) {
+  const auto checked = [this](const outcome& said) {
+    if (!said) throw make_error(table, said, "", label);
+  };
+  checked(table.open(table, index, native));
+  try {
+    checked(table.describe(native, info));
+    label = fmt::format("{} ({})", index, info.name);
+  } catch (...) {
+    table.close(native);
+    throw;
+  }
+  poller_ = rt.add_poller(poll, this);
+}
+
+// ------------------------------------------------------------------------------------------------------------ streams
+
+stream_core* device_core::take_stream() {
+  {
+    const spin_guard guard(list_lock_);
+    if (!idle_streams_.empty()) {
+      stream_core* const s = idle_streams_.back();
+      idle_streams_.pop_back();
+      return s;
+    }
+  }
+  if (is_lost_.load(std::memory_order_acquire)) std::rethrow_exception(lost());
+  native_stream made = nullptr;
+  expect(nullptr, table.make_stream(native, made));
+  auto s = std::make_unique<stream_core>(*this, made);
+  const spin_guard guard(list_lock_);
+  return streams_.emplace_back(std::move(s)).get();
+}
+
+// One that is done goes on top, so that it is taken next.
+void device_core::give_stream(stream_core* s) noexcept {
+  const spin_guard guard(list_lock_);
+  const bool done = s->queued.load(std::memory_order_relaxed) == 0;
+  idle_streams_.insert(done ? idle_streams_.end() : idle_streams_.begin(), s);
+}
+
+std::uint32_t* device_core::take_flag() {
+  constexpr unsigned line = 64, page = 4096;
+  const spin_guard guard(list_lock_);
+  if (n_flags_ % (page / line) == 0) {
+    void* p = nullptr;
+    expect(nullptr, table.allocate(native, memory_kind::pinned, page, p));
+    std::memset(p, 0, page);
+    flag_pages_.push_back(p);
+  }
+  return reinterpret_cast<std::uint32_t*>(static_cast<char*>(flag_pages_.back()) + n_flags_++ % (page / line) * line);
+}
+
+native_event device_core::take_event() {
+  {
+    const spin_guard guard(events_lock_);
+    if (!events_.empty()) {
+      const native_event e = events_.back();
+      events_.pop_back();
+      return e;
+    }
+  }
+  native_event e = nullptr;
+  expect(nullptr, table.make_event(native, false, e));
+  const spin_guard guard(events_lock_);
+  all_events_.push_back(e);
+  return e;
+}
+
+void device_core::give_event(native_event e) noexcept {
+  const spin_guard guard(events_lock_);
+  events_.push_back(e);
+}
+
+// ----------------------------------------------------------------------------------------------------------- launches
+
+void device_core::check(stream_core&) {
+  if (is_lost_.load(std::memory_order_acquire)) [[unlikely]]
+    std::rethrow_exception(lost());
+}
+
+void device_core::launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors) {
+  check(s);
+  s.last_operation = &op;
+  const outcome o = table.launch(native, op, {s.native, stage, &s}, items, n, errors);
+  if (!s.stage_failed) [[unlikely]]
+    fail(&s, std::exchange(s.stage_failed, {}));
+  expect(&s, o);
+  if (!s.staged.empty() && !s.capturing) add_staged(s);
+}
+
+staging device_core::take_staging(std::size_t bytes, outcome& o) {
+  const auto size_class = static_cast<unsigned>(std::bit_width((bytes - 1) >> 12));
+  {
+    const spin_guard guard(events_lock_);
+    const auto it = std::find_if(free_staging_.rbegin(), free_staging_.rend(),
+                                 [size_class](const staging& b) { return b.size_class == size_class; });
+    if (it != free_staging_.rend()) {
+      const staging found = *it;
+      free_staging_.erase(std::next(it).base());
+      return found;
+    }
+  }
+  staging made{nullptr, size_class};
+  o = table.allocate(native, memory_kind::pinned, std::size_t{4096} << size_class, made.at);
+  if (o) {
+    const spin_guard guard(events_lock_);
+    all_staging_.push_back(made);
+  }
+  return made;
+}
+
+void device_core::give_staging(const std::vector<staging>& blocks) noexcept {
+  const spin_guard guard(events_lock_);
+  free_staging_.insert(free_staging_.end(), blocks.begin(), blocks.end());
+}
+
+const void* device_core::stage(const gpu::launch& where, const void* items, std::size_t bytes) {
+  auto& s = *static_cast<stream_core*>(where.owner);
+  const staging b = s.home.take_staging(bytes, s.stage_failed);
+  if (!s.stage_failed) return nullptr;
+  std::memcpy(b.at, items, bytes);
+  s.staged.push_back(b);
+  return b.at;
+}
+
+namespace {
+
+/// Gives pinned memory back once its launches are done.
+struct staged_completion final : completion {
+  staged_completion(device_core& d, std::vector<staging> b) : home(d), blocks(std::move(b)) {
+    finish = [](completion& self) noexcept { delete &static_cast<staged_completion&>(self); };
+  }
+  device_core& home;
+  std::vector<staging> blocks;
+};
+
+}  // namespace
+
+void device_core::add_staged(stream_core& s) noexcept {
+  auto* c = new staged_completion(*this, std::exchange(s.staged, {}));
+  c->retire = [](completion& self) noexcept {
+    auto& me = static_cast<staged_completion&>(self);
+    me.home.give_staging(me.blocks);
+  };
+  if (!add(s, *c, completion_way::poll)) c->finish(*c);
+}
+
+// -------------------------------------------------------------------------------------------------------- completions
+
+outcome device_core::put_place(stream_core& s, completion& c) {
+  switch (c.way) {
+    case completion_way::poll: {
+      c.event = take_event();
+      const outcome o = table.record(native, c.event, s.native);
+      if (!o) give_event(std::exchange(c.event, nullptr));
+      return o;
+    }
+    case completion_way::flag:
+      if (s.flag == nullptr) s.flag = take_flag();
+      c.flag = s.flags_written + 1;
+      if (const outcome o = table.write_flag(native, s.native, s.flag, c.flag); !o) return o;
+      ++s.flags_written;
+      return {};
+    case completion_way::callback:
+      break;
+  }
+  c.note = new callback_note;
+  c.note->rt = &rt;
+  const auto called = [](void* arg) {
+    auto* note = static_cast<callback_note*>(arg);
+    runtime* const home = note->rt;
+    note->called.store(true, std::memory_order_release);  // pairs with reached()
+    home->ask_pollers();
+    note->drop();
+  };
+  const outcome o = table.call(native, s.native, called, c.note);
+  if (!o) delete std::exchange(c.note, nullptr);
+  return o;
+}
+
+bool device_core::add(stream_core& s, completion& c, completion_way way) noexcept {
+  c.way = way;
+  c.after = s.last_operation;
+  c.submitted = now_ticks();
+  try {
+    check(s);
+    if (s.capturing)
+      throw error({failure::wrong_use, 0, "future", "",
+                   "a future was asked for while a graph is captured: expected "
+                   "launches, copies and fills only; ask after the graph was launched"});
+    expect(&s, put_place(s, c));
+    push(s, c);
+    return true;
+  } catch (...) {
+    c.failed = std::current_exception();
+    if (c.retire != nullptr) c.retire(c);
+    return false;
+  }
+}
+
+void device_core::push(stream_core& s, completion& c) {
+  // Who polls either sees the count, or is asked again: see scheduler::ask_pollers().
+  const bool first = open_.fetch_add(1) == 0;
+  {
+    const spin_guard guard(s.queue_lock);
+    (s.last != nullptr ? s.last->next : s.first) = &c;
+    s.last = &c;
+  }
+  s.queued.fetch_add(1, std::memory_order_relaxed);
+  {
+    const spin_guard guard(list_lock_);
+    if (!std::exchange(s.listed, true)) busy_.push_back(&s);
+  }
+  if (first) rt.ask_pollers();
+}
+
+// ------------------------------------------------------------------------------------------------------------- errors
+
+error device_core::error_of(const any_operation* op, const outcome& o) const {
+  std::string about;
+  if (op != nullptr && table.kind_of(o.code) == failure::unsupported)
+    about = fmt::format("the operation has no kernel for backend {} on this device", table.name);
+  return make_error(table, o, op != nullptr ? op->name : "", label, about);
+}
+
+void device_core::fail(stream_core* s, const outcome& o) {
+  const error e = error_of(s != nullptr ? s->last_operation : nullptr, o);
+  if (e.kind() == failure::device_lost) lose(e);
+  throw e;
+}
+
+void device_core::lose(const error& e) noexcept {
+  {
+    const spin_guard guard(lost_lock_);
+    if (lost_ == nullptr) lost_ = std::make_exception_ptr(e);
+  }
+  is_lost_.store(true, std::memory_order_release);  // pairs with the acquires of who looks at lost_
+  rt.ask_pollers();
+}
+
+std::exception_ptr device_core::lost() {
+  const spin_guard guard(lost_lock_);
+  return lost_;
+}
+
+}  // namespace plx::gpu::detail

@@ -1,0 +1,137 @@
+// The inside of a device: streams, their queues of completions, and the poll.
+//
+// Invariants: a record is in exactly one of: its stream's queue, the finisher, nobody's hands. `open_` counts records
+// in queues; a stream with records is in `busy_`. A record is put in the queue in the order in which its place was put
+// in the stream, because both happen under the stream's `put_lock`. After `lost_` is set no record is added to a queue.
+// Locks, outer first: put_lock of a stream, list_lock_, queue_lock of a stream; events_lock_ inside any.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gpu/detail/completion.hpp"
+#include "gpu/device.hpp"
+#include "rt/poll_result.hpp"
+
+namespace plx::gpu::detail {
+
+class device_core;
+
+/// Pinned memory that holds the items of a launch.
+struct staging {
+  void* at = nullptr;
+  unsigned size_class = 0;  // 4096 << size_class bytes
+};
+
+class stream_core {
+ public:
+  stream_core(device_core& d, native_stream s) : home(d), native(s) {}
+
+  device_core& home;
+  const native_stream native;
+
+  // --- who puts something in
+  plx::detail::spinlock put_lock;
+  const any_operation* last_operation = nullptr;
+  std::uint32_t flags_written = 0;
+  bool capturing = false;
+  outcome stage_failed;
+  std::vector<staging> staged;  // of launches that no record stands behind yet
+
+  // --- records
+  plx::detail::spinlock queue_lock;
+  completion *first = nullptr, *last = nullptr;
+  bool listed = false;  // in busy_; guarded by list_lock_
+  unsigned looked = 0;  // in vain, for who asks whether the stream has failed; the poller's
+  std::uint32_t* flag = nullptr;
+  std::atomic<std::uint32_t> queued{0};  // records in the queue: how busy it is
+};
+
+class device_core {
+ public:
+  device_core(runtime& rt, const backend& b, int index, device_options o);
+  ~device_core();
+
+  // --- streams
+  stream_core* take_stream();
+  void give_stream(stream_core* s) noexcept;
+
+  // --- what goes into a stream; the caller holds put_lock. Throw gpu::error.
+  void check(stream_core& s);
+  void launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors);
+  /// The record is finished once all that is in the stream now is done. False when that fails here: the caller finishes
+  /// it, without the lock. Does not throw.
+  [[nodiscard]] bool add(stream_core& s, completion& c, completion_way way) noexcept;
+  /// A call of the backend has given `o`: throws when that is an error.
+  void expect(stream_core* s, const outcome& o) {
+    if (!o) [[unlikely]]
+      fail(s, o);
+  }
+
+  // --- the poll
+  static poll_result poll(void* self) { return static_cast<device_core*>(self)->poll(); }
+  poll_result poll();
+
+  native_event take_event();
+  void give_event(native_event e) noexcept;
+
+  void give_staging(const std::vector<staging>& blocks) noexcept;
+  std::uint32_t* take_flag();
+
+  [[nodiscard]] std::exception_ptr lost();
+  void wait_for_all();
+
+  runtime& rt;
+  const backend& table;
+  const int index;
+  const device_options options;
+  native_device native = nullptr;
+  device_info info;
+  std::string label;
+
+ private:
+  [[noreturn]] void fail(stream_core* s, const outcome& o);
+  error error_of(const any_operation* op, const outcome& o) const;
+  void lose(const error& e) noexcept;
+  void push(stream_core& s, completion& c);
+  outcome put_place(stream_core& s, completion& c);
+  outcome reached(stream_core& s, completion& c, bool& done);
+  void drain(stream_core& s);
+  void retire(completion& c) noexcept;
+  void hand_over();
+  void fail_all();
+  static const void* stage(const gpu::launch& where, const void* items, std::size_t bytes);
+  staging take_staging(std::size_t bytes, outcome& o);
+  void add_staged(stream_core& s) noexcept;
+
+  plx::detail::spinlock list_lock_;
+  std::vector<std::unique_ptr<stream_core>> streams_;
+  std::vector<stream_core*> idle_streams_, busy_;
+
+  plx::detail::spinlock events_lock_;
+  std::vector<native_event> events_;
+  std::vector<native_event> all_events_;
+  std::vector<staging> free_staging_, all_staging_;  // guarded by events_lock_
+
+  std::atomic<std::uint64_t> open_{0};
+  std::atomic<bool> is_lost_{false};
+  plx::detail::spinlock lost_lock_;
+  std::exception_ptr lost_;
+  std::string lost_text_;
+
+  std::shared_ptr<finisher> finisher_ = std::make_shared<finisher>();
+  std::uint64_t poller_ = 0;
+  std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_
+  unsigned n_flags_ = 0;
+
+  // The poller's own.
+  std::vector<stream_core*> looking_at_;
+  completion *reached_first_ = nullptr, *reached_last_ = nullptr;
+  std::vector<callback_note*> unheard_;  // of callbacks that may never come
+  ticks next_look_ = 0, pause_ = 0;
+  bool finish_here_ = false;  // the destructor polls
+};
+
+}  // namespace plx::gpu::detail

@@ -1,0 +1,192 @@
+// What comes out of streams: the poll, the end of a device.
+#include <algorithm>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "gpu/detail/device_core.hpp"
+#include "rt/async.hpp"
+#include "rt/detail/scheduler.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::gpu::detail {
+
+using plx::detail::spin_guard;
+
+namespace {
+
+const ticks shortest_pause = ticks_from(0.2e-6), longest_pause = ticks_from(2e-6);  // between looks in vain
+constexpr unsigned ask_stream_every = 64;  // looks in vain: a callback or a flag never comes after an error
+
+}  // namespace
+
+// Whether the place of the oldest record is reached. An outcome that is an error is that of the stream up to here.
+outcome device_core::reached(stream_core& s, completion& c, bool& done) {
+  done = false;
+  switch (c.way) {
+    case completion_way::poll:
+      return table.query(native, c.event, done);
+    case completion_way::flag: {
+      // acquire: pairs with the stream's write, which comes after all that it did before.
+      const std::uint32_t seen = std::atomic_ref(*s.flag).load(std::memory_order_acquire);
+      done = static_cast<std::int32_t>(seen - c.flag) >= 0;
+      break;
+    }
+    case completion_way::callback:
+      done = c.note->called.load(std::memory_order_acquire);
+      break;
+  }
+  if (done || ++s.looked % ask_stream_every != 0) return {};
+  bool all = false;
+  return table.query_stream(native, s.native, all);
+}
+
+void device_core::retire(completion& c) noexcept {
+  if (c.event != nullptr) give_event(std::exchange(c.event, nullptr));
+  if (callback_note* const note = std::exchange(c.note, nullptr)) {
+    if (c.failed != nullptr)
+      unheard_.push_back(note);
+    else
+      note->drop();
+  }
+  if (c.retire != nullptr) c.retire(c);
+  c.next = nullptr;
+  (reached_last_ != nullptr ? reached_last_->next : reached_first_) = &c;
+  reached_last_ = &c;
+  open_.fetch_sub(1);
+}
+
+// Takes out of the stream's queue what is done.
+void device_core::drain(stream_core& s) {
+  for (;;) {
+    completion* c = nullptr;
+    {
+      const spin_guard guard(s.queue_lock);
+      c = s.first;
+    }
+    if (c == nullptr) return;
+    bool done = false;
+    const outcome o = reached(s, *c, done);
+    if (!o) {
+      const error e = error_of(c->after, o);
+      if (e.kind() == failure::device_lost) return lose(e);
+      c->failed = std::make_exception_ptr(e);
+    } else if (!done) {
+      return;
+    }
+    {
+      const spin_guard guard(s.queue_lock);
+      s.first = c->next;
+      if (s.first == nullptr) s.last = nullptr;
+    }
+    s.queued.fetch_sub(1, std::memory_order_relaxed);
+    retire(*c);
+  }
+}
+
+// Every record of the device ends with the device's error. Nobody adds one any more, except who had looked before the
+// device was lost: the next poll sees that one.
+void device_core::fail_all() {
+  const std::exception_ptr e = lost();
+  for (stream_core* s : looking_at_) {
+    completion* c = nullptr;
+    {
+      const spin_guard guard(s->queue_lock);
+      c = std::exchange(s->first, nullptr);
+      s->last = nullptr;
+    }
+    while (c != nullptr) {
+      completion* const next = c->next;
+      s->queued.fetch_sub(1, std::memory_order_relaxed);
+      c->failed = e;
+      retire(*c);
+      c = next;
+    }
+  }
+}
+
+// What was reached goes to a task that finishes it.
+void device_core::hand_over() {
+  finisher_->add(std::exchange(reached_first_, nullptr), std::exchange(reached_last_, nullptr));
+  if (finish_here_) return finisher_->run();
+  static const task_info named(probe::register_name("gpu completions"));
+  rt.get_scheduler().submit(plx::detail::make_posted(named, [f = finisher_] { f->run(); }));
+}
+
+poll_result device_core::poll() {
+  if (open_.load() == 0) return poll_result::idle;
+  const bool by_clock = !finish_here_ && !rt.get_scheduler().deterministic();
+  if (by_clock && now_ticks() < next_look_) return poll_result::pending;
+  {
+    const spin_guard guard(list_lock_);
+    looking_at_ = busy_;
+  }
+  if (!is_lost_.load(std::memory_order_acquire))
+    for (stream_core* s : looking_at_) drain(*s);
+  if (is_lost_.load(std::memory_order_acquire)) fail_all();
+  {
+    const spin_guard guard(list_lock_);
+    std::erase_if(busy_, [](stream_core* s) {
+      const spin_guard queue(s->queue_lock);
+      if (s->first == nullptr) s->listed = false;
+      return !s->listed;
+    });
+  }
+  if (reached_first_ == nullptr) {
+    pause_ = std::clamp(pause_ * 2, shortest_pause, longest_pause);
+    next_look_ = by_clock ? now_ticks() + pause_ : 0;
+    return poll_result::pending;
+  }
+  pause_ = 0;
+  next_look_ = 0;
+  hand_over();
+  return poll_result::progressed;
+}
+
+void device_core::wait_for_all() {
+  std::vector<stream_core*> all;
+  {
+    const spin_guard guard(list_lock_);
+    for (auto& s : streams_) all.push_back(s.get());
+  }
+  std::vector<plx::future<void>> done;
+  for (stream_core* s : all) {
+    auto* c = plx::detail::make_state<future_completion>();
+    done.push_back(plx::detail::adopt_state<void>(c));
+    s->put_lock.lock();
+    const bool added = add(*s, *c, completion_way::poll);
+    s->put_lock.unlock();
+    if (!added) c->finish(*c);
+  }
+  for (auto& f : done) f.get();
+}
+
+// The poller is nobody's any more: what is on its way is waited for, and finished, here.
+device_core::~device_core() {
+  rt.remove_poller(poller_);
+  finish_here_ = true;
+  const ticks deadline = now_ticks() + ticks_from(options.shutdown_deadline_s);
+  while (open_.load() != 0) {
+    poll();
+    if (open_.load() == 0) break;
+    if (now_ticks() > deadline)
+      lose(error({failure::device_lost, 0, "shutdown", "",
+                  fmt::format("{}: device {} was closed while its work was not done after {:.3g} s", table.name, label,
+                              options.shutdown_deadline_s)}));
+    else
+      std::this_thread::yield();
+  }
+  finisher_->run();
+  const bool works = !is_lost_.load();
+  for (auto& s : streams_) {
+    if (works) table.synchronize(native, s->native);
+    table.free_stream(native, s->native);
+  }
+  for (const native_event e : all_events_) table.free_event(native, e);
+  for (const staging& b : all_staging_) table.release(native, memory_kind::pinned, b.at);
+  for (void* p : flag_pages_) table.release(native, memory_kind::pinned, p);
+  table.close(native);
+  for (const callback_note* note : unheard_) delete note;
+}
+
+}  // namespace plx::gpu::detail

@@ -1,0 +1,69 @@
+// CUDA's names for HIP's, as far as the project uses them.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#ifndef __grid_constant__
+#define __grid_constant__  // parameters are constant memory there anyway
+#endif
+
+#define cudaDeviceProp hipDeviceProp_t
+#define cudaErrorAssert hipErrorAssert
+#define cudaErrorECCUncorrectable hipErrorECCNotCorrectable
+#define cudaErrorIllegalAddress hipErrorIllegalAddress
+#define cudaErrorInsufficientDriver hipErrorInsufficientDriver
+#define cudaErrorInvalidConfiguration hipErrorInvalidConfiguration
+#define cudaErrorInvalidDevice hipErrorInvalidDevice
+#define cudaErrorInvalidDeviceFunction hipErrorInvalidDeviceFunction
+#define cudaErrorInvalidValue hipErrorInvalidValue
+#define cudaErrorLaunchFailure hipErrorLaunchFailure
+#define cudaErrorLaunchTimeout hipErrorLaunchTimeOut
+#define cudaErrorMemoryAllocation hipErrorOutOfMemory
+#define cudaErrorNoDevice hipErrorNoDevice
+#define cudaErrorNoKernelImageForDevice hipErrorNoBinaryForGpu
+#define cudaErrorNotReady hipErrorNotReady
+#define cudaErrorNotSupported hipErrorNotSupported
+#define cudaErrorSystemDriverMismatch hipErrorNotInitialized
+#define cudaError_t hipError_t
+#define cudaEventCreateWithFlags hipEventCreateWithFlags
+#define cudaEventDefault hipEventDefault
+#define cudaEventDestroy hipEventDestroy
+#define cudaEventDisableTiming hipEventDisableTiming
+#define cudaEventElapsedTime hipEventElapsedTime
+#define cudaEventQuery hipEventQuery
+#define cudaEventRecord hipEventRecord
+#define cudaEvent_t hipEvent_t
+#define cudaDriverGetVersion hipDriverGetVersion
+#define cudaFree hipFree
+#define cudaFreeHost hipHostFree
+#define cudaGetDeviceCount hipGetDeviceCount
+#define cudaGetDeviceProperties hipGetDeviceProperties
+#define cudaGetErrorName hipGetErrorName
+#define cudaGetErrorString hipGetErrorString
+#define cudaGetLastError hipGetLastError
+#define cudaGraphDestroy hipGraphDestroy
+#define cudaGraphExecDestroy hipGraphExecDestroy
+#define cudaGraphExec_t hipGraphExec_t
+#define cudaGraphInstantiateWithFlags hipGraphInstantiateWithFlags
+#define cudaGraphLaunch hipGraphLaunch
+#define cudaGraph_t hipGraph_t
+#define cudaHostAlloc hipHostMalloc
+#define cudaHostAllocMapped hipHostMallocMapped
+#define cudaHostAllocPortable hipHostMallocPortable
+#define cudaLaunchHostFunc hipLaunchHostFunc
+#define cudaMalloc hipMalloc
+#define cudaMemcpyAsync hipMemcpyAsync
+#define cudaMemcpyDefault hipMemcpyDefault
+#define cudaMemsetAsync hipMemsetAsync
+#define cudaSetDevice hipSetDevice
+#define cudaStreamBeginCapture hipStreamBeginCapture
+#define cudaStreamCaptureModeRelaxed hipStreamCaptureModeRelaxed
+#define cudaStreamCreateWithFlags hipStreamCreateWithFlags
+#define cudaStreamDestroy hipStreamDestroy
+#define cudaStreamEndCapture hipStreamEndCapture
+#define cudaStreamNonBlocking hipStreamNonBlocking
+#define cudaStreamQuery hipStreamQuery
+#define cudaStreamSynchronize hipStreamSynchronize
+#define cudaStreamWaitEvent hipStreamWaitEvent
+#define cudaStream_t hipStream_t
+#define cudaSuccess hipSuccess

@@ -1,0 +1,102 @@
+#include "gpu/stream.hpp"
+
+#include "base/assert.hpp"
+#include "gpu/detail/device_core.hpp"
+
+namespace plx::gpu {
+
+using plx::detail::spin_guard;
+
+stream::stream(device& d) : core_(d.core().take_stream()) {}
+
+void stream::give_back() noexcept {
+  if (core_ != nullptr) core_->home.give_stream(core_);
+}
+
+native_stream stream::native() const noexcept { return core_->native; }
+
+void stream::launch_items(const any_operation& op, const void* items, unsigned count, item_errors errors) {
+  PLX_ASSERT(count > 0 && "a launch needs at least one item");
+  const spin_guard guard(core_->put_lock);
+  core_->home.launch(*core_, op, items, count, errors);
+}
+
+void stream::copy(void* to, const void* from, std::size_t bytes) {
+  const spin_guard guard(core_->put_lock);
+  detail::device_core& d = core_->home;
+  d.check(*core_);
+  d.expect(core_, d.table.copy(d.native, core_->native, to, from, bytes));
+}
+
+void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
+  const spin_guard guard(core_->put_lock);
+  detail::device_core& d = core_->home;
+  d.check(*core_);
+  d.expect(core_, d.table.fill(d.native, core_->native, to, byte, bytes));
+}
+
+void stream::wait_for(stream& other) {
+  PLX_ASSERT(&core_->home == &other.core_->home && "streams of one device");
+  if (core_ == other.core_) return;
+  detail::device_core& d = core_->home;
+  const native_event e = d.take_event();
+  outcome o;
+  {
+    const spin_guard guard(other.core_->put_lock);
+    d.check(*core_);
+    o = d.table.record(d.native, e, other.core_->native);
+  }
+  if (o) {
+    const spin_guard guard(core_->put_lock);
+    o = d.table.wait(d.native, core_->native, e);
+  }
+  d.give_event(e);  // what waits for it, waits for the place where it was recorded
+  d.expect(core_, o);
+}
+
+plx::future<void> stream::future() { return future(core_->home.options.way); }
+
+plx::future<void> stream::future(completion_way way) {
+  auto* c = plx::detail::make_state<detail::future_completion>();
+  auto result = plx::detail::adopt_state<void>(c);
+  core_->put_lock.lock();
+  const bool added = core_->home.add(*core_, *c, way);
+  core_->put_lock.unlock();
+  if (!added) c->finish(*c);
+  return result;
+}
+
+// -------------------------------------------------------------------------------------------------------------- graphs
+
+void stream::begin_capture() {
+  const spin_guard guard(core_->put_lock);
+  detail::device_core& d = core_->home;
+  d.check(*core_);
+  d.expect(core_, d.table.begin_capture(d.native, core_->native));
+  core_->capturing = true;
+}
+
+graph stream::end_capture(bool failed) {
+  const spin_guard guard(core_->put_lock);
+  detail::device_core& d = core_->home;
+  core_->capturing = false;
+  core_->staged.clear();  // the graph reads it as long as it lives: kept with the device
+  native_graph g = nullptr;
+  const outcome o = d.table.end_capture(d.native, core_->native, g);
+  if (!failed) d.expect(core_, o);
+  return {d, g};
+}
+
+void stream::launch(const graph& g) {
+  PLX_ASSERT(g && "a captured graph");
+  const spin_guard guard(core_->put_lock);
+  detail::device_core& d = core_->home;
+  d.check(*core_);
+  d.expect(core_, d.table.launch_graph(d.native, g.native_, core_->native));
+}
+
+void graph::free() noexcept {
+  if (native_ != nullptr) home_->table.free_graph(home_->native, std::exchange(native_, nullptr));
+}
+
+}  // namespace plx::gpu

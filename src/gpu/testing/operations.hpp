@@ -1,0 +1,46 @@
+// Operations for tests, benchmarks and to learn from: each on every backend that is built.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/operation.hpp"
+
+namespace plx::gpu::testing {
+
+/// z[i] = x[i] + y[i] for i < n.
+struct add_item {
+  const double* x;
+  const double* y;
+  double* z;
+  std::uint32_t n;
+};
+PLX_GPU_OPERATION(add, add_item);
+
+/// word[0] = word[0] * 31 + value: what came of it tells the order.
+struct chain_item {
+  std::uint64_t* word;
+  std::uint64_t value;
+};
+PLX_GPU_OPERATION(chain, chain_item);
+
+/// Runs for about so many nanoseconds, then sets *done (which may be null) to `value`.
+struct spin_item {
+  std::uint64_t nanoseconds;
+  std::uint32_t* done;
+  std::uint32_t value;
+};
+PLX_GPU_OPERATION(spin, spin_item);
+
+/// Nothing: what a launch costs.
+struct empty_item {
+  std::uint32_t unused;
+};
+PLX_GPU_OPERATION(empty, empty_item);
+
+/// Writes to an address that no device has: the device is lost. On the cpu it throws.
+struct crash_item {
+  std::uint32_t unused;
+};
+PLX_GPU_OPERATION(crash, crash_item);
+
+}  // namespace plx::gpu::testing
