@@ -8,18 +8,42 @@
 #pragma once
 
 #include <cstdint>
-#if defined(__AVX2__)
+#if defined(__AVX2__) && !defined(PLX_HYDRO_ONE_LANE)
 #include <immintrin.h>
 #endif
 
 #include "star/hydro/parameters.hpp"
 
-#define PLX_INLINE inline __attribute__((always_inline))
+// PLX_DEVICE: functions that a compiler for GPUs shall make for both sides.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PLX_DEVICE __host__ __device__
+#else
+#define PLX_DEVICE
+#endif
+#define PLX_INLINE PLX_DEVICE inline __attribute__((always_inline))
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-#if defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(PLX_HYDRO_ONE_LANE)  // a thread of a GPU, or its body on the CPU
+
+constexpr int lanes = 1;
+using vd = double;
+using vm = bool;
+PLX_INLINE vd all(double x) { return x; }
+PLX_INLINE vd load(const double* p) { return *p; }
+PLX_INLINE void store(double* p, vd x) { *p = x; }
+PLX_INLINE vd vmin(vd a, vd b) { return a < b ? a : b; }
+PLX_INLINE vd vmax(vd a, vd b) { return a > b ? a : b; }
+PLX_INLINE vd vsqrt(vd a) { return __builtin_sqrt(a); }
+PLX_INLINE vd vabs(vd a) { return __builtin_fabs(a); }
+PLX_INLINE vm less(vd a, vd b) { return a < b; }
+PLX_INLINE vm not_less(vd a, vd b) { return !(a < b); }
+PLX_INLINE vd select(vm m, vd a, vd b) { return m ? a : b; }
+PLX_INLINE vm either(vm a, vm b) { return a || b; }
+PLX_INLINE unsigned bits(vm m) { return m ? 1u : 0u; }
+
+#elif defined(__AVX512DQ__) && defined(__AVX512VL__)
 
 constexpr int lanes = 8;
 using vd = __m512d;
@@ -81,10 +105,35 @@ PLX_INLINE unsigned bits(vm m) { return (m[0] ? 1u : 0u) | (m[1] ? 2u : 0u); }
 
 #endif
 
+#if defined(PLX_HYDRO_ONE_LANE)
+using vu = std::uint64_t;
+PLX_INLINE vu as_bits(vd x) { return __builtin_bit_cast(vu, x); }
+PLX_INLINE vd as_double(vu x) { return __builtin_bit_cast(vd, x); }
+PLX_INLINE vu all_bits(std::uint64_t x) { return x; }
+PLX_INLINE double lane(vd x, int) { return x; }
+#else
 typedef std::uint64_t vu __attribute__((vector_size(lanes * 8)));
 PLX_INLINE vu as_bits(vd x) { return reinterpret_cast<vu>(x); }
 PLX_INLINE vd as_double(vu x) { return reinterpret_cast<vd>(x); }
 PLX_INLINE vu all_bits(std::uint64_t x) { return x - vu{}; }
+PLX_INLINE double lane(vd x, int l) { return x[l]; }
+#endif
+
+/// How many lanes, and which is the first. Requires: of first_of: some.
+PLX_INLINE int count_of(unsigned lanes_set) {
+#if defined(PLX_HYDRO_ONE_LANE)
+  return static_cast<int>(lanes_set);
+#else
+  return __builtin_popcount(lanes_set);
+#endif
+}
+PLX_INLINE int first_of(unsigned lanes_set) {
+#if defined(PLX_HYDRO_ONE_LANE)
+  return static_cast<int>(lanes_set) - 1;
+#else
+  return __builtin_ctz(lanes_set);
+#endif
+}
 
 PLX_INLINE bool any(vm m) { return bits(m) != 0; }
 constexpr unsigned every_lane = (1u << lanes) - 1;
@@ -93,8 +142,8 @@ PLX_INLINE vd clamp(vd x, vd lower, vd upper) { return vmin(vmax(x, lower), uppe
 PLX_INLINE vd at_least(double floor, vd value) { return vmax(all(floor), value); }
 
 PLX_INLINE double largest(vd x) {
-  double r = x[0];
-  for (int l = 1; l < lanes; ++l) r = x[l] > r ? x[l] : r;
+  double r = lane(x, 0);
+  for (int l = 1; l < lanes; ++l) r = lane(x, l) > r ? lane(x, l) : r;
   return r;
 }
 
@@ -106,6 +155,7 @@ PLX_INLINE vd sum3(vd a, vd b, vd c) {
   return (vmax(high, c) + vmin(low, c)) + middle;
 }
 
+#if !defined(PLX_HYDRO_ONE_LANE)
 /// Transposes the lanes x lanes matrix with rows from[r * from_stride] into rows to[r * to_stride].
 PLX_INLINE void transpose(const double* from, std::ptrdiff_t from_stride, double* to, std::ptrdiff_t to_stride) {
   vd a[lanes];
@@ -140,6 +190,7 @@ PLX_INLINE void transpose(const double* from, std::ptrdiff_t from_stride, double
 #endif
   for (int r = 0; r < lanes; ++r) store(to + r * to_stride, b[r]);
 }
+#endif
 
 }  // namespace
 }  // namespace plx::star::PLX_HYDRO_ISA

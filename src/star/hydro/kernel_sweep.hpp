@@ -65,7 +65,7 @@ PLX_INLINE void reconstruct_variable(const line_view& line, int v) {
 }
 
 template <reconstruction scheme, riemann_solver solver>
-void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
+PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
   const int n_var = variable_count(p.n_species);
   for (int v = 0; v < i_species; ++v)
     if (v > i_density && v < i_energy)  // velocities

@@ -113,7 +113,7 @@ std::size_t scratch_doubles(const hydro_parameters& p, int n) {
   return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(s.end) / sizeof(double));
 }
 
-double scalar_power(double x, double y) { return power(all(x), all(y))[0]; }
+double scalar_power(double x, double y) { return lane(power(all(x), all(y)), 0); }
 
 }  // namespace
 

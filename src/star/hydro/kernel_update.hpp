@@ -53,14 +53,14 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
   vd sound = vsqrt(all(p.gamma * (p.gamma - 1.0)) * energy * inverse);
   vd speed = vmax(vmax(vabs(mx), vabs(my)), vabs(mz)) * inverse + sound;
   t.signal_speed = vmax(speed, t.signal_speed);
-  t.density_floors += __builtin_popcount(bits(thin) & valid);
-  t.pressure_floors += __builtin_popcount(bits(cold) & valid);
+  t.density_floors += count_of(bits(thin) & valid);
+  t.pressure_floors += count_of(bits(cold) & valid);
   vd zero = all(0.0);
   finite = finite + (density + tracer + energy) * zero;
   vm bad = either(not_less(vabs(finite), all(1.0)), either(not_less(zero, density), not_less(zero, energy)));
   const unsigned bad_lanes = bits(bad) & valid;
   if (bad_lanes != 0) [[unlikely]]
-    if (t.first_bad < 0 || index < t.first_bad) t.first_bad = index + __builtin_ctz(bad_lanes);
+    if (t.first_bad < 0 || index < t.first_bad) t.first_bad = index + first_of(bad_lanes);
 }
 
 }  // namespace

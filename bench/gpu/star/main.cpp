@@ -1,0 +1,131 @@
+// Steps of the gas on a device: the same bits as the CPU's kernels, and how long they take.
+//
+//   bench_gpu_star [--machine cuda|cpu] [--quick] [--no-check] [--json FILE]
+//
+// Rows: gpu/sedov/faces (ms per step, 512 blocks of 8^3, PPM, HLLC, RK3), gpu/uniform/ppm_rk3 and plm_rk2 (cell updates
+// per second, 256^3 in blocks of 32^3), gpu/blocks8over32 (rate with 8^3 blocks over that with 32^3). Lines that begin
+// with # tell more. A number is the median of five turns.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "report.hpp"
+#include "star/device/device_gas.hpp"
+#include "star/device/gas_cases_test.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::star::device;
+using star::reconstruction;
+using star::riemann_solver;
+
+gas_options options_with(reconstruction scheme, riemann_solver solver, const star::integrator& steps) {
+  gas_options o;
+  o.hydro.reconstruct = scheme;
+  o.hydro.riemann = solver;
+  o.scheme = steps;
+  return o;
+}
+
+int check(machine& on) {
+  int wrong = 0, cases = 0;
+  const auto one = [&](const mesh::block_mesh& m, const gas_options& o, const std::string& name) {
+    ++cases;
+    const std::string text = differences_of(on, m, o, 5);
+    if (text.empty()) return;
+    ++wrong;
+    std::printf("# DIFFERENT %s: %s\n", name.c_str(), text.c_str());
+  };
+  const mesh::block_mesh small(cube_of(3, 8, mesh::boundary::periodic));
+  for (int scheme = 0; scheme < 3; ++scheme)
+    for (int solver = 0; solver < 3; ++solver)
+      for (const star::integrator& steps : {star::ssp_rk3, star::ssp_rk2})
+        one(small, options_with(reconstruction{scheme}, riemann_solver{solver}, steps),
+            "scheme " + std::to_string(scheme) + " solver " + std::to_string(solver) + " rk" +
+                std::to_string(steps.stages));
+  for (const int n : {8, 16, 32})
+    for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
+      gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc, star::ssp_rk3);
+      o.hydro.pressure_floor = 1e-3;
+      for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
+      one(mesh::block_mesh(cube_of(1, n, side)), o,
+          "side " + std::to_string(static_cast<int>(side)) + " n " + std::to_string(n));
+    }
+  std::printf("# %d of %d cases equal to the CPU's kernels, bit by bit\n", cases - wrong, cases);
+  return wrong;
+}
+
+/// Seconds per step, median of five turns.
+double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_options& o, int steps, int turns) {
+  reference_stepper start(m, o);
+  fill_blast(m, o, start.now, 0.0);
+  device_gas gas(on, o);
+  gas.adopt(m);
+  gas.upload(start.now);
+  step_control c;
+  c.cfl = o.cfl;
+  c.t_end = 1e9;
+  c.dt = 1e-5;
+  gas.begin(c);
+  for (int s = 0; s < 4; ++s) gas.step();
+  c = gas.wait();
+  std::vector<double> all;
+  for (int t = 0; t < turns; ++t) {
+    const double begin = monotonic_seconds();
+    for (int s = 0; s < steps; ++s) gas.step();
+    c = gas.wait();
+    all.push_back((monotonic_seconds() - begin) / steps);
+  }
+  if (c.stopped != 0) std::printf("# STOPPED: reason %d after %lld steps\n", c.stopped, (long long)c.steps);
+  return bench::median(all);
+}
+
+int run(const bench::report& given, bench::report& out) {
+  std::string which = "cuda";
+  bool quick = false, checks = true;
+  for (std::size_t i = 0; i < given.rest().size(); ++i) {
+    const std::string& word = given.rest()[i];
+    if (word == "--quick") quick = true;
+    if (word == "--no-check") checks = false;
+    if (word == "--machine" && i + 1 < given.rest().size()) which = given.rest()[++i];
+  }
+  const std::unique_ptr<machine> on = which == "cpu" ? make_cpu_machine() : make_cuda_machine();
+  int wrong = checks ? check(*on) : 0;
+
+  const auto ppm = options_with(reconstruction::ppm, riemann_solver::hllc, star::ssp_rk3);
+  const auto plm = options_with(reconstruction::plm, riemann_solver::hllc, star::ssp_rk2);
+  const int turns = quick ? 1 : 5, edge = quick ? 64 : 256;
+  const auto cube = [](int blocks, int n) { return mesh::block_mesh(cube_of(blocks, n, mesh::boundary::outflow)); };
+  const double cells = double(edge) * edge * edge;
+
+  const double sedov = seconds_per_step(*on, cube(8, 8), ppm, quick ? 2 : 200, turns);
+  out.add("gpu/sedov/faces", 1e3 * sedov, "ms/step", bench::lower);
+  const double ppm32 = cells / seconds_per_step(*on, cube(edge / 32, 32), ppm, quick ? 1 : 10, turns);
+  out.add("gpu/uniform/ppm_rk3", ppm32, "cell updates/s", bench::higher);
+  const double plm32 = cells / seconds_per_step(*on, cube(edge / 32, 32), plm, quick ? 1 : 10, turns);
+  out.add("gpu/uniform/plm_rk2", plm32, "cell updates/s", bench::higher);
+  const double ppm8 = cells / seconds_per_step(*on, cube(edge / 8, 8), ppm, quick ? 1 : 10, turns);
+  out.add("gpu/blocks8over32", ppm8 / ppm32, "1", bench::higher);
+  std::printf("# with 8^3 blocks: %.4g cell updates/s; Sedov 512 x 8^3: %.4g\n", ppm8, 512.0 * 512.0 / sedov);
+  return wrong;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::report report(argc, argv);
+  try {
+    const int wrong = run(report, report);
+    const int written = report.finish();
+    return wrong > 0 ? 1 : written;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,42 @@
+#include "star/device/device_gas.hpp"
+
+#include <gtest/gtest.h>
+
+#include "star/device/gas_cases_test.hpp"
+
+namespace plx::star::device {
+namespace {
+
+gas_options options_with(reconstruction scheme, riemann_solver solver, const integrator& steps = ssp_rk3) {
+  gas_options o;
+  o.hydro.reconstruct = scheme;
+  o.hydro.riemann = solver;
+  o.scheme = steps;
+  return o;
+}
+
+TEST(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
+  const auto on = make_cpu_machine();
+  const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
+  for (auto scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5})
+    for (auto solver : {riemann_solver::hllc, riemann_solver::hll, riemann_solver::lax_friedrichs})
+      for (const integrator& steps : {ssp_rk3, ssp_rk2})
+        EXPECT_EQ(differences_of(*on, mesh, options_with(scheme, solver, steps), 3), "")
+            << static_cast<int>(scheme) << static_cast<int>(solver) << steps.stages;
+}
+
+TEST(DeviceGas, EveryBoundaryAndBlockSize) {
+  const auto on = make_cpu_machine();
+  for (const int n : {8, 16, 24})
+    for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
+      mesh::domain box = cube_of(1, n, side);
+      box.sides[1] = mesh::boundary::outflow;
+      gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
+      o.hydro.pressure_floor = 1e-3;  // is met
+      for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
+      EXPECT_EQ(differences_of(*on, mesh::block_mesh(box), o, 3), "") << n << static_cast<int>(side);
+    }
+}
+
+}  // namespace
+}  // namespace plx::star::device

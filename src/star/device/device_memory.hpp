@@ -1,0 +1,65 @@
+// An array in the memory of a machine, which grows and never shrinks.
+//
+// Thread safety: none. Cost: of allocating when it grows. Example: star/device/device_gas.cpp
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "star/device/machine.hpp"
+
+namespace plx::star::device {
+
+template <class T>
+class device_memory {
+ public:
+  device_memory() = default;
+  ~device_memory() { free(); }
+  device_memory(device_memory&& o) noexcept
+      : on_(o.on_), data_(std::exchange(o.data_, nullptr)), room_(std::exchange(o.room_, 0)) {}
+  device_memory& operator=(device_memory&& o) noexcept {
+    std::swap(on_, o.on_), std::swap(data_, o.data_), std::swap(room_, o.room_);
+    return *this;
+  }
+
+  /// What it held is lost where it grows.
+  void reserve(machine& on, std::size_t count) {
+    if (on_ != nullptr && count <= room_) return;
+    free();
+    on_ = &on;
+    room_ = count + count / 4;
+    data_ = static_cast<T*>(on.allocate(room_ * sizeof(T)));
+  }
+  /// Takes these values, in the order of the stream; `from` may be used again after machine::synchronize().
+  void set(machine& on, std::span<const T> from) {
+    reserve(on, from.size());
+    if (!from.empty()) on.to_device(data_, from.data(), from.size_bytes());
+  }
+  /// The first `count` values; waits.
+  std::vector<T> get(std::size_t count) const {
+    std::vector<T> values(count);
+    if (count == 0) return values;
+    on_->from_device(values.data(), data_, count * sizeof(T));
+    on_->synchronize();
+    return values;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t room() const { return room_; }
+
+ private:
+  void free() noexcept {
+    if (data_ != nullptr) on_->release(data_);
+    data_ = nullptr;
+    room_ = 0;
+  }
+
+  machine* on_ = nullptr;
+  T* data_ = nullptr;
+  std::size_t room_ = 0;
+};
+
+}  // namespace plx::star::device

@@ -1,0 +1,96 @@
+// The end of a step as a body: what all blocks report becomes the course of the run, and the next time step.
+//
+// Thread safety: one group. Cost: 48 bytes per block.
+// Example: star/device/device_gas_test.cpp
+#pragma once
+
+#include "star/device/body.hpp"
+#include "star/device/step_data.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+struct finish_body {
+  using arguments = device::finish_arguments;
+  static constexpr int threads = 512, phases = 3, groups_per_unit = 1;
+  static constexpr int sums_of_threads = 32;  // second level
+  struct part {
+    double rate;
+    std::uint64_t bad, where;  ///< stage and position of the first bad block; its key
+    std::uint64_t density, pressure, input;
+
+    PLX_INLINE void add(const part& o) {
+      rate = vmax(o.rate, rate);
+      if (o.bad < bad) bad = o.bad, where = o.where;
+      density += o.density, pressure += o.pressure, input += o.input;
+    }
+  };
+  static std::size_t shared_bytes(const arguments&) { return sizeof(part) * threads; }
+  static int groups(const arguments&) { return 1; }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int, int thread, double* shared) {
+    part* parts = reinterpret_cast<part*>(shared);
+    if constexpr (phase == 0) {
+      part sum{0.0, device::block_report::no_bad, 0, 0, 0, 0};
+      for (int b = thread; b < a.n_blocks; b += threads) sum.add(part_of(a, b));
+      parts[thread] = sum;
+    }
+    if constexpr (phase == 1) {
+      if (thread >= sums_of_threads) return;
+      for (int t = thread + sums_of_threads; t < threads; t += sums_of_threads) parts[thread].add(parts[t]);
+    }
+    if constexpr (phase == 2) {
+      if (thread != 0) return;
+      for (int t = 1; t < sums_of_threads; ++t) parts[0].add(parts[t]);
+      conclude(*a.control, parts[0]);
+    }
+  }
+
+  PLX_INLINE static part part_of(const arguments& a, int b) {
+    device::block_report& r = a.reports[b];
+    const std::uint64_t none = device::block_report::no_bad;
+    const std::uint64_t order = r.bad == none ? none : r.bad >> 40 << 32 | static_cast<std::uint32_t>(b);
+    const part p{as_double(r.speed_bits) / a.blocks[b].dx, order, r.bad, r.density_floors, r.pressure_floors,
+                 r.input_floors};
+    if (a.control->stopped == 0) a.signal_rates[a.blocks[b].slot] = p.rate;
+    r = device::block_report{};
+    return p;
+  }
+
+  // As simulation::next_dt(): the end is met exactly; the two last steps are equal rather than one long and one tiny.
+  PLX_INLINE static double next_dt(const device::step_control& c) {
+    const double remaining = c.t_end - c.time;
+    const double dt = c.signal_rate > 0.0 ? c.cfl / c.signal_rate : remaining;
+    if (dt >= remaining) return remaining;
+    return 2.0 * dt > remaining ? 0.5 * remaining : dt;
+  }
+
+  PLX_INLINE static void conclude(device::step_control& c, const part& all_blocks) {
+    if (c.stopped != 0) return;
+    if (all_blocks.bad != device::block_report::no_bad) {
+      c.stopped = device::bad_state;
+      c.bad_stage = static_cast<std::int32_t>(all_blocks.bad >> 32);
+      c.bad_position = static_cast<std::int32_t>(all_blocks.bad & 0xffffffffu);
+      c.bad_cell = static_cast<std::int32_t>(all_blocks.where & 0xffffffffu);
+      return;
+    }
+    c.signal_rate = all_blocks.rate;
+    c.density_floors += static_cast<std::int64_t>(all_blocks.density);
+    c.pressure_floors += static_cast<std::int64_t>(all_blocks.pressure);
+    c.input_floors += static_cast<std::int64_t>(all_blocks.input);
+    const bool last = c.dt >= c.t_end - c.time;
+    c.time = last ? c.t_end : c.time + c.dt;
+    c.last_dt = c.dt;
+    ++c.steps;
+    if (last) {
+      c.stopped = device::at_end;
+      return;
+    }
+    c.dt = next_dt(c);
+    if (!(c.dt > 0.0) || !(c.time + c.dt > c.time)) c.stopped = device::no_progress;
+  }
+};
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,66 @@
+// The cells of a block and those across its faces, read from where they are: its own memory, a neighbour's, or a slab
+// of ghosts that was made from other levels.
+//
+// Thread safety: reads only. Cost: an address.
+// Example: star/device/stage_body.hpp
+#pragma once
+
+#include "star/device/step_data.hpp"
+#include "star/hydro/kernel_simd.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+constexpr int ghost_depth = ghost_layers;
+
+/// A cell's values, `variable` doubles apart, and what is done with the momentum across the face.
+struct cell_values {
+  const double* first;
+  std::ptrdiff_t variable;
+  enum { as_it_is, outward_up, outward_down, negated } normal;
+};
+
+PLX_INLINE double turned(double x, int how) {
+  return how == cell_values::as_it_is     ? x
+         : how == cell_values::negated    ? -x
+         : how == cell_values::outward_up ? vabs(x)
+                                          : -vabs(x);
+}
+
+/// Cell x of the block, or one across a face: at most one coordinate outside, by up to three cells.
+PLX_INLINE cell_values cell_at(const device::stage_arguments& a, const device::block_item& block, int n_var, int i,
+                               int j, int k) {
+  const int n = a.n;
+  const std::ptrdiff_t sy = n, sz = static_cast<std::ptrdiff_t>(n) * n, volume = sz * n;
+  const int axis = i < 0 || i >= n ? 0 : j < 0 || j >= n ? 1 : k < 0 || k >= n ? 2 : -1;
+  const std::ptrdiff_t inside = i + j * sy + k * sz;
+  if (axis < 0) return {a.source + block.values + inside, volume, cell_values::as_it_is};
+  const int at = axis == 0 ? i : axis == 1 ? j : k;
+  const bool upper = at >= n;
+  const std::ptrdiff_t step = axis == 0 ? 1 : axis == 1 ? sy : sz;
+  const int face = 2 * axis + (upper ? 1 : 0), beyond = upper ? at - n : -1 - at;  // 0, 1, 2
+  const device::ghost_source from = block.face[face];
+  switch (from.kind) {
+    case device::ghosts_from::block:
+      return {a.source + from.origin + inside + (upper ? -n : n) * step, volume, cell_values::as_it_is};
+    case device::ghosts_from::slab: {
+      const int width_x = axis == 0 ? ghost_depth : n, width_y = axis == 1 ? ghost_depth : n;
+      const int layer = upper ? beyond : ghost_depth - 1 - beyond;
+      const int x = axis == 0 ? layer : i, y = axis == 1 ? layer : j, z = axis == 2 ? layer : k;
+      return {a.slabs + from.origin + (static_cast<std::ptrdiff_t>(z) * width_y + y) * width_x + x, ghost_depth * sz,
+              cell_values::as_it_is};
+    }
+    case device::ghosts_from::outflow:
+      return {a.source + block.values + inside + ((upper ? n - 1 : 0) - at) * step, volume,
+              upper ? cell_values::outward_up : cell_values::outward_down};
+    case device::ghosts_from::reflecting:
+      return {a.source + block.values + inside + ((upper ? n - 1 - beyond : beyond) - at) * step, volume,
+              cell_values::negated};
+    case device::ghosts_from::inflow:
+      break;
+  }
+  return {a.inflow + face * n_var, 1, cell_values::as_it_is};
+}
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

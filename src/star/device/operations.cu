@@ -1,0 +1,25 @@
+// The operations on NVIDIA devices. Compiled with -fmad=false: the CPU's kernels fuse nothing either, so that both give
+// the same bits.
+#ifndef PLX_HYDRO_ISA
+#define PLX_HYDRO_ISA isa_device
+#endif
+#define PLX_HYDRO_ONE_LANE
+#include "star/device/choose_scheme.hpp"
+#include "star/device/finish_body.hpp"
+#include "star/device/operations.hpp"
+#include "star/device/run_bodies.hpp"
+#include "star/device/stage_body.hpp"
+
+namespace plx::star::device {
+
+void advance_stage_cuda(void* stream, const stage_arguments& a) {
+  with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
+    launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver>>(static_cast<cudaStream_t>(stream), a);
+  });
+}
+
+void finish_step_cuda(void* stream, const finish_arguments& a) {
+  launch_body<PLX_HYDRO_ISA::finish_body>(static_cast<cudaStream_t>(stream), a);
+}
+
+}  // namespace plx::star::device

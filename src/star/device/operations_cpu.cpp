@@ -1,0 +1,20 @@
+// The operations on the CPU: the reference, and what runs where there is no device.
+#define PLX_HYDRO_ISA isa_one_lane
+#define PLX_HYDRO_ONE_LANE
+#include "star/device/choose_scheme.hpp"
+#include "star/device/finish_body.hpp"
+#include "star/device/operations.hpp"
+#include "star/device/run_bodies.hpp"
+#include "star/device/stage_body.hpp"
+
+namespace plx::star::device {
+
+void advance_stage_cpu(const stage_arguments& a) {
+  with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
+    run_body<isa_one_lane::stage_body<scheme, solver>>(a);
+  });
+}
+
+void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_body>(a); }
+
+}  // namespace plx::star::device

@@ -1,0 +1,234 @@
+// One Runge-Kutta stage as a body (star/device/body.hpp): a group advances a box of 8^3 cells of a block.
+//
+// Phase 0 converts the box and the three layers around its faces to primitive variables. Phase 1: each of the 192
+// threads walks one line of the box (64 along each axis), with the reconstruction and the last flux in registers, and
+// leaves the differences of the fluxes. Phase 2 updates the cells.
+//
+// Shared memory holds the primitives of the box, and per axis the differences: 4 x n_var x 576 doubles. A line's six
+// ghosts lie where its eight differences will be: cells -3 .. -1 at 0 .. 2, cells 8 .. 10 at 5 .. 7; each is read
+// before it is overwritten, by the same thread. Rows are 9 doubles long, so that threads in all three directions read
+// different banks.
+//
+// Thread safety: as bodies. Cost: about 1050 operations per cell; global memory: 144 bytes per cell and the ghosts.
+// Example: star/device/device_gas_test.cpp
+#pragma once
+
+#include "star/device/body.hpp"
+#include "star/device/ghost_cell.hpp"
+#include "star/device/kernel_line.hpp"
+#include "star/hydro/kernel_riemann.hpp"
+#include "star/hydro/kernel_update.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+constexpr int box_edge = 8, box_lines = box_edge * box_edge, box_cells = box_lines * box_edge;
+constexpr int box_row = box_edge + 1, box_plane = box_edge * box_row, box_doubles = box_edge * box_plane;
+constexpr int gas_variables = i_species;
+
+PLX_INLINE int in_box(int i, int j, int k) { return k * box_plane + j * box_row + i; }
+PLX_INLINE int box_step(int axis) { return axis == 0 ? 1 : axis == 1 ? box_row : box_plane; }
+
+template <reconstruction scheme, riemann_solver solver>
+struct stage_body {
+  using arguments = device::stage_arguments;
+  static constexpr int threads = 3 * box_lines, phases = 3;
+  static constexpr int groups_per_unit = 2;  ///< that shall run on a multiprocessor at the same time
+  static std::size_t shared_bytes(const arguments&) { return sizeof(double) * 4 * gas_variables * box_doubles; }
+  static int groups(const arguments& a) {
+    const int boxes = a.n / box_edge;
+    return a.n_blocks * boxes * boxes * boxes;
+  }
+
+  /// The box of a group: its block, and where it begins there.
+  struct box {
+    const device::block_item& block;
+    int position, x0, y0, z0;
+  };
+  PLX_INLINE static box box_of(const arguments& a, int group) {
+    const int boxes = a.n / box_edge, per_block = boxes * boxes * boxes;
+    const int position = group / per_block, part = group % per_block;
+    return {a.blocks[position], position, part % boxes * box_edge, part / boxes % boxes * box_edge,
+            part / (boxes * boxes) * box_edge};
+  }
+  PLX_INLINE static double* differences(double* shared, int axis) {
+    return shared + (1 + axis) * gas_variables * box_doubles;
+  }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int group, int thread, double* shared) {
+    if (a.control->stopped != 0) return;
+    const box b = box_of(a, group);
+    if constexpr (phase == 0) convert(a, b, thread, shared);
+    if constexpr (phase == 1) walk(a, b, thread, shared);
+    if constexpr (phase == 2) update(a, b, thread, shared);
+  }
+
+  // ---- phase 0
+  PLX_INLINE static void convert(const arguments& a, const box& b, int thread, double* shared) {
+    constexpr int arm = 3 * box_lines, arms = 6 * arm;
+    for (int e = thread; e < box_cells + arms; e += threads) {
+      int i, j, k;
+      double* to = shared;
+      bool counts = true;
+      if (e < box_cells) {
+        i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines;
+        to += in_box(i, j, k);
+      } else {
+        const int m = e - box_cells, axis = m / (2 * arm), upper = m / arm % 2, r = m % arm;
+        const int layer = axis == 0 ? r % 3 : r / box_lines, line = axis == 0 ? r / 3 : r % box_lines;
+        const int s = line % box_edge, t = line / box_edge;
+        const int c = upper != 0 ? box_edge + layer : layer - ghost_depth, place = upper != 0 ? c - 3 : c + 3;
+        i = axis == 0 ? c : s, j = axis == 1 ? c : axis == 0 ? s : t, k = axis == 2 ? c : t;
+        to = differences(shared, axis) + in_box(axis == 0 ? place : i, axis == 1 ? place : j, axis == 2 ? place : k);
+        const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
+        counts = first + c < 0 || first + c >= a.n;  // others belong to another box of the block
+      }
+      const cell_values from = cell_at(a, b.block, gas_variables, b.x0 + i, b.y0 + j, b.z0 + k);
+      double u[gas_variables];
+PLX_UNROLL
+      for (int v = 0; v < gas_variables; ++v) u[v] = from.first[v * from.variable];
+      if (e >= box_cells) {
+        const int axis = (e - box_cells) / (2 * arm);
+PLX_UNROLL
+        for (int v = 0; v < 3; ++v)
+          if (v == axis) u[i_momentum + v] = turned(u[i_momentum + v], from.normal);
+      }
+      if (to_primitive(a.hydro, gas_variables, u, 1, to, box_doubles) && counts)
+        add_to(&a.reports[b.position].input_floors, 1);
+    }
+  }
+
+  // ---- phase 1
+  struct line {
+    const double* core;
+    double* difference;
+    int step;
+    int variable[gas_variables];  ///< offsets of density, velocities (normal, t, b), pressure, tracer
+
+    /// Cell c = -3 .. 10.
+    PLX_INLINE const double* cell(int c) const {
+      return c < 0 ? difference + (c + 3) * step : c < box_edge ? core + c * step : difference + (c - 3) * step;
+    }
+  };
+
+  PLX_INLINE static line line_of(int axis, int s, int t, double* shared) {
+    const int first = axis == 0 ? in_box(0, s, t) : axis == 1 ? in_box(s, 0, t) : in_box(s, t, 0);
+    line l{shared + first, differences(shared, axis) + first, box_step(axis), {}};
+    l.variable[i_density] = 0;
+    for (int d = 0; d < 3; ++d) l.variable[i_velocity + d] = (i_velocity + (axis + d) % 3) * box_doubles;
+    l.variable[i_pressure] = i_pressure * box_doubles;
+    l.variable[i_tracer] = i_tracer * box_doubles;
+    return l;
+  }
+
+  /// Fluxes at an end of the line that is a side of the block and wanted. `flux` in the order of line::variable.
+  PLX_INLINE static void keep_flux(const arguments& a, const box& b, int axis, int s, int t, bool upper,
+                                   const double* flux) {
+    const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
+    if (upper ? first + box_edge != a.n : first != 0) return;
+    const std::int64_t to = b.block.flux[2 * axis + (upper ? 1 : 0)];
+    if (to < 0) return;
+    const int fast = (axis == 0 ? b.y0 : b.x0) + s, slow = (axis == 2 ? b.y0 : b.z0) + t;
+    const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n;
+    double* out = a.fluxes + to + static_cast<std::ptrdiff_t>(slow) * a.n + fast;
+    for (int v = 0; v < gas_variables; ++v) {
+      const int w = v >= i_velocity && v < i_velocity + 3 ? i_velocity + (axis + v - i_velocity) % 3 : v;
+      out[w * area] = flux[v];
+    }
+  }
+
+  PLX_INLINE static void walk(const arguments& a, const box& b, int thread, double* shared) {
+    const int axis = thread / box_lines, s = thread % box_edge, t = thread / box_edge % box_edge;
+    const line l = line_of(axis, s, t, shared);
+    line_window<scheme> window[gas_variables];
+    double left[gas_variables], below[gas_variables];
+PLX_UNROLL
+    for (int v = 0; v < gas_variables; ++v) {
+      const int o = l.variable[v];
+      window[v].begin(l.cell(-3)[o], l.cell(-2)[o], l.cell(-1)[o], l.cell(0)[o]);
+      left[v] = below[v] = 0.0;
+    }
+    const double gamma = a.hydro.gamma;
+    PLX_NO_UNROLL
+    for (int c = -1; c <= box_edge; ++c) {
+      const double* next = l.cell(c + 2);
+      double lower[gas_variables], upper[gas_variables];
+PLX_UNROLL
+      for (int v = 0; v < gas_variables; ++v) {
+        if (v >= i_velocity && v < i_velocity + 3)
+          window[v].template step<false>(next[l.variable[v]], lower[v], upper[v]);
+        else
+          window[v].template step<true>(next[l.variable[v]], lower[v], upper[v]);
+      }
+      if (c >= 0) {
+        const face_flux f = solve<solver>(face_state{left[0], left[1], left[2], left[3], left[4]},
+                                          face_state{lower[0], lower[1], lower[2], lower[3], lower[4]}, gamma);
+        const double upwind = select(less(f.mass, 0.0), lower[i_tracer], left[i_tracer]);
+        const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
+        if (c == 0) {
+          keep_flux(a, b, axis, s, t, false, flux);
+        } else {
+          double* difference = l.difference + (c - 1) * l.step;
+PLX_UNROLL
+          for (int v = 0; v < gas_variables; ++v) difference[l.variable[v]] = flux[v] - below[v];
+        }
+        if (c == box_edge) keep_flux(a, b, axis, s, t, true, flux);
+PLX_UNROLL
+        for (int v = 0; v < gas_variables; ++v) below[v] = flux[v];
+      }
+PLX_UNROLL
+      for (int v = 0; v < gas_variables; ++v) left[v] = upper[v];
+    }
+  }
+
+  // ---- phase 2
+  PLX_INLINE static double energy_at(const arguments& a, const box& b, int i, int j, int k) {
+    const cell_values c = cell_at(a, b.block, gas_variables, i, j, k);
+    return c.first[i_energy * c.variable];
+  }
+
+  PLX_INLINE static double energy_around(const arguments& a, const box& b, int i, int j, int k, double energy) {
+    const double x = vmax(energy_at(a, b, i - 1, j, k), energy_at(a, b, i + 1, j, k));
+    const double y = vmax(energy_at(a, b, i, j - 1, k), energy_at(a, b, i, j + 1, k));
+    const double z = vmax(energy_at(a, b, i, j, k - 1), energy_at(a, b, i, j, k + 1));
+    return vmax(vmax(x, energy), vmax(y, z));
+  }
+
+  PLX_INLINE static void update(const arguments& a, const box& b, int thread, const double* shared) {
+    const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n, volume = area * a.n;
+    const double step = a.control->dt / b.block.dx, weight = a.weight;
+    hydro_parameters p = a.hydro;
+    p.n_species = 0;
+    tally sums;
+    for (int e = thread; e < box_cells; e += threads) {
+      const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines, at = in_box(i, j, k);
+      const int x = b.x0 + i, y = b.y0 + j, z = b.z0 + k, cell = (z * a.n + y) * a.n + x;
+      const double *source = a.source + b.block.values + cell, *old = a.u_old + b.block.values + cell;
+      double u_new[gas_variables], finite = 0.0, energy = 0.0;
+PLX_UNROLL
+      for (int v = 0; v < gas_variables; ++v) {
+        const double* d = shared + (gas_variables + v) * box_doubles + at;
+        constexpr int next_axis = gas_variables * box_doubles;
+        const double dx = d[0], dy = d[next_axis], dz = d[2 * next_axis];
+        const double u = source[v * volume], u_old = old[v * volume];
+        u_new[v] = u_old + weight * ((u - u_old) - step * sum3(dx, dy, dz));
+        finite = finite + u_new[v] * 0.0;
+        if (v == i_density || v == i_energy) finite = finite + (dx + dy + dz) * 0.0;  // sum3 may lose a NaN
+        if (v == i_energy) energy = u;
+      }
+      settle(p, u_new, 1, finite, energy_around(a, b, x, y, z, energy), cell, every_lane, sums);
+      double* target = a.target + b.block.values + cell;
+PLX_UNROLL
+      for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
+    }
+    device::block_report& report = a.reports[b.position];
+    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
+    if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
+    if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
+    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, 0, sums.first_bad));
+  }
+};
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,99 @@
+// What the kernels of a device read and write: plain structs, copied to the device as they are. One item per block of
+// the mesh, renewed after each regrid; offsets count doubles.
+//
+// Thread safety: values. Cost: 200 bytes per block.
+// Example: star/device/device_gas_test.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "star/hydro/parameters.hpp"
+
+namespace plx::star::device {
+
+/// Where the ghosts across a face lie.
+enum class ghosts_from : std::int32_t {
+  block,       ///< in the block on the other side, of the same level: `origin` is its first double in the arena
+  slab,        ///< made from other levels: `origin` is the first double in the slabs, [variable][k][j][i], 3 layers
+  outflow,     ///< the block's last cells; the normal momentum is turned outward
+  reflecting,  ///< the block's own cells mirrored, the normal momentum negated
+  inflow,      ///< fixed values
+};
+struct ghost_source {
+  std::int64_t origin = 0;
+  ghosts_from kind = ghosts_from::block;
+  std::int32_t unused = 0;
+};
+
+/// A block, in the order of the curve.
+struct block_item {
+  std::int64_t values = 0;  ///< its first double in each arena
+  double dx = 1.0;          ///< edge of a cell
+  std::int32_t slot = 0;
+  std::int32_t unused = 0;
+  ghost_source face[6];
+  std::int64_t flux[6] = {-1, -1, -1, -1, -1, -1};  ///< where its fluxes go, [variable][n][n] as stage_output; or -1
+};
+
+/// What a step says of a block. Bits of a positive double are ordered as the double itself.
+struct block_report {
+  std::uint64_t speed_bits = 0;  ///< largest |v| + c of the last stage
+  std::uint64_t bad = no_bad;    ///< smallest bad_key
+  std::uint64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+
+  static constexpr std::uint64_t no_bad = ~std::uint64_t{0};
+};
+
+/// Orders bad cells as the stepper does: by stage, then what was found by the stage itself before what the flux
+/// correction of face 0, 1, ... found (part 0, 1, ...), then by cell.
+constexpr std::uint64_t bad_key(int stage, int part, int cell) {
+  return static_cast<std::uint64_t>(stage) << 40 | static_cast<std::uint64_t>(part) << 32 |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell));
+}
+
+/// The course of a run, kept on the device, so that steps follow each other without the host.
+struct step_control {
+  double dt = 0.0;      ///< of the step that runs, or of the next one
+  double time = 0.0;    ///< after the last step that succeeded
+  double t_end = 0.0;   ///< the last step ends here
+  double cfl = 0.4;
+  double signal_rate = 0.0;  ///< after the last step: largest (|v| + c) / dx
+  double last_dt = 0.0;      ///< of the last step
+  std::int64_t steps = 0;    ///< that succeeded
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
+  std::int32_t stopped = 0;        ///< not 0: steps do nothing any more (t_end, a bad cell, or dt too small)
+  std::int32_t bad_stage = -1;     ///< of the step that failed
+  std::int32_t bad_position = -1;  ///< on the curve
+  std::int32_t bad_cell = -1;      ///< (k * n + j) * n + i
+};
+enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_progress = 3 };
+
+/// One Runge-Kutta stage of all blocks. Shapes: arenas: [block][n_var][n][n][n] at block_item::values.
+struct stage_arguments {
+  hydro_parameters hydro;
+  int n = 8;
+  int n_blocks = 0;
+  int stage = 0;
+  bool last = false;
+  double weight = 1.0;  ///< integrator::weight
+  const double* source = nullptr;
+  const double* u_old = nullptr;  ///< may not be `target`
+  double* target = nullptr;
+  const double* slabs = nullptr;
+  const double* inflow = nullptr;  ///< [face][n_var]
+  double* fluxes = nullptr;
+  const block_item* blocks = nullptr;
+  block_report* reports = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// The end of a step: reports of all blocks into the control, and the next time step.
+struct finish_arguments {
+  int n_blocks = 0;
+  const block_item* blocks = nullptr;
+  block_report* reports = nullptr;   ///< made empty for the next step
+  double* signal_rates = nullptr;    ///< by slot
+  step_control* control = nullptr;
+};
+
+}  // namespace plx::star::device
