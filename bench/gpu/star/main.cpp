@@ -57,6 +57,14 @@ int check(machine& on) {
       one(mesh::block_mesh(cube_of(1, n, side)), o,
           "side " + std::to_string(static_cast<int>(side)) + " n " + std::to_string(n));
     }
+  for (const int n : {8, 16})
+    for (auto side : {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting})
+      for (auto rule : {mesh::limiter::minmod, mesh::limiter::central}) {
+        mesh::domain box = cube_of(2, n, side, 3);
+        box.prolongation = rule;
+        one(refined(box, n == 8 ? 2 : 1, 7), options_with(reconstruction::ppm, riemann_solver::hllc, star::ssp_rk3),
+            "refined, side " + std::to_string(static_cast<int>(side)) + " n " + std::to_string(n));
+      }
   std::printf("# %d of %d cases equal to the CPU's kernels, bit by bit\n", cases - wrong, cases);
   return wrong;
 }
@@ -82,6 +90,7 @@ double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_option
     c = gas.wait();
     all.push_back((monotonic_seconds() - begin) / steps);
   }
+  for (const auto& [name, seconds] : gas.time_parts(steps)) std::printf("#   %-16s %10.2f us\n", name, 1e6 * seconds);
   if (c.stopped != 0) std::printf("# STOPPED: reason %d after %lld steps\n", c.stopped, (long long)c.steps);
   return bench::median(all);
 }
@@ -112,6 +121,19 @@ int run(const bench::report& given, bench::report& out) {
   out.add("gpu/uniform/plm_rk2", plm32, "cell updates/s", bench::higher);
   const double ppm8 = cells / seconds_per_step(*on, cube(edge / 8, 8), ppm, quick ? 1 : 10, turns);
   out.add("gpu/blocks8over32", ppm8 / ppm32, "1", bench::higher);
+  // What a stage of PPM and HLLC asks of the card: about 1200 operations and 144 bytes per cell.
+  constexpr double operations = 1200.0, bytes = 144.0, peak_operations = 17e12, peak_bytes = 4.3e12;
+  const double stages = 3.0 * ppm32;
+  std::printf("# ppm_rk3: %.3g operations/s (%.0f %% of 17 T/s unfused), %.3g B/s (%.0f %% of 4.3 TB/s)\n",
+              stages * operations, 100.0 * stages * operations / peak_operations, stages * bytes,
+              100.0 * stages * bytes / peak_bytes);
+  {
+    mesh::domain box = cube_of(4, 8, mesh::boundary::outflow, 2);
+    const mesh::block_mesh m = refined(box, 2, 7);
+    const double s = seconds_per_step(*on, m, ppm, quick ? 1 : 200, turns);
+    std::printf("# refined mesh of %zu blocks of 8^3: %.4g ms/step, %.4g cell updates/s\n", m.block_count(), 1e3 * s,
+                512.0 * double(m.block_count()) / s);
+  }
   std::printf("# with 8^3 blocks: %.4g cell updates/s; Sedov 512 x 8^3: %.4g\n", ppm8, 512.0 * 512.0 / sedov);
   return wrong;
 }

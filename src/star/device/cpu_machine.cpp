@@ -24,6 +24,9 @@ class cpu_machine final : public machine {
   void synchronize() override {}
 
   void advance_stage(const stage_arguments& a) override { advance_stage_cpu(a); }
+  void make_ghosts(const ghosts_arguments& a) override { make_ghosts_cpu(a); }
+  void correct_fluxes(const correction_arguments& a) override { correct_fluxes_cpu(a); }
+  void sum_sides(const side_arguments& a) override { sum_sides_cpu(a); }
   void finish_step(const finish_arguments& a) override { finish_step_cpu(a); }
 
  private:

@@ -46,6 +46,18 @@ class cuda_machine final : public machine {
     advance_stage_cuda(stream_, a);
     check(cudaGetLastError(), "the launch of advance_stage");
   }
+  void make_ghosts(const ghosts_arguments& a) override {
+    make_ghosts_cuda(stream_, a);
+    check(cudaGetLastError(), "the launch of make_ghosts");
+  }
+  void correct_fluxes(const correction_arguments& a) override {
+    correct_fluxes_cuda(stream_, a);
+    check(cudaGetLastError(), "the launch of correct_fluxes");
+  }
+  void sum_sides(const side_arguments& a) override {
+    sum_sides_cuda(stream_, a);
+    check(cudaGetLastError(), "the launch of sum_sides");
+  }
   void finish_step(const finish_arguments& a) override {
     finish_step_cuda(stream_, a);
     check(cudaGetLastError(), "the launch of finish_step");

@@ -1,32 +1,18 @@
 #include "star/device/device_gas.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
-#include "mesh/location.hpp"
+#include "base/clock.hpp"
+#include "num/exact_sum.hpp"
+#include "star/device/mesh_tables.hpp"
 
 namespace plx::star::device {
 
-namespace {
-
-ghosts_from beyond(mesh::boundary side) {
-  switch (side) {
-    case mesh::boundary::reflecting:
-      return ghosts_from::reflecting;
-    case mesh::boundary::inflow:
-      return ghosts_from::inflow;
-    case mesh::boundary::outflow:
-    case mesh::boundary::periodic:
-      break;
-  }
-  return ghosts_from::outflow;
-}
-
-}  // namespace
-
-device_gas::device_gas(machine& on, const gas_options& options) : on_(on), options_(options) {
+device_gas::device_gas(machine& on, const gas_options& options)
+    : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
-  n_var_ = variable_count(options.hydro.n_species);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
@@ -43,23 +29,23 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
   for (auto& a : arenas_) a.reserve(on_, slots_ * stride_);
 
-  std::vector<block_item> items;
-  for (const mesh::slot_id slot : mesh.blocks()) {
-    block_item b;
-    b.values = static_cast<std::int64_t>(slot * stride_);
-    b.dx = mesh.cell_width(slot);
-    b.slot = slot;
-    for (int f = 0; f < mesh::face_count; ++f) {
-      const mesh::neighbour& other = mesh.across(slot, f);
-      if (other.kind == mesh::relation::same)
-        b.face[f] = {static_cast<std::int64_t>(other.slots[0] * stride_), ghosts_from::block, 0};
-      else if (other.kind == mesh::relation::side)
-        b.face[f] = {0, beyond(mesh.box().sides[f]), 0};
-    }
-    items.push_back(b);
-  }
-  blocks_.set(on_, items);
-  reports_.set(on_, std::vector<block_report>(items.size()));
+  central_ = mesh.box().prolongation == mesh::limiter::central;
+  for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
+
+  mesh_tables t(mesh, n_var_, stride_);
+  blocks_.set(on_, t.blocks);
+  levels_.set(on_, t.levels);
+  fills_.set(on_, t.fills);
+  corrections_.set(on_, t.corrections);
+  sides_.set(on_, t.sides);
+  n_levels_ = static_cast<int>(t.levels.size());
+  n_corrections_ = static_cast<int>(t.corrections.size());
+  side_face_ = std::move(t.side_face);
+  fluxes_.reserve(on_, t.flux_doubles);
+  slabs_.reserve(on_, t.slab_doubles);
+  coarse_tiles_.reserve(on_, t.coarse_doubles);
+  left_parts_.reserve(on_, steps_kept * side_face_.size() * n_var_);
+  reports_.set(on_, std::vector<block_report>(t.blocks.size()));
   rates_.set(on_, std::vector<double>(slots_, 0.0));
   on_.synchronize();
   on_.drop_graphs();
@@ -84,26 +70,82 @@ void device_gas::begin(const step_control& control) {
   steps_at_wait_ = control.steps;
 }
 
+void device_gas::put_ghosts(const double* from) {
+  if (n_levels_ == 0) return;
+  ghosts_arguments g;
+  g.n = n_, g.n_var = n_var_, g.n_items = n_levels_;
+  g.central = central_;
+  std::copy(std::begin(side_), std::end(side_), g.side);
+  g.source = from;
+  g.inflow = inflow_.data();
+  g.slabs = slabs_.data();
+  g.coarse_tiles = coarse_tiles_.data();
+  g.blocks = blocks_.data();
+  g.items = levels_.data();
+  g.fills = fills_.data();
+  g.control = control_.data();
+  on_.make_ghosts(g);
+}
+
+void device_gas::put_stage(int stage) {
+  stage_arguments a;
+  a.hydro = options_.hydro;
+  a.n = n_, a.n_blocks = n_blocks_, a.stage = stage;
+  a.last = stage + 1 == options_.scheme.stages;
+  a.weight = options_.scheme.weight[stage];
+  a.source = source(stage);
+  a.u_old = arenas_[now_].data();
+  a.target = target(stage);
+  a.slabs = slabs_.data();
+  a.inflow = inflow_.data();
+  a.fluxes = fluxes_.data();
+  a.blocks = blocks_.data();
+  a.reports = reports_.data();
+  a.control = control_.data();
+  on_.advance_stage(a);
+}
+
+void device_gas::put_correction(int stage) {
+  if (n_corrections_ == 0) return;
+  correction_arguments a;
+  a.hydro = options_.hydro;
+  a.n = n_, a.n_items = n_corrections_, a.stage = stage;
+  a.last = stage + 1 == options_.scheme.stages;
+  a.weight = options_.scheme.weight[stage];
+  a.target = target(stage);
+  a.fluxes = fluxes_.data();
+  a.blocks = blocks_.data();
+  a.items = corrections_.data();
+  a.reports = reports_.data();
+  a.control = control_.data();
+  on_.correct_fluxes(a);
+}
+
+void device_gas::put_side_sums(int stage) {
+  if (side_face_.empty()) return;
+  side_arguments a;
+  a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(side_face_.size());
+  a.first = stage == 0;
+  a.flux_weight = options_.scheme.flux_weight[stage];
+  a.steps_kept = steps_kept;
+  a.fluxes = fluxes_.data();
+  a.items = sides_.data();
+  a.parts = left_parts_.data();
+  a.control = control_.data();
+  on_.sum_sides(a);
+}
+
 void device_gas::put_step() {
   for (int stage = 0; stage < options_.scheme.stages; ++stage) {
-    stage_arguments a;
-    a.hydro = options_.hydro;
-    a.n = n_;
-    a.n_blocks = n_blocks_;
-    a.stage = stage;
-    a.last = stage + 1 == options_.scheme.stages;
-    a.weight = options_.scheme.weight[stage];
-    a.source = source(stage);
-    a.u_old = arenas_[now_].data();
-    a.target = target(stage);
-    a.slabs = slabs_.data();
-    a.inflow = inflow_.data();
-    a.fluxes = fluxes_.data();
-    a.blocks = blocks_.data();
-    a.reports = reports_.data();
-    a.control = control_.data();
-    on_.advance_stage(a);
+    put_ghosts(source(stage));
+    put_stage(stage);
+    put_side_sums(stage);
+    put_correction(stage);
   }
+  put_finish();
+}
+
+void device_gas::put_finish() {
   on_.finish_step({n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data()});
 }
 
@@ -111,6 +153,7 @@ void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2
 
 // The new state lies where an old one was: as many graphs as places take turns.
 void device_gas::step() {
+  if (put_ == steps_kept) wait();
   if (!on_.has_graphs()) {
     put_step();
   } else {
@@ -131,9 +174,42 @@ step_control device_gas::wait() {
   // Steps after the course stopped have not been: what they were to write holds older states.
   const std::int64_t been = c.steps - steps_at_wait_;
   for (std::int64_t s = been; s < put_; ++s) swap_after_step();
+  add_what_left(steps_at_wait_, c.steps);
   put_ = 0;
   steps_at_wait_ = c.steps;
   return c;
+}
+
+std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) {
+  std::vector<std::pair<const char*, double>> all;
+  const auto time = [&](const char* name, auto&& put) {
+    put();
+    on_.synchronize();
+    const double begin = monotonic_seconds();
+    for (int i = 0; i < repeats; ++i) put();
+    on_.synchronize();
+    all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
+  };
+  time("advance_stage", [&] { put_stage(0); });
+  if (n_levels_ > 0) time("make_ghosts", [&] { put_ghosts(source(0)); });
+  if (!side_face_.empty()) time("sum_sides", [&] { put_side_sums(0); });
+  if (n_corrections_ > 0) time("correct_fluxes", [&] { put_correction(0); });
+  time("finish_step", [&] { put_finish(); });
+  return all;
+}
+
+// Of steps [begin, end).
+void device_gas::add_what_left(std::int64_t begin, std::int64_t end) {
+  if (side_face_.empty() || begin == end) return;
+  const std::size_t faces = side_face_.size();
+  const std::vector<double> parts = left_parts_.get(steps_kept * faces * n_var_);
+  for (std::int64_t step = begin; step < end; ++step) {
+    std::vector<exact_sum> sums(static_cast<std::size_t>(mesh::face_count) * n_var_);
+    const double* part = parts.data() + static_cast<std::size_t>(step % steps_kept) * faces * n_var_;
+    for (std::size_t i = 0; i < faces; ++i)
+      for (int v = 0; v < n_var_; ++v) sums[side_face_[i] * n_var_ + v].add(*part++);
+    left_.add_step(sums);
+  }
 }
 
 std::vector<double> device_gas::signal_rates() { return rates_.get(slots_); }

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "mesh/arena.hpp"
 #include "mesh/block_mesh.hpp"
+#include "mesh/side_totals.hpp"
 #include "star/device/device_memory.hpp"
 #include "star/device/machine.hpp"
 #include "star/device/step_data.hpp"
@@ -45,23 +47,44 @@ class device_gas {
   void step();
   /// Waits for all steps, and tells how far they came.
   step_control wait();
+  /// Seconds that each part of a step takes, mean of `repeats` in a row. The state is of no use afterwards.
+  std::vector<std::pair<const char*, double>> time_parts(int repeats);
   /// Of the last step, by slot: largest (|v| + c) / dx.
   std::vector<double> signal_rates();
+  /// What has left through the sides, of all steps that were waited for.
+  const mesh::side_totals& left() const { return left_; }
+  mesh::side_totals& left() { return left_; }
 
  private:
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
+  void put_ghosts(const double* from);
+  void put_stage(int stage);
+  void put_side_sums(int stage);
+  void put_correction(int stage);
+  void put_finish();
   void put_step();
+  void add_what_left(std::int64_t begin, std::int64_t end);
   void swap_after_step();
+
+  static constexpr int steps_kept = 16;  // whose parts of what left wait on the device
 
   machine& on_;
   gas_options options_;
-  int n_ = 0, n_var_ = 0, n_blocks_ = 0;
+  int n_ = 0, n_var_ = 0, n_blocks_ = 0, n_levels_ = 0, n_corrections_ = 0;
+  bool central_ = false;
+  std::int32_t side_[mesh::face_count] = {};
+  std::vector<std::uint8_t> side_face_;
+  mesh::side_totals left_;
   std::size_t slots_ = 0, stride_ = 0;
   device_memory<double> arenas_[3];
   int now_ = 0, a_ = 1, b_ = 2;
-  device_memory<double> inflow_, fluxes_, slabs_, rates_;
+  device_memory<double> inflow_, fluxes_, slabs_, coarse_tiles_, rates_, left_parts_;
   device_memory<block_item> blocks_;
+  device_memory<level_item> levels_;
+  device_memory<coarse_fill> fills_;
+  device_memory<correction_item> corrections_;
+  device_memory<side_item> sides_;
   device_memory<block_report> reports_;
   device_memory<step_control> control_;
   std::int64_t put_ = 0;  // steps in the stream since the last wait

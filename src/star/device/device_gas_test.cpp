@@ -38,5 +38,21 @@ TEST(DeviceGas, EveryBoundaryAndBlockSize) {
     }
 }
 
+TEST(DeviceGas, RefinedMeshes) {
+  const auto on = make_cpu_machine();
+  for (const int n : {8, 16})
+    for (auto side :
+         {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow})
+      for (auto limiter : {mesh::limiter::minmod, mesh::limiter::central}) {
+        mesh::domain box = cube_of(2, n, side, 3);
+        box.prolongation = limiter;
+        gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
+        for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
+        o.hydro.pressure_floor = 1e-3;  // is met
+        EXPECT_EQ(differences_of(*on, refined(box, n == 8 ? 2 : 1, 7), o, 2), "")
+            << n << static_cast<int>(side) << static_cast<int>(limiter);
+      }
+}
+
 }  // namespace
 }  // namespace plx::star::device

@@ -51,8 +51,8 @@ struct finish_body {
     device::block_report& r = a.reports[b];
     const std::uint64_t none = device::block_report::no_bad;
     const std::uint64_t order = r.bad == none ? none : r.bad >> 40 << 32 | static_cast<std::uint32_t>(b);
-    const part p{as_double(r.speed_bits) / a.blocks[b].dx, order, r.bad, r.density_floors, r.pressure_floors,
-                 r.input_floors};
+    const part p{
+        as_double(r.speed_bits) / a.blocks[b].dx, order, r.bad, r.density_floors, r.pressure_floors, r.input_floors};
     if (a.control->stopped == 0) a.signal_rates[a.blocks[b].slot] = p.rate;
     r = device::block_report{};
     return p;

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "mesh/regrid.hpp"
 #include "star/device/reference_stepper_test.hpp"
 
 namespace plx::star::device {
@@ -22,6 +23,19 @@ inline mesh::domain cube_of(int blocks, int n, mesh::boundary sides, int max_lev
   d.upper = {0.5, 0.5, 0.5};
   d.sides.fill(sides);
   return d;
+}
+
+/// Some levels of refinement at random places.
+inline mesh::block_mesh refined(const mesh::domain& box, int rounds, unsigned seed, double share = 0.15) {
+  std::mt19937_64 rng(seed);
+  mesh::block_mesh m(box);
+  for (int r = 0; r < rounds; ++r) {
+    std::vector<mesh::flag> flags(m.slot_count(), mesh::flag::keep);
+    for (const mesh::slot_id slot : m.blocks())
+      if (std::uniform_real_distribution<double>(0.0, 1.0)(rng) < share) flags[slot] = mesh::flag::refine;
+    m = mesh::plan_regrid(m, flags, 1).next;
+  }
+  return m;
 }
 
 /// A blast of radius 0.1 near the middle, and small random differences everywhere, also of the velocities.
@@ -43,19 +57,20 @@ inline void fill_blast(const mesh::block_mesh& mesh, const gas_options& o, mesh:
     }
 }
 
-/// Cells of the first `rows` rows whose bits differ, and the largest relative difference.
+/// Values of live blocks whose bits differ, and the largest relative difference.
 struct difference {
   std::int64_t values = 0;
   double largest = 0.0;
 };
-inline difference compare(const mesh::arena& a, const mesh::arena& b) {
+inline difference compare(const mesh::block_mesh& mesh, const mesh::arena& a, const mesh::arena& b) {
   difference d;
-  for (std::size_t i = 0; i < a.rows() * a.stride(); ++i) {
-    const double x = a.base()[i], y = b.base()[i];
-    if (std::memcmp(&x, &y, sizeof x) == 0) continue;
-    ++d.values;
-    d.largest = std::fmax(d.largest, std::fabs(x - y) / std::fmax(std::fabs(x), 1e-300));
-  }
+  for (const mesh::slot_id slot : mesh.blocks())
+    for (std::size_t i = 0; i < a.stride(); ++i) {
+      const double x = a.block(slot)[i], y = b.block(slot)[i];
+      if (std::memcmp(&x, &y, sizeof x) == 0) continue;
+      ++d.values;
+      d.largest = std::fmax(d.largest, std::fabs(x - y) / std::fmax(std::fabs(x), 1e-300));
+    }
   return d;
 }
 
@@ -94,9 +109,12 @@ inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, con
   mesh::arena here(mesh_variables(o.hydro.n_species), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
-  const difference d = compare(cpu.now, here);
+  const difference d = compare(mesh, cpu.now, here);
   if (d.values > 0)
     text += std::to_string(d.values) + " values differ, by up to " + std::to_string(d.largest * 1e15) + "e-15; ";
+  for (int v = 0; v < here.variable_count(); ++v)
+    for (int f = 0; f < mesh::face_count; ++f)
+      differ("left through a side", gas.left().total(f, v), cpu.left.total(f, v));
   const std::vector<double> rates = gas.signal_rates();
   for (const mesh::slot_id slot : mesh.blocks())
     if (rates[slot] != cpu.signal_rate[slot]) return text + "rates of blocks differ";

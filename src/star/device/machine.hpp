@@ -27,6 +27,9 @@ class machine {
   virtual void synchronize() = 0;
 
   virtual void advance_stage(const stage_arguments& a) = 0;
+  virtual void make_ghosts(const ghosts_arguments& a) = 0;
+  virtual void correct_fluxes(const correction_arguments& a) = 0;
+  virtual void sum_sides(const side_arguments& a) = 0;
   virtual void finish_step(const finish_arguments& a) = 0;
 
   /// What is put into the stream between begin_graph() and end_graph() becomes a graph instead, which replay() runs any

@@ -2,7 +2,9 @@
 #define PLX_HYDRO_ISA isa_one_lane
 #define PLX_HYDRO_ONE_LANE
 #include "star/device/choose_scheme.hpp"
+#include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
+#include "star/device/ghosts_body.hpp"
 #include "star/device/operations.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/stage_body.hpp"
@@ -16,5 +18,8 @@ void advance_stage_cpu(const stage_arguments& a) {
 }
 
 void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_body>(a); }
+void make_ghosts_cpu(const ghosts_arguments& a) { run_body<isa_one_lane::ghosts_body>(a); }
+void correct_fluxes_cpu(const correction_arguments& a) { run_body<isa_one_lane::correction_body>(a); }
+void sum_sides_cpu(const side_arguments& a) { run_body<isa_one_lane::side_body>(a); }
 
 }  // namespace plx::star::device

@@ -39,8 +39,8 @@ void launch_body(cudaStream_t stream, const typename Body::arguments& a) {
   if (groups == 0) return;
   const std::size_t shared = Body::shared_bytes(a);
   if (shared > std::size_t{48} << 10)
-    static_cast<void>(cudaFuncSetAttribute(body_kernel<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                           static_cast<int>(shared)));
+    static_cast<void>(
+        cudaFuncSetAttribute(body_kernel<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
   body_kernel<Body><<<static_cast<unsigned>(groups), Body::threads, shared, stream>>>(a);
 }
 

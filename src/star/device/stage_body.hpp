@@ -86,11 +86,11 @@ struct stage_body {
       }
       const cell_values from = cell_at(a, b.block, gas_variables, b.x0 + i, b.y0 + j, b.z0 + k);
       double u[gas_variables];
-PLX_UNROLL
+      PLX_UNROLL
       for (int v = 0; v < gas_variables; ++v) u[v] = from.first[v * from.variable];
       if (e >= box_cells) {
         const int axis = (e - box_cells) / (2 * arm);
-PLX_UNROLL
+        PLX_UNROLL
         for (int v = 0; v < 3; ++v)
           if (v == axis) u[i_momentum + v] = turned(u[i_momentum + v], from.normal);
       }
@@ -143,7 +143,7 @@ PLX_UNROLL
     const line l = line_of(axis, s, t, shared);
     line_window<scheme> window[gas_variables];
     double left[gas_variables], below[gas_variables];
-PLX_UNROLL
+    PLX_UNROLL
     for (int v = 0; v < gas_variables; ++v) {
       const int o = l.variable[v];
       window[v].begin(l.cell(-3)[o], l.cell(-2)[o], l.cell(-1)[o], l.cell(0)[o]);
@@ -154,7 +154,7 @@ PLX_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const double* next = l.cell(c + 2);
       double lower[gas_variables], upper[gas_variables];
-PLX_UNROLL
+      PLX_UNROLL
       for (int v = 0; v < gas_variables; ++v) {
         if (v >= i_velocity && v < i_velocity + 3)
           window[v].template step<false>(next[l.variable[v]], lower[v], upper[v]);
@@ -170,14 +170,14 @@ PLX_UNROLL
           keep_flux(a, b, axis, s, t, false, flux);
         } else {
           double* difference = l.difference + (c - 1) * l.step;
-PLX_UNROLL
+          PLX_UNROLL
           for (int v = 0; v < gas_variables; ++v) difference[l.variable[v]] = flux[v] - below[v];
         }
         if (c == box_edge) keep_flux(a, b, axis, s, t, true, flux);
-PLX_UNROLL
+        PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) below[v] = flux[v];
       }
-PLX_UNROLL
+      PLX_UNROLL
       for (int v = 0; v < gas_variables; ++v) left[v] = upper[v];
     }
   }
@@ -206,7 +206,7 @@ PLX_UNROLL
       const int x = b.x0 + i, y = b.y0 + j, z = b.z0 + k, cell = (z * a.n + y) * a.n + x;
       const double *source = a.source + b.block.values + cell, *old = a.u_old + b.block.values + cell;
       double u_new[gas_variables], finite = 0.0, energy = 0.0;
-PLX_UNROLL
+      PLX_UNROLL
       for (int v = 0; v < gas_variables; ++v) {
         const double* d = shared + (gas_variables + v) * box_doubles + at;
         constexpr int next_axis = gas_variables * box_doubles;
@@ -219,7 +219,7 @@ PLX_UNROLL
       }
       settle(p, u_new, 1, finite, energy_around(a, b, x, y, z, energy), cell, every_lane, sums);
       double* target = a.target + b.block.values + cell;
-PLX_UNROLL
+      PLX_UNROLL
       for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
     }
     device::block_report& report = a.reports[b.position];

@@ -53,9 +53,9 @@ constexpr std::uint64_t bad_key(int stage, int part, int cell) {
 
 /// The course of a run, kept on the device, so that steps follow each other without the host.
 struct step_control {
-  double dt = 0.0;      ///< of the step that runs, or of the next one
-  double time = 0.0;    ///< after the last step that succeeded
-  double t_end = 0.0;   ///< the last step ends here
+  double dt = 0.0;     ///< of the step that runs, or of the next one
+  double time = 0.0;   ///< after the last step that succeeded
+  double t_end = 0.0;  ///< the last step ends here
   double cfl = 0.4;
   double signal_rate = 0.0;  ///< after the last step: largest (|v| + c) / dx
   double last_dt = 0.0;      ///< of the last step
@@ -87,12 +87,80 @@ struct stage_arguments {
   const step_control* control = nullptr;
 };
 
+/// A box of cells of a coarse tile and where its values come from: [lo, hi), cell 0 the first under the block. Cell c
+/// is cell c + shift of the source's block, or with `mean` the mean of its eight cells 2 c + shift ...
+struct coarse_fill {
+  std::int64_t source = 0;  ///< first double of the source's block
+  std::int32_t lo[3] = {}, hi[3] = {}, shift[3] = {};
+  std::int32_t mean = 0;
+};
+
+/// A block with neighbours of other levels across faces: its ghosts there are made into slabs.
+struct level_item {
+  std::int32_t position = 0;                         ///< in the list of blocks
+  std::uint32_t finer = 0, coarser = 0, beyond = 0;  ///< faces, as bits
+  std::int32_t fills_begin = 0, fills_end = 0;
+  std::int64_t coarse_tile = 0;  ///< where its coarse tile is, [variable][k][j][i] with n/2 + 6 cells along each axis
+  std::int64_t fine[6][4] = {};  ///< by finer face: first doubles of the four blocks there
+};
+
+/// Ghosts from other levels, of all blocks that have such. Shapes: as stage_arguments.
+struct ghosts_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
+  std::int32_t side[6] = {};  ///< ghosts_from, by face of the domain
+  const double* source = nullptr;
+  const double* inflow = nullptr;
+  double* slabs = nullptr;
+  double* coarse_tiles = nullptr;
+  const block_item* blocks = nullptr;
+  const level_item* items = nullptr;
+  const coarse_fill* fills = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A block whose fluxes are replaced by those of finer ones across faces.
+struct correction_item {
+  std::int32_t position = 0;
+  std::uint32_t finer = 0;       ///< faces, as bits
+  std::int64_t fine[6][4] = {};  ///< by such face: where the fluxes of the four blocks through it are
+};
+struct correction_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_items = 0, stage = 0;
+  bool last = false;
+  double weight = 1.0;
+  double* target = nullptr;
+  const double* fluxes = nullptr;
+  const block_item* blocks = nullptr;
+  const correction_item* items = nullptr;
+  block_report* reports = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A face of a block at a side of the domain, for what leaves through it: mesh/side_totals.hpp.
+struct side_item {
+  std::int64_t flux = 0;  ///< where its fluxes are
+  double dx = 1.0;
+  double sign = 1.0;  ///< 1 at an upper side
+};
+struct side_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool first = false;        ///< stage of the step
+  double flux_weight = 1.0;  ///< integrator::flux_weight
+  int steps_kept = 1;
+  const double* fluxes = nullptr;
+  const side_item* items = nullptr;
+  double* parts = nullptr;  ///< [steps_kept][n_items][n_var]: step s at s % steps_kept
+  const step_control* control = nullptr;
+};
+
 /// The end of a step: reports of all blocks into the control, and the next time step.
 struct finish_arguments {
   int n_blocks = 0;
   const block_item* blocks = nullptr;
-  block_report* reports = nullptr;   ///< made empty for the next step
-  double* signal_rates = nullptr;    ///< by slot
+  block_report* reports = nullptr;  ///< made empty for the next step
+  double* signal_rates = nullptr;   ///< by slot
   step_control* control = nullptr;
 };
 

@@ -1,0 +1,111 @@
+#include "star/device/mesh_tables.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "mesh/tile.hpp"
+
+namespace plx::star::device {
+
+using mesh::relation;
+using mesh::slot_id;
+
+ghosts_from beyond(mesh::boundary side) {
+  switch (side) {
+    case mesh::boundary::reflecting:
+      return ghosts_from::reflecting;
+    case mesh::boundary::inflow:
+      return ghosts_from::inflow;
+    case mesh::boundary::outflow:
+    case mesh::boundary::periodic:
+      break;
+  }
+  return ghosts_from::outflow;
+}
+
+mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride) : n_var_(n_var), stride_(stride) {
+  for (const slot_id slot : mesh.blocks()) {
+    block_item b;
+    b.values = first_double(slot);
+    b.dx = mesh.cell_width(slot);
+    b.slot = slot;
+    place_faces(mesh, slot, b);
+    blocks.push_back(b);
+  }
+  for (const slot_id slot : mesh.blocks()) {
+    add_level_item(mesh, slot);
+    add_correction(mesh, slot);
+  }
+}
+
+void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_item& b) {
+  const std::size_t area = static_cast<std::size_t>(n_var_) * mesh.block_size() * mesh.block_size();
+  for (int f = 0; f < mesh::face_count; ++f) {
+    const mesh::neighbour& other = mesh.across(slot, f);
+    if (other.kind == relation::same) {
+      b.face[f] = {first_double(other.slots[0]), ghosts_from::block, 0};
+      continue;
+    }
+    b.flux[f] = static_cast<std::int64_t>(flux_doubles);
+    flux_doubles += area;
+    if (other.kind == relation::side) {
+      b.face[f] = {0, beyond(mesh.box().sides[f]), 0};
+      sides.push_back({b.flux[f], b.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});
+      side_face.push_back(static_cast<std::uint8_t>(f));
+    } else {
+      b.face[f] = {static_cast<std::int64_t>(slab_doubles), ghosts_from::slab, 0};
+      slab_doubles += mesh::ghosts * area;
+    }
+  }
+}
+
+void mesh_tables::add_level_item(const mesh::block_mesh& mesh, slot_id slot) {
+  level_item item;
+  item.position = mesh.position(slot);
+  for (int f = 0; f < mesh::face_count; ++f) {
+    const mesh::neighbour& other = mesh.across(slot, f);
+    if (other.kind == relation::coarser) item.coarser |= 1u << f;
+    if (other.kind == relation::side) item.beyond |= 1u << f;
+    if (other.kind != relation::finer) continue;
+    item.finer |= 1u << f;
+    for (int c = 0; c < 4; ++c) item.fine[f][c] = first_double(other.slots[c]);
+  }
+  if ((item.finer | item.coarser) == 0) return;
+  item.fills_begin = item.fills_end = static_cast<std::int32_t>(fills.size());
+  if (item.coarser != 0) {
+    const int n = mesh.block_size(), half = n / 2;
+    item.coarse_tile = static_cast<std::int64_t>(coarse_doubles);
+    coarse_doubles += static_cast<std::size_t>(n_var_) * mesh::tile_cells(half);
+    const mesh::location& l = mesh.where(slot);
+    for (const mesh::coarse_box& box : mesh.coarse_boxes(slot, true)) {
+      const mesh::neighbour& source = mesh.around(slot, box.direction);
+      if (source.kind == relation::side) continue;
+      const auto dir = mesh::direction_of(box.direction);
+      coarse_fill fill;
+      fill.source = first_double(source.slots[0]);
+      fill.mean = source.kind == relation::coarser ? 0 : 1;
+      for (int a = 0; a < 3; ++a) {
+        fill.lo[a] = box.lo[a], fill.hi[a] = box.hi[a];
+        fill.shift[a] = fill.mean != 0 ? -dir[a] * n : ((l.x[a] + dir[a]) & 1) * half - dir[a] * half;
+      }
+      fills.push_back(fill);
+    }
+    item.fills_end = static_cast<std::int32_t>(fills.size());
+  }
+  levels.push_back(item);
+}
+
+void mesh_tables::add_correction(const mesh::block_mesh& mesh, slot_id slot) {
+  if (mesh.finer_face_count(slot) == 0) return;
+  correction_item item;
+  item.position = mesh.position(slot);
+  for (int f = 0; f < mesh::face_count; ++f) {
+    const mesh::neighbour& other = mesh.across(slot, f);
+    if (other.kind != relation::finer) continue;
+    item.finer |= 1u << f;
+    for (int c = 0; c < 4; ++c) item.fine[f][c] = blocks[mesh.position(other.slots[c])].flux[mesh::opposite_face(f)];
+  }
+  corrections.push_back(item);
+}
+
+}  // namespace plx::star::device

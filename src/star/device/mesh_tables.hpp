@@ -1,0 +1,39 @@
+// What the kernels must know of a mesh: made on the host after each regrid, and uploaded.
+//
+// Thread safety: values. Cost: about 1 us per block. Example: star/device/device_gas_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mesh/block_mesh.hpp"
+#include "star/device/step_data.hpp"
+
+namespace plx::star::device {
+
+struct mesh_tables {
+  /// Requires: a block has `stride` doubles in the arenas, at its slot's place.
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride);
+
+  std::vector<block_item> blocks;  ///< in the order of the curve
+  std::vector<level_item> levels;
+  std::vector<coarse_fill> fills;
+  std::vector<correction_item> corrections;
+  std::vector<side_item> sides;
+  std::vector<std::uint8_t> side_face;  ///< of each of `sides`
+  std::size_t slab_doubles = 0, coarse_doubles = 0, flux_doubles = 0;
+
+ private:
+  void place_faces(const mesh::block_mesh& mesh, mesh::slot_id slot, block_item& b);
+  void add_level_item(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  void add_correction(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  std::int64_t first_double(mesh::slot_id slot) const { return static_cast<std::int64_t>(slot * stride_); }
+
+  int n_var_;
+  std::size_t stride_;
+};
+
+/// As kernels call what lies beyond a side that is not periodic.
+ghosts_from beyond(mesh::boundary side);
+
+}  // namespace plx::star::device
