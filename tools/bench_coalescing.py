@@ -13,7 +13,7 @@ import coalescing_data as data
 import install
 import launch
 import pyenv
-from console import ROOT, duration, fail, note, run_logged, say, shown, step
+from console import ROOT, duration, fail, note, run_logged, say, shown, step, table
 
 COUNTS = [2**k for k in range(11)]
 INTERVALS_US = [1, 10, 100, 1000, 10000]
@@ -36,7 +36,7 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
     steps = ["128,1000", "128,1000", "1,1000", "1,1000"]
     rotation = [16] if quick else [32, 64, 128]  # shorter ones need more turns
     result = {
-        "toy": [(2, asked("toy", "--settings", every, "--parcels", parcels))],
+        "toy": [(2, asked("toy", "--settings", every, "--parcels", parcels, turns=2))],
         "change": [
             (2, asked("change", "--settings", " ".join(order), "--parcels", parcels, turns=5))
             for order in (steps, steps[::-1])
@@ -52,7 +52,7 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
         few = "1,1000 128,1000 self"
         result["rows256"] = [(4, asked("rotation", "--settings", few, "--sizes", 256, turns=3))]
     result["carrier"] = [(4, asked("carrier", "--sizes", ",".join(map(str, large)), turns=5))]
-    spans = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.05, "--long-phase-s", 2]
+    spans = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.03, "--long-phase-s", 1.4]
     for traffic, processes in (("toy", 2), ("rotation", 4)):
         sizes = ["--sizes", 16 if quick else 32]
         result[f"phases-{traffic}"] = [
@@ -119,9 +119,13 @@ def run(there, options) -> list[dict]:
             under_mpirun(there, processes, [*arguments, *first_turn, "--csv", str(csv)], log)
         note(duration(time.monotonic() - begin))
     say(f"measurements: {shown(csv)}")
-    rows = data.rows_of(_read(data.read, csv))
+    measured = _read(data.read, csv)
+    for titles, lines in ((data.SWEEP_TITLES, data.sweep_lines(measured)), (data.PHASE_TITLES, data.phase_lines(measured))):
+        if lines:
+            say()
+            say(table(lines, titles, "l" + "r" * (len(titles) - 1)))
     draw(csv, there.out)
-    return rows
+    return data.rows_of(measured)
 
 
 def _read(reader, csv):

@@ -101,6 +101,7 @@ def per_setting(rows: list[dict]) -> dict[str, dict]:
             "messages": statistics.median(sum(r["messages"] for r in one) for one in by_turn.values()),
             "bytes": statistics.median(sum(r["bytes"] for r in one) for one in by_turn.values()),
             "turns": len(times),
+            "piece_s": statistics.median(r["time_s"] for r in some),
         }
     return result
 
@@ -113,10 +114,18 @@ def select(rows: list[dict], **wanted) -> list[dict]:
     return [row for row in rows if all(row[k] == v for k, v in wanted.items())]
 
 
-def overhead_correlation(rows: list[dict], what: str = "ratio") -> float:
-    """Of overhead with time, over all settings of numbers. `what`: "ratio", which grows as the time does while the work
-    is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
+def of_short_intervals(points: list[dict]) -> list[dict]:
+    """Those whose interval is at most a tenth of the shortest measurement: the last parcels of each wait so long, which
+    is no overhead."""
+    least_us = 1e6 * min((p["piece_s"] for p in points), default=0)
+    return [p for p in points if p["interval_us"] <= least_us / 10]
+
+
+def overhead_correlation(rows: list[dict], what: str = "ratio", short: bool = False) -> float:
+    """Of overhead with time, over all settings of numbers, or of_short_intervals() of them. `what`: "ratio", which grows
+    as the time does while the work is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
     points = static_points(rows)
+    points = of_short_intervals(points) if short else points
     return correlation([p[what] for p in points], [p["time_s"] for p in points])
 
 
@@ -177,6 +186,20 @@ def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -
     return result
 
 
+def found_in_s(rows: list[dict], setting: str = "adaptive") -> dict[str, float]:
+    """By kind of traffic: how long a phase takes until its units are as short as they stay, to 5 %; the median of the
+    turns."""
+    result = {}
+    for kind in KINDS:
+        turns: dict[float, list[dict]] = defaultdict(list)
+        for row in select(rows, phase=kind, setting=setting):
+            turns[row["turn"]].append(row)
+        settled = {t: times_by_turn(units, SETTLED_S)[setting][int(t)] for t, units in turns.items()}
+        if turns:
+            result[kind] = statistics.median(found_after_s(units, 1.05 * settled[t]) for t, units in turns.items())
+    return result
+
+
 def found_after_s(units: list[dict], good_s: float, several: int = 5) -> float:
     """When in a phase so many units in a row began to have a median of at most `good_s`; infinite: never."""
     for i in range(len(units) - several + 1):
@@ -231,6 +254,8 @@ def rows_of(rows: list[dict]) -> list[dict]:
             add(f"net/{name}/correlation", min(map(overhead_correlation, sweeps)), "", "higher")
             shares = [overhead_correlation(sweep, "overhead") for sweep in sweeps]
             add(f"net/{name}/correlation_share", min(shares), "", "higher")
+            short = [overhead_correlation(sweep, short=True) for sweep in sweeps]
+            add(f"net/{name}/correlation_short", min(short), "", "higher")
     for name, by_size in bandwidths(rows).items():
         if by_size:
             largest = max(by_size)
@@ -243,4 +268,53 @@ def rows_of(rows: list[dict]) -> list[dict]:
         ]
         if ratios:
             add(name, max(ratios), "", "lower")
+    found = [s for traffic in ("toy", "rotation") for s in found_in_s(select(rows, part="phases", variant=traffic)).values()]
+    if found:
+        add("net/adaptive/found", max(found), "s", "lower")
     return result
+
+
+# ----------------------------------------------------------------------------------------------------------- in short
+
+
+def sweep_line(name: str, rows: list[dict]) -> list[str]:
+    """One of a sweep: what SWEEP_TITLES say."""
+    points, all_points = static_points(rows), per_setting(rows)
+    best = min(points, key=lambda p: p["time_s"])
+    single = statistics.median(p["time_s"] for p in points if p["n"] == 1)
+    own = [f"{1e3 * all_points[s]['time_s']:.3g}" if s in all_points else "" for s in ("self", "adaptive")]
+    numbers = [overhead_correlation(rows), overhead_correlation(rows, short=True), overhead_correlation(rows, "overhead")]
+    best_text = f"{1e3 * best['time_s']:.3g} ({best['n']}, {best['interval_us']:g} us)"
+    return [name, f"{1e3 * single:.3g}", best_text, *own, *(f"{c:.3f}" for c in numbers), str(best["turns"])]
+
+
+SWEEP_TITLES = ["ms", "n = 1", "best", "self", "adaptive", "corr.", "short", "share", "turns"]
+PHASE_TITLES = ["traffic", "best unit, us", "self over it", "adaptive over it", "found in, s", "turns"]
+
+
+def sweep_lines(rows: list[dict]) -> list[list[str]]:
+    """A line for each sweep over n and interval that is there."""
+    toy = select(rows, part="toy")
+    lines = [sweep_line("toy", toy)] if len(static_points(toy)) > 3 else []
+    return lines + [
+        sweep_line(f"rotation {size}", select(rows, part="rotation", variant="rows", size=size)) for size in rotation_sizes(rows)
+    ]
+
+
+def phase_lines(rows: list[dict]) -> list[list[str]]:
+    """A line for each kind of traffic that is there."""
+    lines = []
+    for traffic in ("toy", "rotation"):
+        some = select(rows, part="phases", variant=traffic)
+        by_setting = {s: against_best(some, s) for s in ("self", "adaptive")}
+        found = found_in_s(some)
+        for kind in KINDS:
+            times = unit_times(select(some, phase=kind))
+            best = best_static(times)
+            if best is None:
+                continue
+            ratios = [f"{by_setting[s][kind]:.3f}" if kind in by_setting[s] else "" for s in ("self", "adaptive")]
+            after = f"{found[kind]:.2f}" if kind in found else ""
+            turns = len({r["turn"] for r in some if r["phase"] == kind})
+            lines.append([f"{traffic}, {kind}", f"{1e6 * times[best]:.4g} ({best})", *ratios, after, str(turns)])
+    return lines

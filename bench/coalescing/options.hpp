@@ -18,7 +18,7 @@ struct options {
   std::vector<unsigned> sizes = {64};            ///< Nc of the rotation
   std::vector<std::string> variants = {"rows"};  ///< of the rotation: rows, packed
   double phase_s = 0.1;                          ///< of phases: how long each lasts at least
-  double long_phase_s = 0;  ///< the same for settings that find their numbers themselves; 0: phase_s
+  double long_phase_s = 0;                       ///< the same for adaptive, which finds its numbers itself; 0: phase_s
   unsigned turns = 3;
   unsigned first_turn = 0;  ///< the number of the first turn, and the seed of its order
 };

@@ -35,12 +35,10 @@ constexpr kind kinds[] = {
     {"bursty", [](traffic& t) { return separately(t, bursts, t.burst()); }},
 };
 
-// Settings without numbers find what is best themselves, and get the time for it.
-bool is_fixed(const std::string& setting) { return setting.find(',') != std::string::npos; }
-
 // Units of one kind until the time is over, one line each.
 void phase(series& s, traffic& t, const options& o, const std::string& setting, unsigned turn, const kind& k) {
-  const double lasts_s = is_fixed(setting) || o.long_phase_s == 0 ? o.phase_s : o.long_phase_s;
+  // What finds out by itself what is best gets the time for it.
+  const double lasts_s = setting != "adaptive" || o.long_phase_s == 0 ? o.phase_s : o.long_phase_s;
   const double begin = s.all().all_reduce(s.elapsed_s(), minimum()).get();
   for (;;) {
     const sample one = s.measure([&] { return k.unit(t); });

@@ -80,6 +80,8 @@ void exchange_packed(const communicator& all, unsigned localities) {
   }
 }
 
+constexpr unsigned warm_units = 8;
+
 struct rotation_sweep {
   job& j;
   const options& o;
@@ -122,7 +124,7 @@ void sweep_rotation(job& j, const options& o) {
     here = std::make_unique<arrivals>(nc, j.here(), j.size());
     s.all().barrier().get();
     rotation_sweep sweep{j, o, s, nc};
-    sweep.turn(o.first_turn, false);  // memory is there from now on
+    for (unsigned i = 0; i < warm_units; ++i) sweep.turn(o.first_turn, false);  // memory is there from now on
     for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn) sweep.turn(turn, true);
     s.all().barrier().get();
     here.reset();

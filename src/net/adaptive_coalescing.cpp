@@ -145,7 +145,7 @@ void adaptive_coalescing::look(const locality_load& load, probe::policy_context*
   constexpr double around_s = 0.2e-6;
   if (load.sendings - before.sendings >= enough) {
     if (p.message_s.size() == kept) p.message_s.erase(p.message_s.begin());
-    p.message_s.push_back((load.sending_s - before.sending_s) / static_cast<double>(load.sendings - before.sendings));
+    p.message_s.push_back((load.handing_s - before.handing_s) / static_cast<double>(load.sendings - before.sendings));
   }
   for (const auto& each : p.targets) {
     target& t = *each;
@@ -175,11 +175,11 @@ locality_load adaptive_coalescing::load() const {
     l.idle_s += t.idle_s + t.background_s;
   }
   const parcel_port& port = node_.port();
-  l.sending_s = port.sending_s();
+  l.handing_s = port.handing_s();
   l.sendings = port.sendings();
   const double polling_s = port.polling_s();
   l.idle_s -= polling_s;
-  l.network_s = polling_s + l.sending_s;
+  l.network_s = polling_s + port.sending_s();
   return l;
 }
 

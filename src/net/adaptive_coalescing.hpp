@@ -22,7 +22,7 @@ namespace plx::net {
 struct locality_load {
   double idle_s = 0;     ///< of its workers without work, fruitless polling included
   double network_s = 0;  ///< of its workers with messages
-  double sending_s = 0;  ///< in the transport's send(), by tasks
+  double handing_s = 0;  ///< of tasks, to hand messages over
   std::uint64_t sendings = 0;
 };
 

@@ -46,7 +46,7 @@ class program {
     }
     load_.idle_s += idle * 0.025;
     load_.network_s += 0.1 * 0.025;
-    load_.sending_s += 100 * 3.3e-6;
+    load_.handing_s += 100 * 3.3e-6;
     load_.sendings += 100;
     node_.get<adaptive_coalescing>().look(load_);
   }

@@ -36,7 +36,7 @@ std::string gain_in_words(const traffic& t, double hoped) {
 
 coalescing_move coalescing_follower::look(const traffic& seen) {
   ++looks_;
-  if (!(seen.parcels >= options_.least_parcels) || !(seen.span_s > 0)) return quiet();
+  if (!(seen.parcels >= options_.least_parcels) || !(seen.span_s > 0)) return quiet(seen);
   quiet_looks_ = 0;
   if (comparing_) return compare(seen);
   window_.push_back(seen);
@@ -44,9 +44,11 @@ coalescing_move coalescing_follower::look(const traffic& seen) {
   return window_.size() < options_.window ? coalescing_move::none : watch();
 }
 
-// What is rare costs nothing, and should not wait.
-coalescing_move coalescing_follower::quiet() {
-  if (++quiet_looks_ < options_.window) return coalescing_move::none;
+// What is rare costs nothing, and should not wait: with workers that have nothing to do it leaves the fixed form at
+// once.
+coalescing_move coalescing_follower::quiet(const traffic& seen) {
+  const bool waits = setting().way == coalescing_way::fixed && seen.slack > options_.high_slack;
+  if (++quiet_looks_ < options_.window && !waits) return coalescing_move::none;
   if (quiet_looks_ == options_.window) new_window();
   if (comparing_) {
     const bool moved = on_trial_;

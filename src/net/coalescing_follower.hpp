@@ -59,7 +59,7 @@ class coalescing_follower {
     std::int64_t until = 0, rest = 0;
   };
 
-  coalescing_move quiet();
+  coalescing_move quiet(const traffic& seen);
   coalescing_move compare(const traffic& seen);
   coalescing_move end_comparison(double median, bool kept);
   coalescing_move watch();

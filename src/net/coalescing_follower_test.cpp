@@ -105,6 +105,43 @@ TEST(CoalescingFollower, FollowsFromPhaseToPhase) {
   }
 }
 
+/// What becomes rare while nobody has anything to do waits for no interval longer than one look.
+TEST(CoalescingFollower, LeavesTheFixedFormAtOnceWhenParcelsBecomeRare) {
+  unsigned left = 0;
+  for (const auto& [name, phase, begins] : phases()) {
+    coalescing_follower f;
+    sending_program program(phase);
+    if (follow(f, program, looks_of_a_second, 0).how.way != coalescing_way::fixed) continue;
+    program.change({.idle_pause_s = 5e-3, .waits = true});
+    follow(f, program, 1, 0);
+    EXPECT_EQ(f.setting(), self_clocking) << name << ": " << f.why();
+    ++left;
+  }
+  EXPECT_GE(left, 2u);
+}
+
+/// All that is tried once it has settled, together: at most 2 % of the parcels. With its eyes shut to those who wait it
+/// tries what cannot be good.
+TEST(CoalescingFollower, TrialsCostLittle) {
+  for (const bool sees_slack : {true, false})
+    for (const auto& [name, phase, begins] : phases()) {
+      coalescing_follower f;
+      sending_program program(phase);
+      double parcels = 0, span_s = 0;
+      for (int i = 0; i < 10 * looks_of_a_second; ++i) {
+        program.set(f.setting());
+        traffic t = program.run(look_s);
+        if (!sees_slack) t.slack = 0;
+        f.look(t);
+        if (i < looks_of_a_second) continue;
+        parcels += t.parcels;
+        span_s += t.span_s;
+      }
+      EXPECT_FALSE(f.comparing()) << name;
+      EXPECT_LT(span_s / parcels, 1.02 * test::seconds_per_parcel(phase, f.setting(), 0.05)) << name << ": " << f.why();
+    }
+}
+
 /// Where it cannot see that somebody waits (on another locality, or by asking again and again), the rate tells it.
 TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
   int undone = 0;

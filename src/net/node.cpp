@@ -140,10 +140,11 @@ bool node::stop(double deadline_s) noexcept {
 poll_result node::poll(void* self) {
   node& n = *static_cast<node*>(self);
   const ticks begin = now_ticks();
-  bool happened = n.port_.flush();
+  ticks waited = 0;
+  bool happened = n.port_.flush(waited);
   happened |= n.transport_->progress();
   if (!happened) return n.nothing_came();
-  n.port_.note_polled(now_ticks() - begin);
+  n.port_.note_polled(now_ticks() - begin - waited);
   n.quiet_since_ = 0;
   return poll_result::progressed;
 }

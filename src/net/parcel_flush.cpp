@@ -58,11 +58,13 @@ bool any_work(plx::detail::scheduler& s) noexcept {
 
 // By a worker that idles, for at most as long as an alarm rings early: true when the time has come, false when there is
 // something else to do; `came`: a message has come or left.
-bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>& ready, ticks due,
-                bool& came) noexcept {
+bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>& ready, ticks due, bool& came,
+                ticks& waited) noexcept {
   const plx::detail::worker* w = this_worker();
   if (s.deterministic() || w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed)) return false;
-  for (ticks now = s.now(); now < due; now = s.now()) {
+  const ticks begin = s.now();
+  for (ticks now = begin; now < due; now = s.now()) {
+    waited = now - begin;
     if (due - now > rings_early() || ready.load(std::memory_order_relaxed) || any_work(s)) return false;
     if (t.progress()) return came = true, false;
     for (int i = 0; i < 16; ++i) plx::detail::cpu_relax();
@@ -112,18 +114,18 @@ frame_message* parcel_port::take(collector& c) noexcept {
   return m;
 }
 
-// Under no lock: the transport may call `sent` of any message at once.
-void parcel_port::leave(frame_message* m) noexcept {
+// Under no lock: the transport may call `sent` of any message at once. What was done for it began at `begin`; gives
+// when it ended.
+ticks parcel_port::leave(frame_message* m, ticks begin) noexcept {
   m->port = this;
   m->sent = sent;
-  hand_over(m->to->id, *m);
+  return hand_over(m->to->id, *m, begin);
 }
 
 // The time that it takes is the poller's, or is counted here. In the deterministic mode it is none, to who decides by
 // it.
-void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
+ticks parcel_port::hand_over(locality_id to, outgoing& m, ticks begin) noexcept {
   const bool is_short = m.pieces.empty() && m.head.size() <= short_bytes;
-  const ticks begin = now_ticks();
   transport_.send(to, m);  // which may be the end of m
   const ticks end = now_ticks();
   if (scheduler_.deterministic())
@@ -131,9 +133,10 @@ void parcel_port::hand_over(locality_id to, outgoing& m) noexcept {
   else
     peers_[to]->note_handed_over(begin, end, is_short);
   const plx::detail::worker* w = this_worker();
-  if (w != nullptr && w->polling) return;
-  sending_.fetch_add(since(begin, end), std::memory_order_relaxed);
+  if (w != nullptr && w->polling) return end;
+  handing_.fetch_add(since(begin, end), std::memory_order_relaxed);
   sendings_.fetch_add(1, std::memory_order_relaxed);
+  return end;
 }
 
 void parcel_port::sent(outgoing* o, bool) noexcept {
@@ -174,7 +177,7 @@ bool parcel_port::look_at(std::vector<collector*>& list, F f) noexcept {
     const bool keeps = f(*c, m);
     c->lock.unlock();
     if (keeps) looked_at_[kept++] = c;
-    if (m != nullptr) leave(m);
+    if (m != nullptr) leave(m, now_ticks());
     left |= m != nullptr;
   }
   if (kept != 0) {
@@ -215,7 +218,8 @@ bool parcel_port::flush_timed(bool all) noexcept {
   return left;
 }
 
-bool parcel_port::flush() noexcept {
+bool parcel_port::flush(ticks& waited) noexcept {
+  waited = 0;
   const bool ready = any_ready_.load(std::memory_order_relaxed), rang = alarm_rang_.load(std::memory_order_relaxed);
   sleep_sharply(alarm_at_.load(std::memory_order_relaxed) != timer_queue::never);
   if ((!ready && !rang) || !flush_lock_.try_lock()) return false;
@@ -225,7 +229,7 @@ bool parcel_port::flush() noexcept {
   if (!rang || left) return left;
   // It rang early, and the alarm is set anew to the time itself: who idles waits for that.
   const ticks due = alarm_at_.load(std::memory_order_relaxed);
-  if (due == timer_queue::never || !wait_until(scheduler_, transport_, any_ready_, due, left) ||
+  if (due == timer_queue::never || !wait_until(scheduler_, transport_, any_ready_, due, left, waited) ||
       !flush_lock_.try_lock())
     return left;
   left |= flush_timed(false);
@@ -254,9 +258,11 @@ void parcel_port::end() noexcept {
 // time of alarm_at_ has put its collector into `timed_` before, and leaves it to the flush that comes now.
 void parcel_port::ring(void* self) noexcept {
   auto& port = *static_cast<parcel_port*>(self);
+  const ticks begin = now_ticks();
   port.alarm_at_.store(timer_queue::never, std::memory_order_seq_cst);
   port.alarm_rang_.store(true, std::memory_order_seq_cst);
   port.scheduler_.ask_pollers();
+  port.note_polled(since(begin, now_ticks()));
 }
 
 // It rings early, so that who sleeps is awake in time, and then once more at the time itself.

@@ -49,6 +49,8 @@ std::byte* put_number(std::byte* header, std::uint64_t number) noexcept {
   return header + sizeof h + number_bytes;
 }
 
+ticks since(ticks then, ticks now) noexcept { return now > then ? now - then : 0; }  // clocks of threads may cross
+
 std::uint32_t name_of_action(std::uint16_t index) noexcept {
   const auto actions = all_actions();
   return index < actions.size() && actions[index] != nullptr ? actions[index]->name : 0;
@@ -112,7 +114,7 @@ void parcel_port::set(collector& c, const coalescing& how) {
     c.bytes = std::min(how.bytes == 0 ? standard : how.bytes, max_head_bytes_);
     if (c.open != nullptr) m = take(c);
   }
-  if (m != nullptr) leave(m);
+  if (m != nullptr) leave(m, now_ticks());
 }
 
 void parcel_port::collect(std::uint16_t action, const coalescing& how) {
@@ -190,6 +192,7 @@ open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel
   open_parcel p{.in = &c, .bytes = bytes, .number = number, .action = action};
   std::unique_lock guard(c.lock);
   if (c.open != nullptr && c.open->used + bytes > c.bytes) p.full = take(c);
+  if (c.open == nullptr) p.begun = now_ticks();
   prepare(c, bytes);
   frame_message& m = *c.open;
   std::memcpy(m.bytes.get() + m.used, &h, sizeof h);
@@ -205,6 +208,8 @@ open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel
 void parcel_port::close(const open_parcel& p) noexcept {
   collector& c = *p.in;
   const ticks now = scheduler_.now();
+  ticks begin = scheduler_.deterministic() ? now_ticks() : now;  // of what is done for a message
+  const ticks preparing = p.begun != 0 ? since(p.begun, begin) : 0;
   const ticks gap = gap_before(c, now);
   count(c, p.action, false, now);
   if (c.open->parcels == 1) {
@@ -226,10 +231,18 @@ void parcel_port::close(const open_parcel& p) noexcept {
   c.lock.unlock();
   if (p.number != 0) [[unlikely]]
     messages_->sent(p.number, to, p.bytes, name_of_action(p.action), now);
-  if (p.full != nullptr) leave(p.full);
-  if (leaves != nullptr) leave(leaves);
+  if (p.full != nullptr) begin = leave(p.full, begin);
+  if (leaves != nullptr) leave(leaves, begin);
   if (waits_in != nullptr) put_into(*waits_in, c);
-  if (due < alarm_at_.load(std::memory_order_seq_cst)) set_alarm(due);
+  const bool alarms = due < alarm_at_.load(std::memory_order_seq_cst);
+  if (alarms) set_alarm(due);
+  if (p.begun != 0 || alarms) note_prepared(preparing + (alarms ? since(begin, now_ticks()) : 0));
+}
+
+// What a poller does is its own time.
+void parcel_port::note_prepared(ticks span) noexcept {
+  const plx::detail::worker* w = this_worker();
+  if (w == nullptr || !w->polling) preparing_.fetch_add(span, std::memory_order_relaxed);
 }
 
 std::uint64_t parcel_port::next_number() noexcept { return messages_->on() ? messages_->next_number() : 0; }
@@ -256,7 +269,7 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   if (m.number != 0) [[unlikely]]
     messages_->sent(m.number, to, m.size_bytes, name_of_action(action), now);
   p.under_way.fetch_add(m.size_bytes, std::memory_order_relaxed);
-  hand_over(to, m);
+  hand_over(to, m, now_ticks());
 }
 
 void parcel_port::wait_for_room(locality_id to) {

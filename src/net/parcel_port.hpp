@@ -74,6 +74,7 @@ struct open_parcel {
   collector* in = nullptr;
   frame_message* full = nullptr;  ///< had no room for it, and leaves when it is closed
   std::size_t bytes = 0;          ///< with its header
+  ticks begun = 0;                ///< the first one of a message: when that was begun
   std::uint64_t number = 0;       ///< while messages are traced
   std::uint16_t action = 0;
 };
@@ -114,8 +115,9 @@ class parcel_port {
   /// How many bytes to one locality may be under way; 64 MiB at the start.
   void bound_unsent(std::uint64_t bytes) noexcept { most_unsent_.store(bytes, std::memory_order_relaxed); }
 
-  /// By the poller: sends what need not wait any longer. True when something left.
-  bool flush() noexcept;
+  /// By the poller: sends what need not wait any longer. True when something left. `waited`: how long of it the worker,
+  /// who had nothing else to do, waited for the end of an interval.
+  bool flush(ticks& waited) noexcept;
   /// Sends all that has collected.
   void flush_all() noexcept;
   /// Something waits for the next flush().
@@ -137,10 +139,14 @@ class parcel_port {
   /// Counts from now on how long after each other parcels of this action come (0: all of the program's), to the same
   /// locality. Gives the one of the same bounds if there is one. It lives as long as the port.
   const arrival_histogram& watch_arrivals(std::uint16_t action, double least_s, double most_s, unsigned buckets);
-  /// Time of pollers in which something happened, and time of tasks in the transport's send().
+  /// Time of pollers in which something happened, without what they waited, and of alarms.
   [[nodiscard]] double polling_s() const noexcept { return seconds(polling_.load(std::memory_order_relaxed)); }
-  [[nodiscard]] double sending_s() const noexcept { return seconds(sending_.load(std::memory_order_relaxed)); }
-  /// How many messages sending_s() is the time of.
+  /// Time that messages took of tasks: memory for them, up to their first parcel; handing them over; their alarms.
+  [[nodiscard]] double sending_s() const noexcept {
+    return seconds(preparing_.load(std::memory_order_relaxed)) + handing_s();
+  }
+  /// Of that, what it took to hand messages over, and how many these were.
+  [[nodiscard]] double handing_s() const noexcept { return seconds(handing_.load(std::memory_order_relaxed)); }
   [[nodiscard]] std::uint64_t sendings() const noexcept { return sendings_.load(std::memory_order_relaxed); }
   void note_polled(ticks span) noexcept { polling_.fetch_add(span, std::memory_order_relaxed); }
   /// Counts what has come in; by the poller.
@@ -164,8 +170,9 @@ class parcel_port {
   void note_arrival(collector& c, std::uint16_t action, ticks now) const noexcept;
   [[nodiscard]] bool goes(const collector& c, std::size_t parcel_bytes, ticks gap, ticks now) const noexcept;
   static frame_message* take(collector& c) noexcept;
-  void leave(frame_message* m) noexcept;
-  void hand_over(locality_id to, outgoing& m) noexcept;
+  ticks leave(frame_message* m, ticks begin) noexcept;
+  ticks hand_over(locality_id to, outgoing& m, ticks begin) noexcept;
+  void note_prepared(ticks span) noexcept;
   static void sent(outgoing* o, bool ok) noexcept;
   static void large_sent(outgoing* o, bool ok) noexcept;
 
@@ -212,7 +219,7 @@ class parcel_port {
   std::unique_ptr<watched_arrivals> watched_;  // made with the port
   const std::unique_ptr<message_log> messages_;
 
-  std::atomic<ticks> polling_{0}, sending_{0};
+  std::atomic<ticks> polling_{0}, preparing_{0}, handing_{0};
   std::atomic<std::uint64_t> sendings_{0};
   std::atomic<std::uint64_t> parcels_received_{0}, messages_received_{0}, bytes_received_{0}, refused_{0};
 };

@@ -32,6 +32,11 @@ inline constexpr bool is_direct<&urgent_action> = true;
 
 namespace {
 
+void spin(ticks span) {
+  for (const ticks begin = now_ticks(); now_ticks() - begin < span;) {
+  }
+}
+
 /// Keeps what is sent; calls `sent` at once, or when it is told to.
 class kept_transport final : public transport {
  public:
@@ -44,6 +49,7 @@ class kept_transport final : public transport {
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 65536; }
   void start(receiver&) override {}
   void send(locality_id to, outgoing& m) noexcept override {
+    spin(takes);
     message seen{to, {}, m.head.size()};
     frame_reader f(m.head);
     while (f.next()) seen.actions.push_back(f.header().action);
@@ -66,6 +72,7 @@ class kept_transport final : public transport {
   std::vector<message> messages;
   std::vector<outgoing*> under_way;
   bool at_once = true, valid = true;
+  ticks takes = 0;  // each message, of real time
 };
 
 /// A port on a deterministic runtime, which polls it.
@@ -74,7 +81,10 @@ class a_port : public testing::Test {
   explicit a_port(unsigned localities = 3)
       : rt({.workers = 2, .deterministic = true, .seed = 5}), port(rt.get_scheduler(), carrier, 0, localities) {
     poller = rt.add_poller(
-        [](void* p) { return static_cast<parcel_port*>(p)->flush() ? poll_result::progressed : poll_result::idle; },
+        [](void* p) {
+          ticks waited = 0;
+          return static_cast<parcel_port*>(p)->flush(waited) ? poll_result::progressed : poll_result::idle;
+        },
         &port);
   }
   ~a_port() override {
@@ -131,6 +141,39 @@ TEST_F(ParcelPort, ALoneParcelGoesAtOnceAndWhatFollowsItTogether) {
     EXPECT_EQ(sizes(), (sizes_t{1, 1, 9, 2, 1}));
   });
   EXPECT_FALSE(port.pending());
+}
+
+/// Times are real here too: each is at least what was spent, and what is spent beside messages is no part of it.
+TEST_F(ParcelPort, WhatAMessageTakesOfATaskIsCounted) {
+  const ticks each = ticks_from(100e-6);
+  const auto count = [&] { return std::pair(port.sending_s() - port.handing_s(), port.handing_s()); };
+  const auto write = [&](bool slowly) {
+    const open_parcel p = port.open(1, first, {.size = 16, .action = first});
+    EXPECT_EQ(p.begun != 0, slowly);
+    if (slowly) spin(each);
+    std::memset(p.payload, 7, 16);
+    port.close(p);
+  };
+  rt.run([&] {
+    port.collect(first, {.parcels = 3, .interval_us = 1e6});
+    carrier.takes = each;
+    write(true);  // the first one goes at once: nothing came before
+    EXPECT_EQ(sizes(), (sizes_t{1}));
+    const auto [prepared, handed] = count();
+    EXPECT_GE(prepared, seconds(each));
+    EXPECT_GE(handed, seconds(each));
+    EXPECT_EQ(port.sendings(), 1u);
+    write(true);
+    EXPECT_EQ(count().second, handed);
+    EXPECT_GE(count().first - prepared, seconds(each));
+    const double begun = count().first;
+    write(false), write(false);
+    EXPECT_EQ(sizes(), (sizes_t{1, 3}));
+    EXPECT_EQ(count().first, begun) << "neither begins a message, nor sets its alarm";
+    EXPECT_GE(count().second - handed, seconds(each));
+    EXPECT_EQ(port.sendings(), 2u);
+  });
+  EXPECT_EQ(port.polling_s(), 0) << "the poller sent nothing, and no alarm rang";
 }
 
 TEST_F(ParcelPort, ParcelsOfDirectActionsGoAtOnce) {

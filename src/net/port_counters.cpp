@@ -171,11 +171,11 @@ double exec_s(const probe::recorder& workers) {
 }
 
 void adder::network(const probe::recorder& workers) {
+  added.push_back(registry_.add({named("/network{{{}/total}}/time/polling"), "s",
+                                 "Time of pollers in which messages came or left, and of alarms", true},
+                                [&p = port_] { return p.polling_s(); }));
   added.push_back(registry_.add(
-      {named("/network{{{}/total}}/time/polling"), "s", "Time of pollers in which messages came or left", true},
-      [&p = port_] { return p.polling_s(); }));
-  added.push_back(registry_.add(
-      {named("/network{{{}/total}}/time/sending"), "s", "Time of tasks in which they handed messages over", true},
+      {named("/network{{{}/total}}/time/sending"), "s", "Time of tasks for messages: memory, departure, alarms", true},
       [&p = port_] { return p.sending_s(); }));
   added.push_back(registry_.add_ratio(
       {named("/network{{{}/total}}/overhead"), "1", "(polling + sending) / (time in tasks + polling)"},

@@ -89,7 +89,21 @@ def test_the_correlation_is_of_settings_with_numbers():
     shares, times = [3 / (3 + n) for n in (1, 2, 4, 8)], [1 + 3 / n for n in (1, 2, 4, 8)]
     named = {r["name"]: r["value"] for r in data.rows_of(rows)}
     share = pytest.approx(data.correlation(shares, times))
-    assert named == {"net/toy/correlation": pytest.approx(1), "net/toy/correlation_share": share}
+    one = pytest.approx(1)
+    assert named == {"net/toy/correlation": one, "net/toy/correlation_share": share, "net/toy/correlation_short": one}
+
+
+def test_intervals_that_are_long_for_what_is_measured_are_left_out():
+    # 10 ms of work and 30 ms for as many messages as parcels; the last parcels wait for the interval.
+    rows = [line(setting=f"{n},{us}", time_s=0.01 + 0.03 / n + (n > 1) * us * 1e-6, overhead=3 / (3 + n))
+            for n in (1, 2, 4, 8) for us in (1, 1000, 10000)]  # fmt: skip
+    short = data.of_short_intervals(data.static_points(rows))
+    assert {p["interval_us"] for p in short} == {1, 1000}  # the shortest takes 13.75 ms
+    assert len(short) == 8
+    assert data.overhead_correlation(rows) < 0.92 < 0.99 < data.overhead_correlation(rows, short=True)
+    line_ = dict(zip(data.SWEEP_TITLES, data.sweep_lines(rows)[0]))
+    assert (line_["ms"], line_["n = 1"], line_["best"], line_["turns"]) == ("toy", "40", "13.8 (8, 1 us)", "1")
+    assert line_["self"] == "" and float(line_["short"]) > 0.99
 
 
 def phases(traffic="toy"):
@@ -130,6 +144,16 @@ def test_when_a_setting_has_found_what_is_good():
     assert data.found_after_s(units, 1.05) == pytest.approx(1.0)  # from there on three of five are good
     assert data.found_after_s(units[12:], 1.05) == 0
     assert data.found_after_s(units, 0.5) == math.inf
+
+
+def test_a_phase_has_found_what_it_will_stay_at():
+    rows = [{**row, "time_s": row["time_s"] * (1 if row["setting"] == "adaptive" else 1e-6)} for row in phases()]
+    assert data.found_in_s(rows) == {kind: pytest.approx(1.0) for kind in data.KINDS}
+    named = {r["name"]: r["value"] for r in data.rows_of(rows)}
+    assert named["net/adaptive/found"] == pytest.approx(1.0)
+    lines = [dict(zip(data.PHASE_TITLES, found)) for found in data.phase_lines(rows)]
+    assert [row["traffic"] for row in lines] == ["toy, dense", "toy, sparse", "toy, bursty"]
+    assert all((row["adaptive over it"], row["found in, s"], row["turns"]) == ("0.950", "1.00", "3") for row in lines)
 
 
 def test_bytes_per_second_of_what_leaves_its_locality():
