@@ -11,6 +11,8 @@
 #include "net/action_entry.hpp"
 #include "net/bootstrap.hpp"
 #include "net/clock_offsets.hpp"
+#include "net/collectives/mailroom.hpp"
+#include "net/detail/host.hpp"
 #include "net/ending.hpp"
 #include "net/find_transport.hpp"
 #include "net/job_counters.hpp"
@@ -31,9 +33,10 @@ struct card {
   std::string program;   // its actions, as one number
   std::string cores;     // host and processors that it may use
   std::string measures;  // "trace", "summary", both or nothing: what the root does, all take part in
+  std::string host;      // who has the same can share memory
 };
 
-std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures; }
+std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
 
 card card_of(std::string_view text) {
   const auto line = [&text] {
@@ -43,7 +46,7 @@ card card_of(std::string_view text) {
     return l;
   };
   card c;
-  c.program = line(), c.cores = line(), c.measures = line();
+  c.program = line(), c.cores = line(), c.measures = line(), c.host = line();
   return c;
 }
 
@@ -145,7 +148,7 @@ void job::start(job_options options) {
     options.runtime.measure =
         std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
   const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores(),
-                  measures_of(*options.runtime.measure, options.summary)};
+                  measures_of(*options.runtime.measure, options.summary), net::detail::host_key()};
   std::vector<card> cards;
   for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
     cards.push_back(card_of(text));
@@ -156,6 +159,15 @@ void job::start(job_options options) {
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
   p->node->get<net::job_counters>();
+  if (peers.size() > 1) {
+    std::vector<std::string> hosts;
+    for (const card& c : cards) hosts.push_back(c.host);
+    if (auto r = net::collective::open_mail(*p->node, peers, hosts, options.start_deadline_s); !r) {
+      p->node->stop(options.stop_deadline_s);
+      p->home.reset();
+      throw job_error(r.error().message, speaks);
+    }
+  }
   p->traced = peers.size() > 1 && probe::has_word(cards[0].measures, "trace");
   p->summed = peers.size() > 1 && probe::has_word(cards[0].measures, "summary");
   parts_ = std::move(p);

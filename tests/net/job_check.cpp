@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "check_calls.hpp"
 #include "net/action.hpp"
+#include "net/collectives/mailroom.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
@@ -56,6 +58,13 @@ int run(job& j, const std::string& name, locality_id who) {
     std::printf("count %u %llu %llu\n", j.here(), static_cast<unsigned long long>(c.parcels_sent),
                 static_cast<unsigned long long>(c.parcels_received));
     std::fflush(stdout);
+  } else if (name == "calls") {
+    j.run([] { check_calls(); });
+    const auto letters = j.node().get<net::collective::mailroom>().counted().sent;
+    std::printf("letters %u by %s\n", j.here(), letters != 0 ? "memory" : "messages");
+    std::fflush(stdout);
+  } else if (name == "calls-die") {
+    j.run([who] { call_until_killed(who); });
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
@@ -79,7 +88,8 @@ int run(job& j, const std::string& name, locality_id who) {
       talk(1000);  // with those who are left
     });
   } else {
-    std::fprintf(stderr, "job_check: expected talk, count, throw, die or survive, found '%s'\n", name.c_str());
+    std::fprintf(stderr, "job_check: expected talk, count, calls, calls-die, throw, die or survive, found '%s'\n",
+                 name.c_str());
     return 2;
   }
   if (j.here() == 0) std::printf("fine with %u\n", j.size());

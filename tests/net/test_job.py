@@ -38,6 +38,37 @@ def test_all_talk_with_all(n):
     assert started("-n", n, PROGRAM, "talk") == (0, f"fine with {n}\n", [])
 
 
+@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("how, memory", [("memory", "on"), ("messages", "off")])
+def test_collective_calls_are_exact(n, how, memory):
+    code, output, errors = started("-n", n, PROGRAM, "calls", PLX_SHARED_MEMORY=memory)
+    assert (code, errors) == (0, [])
+    lines = [f"fine with {n}"] + [f"letters {i} by {how}" for i in range(n)]
+    assert sorted(output.splitlines()) == sorted(lines)
+
+
+@pytest.mark.parametrize("who", [0, 2])
+def test_a_death_among_collective_calls_ends_the_others(who):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", who)
+    assert output == ""
+    assert len(errors) == 3
+    assert all(line.split(": ", 1)[1].startswith(f"locality {who} is lost: ") for line in errors)
+
+
+def test_a_wrong_word_for_shared_memory_is_one_line():
+    code, _, errors = started("-n", 2, PROGRAM, "talk", PLX_SHARED_MEMORY="yes")
+    assert code != 0
+    assert errors == ["job_check: PLX_SHARED_MEMORY: expected on or off, found 'yes'"]
+
+
+# A limit on files' sizes is one on memory without a name as well.
+def test_where_shared_memory_is_denied_messages_go_on():
+    limited = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
+    code, output, errors = started("-n", 2, *limited, UCX_TLS="tcp,self", PLX_LOG="warning")
+    assert (code, errors) == (0, [])
+    assert sorted(output.splitlines()) == ["fine with 2", "letters 0 by messages", "letters 1 by messages"]
+
+
 def test_alone_no_launcher_is_needed():
     done = subprocess.run([str(PROGRAM), "talk"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "fine with 1\n")

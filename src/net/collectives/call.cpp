@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <mutex>
 #include <stdexcept>
 #include <unordered_map>
@@ -12,7 +13,9 @@
 
 #include "base/assert.hpp"
 #include "net/action.hpp"
+#include "net/collectives/mailroom.hpp"
 #include "net/locality_lost.hpp"
+#include "net/message_log.hpp"
 #include "rt/detail/scheduler.hpp"
 
 namespace plx::net::collective {
@@ -133,6 +136,13 @@ inline constexpr bool is_direct<&collective::deliver_few> = true;
 }  // namespace plx
 
 namespace plx::net::collective {
+
+void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
+  address to;
+  if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
+  if (!sound(to)) return n.refuse(from, "a part of a collective call that there is not");
+  n.get<groups>().at(to.group).deliver(from, to, payload(bytes.subspan(sizeof to)));
+}
 
 const char* name_of(kind k) noexcept {
   static constexpr const char* names[] = {"nothing",    "barrier",        "broadcast",     "reduce",
@@ -278,6 +288,7 @@ void group::tell(const std::exception_ptr& error) {
 bool reception::await_suspend(std::coroutine_handle<> h) {
   call& c = call_;
   group& g = c.group_;
+  g.node_.get<mailroom>().look(g.members_[rank_]);
   letter* l = nullptr;
   {
     const spin_guard guard(g.lock_);
@@ -329,6 +340,8 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   const locality_id to = group_.members_[rank];
   if (n.is_lost(to)) return;
   const address there{group_.id_, number_, group_.rank_, step, kind_};
+  // In a trace, letters are parcels with their arrows.
+  if (!n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
   if (contents.size() <= few_bytes) {
     small_parcel p{there, contents.size(), {}};
     std::memcpy(p.bytes.data(), contents.data(), contents.size());

@@ -1,0 +1,88 @@
+// Letters of collective calls between localities of one host, by shared memory (mail_ring.hpp) in place of messages.
+//
+// Who has mapped the other's memory may write there; so each direction is decided by itself, and what finds no room, is
+// too long, or has no memory there goes by a message. Letters have addresses: in which order they come does not matter.
+//
+// Who has not seen a letter for a while says so in its memory and sleeps, and the first one to write then sends a
+// message, whose arrival wakes it. Either the writer sees that the owner sleeps, or the owner, which looks once more
+// after it has said so, sees the letter.
+//
+// Thread safety: everything, after open(). Cost: a letter, two copies of its bytes and a transfer of a cache line
+// between two cores; of localities that never use it, a look per neighbour and poll.
+// Example: net/collectives/mailroom_test.cpp
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "net/bootstrap.hpp"
+#include "net/collectives/call.hpp"
+#include "net/collectives/mail_segment.hpp"
+#include "net/node.hpp"
+
+namespace plx::net::collective {
+
+class mailroom final : public service {
+ public:
+  explicit mailroom(node& n);
+  ~mailroom() override;
+
+  /// A neighbour: a locality of this host.
+  struct neighbour {
+    locality_id id = no_locality;
+    mail_segment memory;     ///< of it, where it could be opened
+    bool reachable = false;  ///< it could
+  };
+  /// `mine`: the memory of this locality. `all`: the localities of this host in ascending order, this one among them;
+  /// the place of each is the number of its ring in the memory of each other one. Once, before the first call.
+  void open(mail_segment mine, std::vector<neighbour> all);
+
+  /// False: send it by a message.
+  bool send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept;
+  /// A call needs a letter from there next: delivers what has come, unless somebody is about it. Where letters lately
+  /// came within a transfer or two of a line, it asks for them that long: sleeping and being resumed takes longer.
+  void look(locality_id from) noexcept;
+
+  struct counts {
+    std::uint64_t sent = 0, received = 0;
+    std::uint64_t refused_room = 0;  ///< letters for which there was none
+    std::uint64_t knocks = 0;        ///< messages that woke somebody
+  };
+  [[nodiscard]] counts counted() const noexcept;
+
+ private:
+  struct box;  // of one neighbour
+  static poll_result poll(void* self);
+  poll_result poll() noexcept;
+  bool take_all() noexcept;
+  bool take_from(box& b) noexcept;
+  [[nodiscard]] bool may_sleep() noexcept;
+  [[nodiscard]] bool comes_soon(const box& b) noexcept;
+
+  node& node_;
+  mail_segment mine_;
+  std::vector<std::unique_ptr<box>> boxes_;
+  std::vector<box*> box_of_;      // by locality; null: not of this host
+  plx::detail::spinlock taking_;  // who has it takes letters
+  std::size_t first_ = 0;         // of the next round; of who polls
+  std::uint64_t quiet_polls_ = 0;
+  ticks quiet_since_ = 0;
+  bool sleeps_ = false;
+  std::atomic<ticks> patience_{0};          // of look(): halved whenever it was in vain
+  std::atomic<unsigned> impatient_{0};      // times it was none
+  std::atomic<std::uint64_t> received_{0};  // written by who has `taking_`
+};
+
+/// The localities of one host make their memory known to each other, and use it from here on. All localities of the job
+/// must call it, with the host of each; where the system, or PLX_SHARED_MEMORY=off, denies it, one line says so and
+/// messages go on. Throws nothing but what the bootstrap's error is: its text, or "".
+result<void> open_mail(node& n, bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
+
+/// A letter that came: to its group. Defined in call.cpp.
+void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept;
+
+}  // namespace plx::net::collective
