@@ -37,21 +37,7 @@ void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
 
 void stream::wait_for(stream& other) {
   PLX_ASSERT(&core_->home == &other.core_->home && "streams of one device");
-  if (core_ == other.core_) return;
-  detail::device_core& d = core_->home;
-  const native_event e = d.take_event();
-  outcome o;
-  {
-    const spin_guard guard(other.core_->put_lock);
-    d.check(*core_);
-    o = d.table.record(d.native, e, other.core_->native);
-  }
-  if (o) {
-    const spin_guard guard(core_->put_lock);
-    o = d.table.wait(d.native, core_->native, e);
-  }
-  d.give_event(e);  // what waits for it, waits for the place where it was recorded
-  d.expect(core_, o);
+  core_->home.wait_for(*core_, *other.core_);
 }
 
 plx::future<void> stream::future() { return future(core_->home.options.way); }

@@ -93,21 +93,20 @@ struct flag_work final : work {
 };
 
 struct record_work final : work {
-  record_work(event& ev, std::uint64_t n) : e(ev), number(n) {}
+  explicit record_work(std::shared_ptr<place> p) : here(std::move(p)) {}
   void done(stream& s) override {
-    e.reached = std::max(e.reached, number);
-    e.failed = std::exchange(s.failed, ok);
-    e.when_s = monotonic_seconds();
+    here->reached = true;
+    here->of = &s;
+    here->failed = s.failed;
+    here->when_s = monotonic_seconds();
   }
-  event& e;
-  std::uint64_t number;
+  std::shared_ptr<place> here;
 };
 
 struct wait_work final : work {
-  wait_work(event& ev, std::uint64_t n) : e(ev), number(n) {}
-  [[nodiscard]] bool may_begin() const override { return e.reached >= number; }
-  event& e;
-  std::uint64_t number;
+  explicit wait_work(std::shared_ptr<place> p) : until(std::move(p)) {}
+  [[nodiscard]] bool may_begin() const override { return until == nullptr || until->reached; }
+  std::shared_ptr<place> until;
 };
 
 template <class W, class... A>
@@ -207,23 +206,27 @@ void free_event(native_device d, native_event e) noexcept {
 }
 outcome record(native_device d, native_event e, native_stream s) {
   entered in(d, "record");
-  if (in.failed == ok) of(e).failed = ok;
-  return put<record_work>(in, of(s), of(e), in.failed == ok ? ++of(e).recorded : 0);
+  if (in.failed != ok) return in.said();
+  of(e).last = std::make_shared<place>();
+  return put<record_work>(in, of(s), of(e).last);
 }
 outcome query(native_device d, native_event e, bool& done) {
   entered in(d, "query");
   if (in.failed != ok) return in.said();
   of(d).perhaps_step(in.lock);
-  done = of(e).reached >= of(e).recorded;
-  return {done ? of(e).failed : ok, "query"};
+  const place* const p = of(e).last.get();
+  done = p == nullptr || p->reached;
+  if (p != nullptr && p->failed != ok) p->of->failed = ok;
+  return {p != nullptr && done ? p->failed : ok, "query"};
 }
 outcome wait(native_device d, native_stream s, native_event e) {
   entered in(d, "wait");
-  return put<wait_work>(in, of(s), of(e), of(e).recorded);
+  return put<wait_work>(in, of(s), of(e).last);
 }
 outcome elapsed(native_device d, native_event begin, native_event end, double& seconds) {
   entered in(d, "elapsed");
-  seconds = of(end).when_s - of(begin).when_s;
+  if (of(begin).last == nullptr || of(end).last == nullptr || !of(end).last->reached) return {invalid, "elapsed"};
+  seconds = of(end).last->when_s - of(begin).last->when_s;
   return in.said();
 }
 

@@ -27,10 +27,15 @@ struct work {
   virtual void done(stream&) {}                                  // under the lock
 };
 
-struct event {
-  std::uint64_t recorded = 0, reached = 0;
+/// One recording of an event: who waits for it is not disturbed by the next one, in whatever stream.
+struct place {
+  stream* of = nullptr;
+  bool reached = false;
   code failed = ok;
   double when_s = 0;
+};
+struct event {
+  std::shared_ptr<place> last;
 };
 
 struct stream {
@@ -40,7 +45,7 @@ struct stream {
   bool running = false;  // its first entry, outside of the lock
   bool capturing = false;
   std::vector<std::shared_ptr<work>> captured;
-  code failed = ok;  // told to the next event
+  code failed = ok;  // until it was told to somebody who asked for an event
 };
 
 struct graph {

@@ -59,17 +59,27 @@ class finisher {
       const plx::detail::spin_guard guard(lock_);
       c = std::exchange(first_, nullptr);
       last_ = nullptr;
+      if (c == nullptr) return;
+      ++running_;
     }
     while (c != nullptr) {
-      completion* const next = c->next;
+      completion* const next = std::exchange(c->next, nullptr);
       c->finish(*c);
       c = next;
     }
+    const plx::detail::spin_guard guard(lock_);
+    --running_;
+  }
+  /// Nothing is there, and nobody finishes anything now.
+  [[nodiscard]] bool quiet() noexcept {
+    const plx::detail::spin_guard guard(lock_);
+    return first_ == nullptr && running_ == 0;
   }
 
  private:
   plx::detail::spinlock lock_;
   completion *first_ = nullptr, *last_ = nullptr;
+  unsigned running_ = 0;
 };
 
 /// A future and its record in one allocation.

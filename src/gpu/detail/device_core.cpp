@@ -27,6 +27,9 @@ device_core::device_core(runtime& r, const backend& b, int i, device_options o)
     table.close(native);
     throw;
   }
+  spread_over_.resize(std::max(1u, options.streams));
+  device_pool_ = std::make_unique<memory_pool>(*this, memory_kind::device);
+  pinned_pool_ = std::make_unique<memory_pool>(*this, memory_kind::pinned);
   poller_ = rt.add_poller(poll, this);
 }
 
@@ -54,6 +57,53 @@ void device_core::give_stream(stream_core* s) noexcept {
   const spin_guard guard(list_lock_);
   const bool done = s->queued.load(std::memory_order_relaxed) == 0;
   idle_streams_.insert(done ? idle_streams_.end() : idle_streams_.begin(), s);
+}
+
+stream_core& device_core::pick_stream() {
+  // acquire: pairs with the release below; streams that are seen are complete.
+  const unsigned n = n_spread_.load(std::memory_order_acquire);
+  const unsigned first = turn_.fetch_add(1, std::memory_order_relaxed);
+  stream_core* least = nullptr;
+  std::uint32_t least_queued = ~0u;
+  for (unsigned i = 0; i < n; ++i) {
+    stream_core* const s = spread_over_[(first + i) % n];
+    const std::uint32_t queued = s->queued.load(std::memory_order_relaxed);
+    if (queued == 0) return *s;
+    if (queued < least_queued) least = s, least_queued = queued;
+  }
+  if (n == spread_over_.size()) return *least;
+  stream_core* const made = take_stream();
+  const spin_guard guard(list_lock_);
+  const unsigned now = n_spread_.load(std::memory_order_relaxed);
+  if (now == spread_over_.size()) {
+    idle_streams_.push_back(made);
+    return *spread_over_[first % now];
+  }
+  spread_over_[now] = made;
+  n_spread_.store(now + 1, std::memory_order_release);
+  return *made;
+}
+
+void device_core::wait_for(stream_core& s, stream_core& other) {
+  if (&s == &other) return;
+  const native_event e = take_event();
+  outcome o;
+  {
+    const spin_guard guard(other.put_lock);
+    check(s);
+    o = table.record(native, e, other.native);
+  }
+  if (o) {
+    const spin_guard guard(s.put_lock);
+    o = table.wait(native, s.native, e);
+  }
+  give_event(e);  // what waits for it, waits for the place where it was recorded
+  expect(&s, o);
+}
+
+void device_core::trim_all() {
+  device_pool_->trim();
+  pinned_pool_->trim();
 }
 
 std::uint32_t* device_core::take_flag() {

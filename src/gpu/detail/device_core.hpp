@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/detail/completion.hpp"
+#include "gpu/detail/memory_pool.hpp"
 #include "gpu/device.hpp"
 #include "rt/poll_result.hpp"
 
@@ -58,6 +59,14 @@ class device_core {
   stream_core* take_stream();
   void give_stream(stream_core* s) noexcept;
 
+  /// One of the streams that work is spread over: one without work, or the one with the least. Cost: a look at each.
+  stream_core& pick_stream();
+  /// What is put in `s` from now on begins after all that is in `other` now.
+  void wait_for(stream_core& s, stream_core& other);
+
+  memory_pool& pool(memory_kind kind) noexcept { return kind == memory_kind::device ? *device_pool_ : *pinned_pool_; }
+  void trim_all();
+
   // --- what goes into a stream; the caller holds put_lock. Throw gpu::error.
   void check(stream_core& s);
   void launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors);
@@ -69,6 +78,9 @@ class device_core {
     if (!o) [[unlikely]]
       fail(s, o);
   }
+
+  /// Has c.finish(c) called by a task soon, or by the device's destructor: for who polls.
+  void finish_soon(completion& c);
 
   // --- the poll
   static poll_result poll(void* self) { return static_cast<device_core*>(self)->poll(); }
@@ -100,7 +112,7 @@ class device_core {
   outcome reached(stream_core& s, completion& c, bool& done);
   void drain(stream_core& s);
   void retire(completion& c) noexcept;
-  void hand_over();
+  void finish_later(completion* first, completion* last);
   void fail_all();
   static const void* stage(const gpu::launch& where, const void* items, std::size_t bytes);
   staging take_staging(std::size_t bytes, outcome& o);
@@ -109,6 +121,10 @@ class device_core {
   plx::detail::spinlock list_lock_;
   std::vector<std::unique_ptr<stream_core>> streams_;
   std::vector<stream_core*> idle_streams_, busy_;
+  std::atomic<unsigned> n_spread_{0};      // streams of pick_stream(): written under list_lock_, release
+  std::vector<stream_core*> spread_over_;  // of fixed size
+  std::atomic<unsigned> turn_{0};
+  std::unique_ptr<memory_pool> device_pool_, pinned_pool_;
 
   plx::detail::spinlock events_lock_;
   std::vector<native_event> events_;

@@ -105,13 +105,14 @@ void device_core::fail_all() {
   }
 }
 
-// What was reached goes to a task that finishes it.
-void device_core::hand_over() {
-  finisher_->add(std::exchange(reached_first_, nullptr), std::exchange(reached_last_, nullptr));
+void device_core::finish_later(completion* first, completion* last) {
+  finisher_->add(first, last);
   if (finish_here_) return finisher_->run();
   static const task_info named(probe::register_name("gpu completions"));
   rt.get_scheduler().submit(plx::detail::make_posted(named, [f = finisher_] { f->run(); }));
 }
+
+void device_core::finish_soon(completion& c) { finish_later(&c, &c); }
 
 poll_result device_core::poll() {
   if (open_.load() == 0) return poll_result::idle;
@@ -139,7 +140,7 @@ poll_result device_core::poll() {
   }
   pause_ = 0;
   next_look_ = 0;
-  hand_over();
+  finish_later(std::exchange(reached_first_, nullptr), std::exchange(reached_last_, nullptr));
   return poll_result::progressed;
 }
 
@@ -166,9 +167,10 @@ device_core::~device_core() {
   rt.remove_poller(poller_);
   finish_here_ = true;
   const ticks deadline = now_ticks() + ticks_from(options.shutdown_deadline_s);
-  while (open_.load() != 0) {
+  for (;;) {
+    finisher_->run();  // which may put something in again
     poll();
-    if (open_.load() == 0) break;
+    if (open_.load() == 0 && finisher_->quiet()) break;
     if (now_ticks() > deadline)
       lose(error({failure::device_lost, 0, "shutdown", "",
                   fmt::format("{}: device {} was closed while its work was not done after {:.3g} s", table.name, label,
@@ -176,12 +178,12 @@ device_core::~device_core() {
     else
       std::this_thread::yield();
   }
-  finisher_->run();
   const bool works = !is_lost_.load();
-  for (auto& s : streams_) {
-    if (works) table.synchronize(native, s->native);
-    table.free_stream(native, s->native);
-  }
+  for (auto& s : streams_)
+    if (works) static_cast<void>(table.synchronize(native, s->native));
+  device_pool_.reset();
+  pinned_pool_.reset();
+  for (auto& s : streams_) table.free_stream(native, s->native);
   for (const native_event e : all_events_) table.free_event(native, e);
   for (const staging& b : all_staging_) table.release(native, memory_kind::pinned, b.at);
   for (void* p : flag_pages_) table.release(native, memory_kind::pinned, p);
