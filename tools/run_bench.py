@@ -21,7 +21,7 @@ import pyenv
 from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities",)  # besides the workloads: who knows --quick
+QUICK = ("star_localities", "gpu_star")  # besides the workloads: who knows --quick
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
 
 
@@ -147,7 +147,7 @@ def thread_counts(text: str) -> list[int]:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./plx bench", description="Run benchmarks.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="programs, or rt: those of bench/workloads; all if none")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs, rt: those of bench/workloads, or gpu; all if none")
     parser.add_argument("--json", metavar="FILE", help="write the numbers as a list of {name, value, unit, better}")
     parser.add_argument(
         "--threads", metavar="N[,N...]", type=thread_counts, default=[], help="several: a scaling table in Markdown"
@@ -168,11 +168,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]:
     """The programs that the names on the command line mean, each once."""
+    groups = {"rt": [w for w in workloads() if w in known], "gpu": [n for n in known if re.match("gpu(_|$)", n)]}
     names: list[str] = []
     for name in asked or defaults:
-        if name != "rt" and name not in known:
-            fail(f"'{name}' is not a benchmark; expected one of: {', '.join(['rt', *known])}", 2)
-        names += [w for w in workloads() if w in known] if name == "rt" else [name]
+        if name not in known and name not in groups:
+            fail(f"'{name}' is not a benchmark; expected one of: {', '.join(dict.fromkeys([*groups, *known]))}", 2)
+        names += groups.get(name, [name])
         names += [n for n in ("star_localities",) if name == "star" and n in known]  # the same on several processes
     return list(dict.fromkeys(names))
 

@@ -102,16 +102,20 @@ constexpr operation<Item> cpu_operation(const char* name) {
 #define PLX_DETAIL_GPU_SYCL(name, item) nullptr
 #endif
 
+#define PLX_DETAIL_GPU_OPERATION(name, item, sycl)                                        \
+  void name##_cpu(const item&);                                                           \
+  void name##_cuda(const ::plx::gpu::launch&, const item*, unsigned);                     \
+  void name##_hip(const ::plx::gpu::launch&, const item*, unsigned);                      \
+  void name##_sycl(const ::plx::gpu::launch&, const item*, unsigned);                     \
+  inline constexpr ::plx::gpu::operation<item> name {                                     \
+    {                                                                                     \
+#name, sizeof(item), alignof(item), ::plx::gpu::detail::cpu_of < item, name##_cpu>, \
+          PLX_DETAIL_GPU_CUDA(name, item), PLX_DETAIL_GPU_HIP(name, item), sycl           \
+    }                                                                                     \
+  }
+
 /// Declares the operation `name` on items of type `item`, in the namespace where it stands, and the functions that it
 /// is made of. To be defined: name_cpu always, and name_cuda, name_hip, name_sycl for those backends that are built.
-#define PLX_GPU_OPERATION(name, item)                                                                      \
-  void name##_cpu(const item&);                                                                            \
-  void name##_cuda(const ::plx::gpu::launch&, const item*, unsigned);                                      \
-  void name##_hip(const ::plx::gpu::launch&, const item*, unsigned);                                       \
-  void name##_sycl(const ::plx::gpu::launch&, const item*, unsigned);                                      \
-  inline constexpr ::plx::gpu::operation<item> name {                                                      \
-    {                                                                                                      \
-#name, sizeof(item), alignof(item), ::plx::gpu::detail::cpu_of < item, name##_cpu>,                  \
-          PLX_DETAIL_GPU_CUDA(name, item), PLX_DETAIL_GPU_HIP(name, item), PLX_DETAIL_GPU_SYCL(name, item) \
-    }                                                                                                      \
-  }
+#define PLX_GPU_OPERATION(name, item) PLX_DETAIL_GPU_OPERATION(name, item, PLX_DETAIL_GPU_SYCL(name, item))
+/// The same of an operation that was not written for sycl: a launch there is an error that says so.
+#define PLX_GPU_OPERATION_WITHOUT_SYCL(name, item) PLX_DETAIL_GPU_OPERATION(name, item, nullptr)

@@ -1,7 +1,9 @@
 // Steps of the gas on a device: the same bits as the CPU's kernels, and how long they take.
 //
-//   bench_gpu_star [--machine cuda|cpu] [--quick] [--no-check] [--json FILE]
+//   bench_gpu_star [--backend NAME] [--quick] [--no-check] [--json FILE]
 //
+// Without --backend the first device of the best backend; where there is none besides the cpu, one line says so, and
+// there are no rows.
 // Rows: gpu/sedov/faces (ms per step, 512 blocks of 8^3, PPM, HLLC, RK3), gpu/uniform/ppm_rk3 and plm_rk2 (cell updates
 // per second, 256^3 in blocks of 32^3), gpu/blocks8over32 (rate with 8^3 blocks over that with 32^3). Lines that begin
 // with # tell more. A number is the median of five turns.
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "gpu/backend.hpp"
 #include "report.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/device/gas_cases_test.hpp"
@@ -96,15 +99,23 @@ double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_option
 }
 
 int run(const bench::report& given, bench::report& out) {
-  std::string which = "cuda";
+  std::string which;
   bool quick = false, checks = true;
   for (std::size_t i = 0; i < given.rest().size(); ++i) {
     const std::string& word = given.rest()[i];
     if (word == "--quick") quick = true;
     if (word == "--no-check") checks = false;
-    if (word == "--machine" && i + 1 < given.rest().size()) which = given.rest()[++i];
+    if (word == "--backend" && i + 1 < given.rest().size()) which = given.rest()[++i];
   }
-  const std::unique_ptr<machine> on = which == "cpu" ? make_cpu_machine() : make_cuda_machine();
+  std::vector<std::string> why_not;
+  const gpu::backend& b = which.empty() ? gpu::best_backend(&why_not) : gpu::find_backend(which);
+  if (which.empty() && b.name == "cpu") {
+    std::printf("# no device, so no rows: %s (--backend cpu runs them on the cpu)\n",
+                why_not.empty() ? "this program was built without CUDA" : why_not.front().c_str());
+    return 0;
+  }
+  const std::unique_ptr<machine> on = make_machine(b);
+  std::printf("# device: %s\n", std::string(on->device().label()).c_str());
   int wrong = checks ? check(*on) : 0;
 
   const auto ppm = options_with(reconstruction::ppm, riemann_solver::hllc, star::ssp_rk3);

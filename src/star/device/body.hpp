@@ -31,7 +31,7 @@ namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
 PLX_INLINE void add_to(std::uint64_t* sum, std::uint64_t term) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(term));
 #else
   *sum += term;
@@ -39,7 +39,7 @@ PLX_INLINE void add_to(std::uint64_t* sum, std::uint64_t term) {
 }
 
 PLX_INLINE void lower_to(std::uint64_t* smallest, std::uint64_t value) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicMin(reinterpret_cast<unsigned long long*>(smallest), static_cast<unsigned long long>(value));
 #else
   if (value < *smallest) *smallest = value;
@@ -47,7 +47,7 @@ PLX_INLINE void lower_to(std::uint64_t* smallest, std::uint64_t value) {
 }
 
 PLX_INLINE void raise_to(std::uint64_t* largest_of_all, std::uint64_t value) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   atomicMax(reinterpret_cast<unsigned long long*>(largest_of_all), static_cast<unsigned long long>(value));
 #else
   if (value > *largest_of_all) *largest_of_all = value;
@@ -56,7 +56,7 @@ PLX_INLINE void raise_to(std::uint64_t* largest_of_all, std::uint64_t value) {
 
 /// raise_to, by all threads of a group together. Requires: value not negative.
 PLX_INLINE void raise_together(std::uint64_t* largest_of_all, double value) {
-#if defined(__CUDA_ARCH__)
+#if defined(__CUDA_ARCH__)  // elsewhere a group of threads that run together is of another size
   for (int step = 16; step > 0; step /= 2) value = vmax(__shfl_xor_sync(0xffffffffu, value, step), value);
   if (threadIdx.x % 32 != 0) return;
 #endif

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/mesh_tables.hpp"
+#include "star/device/operations.hpp"
 
 namespace plx::star::device {
 
@@ -48,8 +49,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   reports_.set(on_, std::vector<block_report>(t.blocks.size()));
   rates_.set(on_, std::vector<double>(slots_, 0.0));
   on_.synchronize();
-  on_.drop_graphs();
-  std::fill(std::begin(graph_), std::end(graph_), -1);
+  for (gpu::graph& g : graph_) g = gpu::graph();
 }
 
 void device_gas::upload(const mesh::arena& values) {
@@ -84,7 +84,7 @@ void device_gas::put_ghosts(const double* from) {
   g.items = levels_.data();
   g.fills = fills_.data();
   g.control = control_.data();
-  on_.make_ghosts(g);
+  on_.launch(make_ghosts, g);
 }
 
 void device_gas::put_stage(int stage) {
@@ -102,7 +102,7 @@ void device_gas::put_stage(int stage) {
   a.blocks = blocks_.data();
   a.reports = reports_.data();
   a.control = control_.data();
-  on_.advance_stage(a);
+  on_.launch(advance_stage, a);
 }
 
 void device_gas::put_correction(int stage) {
@@ -118,7 +118,7 @@ void device_gas::put_correction(int stage) {
   a.items = corrections_.data();
   a.reports = reports_.data();
   a.control = control_.data();
-  on_.correct_fluxes(a);
+  on_.launch(correct_fluxes, a);
 }
 
 void device_gas::put_side_sums(int stage) {
@@ -132,7 +132,7 @@ void device_gas::put_side_sums(int stage) {
   a.items = sides_.data();
   a.parts = left_parts_.data();
   a.control = control_.data();
-  on_.sum_sides(a);
+  on_.launch(sum_sides, a);
 }
 
 void device_gas::put_step() {
@@ -146,7 +146,7 @@ void device_gas::put_step() {
 }
 
 void device_gas::put_finish() {
-  on_.finish_step({n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data()});
+  on_.launch(finish_step, {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data()});
 }
 
 void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2 ? b_ : a_); }
@@ -154,17 +154,9 @@ void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2
 // The new state lies where an old one was: as many graphs as places take turns.
 void device_gas::step() {
   if (put_ == steps_kept) wait();
-  if (!on_.has_graphs()) {
-    put_step();
-  } else {
-    int& graph = graph_[now_];
-    if (graph < 0) {
-      on_.begin_graph();
-      put_step();
-      graph = on_.end_graph();
-    }
-    on_.replay(graph);
-  }
+  gpu::graph& graph = graph_[now_];
+  if (!graph) graph = on_.capture([this] { put_step(); });
+  on_.launch(graph);
   swap_after_step();
   ++put_;
 }

@@ -89,7 +89,7 @@ class device_gas {
   device_memory<step_control> control_;
   std::int64_t put_ = 0;  // steps in the stream since the last wait
   std::int64_t steps_at_wait_ = 0;
-  int graph_[3] = {-1, -1, -1};  // of a step, by which arena is `now`
+  gpu::graph graph_[3];  // of a step, by which arena is `now`
 };
 
 }  // namespace plx::star::device

@@ -32,7 +32,7 @@ class device_memory {
     room_ = count + count / 4;
     data_ = static_cast<T*>(on.allocate(room_ * sizeof(T)));
   }
-  /// Takes these values, in the order of the stream; `from` may be used again after machine::synchronize().
+  /// Takes these values, in the order of the stream; `from` may be used again at once.
   void set(machine& on, std::span<const T> from) {
     reserve(on, from.size());
     if (!from.empty()) on.to_device(data_, from.data(), from.size_bytes());

@@ -1,48 +1,69 @@
-// What a device_gas runs on: memory, copies, operations and graphs of a device, in one stream. `cpu` computes at once,
-// in the memory of the host; `cuda` puts everything into a stream.
+// What a device_gas runs on: a device of plx::gpu and one stream of it. On the backend `cpu` everything works alike, in
+// the memory of the host.
 //
-// Thread safety: one thread at a time. Errors: std::runtime_error with the call and the device's own words; the machine
-// is of no use afterwards. Cost: a virtual call beside what the device takes.
+// Thread safety: one thread at a time. Errors: gpu::error, thrown; after a device is lost, by every call. Cost: that of
+// gpu::stream; memory comes from the device each time.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "star/device/step_data.hpp"
+#include "gpu/stream.hpp"
 
 namespace plx::star::device {
 
 class machine {
  public:
-  virtual ~machine() = default;
-  virtual const char* name() const = 0;
+  /// Requires: `d` outlives it.
+  explicit machine(gpu::device& d);
+  /// Waits for what is in the stream.
+  virtual ~machine();
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
 
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void release(void* memory) noexcept = 0;
-  /// Both in the order of the stream. The host's side may be used again after synchronize().
-  virtual void to_device(void* to, const void* from, std::size_t bytes) = 0;
-  virtual void from_device(void* to, const void* from, std::size_t bytes) = 0;
-  virtual void within_device(void* to, const void* from, std::size_t bytes) = 0;
-  virtual void synchronize() = 0;
+  /// Of the backend: "cpu", "cuda", ...
+  [[nodiscard]] std::string_view name() const noexcept { return home_.get_backend().name; }
+  [[nodiscard]] gpu::device& device() noexcept { return home_; }
+  [[nodiscard]] gpu::stream& stream() noexcept { return stream_; }
 
-  virtual void advance_stage(const stage_arguments& a) = 0;
-  virtual void make_ghosts(const ghosts_arguments& a) = 0;
-  virtual void correct_fluxes(const correction_arguments& a) = 0;
-  virtual void sum_sides(const side_arguments& a) = 0;
-  virtual void finish_step(const finish_arguments& a) = 0;
+  /// Device memory. release() waits for what is in the stream.
+  void* allocate(std::size_t bytes);
+  void release(void* memory) noexcept;
+  /// All in the order of the stream. What to_device() reads may be used again at once, what from_device() writes after
+  /// synchronize().
+  void to_device(void* to, const void* from, std::size_t bytes);
+  void from_device(void* to, const void* from, std::size_t bytes);
+  void within_device(void* to, const void* from, std::size_t bytes);
+  /// Waits for all that was put in.
+  void synchronize();
 
-  /// What is put into the stream between begin_graph() and end_graph() becomes a graph instead, which replay() runs any
-  /// number of times. Requires: has_graphs().
-  virtual bool has_graphs() const { return false; }
-  virtual void begin_graph() {}
-  virtual int end_graph() { return -1; }
-  virtual void replay(int /*graph*/) {}
-  virtual void drop_graphs() {}
+  template <class Item>
+  void launch(const gpu::operation<Item>& op, const Item& item) {
+    stream_.launch(op, item);
+  }
+  /// What f() puts in becomes a graph instead. Requires: launches and copies within the device only.
+  template <class F>
+  [[nodiscard]] gpu::graph capture(F&& f) {
+    return stream_.capture(std::forward<F>(f));
+  }
+  void launch(const gpu::graph& g) { stream_.launch(g); }
+
+ private:
+  static constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // larger ones are waited for instead
+  gpu::device& home_;
+  gpu::stream stream_;
+  std::vector<std::unique_ptr<std::byte[]>> kept_;  // what copies to the device read, until synchronize()
 };
 
+/// A machine with a device of its own, and a runtime of one worker that looks after it: for tests and benchmarks.
+/// Errors: throws gpu::error with one line where there is no device or no driver.
+std::unique_ptr<machine> make_machine(const gpu::backend& b, int index = 0);
 std::unique_ptr<machine> make_cpu_machine();
-/// Errors: throws where there is no device or no driver.
+/// Errors: throws gpu::error also when this program was built without the backend.
 std::unique_ptr<machine> make_cuda_machine();
 
 }  // namespace plx::star::device

@@ -1,9 +1,10 @@
-// The operations on NVIDIA devices. Compiled with -fmad=false: the CPU's kernels fuse nothing either, so that both give
-// the same bits.
+// The operations on devices. Nothing is fused (plx_gpu_sources(... EXACT)): the CPU's kernels fuse nothing either, so
+// that both give the same bits.
 #ifndef PLX_HYDRO_ISA
 #define PLX_HYDRO_ISA isa_device
 #endif
 #define PLX_HYDRO_ONE_LANE
+#include "gpu/cuda/kernel.hpp"
 #include "star/device/choose_scheme.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
@@ -14,26 +15,27 @@
 
 namespace plx::star::device {
 
-void advance_stage_cuda(void* stream, const stage_arguments& a) {
-  with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
-    launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver>>(static_cast<cudaStream_t>(stream), a);
-  });
+void PLX_GPU_LAUNCHER(advance_stage)(const gpu::launch& where, const stage_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i)
+    with_scheme(items[i].hydro, [&]<reconstruction scheme, riemann_solver solver>() {
+      launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver>>(gpu::stream_of(where), items[i]);
+    });
 }
 
-void finish_step_cuda(void* stream, const finish_arguments& a) {
-  launch_body<PLX_HYDRO_ISA::finish_body>(static_cast<cudaStream_t>(stream), a);
+void PLX_GPU_LAUNCHER(finish_step)(const gpu::launch& where, const finish_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::finish_body>(gpu::stream_of(where), items[i]);
 }
 
-void make_ghosts_cuda(void* stream, const ghosts_arguments& a) {
-  launch_body<PLX_HYDRO_ISA::ghosts_body>(static_cast<cudaStream_t>(stream), a);
+void PLX_GPU_LAUNCHER(make_ghosts)(const gpu::launch& where, const ghosts_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::ghosts_body>(gpu::stream_of(where), items[i]);
 }
 
-void correct_fluxes_cuda(void* stream, const correction_arguments& a) {
-  launch_body<PLX_HYDRO_ISA::correction_body>(static_cast<cudaStream_t>(stream), a);
+void PLX_GPU_LAUNCHER(correct_fluxes)(const gpu::launch& where, const correction_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::correction_body>(gpu::stream_of(where), items[i]);
 }
 
-void sum_sides_cuda(void* stream, const side_arguments& a) {
-  launch_body<PLX_HYDRO_ISA::side_body>(static_cast<cudaStream_t>(stream), a);
+void PLX_GPU_LAUNCHER(sum_sides)(const gpu::launch& where, const side_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::side_body>(gpu::stream_of(where), items[i]);
 }
 
 }  // namespace plx::star::device

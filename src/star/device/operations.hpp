@@ -1,28 +1,26 @@
-// The operations of a step: each with one function for the CPU and one that launches it on an NVIDIA device. Both are
-// made of the same body, so that their results are the same bits.
+// The operations of a step: each with one function for the CPU and one that launches it on a device. Both are made of
+// the same body, so that their results are the same bits. An item is what a whole mesh needs: one launch covers all
+// blocks; several items are one launch each.
 //
-// Thread safety: pure functions of their arguments; a launch function does not wait. Cost: the bodies'.
-// Example: star/device/device_gas_test.cpp
+// Thread safety: pure functions of their items; a launch function does not wait. Cost: the bodies'. The backend sycl
+// has none of them.
+// Example: star/device/device_gas_test.cpp; star/device/operation_rows.cpp checks and times each
 #pragma once
 
+#include "gpu/operation.hpp"
 #include "star/device/step_data.hpp"
 
 namespace plx::star::device {
 
 /// One Runge-Kutta stage of all blocks (stage_body.hpp).
-void advance_stage_cpu(const stage_arguments& a);
-void advance_stage_cuda(void* stream, const stage_arguments& a);
+PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
 /// Ghosts from other levels (ghosts_body.hpp).
-void make_ghosts_cpu(const ghosts_arguments& a);
-void make_ghosts_cuda(void* stream, const ghosts_arguments& a);
+PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
-void correct_fluxes_cpu(const correction_arguments& a);
-void correct_fluxes_cuda(void* stream, const correction_arguments& a);
+PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
 /// What leaves through the sides of the domain (correction_body.hpp).
-void sum_sides_cpu(const side_arguments& a);
-void sum_sides_cuda(void* stream, const side_arguments& a);
+PLX_GPU_OPERATION_WITHOUT_SYCL(sum_sides, side_arguments);
 /// The end of a step (finish_body.hpp).
-void finish_step_cpu(const finish_arguments& a);
-void finish_step_cuda(void* stream, const finish_arguments& a);
+PLX_GPU_OPERATION_WITHOUT_SYCL(finish_step, finish_arguments);
 
 }  // namespace plx::star::device

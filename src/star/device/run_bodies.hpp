@@ -6,15 +6,15 @@
 
 #include <cstddef>
 
-#if defined(__CUDACC__)
-#include <cuda_runtime.h>
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#include "gpu/cuda/kernel.hpp"
 #else
 #include <vector>
 #endif
 
 namespace plx::star::device {
 
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(__HIPCC__)
 
 template <class Body, int phase>
 __device__ __forceinline__ void run_phases(const typename Body::arguments& a, double* shared) {
@@ -38,9 +38,11 @@ void launch_body(cudaStream_t stream, const typename Body::arguments& a) {
   const int groups = Body::groups(a);
   if (groups == 0) return;
   const std::size_t shared = Body::shared_bytes(a);
+#if !defined(__HIPCC__)  // there a group may have all of it
   if (shared > std::size_t{48} << 10)
     static_cast<void>(
         cudaFuncSetAttribute(body_kernel<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+#endif
   body_kernel<Body><<<static_cast<unsigned>(groups), Body::threads, shared, stream>>>(a);
 }
 
