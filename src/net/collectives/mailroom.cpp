@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <mutex>
@@ -18,7 +19,8 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t looked_at_once = 16;  // neighbours, per poll
+constexpr std::size_t looked_at_once = 16;   // neighbours, per poll
+constexpr std::size_t greeted_at_once = 64;  // at the start
 constexpr std::uint64_t polls_per_clock = 32;
 constexpr double most_patience_s = 0.5e-6;  // of look()
 
@@ -29,6 +31,9 @@ void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
 
 // Its arrival is all that it is for.
 void knock() {}
+// The first message: long enough that UCX gets the memory that it uses for such ones.
+void greet(const std::string&) {}
+constexpr std::size_t greeting_bytes = 512;
 
 }  // namespace
 }  // namespace plx::net::collective
@@ -38,6 +43,10 @@ template <>
 inline constexpr bool is_direct<&collective::knock> = true;
 template <>
 inline constexpr bool is_control<&collective::knock> = true;
+template <>
+inline constexpr bool is_direct<&collective::greet> = true;
+template <>
+inline constexpr bool is_control<&collective::greet> = true;
 }  // namespace plx::net
 
 namespace plx::net::collective {
@@ -104,6 +113,10 @@ void mailroom::open(mail_segment mine, std::vector<neighbour> all) {
   node_.home().when_counted(
       [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<mailroom*>(self), r); }, this);
   node_.home().add_poller(poll, this);
+  // The transport makes its connections when they are first used. Those for knocks are made now: later, somebody sleeps
+  // until they are there, or they lead to a process that has just ended, which UCX complains about.
+  for (std::size_t i = 0; i < std::min(boxes_.size(), greeted_at_once); ++i)
+    net::detail::send_call<&greet>(node_, boxes_[i]->id, 0, std::string(greeting_bytes, ' '));
 }
 
 bool mailroom::send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept {

@@ -303,6 +303,7 @@ class scheduler {
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
   bool ask_pollers(worker& w);
+  task* poll_until(worker& w, ticks until);
   void book_polling(worker& w, ticks begin, ticks now) noexcept;
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
@@ -313,7 +314,7 @@ class scheduler {
     ticks spin = ticks_from(40e-6);       // how long a worker looks for work before it sleeps
     ticks check = ticks_from(10e-6);      // how often a busy one looks at timers and pollers
     ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
-    ticks answer = ticks_from(1e-6);      // how long a task that waits asks for its answer before it gives up its place
+    ticks answer = ticks_from(4e-6);      // how long a task that waits asks for its answer before it gives up its place
     ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
     ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
     ticks glance = ticks_from(1e-6);      // how long the watcher looks around after a nap
@@ -378,7 +379,8 @@ class scheduler {
   std::uint64_t next_poller_id_ = 1;
   std::atomic<unsigned> n_pollers_{0};
   std::atomic<bool> polls_pending_{false};
-  std::atomic<bool> pollers_asked_{false};  // since they were called last
+  std::atomic<const worker*> last_polled_{nullptr};  // who did so last, whose caches have what pollers look at
+  std::atomic<bool> pollers_asked_{false};           // since they were called last
 };
 
 /// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the

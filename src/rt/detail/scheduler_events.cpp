@@ -94,9 +94,23 @@ bool scheduler::run_pollers(worker& w) {
   if (n_pollers_.load(std::memory_order_relaxed) == 0 || !poll_lock_.try_lock()) return false;
   const ticks begin = now_ticks();
   const bool progressed = ask_pollers(w);
+  last_polled_.store(&w, std::memory_order_relaxed);
   poll_lock_.unlock();
   book_polling(w, begin, now_ticks());
   return progressed;
+}
+
+// The pause between two looks for work. What comes from elsewhere must not wait for its end: who asked last goes on
+// asking, the others leave it alone.
+task* scheduler::poll_until(worker& w, ticks until) {
+  while (now_ticks() < until) {
+    if (polls_pending_.load(std::memory_order_relaxed) && last_polled_.load(std::memory_order_relaxed) == &w) {
+      if (run_pollers(w)) return w.deque.pop();
+    } else {
+      cpu_relax();
+    }
+  }
+  return nullptr;
 }
 
 // Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again.
@@ -109,7 +123,8 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   ticks now = begin;
   w.in_task = false;  // what pollers do is not the task's doing
   do ask_pollers(w), now = now_ticks();
-  while (!awaited.ready() && w.deque.empty() && now - begin < spans_.answer);
+  while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
+         now - begin < spans_.answer);
   w.in_task = true;
   poll_lock_.unlock();
   book_polling(w, begin, now);

@@ -314,7 +314,8 @@ task* scheduler::search(worker& w) {
       // processors, the one with the work may need this one.
       const ticks until = now + std::clamp((now - spin_begin) / 2, spans_.shortest_pause, spans_.longest_pause);
       if (now - spin_begin > spans_.spin / 4) sched_yield();
-      while (now_ticks() < until) cpu_relax();
+      found = poll_until(w, until);
+      if (found != nullptr) break;
     } else {
       found = stop_searching(w);
       if (found != nullptr) break;
