@@ -47,6 +47,7 @@ std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
 // seq_cst, here and in run_pollers(): either the poller that runs just now sees that it was asked again, or what it
 // says of itself is overwritten here.
 void scheduler::ask_pollers() noexcept {
+  if (n_pollers_.load(std::memory_order_relaxed) == 0) return;  // the last was removed: nothing is outstanding
   pollers_asked_.store(true);
   polls_pending_.store(true);  // who goes to sleep just now asks them first
   full_fence();

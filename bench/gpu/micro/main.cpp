@@ -1,0 +1,49 @@
+// What a launch, an event, a future, a buffer and a batch cost on a device. Without one, a single line says why.
+//
+//   bench_gpu_micro [--backend NAME] [--device N] [--json FILE]
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "gpu/micro/parts.hpp"
+
+int main(int argc, char** argv) {
+  plx::bench::report r(argc, argv);
+  std::string name;
+  int index = 0;
+  const auto& rest = r.rest();
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == "--backend" && i + 1 < rest.size()) {
+      name = rest[++i];
+    } else if (rest[i] == "--device" && i + 1 < rest.size()) {
+      index = std::atoi(rest[++i].c_str());
+    } else {
+      std::fprintf(stderr, "bench_gpu_micro: '%s': expected --backend NAME, --device N or --json FILE\n",
+                   rest[i].c_str());
+      return 2;
+    }
+  }
+  try {
+    std::vector<std::string> why_not;
+    const plx::gpu::backend& b = name.empty() ? plx::gpu::best_backend(&why_not) : plx::gpu::find_backend(name);
+    if (name.empty() && b.name == "cpu") {
+      std::printf("# rows gpu/* are left out: %s\n",
+                  why_not.empty() ? "no backend but cpu was built" : why_not.front().c_str());
+      return r.finish();
+    }
+    {
+      plx::runtime rt({.workers = 1});
+      const plx::gpu::device d(rt, b, index);
+      std::printf("# %s device %.*s, driver %s, %u multiprocessors\n", std::string(b.name).c_str(),
+                  static_cast<int>(d.label().size()), d.label().data(), d.info().driver.c_str(),
+                  d.info().multiprocessors);
+    }
+    const double seen_us = plx::bench::bare_costs(r, b, index);
+    plx::bench::future_costs(r, b, index, seen_us);
+    plx::bench::batch_costs(r, b, index);
+  } catch (const plx::gpu::error& e) {
+    std::fprintf(stderr, "bench_gpu_micro: %s\n", e.what());
+    return 1;
+  }
+  return r.finish();
+}

@@ -1,0 +1,252 @@
+// What fails says so in one line, fails what depends on it, and hangs nothing.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "gpu/aggregating_executor.hpp"
+#include "gpu/buffer.hpp"
+#include "gpu/each_device_test.hpp"
+#include "gpu/testing/operations.hpp"
+
+namespace plx::gpu {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The error that `f` holds; of kind none when it holds none.
+error error_of(plx::future<void>& f) {
+  try {
+    f.get();
+  } catch (const error& e) {
+    return e;
+  }
+  return error({failure::none, 0, "", "", "no error"});
+}
+
+constexpr completion_way ways[] = {completion_way::poll, completion_way::callback, completion_way::flag};
+
+TEST(failure, a_refused_launch_throws_and_the_stream_goes_on) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 2, .bind = false});
+  device d(rt, b.get());
+  rt.run([&] {
+    stream s(d);
+    b.fail_call("launch", cpu::invalid);
+    try {
+      s.launch(testing::empty, testing::empty_item{});
+      ADD_FAILURE();
+    } catch (const error& e) {
+      EXPECT_EQ(e.kind(), failure::wrong_use);
+      EXPECT_THAT(e.what(), AllOf(HasSubstr("cpu: launch: "), HasSubstr("kernel 'empty'"), HasSubstr("device 0 (cpu)"),
+                                  Not(HasSubstr("\n"))));
+    }
+    s.launch(testing::empty, testing::empty_item{});
+    s.wait();
+    b.fail_call("launch", cpu::invalid);
+    auto f = plx::async(executor(d), testing::empty, testing::empty_item{});
+    auto after = plx::async(executor(d), testing::empty, testing::empty_item{}, std::move(f));
+    EXPECT_EQ(error_of(after).kernel(), "empty");
+  });
+}
+
+TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
+  for (const completion_way way : ways) {
+    cpu::testing_backend b({});
+    plx::runtime rt({.workers = 2, .bind = false});
+    device d(rt, b.get(), 0, {.way = way});
+    rt.run([&] {
+      stream s(d), other(d);
+      s.launch(testing::empty, testing::empty_item{});
+      auto before = s.future(completion_way::poll);
+      before.get();
+      s.launch(testing::crash, testing::crash_item{});
+      auto behind = s.future(completion_way::poll);
+      const error e = error_of(behind);
+      EXPECT_EQ(e.code(), cpu::item_failed);
+      EXPECT_THAT(e.what(), HasSubstr("kernel 'crash'"));
+      other.launch(testing::empty, testing::empty_item{});
+      other.wait();
+      s.launch(testing::empty, testing::empty_item{});
+      s.wait();
+    });
+  }
+}
+
+TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
+  for (const completion_way way : ways) {
+    SCOPED_TRACE(static_cast<int>(way));
+    cpu::testing_backend b({.devices = 2});
+    plx::runtime rt({.workers = 2, .bind = false});
+    device d(rt, b.get(), 0, {.way = way}), other(rt, b.get(), 1, {.way = way});
+    rt.run([&] {
+      b.hold(true);
+      std::vector<plx::future<void>> open;
+      std::vector<stream> streams;
+      const aggregating_executor together(d);
+      for (int i = 0; i < 5; ++i) {
+        streams.emplace_back(d);
+        for (int k = 0; k < 4; ++k) {
+          streams.back().launch(testing::empty, testing::empty_item{});
+          open.push_back(streams.back().future());
+          open.push_back(plx::async(executor(d), testing::empty, testing::empty_item{}));
+          open.push_back(plx::async(together, testing::empty, testing::empty_item{}));
+          open.push_back(plx::async(together, testing::empty, testing::empty_item{}, std::move(open.back())));
+        }
+      }
+      b.lose(0);
+      b.hold(false);
+      for (auto& f : open) {
+        if (!f.valid()) continue;  // handed on
+        const error e = error_of(f);
+        EXPECT_EQ(e.kind(), failure::device_lost);
+        EXPECT_THAT(e.what(), HasSubstr("device 0 (cpu)"));
+      }
+      EXPECT_NE(d.lost(), nullptr);
+      EXPECT_THROW(streams[0].launch(testing::empty, testing::empty_item{}), error);
+      EXPECT_THROW(streams[0].future().get(), error);
+      EXPECT_THROW(buffer<int>(streams[0], 1000), error);
+      auto late = plx::async(together, testing::empty, testing::empty_item{});
+      EXPECT_EQ(error_of(late).kind(), failure::device_lost);
+      stream s(other);
+      s.launch(testing::empty, testing::empty_item{});
+      s.wait();
+    });
+  }
+}
+
+TEST(failure, a_place_that_cannot_be_marked_is_an_error_of_its_future_alone) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 1, .bind = false});
+  device d(rt, b.get());
+  rt.run([&] {
+    stream s(d);
+    for (const auto& [way, call] : {std::pair(ways[0], "record"), {ways[1], "call"}, {ways[2], "write_flag"}}) {
+      b.fail_call(call, cpu::invalid);
+      auto f = s.future(way);
+      EXPECT_EQ(error_of(f).call(), call);
+      s.future(way).get();
+    }
+  });
+}
+
+TEST(failure, no_driver_and_its_kin_are_told_when_a_device_is_opened) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  for (const auto& [code, kind] : {std::pair(cpu::no_driver, failure::no_driver),
+                                   {cpu::driver_too_old, failure::driver_too_old},
+                                   {cpu::no_device, failure::no_device}}) {
+    cpu::testing_backend b({.count_fails = code});
+    try {
+      device d(rt, b.get());
+      ADD_FAILURE();
+    } catch (const error& e) {
+      EXPECT_EQ(e.kind(), kind) << e.what();
+      EXPECT_THAT(e.what(), Not(HasSubstr("\n")));
+    }
+  }
+  cpu::testing_backend b({});
+  EXPECT_THROW(device(rt, b.get(), 7), error);
+}
+
+TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
+  for (const backend* each : backends()) {
+    if (device_count(*each) == 0) continue;
+    plx::runtime rt({.workers = 1, .bind = false});
+    device d(rt, *each);
+    EXPECT_THROW(device(rt, *each, 1000), error);
+    stream s(d);
+    s.launch(testing::empty, testing::empty_item{});
+    s.wait();
+  }
+}
+
+TEST(failure, a_device_that_never_ends_is_left_after_the_deadline) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 2, .bind = false});
+  plx::future<void> f;
+  {
+    device d(rt, b.get(), 0, {.shutdown_deadline_s = 0.05});
+    b.hold(true);
+    stream s(d);
+    s.launch(testing::empty, testing::empty_item{});
+    f = s.future();
+  }
+  EXPECT_THAT(error_of(f).what(), HasSubstr("was closed while its work was not done"));
+}
+
+// Any call may fail, and the device may go at any time: everybody gets an answer, and it is the same for each seed.
+TEST(failure, random_failures_hang_nothing) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 rng(seed);
+    cpu::testing_backend b({.stepped = true, .seed = seed});
+    plx::runtime rt({.workers = 3, .deterministic = true, .seed = seed});
+    device d(rt, b.get());
+    const char* calls[] = {"launch", "record", "query", "make_event", "make_stream", "wait", "copy", "allocate"};
+    for (int i = 0; i < 3; ++i)
+      b.fail_call(calls[rng() % 8], rng() % 4 == 0 ? cpu::device_lost : cpu::invalid, static_cast<unsigned>(rng() % 40),
+                  static_cast<unsigned>(1 + rng() % 3));
+    unsigned answered = 0;
+    rt.run([&] {
+      const aggregating_executor on(d, {.most = 4});
+      std::vector<plx::future<void>> all;
+      for (unsigned t = 0; t < 8; ++t)
+        all.push_back(plx::async([&, t] {
+          for (unsigned i = 0; i < 6; ++i) {
+            try {
+              stream s(d);
+              buffer<std::uint64_t> word(s, 1 + i);
+              s.fill(word.data(), 0, 8);
+              auto f = plx::async(on, testing::empty, testing::empty_item{}, s.future());
+              if (t % 2 == 0) f = plx::async(executor(d), testing::empty, testing::empty_item{}, std::move(f));
+              f.get();
+            } catch (const error&) {
+            }
+            ++answered;
+          }
+        }));
+      for (auto& f : all) f.get();
+    });
+    ASSERT_EQ(answered, 48u);
+  }
+}
+
+// In a process of its own: after it, nothing runs on the device there.
+void crash_and_tell(const backend& b) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  int right = 0;
+  {
+    device d(rt, b);
+    rt.run([&] {
+      stream s(d), other(d);
+      other.launch(testing::spin, testing::spin_item{1'000'000, nullptr, 0});
+      s.launch(testing::crash, testing::crash_item{});
+      auto behind = s.future();
+      const error e = error_of(behind);
+      right += e.kind() == failure::device_lost && e.kernel() == "crash";
+      auto later = other.future();
+      right += error_of(later).kind() == failure::device_lost;
+      std::fprintf(stderr, "%s\n", e.what());
+    });
+  }
+  std::fprintf(stderr, "right: %d\n", right);
+  std::exit(0);
+}
+
+TEST(failure, a_crash_on_the_device_names_the_kernel) {
+  bool any = false;
+  for (const backend* b : backends()) {
+    if (b->name == "cpu" || device_count(*b) == 0) continue;
+    any = true;
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    EXPECT_EXIT(crash_and_tell(*b), ::testing::ExitedWithCode(0), "kernel 'crash'(.|\n)*right: 2");
+  }
+  if (!any) GTEST_SKIP() << "no device whose kernels can crash";
+}
+
+}  // namespace
+}  // namespace plx::gpu
