@@ -26,6 +26,8 @@ void stream::copy(void* to, const void* from, std::size_t bytes) {
   detail::device_core& d = core_->home;
   d.check(*core_);
   d.expect(core_, d.table.copy(d.native, core_->native, to, from, bytes));
+  core_->tallies.copies.add();
+  core_->tallies.bytes.add(bytes);
 }
 
 void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
@@ -33,6 +35,7 @@ void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
   detail::device_core& d = core_->home;
   d.check(*core_);
   d.expect(core_, d.table.fill(d.native, core_->native, to, byte, bytes));
+  core_->tallies.fills.add();
 }
 
 void stream::wait_for(stream& other) {
@@ -79,6 +82,7 @@ void stream::launch(const graph& g) {
   detail::device_core& d = core_->home;
   d.check(*core_);
   d.expect(core_, d.table.launch_graph(d.native, g.native_, core_->native));
+  core_->tallies.graphs.add();
 }
 
 void graph::free() noexcept {

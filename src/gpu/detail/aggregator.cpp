@@ -145,6 +145,7 @@ bool aggregator::launch_part(batch& b, unsigned first, unsigned n) noexcept {
     stream_core& s = home_.pick_stream();
     const spin_guard guard(s.put_lock);
     home_.launch(s, *b.op, b.items.data() + std::size_t{b.op->item_bytes} * first, n, b.errors.data() + first);
+    home_.count_batch(n);
     return home_.add(s, b, home_.options.way);
   } catch (...) {
     b.failed = std::current_exception();

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstring>
 
+#include "gpu/detail/counters.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/runtime.hpp"
 
@@ -30,7 +31,33 @@ device_core::device_core(runtime& r, const backend& b, int i, device_options o)
   spread_over_.resize(std::max(1u, options.streams));
   device_pool_ = std::make_unique<memory_pool>(*this, memory_kind::device);
   pinned_pool_ = std::make_unique<memory_pool>(*this, memory_kind::pinned);
+  door_ = open_counter_door(*this);
   poller_ = rt.add_poller(poll, this);
+}
+
+device_counts device_core::counts() noexcept {
+  device_counts c;
+  ticks launching = 0;
+  const spin_guard guard(list_lock_);
+  for (const auto& s : streams_) {
+    const stream_tallies& t = s->tallies;
+    c.launches += t.launches.get();
+    c.items += t.items.get();
+    c.graphs += t.graphs.get();
+    c.copies += t.copies.get();
+    c.bytes += t.bytes.get();
+    c.fills += t.fills.get();
+    c.completions += t.completions.get();
+    launching += t.launch_ticks.get();
+  }
+  c.batches = batches_.load(std::memory_order_relaxed);
+  c.batched_items = batched_items_.load(std::memory_order_relaxed);
+  c.polls = poll_tallies_.polls.get();
+  c.questions = poll_tallies_.questions.get();
+  c.reached = poll_tallies_.reached.get();
+  c.launching_s = seconds(launching);
+  c.polling_s = seconds(poll_tallies_.ticks.get());
+  return c;
 }
 
 // ------------------------------------------------------------------------------------------------------------ streams
@@ -149,10 +176,14 @@ void device_core::check(stream_core&) {
 void device_core::launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors) {
   check(s);
   s.last_operation = &op;
+  const ticks begin = now_ticks();
   const outcome o = table.launch(native, op, {s.native, stage, &s}, items, n, errors);
+  s.tallies.launch_ticks.add(now_ticks() - begin);
   if (!s.stage_failed) [[unlikely]]
     fail(&s, std::exchange(s.stage_failed, {}));
   expect(&s, o);
+  s.tallies.launches.add();
+  s.tallies.items.add(n);
   if (!s.staged.empty() && !s.capturing) add_staged(s);
 }
 
@@ -258,6 +289,7 @@ bool device_core::add(stream_core& s, completion& c, completion_way way) noexcep
                    "launches, copies and fills only; ask after the graph was launched"});
     expect(&s, put_place(s, c));
     push(s, c);
+    s.tallies.completions.add();
     return true;
   } catch (...) {
     c.failed = std::current_exception();

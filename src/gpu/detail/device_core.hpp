@@ -19,6 +19,37 @@
 namespace plx::gpu::detail {
 
 class device_core;
+class counter_door;
+
+/// A number that one thread at a time writes and anyone reads.
+class tally {
+ public:
+  void add(std::uint64_t n = 1) noexcept {
+    n_.store(n_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const noexcept { return n_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> n_{0};
+};
+
+/// What has been put in a stream. Written under its put_lock.
+struct stream_tallies {
+  tally launches, items, graphs, copies, bytes, fills, completions, launch_ticks;
+};
+
+/// What the poller has done.
+struct poll_tallies {
+  tally polls, questions, reached, ticks;
+};
+
+/// What a device has done so far, summed.
+struct device_counts {
+  std::uint64_t launches = 0, items = 0, graphs = 0, copies = 0, bytes = 0, fills = 0, completions = 0;
+  std::uint64_t batches = 0, batched_items = 0;
+  std::uint64_t polls = 0, questions = 0, reached = 0;
+  double launching_s = 0, polling_s = 0;
+};
 
 /// Pinned memory that holds the items of a launch.
 struct staging {
@@ -47,6 +78,7 @@ class stream_core {
   bool listed = false;  // in busy_; guarded by list_lock_
   unsigned looked = 0;  // in vain, for who asks whether the stream has failed; the poller's
   std::uint32_t* flag = nullptr;
+  stream_tallies tallies;
   std::atomic<std::uint32_t> queued{0};  // records in the queue: how busy it is
 };
 
@@ -92,6 +124,13 @@ class device_core {
   void give_staging(const std::vector<staging>& blocks) noexcept;
   std::uint32_t* take_flag();
 
+  [[nodiscard]] device_counts counts() noexcept;
+  /// A launch of several items that were collected.
+  void count_batch(std::uint64_t items) noexcept {
+    batches_.fetch_add(1, std::memory_order_relaxed);
+    batched_items_.fetch_add(items, std::memory_order_relaxed);
+  }
+
   [[nodiscard]] std::exception_ptr lost();
   void wait_for_all();
 
@@ -111,6 +150,7 @@ class device_core {
   outcome put_place(stream_core& s, completion& c);
   outcome reached(stream_core& s, completion& c, bool& done);
   void drain(stream_core& s);
+  poll_result look(bool by_clock);
   void retire(completion& c) noexcept;
   void finish_later(completion* first, completion* last);
   void fail_all();
@@ -141,6 +181,10 @@ class device_core {
   std::uint64_t poller_ = 0;
   std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_
   unsigned n_flags_ = 0;
+
+  std::atomic<std::uint64_t> batches_{0}, batched_items_{0};
+  std::shared_ptr<counter_door> door_;
+  poll_tallies poll_tallies_;  // the poller's
 
   // The poller's own.
   std::vector<stream_core*> looking_at_;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu/detail/counters.hpp"
 #include "gpu/detail/device_core.hpp"
 #include "rt/async.hpp"
 #include "rt/detail/scheduler.hpp"
@@ -53,6 +54,7 @@ void device_core::retire(completion& c) noexcept {
   c.next = nullptr;
   (reached_last_ != nullptr ? reached_last_->next : reached_first_) = &c;
   reached_last_ = &c;
+  poll_tallies_.reached.add();
   open_.fetch_sub(1);
 }
 
@@ -67,6 +69,7 @@ void device_core::drain(stream_core& s) {
     if (c == nullptr) return;
     bool done = false;
     const outcome o = reached(s, *c, done);
+    poll_tallies_.questions.add();
     if (!o) {
       const error e = error_of(c->after, o);
       if (e.kind() == failure::device_lost) return lose(e);
@@ -117,7 +120,15 @@ void device_core::finish_soon(completion& c) { finish_later(&c, &c); }
 poll_result device_core::poll() {
   if (open_.load() == 0) return poll_result::idle;
   const bool by_clock = !finish_here_ && !rt.get_scheduler().deterministic();
-  if (by_clock && now_ticks() < next_look_) return poll_result::pending;
+  const ticks begin = now_ticks();
+  if (by_clock && begin < next_look_) return poll_result::pending;
+  const poll_result r = look(by_clock);
+  poll_tallies_.polls.add();
+  poll_tallies_.ticks.add(now_ticks() - begin);
+  return r;
+}
+
+poll_result device_core::look(bool by_clock) {
   {
     const spin_guard guard(list_lock_);
     looking_at_ = busy_;
@@ -164,6 +175,7 @@ void device_core::wait_for_all() {
 
 // The poller is nobody's any more: what is on its way is waited for, and finished, here.
 device_core::~device_core() {
+  door_->close();
   rt.remove_poller(poller_);
   finish_here_ = true;
   const ticks deadline = now_ticks() + ticks_from(options.shutdown_deadline_s);
