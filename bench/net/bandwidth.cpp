@@ -1,4 +1,5 @@
-// Calls with an argument of 64 MiB, four under way at a time, beside messages of UCX alone and copies within a process.
+// Calls with an argument of 64 MiB, four under way at a time (and one, and two), beside messages of UCX alone, to one
+// place of memory or to four, and copies within a process.
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -17,12 +18,12 @@ constexpr std::size_t bytes = std::size_t{64} << 20;
 
 std::uint64_t swallow(const buffer<char>& b) { return b.size(); }
 
-double calls_per_s(int n, const buffer<char>& argument) {
+double calls_per_s(int n, const buffer<char>& argument, std::size_t window) {
   std::deque<future<std::uint64_t>> under_way;
   const double begin = monotonic_seconds();
   for (int i = 0; i < n; ++i) {
     under_way.push_back(async<&swallow>(1, argument));
-    if (under_way.size() < 4) continue;
+    if (under_way.size() < window) continue;
     under_way.front().get();
     under_way.pop_front();
   }
@@ -43,7 +44,7 @@ double copies_per_s(int n, std::vector<char>& to, const buffer<char>& from) {
 
 void bandwidth(inside& in) {
   constexpr double gb = static_cast<double>(bytes) / 1e9;
-  std::vector<double> calls, messages, copies;
+  std::vector<double> calls, one, two, messages, apart, copies;
   in.j.run_root([&] {
     beside_ucx ucx;
     const buffer<char> argument(bytes);
@@ -51,15 +52,21 @@ void bandwidth(inside& in) {
     std::vector<char> copy(bytes, 2);
     const int n = in.quick ? 4 : 10;
     for (int i = 0; in.more(i, 11); ++i) {
-      calls.push_back(gb * calls_per_s(n, argument));
+      calls.push_back(gb * calls_per_s(n, argument, 4));
       if (ucx.here()) messages.push_back(ucx.bytes_per_s(n, bytes) / 1e9);
+      one.push_back(gb * calls_per_s(n, argument, 1));
+      two.push_back(gb * calls_per_s(n, argument, 2));
+      if (ucx.here()) apart.push_back(ucx.bytes_per_s(n, bytes, 4) / 1e9);
       copies.push_back(gb * copies_per_s(n, copy, argument));
     }
   });
   if (in.j.here() != 0) return;
   in.rows.add("net/bw64MiB" + in.suffix, median(calls) / median(messages.empty() ? copies : messages), "", higher);
   in.rows.add("net/bw64MiB" + in.suffix + "/calls", median(calls), "GB/s", higher);
+  in.rows.add("net/bw64MiB" + in.suffix + "/calls_one", median(one), "GB/s", higher);
+  in.rows.add("net/bw64MiB" + in.suffix + "/calls_two", median(two), "GB/s", higher);
   if (!messages.empty()) in.rows.add("net/bw64MiB" + in.suffix + "/ucx", median(messages), "GB/s", higher);
+  if (!apart.empty()) in.rows.add("net/bw64MiB" + in.suffix + "/ucx_four", median(apart), "GB/s", higher);
   in.rows.add("net/bw64MiB" + in.suffix + "/memcpy", median(copies), "GB/s", higher);
 }
 

@@ -20,7 +20,7 @@ std::string open_there(const std::string& address_of_root) {
 }
 void close_there() { theirs.reset(); }
 void pong_there(int n) { theirs->pong(n); }
-void pull_there(int n, std::uint64_t bytes) { theirs->pull(n, bytes); }
+void pull_there(int n, std::uint64_t bytes, std::uint64_t places) { theirs->pull(n, bytes, places); }
 
 }  // namespace
 
@@ -52,8 +52,8 @@ double beside_ucx::round_trip_us(int n) {
   return s / (n - 10) * 1e6;
 }
 
-double beside_ucx::bytes_per_s(int n, std::size_t bytes) {
-  auto other = async<&pull_there>(1, n, std::uint64_t{bytes});
+double beside_ucx::bytes_per_s(int n, std::size_t bytes, std::size_t places) {
+  auto other = async<&pull_there>(1, n, std::uint64_t{bytes}, std::uint64_t{places});
   flush_parcels();
   const double s = mine_->push(n, bytes);
   other.get();

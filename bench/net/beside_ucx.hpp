@@ -17,8 +17,8 @@ class beside_ucx {
   [[nodiscard]] bool here() const { return mine_ != nullptr; }
   /// There and back, us.
   double round_trip_us(int n);
-  /// Messages one way, bytes a second.
-  double bytes_per_s(int n, std::size_t bytes);
+  /// Messages one way, bytes a second; to one place of memory or several in turn.
+  double bytes_per_s(int n, std::size_t bytes, std::size_t places = 1);
 
  private:
   std::unique_ptr<raw_ucx> mine_;

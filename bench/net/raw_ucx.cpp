@@ -54,7 +54,7 @@ struct raw_ucx::parts {
   static ucs_status_t on_long(void* self, const void*, std::size_t, void* data, std::size_t bytes,
                               const ucp_am_recv_param_t* what) {
     auto& p = *static_cast<parts*>(self);
-    if (bytes > p.room.size() || (what->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
+    if (bytes > p.room.size() / p.places || (what->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
       ++p.came;
       return UCS_OK;
     }
@@ -66,10 +66,15 @@ struct raw_ucx::parts {
       done.ucx.request_free(request);
     };
     how.user_data = self;
-    if (!UCS_PTR_IS_PTR(p.ucx.am_recv_data_nbx(p.worker, data, p.room.data(), bytes, &how))) ++p.came;
+    if (!UCS_PTR_IS_PTR(p.ucx.am_recv_data_nbx(p.worker, data, p.next_place(bytes), bytes, &how))) ++p.came;
     return UCS_OK;
   }
 
+  // Of the next message: one after the other, when there are several.
+  char* next_place(std::size_t bytes) {
+    const std::size_t place = places_used++ % places;
+    return room.data() + place * bytes;
+  }
   // Returns when less than `window` messages of this process are under way.
   void send(unsigned id, const void* data, std::size_t bytes, unsigned window) {
     ucp_request_param_t how{};
@@ -99,6 +104,7 @@ struct raw_ucx::parts {
   unsigned under_way = 0;
   std::uint64_t eight_bytes = 0;
   std::vector<char> room;
+  std::size_t places = 1, places_used = 0;
 };
 
 raw_ucx::raw_ucx(std::unique_ptr<parts> p) : parts_(std::move(p)) {}
@@ -160,9 +166,10 @@ double raw_ucx::push(int n, std::size_t bytes) {
   return monotonic_seconds() - begin;
 }
 
-void raw_ucx::pull(int n, std::size_t bytes) {
+void raw_ucx::pull(int n, std::size_t bytes, std::size_t places) {
   parts& p = *parts_;
-  if (p.room.size() < bytes) p.room.assign(bytes, 1);
+  p.places = places;
+  if (p.room.size() < places * bytes) p.room.assign(places * bytes, 1);
   p.wait_for(p.came + static_cast<std::uint64_t>(n));
   p.send(parts::short_message, &p.eight_bytes, sizeof p.eight_bytes, 1);
 }
@@ -181,7 +188,7 @@ void raw_ucx::connect(const std::string&) {}
 double raw_ucx::ping(int) { return 0; }
 void raw_ucx::pong(int) {}
 double raw_ucx::push(int, std::size_t) { return 0; }
-void raw_ucx::pull(int, std::size_t) {}
+void raw_ucx::pull(int, std::size_t, std::size_t) {}
 
 }  // namespace plx::bench
 

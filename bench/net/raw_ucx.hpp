@@ -25,9 +25,10 @@ class raw_ucx {
   /// Messages of 8 bytes, there and back; the one calls ping(), the other pong(). Seconds of all of them.
   double ping(int n);
   void pong(int n);
-  /// n messages of so many bytes one way, four under way at a time, and a short one back. Seconds of all of it.
+  /// n messages of so many bytes one way, four under way at a time, and a short one back. Seconds of all of it. They
+  /// come to one place of memory, or to several in turn.
   double push(int n, std::size_t bytes);
-  void pull(int n, std::size_t bytes);
+  void pull(int n, std::size_t bytes, std::size_t places = 1);
 
  private:
   struct parts;

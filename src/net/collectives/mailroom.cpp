@@ -199,11 +199,13 @@ bool mailroom::take_all() noexcept {
 }
 
 bool mailroom::may_sleep() noexcept {
+  if (!taking_.try_lock()) return false;
   // seq_cst: see mail_writer::put().
   mine_.asleep().store(1, std::memory_order_seq_cst);
-  for (const auto& b : boxes_)
-    if (!b->broken && b->reader.any()) return mine_.asleep().store(0, std::memory_order_relaxed), false;
-  return true;
+  const bool any = std::any_of(boxes_.begin(), boxes_.end(), [](auto& b) { return !b->broken && b->reader.any(); });
+  if (any) mine_.asleep().store(0, std::memory_order_relaxed);
+  taking_.unlock();
+  return !any;
 }
 
 poll_result mailroom::poll(void* self) { return static_cast<mailroom*>(self)->poll(); }
@@ -215,6 +217,8 @@ poll_result mailroom::poll() noexcept {
     quiet_polls_ = 0;
     return poll_result::progressed;
   }
+  // Who wrote has taken the flag back, and the letter was taken by look(): the next one would not be told.
+  if (sleeps_ && mine_.asleep().load(std::memory_order_relaxed) == 0) sleeps_ = false, quiet_polls_ = 0;
   if (sleeps_) return poll_result::idle;
   static const ticks patience = ticks_from(200e-6);  // as that of the node for messages
   if (quiet_polls_++ % polls_per_clock != 0) return poll_result::pending;

@@ -232,6 +232,27 @@ TEST(Mailroom, WhoSleepsIsWoken) {
   EXPECT_GT(near.counted().knocks, 0u);
 }
 
+// A letter that a call takes by itself, before the knock has come: who slept must say so anew.
+TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
+  neighbours near(2);
+  const auto sleeps = [&](unsigned i) {
+    for (int turn = 0; turn < 5000 && near.of(i).asleep() == 0; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return near.of(i).asleep() != 0;
+  };
+  ASSERT_TRUE(sleeps(1));
+  std::atomic<bool> sent{false};
+  near.all.run_all([&] {
+    const communicator all;
+    while (all.rank() == 1 && !sent) std::this_thread::yield();  // its only worker does not see the knock
+    auto value = all.broadcast(7, 0);
+    sent = true;
+    EXPECT_EQ(value.get(), 7);
+  });
+  EXPECT_EQ(near.at(0).counted().knocks, 1u);
+  EXPECT_TRUE(sleeps(1));
+}
+
 TEST(Mailroom, ALossIsToldAsEver) {
   for (const unsigned n : {2u, 3u, 5u}) {
     neighbours near(n);
