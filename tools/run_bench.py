@@ -172,7 +172,7 @@ def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]
     names: list[str] = []
     for name in asked or defaults:
         if name not in known and name not in groups:
-            fail(f"'{name}' is not a benchmark; expected one of: {', '.join(dict.fromkeys([*groups, *known]))}", 2)
+            fail(f"'{name}' is not a benchmark; expected one of: {', '.join(dict.fromkeys([*(g for g in groups if groups[g]), *known]))}", 2)
         names += groups.get(name, [name])
         names += [n for n in ("star_localities",) if name == "star" and n in known]  # the same on several processes
     return list(dict.fromkeys(names))
