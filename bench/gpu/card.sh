@@ -1,35 +1,57 @@
 #!/bin/sh
-# On a machine with an NVIDIA card: builds what concerns devices, tests it there, and measures. Run it from the root of
-# the repository; it takes some four minutes on 16 cores, and prints little: everything is in OUT.
-#   sh bench/gpu/card.sh OUT          environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), TOOLS (1; 0: no
-#                                     compute-sanitizer), BUILD (a folder, OUT/build)
+# On a machine with an NVIDIA card: builds what concerns devices and nothing else, tests it there, and measures. Run it
+# from the root of the repository; it prints little, everything is in OUT.
+#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star; all when none is named
+#   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build)
 set -u
-[ $# -eq 1 ] || { echo "usage: $0 OUT" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star ...]" >&2; exit 2; }
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
+shift
+parts=" ${*:-test table sanitize perf micro star} "
+for name in $parts; do
+  case $name in test | table | sanitize | perf | micro | star) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
+done
 build=${BUILD:-$out/build}
-failed=0
+bin=$build/bin
+failed=
 begin=$(date +%s)
-say() { printf '== %s (%d s)\n' "$*" $(($(date +%s) - begin)); }
-# part NAME LINES COMMAND: its output in OUT/NAME.log, the last LINES of it here, all of its errors counted.
-part() {
-  name=$1 lines=$2
+PATH=$PATH:/usr/local/cuda/bin
+# run NAME PATTERN COMMAND: its output in OUT/NAME.log, lines of it with PATTERN here; the end of it where it fails.
+run() {
+  name=$1 pattern=$2
   shift 2
   "$@" > "$out/$name.log" 2>&1
   code=$?
-  say "$name: code $code"
-  tail -n "$lines" "$out/$name.log"
-  [ $code -eq 0 ] || failed=1
+  printf '== %s: %s, at %d s\n' "$name" "$([ $code -eq 0 ] && echo ok || echo "FAILED with code $code")" $(($(date +%s) - begin))
+  grep -E "$pattern" "$out/$name.log" | head -n 60
+  [ $code -eq 0 ] || { failed="$failed $name"; tail -n 40 "$out/$name.log"; }
 }
-export PLX_GPU_BACKEND=cuda
-programs="gpu_test star_device_test bench_gpu_star"
+asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 
-part configure 2 cmake --preset release -B "$build" -DPLX_CUDA=ON -DPLX_CUDA_ARCHITECTURES="${ARCH:-90}" ${CMAKE_ARGS:-}
-part build 2 cmake --build "$build" --target $programs
-[ $failed -eq 0 ] || { tail -n 60 "$out/build.log"; exit 1; }
+run configure '^-- (CUDA|without CUDA)' cmake --preset release -B "$build" -DPLX_CUDA=ON \
+  -DPLX_CUDA_ARCHITECTURES="${ARCH:-90}" -DPLX_BUILD_EXAMPLES=OFF ${CMAKE_ARGS:-}
+[ -z "$failed" ] || exit 1
+run build 'warning' cmake --build "$build" --target gpu_test gpu_operations_test star_device_test bench_gpu_micro bench_gpu_star
+[ -z "$failed" ] || exit 1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit --format=csv,noheader
-bin=$build/bin
-part gpu_test 3 timeout 200 "$bin/gpu_test" --gtest_brief=1
-part star_device_test 3 timeout 200 "$bin/star_device_test" --gtest_brief=1
-part bench_gpu_star 40 timeout 200 "$bin/bench_gpu_star" --json "$out/gpu_star.json"
-say "all: $([ $failed -eq 0 ] && echo passed || echo FAILED)"
-exit $failed
+
+# The device is the cuda backend's, or it is a failure: no test may be left out for want of one.
+if asked test; then
+  run gpu_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/gpu_test" --gtest_brief=1
+  run star_device_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/star_device_test" --gtest_brief=1
+fi
+if asked table; then
+  run table 'rows on|PASSED|FAILED' timeout 60 "$bin/gpu_operations_test" --gtest_brief=1
+  grep -q 'rows on cuda' "$out/table.log" || { echo "== table: no row ran on cuda"; failed="$failed table"; }
+fi
+if asked sanitize; then
+  for tool in memcheck racecheck; do
+    run $tool 'SUMMARY|rows on|PASSED|FAILED' timeout 120 compute-sanitizer --tool $tool --error-exitcode 7 \
+      "$bin/gpu_operations_test" --backend cuda --guard 0 --gtest_brief=1
+  done
+fi
+if asked perf; then run perf '.' timeout 90 "$bin/gpu_operations_test" --perf --backend cuda; fi
+if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda --json "$out/gpu_micro.json"; fi
+if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda --json "$out/gpu_star.json"; fi
+printf '== all: %s, %d s; logs: %s\n' "$([ -z "$failed" ] && echo passed || echo "FAILED:$failed")" $(($(date +%s) - begin)) "$out"
+[ -z "$failed" ]

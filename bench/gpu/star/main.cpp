@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -103,14 +104,20 @@ int run(const bench::report& given, bench::report& out) {
   bool quick = false, checks = true;
   for (std::size_t i = 0; i < given.rest().size(); ++i) {
     const std::string& word = given.rest()[i];
-    if (word == "--quick") quick = true;
-    if (word == "--no-check") checks = false;
-    if (word == "--backend" && i + 1 < given.rest().size()) which = given.rest()[++i];
+    if (word == "--quick") {
+      quick = true;
+    } else if (word == "--no-check") {
+      checks = false;
+    } else if (word == "--backend" && i + 1 < given.rest().size()) {
+      which = given.rest()[++i];
+    } else {
+      throw std::runtime_error("'" + word + "': expected --backend NAME, --quick, --no-check or --json FILE");
+    }
   }
   std::vector<std::string> why_not;
   const gpu::backend& b = which.empty() ? gpu::best_backend(&why_not) : gpu::find_backend(which);
   if (which.empty() && b.name == "cpu") {
-    std::printf("# no device, so no rows: %s (--backend cpu runs them on the cpu)\n",
+    std::printf("# rows gpu/sedov/*, gpu/uniform/* are left out: %s\n",
                 why_not.empty() ? "this program was built without CUDA" : why_not.front().c_str());
     return 0;
   }
