@@ -285,27 +285,37 @@ void group::tell(const std::exception_ptr& error) {
     if (m != node_.here() && m != lost) post<&told_of_end>(m, sender{node_.here()}, id_, lost, why);
 }
 
-bool reception::await_suspend(std::coroutine_handle<> h) {
+// True: there is nothing to wait for.
+bool reception::has_come(std::coroutine_handle<> waits) {
   call& c = call_;
   group& g = c.group_;
-  g.node_.get<mailroom>().look(g.members_[rank_]);
   letter* l = nullptr;
   {
     const spin_guard guard(g.lock_);
     l = take(g.slots_[c.number_ - g.first_].first, rank_, step_);
     if (l == nullptr) {
       c.error_ = g.error_;
-      if (c.error_ != nullptr) return false;
+      if (c.error_ != nullptr) return true;
+      if (!waits) return false;
       c.from_ = rank_;
       c.step_ = step_;
-      c.next_ = h;
+      c.next_ = waits;
       c.waits_ = true;  // from here on it may go on elsewhere
-      return true;
+      return false;
     }
   }
   c.contents_ = std::move(l->contents);
   drop(l);
-  return false;
+  return true;
+}
+
+bool reception::await_suspend(std::coroutine_handle<> h) {
+  call& c = call_;
+  group& g = c.group_;
+  if (has_come(nullptr)) return false;
+  const address awaited{g.id_, c.number_, rank_, step_, c.kind_};
+  if (g.node_.get<mailroom>().look(g.members_[rank_], awaited, c.contents_)) return false;
+  return !has_come(h);
 }
 
 payload reception::await_resume() {

@@ -76,6 +76,8 @@ class reception {
   payload await_resume();
 
  private:
+  bool has_come(std::coroutine_handle<> waits);  // null: it does not wait yet
+
   call& call_;
   const std::uint32_t rank_;
   const std::uint16_t step_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string_view>
 #include <utility>
@@ -137,12 +138,13 @@ bool mailroom::send(locality_id to, const address& where, std::span<const std::b
   return true;
 }
 
-void mailroom::look(locality_id from) noexcept {
-  if (box_of_.empty()) return;
+bool mailroom::look(locality_id from, const address& awaited, payload& contents) noexcept {
+  if (box_of_.empty()) return false;
   box* b = box_of_[from];
-  if (b == nullptr || !taking_.try_lock()) return;
-  if (comes_soon(*b)) take_from(*b);
+  if (b == nullptr || !taking_.try_lock()) return false;
+  const bool here = comes_soon(*b) && take_from(*b, &awaited, &contents);
   taking_.unlock();
+  return here;
 }
 
 // `taking_` is held.
@@ -159,18 +161,19 @@ bool mailroom::comes_soon(const box& b) noexcept {
   }
   const ticks until = now_ticks() + patience;
   do
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < 16; ++i)
       if (b.reader.any()) return patience_.store(most, std::memory_order_relaxed), true;
   while (now_ticks() < until);
   patience_.store(patience / 2, std::memory_order_relaxed);
   return false;
 }
 
-// `taking_` is held.
-bool mailroom::take_from(box& b) noexcept {
+// `taking_` is held. True: something has come, or what is awaited if something is: that comes first where it is here.
+bool mailroom::take_from(box& b, const address* awaited, payload* contents) noexcept {
   std::array<std::byte, most_mail_bytes> letter;
   std::size_t bytes = 0, taken = 0;
-  for (; !b.broken; ++taken) {
+  bool here = false;
+  for (; !b.broken && !here; ++taken) {
     const auto found = b.reader.next(letter, bytes);
     if (found == mail_reader::found::nothing) break;
     if (node_.is_lost(b.id)) continue;
@@ -180,10 +183,16 @@ bool mailroom::take_from(box& b) noexcept {
       node_.give_up(b.id, "what it wrote into this locality's memory is no letter");
       break;
     }
-    deliver_letter(node_, b.id, std::span(letter).first(bytes));
+    const auto contained = std::span<const std::byte>(letter).first(bytes);
+    if (awaited != nullptr && bytes >= sizeof *awaited && std::memcmp(letter.data(), awaited, sizeof *awaited) == 0) {
+      *contents = payload(contained.subspan(sizeof *awaited));
+      here = true;
+    } else {
+      deliver_letter(node_, b.id, contained);
+    }
   }
   if (taken != 0) count(received_, taken);
-  return taken != 0;
+  return awaited != nullptr ? here : taken != 0;
 }
 
 bool mailroom::take_all() noexcept {

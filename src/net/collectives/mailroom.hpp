@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "net/bootstrap.hpp"
@@ -43,9 +44,10 @@ class mailroom final : public service {
 
   /// False: send it by a message.
   bool send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept;
-  /// A call needs a letter from there next: delivers what has come, unless somebody is about it. Where letters lately
-  /// came within a transfer or two of a line, it asks for them that long: sleeping and being resumed takes longer.
-  void look(locality_id from) noexcept;
+  /// A call needs this letter from there next. True: here it is. Else delivers what has come, unless somebody is about
+  /// it. Where letters lately came within a transfer or two of a line, it asks for them that long: sleeping and being
+  /// resumed takes longer.
+  bool look(locality_id from, const address& awaited, payload& contents) noexcept;
 
   struct counts {
     std::uint64_t sent = 0, received = 0;
@@ -59,7 +61,7 @@ class mailroom final : public service {
   static poll_result poll(void* self);
   poll_result poll() noexcept;
   bool take_all() noexcept;
-  bool take_from(box& b) noexcept;
+  bool take_from(box& b, const address* awaited = nullptr, payload* contents = nullptr) noexcept;
   [[nodiscard]] bool may_sleep() noexcept;
   [[nodiscard]] bool comes_soon(const box& b) noexcept;
 
@@ -81,6 +83,8 @@ class mailroom final : public service {
 /// must call it, with the host of each; where the system, or PLX_SHARED_MEMORY=off, denies it, one line says so and
 /// messages go on. Throws nothing but what the bootstrap's error is: its text, or "".
 result<void> open_mail(node& n, bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
+
+static_assert(std::has_unique_object_representations_v<address>, "addresses are compared as bytes");
 
 /// A letter that came: to its group. Defined in call.cpp.
 void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept;
