@@ -15,8 +15,21 @@ gas_options options_with(reconstruction scheme, riemann_solver solver, const int
   return o;
 }
 
-TEST(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
-  const auto on = make_cpu_machine();
+/// On every backend that has a device.
+class DeviceGas : public ::testing::TestWithParam<const gpu::backend*> {
+ protected:
+  void SetUp() override {
+    int devices = 0;
+    const gpu::backend& b = *GetParam();
+    if (const gpu::outcome o = b.count(b, devices); !o) GTEST_SKIP() << gpu::make_error(b, o, "", "").what();
+    on = make_machine(b);
+  }
+  std::unique_ptr<machine> on;
+};
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceGas, ::testing::ValuesIn(gpu::backends()),
+                         [](const auto& i) { return std::string(i.param->name); });
+
+TEST_P(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
   const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
   for (auto scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5})
     for (auto solver : {riemann_solver::hllc, riemann_solver::hll, riemann_solver::lax_friedrichs})
@@ -25,8 +38,7 @@ TEST(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
             << static_cast<int>(scheme) << static_cast<int>(solver) << steps.stages;
 }
 
-TEST(DeviceGas, EveryBoundaryAndBlockSize) {
-  const auto on = make_cpu_machine();
+TEST_P(DeviceGas, EveryBoundaryAndBlockSize) {
   for (const int n : {8, 16, 24})
     for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
       mesh::domain box = cube_of(1, n, side);
@@ -38,8 +50,7 @@ TEST(DeviceGas, EveryBoundaryAndBlockSize) {
     }
 }
 
-TEST(DeviceGas, RefinedMeshes) {
-  const auto on = make_cpu_machine();
+TEST_P(DeviceGas, RefinedMeshes) {
   for (const int n : {8, 16})
     for (auto side :
          {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow})
