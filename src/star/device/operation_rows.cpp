@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "star/device/gas_cases_test.hpp"
@@ -164,6 +165,16 @@ operation_cost place_sides(const gas_case& g, operation_data& d, std::vector<sid
   return {values, 8.0 * values};
 }
 
+/// Records of steps, where the operation keeps them.
+template <class Arguments>
+void place_records(operation_data& d, Arguments& a) {
+  if constexpr (requires { a.records; }) {
+    using record = std::remove_pointer_t<decltype(a.records)>;
+    a.steps_kept = 4;
+    a.records = d.in_out<record>(std::vector<record>(4));
+  }
+}
+
 operation_cost place_finish(const gas_case& g, operation_data& d, std::vector<finish_arguments>& items) {
   std::vector<block_report> reports = g.reports();
   for (std::size_t i = 0; i < reports.size(); ++i) {
@@ -178,6 +189,7 @@ operation_cost place_finish(const gas_case& g, operation_data& d, std::vector<fi
   a.signal_rates = d.in_out<double>(std::vector<double>(g.mesh.slot_count(), -1.0));
   const step_control c = g.control();
   a.control = d.in_out<step_control>({&c, 1});
+  place_records(d, a);
   items.push_back(a);
   return {0, (2.0 * sizeof(block_report) + 8 + 4 + 8) * a.n_blocks};
 }
