@@ -49,6 +49,7 @@ void gas::adopt(mesh::block_mesh next, mesh::curve_parts next_parts) {
   mesh = std::move(next);
   parts = std::move(next_parts);
   signal_rate.resize(mesh.slot_count(), 0.0);
+  if (elsewhere) return;
   if (net.is_alone()) {
     for (mesh::arena* a : {&now, &stage_a, &stage_b}) a->resize(mesh.slot_count());
     return;

@@ -54,6 +54,7 @@ struct gas {
   mesh::flux_halo between;  ///< and of fluxes
   /// now: the state. The others are the stages' own; after a step the old state is in one of them.
   mesh::arena now, stage_a, stage_b;
+  bool elsewhere = false;  ///< a device has the values: adopt() makes no room
   mesh::boundary_values sides;
   std::vector<double> signal_rate;  ///< by slot: largest (|v| + c) / dx of the block; of own blocks
 

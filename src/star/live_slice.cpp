@@ -121,6 +121,7 @@ probe::picture_board* board_of(simulation& sim) {
 }  // namespace
 
 probe::live_picture live_slice(simulation& sim) {
+  sim.fetch();
   probe::live_picture picture = painter(sim).paint();
   exchange& net = sim.state().net;
   if (net.is_alone()) return picture;

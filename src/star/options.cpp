@@ -11,9 +11,14 @@
 namespace plx::star {
 
 void run_options::describe(config_table& t) {
-  t.section("run", "When to end");
+  t.section("run", "When to end, and on what to run");
   t.add("run.t_end", t_end, {.unit = "code time", .help = "the last step ends here", .above = 0.0});
   t.add("run.max_steps", max_steps, {.unit = "steps", .help = "end after so many steps; 0: no limit", .min = 0});
+  t.add(
+      "run.device", device,
+      {.help = "what advances the gas: the CPU's workers, or a device, with the same results to the bit; emulated: as "
+               "on a device, but by the CPU, slowly, for tests",
+       .choices = {"cpu", "cuda", "hip", "emulated"}});
 }
 
 void refinement_options::describe(config_table& t) {
@@ -202,6 +207,11 @@ result<setup> input::prepare() {
     return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
   auto parameters = hydro.parameters(problem->species_count());
   if (!parameters) return parameters.error();
+  if (run.device != "cpu" && parameters->n_species > 0)
+    return error{
+        fmt::format("run.device = \"{}\": expected a gas without species, found {}; devices do not advance them, "
+                    "run.device = \"cpu\" does",
+                    run.device, parameters->n_species)};
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto known = select_isa(); !known) return known.error();
   if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma}); !ready) return ready.error();

@@ -21,10 +21,11 @@
 
 namespace plx::star {
 
-/// Section [run]: when to end.
+/// Section [run]: when to end, and what advances the gas.
 struct run_options {
   double t_end = 1.0;
   std::int64_t max_steps = 0;  ///< 0: no limit
+  std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": its kernels on the CPU
 
   void describe(config_table& table);
 };

@@ -1,6 +1,7 @@
 #include "star/refinement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -36,6 +37,21 @@ struct marks {
   bool may_coarsen = true;
 };
 
+marks look_at_regions(const mesh::block_mesh& mesh, slot_id slot, const std::vector<double>& regions) {
+  marks m;
+  const std::array<double, 3> lower = mesh.lower(slot);
+  const double width = mesh.cell_width(slot) * mesh.block_size();
+  for (std::size_t r = 0; r + 7 <= regions.size(); r += 7) {
+    const double* box = &regions[r];
+    bool overlaps = true;
+    for (int a = 0; a < 3; ++a) overlaps = overlaps && lower[a] < box[2 * a + 1] && lower[a] + width > box[2 * a];
+    if (!overlaps) continue;
+    if (mesh.level(slot) < box[6]) m.directions |= 1u << mesh::self_direction;
+    if (mesh.level(slot) <= box[6]) m.may_coarsen = false;
+  }
+  return m;
+}
+
 class block_marker {
  public:
   block_marker(const gas& g, const setup& s, const refinement_options& o)
@@ -47,7 +63,7 @@ class block_marker {
         buffer_(std::min<int>(static_cast<int>(o.buffer), s.domain.block_size)) {}
 
   marks operator()(slot_id slot, worker_scratch::one& mine) const {
-    marks m = look_at_regions(slot);
+    marks m = look_at_regions(g_.mesh, slot, o_.regions);
     const int n = g_.mesh.block_size(), level = g_.mesh.level(slot);
     const cells_of c(mine.criteria, n);
     fill_values(slot, mine, c);
@@ -168,21 +184,6 @@ class block_marker {
     return bits;
   }
 
-  marks look_at_regions(slot_id slot) const {
-    marks m;
-    const std::array<double, 3> lower = g_.mesh.lower(slot);
-    const double width = g_.mesh.cell_width(slot) * g_.mesh.block_size();
-    for (std::size_t r = 0; r + 7 <= o_.regions.size(); r += 7) {
-      const double* box = &o_.regions[r];
-      bool overlaps = true;
-      for (int a = 0; a < 3; ++a) overlaps = overlaps && lower[a] < box[2 * a + 1] && lower[a] + width > box[2 * a];
-      if (!overlaps) continue;
-      if (g_.mesh.level(slot) < box[6]) m.directions |= 1u << mesh::self_direction;
-      if (g_.mesh.level(slot) <= box[6]) m.may_coarsen = false;
-    }
-    return m;
-  }
-
   const gas& g_;
   const setup& s_;
   const refinement_options& o_;
@@ -239,6 +240,31 @@ std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinemen
   for_loop(info_of("star.refinement"), std::size_t{0}, own.size(),
            [&](std::size_t p) { mine[p] = mark(own[p], scratch.mine()); });
   return spread(g.mesh, gathered(g, mine));
+}
+
+std::vector<flag> refinement_flags(const gas& g, const refinement_options& options,
+                                   std::span<const std::uint32_t> marks_of_cells) {
+  const auto blocks = g.mesh.blocks();
+  PLX_ASSERT_EQ(marks_of_cells.size(), blocks.size());
+  std::vector<marks> all(g.mesh.slot_count());
+  for (std::size_t p = 0; p < blocks.size(); ++p) {
+    marks m = look_at_regions(g.mesh, blocks[p], options.regions);
+    m.directions |= marks_of_cells[p] & (device::mark_busy - 1);
+    m.may_coarsen = m.may_coarsen && (marks_of_cells[p] & device::mark_busy) == 0 && m.directions == 0;
+    all[blocks[p]] = m;
+  }
+  return spread(g.mesh, all);
+}
+
+device::cell_criteria criteria_of(const refinement_options& o, int block_size) {
+  return {bits_of(o.gradient_of),
+          bits_of(o.curvature_of),
+          o.gradient_refine,
+          o.gradient_coarsen,
+          o.curvature_refine,
+          o.curvature_coarsen,
+          std::min<int>(static_cast<int>(o.buffer), block_size),
+          o.density_levels};
 }
 
 }  // namespace plx::star

@@ -5,9 +5,12 @@
 // cells. Example: star/refinement_test.cpp
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mesh/regrid.hpp"
+#include "star/device/device_gas.hpp"
 #include "star/gas.hpp"
 
 namespace plx::star {
@@ -23,5 +26,11 @@ namespace plx::star {
 /// every cell is under the thresholds for that.
 std::vector<mesh::flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                          worker_scratch& scratch);
+
+/// The same from what a device says of the blocks' cells. Shapes: marks: by position.
+std::vector<mesh::flag> refinement_flags(const gas& g, const refinement_options& options,
+                                         std::span<const std::uint32_t> marks);
+/// The criteria of cells, as a device takes them.
+device::cell_criteria criteria_of(const refinement_options& options, int block_size);
 
 }  // namespace plx::star

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "gpu/error.hpp"
 #include "mesh/checkpoint.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
@@ -52,6 +53,7 @@ step_report report_of(const simulation& sim, const run_files& files) {
 
 /// The state to begin with: the initial one, or that of a checkpoint.
 result<void> begin(simulation& sim, run_files& files, const std::string& checkpoint) {
+  if (auto r = sim.take_device(); !r) return r;
   if (checkpoint.empty()) {
     sim.start();
     return {};
@@ -78,6 +80,7 @@ run_end conclude(simulation& sim, run_files& files, run_status status, std::stri
 }
 
 std::uint32_t wishes(simulation& sim, const run_files& files, run_observer& observer) {
+  if (sim.is_ahead()) return 0;  // soon
   std::uint32_t bits = files.wishes();
   if (observer.stop_requested()) bits |= wish_stop;
   if (is_root(sim.state().net) && picture_wanted(sim)) bits |= wish_picture;
@@ -170,6 +173,12 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     end = begin_and_loop(sim, files, request, observer);
   } catch (const locality_lost& lost) {
     end = end_of_lost(sim, files, lost);
+  } catch (const gpu::error& e) {  // the values of the device are lost
+    end = {run_status::failed, false,
+           fmt::format("after step {}: {}; go on from a checkpoint with: plx-star --resume {}", sim.steps(), e.what(),
+                       files.folder().path())};
+    log_error("{}", end.message);
+    files.end_without_files("failed", end.message);
   } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
     if (is_root(net)) files.end_without_files("failed", fmt::format("after step {}: out of memory", sim.steps()));
     throw;

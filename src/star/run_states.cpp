@@ -36,6 +36,7 @@ idle_rates run_files::measure_idle() {
 
 result<void> run_files::write_mesh() {
   if (mesh_step_ == sim_.steps()) return {};
+  sim_.fetch();
   const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
   sim_.costs().collect(sim_.tasks().recorder());
   auto written = alone() ? write_mesh_file(path, sim_, measure_idle()) : write_parts_of_mesh(path);
@@ -49,6 +50,7 @@ result<void> run_files::write_mesh() {
 }
 
 result<void> run_files::write_checkpoint() {
+  sim_.fetch();
   mesh::checkpoint_state state;
   state.build =
       fmt::format("plx-star {} ({}, {}, {})", request_.version, request_.git, request_.compiler, request_.build_type);

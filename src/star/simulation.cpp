@@ -38,6 +38,7 @@ void simulation::start() {
     stepper_.adopt_mesh();
     stepper_.floors() = {};
     agree(floors);
+    if (device_ != nullptr) device_->take();
   });
 }
 
@@ -64,25 +65,35 @@ double simulation::next_dt() const {
   return 2.0 * dt > remaining ? 0.5 * remaining : dt;
 }
 
+result<void> simulation::check_dt(double dt) const {
+  if (dt > 0.0 && time_ + dt > time_) return {};
+  return error{
+      fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer moves the time on; "
+                  "look at the last mesh file, or lower hydro.cfl",
+                  steps_ + 1, dt, time_)};
+}
+
 result<void> simulation::step() {
   PLX_ASSERT(!finished());
+  if (device_ != nullptr) return advance_device();
   const double dt = next_dt();
   const bool last = dt >= in_.run.t_end - time_;
-  if (!(dt > 0.0) || !(time_ + dt > time_))
-    return error{
-        fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer moves the time on; "
-                    "look at the last mesh file, or lower hydro.cfl",
-                    steps_ + 1, dt, time_)};
+  if (auto r = check_dt(dt); !r) return r;
   const auto bad = as_task(rt_, info_of("star.step"), [&] { return stepper_.advance(dt); });
   if (bad) return error{describe(*bad, dt)};
   signal_rate_ = stepper_.signal_rate();
   time_ = last ? in_.run.t_end : time_ + dt;
   dt_ = dt;
+  stepped();
+  return {};
+}
+
+void simulation::stepped() {
   ++steps_;
   cell_updates_ += gas_.cell_count();
   costs_.stepped(gas_.own());
-  if (setup_.domain.max_level > 0 && steps_ % in_.refinement.interval == 0) adapt_mesh();
-  return {};
+  if (setup_.domain.max_level == 0 || steps_ % in_.refinement.interval != 0) return;
+  device_ != nullptr ? adapt_on_device() : adapt_mesh();
 }
 
 void simulation::adapt_mesh() {
@@ -100,6 +111,8 @@ void simulation::adapt_mesh() {
 }
 
 std::vector<double> simulation::totals() const {
+  if (!totals_.empty()) return totals_;
+  if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
   return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
 }
 
@@ -114,6 +127,63 @@ std::string simulation::describe(const bad_cell& bad, double dt) const {
       steps_ + 1, bad.stage + 1, where.level, where.x[0], where.x[1], where.x[2], i, j, k,
       gas_.mesh.centre(bad.slot, 0, i), gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt,
       bad.density, bad.energy);
+}
+
+simulation::~simulation() = default;
+
+result<void> simulation::take_device() {
+  if (in_.run.device == "cpu") return {};
+  auto course = device_course::open(in_, setup_, gas_, rt_);
+  if (!course) return course.error();
+  device_ = *std::move(course);
+  return {};
+}
+
+void simulation::fetch() {
+  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->fetch(); });
+}
+
+// To the next look at the mesh, or as many as are told of at once.
+int simulation::steps_to_look() const {
+  std::int64_t count = device_course::most_steps;
+  if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
+  if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
+  return static_cast<int>(count);
+}
+
+// Where a batch ends with a step that fails, that step is the first of the next one, and fails there again.
+result<void> simulation::advance_device() {
+  if (!device_->ahead()) {
+    device::step_control c;
+    c.dt = next_dt(), c.time = time_, c.t_end = in_.run.t_end, c.cfl = setup_.cfl;
+    if (auto r = check_dt(c.dt); !r) return r;
+    c.signal_rate = signal_rate_, c.last_dt = dt_, c.steps = steps_;
+    const floor_counts& f = stepper_.floors();
+    c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
+    c.wait_interval = in_.output.mesh_interval;
+    as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
+    if (!device_->ahead()) return error{describe(*device_->failed(), c.dt)};
+    signal_rate_ = device_->signal_rate();
+  }
+  device::step_result r = device_->next();
+  time_ = r.course.time, dt_ = r.course.dt;
+  stepper_.floors() = {r.course.density_floors, r.course.pressure_floors, r.course.input_floors};
+  if (!r.left.empty()) stepper_.left().add_step(r.left);
+  totals_ = std::move(r.totals);
+  stepped();
+  return {};
+}
+
+void simulation::adapt_on_device() {
+  const std::vector<mesh::flag> flags =
+      as_task(rt_, info_of("star.device.refinement"), [this] { return device_->refinement_flags(); });
+  as_task(rt_, info_of("star.device.regrid"), [&] {
+    const regrid_result changed = device_->regrid(flags, costs_);
+    if (!changed.changed()) return;
+    totals_.clear();  // rounding, and floors of new blocks
+    signal_rate_ = device_->signal_rate();
+    stepper_.floors().add(changed.floors);
+  });
 }
 
 std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() const {
@@ -171,6 +241,7 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
+  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
   return {};
 }
 

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "base/result.hpp"
 #include "star/balancer.hpp"
 #include "star/block_costs.hpp"
+#include "star/device_course.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/stepper.hpp"
@@ -39,6 +41,18 @@ class simulation {
  public:
   /// Requires: all of them outlive the simulation; s = in.prepare().
   simulation(const input& in, const setup& s, runtime& rt, exchange& net = exchange::alone());
+
+  ~simulation();
+
+  /// Takes the device that run.device names, before start() or restore(). All. Errors: one line: there is none.
+  result<void> take_device();
+  bool on_device() const { return device_ != nullptr; }
+  /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
+  /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it
+  /// is not.
+  bool is_ahead() const { return device_ != nullptr && device_->ahead(); }
+  /// Brings the values to the host, for who reads state().now. Requires: not ahead.
+  void fetch();
 
   /// The initial state on its mesh. All. Errors: locality_lost, thrown.
   void start();
@@ -71,13 +85,19 @@ class simulation {
   double left(int variable) const { return stepper_.left().total(variable); }  ///< through all sides, since the start
   /// Of the conserved variables over the whole domain. All. Errors: locality_lost, thrown.
   std::vector<double> totals() const;
-  unsigned worker_of(mesh::slot_id slot) const { return stepper_.worker_of(slot); }  ///< of an own block
-  block_costs& costs() { return costs_; }                                            ///< of own blocks
+  /// Of an own block; 0 on a device.
+  unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
+  block_costs& costs() { return costs_; }  ///< of own blocks
   const balancer& balance() const { return balance_; }
 
  private:
   double next_dt() const;
   void adapt_mesh();
+  result<void> check_dt(double dt) const;
+  result<void> advance_device();
+  void adapt_on_device();
+  void stepped();
+  int steps_to_look() const;
   void agree(const floor_counts& own_floors);
   std::string describe(const bad_cell& bad, double dt) const;
 
@@ -88,6 +108,8 @@ class simulation {
   stepper stepper_;
   block_costs costs_;
   balancer balance_;
+  std::unique_ptr<device_course> device_;
+  std::vector<double> totals_;   // of the last step, where the device has told them
   std::int64_t checked_at_ = 0;  // step of the last look at the mesh
   double signal_rate_ = 0.0;     // of the whole gas
   double time_ = 0.0, dt_ = 0.0;

@@ -54,6 +54,14 @@ PLX_INLINE void raise_to(std::uint64_t* largest_of_all, std::uint64_t value) {
 #endif
 }
 
+PLX_INLINE void set_bits(std::uint32_t* of, std::uint32_t bits) {
+#if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
+  atomicOr(reinterpret_cast<unsigned*>(of), static_cast<unsigned>(bits));
+#else
+  *of |= bits;
+#endif
+}
+
 /// raise_to, by all threads of a group together. Requires: value not negative.
 PLX_INLINE void raise_together(std::uint64_t* largest_of_all, double value) {
 #if defined(__CUDA_ARCH__)  // elsewhere a group of threads that run together is of another size

@@ -18,17 +18,24 @@ device_gas::device_gas(machine& on, const gas_options& options)
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
   inflow_.set(on_, inflow);
-  control_.reserve(on_, 1);
+  const step_control courses[2] = {};
+  control_.set(on_, courses);
+  records_.reserve(on_, steps_kept);
+  no_sums_.resize(static_cast<std::size_t>(steps_kept) * n_var_);
+  sums_.set(on_, no_sums_);
   on_.synchronize();
 }
 
 void device_gas::adopt(const mesh::block_mesh& mesh) {
   on_.synchronize();
+  const std::size_t slots_before = slots_;
   n_ = mesh.block_size();
   n_blocks_ = static_cast<int>(mesh.block_count());
   slots_ = mesh.slot_count();
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
-  for (auto& a : arenas_) a.reserve(on_, slots_ * stride_);
+  for (int i = 0; i < 3; ++i)
+    if (i != now_) arenas_[i].reserve(on_, slots_ * stride_);
+  arenas_[now_].grow(on_, slots_ * stride_, slots_before * stride_);
 
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
@@ -53,24 +60,25 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
 }
 
 void device_gas::upload(const mesh::arena& values) {
-  PLX_ASSERT(values.rows() == slots_ && values.stride() == stride_, values.rows(), slots_);
+  PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
   on_.to_device(arenas_[now_].data(), values.base(), slots_ * stride_ * sizeof(double));
   on_.synchronize();
 }
 
 void device_gas::download(mesh::arena& values) {
-  PLX_ASSERT(values.rows() == slots_ && values.stride() == stride_, values.rows(), slots_);
+  PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
   on_.from_device(values.base(), arenas_[now_].data(), slots_ * stride_ * sizeof(double));
   on_.synchronize();
 }
 
 void device_gas::begin(const step_control& control) {
-  control_.set(on_, {&control, 1});
+  on_.to_device(control_.data(), &control, sizeof control);
+  if (options_.totals_every > 0) sums_.set(on_, no_sums_);
   on_.synchronize();
   steps_at_wait_ = control.steps;
 }
 
-void device_gas::put_ghosts(const double* from) {
+void device_gas::put_ghosts(const double* from, const step_control* control) {
   if (n_levels_ == 0) return;
   ghosts_arguments g;
   g.n = n_, g.n_var = n_var_, g.n_items = n_levels_;
@@ -83,7 +91,7 @@ void device_gas::put_ghosts(const double* from) {
   g.blocks = blocks_.data();
   g.items = levels_.data();
   g.fills = fills_.data();
-  g.control = control_.data();
+  g.control = control;
   on_.launch(make_ghosts, g);
 }
 
@@ -137,16 +145,19 @@ void device_gas::put_side_sums(int stage) {
 
 void device_gas::put_step() {
   for (int stage = 0; stage < options_.scheme.stages; ++stage) {
-    put_ghosts(source(stage));
+    put_ghosts(source(stage), control_.data());
     put_stage(stage);
     put_side_sums(stage);
     put_correction(stage);
   }
+  if (options_.totals_every > 0)
+    put_totals(target(options_.scheme.stages - 1), control_.data(), steps_kept, options_.totals_every, sums_.data());
   put_finish();
 }
 
 void device_gas::put_finish() {
-  on_.launch(finish_step, {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data()});
+  on_.launch(finish_step,
+             {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data(), steps_kept, records_.data()});
 }
 
 void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2 ? b_ : a_); }
@@ -166,7 +177,7 @@ step_control device_gas::wait() {
   // Steps after the course stopped have not been: what they were to write holds older states.
   const std::int64_t been = c.steps - steps_at_wait_;
   for (std::int64_t s = been; s < put_; ++s) swap_after_step();
-  add_what_left(steps_at_wait_, c.steps);
+  collect_results(steps_at_wait_, c.steps);
   put_ = 0;
   steps_at_wait_ = c.steps;
   return c;
@@ -183,21 +194,32 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
   };
   time("advance_stage", [&] { put_stage(0); });
-  if (n_levels_ > 0) time("make_ghosts", [&] { put_ghosts(source(0)); });
+  if (n_levels_ > 0) time("make_ghosts", [&] { put_ghosts(source(0), control_.data()); });
   if (!side_face_.empty()) time("sum_sides", [&] { put_side_sums(0); });
   if (n_corrections_ > 0) time("correct_fluxes", [&] { put_correction(0); });
   time("finish_step", [&] { put_finish(); });
   return all;
 }
 
-// Of steps [begin, end).
-void device_gas::add_what_left(std::int64_t begin, std::int64_t end) {
-  if (side_face_.empty() || begin == end) return;
+// Of steps begin + 1 to end.
+void device_gas::collect_results(std::int64_t begin, std::int64_t end) {
+  results_.assign(static_cast<std::size_t>(end - begin), {});
+  if (begin == end) return;
+  const std::vector<step_record> records = records_.get(steps_kept);
+  for (std::int64_t s = begin + 1; s <= end; ++s)
+    results_[static_cast<std::size_t>(s - begin - 1)].course = records[static_cast<std::size_t>(s % steps_kept)];
+  if (!side_face_.empty()) collect_left(begin);
+  if (options_.totals_every > 0) collect_totals(begin);
+}
+
+void device_gas::collect_left(std::int64_t begin) {
   const std::size_t faces = side_face_.size();
   const std::vector<double> parts = left_parts_.get(steps_kept * faces * n_var_);
-  for (std::int64_t step = begin; step < end; ++step) {
-    std::vector<exact_sum> sums(static_cast<std::size_t>(mesh::face_count) * n_var_);
-    const double* part = parts.data() + static_cast<std::size_t>(step % steps_kept) * faces * n_var_;
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    std::vector<exact_sum>& sums = results_[r].left;
+    sums.resize(static_cast<std::size_t>(mesh::face_count) * n_var_);
+    const auto place = static_cast<std::size_t>((begin + static_cast<std::int64_t>(r)) % steps_kept);
+    const double* part = parts.data() + place * faces * n_var_;
     for (std::size_t i = 0; i < faces; ++i)
       for (int v = 0; v < n_var_; ++v) sums[side_face_[i] * n_var_ + v].add(*part++);
     left_.add_step(sums);

@@ -4,19 +4,24 @@
 // The numbers are those of the CPU's stepper, to the bit.
 //
 // Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage and
-// one at its end, as one graph; a new mesh uploads 200 bytes per block.
+// one at its end, as one graph; a new mesh uploads 200 bytes per
+// block.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "mesh/arena.hpp"
 #include "mesh/block_mesh.hpp"
+#include "mesh/regrid.hpp"
 #include "mesh/side_totals.hpp"
+#include "num/exact_sum.hpp"
 #include "star/device/device_memory.hpp"
 #include "star/device/machine.hpp"
+#include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
 #include "star/hydro/options.hpp"
 
@@ -28,18 +33,44 @@ struct gas_options {
   integrator scheme;
   double cfl = 0.4;
   mesh::boundary_values sides;
+  int totals_every = 0;  ///< steps whose totals are taken: multiples; 0: none
+};
+
+/// What is known of a step that has been.
+struct step_result {
+  step_record course;
+  std::vector<exact_sum> left;  ///< through sides, [face][variable]
+  std::vector<double> totals;   ///< of the variables; empty where they were not asked for
+};
+
+/// The criteria of star/refinement.hpp, of cells; variables as bits: rho, vel1, vel2, vel3, press.
+struct cell_criteria {
+  std::uint32_t gradient_of = 0, curvature_of = 0;
+  double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
+  int buffer = 0;
+  std::vector<double> density_levels;
 };
 
 class device_gas {
  public:
+  static constexpr int steps_kept = 16;  ///< steps that may be put before wait()
+
   /// Requires: `on` outlives the gas; no species.
   device_gas(machine& on, const gas_options& options);
 
-  /// Takes a mesh, and room for its blocks: what they hold is anything. Waits for the device.
+  /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
   /// Values of all blocks. Requires: an arena of the mesh, with a row for each slot. Both wait for the device.
   void upload(const mesh::arena& values);
   void download(mesh::arena& values);
+
+  /// What the blocks' cells say, by position (regrid_data.hpp). Waits.
+  std::vector<std::uint32_t> marks(const cell_criteria& criteria);
+  /// Values of new blocks, checked. Returns what the checks say, children of all refined blocks first, then merged
+  /// ones. Requires: the old mesh is the one that was adopted; adopt(plan.next) follows. Waits.
+  std::vector<block_report> make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old);
+  /// Integrals of the variables over the domain. Waits.
+  std::vector<double> totals();
 
   /// Begins at this state of the course. Requires: control.dt > 0.
   void begin(const step_control& control);
@@ -51,6 +82,9 @@ class device_gas {
   std::vector<std::pair<const char*, double>> time_parts(int repeats);
   /// Of the last step, by slot: largest (|v| + c) / dx.
   std::vector<double> signal_rates();
+  void set_signal_rates(std::span<const double> rates) { rates_.set(on_, rates), on_.synchronize(); }
+  /// Of the steps of the last wait().
+  std::vector<step_result>& results() { return results_; }
   /// What has left through the sides, of all steps that were waited for.
   const mesh::side_totals& left() const { return left_; }
   mesh::side_totals& left() { return left_; }
@@ -58,16 +92,17 @@ class device_gas {
  private:
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
-  void put_ghosts(const double* from);
+  void put_ghosts(const double* from, const step_control* control);
   void put_stage(int stage);
   void put_side_sums(int stage);
   void put_correction(int stage);
   void put_finish();
+  void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);
   void put_step();
-  void add_what_left(std::int64_t begin, std::int64_t end);
+  void collect_results(std::int64_t begin, std::int64_t end);
+  void collect_left(std::int64_t begin);
+  void collect_totals(std::int64_t begin);
   void swap_after_step();
-
-  static constexpr int steps_kept = 16;  // whose parts of what left wait on the device
 
   machine& on_;
   gas_options options_;
@@ -86,7 +121,17 @@ class device_gas {
   device_memory<correction_item> corrections_;
   device_memory<side_item> sides_;
   device_memory<block_report> reports_;
-  device_memory<step_control> control_;
+  device_memory<step_control> control_;  // the course, and one that never stops
+  device_memory<step_record> records_;
+  device_memory<exact_limbs> sums_, sum_now_;
+  device_memory<double> thresholds_;
+  device_memory<std::uint32_t> marks_;
+  device_memory<child_item> children_;
+  device_memory<merged_item> merged_;
+  device_memory<std::int64_t> new_blocks_;
+  device_memory<block_report> checks_;
+  std::vector<exact_limbs> no_sums_;
+  std::vector<step_result> results_;
   std::int64_t put_ = 0;  // steps in the stream since the last wait
   std::int64_t steps_at_wait_ = 0;
   gpu::graph graph_[3];  // of a step, by which arena is `now`

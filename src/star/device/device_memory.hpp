@@ -32,6 +32,15 @@ class device_memory {
     room_ = count + count / 4;
     data_ = static_cast<T*>(on.allocate(room_ * sizeof(T)));
   }
+  /// The same; the first `kept` values stay. In the order of the stream; waits where it grows.
+  void grow(machine& on, std::size_t count, std::size_t kept) {
+    if (on_ != nullptr && count <= room_) return;
+    device_memory larger;
+    larger.reserve(on, count);
+    if (kept > 0) on.within_device(larger.data_, data_, kept * sizeof(T));
+    on.synchronize();
+    *this = std::move(larger);
+  }
   /// Takes these values, in the order of the stream; `from` may be used again at once.
   void set(machine& on, std::span<const T> from) {
     reserve(on, from.size());

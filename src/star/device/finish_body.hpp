@@ -43,7 +43,7 @@ struct finish_body {
     if constexpr (phase == 2) {
       if (thread != 0) return;
       for (int t = 1; t < sums_of_threads; ++t) parts[0].add(parts[t]);
-      conclude(*a.control, parts[0]);
+      conclude(a, *a.control, parts[0]);
     }
   }
 
@@ -58,6 +58,8 @@ struct finish_body {
     return p;
   }
 
+  PLX_INLINE static double whole(double x) { return __builtin_floor(x); }
+
   // As simulation::next_dt(): the end is met exactly; the two last steps are equal rather than one long and one tiny.
   PLX_INLINE static double next_dt(const device::step_control& c) {
     const double remaining = c.t_end - c.time;
@@ -66,7 +68,7 @@ struct finish_body {
     return 2.0 * dt > remaining ? 0.5 * remaining : dt;
   }
 
-  PLX_INLINE static void conclude(device::step_control& c, const part& all_blocks) {
+  PLX_INLINE static void conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
     if (c.stopped != 0) return;
     if (all_blocks.bad != device::block_report::no_bad) {
       c.stopped = device::bad_state;
@@ -83,8 +85,13 @@ struct finish_body {
     c.time = last ? c.t_end : c.time + c.dt;
     c.last_dt = c.dt;
     ++c.steps;
+    a.records[c.steps % a.steps_kept] = {c.time, c.dt, c.density_floors, c.pressure_floors, c.input_floors};
     if (last) {
       c.stopped = device::at_end;
+      return;
+    }
+    if (c.wait_interval > 0.0 && whole(c.time / c.wait_interval) > whole((c.time - c.dt) / c.wait_interval)) {
+      c.stopped = device::waiting;
       return;
     }
     c.dt = next_dt(c);

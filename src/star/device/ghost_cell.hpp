@@ -27,9 +27,10 @@ PLX_INLINE double turned(double x, int how) {
                                           : -vabs(x);
 }
 
-/// Cell x of the block, or one across a face: at most one coordinate outside, by up to three cells.
-PLX_INLINE cell_values cell_at(const device::stage_arguments& a, const device::block_item& block, int n_var, int i,
-                               int j, int k) {
+/// Cell x of the block, or one across a face: at most one coordinate outside, by up to three cells. Arguments: with
+/// n, source, slabs and inflow, as device::stage_arguments.
+template <class Arguments>
+PLX_INLINE cell_values cell_at(const Arguments& a, const device::block_item& block, int n_var, int i, int j, int k) {
   const int n = a.n;
   const std::ptrdiff_t sy = n, sz = static_cast<std::ptrdiff_t>(n) * n, volume = sz * n;
   const int axis = i < 0 || i >= n ? 0 : j < 0 || j >= n ? 1 : k < 0 || k >= n ? 2 : -1;

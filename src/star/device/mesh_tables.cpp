@@ -29,6 +29,7 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
     b.values = first_double(slot);
     b.dx = mesh.cell_width(slot);
     b.slot = slot;
+    b.level = mesh.level(slot);
     place_faces(mesh, slot, b);
     blocks.push_back(b);
   }

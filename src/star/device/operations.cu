@@ -9,9 +9,12 @@
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
 #include "star/device/ghosts_body.hpp"
+#include "star/device/marks_body.hpp"
+#include "star/device/move_body.hpp"
 #include "star/device/operations.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/stage_body.hpp"
+#include "star/device/totals_body.hpp"
 
 namespace plx::star::device {
 
@@ -36,6 +39,22 @@ void PLX_GPU_LAUNCHER(correct_fluxes)(const gpu::launch& where, const correction
 
 void PLX_GPU_LAUNCHER(sum_sides)(const gpu::launch& where, const side_arguments* items, unsigned n) {
   for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::side_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(mark_cells)(const gpu::launch& where, const marks_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::marks_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(move_values)(const gpu::launch& where, const move_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::move_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(check_blocks)(const gpu::launch& where, const check_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::check_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(sum_totals)(const gpu::launch& where, const totals_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::totals_body>(gpu::stream_of(where), items[i]);
 }
 
 }  // namespace plx::star::device

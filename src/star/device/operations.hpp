@@ -8,6 +8,7 @@
 #pragma once
 
 #include "gpu/operation.hpp"
+#include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
 
 namespace plx::star::device {
@@ -22,5 +23,13 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_sides, side_arguments);
 /// The end of a step (finish_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(finish_step, finish_arguments);
+/// What the criteria of refinement say of all blocks (marks_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(mark_cells, marks_arguments);
+/// Values of new blocks (move_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(move_values, move_arguments);
+/// Floors and speeds of new blocks (move_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
+/// Totals of the conserved variables (totals_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
 
 }  // namespace plx::star::device

@@ -5,9 +5,12 @@
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
 #include "star/device/ghosts_body.hpp"
+#include "star/device/marks_body.hpp"
+#include "star/device/move_body.hpp"
 #include "star/device/operations.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/stage_body.hpp"
+#include "star/device/totals_body.hpp"
 
 namespace plx::star::device {
 
@@ -21,5 +24,9 @@ void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_
 void make_ghosts_cpu(const ghosts_arguments& a) { run_body<isa_one_lane::ghosts_body>(a); }
 void correct_fluxes_cpu(const correction_arguments& a) { run_body<isa_one_lane::correction_body>(a); }
 void sum_sides_cpu(const side_arguments& a) { run_body<isa_one_lane::side_body>(a); }
+void mark_cells_cpu(const marks_arguments& a) { run_body<isa_one_lane::marks_body>(a); }
+void move_values_cpu(const move_arguments& a) { run_body<isa_one_lane::move_body>(a); }
+void check_blocks_cpu(const check_arguments& a) { run_body<isa_one_lane::check_body>(a); }
+void sum_totals_cpu(const totals_arguments& a) { run_body<isa_one_lane::totals_body>(a); }
 
 }  // namespace plx::star::device

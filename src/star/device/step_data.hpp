@@ -30,7 +30,7 @@ struct block_item {
   std::int64_t values = 0;  ///< its first double in each arena
   double dx = 1.0;          ///< edge of a cell
   std::int32_t slot = 0;
-  std::int32_t unused = 0;
+  std::int32_t level = 0;
   ghost_source face[6];
   std::int64_t flux[6] = {-1, -1, -1, -1, -1, -1};  ///< where its fluxes go, [variable][n][n] as stage_output; or -1
 };
@@ -61,12 +61,20 @@ struct step_control {
   double last_dt = 0.0;      ///< of the last step
   std::int64_t steps = 0;    ///< that succeeded
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
-  std::int32_t stopped = 0;        ///< not 0: steps do nothing any more (t_end, a bad cell, or dt too small)
+  /// Not 0: the course waits after each step that reaches a multiple of it. Code time.
+  double wait_interval = 0.0;
+  std::int32_t stopped = 0;        ///< a stop_reason; not 0: steps do nothing any more
   std::int32_t bad_stage = -1;     ///< of the step that failed
   std::int32_t bad_position = -1;  ///< on the curve
   std::int32_t bad_cell = -1;      ///< (k * n + j) * n + i
 };
-enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_progress = 3 };
+enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_progress = 3, waiting = 4 };
+
+/// What is told of a step: the course after it.
+struct step_record {
+  double time = 0.0, dt = 0.0;
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+};
 
 /// One Runge-Kutta stage of all blocks. Shapes: arenas: [block][n_var][n][n][n] at block_item::values.
 struct stage_arguments {
@@ -162,6 +170,8 @@ struct finish_arguments {
   block_report* reports = nullptr;  ///< made empty for the next step
   double* signal_rates = nullptr;   ///< by slot
   step_control* control = nullptr;
+  int steps_kept = 1;
+  step_record* records = nullptr;  ///< step s at s % steps_kept
 };
 
 }  // namespace plx::star::device

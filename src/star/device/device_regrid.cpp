@@ -1,0 +1,124 @@
+// What a device_gas does between steps: refinement criteria, values of new blocks, totals.
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "star/device/device_gas.hpp"
+#include "star/device/operations.hpp"
+
+namespace plx::star::device {
+
+std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
+  put_ghosts(arenas_[now_].data(), control_.data() + 1);
+  thresholds_.set(on_, criteria.density_levels);
+  marks_.set(on_, std::vector<std::uint32_t>(static_cast<std::size_t>(n_blocks_), 0));
+  on_.synchronize();
+  marks_arguments a;
+  a.hydro = options_.hydro;
+  a.n = n_, a.n_blocks = n_blocks_;
+  a.gradient_of = criteria.gradient_of, a.curvature_of = criteria.curvature_of;
+  a.gradient_refine = criteria.gradient_refine, a.gradient_coarsen = criteria.gradient_coarsen;
+  a.curvature_refine = criteria.curvature_refine, a.curvature_coarsen = criteria.curvature_coarsen;
+  a.buffer = criteria.buffer;
+  a.n_thresholds = static_cast<int>(criteria.density_levels.size());
+  a.thresholds = thresholds_.data();
+  a.source = arenas_[now_].data();
+  a.slabs = slabs_.data();
+  a.inflow = inflow_.data();
+  a.blocks = blocks_.data();
+  a.marks = marks_.data();
+  on_.launch(mark_cells, a);
+  return marks_.get(static_cast<std::size_t>(n_blocks_));
+}
+
+std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old) {
+  const auto place = [this](mesh::slot_id slot) { return static_cast<std::int64_t>(slot * stride_); };
+  std::vector<child_item> children;
+  std::vector<merged_item> merged;
+  std::vector<std::int64_t> places;
+  for (const mesh::family& f : plan.refined)
+    for (int c = 0; c < 8; ++c) children.push_back({old.position(f.parent), c, place(f.children[c])});
+  for (const mesh::family& f : plan.merged) {
+    merged_item m{place(f.parent), {}};
+    for (int c = 0; c < 8; ++c) m.from[c] = place(f.children[c]);
+    merged.push_back(m);
+  }
+  for (const child_item& c : children) places.push_back(c.to);
+  for (const merged_item& m : merged) places.push_back(m.to);
+
+  arenas_[now_].grow(on_, plan.next.slot_count() * stride_, slots_ * stride_);
+  children_.set(on_, children);
+  merged_.set(on_, merged);
+  new_blocks_.set(on_, places);
+  checks_.set(on_, std::vector<block_report>(places.size()));
+  put_ghosts(arenas_[now_].data(), control_.data() + 1);
+  on_.synchronize();
+
+  move_arguments m;
+  m.n = n_, m.n_var = n_var_;
+  m.n_children = static_cast<int>(children.size()), m.n_merged = static_cast<int>(merged.size());
+  m.central = central_;
+  m.source = arenas_[now_].data();
+  m.slabs = slabs_.data();
+  m.inflow = inflow_.data();
+  m.blocks = blocks_.data();
+  m.children = children_.data();
+  m.merged = merged_.data();
+  on_.launch(move_values, m);
+
+  check_arguments c;
+  c.hydro = options_.hydro;
+  c.n = n_, c.n_items = static_cast<int>(places.size());
+  c.source = arenas_[now_].data();
+  c.items = new_blocks_.data();
+  c.reports = checks_.data();
+  on_.launch(check_blocks, c);
+  slots_ = std::max(slots_, plan.next.slot_count());  // so many have values
+  return checks_.get(places.size());
+}
+
+namespace {
+
+double value_of(const exact_limbs& sum) {
+  std::vector<std::int64_t> numbers{0, exact_limbs::count, 0};
+  numbers.insert(numbers.end(), std::begin(sum.limb), std::end(sum.limb));
+  std::span<const std::int64_t> from = numbers;
+  exact_sum exact;
+  exact.add_from(from);
+  return exact.value();
+}
+
+}  // namespace
+
+void device_gas::put_totals(const double* values, const step_control* control, int kept, int every, exact_limbs* sums) {
+  totals_arguments a;
+  a.n = n_, a.n_var = n_var_, a.n_blocks = n_blocks_;
+  a.every = every;
+  a.steps_kept = kept;
+  a.source = values;
+  a.blocks = blocks_.data();
+  a.sums = sums;
+  a.control = control;
+  on_.launch(sum_totals, a);
+}
+
+std::vector<double> device_gas::totals() {
+  const std::vector<exact_limbs> zero(static_cast<std::size_t>(n_var_));
+  sum_now_.set(on_, zero);
+  put_totals(arenas_[now_].data(), control_.data() + 1, 0, 1, sum_now_.data());
+  std::vector<double> values;
+  for (const exact_limbs& s : sum_now_.get(zero.size())) values.push_back(value_of(s));
+  return values;
+}
+
+void device_gas::collect_totals(std::int64_t begin) {
+  const std::vector<exact_limbs> sums = sums_.get(no_sums_.size());
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    const std::int64_t step = begin + static_cast<std::int64_t>(r) + 1;
+    if (step % options_.totals_every != 0) continue;
+    for (int v = 0; v < n_var_; ++v)
+      results_[r].totals.push_back(value_of(sums[static_cast<std::size_t>(step % steps_kept) * n_var_ + v]));
+  }
+}
+
+}  // namespace plx::star::device
