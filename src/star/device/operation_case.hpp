@@ -1,0 +1,130 @@
+// What rows of the table of operations are made of: a mesh with a state and all that the operations read, on the host.
+//
+// Thread safety: none. Cost: that of making the state anew for each row. Example: star/device/operation_rows.cpp
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/testing/operation_table.hpp"
+#include "star/device/gas_cases_test.hpp"
+#include "star/device/mesh_tables.hpp"
+#include "star/device/operations.hpp"
+
+namespace plx::star::device {
+
+using gpu::testing::operation_cost;
+using gpu::testing::operation_data;
+using gpu::testing::operation_row;
+using gpu::testing::row;
+using gpu::testing::row_use;
+
+/// A mesh with a state and all that the operations of a step read, on the host.
+struct gas_case {
+  mesh::block_mesh mesh;
+  gas_options o;
+  double dt;  // small where the operation runs again and again on the same state
+  int n = mesh.block_size(), n_var = variable_count(o.hydro.n_species);
+  std::size_t stride = static_cast<std::size_t>(n_var) * n * n * n;
+  mesh_tables tables{mesh, n_var, stride};
+
+  [[nodiscard]] int blocks() const { return static_cast<int>(mesh.block_count()); }
+  [[nodiscard]] double doubles() const { return static_cast<double>(stride) * blocks(); }
+
+  /// Slots without a block hold NaN.
+  [[nodiscard]] std::vector<double> state() const {
+    mesh::arena values(mesh_variables(o.hydro.n_species), n);
+    values.resize(mesh.slot_count());
+    fill_blast(mesh, o, values);
+    std::vector<double> all(mesh.slot_count() * stride, std::numeric_limits<double>::quiet_NaN());
+    for (const block_item& b : tables.blocks) std::copy_n(values.block(b.slot), stride, all.begin() + b.values);
+    return all;
+  }
+  [[nodiscard]] std::vector<double> inflow() const {
+    std::vector<double> all;
+    for (const auto& side : o.sides.inflow) all.insert(all.end(), side.begin(), side.begin() + n_var);
+    return all;
+  }
+  [[nodiscard]] std::vector<double> fluxes() const {
+    std::vector<double> all(tables.flux_doubles);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = 0.01 * std::sin(static_cast<double>(i));
+    return all;
+  }
+  [[nodiscard]] step_control control() const {
+    step_control c;
+    c.dt = dt, c.t_end = 1e9, c.cfl = 0.4, c.steps = 3;
+    return c;
+  }
+  [[nodiscard]] std::vector<block_report> reports() const {
+    std::vector<block_report> all(tables.blocks.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].input_floors = i;
+    return all;
+  }
+
+  ghosts_arguments ghosts() const {
+    ghosts_arguments a;
+    a.n = n, a.n_var = n_var, a.n_items = static_cast<int>(tables.levels.size());
+    a.central = mesh.box().prolongation == mesh::limiter::central;
+    for (int f = 0; f < mesh::face_count; ++f) a.side[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
+    return a;
+  }
+  [[nodiscard]] std::vector<double> slabs() const {
+    std::vector<double> all(tables.slab_doubles), tiles(tables.coarse_doubles);
+    const std::vector<double> from = state(), sides = inflow();
+    const step_control c = control();
+    ghosts_arguments a = ghosts();
+    a.source = from.data(), a.inflow = sides.data(), a.slabs = all.data(), a.coarse_tiles = tiles.data();
+    a.blocks = tables.blocks.data(), a.items = tables.levels.data(), a.fills = tables.fills.data(), a.control = &c;
+    make_ghosts_cpu(a);
+    return all;
+  }
+};
+
+template <class T>
+const T* one(operation_data& d, const T& value) {
+  return d.input<T>({&value, 1});
+}
+
+constexpr const char *scheme_names[] = {"ppm", "plm", "mp5"}, *solver_names[] = {"hllc", "hll", "lax"};
+
+inline gas_options options_of(reconstruction scheme, riemann_solver solver) {
+  gas_options o;
+  o.hydro.reconstruct = scheme;
+  o.hydro.riemann = solver;
+  o.hydro.pressure_floor = 1e-3;  // is met
+  o.scheme = ssp_rk3;
+  for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
+  return o;
+}
+inline std::string name_of(const gas_options& o) {
+  return std::string(scheme_names[static_cast<int>(o.hydro.reconstruct)]) + "/" +
+         solver_names[static_cast<int>(o.hydro.riemann)];
+}
+inline mesh::domain box_of(int blocks, int n, mesh::boundary side, mesh::limiter rule, int levels) {
+  mesh::domain box = cube_of(blocks, n, side, levels);
+  box.prolongation = rule;
+  return box;
+}
+
+/// A row of an operation on a mesh; the case is made anew each time.
+template <class Item, class Place>
+operation_row on_mesh(const gpu::operation<Item>& op, const std::string& shape, const mesh::block_mesh& m,
+                      const gas_options& o, Place place, row_use use) {
+  const std::string name =
+      shape + "/n=" + std::to_string(m.block_size()) + "/" + std::to_string(m.block_count()) + " blocks";
+  return row(
+      op, name,
+      [m, o, place, use](operation_data& d, std::vector<Item>& items) {
+        return place(gas_case{m, o, use == row_use::time ? 1e-9 : 1e-4}, d, items);
+      },
+      use);
+}
+
+/// Rows of what runs between steps.
+void add_regrid_rows(std::vector<operation_row>& rows);
+
+}  // namespace plx::star::device
