@@ -10,6 +10,7 @@
 #include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/device/device_gas.hpp"
 
 namespace plx::star {
 

@@ -10,8 +10,11 @@
 #include <vector>
 
 #include "mesh/regrid.hpp"
-#include "star/device/device_gas.hpp"
 #include "star/gas.hpp"
+
+namespace plx::star::device {
+struct cell_criteria;
+}
 
 namespace plx::star {
 

@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "mesh/checkpoint.hpp"
 #include "rt/runtime.hpp"
+#include "star/device_course.hpp"
 #include "star/refinement.hpp"
 #include "star/regrid.hpp"
 #include "star/totals.hpp"
@@ -130,6 +131,8 @@ std::string simulation::describe(const bad_cell& bad, double dt) const {
 }
 
 simulation::~simulation() = default;
+
+bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(); }
 
 result<void> simulation::take_device() {
   if (in_.run.device == "cpu") return {};

@@ -23,7 +23,6 @@
 #include "base/result.hpp"
 #include "star/balancer.hpp"
 #include "star/block_costs.hpp"
-#include "star/device_course.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/stepper.hpp"
@@ -36,6 +35,8 @@ struct checkpoint;
 }
 
 namespace plx::star {
+
+class device_course;
 
 class simulation {
  public:
@@ -50,7 +51,7 @@ class simulation {
   /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
   /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it
   /// is not.
-  bool is_ahead() const { return device_ != nullptr && device_->ahead(); }
+  bool is_ahead() const;
   /// Brings the values to the host, for who reads state().now. Requires: not ahead.
   void fetch();
 
