@@ -23,6 +23,7 @@ INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 MARKS = ["o", "s", "^", "D", "v", "P", "X"]
 OWN = {"self": ("self-clocking", "#009E73", "D"), "adaptive": ("adaptive", "#D55E00", "*")}
+DASHES = {"self": (0, (5, 2)), "adaptive": (0, (1, 1.5))}
 
 
 def span_text(us: float) -> str:
@@ -76,8 +77,15 @@ def scatter(axes, points: list[dict]) -> None:
         some = [p for p in points if p["interval_us"] == us]
         axes.plot([p["ratio"] for p in some], [p["time_s"] for p in some], MARKS[i], ms=6, color=COLOURS[i], mec="white",
                   mew=0.7, label=span_text(us))  # fmt: skip
-    times = [p["time_s"] for p in points]
-    titled(axes, f"time over overhead: correlation {data.correlation([p['ratio'] for p in points], times):.3f}")
+
+    def by(some: list[dict]) -> float:
+        return data.correlation([p["ratio"] for p in some], [p["time_s"] for p in some])
+
+    some = data.of_short_intervals(points)
+    if abs(by(some) - by(points)) > 0.05:
+        titled(axes, f"correlation {by(points):.3f} ({by(some):.3f} up to {span_text(max(p['interval_us'] for p in some))})")
+    else:
+        titled(axes, f"time over overhead: correlation {by(points):.3f}")
     axes.set_xlabel("network overhead: messages over tasks")
     axes.set_ylabel("time, s")
     axes.set_ylim(bottom=0)
@@ -92,15 +100,15 @@ def over_counts(axes, points: list[dict], what: str, own: dict[str, dict]) -> No
                   label=span_text(us))  # fmt: skip
     for setting, point in own.items():
         name, colour, _ = OWN[setting]
-        axes.axhline(point[what], color=colour, lw=1.4, ls=(0, (4, 2)), zorder=1)
-        axes.text(points[0]["n"], 0.95 * point[what], name, color=colour, fontsize=9, ha="left", va="top")
+        axes.axhline(point[what], color=colour, lw=1.5, ls=DASHES[setting], zorder=1, label=name)
     of_counts(axes, sorted({p["n"] for p in points}))
     axes.set_ylim(bottom=0)
     plain(axes)
 
 
 def own_points(rows: list[dict]) -> dict[str, dict]:
-    return {s: p for s, p in data.per_setting(rows).items() if s in OWN}
+    points = data.per_setting(rows)
+    return {s: points[s] for s in OWN if s in points}
 
 
 def draw_toy(rows: list[dict], path: Path) -> Path:
@@ -199,7 +207,7 @@ def draw_rotation(rows: list[dict], path: Path) -> Path:
             name, colour, mark = OWN[setting]
             right.plot([point["ratio"]], [point["time_s"]], mark, ms=9, color=colour, mec="black", mew=0.9, label=name)
         if i == 0:
-            right.legend(fontsize=8, frameon=False, loc="lower right", ncols=2)
+            right.legend(fontsize=8, frameon=False, loc="best", ncols=2)
         if i + 1 < len(sizes):
             left.set_xlabel("")
             right.set_xlabel("")
@@ -242,7 +250,9 @@ def draw_bandwidth(rows: list[dict], path: Path) -> Path:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.set_xlabel("Nc (a row has 16 Nc bytes)")
     axes.set_ylabel("GB/s, all localities together")
-    axes.set_ylim(bottom=0)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.legend(fontsize=8.5, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     plain(axes)
     headed(figure, "Rows of a tensor: bytes per second", "Four processes on one host. Higher is better.")
@@ -265,7 +275,7 @@ def strip(axes, rows: list[dict], settled_s: float) -> None:
         axes.plot(ratios, [y] * len(ratios), "|", ms=13, mew=1.1, color="#8a8a8a", zorder=2)
         for setting, (_, colour, mark) in OWN.items():
             if setting in times:
-                ratio = data.against_best(rows, setting, settled_s)[kind]
+                ratio = times[setting] / static[best]
                 up = setting == "self"
                 axes.plot([ratio], [y], mark, ms=10 if mark == "*" else 7, color=colour, mec="black", mew=0.7, zorder=4)
                 axes.text(ratio, y + (0.2 if up else -0.2), f"{ratio:.2f}", color=colour, fontsize=9, ha="center",
@@ -298,7 +308,7 @@ def series(axes, rows: list[dict]) -> None:
                 continue
             units = data.select(some, turn=max(r["turn"] for r in some))
             xs, ys = [u["at_s"] for u in units], [u["time_s"] / min(static) for u in units]
-            width = max(1, len(xs) // 150)
+            width = max(1, len(xs) // 60)
             xs = [statistics.fmean(xs[j : j + width]) for j in range(0, len(xs), width)]
             ys = [statistics.median(ys[j : j + width]) for j in range(0, len(ys), width)]
             axes.plot(xs, ys, "-", lw=1.3, color=COLOURS[i], label=kind)
@@ -331,7 +341,7 @@ def draw_phases(rows: list[dict], path: Path) -> Path:
     figure.legend(handles=handles, loc="upper right", ncols=len(handles), frameon=False, fontsize=9.5,
                   bbox_to_anchor=(0.99, 1 - 0.02 / height))  # fmt: skip
     headed(figure, "Dense, sparse and bursty traffic",
-           "Time of a unit of traffic over that of the best setting of numbers for it; shaded: up to 5 % more than the best.")  # fmt: skip
+           "Time of a unit of traffic over that of the best setting of numbers for it, medians; shaded: up to 5 % more than the best.")  # fmt: skip
     figure.subplots_adjust(left=0.02, right=0.985, top=1 - 1.05 / height, bottom=0.5 / height, wspace=0.1, hspace=0.4)
     return save(figure, path)
 

@@ -129,7 +129,7 @@ def test_phases_are_compared_with_the_best_setting_of_each():
     rows.append(line("phases", "rotation", setting="8,100", phase="dense", time_s=1.0))
     rows.append(line("phases", "rotation", setting="adaptive", phase="dense", time_s=1.5))
     named = {r["name"]: r["value"] for r in data.rows_of(rows)}
-    assert named == {"net/adaptive/worst": pytest.approx(1.5)}
+    assert named == {f"net/adaptive/worst{ending}": pytest.approx(1.5) for ending in ("", "_halves")}
 
 
 def test_a_lucky_turn_of_a_setting_does_not_make_it_the_best():
@@ -137,6 +137,17 @@ def test_a_lucky_turn_of_a_setting_does_not_make_it_the_best():
     rows = [line("phases", setting=s, phase="dense", turn=i, time_s=t) for s, ts in times.items() for i, t in enumerate(ts)]
     # Turns 0 and 2 choose 8,100: 12 / 10 in 1 and 3. These choose 16,100 (its median is 6): 9 / 11 in 0 and 2.
     assert data.against_best(rows, "self") == {"dense": pytest.approx((12 / 10 + 9 / 11) / 2)}
+
+
+def test_a_setting_of_two_moods_is_not_hidden_by_halves():
+    times = {"8,100": [9, 40, 9, 40], "16,100": [10, 10, 10, 10], "self": [12, 12, 12, 12]}
+    rows = [line("phases", "toy", setting=s, phase="dense", turn=i, time_s=t) for s, ts in times.items() for i, t in enumerate(ts)]
+    # Turns 0 and 2 choose 8,100, of which 1 and 3 say 40; these choose 16,100. By all turns 16,100 is the best.
+    assert data.against_best(rows, "self") == {"dense": pytest.approx((12 / 40 + 12 / 10) / 2)}
+    assert data.over_best(rows, "self") == {"dense": pytest.approx(1.2)}
+    assert data.over_best(rows, "adaptive") == {}
+    named = {r["name"]: r["value"] for r in data.rows_of(rows)}
+    assert named == {"net/selfclock/worst": pytest.approx(1.2), "net/selfclock/worst_halves": pytest.approx(0.75)}
 
 
 def test_when_a_setting_has_found_what_is_good():
