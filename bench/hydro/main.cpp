@@ -86,6 +86,14 @@ std::vector<workload> workloads() {
   p.reconstruct = reconstruction::mp5;
   all.emplace_back("hydro/mp5_hllc/b8", p, 8, best, false);
   all.emplace_back("hydro/mp5_hllc/b8/rough", p, 8, best, true);
+  p = {}, p.scheme = hydro_scheme::full3d, p.riemann = riemann_solver::hll;
+  for (isa which : available_isas())
+    all.emplace_back("hydro/full3d/b8/" + std::string(name_of(which)), p, 8, which, false);
+  all.emplace_back("hydro/full3d/b32", p, 32, best, false);
+  p.n_species = 2;
+  all.emplace_back("hydro/full3d/b8/species2", p, 8, best, false);
+  p.n_species = 0, p.contact_steepening = true;
+  all.emplace_back("hydro/full3d/b8/steep", p, 8, best, false);
   return all;
 }
 

@@ -15,12 +15,6 @@
 
 namespace plx::mesh {
 
-/// Which ghosts are wanted.
-enum class reach {
-  full,   ///< all (N+6)^3 cells
-  faces,  ///< ghosts across faces only: half the time. Those at edges and corners keep what an earlier gather left.
-};
-
 /// Fills scratch.tile(), [variable][k][j][i] with tile_width(N) cells along each axis, and returns it.
 /// Requires: the arena has the mesh's slots and block size; values.inflow where a side is inflow.
 double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,

@@ -20,15 +20,18 @@ block_box box_of(slot_id slot, const std::array<int, 3>& lo, const std::array<in
   return box;
 }
 
-// Across a face: three layers of a block of the same level, six of a finer one.
-void read_across(const block_mesh& mesh, slot_id slot, int face, std::vector<block_box>& out) {
-  const neighbour& across = mesh.across(slot, face);
-  if (across.kind != relation::same && across.kind != relation::finer) return;
-  const int n = mesh.block_size(), layers = across.kind == relation::same ? ghosts : 2 * ghosts;
-  const int axis = face_axis(face);
+// In a direction: three layers of a block of the same level, six of finer ones.
+void read_direction(const block_mesh& mesh, slot_id slot, int direction, std::vector<block_box>& out) {
+  const neighbour& there = mesh.around(slot, direction);
+  if (there.kind != relation::same && there.kind != relation::finer) return;
+  const int n = mesh.block_size(), layers = there.kind == relation::same ? ghosts : 2 * ghosts;
+  const auto dir = direction_of(direction);
   std::array<int, 3> lo{0, 0, 0}, hi{n, n, n};
-  face_is_upper(face) ? hi[axis] = layers : lo[axis] = n - layers;
-  for (int c = 0; c < across.count; ++c) out.push_back(box_of(across.slots[c], lo, hi));
+  for (int a = 0; a < 3; ++a) {
+    if (dir[a] > 0) hi[a] = layers;
+    if (dir[a] < 0) lo[a] = n - layers;
+  }
+  for (int c = 0; c < there.count; ++c) out.push_back(box_of(there.slots[c], lo, hi));
 }
 
 // What a box of the coarse tile is filled from (coarse_tile.cpp).
@@ -111,15 +114,18 @@ void for_rows(const block_box& box, int n, int variables, Block* block, F&& f) {
 
 }  // namespace
 
-std::vector<block_box> read_boxes(const block_mesh& mesh, slot_id slot) {
+std::vector<block_box> read_boxes(const block_mesh& mesh, slot_id slot, reach wanted) {
+  const bool faces_only = wanted == reach::faces;
   std::vector<block_box> all;
-  for (int f = 0; f < face_count; ++f) read_across(mesh, slot, f, all);
-  for (const coarse_box& box : mesh.coarse_boxes(slot, true)) read_coarse(mesh, slot, box, all);
+  for (int d = 0; d < direction_count; ++d)
+    if (d != self_direction && (!faces_only || (face_directions() >> d & 1) != 0)) read_direction(mesh, slot, d, all);
+  for (const coarse_box& box : mesh.coarse_boxes(slot, faces_only)) read_coarse(mesh, slot, box, all);
   std::erase_if(all, [&](const block_box& b) { return b.slot == slot; });
   return all;
 }
 
-halo::halo(const block_mesh& mesh, const curve_parts& parts, int here, int variables, std::size_t group_bytes)
+halo::halo(const block_mesh& mesh, const curve_parts& parts, int here, int variables, std::size_t group_bytes,
+           reach wanted)
     : first_receive_(parts.count() + 1, 0) {
   std::map<int, block_list> out, in;  // by peer
   const auto owner = [&](slot_id s) { return parts.part_of(mesh, s); };
@@ -130,12 +136,12 @@ halo::halo(const block_mesh& mesh, const curve_parts& parts, int here, int varia
       out[peer][mesh.position(slot)];
       if (in[peer].try_emplace(mesh.position(other)).second) mirrors_.push_back(other);
     }
-    for (const block_box& b : read_boxes(mesh, slot))
+    for (const block_box& b : read_boxes(mesh, slot, wanted))
       if (const int peer = owner(b.slot); peer != here) in.at(peer).at(mesh.position(b.slot)).push_back(b);
   }
   std::sort(mirrors_.begin(), mirrors_.end());
   for (const slot_id mirror : mirrors_)
-    for (const block_box& b : read_boxes(mesh, mirror))
+    for (const block_box& b : read_boxes(mesh, mirror, wanted))
       if (owner(b.slot) == here) out.at(owner(mirror)).at(mesh.position(b.slot)).push_back(b);
   for (auto& [peer, blocks] : out) {
     const std::size_t first = sends_.size();

@@ -1,10 +1,11 @@
 // What blocks of different localities exchange: the cells of one's blocks that tiles of the other's blocks are gathered
-// from (reach::faces). Both sides make the same lists, in the same order, from the mesh and its parts alone.
+// from, with the reach that the scheme wants. Both sides make the same lists, in the same order, from the mesh and its
+// parts alone.
 //
 // A *mirror* is a block of another locality that touches one's own. It has memory here, at its own slot; the boxes that
 // come for it are put where they are in the block itself, so gather_tile() and prolongation read them as ever. A mirror
-// that no tile reads (it touches at an edge) is in the lists, too, with no boxes: who waits for its neighbours has to
-// know when these have finished a stage, also where it only overwrites what they read.
+// that no tile reads (it touches at an edge, and the reach is faces) is in the lists, too, with no boxes: who waits for
+// its neighbours has to know when these have finished a stage, also where it only overwrites what they read.
 //
 // Blocks that are sent to one peer are divided into groups along the curve. A group is one message; it leaves when its
 // last block has finished.
@@ -22,6 +23,7 @@
 #include "mesh/arena.hpp"
 #include "mesh/block_mesh.hpp"
 #include "mesh/curve_parts.hpp"
+#include "mesh/tile.hpp"
 
 namespace plx::mesh {
 
@@ -35,8 +37,8 @@ struct block_box {
   friend bool operator==(const block_box&, const block_box&) = default;
 };
 
-/// The cells of other blocks that gather_tile(..., reach::faces) reads for a block; boxes may overlap.
-std::vector<block_box> read_boxes(const block_mesh& mesh, slot_id slot);
+/// The cells of other blocks that gather_tile() reads for a block; boxes may overlap.
+std::vector<block_box> read_boxes(const block_mesh& mesh, slot_id slot, reach wanted = reach::faces);
 
 /// One message: blocks of one locality and their cells that another one reads.
 struct halo_group {
@@ -59,7 +61,8 @@ class halo {
   /// No peers.
   halo() = default;
   /// For the locality `here`. A group has at most `group_bytes`, or one block.
-  halo(const block_mesh& mesh, const curve_parts& parts, int here, int variables, std::size_t group_bytes);
+  halo(const block_mesh& mesh, const curve_parts& parts, int here, int variables, std::size_t group_bytes,
+       reach wanted = reach::faces);
 
   std::span<const halo_group> sends() const { return sends_; }        ///< by peer, then along the curve
   std::span<const halo_group> receives() const { return receives_; }  ///< likewise: those of a peer in its order

@@ -17,6 +17,12 @@ constexpr int tile_cells(int block_size) {
   return tile_width(block_size) * tile_width(block_size) * tile_width(block_size);
 }
 
+/// Which ghosts are wanted.
+enum class reach {
+  full,   ///< all (N+6)^3 cells
+  faces,  ///< ghosts across faces only: half the time. Those at edges and corners keep what an earlier gather left.
+};
+
 /// A tile, [variable][k][j][i] with tile_width(N) cells along each axis, and the coarse tile that ghosts are prolonged
 /// from, [variable][k][j][i] with tile_width(N / 2).
 class tile_scratch {

@@ -236,6 +236,7 @@ TEST(DeviceCourse, WhatItDoesNotDoIsSaidInOneLine) {
   };
   EXPECT_NE(message({"run.device=tpu"}).find("cpu, cuda, hip, emulated"), std::string::npos);
   EXPECT_NE(message({"run.device=emulated", "sod.species=true"}).find("without species, found 2"), std::string::npos);
+  EXPECT_NE(message({"run.device=emulated", "hydro.scheme=full3d"}).find("found \"full3d\""), std::string::npos);
   auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", {"run.device=cuda"}).value();
   const setup s = in->prepare().value();
   simulation sim(*in, s, workers());

@@ -32,7 +32,8 @@ gas::gas(const setup& s, exchange& with)
       now(mesh_variables(s.hydro.n_species), s.domain.block_size),
       stage_a(mesh_variables(s.hydro.n_species), s.domain.block_size),
       stage_b(mesh_variables(s.hydro.n_species), s.domain.block_size),
-      sides(s.sides) {
+      sides(s.sides),
+      reach(s.hydro.scheme == hydro_scheme::full3d ? mesh::reach::full : mesh::reach::faces) {
   adopt(mesh::block_mesh(s.domain));
 }
 
@@ -54,7 +55,7 @@ void gas::adopt(mesh::block_mesh next, mesh::curve_parts next_parts) {
     for (mesh::arena* a : {&now, &stage_a, &stage_b}) a->resize(mesh.slot_count());
     return;
   }
-  ghosts = mesh::halo(mesh, parts, net.here(), now.variable_count(), message_bytes);
+  ghosts = mesh::halo(mesh, parts, net.here(), now.variable_count(), message_bytes, reach);
   const std::size_t face_bytes = sizeof(double) * now.variable_count() * mesh.block_size() * mesh.block_size() / 4;
   between = mesh::flux_halo(mesh, parts, net.here(), std::max<std::size_t>(1, message_bytes / face_bytes));
   std::vector<mesh::slot_id> here(own().begin(), own().end());

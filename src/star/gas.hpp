@@ -56,7 +56,8 @@ struct gas {
   mesh::arena now, stage_a, stage_b;
   bool elsewhere = false;  ///< a device has the values: adopt() makes no room
   mesh::boundary_values sides;
-  std::vector<double> signal_rate;  ///< by slot: largest (|v| + c) / dx of the block; of own blocks
+  mesh::reach reach = mesh::reach::faces;  ///< which ghosts the scheme reads
+  std::vector<double> signal_rate;         ///< by slot: largest (|v| + c) / dx of the block; of own blocks
 
   /// The blocks that this locality advances, in the order of the curve.
   std::span<const mesh::slot_id> own() const { return parts.blocks(mesh, net.here()); }

@@ -130,6 +130,17 @@ TEST(Localities, ABlastIsTheSameToTheLastBit) {
     }
 }
 
+// The other scheme reads ghosts at edges and corners, too.
+TEST(Localities, ABlastWithFull3dIsTheSameToTheLastBit) {
+  const std::vector<std::string> sets{"hydro.scheme=full3d", "run.max_steps=6"};
+  const outcome one = run_on(1, 2, sets);
+  ASSERT_GT(one.blocks.size(), 64u);
+  for (const unsigned n : {2u, 3u}) {
+    SCOPED_TRACE(fmt::format("{} localities", n));
+    expect_same(run_on(n, 2, sets), one);
+  }
+}
+
 double noise(const mesh::location& l, int seed) {
   std::uint64_t h = 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(seed + 1);
   for (const std::int32_t x : {l.level, l.x[0], l.x[1], l.x[2]}) {

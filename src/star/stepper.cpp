@@ -139,7 +139,7 @@ void stepper::run_stage(slot_id slot, int stage) {
   b.worker = static_cast<std::uint16_t>(*worker_index());
 
   stage_input in;
-  in.tile = mesh::gather_tile(m, source(stage), slot, gas_.sides, mine.tile, mesh::reach::faces);
+  in.tile = mesh::gather_tile(m, source(stage), slot, gas_.sides, mine.tile, gas_.reach);
   in.u_old = gas_.now.block(slot);
   in.n = m.block_size();
   in.dx = m.cell_width(slot);

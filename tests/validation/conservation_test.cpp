@@ -38,5 +38,12 @@ TEST(Conservation, BlastInAPeriodicBox) {
   check(t, "blast", s);
 }
 
+TEST(Conservation, BlastWithFull3d) {
+  table t("drift of totals, periodic, refinement on, full3d");
+  solved s("sedov", {full3d, periodic, "sedov.centre=[0.11,-0.07,0.19]", "run.t_end=0.01", "refinement.coarsen_after=1",
+                     "sedov.pressure=1e-3"});
+  check(t, "blast", s);
+}
+
 }  // namespace
 }  // namespace plx::star::validation

@@ -16,6 +16,9 @@
 
 namespace plx::star::validation {
 
+/// The other scheme of the hydrodynamics, for --set.
+inline const std::string full3d = "hydro.scheme=full3d";
+
 /// The runtime of all tests: two workers.
 runtime& tasks();
 

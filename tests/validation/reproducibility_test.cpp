@@ -37,6 +37,17 @@ TEST(Reproducibility, NumberOfWorkers) {
   t.note("blocks", double(a.sim().state().mesh.block_count()));
 }
 
+TEST(Reproducibility, NumberOfWorkersFull3d) {
+  table t("the same bits for any number of workers, full3d: blast, 10 steps, two levels");
+  auto few = sets;
+  few.insert(few.end(), {full3d, "run.max_steps=10"});
+  runtime one({.workers = 1}), four({.workers = 4});
+  solved a("sedov", few, one), b("sedov", few), c("sedov", few, four);
+  for (solved* s : {&a, &b, &c}) s->run();
+  t.holds("2 workers as 1", same_state(a.sim(), b.sim()));
+  t.holds("4 workers as 1", same_state(a.sim(), c.sim()));
+}
+
 TEST(Reproducibility, AnySchedule) {
   table t("the same bits for any schedule: blast, 6 steps, one level, deterministic mode");
   const std::vector<std::string> few{"mesh.max_level=1", "run.max_steps=6", "refinement.interval=2"};

@@ -18,9 +18,8 @@ double transverse(const gas& g) {
   return std::sqrt(sum / static_cast<double>(g.cell_count()));
 }
 
-TEST(ShearLayer, GrowthRate) {
-  table t("Kelvin-Helmholtz, tanh layer, Mach 0.5, 64 x 64 cells");
-  solved s("kelvin_helmholtz", {"run.t_end=1.5"});
+void check_growth(table& t, const std::vector<std::string>& sets) {
+  solved s("kelvin_helmholtz", sets);
   const double exact = s.exact().references(0)[0].value;
   s.sim().start();
   double first = 0, first_time = 0;
@@ -32,6 +31,16 @@ TEST(ShearLayer, GrowthRate) {
   t.note("growth rate", rate);
   t.note("exact growth rate", exact);
   t.at_most("relative error", std::abs(rate - exact) / exact, 0.05);
+}
+
+TEST(ShearLayer, GrowthRate) {
+  table t("Kelvin-Helmholtz, tanh layer, Mach 0.5, 64 x 64 cells");
+  check_growth(t, {"run.t_end=1.5"});
+}
+
+TEST(ShearLayer, GrowthRateFull3d) {
+  table t("Kelvin-Helmholtz, tanh layer, Mach 0.5, 64 x 64 cells, full3d");
+  check_growth(t, {"run.t_end=1.0", full3d});
 }
 
 }  // namespace

@@ -56,17 +56,46 @@ TEST(ShockTube, AlongTheAxes) {
 }
 
 // Two planes per wavelength, which is the box over sqrt(2), against one in a box: the error per plane and area.
+double oblique_error(int n, const std::string& scheme) {
+  const double planes = 2 * std::sqrt(2.0);
+  solved s("sod", {"sod.direction=[1,1,0]", "sod.periodic=true", "mesh.max_level=0", "run.t_end=0.1",
+                   "mesh.root_blocks=" + array({n / 8.0, n / 8.0, 1}), "mesh.lower=" + array({-1, -1, -8.0 / n}),
+                   "mesh.upper=" + array({1, 1, 8.0 / n}),
+                   R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])", scheme});
+  EXPECT_TRUE(s.run().exact().has_exact(0.1));
+  return s.l1(i_density) / planes;
+}
+
 TEST(ShockTube, Oblique) {
   table t("Sod along (1,1,0), periodic box of edge 2, t = 0.1, L1(rho) per plane");
-  for (const auto& [n, bound] : {std::pair{32, published_32}, {64, published_32}}) {
-    const double planes = 2 * std::sqrt(2.0);
-    solved s("sod", {"sod.direction=[1,1,0]", "sod.periodic=true", "mesh.max_level=0", "run.t_end=0.1",
-                     "mesh.root_blocks=" + array({n / 8.0, n / 8.0, 1}), "mesh.lower=" + array({-1, -1, -8.0 / n}),
-                     "mesh.upper=" + array({1, 1, 8.0 / n}),
-                     R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])"});
-    ASSERT_TRUE(s.run().exact().has_exact(0.1));
-    t.at_most(fmt::format("{} cells across the box, PPM", n), s.l1(i_density) / planes, bound);
+  for (const int n : {32, 64})
+    t.at_most(fmt::format("{} cells across the box, PPM", n), oblique_error(n, "hydro.scheme=faces"), published_32);
+}
+
+TEST(ShockTube, Full3d) {
+  table t("Sod with full3d, box of edge 2, t = 0.1, L1(rho)");
+  std::array<double, 3> error{};
+  for (int axis = 0; axis < 3; ++axis) {
+    error[axis] = solved("sod", with(along(axis, 32), {full3d})).run().l1(i_density);
+    t.at_most(fmt::format("along {}, 32 cells", "xyz"[axis]), error[axis], published_32);
   }
+  t.holds("the three errors are equal to the last bit", error[0] == error[1] && error[1] == error[2]);
+  t.at_most("along x, 128 cells", solved("sod", with(along(0, 128), {full3d})).run().l1(i_density), 2.6e-3);
+  t.at_most("along x, 16 cells (8.6e-3 is not reached)",
+            solved("sod", with(along(0, 16), {full3d})).run().l1(i_density), 1.02e-2);
+  t.at_most("along (1,1,0), 32 cells across the box (4.6e-3 is not reached)", oblique_error(32, full3d), 5.6e-3);
+  for (const double side : {-1.0, 1.0})
+    for (const double position : {-0.125, 0.09375})
+      t.at_most(
+          fmt::format("across refinement, jump at {}, fine {}", position, side < 0 ? "below 0" : "above 0"),
+          solved(
+              "sod",
+              with(along(0, 64),
+                   {full3d, "mesh.max_level=1", "refinement.gradient_of=[]", fmt::format("sod.position={}", position),
+                    "refinement.regions=" + array({side < 0 ? -0.9 : 0.1, side < 0 ? -0.1 : 0.9, -1, 1, -1, 1, 1})}))
+              .run()
+              .l1(i_density),
+          published_32);
 }
 
 // The mesh changes its level at x = 0, and the waves cross it. The jump starts some cells away: next to the change of

@@ -51,5 +51,13 @@ TEST(Species, AcrossRefinement) {
          "refinement.regions=[-0.1, 0.3, -0.2, 0.2, 0.0, 0.3, 1]"});
 }
 
+TEST(Species, Full3d) {
+  table t("advected cube and ball, full3d: 32^3 to t = 0.5; across a refined region to t = 0.1");
+  check(t, "uniform", {full3d, "mesh.max_level=0", "run.t_end=0.5"});
+  check(t, "refined",
+        {full3d, "mesh.max_level=1", "run.t_end=0.1", "refinement.gradient_of=[]",
+         "refinement.regions=[-0.1, 0.3, -0.2, 0.2, 0.0, 0.3, 1]"});
+}
+
 }  // namespace
 }  // namespace plx::star::validation

@@ -8,13 +8,12 @@
 namespace plx::star::validation {
 namespace {
 
-TEST(Vacuum, Einfeldt) {
-  table t("double rarefaction, t = 0.15");
+void check(table& t, const std::string& scheme) {
   double coarser = 0.0;
   for (const int n : {64, 128}) {
     const double half = 4.0 / n;
     solved s("einfeldt", {"mesh.root_blocks=" + array({n / 8.0, 1, 1}), "mesh.lower=" + array({-0.5, -half, -half}),
-                          "mesh.upper=" + array({0.5, half, half})});
+                          "mesh.upper=" + array({0.5, half, half}), scheme});
     s.run();
     const gas& g = s.sim().state();
     double density = 1, pressure = 1;
@@ -35,6 +34,16 @@ TEST(Vacuum, Einfeldt) {
       t.note(fmt::format("{} cells: L1(rho)", n), error);
     coarser = error;
   }
+}
+
+TEST(Vacuum, Einfeldt) {
+  table t("double rarefaction, t = 0.15");
+  check(t, "hydro.scheme=faces");
+}
+
+TEST(Vacuum, EinfeldtFull3d) {
+  table t("double rarefaction, t = 0.15, full3d");
+  check(t, full3d);
 }
 
 }  // namespace

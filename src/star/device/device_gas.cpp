@@ -14,6 +14,7 @@ namespace plx::star::device {
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
+  PLX_ASSERT(options.hydro.scheme == hydro_scheme::faces);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);

@@ -55,7 +55,7 @@ class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< steps that may be put before wait()
 
-  /// Requires: `on` outlives the gas; no species.
+  /// Requires: `on` outlives the gas; scheme faces, no species.
   device_gas(machine& on, const gas_options& options);
 
   /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.

@@ -67,6 +67,8 @@ struct choice {
   reconstruction scheme;
   riemann_solver solver;
   int n, n_species;
+  hydro_scheme shape = hydro_scheme::faces;
+  bool steep = false;
 };
 
 class all_isas : public testing::TestWithParam<choice> {};
@@ -74,6 +76,7 @@ class all_isas : public testing::TestWithParam<choice> {};
 TEST_P(all_isas, agree_to_the_bit) {
   hydro_parameters p;
   p.reconstruct = GetParam().scheme, p.riemann = GetParam().solver, p.n_species = GetParam().n_species;
+  p.scheme = GetParam().shape, p.contact_steepening = GetParam().steep;
   p.density_floor = 1.3, p.pressure_floor = 1.2;  // some cells meet the floors
   const int n = GetParam().n;
   const auto tile = random_tile(p, n, 7, 20.0), old = interior(tile, n, variable_count(p.n_species));
@@ -99,7 +102,10 @@ INSTANTIATE_TEST_SUITE_P(isa, all_isas,
                                          choice{reconstruction::ppm, riemann_solver::hll, 8, 0},
                                          choice{reconstruction::mp5, riemann_solver::hllc, 8, 2},
                                          choice{reconstruction::plm, riemann_solver::hllc, 24, 1},
-                                         choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 2}));
+                                         choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 2},
+                                         choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d},
+                                         choice{reconstruction::ppm, riemann_solver::hll, 16, 3, hydro_scheme::full3d,
+                                                true}));
 
 TEST(isa, powers_agree_to_the_bit) {
   for (double x : {1e-300, 1e-30, 0.3, 0.70710678, 1.0, 1.4142135, 77.0, 1e30})

@@ -215,16 +215,20 @@ PLX_INLINE vd energy_around(const box_task& t, const double* energy) {
   return vmax(vmax(x, load(energy)), vmax(y, z));
 }
 
-PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, tally& sums) {
+/// Flux differences along x, y and z at a cell, and how far variables are apart in them.
+struct cell_differences {
+  const double *x, *y, *z;
+  std::ptrdiff_t xy_variable, z_variable;
+};
+
+PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, const cell_differences& d, tally& sums) {
   const int n = t.in.n;
   const std::ptrdiff_t cells = std::ptrdiff_t{n} * n * n, cell = ((t.z0 + k) * n + t.y0 + j) * n + t.x0 + i;
-  const std::ptrdiff_t box_area = t.b.x * t.b.y, in_plane = j * t.b.x + i;
   const double* tile = t.in.tile + t.in_tile(i, j, k);
   const vd step = all(t.step()), weight = all(t.in.weight), zero = all(0.0);
   vd finite = zero;
   for (int v = 0; v < t.n_var; ++v) {
-    vd x = load(t.s.x_difference + v * box_area + in_plane), y = load(t.s.y_difference + v * box_area + in_plane);
-    vd z = load(t.s.z_difference + (v * t.b.z + k) * box_area + in_plane);
+    vd x = load(d.x + v * d.xy_variable), y = load(d.y + v * d.xy_variable), z = load(d.z + v * d.z_variable);
     vd u = load(tile + v * t.tile_variable()), u_old = load(t.in.u_old + v * cells + cell);
     vd u_new = u_old + weight * ((u - u_old) - step * sum3(x, y, z));
     store(t.out.u_new + v * cells + cell, u_new);
@@ -237,12 +241,18 @@ PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, tally& sums
 
 template <reconstruction scheme, riemann_solver solver>
 void advance_box(const box_task& t, tally& sums) {
+  const std::ptrdiff_t area = t.b.x * t.b.y;
   sweep_z<scheme, solver>(t);
   for (int k = 0; k < t.b.z; ++k) {
     sweep_x<scheme, solver>(t, k);
     sweep_y<scheme, solver>(t, k);
     for (int j = 0; j < t.b.y; ++j)
-      for (int i = 0; i < t.b.x; i += lanes) update_cells(t, i, j, k, sums);
+      for (int i = 0; i < t.b.x; i += lanes) {
+        const std::ptrdiff_t c = j * t.b.x + i;
+        update_cells(t, i, j, k,
+                     {t.s.x_difference + c, t.s.y_difference + c, t.s.z_difference + k * area + c, area, area * t.b.z},
+                     sums);
+      }
   }
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "star/hydro/kernel.hpp"
-#include "star/hydro/kernel_block.hpp"
+#include "star/hydro/kernel_full3d.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -37,16 +37,17 @@ box_function choose(const hydro_parameters& p) {
   return choose_solver<reconstruction::ppm>(p.riemann);
 }
 
-/// Cells of the tile (edges and corners left out) that need a floor. Slow: called only where there are any.
+/// Cells of the tile that need a floor, of those that the scheme uses. Slow: called only where there are any.
 std::int64_t count_input_floors(const hydro_parameters& p, const stage_input& in) {
   const int m = in.n + 2 * g, n_var = variable_count(0);
   const std::ptrdiff_t cells = std::ptrdiff_t{m} * m * m;
+  const bool whole = p.scheme == hydro_scheme::full3d;
   auto outside = [&](int x) { return x < g || x >= m - g ? 1 : 0; };
   std::int64_t found = 0;
   for (int k = 0; k < m; ++k)
     for (int j = 0; j < m; ++j)
       for (int i = 0; i < m; ++i) {
-        if (outside(i) + outside(j) + outside(k) > 1) continue;
+        if (!whole && outside(i) + outside(j) + outside(k) > 1) continue;
         double u[i_species * lanes], w[i_species * lanes];
         const double* cell = in.tile + (std::ptrdiff_t{k} * m + j) * m + i;
         for (int v = 0; v < n_var; ++v) store(u + v * lanes, all(cell[v * cells]));
@@ -62,12 +63,12 @@ void report(const tally& sums, double dx, stage_output& out) {
   out.first_bad_cell = sums.first_bad;
 }
 
-void advance(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch) {
+/// Returns whether a cell of the tile needed a floor.
+bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch, tally& sums) {
   const box_shape b = shape_for(in.n);
   const int n_var = variable_count(p.n_species);
   const workspace s = divide_scratch(scratch, n_var, b);
   const box_function advance_one = choose(p);
-  tally sums;
   bool floored = false;
   for (int z = 0; z < in.n; z += b.z)
     for (int y = 0; y < in.n; y += b.y)
@@ -76,6 +77,13 @@ void advance(const hydro_parameters& p, const stage_input& in, stage_output& out
         floored |= convert_box(task);
         advance_one(task, sums);
       }
+  return floored;
+}
+
+void advance(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch) {
+  tally sums;
+  const bool floored = p.scheme == hydro_scheme::full3d ? advance_block_full3d(p, in, out, scratch, sums)
+                                                        : advance_faces(p, in, out, scratch, sums);
   report(sums, in.dx, out);
   out.input_floors = floored ? count_input_floors(p, in) : 0;
 }
@@ -109,8 +117,10 @@ void check(const hydro_parameters& p, double* u, int n, double dx, const cell_bo
 
 std::size_t scratch_doubles(const hydro_parameters& p, int n) {
   double* base = nullptr;
-  const workspace s = divide_scratch(base, variable_count(p.n_species), shape_for(n));
-  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(s.end) / sizeof(double));
+  const int n_var = variable_count(p.n_species);
+  const double* end =
+      p.scheme == hydro_scheme::full3d ? divide_planes(base, n_var).end : divide_scratch(base, n_var, shape_for(n)).end;
+  return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(end) / sizeof(double));
 }
 
 double scalar_power(double x, double y) { return lane(power(all(x), all(y)), 0); }

@@ -9,9 +9,16 @@ void hydro_options::describe(config_table& table) {
   table.add("hydro.gamma", gamma, {.unit = "1", .help = "Adiabatic index of the gas", .max = 10.0, .above = 1.0});
   table.add("hydro.cfl", cfl,
             {.unit = "1", .help = "Courant number: dt = cfl * min dx / max(|v| + c)", .max = 1.0, .above = 0.0});
+  table.add("hydro.scheme", scheme,
+            {.help = "faces: one flux per face; full3d: values along 13 axes and nine fluxes per face, a fifth as fast",
+             .choices = {"faces", "full3d"}});
   table.add("hydro.reconstruction", reconstruction,
-            {.help = "Reconstruction of the primitive variables", .choices = {"ppm", "plm", "mp5"}});
-  table.add("hydro.flux", flux, {.help = "Riemann solver", .choices = {"hllc", "hll", "lax_friedrichs"}});
+            {.help = "Reconstruction of the primitive variables; full3d: ppm", .choices = {"ppm", "plm", "mp5"}});
+  table.add("hydro.flux", flux,
+            {.help = "Riemann solver; auto: hllc for faces, hll (central-upwind) for full3d",
+             .choices = {"auto", "hllc", "hll", "lax_friedrichs"}});
+  table.add("hydro.contact_steepening", contact_steepening,
+            {.help = "full3d only: keep contact discontinuities of the density steep"});
   table.add("hydro.integrator", integrator,
             {.help = "Strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
   table.add("hydro.density_floor", density_floor,
@@ -47,10 +54,20 @@ error wrong(const char* key, const std::string& found, const char* expected) {
 }  // namespace
 
 result<hydro_parameters> hydro_options::parameters(int n_species) const {
-  const int scheme = index_of(reconstruction, {"ppm", "plm", "mp5"});
-  const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs"});
-  if (scheme < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', 'plm' or 'mp5'");
-  if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'hllc', 'hll' or 'lax_friedrichs'");
+  const int shape = index_of(scheme, {"faces", "full3d"});
+  const int line = index_of(reconstruction, {"ppm", "plm", "mp5"});
+  const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs", "auto"});
+  if (shape < 0) return wrong("hydro.scheme", "'" + scheme + "'", "'faces' or 'full3d'");
+  if (line < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', 'plm' or 'mp5'");
+  if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'auto', 'hllc', 'hll' or 'lax_friedrichs'");
+  const bool full = scheme == "full3d";
+  if (full && reconstruction != "ppm")
+    return wrong("hydro.reconstruction", "'" + reconstruction + "'",
+                 "'ppm', which is all that hydro.scheme full3d has");
+  if (full && flux != "auto" && flux != "hll")
+    return wrong("hydro.flux", "'" + flux + "'", "'auto' or 'hll', which is all that hydro.scheme full3d has");
+  if (!full && contact_steepening)
+    return wrong("hydro.contact_steepening", "true", "false: only hydro.scheme full3d has it");
   if (index_of(integrator, {"rk3", "rk2"}) < 0)
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
   if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");
@@ -59,14 +76,17 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
   if (!(pressure_floor >= 0.0)) return wrong("hydro.pressure_floor", std::to_string(pressure_floor), "at least 0");
   if (n_species < 0 || n_species > max_species)
     return wrong("the number of species", std::to_string(n_species), ("0 to " + std::to_string(max_species)).c_str());
+  const riemann_solver of_scheme = full ? riemann_solver::hll : riemann_solver::hllc;
   return hydro_parameters{gamma,
-                          static_cast<star::reconstruction>(scheme),
-                          static_cast<riemann_solver>(solver),
+                          static_cast<star::reconstruction>(line),
+                          flux == "auto" ? of_scheme : static_cast<riemann_solver>(solver),
                           n_species,
                           density_floor,
                           pressure_floor,
                           dual_energy_switch,
-                          dual_energy_reset};
+                          dual_energy_reset,
+                          static_cast<hydro_scheme>(shape),
+                          contact_steepening};
 }
 
 star::integrator hydro_options::time_integrator() const { return integrator == "rk2" ? ssp_rk2 : ssp_rk3; }

@@ -29,8 +29,10 @@ inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
 struct hydro_options {
   double gamma = 1.4;
   double cfl = 0.4;
+  std::string scheme = "faces";
   std::string reconstruction = "ppm";
-  std::string flux = "hllc";
+  std::string flux = "auto";  ///< hllc for faces, hll for full3d
+  bool contact_steepening = false;
   std::string integrator = "rk3";
   double density_floor = 1e-12;
   double pressure_floor = 1e-14;
@@ -38,7 +40,7 @@ struct hydro_options {
   double dual_energy_reset = 0.1;
 
   void describe(config_table& table);
-  /// One line about the first value that is wrong (a name that does not exist, gamma <= 1, ...).
+  /// One line about the first value that is wrong (a name that does not exist, gamma <= 1, what the scheme lacks, ...).
   result<hydro_parameters> parameters(int n_species) const;
   /// Requires: parameters() succeeded.
   star::integrator time_integrator() const;

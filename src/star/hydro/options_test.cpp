@@ -49,6 +49,30 @@ TEST(hydro_options, wrong_values_are_one_line) {
   EXPECT_FALSE(table.set("hydro.flux=roe"));
 }
 
+TEST(hydro_options, full3d_has_ppm_and_the_central_upwind_flux) {
+  hydro_options o;
+  config_table table;
+  o.describe(table);
+  ASSERT_TRUE(table.load_text("[hydro]\nscheme = 'full3d'\ncontact_steepening = true\n", "test"));
+  ASSERT_TRUE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0)->scheme, hydro_scheme::full3d);
+  EXPECT_EQ(o.parameters(0)->riemann, riemann_solver::hll);
+  EXPECT_TRUE(o.parameters(0)->contact_steepening);
+  EXPECT_EQ(hydro_options{}.parameters(0)->scheme, hydro_scheme::faces);
+  EXPECT_FALSE(table.set("hydro.scheme=full"));
+  o.reconstruction = "mp5";
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_NE(o.parameters(0).error().message.find("'mp5'"), std::string::npos);
+  o.reconstruction = "ppm", o.flux = "hllc";
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_NE(o.parameters(0).error().message.find("full3d"), std::string::npos);
+  o.flux = "hll";
+  EXPECT_TRUE(o.parameters(0));
+  o.scheme = "faces";
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_NE(o.parameters(0).error().message.find("contact_steepening"), std::string::npos);
+}
+
 TEST(hydro_options, weights_of_the_stages_are_consistent) {
   for (const integrator& scheme : {ssp_rk3, ssp_rk2}) {
     // A linear problem u' = 1: after all stages u = dt; and the flux weights say the same.

@@ -25,6 +25,9 @@ inline constexpr int ghost_layers = 3;
 /// N may be 8, 16, 24, ... 64.
 constexpr bool is_block_size(int n) { return n >= 8 && n <= 64 && n % 8 == 0; }
 
+/// faces: values at six face centres, one flux per face. full3d: values at 26 points of the cell's surface, along 13
+/// axes, and nine fluxes per face; always PPM and the central-upwind (HLL) flux.
+enum class hydro_scheme : int { faces, full3d };
 enum class reconstruction : int { ppm, plm, mp5 };
 enum class riemann_solver : int { hllc, hll, lax_friedrichs };
 
@@ -38,11 +41,14 @@ struct hydro_parameters {
   double pressure_floor = 1e-14;
   double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this internal/total energy
   double dual_energy_reset = 0.1;    ///< tracer reset above this internal/largest total energy nearby
+  hydro_scheme scheme = hydro_scheme::faces;
+  bool contact_steepening = false;  ///< full3d: densities at contact discontinuities are reconstructed steeper
 };
 
 /// What a stage reads. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
 struct stage_input {
-  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; ghosts beyond edges and corners unused
+  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; `faces` does not use ghosts beyond
+                                  ///< edges and corners, `full3d` does
   const double* u_old = nullptr;  ///< [n_var][n][n][n], the state at the start of the time step
   int n = 8;
   double dx = 1.0;      ///< edge of a cell, the same along each axis

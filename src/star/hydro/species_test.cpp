@@ -31,9 +31,9 @@ fraction_range range_of(test_block& b) {
 
 /// A box of species 0 and a ball of species 2 in species 1, carried along (1, 0.7, -0.4) * mach; fractions between 0.1
 /// and 0.8.
-test_block carried(double mach, reconstruction scheme, int n) {
+test_block carried(double mach, reconstruction line, hydro_scheme scheme, int n) {
   hydro_parameters p;
-  p.n_species = 3, p.reconstruct = scheme;
+  p.n_species = 3, p.reconstruct = line, p.scheme = scheme;
   test_block b(p, n);
   b.fill([&](double x, double y, double z) {
     primitive w;
@@ -48,9 +48,15 @@ test_block carried(double mach, reconstruction scheme, int n) {
 }
 
 TEST(species, sum_stays_one_and_no_new_extrema) {
-  for (reconstruction scheme : {reconstruction::ppm, reconstruction::plm})
+  struct {
+    reconstruction line;
+    hydro_scheme scheme;
+  } constexpr all[] = {{reconstruction::ppm, hydro_scheme::faces},
+                       {reconstruction::plm, hydro_scheme::faces},
+                       {reconstruction::ppm, hydro_scheme::full3d}};
+  for (const auto& [line, scheme] : all)
     for (double mach : {0.1, 1.0, 3.0}) {
-      test_block b = carried(mach, scheme, 16);
+      test_block b = carried(mach, line, scheme, 16);
       for (int s = 0; s < 30; ++s) b.step(0.4 / b.signal_rate());
       const fraction_range r = range_of(b);
       EXPECT_LE(r.worst_sum, 1e-14);
@@ -60,9 +66,12 @@ TEST(species, sum_stays_one_and_no_new_extrema) {
     }
 }
 
-TEST(species, in_rough_flow_too) {
+class species_in_rough_flow : public testing::TestWithParam<hydro_scheme> {};
+INSTANTIATE_TEST_SUITE_P(schemes, species_in_rough_flow, testing::Values(hydro_scheme::faces, hydro_scheme::full3d));
+
+TEST_P(species_in_rough_flow, have_no_new_extrema_either) {
   hydro_parameters p;
-  p.n_species = 2;
+  p.n_species = 2, p.scheme = GetParam();
   test_block b(p, 16);
   b.u() = interior(random_tile(p, 16, 51, 3.0), 16, variable_count(2));
   const fraction_range before = range_of(b);

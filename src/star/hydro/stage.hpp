@@ -1,11 +1,12 @@
-// One Runge-Kutta stage of one block, scheme `faces`: primitive variables, reconstruction to six face centres (PPM or
-// PLM), one Riemann problem per face, species and entropy tracer with the mass flux, dual energy, floors.
+// One Runge-Kutta stage of one block. Scheme `faces`: primitive variables, reconstruction to six face centres (PPM, PLM
+// or MP5), one Riemann problem per face. Scheme `full3d`: PPM along 13 axes to 26 points of the cell's surface, nine
+// fluxes per face. Both: species and entropy tracer with the mass flux, dual energy, floors.
 //
 // One source is compiled for several instruction sets; the fastest that the machine has is chosen at run time
 // (star/hydro/isa.hpp). All of them, and mirrored, permuted and rotated problems, agree to the last bit.
 //
 // Thread safety: pure functions of their arguments; any number of threads, each with its own scratch.
-// Cost: docs/decisions/0001-simd.md; no allocation.
+// Cost: docs/decisions/0001-simd.md (faces), 0010-full3d.md; no allocation.
 // Example: star/hydro/stage_test.cpp
 #pragma once
 

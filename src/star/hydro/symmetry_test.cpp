@@ -46,7 +46,17 @@ struct scheme {
   reconstruction reconstruct;
   riemann_solver riemann;
   int n_species;
+  hydro_scheme shape = hydro_scheme::faces;
+  bool steep = false;
 };
+
+hydro_parameters parameters_of(const scheme& s) {
+  hydro_parameters p;
+  p.reconstruct = s.reconstruct, p.riemann = s.riemann, p.n_species = s.n_species;
+  p.scheme = s.shape, p.contact_steepening = s.steep;
+  return p;
+}
+
 class cube_symmetries : public testing::TestWithParam<scheme> {};
 
 /// Equal values; zeros of either sign are equal.
@@ -56,8 +66,7 @@ void expect_equal(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST_P(cube_symmetries, keep_every_bit) {
-  hydro_parameters p;
-  p.reconstruct = GetParam().reconstruct, p.riemann = GetParam().riemann, p.n_species = GetParam().n_species;
+  hydro_parameters p = parameters_of(GetParam());
   p.density_floor = 1.2;
   const int n = 8, n_var = variable_count(p.n_species);
   const auto tile = random_tile(p, n, 23, 15.0), old = interior(random_tile(p, n, 24, 15.0), n, n_var);
@@ -75,8 +84,7 @@ TEST_P(cube_symmetries, keep_every_bit) {
 
 /// Fluxes through the lower x side come back as those through the mapped side.
 TEST_P(cube_symmetries, mirrored_sides_have_opposite_mass_flux) {
-  hydro_parameters p;
-  p.reconstruct = GetParam().reconstruct, p.riemann = GetParam().riemann, p.n_species = GetParam().n_species;
+  hydro_parameters p = parameters_of(GetParam());
   const int n = 8, n_var = variable_count(p.n_species);
   const auto tile = random_tile(p, n, 29, 15.0), old = interior(tile, n, n_var);
   const symmetry mirror{{0, 1, 2}, {true, false, false}}, turn{{1, 2, 0}, {false, false, false}};
@@ -102,7 +110,10 @@ INSTANTIATE_TEST_SUITE_P(symmetry, cube_symmetries,
                                          scheme{reconstruction::ppm, riemann_solver::hll, 0},
                                          scheme{reconstruction::mp5, riemann_solver::hllc, 2},
                                          scheme{reconstruction::plm, riemann_solver::hllc, 0},
-                                         scheme{reconstruction::plm, riemann_solver::lax_friedrichs, 2}));
+                                         scheme{reconstruction::plm, riemann_solver::lax_friedrichs, 2},
+                                         scheme{reconstruction::ppm, riemann_solver::hll, 0, hydro_scheme::full3d},
+                                         scheme{reconstruction::ppm, riemann_solver::hll, 3, hydro_scheme::full3d,
+                                                true}));
 
 }  // namespace
 }  // namespace plx::star
