@@ -6,15 +6,14 @@
 #include <iterator>
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "net/job_summary.hpp"
 #include "probe/csv.hpp"
-#include "probe/export/trace_text.hpp"
 
 namespace plx::net {
 namespace {
 
 using probe::csv_field;
-using probe::json_text;
 
 std::string profile_csv(const std::vector<kind_of_job>& kinds) {
   std::string text = "name,calls,total_s,mean_s,min_s,max_s,least_locality_s,most_locality_s,most_at,imbalance\n";

@@ -9,25 +9,13 @@
 #include <unordered_set>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "probe/counter_name.hpp"
 #include "probe/csv.hpp"
 #include "probe/derived_counters.hpp"
 
 namespace plx::probe {
 namespace {
-
-std::string json_text(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      (quoted += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      fmt::format_to(std::back_inserter(quoted), "\\u{:04x}", int{c});
-    else
-      quoted += c;
-  }
-  return quoted += '"';
-}
 
 /// A number of seconds or bytes with the prefix that leaves one to three digits before the point.
 std::string for_people(double value, std::string_view unit) {

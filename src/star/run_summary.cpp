@@ -10,26 +10,12 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/json_text.hpp"
 #include "star/hydro/isa.hpp"
 
 namespace plx::star {
 
 namespace {
-
-std::string quoted(const std::string& s) {
-  std::string out = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
 
@@ -81,7 +67,7 @@ std::string utc_now() {
 std::string run_summary::json(const run_request& r) const {
   std::string known;
   for (const named_value& v : references)
-    known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", quoted(v.name), number(v.value));
+    known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", json_text(v.name), number(v.value));
   return fmt::format(
       "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
       "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
@@ -91,12 +77,13 @@ std::string run_summary::json(const run_request& r) const {
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
       "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
       "  \"references\": {{{}}}\n}}\n",
-      quoted(r.version), quoted(problem), quoted(r.compiler), quoted(r.build_type), quoted(r.git),
-      quoted(std::string(name_of(active_isa()))), quoted(machine.host), quoted(machine.cpu), machine.cores, process.pid,
-      process.started_ticks, quoted(process.boot), quoted(process.numbers), localities, workers, quoted(status),
-      quoted(message), quoted(started), number(wall_s), number(simulation_s), steps, number(time), cells, blocks,
-      cell_updates, resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step),
-      number(measurement_cost_percent), known);
+      json_text(r.version), json_text(problem), json_text(r.compiler), json_text(r.build_type), json_text(r.git),
+      json_text(std::string(name_of(active_isa()))), json_text(machine.host), json_text(machine.cpu), machine.cores,
+      process.pid, process.started_ticks, json_text(process.boot), json_text(process.numbers), localities, workers,
+      json_text(status), json_text(message), json_text(started), number(wall_s), number(simulation_s), steps,
+      number(time), cells, blocks, cell_updates,
+      resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
+      known);
 }
 
 }  // namespace plx::star

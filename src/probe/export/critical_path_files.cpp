@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "probe/csv.hpp"
 #include "probe/export/trace_text.hpp"
 #include "probe/export/units.hpp"

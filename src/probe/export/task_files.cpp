@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "probe/export/call_tree.hpp"
 #include "probe/export/concurrency.hpp"

@@ -1,4 +1,4 @@
-// What the files made of a trace have in common: how texts are quoted, how times are told.
+// What the files made of a trace have in common: how names are quoted once, how times are told.
 //
 // Thread safety: trace_names belongs to one thread, the rest: everything. Cost: an allocation per text; names are
 // quoted once each. Example: probe/export/json_trace_test.cpp
@@ -13,9 +13,6 @@
 #include "probe/trace_job.hpp"
 
 namespace plx::probe {
-
-/// In quotes, as JSON wants it. Bytes that are no UTF-8 become U+FFFD, because readers refuse a whole file for one.
-std::string json_text(std::string_view text);
 
 /// Nanoseconds from `origin` to `t`, 0 when it lies before. Never falls when t grows.
 inline std::uint64_t nanoseconds_since(ticks origin, ticks t) {

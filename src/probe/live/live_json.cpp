@@ -7,29 +7,14 @@
 #include <map>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 
 namespace plx::probe {
 namespace {
 
-/// How many bytes of a valid UTF-8 character begin here; 0: none.
-std::size_t character_length(std::string_view s) {
-  const auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  const unsigned first = at(0);
-  const std::size_t n = first < 0x80                    ? 1
-                        : first >= 0xc2 && first < 0xe0 ? 2
-                        : first >= 0xe0 && first < 0xf0 ? 3
-                        : first >= 0xf0 && first < 0xf5 ? 4
-                                                        : 0;
-  for (std::size_t i = 1; i < n; ++i)
-    if ((at(i) & 0xc0u) != 0x80) return 0;
-  if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) >= 0xa0)) return 0;  // too long; half of a pair
-  if ((first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) >= 0x90)) return 0;  // too long; above U+10FFFF
-  return n;
-}
-
 void append_info(std::string& text, const counter_info& info) {
-  fmt::format_to(std::back_inserter(text), "\"unit\":{},\"help\":{},\"monotonic\":{}", json_quoted(info.unit),
-                 json_quoted(info.help), info.monotonic);
+  fmt::format_to(std::back_inserter(text), "\"unit\":{},\"help\":{},\"monotonic\":{}", json_text(info.unit),
+                 json_text(info.help), info.monotonic);
 }
 
 std::map<std::string, counter_info, std::less<>> infos_by_name(const counter_registry& counters) {
@@ -67,24 +52,6 @@ std::string base64(const std::vector<unsigned char>& bytes) {
 
 }  // namespace
 
-std::string json_quoted(std::string_view text) {
-  std::string quoted = "\"";
-  while (!text.empty()) {
-    const char c = text.front();
-    const std::size_t n = character_length(text);
-    if (n == 0)
-      quoted += "\\ufffd";
-    else if (c == '"' || c == '\\')
-      (quoted += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == 0x7f)
-      fmt::format_to(std::back_inserter(quoted), "\\u{:04x}", int{c});
-    else
-      quoted += text.substr(0, n);
-    text.remove_prefix(std::max<std::size_t>(n, 1));
-  }
-  return quoted += '"';
-}
-
 std::string json_number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
 result<std::string> counters_json(const counter_registry& counters, std::string_view pattern, double time_s) {
@@ -94,7 +61,7 @@ result<std::string> counters_json(const counter_registry& counters, std::string_
   std::string text = fmt::format("{{\"time_s\":{},\"counters\":[", json_number(time_s));
   for (const counter_value& v : *values) {
     if (text.back() != '[') text += ",\n";
-    fmt::format_to(std::back_inserter(text), "{{\"name\":{},\"value\":{},", json_quoted(v.name), json_number(v.value));
+    fmt::format_to(std::back_inserter(text), "{{\"name\":{},\"value\":{},", json_text(v.name), json_number(v.value));
     append_info(text, info_of(infos, v));
     text += '}';
   }
@@ -108,7 +75,7 @@ counter_catalog catalog_of(const counter_registry& counters) {
     const auto infos = infos_by_name(counters);
     for (const counter_value& v : *values) {
       if (c.list.back() != '[') c.list += ',', c.values += ',';
-      fmt::format_to(std::back_inserter(c.list), "{{\"name\":{},", json_quoted(v.name));
+      fmt::format_to(std::back_inserter(c.list), "{{\"name\":{},", json_text(v.name));
       append_info(c.list, info_of(infos, v));
       c.list += '}';
       c.values += json_number(v.value);
@@ -129,7 +96,7 @@ std::string tasks_json(const std::vector<task_statistics>& tasks) {
         std::back_inserter(text),
         "{}{{\"name\":{},\"calls\":{},\"total_s\":{:.6g},\"mean_s\":{:.4g},\"min_s\":{:.4g},\"max_s\":{:.4g},"
         "\"stddev_s\":{:.4g},\"share\":{:.5f}}}",
-        i == 0 ? "" : ",\n", json_quoted(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
+        i == 0 ? "" : ",\n", json_text(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
         sum_s > 0 ? t.total_s / sum_s : 0.0);
   }
   return text += ']';
@@ -153,7 +120,7 @@ std::string picture_json(const live_picture& p, std::uint64_t number) {
       "{{\"number\":{},\"title\":{},\"unit\":{},\"step\":{},\"time\":{},\"lower\":[{},{}],\"upper\":[{},{}],\"width\":{"
       "},"
       "\"height\":{},\"low\":{},\"high\":{},\"log\":{},\"values\":\"{}\",\"blocks\":[",
-      number, json_quoted(p.title), json_quoted(p.unit), p.step, json_number(p.time), json_number(p.lower[0]),
+      number, json_text(p.title), json_text(p.unit), p.step, json_number(p.time), json_number(p.lower[0]),
       json_number(p.lower[1]), json_number(p.upper[0]), json_number(p.upper[1]), p.width, p.height,
       json_number(any ? double{low} : NAN), json_number(any ? double{high} : NAN), logarithmic, base64(bytes));
   for (const live_picture::block& b : p.blocks) {

@@ -18,8 +18,6 @@
 
 namespace plx::probe {
 
-/// In quotes, with what JSON wants escaped; bytes that are not UTF-8 become U+FFFD. Also safe inside an HTML script.
-std::string json_quoted(std::string_view text);
 /// The shortest text that reads back to the same value; null for what JSON has no number for.
 std::string json_number(double value);
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "probe/counter_registry.hpp"
 #include "probe/live/live_json.hpp"
 #include "probe/live/metrics_text.hpp"
@@ -156,7 +157,7 @@ std::string live_pages::status_fields() const {
       "\"state\":\"{}\",\"time_s\":{:.6f},\"workers\":{},\"pid\":{},\"program\":{},\"host\":{},\"measurement_cost\":{:."
       "6f}",
       ended_.load(std::memory_order_relaxed) ? "ended" : "running", now_s() - begin_s_, recorder_.worker_count(),
-      getpid(), json_quoted(program_name()), json_quoted(host_name()), recorder_.measurement_cost());
+      getpid(), json_text(program_name()), json_text(host_name()), recorder_.measurement_cost());
 }
 
 live_pages::text live_pages::poll(const http_request& request) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "base/json_text.hpp"
 #include "probe/live/live_json.hpp"
 
 namespace plx::probe {
@@ -67,7 +68,7 @@ class timeline_writer {
     std::string names;
     for (const name_id n : names_) {
       if (!names.empty()) names += ',';
-      names += json_quoted(name_of(n));
+      names += json_text(name_of(n));
     }
     return fmt::format("{{\"window_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}]}}",
                        json_number(seconds(end_ - begin_)), names, known_, rows_);

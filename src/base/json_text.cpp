@@ -1,8 +1,10 @@
-#include "probe/export/trace_text.hpp"
+#include "base/json_text.hpp"
 
 #include <fmt/format.h>
 
-namespace plx::probe {
+#include <iterator>
+
+namespace plx {
 namespace {
 
 /// The length of the UTF-8 sequence that `text` begins with; 0 when there is none.
@@ -30,7 +32,7 @@ std::string json_text(std::string_view text) {
       quoted += "\xef\xbf\xbd";
     else if (c == '"' || c == '\\')
       (quoted += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
+    else if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == 0x7f)
       fmt::format_to(std::back_inserter(quoted), "\\u{:04x}", int{c});
     else
       quoted += text.substr(0, n);
@@ -39,4 +41,4 @@ std::string json_text(std::string_view text) {
   return quoted += '"';
 }
 
-}  // namespace plx::probe
+}  // namespace plx
