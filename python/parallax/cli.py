@@ -86,6 +86,17 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument("--once", action="store_true", help="print the picture once and end")
     top.set_defaults(act=_top)
 
+    merge = commands.add_parser(
+        "merge-traces",
+        help="put the traces of a job's localities together whose root was killed",
+        description="When the root of a job dies, each other locality writes its own trace into localities/N of the run's "
+        "folder. This makes one of them, in one time, by the clocks of their hosts; without the arrows of parcels, which "
+        "only a root that lives can draw.",
+    )
+    merge.add_argument("run", type=Path, help="folder of the run")
+    merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
+    merge.set_defaults(act=_merge_traces)
+
     scale = commands.add_parser(
         "scale",
         help="replay a run on simulated machines: how it would scale",
@@ -106,6 +117,15 @@ def _parser() -> argparse.ArgumentParser:
     add_check_arguments(check)
     check.set_defaults(act=_scale_check)
     return parser
+
+
+def _merge_traces(options) -> int:
+    from .merge_traces import merge_traces
+
+    if options.out and not options.out.parent.is_dir():
+        return _fail(f"{options.out.parent}: no such folder, expected one to write {options.out.name} into")
+    print(merge_traces(options.run, options.out))
+    return 0
 
 
 def _scale(options) -> int:

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,32 @@ def test_when_the_root_fails_it_takes_the_traces_of_those_who_live(tmp_path):
     other = load(tmp_path / "run" / "trace.json.gz")["otherData"]["localities"]
     assert "it is lost" in other[2]["missing"], done.stderr
     assert other[0]["missing"] == ""
+
+
+def test_when_the_root_is_killed_the_traces_of_the_others_are_put_together_afterwards(tmp_path):
+    run(3, tmp_path / "run", "survive", 0, mpirun=["--enable-recovery"], PLX_TRACE="json")
+    assert not (tmp_path / "run" / "trace.json.gz").exists()
+    merged = subprocess.run(
+        [sys.executable, "-m", "parallax", "merge-traces", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT / "python",
+    )
+    assert merged.returncode == 0, merged.stderr
+    trace = load(tmp_path / "run" / "merged_trace.json.gz")
+    own = [load(tmp_path / "run" / "localities" / str(n) / "trace.json.gz") for n in (1, 2)]
+    slices = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert len(slices) == sum(e["ph"] == "X" for t in own for e in t["traceEvents"])
+    assert {e["pid"] for e in slices} == {2, 3}
+    of = [{e["args"]["task"] for e in slices if e["pid"] == pid} for pid in (2, 3)]
+    assert of[0] and of[1] and not of[0] & of[1], "each task has a number of its own"
+    apart_s = own[1]["otherData"]["began_unix_s"] - own[0]["otherData"]["began_unix_s"]
+    assert abs(apart_s) < 30, "they were started together"
+    first = [min(e["ts"] for e in slices if e["pid"] == pid) for pid in (2, 3)]
+    before = [min(e["ts"] for e in t["traceEvents"] if e["ph"] == "X") for t in own]
+    assert 1e-6 * (first[1] - first[0] - before[1] + before[0]) == pytest.approx(apart_s, abs=1e-5)
+    assert [m["missing"] for m in trace["otherData"]["localities"]] == ["it left no trace", "", ""]
 
 
 def test_without_a_trace_nothing_is_written(tmp_path):
