@@ -27,9 +27,10 @@ struct sample_point {
   std::uint64_t series = 0;
 };
 
-/// A piece of a task on its way.
+/// A piece of a task on its way. The upper half of the flags: one in how many of its name was traced.
 struct travelling_slice {
   enum bits : std::uint32_t { finished = 1, resumed = 2 };
+  static constexpr unsigned every_shift = 16;
   ticks begin = 0, end = 0;
   std::uint64_t key = 0;
   probe::task_id id = 0;
@@ -145,7 +146,8 @@ std::vector<travelling_slice> trace_slices(std::uint32_t worker, std::uint64_t f
   const auto own = here().collected();
   for (const probe::trace_slice& s : piece(own->data.workers.at(worker), first))
     some.push_back({s.begin, s.end, s.key, s.id, s.ready, s.name,
-                    (s.finished ? travelling_slice::finished : 0u) | (s.resumed ? travelling_slice::resumed : 0u)});
+                    (s.finished ? travelling_slice::finished : 0u) | (s.resumed ? travelling_slice::resumed : 0u) |
+                        std::uint32_t{s.every} << travelling_slice::every_shift});
   return some;
 }
 std::vector<probe::trace_edge> trace_edges(std::uint64_t first) {
@@ -340,7 +342,8 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
                         .ready = s.ready,
                         .name = s.name,
                         .finished = (s.flags & travelling_slice::finished) != 0,
-                        .resumed = (s.flags & travelling_slice::resumed) != 0});
+                        .resumed = (s.flags & travelling_slice::resumed) != 0,
+                        .every = static_cast<std::uint16_t>(std::max(s.flags >> travelling_slice::every_shift, 1u))});
       names.translate(slices.back().name);
     }
   }

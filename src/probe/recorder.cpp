@@ -39,7 +39,9 @@ task_statistics statistics_of(name_id id, const cell_sum& sum) {
   return t;
 }
 
-std::uint32_t trace_every(double share) { return static_cast<std::uint32_t>(std::lround(std::min(1 / share, 4e9))); }
+std::uint16_t trace_every(double share) {
+  return static_cast<std::uint16_t>(std::lround(std::min(1 / share, 65535.0)));
+}
 
 }  // namespace
 
@@ -57,7 +59,7 @@ worker_log* recorder::add_worker() {
   if (all.size() == all.most()) return nullptr;
   const worker_trace& first = *all[0];
   auto w = std::make_unique<worker_trace>(static_cast<unsigned>(all.size()), state_->space);
-  w->log.set_trace_every(trace_every(state_->share));
+  w->log.set_trace_rates(state_->rates_in_use);
   if (first.ring) {
     w->ring = std::make_unique<trace_ring>(first.ring->capacity());
     w->log.set_ring(w->ring.get());
@@ -98,18 +100,49 @@ void recorder::trace(bool on, std::size_t ring_records, double share) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->want_edges(on && share == 1, state_->edges_for_paths);
-  }
-  if (on) {
-    const std::lock_guard lock(state_->mutex);
-    state_->share = share;
-    for (auto& w : state_->workers) {
-      w->log.set_trace_every(trace_every(share));
-      if (w->ring) continue;
-      w->ring = std::make_unique<trace_ring>(ring_records);
-      w->log.set_ring(w->ring.get());
+    if (on) {
+      state_->share = share;
+      state_->set_rates(trace_every(share));
+      for (auto& w : state_->workers) {
+        if (w->ring) continue;
+        w->ring = std::make_unique<trace_ring>(ring_records);
+        w->log.set_ring(w->ring.get());
+      }
     }
   }
   state_->set_mode(worker_log::tracing, on);
+}
+
+void recorder::trace_kind(name_id name, double share) {
+  PLX_ASSERT(share >= 0 && share <= 1, share);
+  const std::lock_guard lock(state_->mutex);
+  if (name >= max_names || (share == 1 && state_->rates_in_use == nullptr)) return;
+  if (state_->rates_in_use == nullptr) state_->set_rates(1, true);
+  state_->rates->every[name].store(share == 0 ? 0 : trace_every(share), std::memory_order_relaxed);
+  if (share > 0 && share < state_->share) state_->share = share;
+  if (state_->tracing_locked() && state_->edges_for_trace)
+    state_->want_edges(state_->some_kind_is_whole(), state_->edges_for_paths);
+}
+
+/// Of those that have run.
+bool recorder::state::some_kind_is_whole() const {
+  for (name_id id = 0, n = name_count(); id < n; ++id)
+    for (const auto& w : workers) {
+      const detail::name_cell* c = rates->of(id) == 1 ? w->log.name(id) : nullptr;
+      if (c != nullptr && c->calls.load(std::memory_order_relaxed) + c->open_pieces.load(std::memory_order_relaxed) > 0)
+        return true;
+    }
+  return false;
+}
+
+/// The table is made once, and stays: workers may read it.
+void recorder::state::set_rates(std::uint16_t every, bool kinds) {
+  const bool all = every == 1 && !kinds;
+  if (!all && rates == nullptr) rates = std::make_unique<trace_rates>();
+  if (rates != nullptr)
+    for (auto& e : rates->every) e.store(every, std::memory_order_relaxed);
+  rates_in_use = all ? nullptr : rates.get();
+  for (auto& w : workers) w->log.set_trace_rates(rates_in_use);
 }
 
 void recorder::paths(bool on) {

@@ -101,6 +101,9 @@ class recorder {
   /// Switches tracing. Each worker gets a ring of `ring_records` (32 bytes each) when first switched on. With a share
   /// below 1, one piece in so many is traced, and no edges.
   void trace(bool on, std::size_t ring_records = std::size_t{1} << 20, double share = 1);
+  /// From now on this share of the pieces of tasks of one name is traced, below 1 without edges; 0: none. Until trace()
+  /// says what holds for all. When all names that have run are below 1, nothing is noted of where tasks come from.
+  void trace_kind(name_id name, double share);
   /// Switches what tells where tasks come from: with tracing it goes on by itself; alone it gives span_s().
   void paths(bool on);
   /// The longest path of tasks so far, each the cause of the next, in seconds: no number of workers could have been
@@ -143,7 +146,7 @@ class recorder {
   /// Requires: i < worker_count().
   worker_times times(unsigned i) const;
 
-  /// How long tasks lay ready before they began, of the sample that was taken (all tasks while edges are traced).
+  /// How long tasks lay ready before they began, of the sample that was taken (one in 13 while edges are traced).
   probe::ready_wait ready_wait() const;
 
   /// The share of the workers' time that measuring took: (ticks per slice, per record of a trace, per look at the

@@ -105,6 +105,8 @@ struct recorder::state {
   cost_map cost_base;
   std::atomic<double> background_s{0};  // of the thread that is periodic
   double share = 1;
+  std::unique_ptr<trace_rates> rates;         // null until less than everything was traced
+  const trace_rates* rates_in_use = nullptr;  // null: everything is traced
   double flight_from_s = 0;
   task_observer* observer = nullptr;
   bool edges_for_trace = false, edges_for_paths = false;
@@ -130,6 +132,9 @@ struct recorder::state {
     want_events(false);
   }
 
+  /// Of all names; `kinds`: some of them will differ.
+  void set_rates(std::uint16_t every, bool kinds = false);
+  bool some_kind_is_whole() const;
   bool tracing_locked() const { return !workers.empty() && (workers[0]->log.mode() & worker_log::tracing) != 0; }
   void set_mode(std::uint32_t bit, bool on) {
     const std::lock_guard lock(mutex);

@@ -88,7 +88,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
       r.set_background(own.busy_s());
     });
     if (state_->asked.trace_budget > 0) {
-      state_->budget.emplace(r, state_->asked.trace_budget, ring_records);
+      state_->budget.emplace(r, state_->asked.trace_budget);
       state_->periodic.every(trace_budget::period_s, [&b = *state_->budget] { b.look(); });
     }
   }

@@ -29,6 +29,8 @@ struct trace_builder {
   trace_builder& ready(ticks when) { return last().ready = when, *this; }
   /// Likewise.
   trace_builder& key(std::uint64_t k) { return last().key = k, *this; }
+  /// Likewise: it stands for so many.
+  trace_builder& every(std::uint16_t n) { return last().every = n, *this; }
   trace_builder& edge(task_id from, task_id to, ticks when) {
     data.edges.push_back({from, to, when});
     return *this;

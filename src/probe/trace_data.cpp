@@ -43,7 +43,8 @@ struct slice_reader {
                         .ready = std::min<ticks>(link.key, r.begin),
                         .name = r.name,
                         .finished = (r.flags & trace_record::finished) != 0,
-                        .resumed = (r.flags & trace_record::resumed) != 0});
+                        .resumed = (r.flags & trace_record::resumed) != 0,
+                        .every = static_cast<std::uint16_t>(std::max(r.flags >> trace_record::every_shift, 1u))});
       if (link.end != 0) edges.push_back({.from = link.end, .to = link.begin, .when = slices.back().ready});
       link = {};
     }

@@ -30,8 +30,9 @@ struct trace_slice {
   task_id id = 0;   // pieces of one task have the same; 0: not told
   ticks ready = 0;  // when the task could begin, before `begin`; 0: not told
   name_id name = unnamed;
-  bool finished = true;  // false: suspended at `end`
-  bool resumed = false;  // it had earlier pieces
+  bool finished = true;     // false: suspended at `end`
+  bool resumed = false;     // it had earlier pieces
+  std::uint16_t every = 1;  // of the pieces of its name, one in so many was traced when it was recorded
 };
 
 /// `to` could not begin, or could not go on, before `from` had come so far: its parent, or the maker of an input. It

@@ -115,7 +115,7 @@ class trace_graph_builder {
       const index fresh = static_cast<index>(g_.tasks_.size());
       const index t = s.id == 0 ? fresh : ids_.find_or_add(s.id, fresh);
       if (t == fresh) {
-        g_.tasks_.push_back({.id = s.id, .name = s.name, .key = s.key});
+        g_.tasks_.push_back({.id = s.id, .name = s.name, .key = s.key, .every = s.every});
         g_.missing_.headless += s.resumed && s.id != 0;
       }
       ++g_.tasks_[t].n_pieces;

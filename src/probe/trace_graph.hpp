@@ -29,6 +29,7 @@ class trace_graph {
     std::uint64_t key = no_key;
     index first_piece = 0;
     index n_pieces = 0;
+    std::uint32_t every = 1;  // one in so many pieces of its name was traced when the first one was recorded
   };
   /// A piece of a task as a node of the graph.
   struct piece {

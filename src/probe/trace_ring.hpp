@@ -37,19 +37,24 @@ class trace_ring {
         records_(std::make_unique_for_overwrite<trace_record[]>(n_places_ * block_records_)),
         places_(std::make_unique<trace_record*[]>(n_places_)) {}
 
-  /// By the worker; counted as lost when the ring is full.
-  void push(const trace_record& r) noexcept {
-    const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
-    if (!room_for(1, head)) return detail::add(lost_, 1);
-    write(head, r);
-    head_.store(head + 1, std::memory_order_release);  // pairs with the acquire in drain_spans()
+  /// By the worker. False, and counted as lost, when the ring is full.
+  bool push(const trace_record& r) noexcept {
+    if (left_ == 0) [[unlikely]]
+      return push_elsewhere(r);
+    *next_++ = r;
+    --left_;
+    head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with drain_spans()
+    return true;
   }
+  /// By the worker: whether the next push() is some stores and nothing else.
+  bool pushes_at_once() const noexcept { return left_ != 0; }
   /// Two that belong together: both or none.
   void push(const trace_record& first, const trace_record& second) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
     if (!room_for(2, head)) return detail::add(lost_, 2);
     write(head, first);
     write(head + 1, second);
+    left_ = 0;                                         // whoever pushes next looks anew
     head_.store(head + 2, std::memory_order_release);  // pairs with the acquire in drain_spans()
   }
 
@@ -93,12 +98,23 @@ class trace_ring {
   }
   void see_tail() noexcept { seen_tail_ = tail_.load(std::memory_order_acquire); }  // pairs with drain_spans()
 
-  void write(std::uint64_t at, const trace_record& r) noexcept {
-    const std::uint64_t within = at & (block_records_ - 1);
-    if (within == 0) [[unlikely]]
-      begin_block(at / block_records_);
-    block_[within] = r;
+  /// Behind the end of a block, or of what the reader had freed at the last look.
+  [[gnu::noinline]] bool push_elsewhere(trace_record r) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
+    if (!room_for(1, head)) {
+      detail::add(lost_, 1);
+      return false;
+    }
+    next_ = place_of(head);
+    left_ = std::min(block_records_ - (head & (block_records_ - 1)), capacity_ - (head - seen_tail_));
+    return push(r);
   }
+  trace_record* place_of(std::uint64_t at) noexcept {
+    const std::uint64_t within = at & (block_records_ - 1);
+    if (within == 0) begin_block(at / block_records_);
+    return block_ + within;
+  }
+  void write(std::uint64_t at, const trace_record& r) noexcept { *place_of(at) = r; }
   // Requires: room for its first record. If no drained block is left, there is one that was never used: see above.
   void begin_block(std::uint64_t number) noexcept {
     see_tail();
@@ -113,6 +129,9 @@ class trace_ring {
   const std::unique_ptr<trace_record[]> records_;
   const std::unique_ptr<trace_record*[]> places_;  // of blocks, by number
   alignas(64) std::atomic<std::uint64_t> head_{0};
+  // Where the next record goes, and how many fit from there on until the block ends or the ring may be full.
+  trace_record* next_ = nullptr;
+  std::uint64_t left_ = 0;
   std::uint64_t seen_tail_ = 0;  // the writer's last look at tail_: spares it the reader's cache line
   trace_record* block_ = nullptr;
   std::uint64_t reused_ = 0;  // the number of the oldest block whose memory was not used again

@@ -123,46 +123,84 @@ void worker_log::tell_observer(const task_event& e) noexcept {
   if (task_observer* o = observer_.load(std::memory_order_acquire)) o->on_event(e);  // pairs with set_observer()
 }
 
+// The ordinary piece needs no call and no register that has to be kept for the caller: that is a fifth of what it
+// costs.
 void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                            task_id cause, ticks ready) noexcept {
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
-  if (ring == nullptr) return;
-  const std::uint32_t every = trace_every_.load(std::memory_order_relaxed);
-  if (every > 1 && ++trace_turn_ % every != 0) return;
-  push_more_edges(*ring);
-  if (id != 0) {
-    detail::add(n_edges_, 1);
-    trace_record packed;
-    if (detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) [[likely]]
-      return ring->push(packed);
-  }
-  const trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
-                           static_cast<std::uint32_t>(name_and_flags >> 32)};
-  if (id == 0) return ring->push(slice);
-  ring->push({id, cause, ready, 0, trace_record::is_link}, slice);
+  if (ring == nullptr || id == 0 || n_more_edges_ != 0 || rates_.load(std::memory_order_relaxed) != nullptr ||
+      !ring->pushes_at_once()) [[unlikely]]
+    return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
+  trace_record packed;
+  if (!detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) [[unlikely]]
+    return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
+  detail::add(n_edges_, 1);
+  ring->push(packed);
 }
 
-void worker_log::edge(task_id from, task_id to, ticks when) noexcept {
-  if ((mode() & tracing) == 0 || from == 0 || to == 0 || trace_every_.load(std::memory_order_relaxed) > 1) return;
+void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                                     task_id id, task_id cause, ticks ready) noexcept {
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr) return;
+  if (n_more_edges_ != 0) push_more_edges(*ring);
+  trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
+                     static_cast<std::uint32_t>(name_and_flags >> 32)};
+  if (const trace_rates* rates = rates_.load(std::memory_order_acquire)) {  // pairs with set_trace_rates()
+    const std::uint32_t every = rates->of(slice.name);
+    if (every == 0 || (every != 1 && ++cell_of(slice.name).trace_turn % every != 0)) return;
+    if (every != 1) {
+      slice.flags |= every << trace_record::every_shift;
+      return push_unpacked(*ring, slice, id, 0, ready);
+    }
+  }
+  trace_record packed;
+  detail::add(n_edges_, id != 0 ? 1 : 0);
+  if (id != 0 && detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready))
+    ring->push(packed);
+  else
+    push_unpacked(*ring, slice, id, cause, ready);
+}
+
+void worker_log::push_unpacked(trace_ring& ring, const trace_record& slice, task_id id, task_id cause,
+                               ticks ready) noexcept {
+  if (id == 0)
+    ring.push(slice);
+  else
+    ring.push({id, cause, ready, 0, trace_record::is_link}, slice);
+}
+
+void worker_log::edge(task_id from, task_id to, ticks when, name_id name) noexcept {
+  if ((mode() & tracing) == 0 || from == 0 || to == 0) return;
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr || n_more_edges_ != 0 || rates_.load(std::memory_order_relaxed) != nullptr ||
+      (from == last_edge_from_ && when == last_edge_when_) || !ring->pushes_at_once()) [[unlikely]]
+    return edge_otherwise(from, to, when, name);
+  detail::add(n_edges_, 1);
+  last_edge_from_ = from;
+  last_edge_when_ = when;
+  ring->push({from, to, when, 0, trace_record::is_edge});
+}
+
+void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept {
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr) return;
+  const trace_rates* rates = rates_.load(std::memory_order_acquire);  // pairs with set_trace_rates()
+  if (rates != nullptr && rates->of(name) != 1) return;
   const std::uint64_t distance = detail::distance_of(to, first_id_);
-  if (from == last_edge_.from && when == last_edge_.when && detail::is_near(distance)) {
+  if (from == last_edge_from_ && when == last_edge_when_ && detail::is_near(distance)) {
     detail::add_target(more_edges_, distance, is_join(to));
     if (++n_more_edges_ == detail::most_targets) push_more_edges(*ring);
     return;
   }
-  push_more_edges(*ring);
+  if (n_more_edges_ != 0) push_more_edges(*ring);
   detail::add(n_edges_, 1);
-  const std::uint64_t lost = ring->lost();
-  ring->push({from, to, when, 0, trace_record::is_edge});
-  last_edge_ = ring->lost() == lost ? trace_edge{from, to, when} : trace_edge{};  // none may follow one that is lost
+  last_edge_from_ = ring->push({from, to, when, 0, trace_record::is_edge}) ? from : 0;  // none may follow a lost one
+  last_edge_when_ = when;
 }
 
 void worker_log::push_more_edges(trace_ring& ring) noexcept {
-  if (n_more_edges_ == 0) return;
   ring.push(
-      {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_.from), trace_record::is_more});
+      {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_from_), trace_record::is_more});
   n_more_edges_ = 0;
   more_edges_ = {};
 }

@@ -88,7 +88,9 @@ struct alignas(64) name_cell {
   counter longest{0};
   counter open_time{0};
   counter open_pieces{0};
+  std::uint32_t trace_turn = 0;  // the worker's own: of the pieces since one in so many is traced
 };
+static_assert(sizeof(name_cell) == 64);
 
 struct key_cell {
   counter time{0};
@@ -115,12 +117,24 @@ struct hashed_keys;  // open addressing, worker_log.cpp
 
 }  // namespace detail
 
+/// Of each name, one piece in how many is traced: 1 all, and what they waited for; 0 none. Written by a recorder, read
+/// by all its workers.
+struct trace_rates {
+  std::array<std::atomic<std::uint16_t>, max_names> every;
+
+  [[nodiscard]] std::uint32_t of(name_id name) const noexcept {
+    return every[name < max_names ? name : unnamed].load(std::memory_order_relaxed);
+  }
+};
+
 /// One record of the trace. A link says of the slice that follows it which task it is a piece of, who made that ready,
 /// and when. After an edge, up to five more of the same moment may follow in one record: begin, end and key hold where
 /// they lead to, `name` is the lower half of where they come from. Most slices are one packed record:
-/// trace_packing.hpp.
+/// trace_packing.hpp. One that stands for others that are not traced is not: its flags say how many from `every_shift`
+/// on.
 struct trace_record {
   enum kind_bits : std::uint32_t { finished = 1, resumed = 2, is_link = 4, is_edge = 8, is_more = 16 };
+  static constexpr unsigned every_shift = 16;
 
   std::uint64_t begin;  // of a slice, in ticks; of a link: the task's id; of an edge: from
   std::uint64_t end;    // of a slice, in ticks; of a link: the id of the cause; of an edge: to
@@ -171,8 +185,9 @@ class alignas(64) worker_log {
   }
   /// A task of this worker needs an id: one that no other task of the process and run has.
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
-  /// See trace_edge; dropped while tracing is off.
-  void edge(task_id from, task_id to, ticks when) noexcept;
+  /// See trace_edge; told by a task of this name. Dropped while tracing is off, or not all tasks of that name are
+  /// traced.
+  void edge(task_id from, task_id to, ticks when, name_id name = unnamed) noexcept;
   /// A task lay ready for so long before it began: of a sample of them.
   void ready_wait(ticks t) noexcept;
   /// The longest path of tasks, each the cause of the next, that has ended here; see recorder::span_s().
@@ -240,8 +255,8 @@ class alignas(64) worker_log {
   void set_flight(flight_ring* ring, ticks from) noexcept;
   /// Null when there never was one.
   flight_ring* flight() const noexcept { return flight_.load(std::memory_order_acquire); }
-  /// Of the tasks, one in so many is traced, and none of its edges.
-  void set_trace_every(std::uint32_t n) noexcept { trace_every_.store(n, std::memory_order_relaxed); }
+  /// How many of the pieces are traced; null: all. It must live as long as the log.
+  void set_trace_rates(const trace_rates* r) noexcept { rates_.store(r, std::memory_order_release); }
   /// Who is told while the mode bit `watching` is set. It must live as long as the log.
   void set_observer(task_observer* o) noexcept { observer_.store(o, std::memory_order_release); }
   /// Null until tracing was switched on.
@@ -307,8 +322,13 @@ class alignas(64) worker_log {
   [[gnu::noinline]] void add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept;
   [[gnu::noinline]] void add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                                    task_id cause, ticks ready) noexcept;
+  [[gnu::noinline]] void push_unpacked(trace_ring& ring, const trace_record& slice, task_id id, task_id cause,
+                                       ticks ready) noexcept;
+  [[gnu::noinline]] void add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                                             task_id id, task_id cause, ticks ready) noexcept;
+  [[gnu::noinline]] void edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept;
   [[gnu::cold]] void tell_end(task_slice s) noexcept;
-  void push_more_edges(trace_ring& ring) noexcept;
+  [[gnu::noinline]] void push_more_edges(trace_ring& ring) noexcept;
   void tell_observer(const task_event& e) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
 
@@ -320,11 +340,12 @@ class alignas(64) worker_log {
   std::atomic<trace_ring*> ring_{nullptr};
   std::uint64_t ids_ = 0;
   std::atomic<task_observer*> observer_{nullptr};
-  std::atomic<std::uint32_t> trace_every_{1};
-  std::uint32_t trace_turn_ = 0;
+  std::atomic<const trace_rates*> rates_{nullptr};
   detail::counter longest_path_{0};
   detail::counter n_edges_{0};
-  trace_edge last_edge_{};  // the newest one that has a record of its own, and those of its moment that have none yet
+  task_id last_edge_from_ =
+      0;  // the newest one that has a record of its own, and those of its moment that have none yet
+  ticks last_edge_when_ = 0;
   std::array<task_id, 3> more_edges_{};
   unsigned n_more_edges_ = 0;
   ready_waits waits_;

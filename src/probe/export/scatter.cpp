@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
+#include <unordered_map>
 
 #include "probe/csv.hpp"
 #include "probe/export/trace_text.hpp"
@@ -28,12 +30,14 @@ result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph,
   auto sink = text_sink::create(path);
   if (!sink) return sink.error();
   result<void> done = (*sink)->write("kind,name,begin_s,value,id,key,worker,wait_s\n");
-  const double kept = data.share > 0 ? share / data.share : share;
+  std::unordered_map<name_id, std::uint32_t> sparsest;
+  for (const trace_graph::task& t : graph.tasks()) sparsest[t.name] = std::max(sparsest[t.name], t.every);
   trace_names names(csv_field);
   std::string line;
   for (std::size_t i = 0; i < graph.tasks().size() && done; ++i) {
     const trace_graph::task& t = graph.tasks()[i];
-    if (draw(t.id != 0 ? t.id : i) >= kept) continue;
+    const double of_all = std::min(share, 1.0 / sparsest[t.name]);
+    if (draw(t.id != 0 ? t.id : i) >= of_all * t.every) continue;
     const trace_graph::piece& first = graph.pieces_of(t)[0];
     line.clear();
     const auto out = std::back_inserter(line);

@@ -14,7 +14,8 @@ namespace plx::probe {
 
 /// kind,name,begin_s,value,id,key,worker,wait_s: of a "task" the value is its duration in seconds (of all its pieces),
 /// of a "counter" what was read. `share` of the tasks, chosen by their numbers: the same in every file of a run. Of a
-/// trace that holds a sample already (data.share), the tasks are thinned to `share` of all.
+/// name of which less was traced, all the time or from some moment on (trace_slice::every), it is the same share at all
+/// times: `share`, or the least that was traced, if that is less.
 result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph, double share, const std::string& path);
 
 }  // namespace plx::probe

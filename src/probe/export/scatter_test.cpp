@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "base/file.hpp"
 #include "probe/temporary_test.hpp"
@@ -40,9 +42,33 @@ TEST(Scatter, AShareOfTheTasksAndTheSameEachTime) {
   const auto rows = std::count(text.begin(), text.end(), '\n') - 1;
   EXPECT_NEAR(static_cast<double>(rows), 200, 60);
   EXPECT_EQ(written(b.data, 0.01), text);
-  b.data.share = 0.01;
-  EXPECT_EQ(std::ranges::count(written(b.data, 0.01), '\n'), 20'001) << "it is a sample already";
   EXPECT_EQ(std::ranges::count(written(b.data, 0), '\n'), 1);
+  for (trace_slice& s : b.data.workers[0]) s.every = 100;
+  EXPECT_EQ(std::ranges::count(written(b.data, 0.01), '\n'), 20'001) << "it is a sample already";
+}
+
+/// 40,000 tasks, of which all of the first half and one in ten of the second was traced: the file has the same share of
+/// both halves, a hundredth if asked for, and what there is of the second half if asked for more.
+TEST(Scatter, TheShareStaysTheSameWhenTracingSteppedDown) {
+  constexpr task_id half = 20'000;
+  trace_builder b(1);
+  for (task_id i = 1; i <= half; ++i) b.task(0, i, "sc d", i, i + 1).task(0, half + i, "sc e", i, i + 1);
+  for (task_id i = 2 * half + 1; i <= 3 * half; i += 10) b.task(0, i, "sc d", i, i + 1).every(10);
+  for (const double share : {0.01, 0.1, 0.5}) {
+    unsigned first = 0, second = 0, other = 0;
+    const std::string text = written(b.data, share);
+    for (std::size_t at = text.find('\n') + 1, end; (end = text.find('\n', at)) != std::string::npos; at = end + 1) {
+      const std::string row = text.substr(at, end - at);
+      std::vector<std::string> fields{""};
+      for (const char c : row) c == ',' ? void(fields.emplace_back()) : void(fields.back() += c);
+      ++(fields[1] == "sc e" ? other : std::stoull(fields[4]) <= half ? first : second);
+    }
+    const double expected = std::min(share, 0.1) * static_cast<double>(half);
+    EXPECT_NEAR(first, expected, 4 * std::sqrt(expected)) << share;
+    EXPECT_NEAR(second, expected, 4 * std::sqrt(expected)) << share;
+    EXPECT_NEAR(other, share * static_cast<double>(half), 4 * std::sqrt(share * half))
+        << "of a kind that was traced whole";
+  }
 }
 
 TEST(Scatter, AFullDiskIsOneLine) {

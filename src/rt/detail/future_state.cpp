@@ -97,9 +97,9 @@ void future_state_base::fire_now(continuation& c) noexcept {
 }
 
 void future_state_base::complete(bool at_end) noexcept {
+  origin* const join = made_by_ != nullptr && probe::is_join(made_by_->id) ? made_by_ : nullptr;
   if (origins_wanted()) [[unlikely]]
     note_made(made_by_, at_end);
-  origin* const join = made_by_ != nullptr && probe::is_join(made_by_->id) ? made_by_ : nullptr;
   // release: the result, for whoever reads `ready` with acquire. acquire: pairs with the releases in try_attach() and
   // put_back(); the nodes are read.
   const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);

@@ -11,9 +11,32 @@
 namespace plx::detail {
 namespace {
 
+/// How many a worker keeps for itself before the pool gets them, where others can have them. None where a sanitizer is
+/// to see each use after free.
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
+constexpr unsigned most_spare_origins = 0;
+#else
+constexpr unsigned most_spare_origins = 1024;
+#endif
+
+/// Requires: it has some.
+void* take_spare(worker& w) noexcept {
+  --w.n_spare_origins;
+  return std::exchange(w.spare_origins, w.spare_origins->next);
+}
+
 origin* make_origin(worker* w) noexcept {
-  void* memory = w == nullptr ? nullptr : std::exchange(w->spare_origin, nullptr);
-  return ::new (memory != nullptr ? memory : pool_get(sizeof(origin))) origin;
+  return ::new (w != nullptr && w->spare_origins != nullptr ? take_spare(*w) : pool_get(sizeof(origin))) origin;
+}
+
+/// What the worker makes ready, or has made, comes from the task that it runs and from nothing else.
+bool from_running_task(const worker& w) noexcept { return w.in_task && w.id != 0 && w.ready_by == nullptr; }
+
+void put_origin(worker* w, origin* o) noexcept {
+  if (w == nullptr || w->n_spare_origins >= most_spare_origins) [[unlikely]]
+    return pool_put(o, sizeof(origin));
+  w->spare_origins = ::new (static_cast<void*>(o)) spare_origin{w->spare_origins};
+  ++w->n_spare_origins;
 }
 
 /// The clock; the end of the running task's work when that is over.
@@ -59,12 +82,17 @@ source source_at(const worker& w, ticks now) noexcept {
 }  // namespace
 
 void free_origin(origin* o) noexcept {
-  if (o != nullptr) pool_put(o, sizeof(origin));
+  if (o != nullptr) put_origin(this_worker(), o);
+}
+
+void free_spare_origins(worker& w) noexcept {
+  for (spare_origin* o = std::exchange(w.spare_origins, nullptr); o != nullptr;)
+    pool_put(std::exchange(o, o->next), sizeof(origin));
 }
 
 void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr)); }
 
-void note_ready(worker* w, task& t) noexcept {
+[[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {
   origin* o = t.from;
   if (o == nullptr) o = t.from = make_origin(w);
   const ticks now = time_now(w);
@@ -84,21 +112,33 @@ void note_ready(worker* w, task& t) noexcept {
   if (!inputs_told && s.id != o->id) o->cause = s.id;
   // A continuation of what was there already: it comes from there, and from who asked for it just now.
   if (w->ready_by != nullptr && w->in_task && !probe::is_join(s.id)) {
-    w->log->edge(w->id, o->id, now);
+    w->log->edge(w->id, o->id, now, w->info.name);
     set_at_least(o->path, path_at(*w, now));
   }
 }
 
+// By far the most: a running task makes a new one, and nobody else has told anything of it. In one go and without a
+// call, because here and in note_made() is most of what a traced task costs.
+void note_ready(worker* w, task& t) noexcept {
+  if (w == nullptr || t.from != nullptr || !from_running_task(*w) || w->spare_origins == nullptr || !origins_wanted() ||
+      (w->log->mode() & probe::worker_log::watching) != 0) [[unlikely]]
+    return note_ready_otherwise(w, t);
+  const ticks now = time_now(w);
+  t.from = ::new (take_spare(*w)) origin{w->log->next_id(), w->id, now, path_at(*w, now)};
+}
+
 void note_begin(worker& w, task& t) noexcept {
-  w.cause = 0;
-  w.ready = 0;
-  w.path = 0;
-  if (origin* o = std::exchange(t.from, nullptr)) {
+  if (origin* o = t.from) [[likely]] {
+    t.from = nullptr;
     w.id = o->id;
     w.cause = o->cause == o->id ? 0 : o->cause;
     w.ready = o->when.load(std::memory_order_relaxed);
     w.path = o->path.load(std::memory_order_relaxed);
-    free_origin(std::exchange(w.spare_origin, o));
+    put_origin(&w, o);
+  } else {
+    w.cause = 0;
+    w.ready = 0;
+    w.path = 0;
   }
   if (w.id == 0 && origins_wanted()) w.id = w.log->next_id();
   if (w.cause != 0 && !probe::same_recorder(w.cause, w.id)) {  // of another runtime: this trace does not know its tasks
@@ -132,7 +172,7 @@ void note_input(origin*& join, bool of_task) noexcept {
     else
       free_origin(mine);
   }
-  w->log->edge(from.id, o->id, now);
+  w->log->edge(from.id, o->id, now, w->in_task ? w->info.name : probe::unnamed);
   set_at_least(o->when, now);  // of two at the same time, either will do
   raise(o->path, from.path);
 }
@@ -144,9 +184,7 @@ void note_inputs_taken(origin*& join) noexcept {
   free_origin(o);
 }
 
-void note_made(origin*& made_by, bool at_end) noexcept {
-  if (made_by != nullptr) return;  // a join: its inputs have told
-  worker* w = this_worker();
+[[gnu::noinline]] static void note_made_otherwise(worker* w, origin*& made_by, bool at_end) noexcept {
   if (w == nullptr) return;
   const ticks now = time_now(w);
   const source from = source_at(*w, now);
@@ -156,6 +194,16 @@ void note_made(origin*& made_by, bool at_end) noexcept {
   o->id = from.id;
   o->when.store(now, std::memory_order_relaxed);
   o->path.store(from.path, std::memory_order_relaxed);
+}
+
+void note_made(origin*& made_by, bool at_end) noexcept {
+  if (made_by != nullptr) return;  // a join: its inputs have told
+  worker* w = this_worker();
+  if (w == nullptr || !from_running_task(*w) || w->spare_origins == nullptr) [[unlikely]]
+    return note_made_otherwise(w, made_by, at_end);
+  const ticks now = time_now(w);
+  if (at_end) w->end = now;
+  made_by = ::new (take_spare(*w)) origin{w->id, 0, now, path_at(*w, now)};
 }
 
 bool note_moment() noexcept {
@@ -180,7 +228,7 @@ void note_read(const origin& made_by) noexcept {
   const ticks when = made_by.when.load(std::memory_order_relaxed);
   if (made_by.id == w->cause && when <= w->boundary) return;
   if (when > w->boundary) split_slice(*w);
-  w->log->edge(made_by.id, w->id, when);
+  w->log->edge(made_by.id, w->id, when, w->info.name);
   w->path = std::max(w->path, made_by.path.load(std::memory_order_relaxed));
 }
 

@@ -27,6 +27,11 @@ struct origin {
   std::atomic<ticks> path{0};  // the longest path that leads here
 };
 
+/// The memory of an origin that nobody has, kept by a worker.
+struct spare_origin {
+  spare_origin* next;
+};
+
 [[nodiscard]] inline bool origins_wanted() noexcept {
   return probe::wanted.load(std::memory_order_relaxed) % probe::wants_events != 0;
 }
@@ -57,6 +62,8 @@ void note_going_on() noexcept;
 /// The running task reads a result that was there.
 void note_read(const origin& made_by) noexcept;
 void free_origin(origin* o) noexcept;
+/// Gives what `w` keeps back to the pool.
+void free_spare_origins(worker& w) noexcept;
 
 /// The running task, while it calls one of its children in its own frame. That one comes from it, and it goes on when
 /// the child has ended.

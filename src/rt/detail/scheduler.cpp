@@ -235,7 +235,7 @@ scheduler::~scheduler() {
     for (auto& s : sized_)
       if (s != nullptr) s->stacks.abandon();
   }
-  for (auto& w : workers_) free_origin(w->spare_origin);
+  for (auto& w : workers_) free_spare_origins(*w);
   free_fibers();
 }
 

@@ -39,6 +39,7 @@ class future_state_base;
 class made_ready_by;
 class loop_tuning;
 class conductor;
+struct spare_origin;  // origin.hpp
 
 /// A number that one thread writes and anyone reads.
 class owned_count {
@@ -79,8 +80,10 @@ struct worker {
   ticks ready = 0;                          // and when
   ticks path = 0;                           // the longest path to `boundary`
   const made_ready_by* ready_by = nullptr;  // a result: what is made ready now comes from it
-  origin* spare_origin = nullptr;           // of the task that began last: the next one that is wanted
-  ticks end = 0;                            // the running task has told its result at that time, and does nothing more
+  spare_origin* spare_origins = nullptr;    // of tasks that have begun and results that are gone: for the next ones
+  unsigned n_spare_origins = 0;
+  unsigned ready_turn = 1;  // of the tasks that begin while all tell when they became ready: see begin_slice()
+  ticks end = 0;            // the running task has told its result at that time, and does nothing more
 
   void (*after_switch)(void*) = nullptr;  // what the place that was left still wanted done
   void* after_switch_arg = nullptr;
