@@ -55,7 +55,9 @@ class stream {
   /// What follows here begins after all that is in `other` now. Of the same device.
   void wait_for(stream& other);
 
-  /// Ready when all work so far in this stream is done. Errors: see above. Its continuations run as tasks.
+  /// Ready when all work so far in this stream is done. Errors: see above. Its continuations run in tasks, never in the
+  /// poll. Two tasks may complete what the poller has seen at two times, so of two futures of a stream the later one
+  /// may be ready first; its work was done last. What must come after both: of the later one, `.then`.
   [[nodiscard]] plx::future<void> future();
   [[nodiscard]] plx::future<void> future(completion_way way);
   /// future().get()

@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <numeric>
 #include <vector>
 
 #include "gpu/each_device_test.hpp"
 #include "gpu/testing/operations.hpp"
+#include "rt/detail/scheduler.hpp"
 #include "rt/when.hpp"
 
 namespace plx::gpu {
@@ -52,25 +54,79 @@ TEST(stream, a_future_is_ready_when_the_work_before_it_is_done) {
   on_stepped_devices(body);
 }
 
-TEST(stream, continuations_run_in_the_order_of_their_futures_and_not_in_the_poll) {
-  on_each_device([](plx::runtime& rt, device& d) {
-    const unsigned seen = rt.run([&] {
+TEST(stream, continuations_run_once_behind_their_work_and_not_in_the_poll) {
+  const auto body = [](plx::runtime& rt, device& d) {
+    constexpr std::uint64_t n = 50;
+    words<std::uint64_t> number(d, n);
+    std::atomic<unsigned> runs{0}, too_early{0}, in_poll{0};
+    rt.run([&] {
       stream s(d);
-      unsigned n = 0;
       std::vector<plx::future<void>> all;
-      for (unsigned i = 0; i < 50; ++i) {
-        s.launch(testing::empty, testing::empty_item{});
-        // sync: in the frame of who completes it, one after another.
-        all.push_back(s.future().then(plx::launch::sync, [&n, i](plx::future<void> f) {
+      for (std::uint64_t i = 0; i < n; ++i) {
+        s.launch(testing::chain, testing::chain_item{number.at + i, i + 1});
+        // sync: in the frame of who completes it.
+        all.push_back(s.future().then(plx::launch::sync, [&, i](plx::future<void> f) {
           f.get();
-          if (n == i) ++n;
+          for (std::uint64_t before = 0; before <= i; ++before)
+            if (number.at[before] != before + 1) ++too_early;
+          const plx::detail::worker* w = plx::detail::this_worker();
+          if (w == nullptr || w->polling) ++in_poll;
+          ++runs;
         }));
       }
       for (auto& f : all) f.get();
-      return n;
     });
-    EXPECT_EQ(seen, 50u);
-  });
+    EXPECT_EQ(runs, n);
+    EXPECT_EQ(too_early, 0u);
+    EXPECT_EQ(in_poll, 0u);
+  };
+  on_each_device(body);
+  on_stepped_devices(body);
+}
+
+TEST(stream, one_worker_completes_futures_in_their_order) {
+  for (const backend* b : backends()) {
+    if (device_count(*b) == 0) continue;
+    plx::runtime rt({.workers = 1, .bind = false});
+    device d(rt, *b);
+    std::vector<unsigned> order;
+    rt.run([&] {
+      stream s(d);
+      std::vector<plx::future<void>> all;
+      for (unsigned i = 0; i < 50; ++i) {
+        s.launch(testing::empty, testing::empty_item{});
+        all.push_back(s.future().then(plx::launch::sync, [&order, i](plx::future<void> f) {
+          f.get();
+          order.push_back(i);
+        }));
+      }
+      for (auto& f : all) f.get();
+    });
+    std::vector<unsigned> expected(50);
+    std::iota(expected.begin(), expected.end(), 0u);
+    EXPECT_EQ(order, expected) << b->name;
+  }
+}
+
+// A sync continuation may wait, even for what comes behind it in its stream.
+TEST(stream, a_continuation_may_wait_for_its_own_stream) {
+  const auto body = [](plx::runtime& rt, device& d) {
+    words<std::uint64_t> word(d, 1);
+    rt.run([&] {
+      stream s(d);
+      s.launch(testing::chain, testing::chain_item{word.at, 1});
+      auto f = s.future().then(plx::launch::sync, [&](plx::future<void> done) {
+        done.get();
+        s.launch(testing::chain, testing::chain_item{word.at, 2});
+        s.wait();
+      });
+      s.future().get();
+      f.get();
+    });
+    EXPECT_EQ(*word.at, chained(2));
+  };
+  on_each_device(body);
+  on_stepped_devices(body);
 }
 
 TEST(stream, many_streams_from_many_tasks) {

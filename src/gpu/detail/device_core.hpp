@@ -191,6 +191,7 @@ class device_core {
   completion *reached_first_ = nullptr, *reached_last_ = nullptr;
   std::vector<callback_note*> unheard_;  // of callbacks that may never come
   ticks next_look_ = 0, pause_ = 0;
+  ticks waiting_since_ = 0;   // something was reached last, or put in when there was nothing; 0: there is nothing
   bool finish_here_ = false;  // the destructor polls
 };
 

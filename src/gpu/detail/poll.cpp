@@ -16,7 +16,11 @@ using plx::detail::spin_guard;
 
 namespace {
 
-const ticks shortest_pause = ticks_from(0.2e-6), longest_pause = ticks_from(2e-6);  // between looks in vain
+const ticks shortest_pause = ticks_from(0.2e-6);  // between looks in vain
+// The longest is a share of the time since something was reached, so that what takes long is seen late by that share at
+// most, and by some 20 us at most.
+constexpr unsigned waited_over_pause = 20;
+const ticks least_long_pause = ticks_from(2e-6), longest_pause = ticks_from(20e-6);
 constexpr unsigned ask_stream_every = 64;  // looks in vain: a callback or a flag never comes after an error
 
 }  // namespace
@@ -118,13 +122,24 @@ void device_core::finish_later(completion* first, completion* last) {
 void device_core::finish_soon(completion& c) { finish_later(&c, &c); }
 
 poll_result device_core::poll() {
-  if (open_.load() == 0) return poll_result::idle;
-  const bool by_clock = !finish_here_ && !rt.get_scheduler().deterministic();
+  if (open_.load() == 0) {
+    waiting_since_ = 0;
+    return poll_result::idle;
+  }
+  auto& s = rt.get_scheduler();
+  const bool by_clock = !finish_here_ && !s.deterministic();
   const ticks begin = now_ticks();
-  if (by_clock && begin < next_look_) return poll_result::pending;
-  const poll_result r = look(by_clock);
-  poll_tallies_.polls.add();
-  poll_tallies_.ticks.add(now_ticks() - begin);
+  if (waiting_since_ == 0) waiting_since_ = begin;
+  poll_result r = poll_result::pending;
+  if (!by_clock || begin >= next_look_) {
+    r = look(by_clock);
+    const ticks end = now_ticks();
+    if (r == poll_result::progressed) waiting_since_ = end;
+    poll_tallies_.polls.add();
+    poll_tallies_.ticks.add(end - begin);
+  }
+  if (by_clock)
+    s.ask_again_after(std::max(least_long_pause, (begin - std::min(begin, waiting_since_)) / waited_over_pause));
   return r;
 }
 
@@ -145,8 +160,10 @@ poll_result device_core::look(bool by_clock) {
     });
   }
   if (reached_first_ == nullptr) {
-    pause_ = std::clamp(pause_ * 2, shortest_pause, longest_pause);
-    next_look_ = by_clock ? now_ticks() + pause_ : 0;
+    const ticks now = now_ticks();
+    const ticks most = std::clamp((now - waiting_since_) / waited_over_pause, least_long_pause, longest_pause);
+    pause_ = std::clamp(pause_ * 2, shortest_pause, most);
+    next_look_ = by_clock ? now + pause_ : 0;
     return poll_result::pending;
   }
   pause_ = 0;

@@ -187,6 +187,10 @@ class scheduler {
   std::uint64_t add_poller(poll_function f, void* arg);
   void remove_poller(std::uint64_t id);
   void ask_pollers() noexcept;  // now, by whoever is free; from any thread
+  /// By a poller that answers pending: it wants to be asked again after `gap` or a little later. Without it, and for
+  /// the longest, a sleeper looks every 50 us or so; with it one goes on looking, and naps only where its naps have
+  /// been shorter than the gap. Until the pollers are asked again.
+  void ask_again_after(ticks gap) noexcept { wanted_gap_ = wanted_gap_ == 0 ? gap : std::min(wanted_gap_, gap); }
 
   /// Who waits on what, see detail/explain.hpp. Empty when no task is suspended.
   [[nodiscard]] std::string explain_waits();
@@ -296,8 +300,11 @@ class scheduler {
   void stop_watching() noexcept;
   task* stop_searching(worker& w) noexcept;
   [[nodiscard]] bool worth_staying(const worker& w) const noexcept;
-  bool sleep_until_work(worker& w);
-  bool sleep_as_listed(worker& w, bool naps);
+  bool sleep_until_work(worker& w, ticks close_nap = 0);
+  bool sleep_as_listed(worker& w, bool naps, ticks close_nap);
+  [[nodiscard]] ticks close_gap(const worker& w) const noexcept;
+  [[nodiscard]] ticks nap_cost() const noexcept;
+  bool nap_closely(worker& w, ticks nap);
   void wake_for_work() noexcept;
   void wake_one() noexcept;
   void wake(worker& w) noexcept;
@@ -305,6 +312,7 @@ class scheduler {
   void sleepers_changed() noexcept;
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool run_pollers(worker& w);
+  [[nodiscard]] bool another_polls(const worker& w) const noexcept;
   bool ask_pollers(worker& w);
   task* poll_until(worker& w, ticks until);
   void book_polling(worker& w, ticks begin, ticks now) noexcept;
@@ -319,6 +327,7 @@ class scheduler {
     ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
     ticks answer = ticks_from(4e-6);      // how long a task that waits asks for its answer before it gives up its place
     ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
+    ticks close_nap = ticks_from(20e-6);  // the same at most, when a poller wants to be asked again soon
     ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
     ticks glance = ticks_from(1e-6);      // how long the watcher looks around after a nap
     ticks shortest_nap = ticks_from(10e-6), longest_nap = ticks_from(100e-6);
@@ -382,8 +391,11 @@ class scheduler {
   std::uint64_t next_poller_id_ = 1;
   std::atomic<unsigned> n_pollers_{0};
   std::atomic<bool> polls_pending_{false};
-  std::atomic<const worker*> last_polled_{nullptr};  // who did so last, whose caches have what pollers look at
-  std::atomic<bool> pollers_asked_{false};           // since they were called last
+  std::atomic<const worker*> last_polled_{nullptr};    // who did so last, whose caches have what pollers look at
+  std::atomic<bool> pollers_asked_{false};             // since they were called last
+  ticks wanted_gap_ = 0;                               // of those that were asked so far; 0: none. Under poll_lock_
+  std::atomic<ticks> poll_gap_{0};                     // what came of it
+  std::atomic<ticks> nap_lateness_{ticks_from(5e-6)};  // how late a close nap ends, a running mean
 };
 
 /// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the

@@ -49,9 +49,9 @@ std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
 void scheduler::ask_pollers() noexcept {
   if (n_pollers_.load(std::memory_order_relaxed) == 0) return;  // the last was removed: nothing is outstanding
   pollers_asked_.store(true);
-  polls_pending_.store(true);  // who goes to sleep just now asks them first
+  polls_pending_.store(true);  // who goes to sleep just now asks them soon
   full_fence();
-  wake_one();
+  wake_for_work();  // who searches asks them
 }
 
 void scheduler::remove_poller(std::uint64_t id) {
@@ -69,12 +69,14 @@ bool scheduler::ask_pollers(worker& w) {
   w.poller_calls.add(pollers_.size());
   w.polling = true;
   pollers_asked_.store(false);
+  wanted_gap_ = 0;
   for (const poller& p : pollers_) {
     const poll_result r = p.function(p.arg);
     progressed |= r == poll_result::progressed;
     pending |= r != poll_result::idle;
   }
   w.polling = false;
+  poll_gap_.store(wanted_gap_, std::memory_order_relaxed);
   polls_pending_.store(pending);
   if (pollers_asked_.load()) polls_pending_.store(true);  // while they ran: what they said may be out of date
   if (progressed) w.poller_progress.add();
@@ -89,6 +91,19 @@ void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
   if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
     wake_one();
+}
+
+// Who asked last and goes on searching asks more often than others could, and has what pollers look at in its caches:
+// two who ask in turns take it from each other, and continue each other's tasks.
+bool scheduler::another_polls(const worker& w) const noexcept {
+  const worker* last = last_polled_.load(std::memory_order_relaxed);
+  return last != nullptr && last != &w && last->searching.load(std::memory_order_relaxed);
+}
+
+// How soon `w`, who asked last, should ask again what wants to be asked soon; 0: there is none, or that is another's.
+ticks scheduler::close_gap(const worker& w) const noexcept {
+  if (!polls_pending_.load(std::memory_order_relaxed) || last_polled_.load(std::memory_order_relaxed) != &w) return 0;
+  return poll_gap_.load(std::memory_order_relaxed);
 }
 
 bool scheduler::run_pollers(worker& w) {
@@ -127,6 +142,7 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
          now - begin < spans_.answer);
   w.in_task = true;
+  last_polled_.store(&w, std::memory_order_relaxed);  // it goes on when the task gives up its place
   poll_lock_.unlock();
   book_polling(w, begin, now);
   return awaited.ready();

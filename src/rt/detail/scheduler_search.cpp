@@ -10,11 +10,19 @@
 
 #if defined(__linux__)
 #include <linux/membarrier.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
 namespace plx::detail {
+
+// Of the calling thread. 0 is what it had at first.
+static void sharpen_naps([[maybe_unused]] bool on) noexcept {
+#if defined(__linux__)
+  prctl(PR_SET_TIMERSLACK, on ? 1ul : 0ul);
+#endif
+}
 
 bool scheduler::membarrier_available() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier)
@@ -267,7 +275,7 @@ task* scheduler::look_for_work(worker& w, ticks now) {
   if (task* t = steal(w, now)) return t;
   if (task* t = take_injected(w)) return t;
   if (task* t = low_.pop()) return t;
-  return fire_timers(now) != 0 || run_pollers(w) ? w.deque.pop() : nullptr;
+  return fire_timers(now) != 0 || (!another_polls(w) && run_pollers(w)) ? w.deque.pop() : nullptr;
 }
 
 // A task is handed over only while `searching` is set. The giver puts it down, then looks at the flag again; the
@@ -295,6 +303,11 @@ task* scheduler::stop_searching(worker& w) noexcept {
                                                              : nullptr;
 }
 
+// The gap from which on naps pay: where they end very late they are for what takes a millisecond.
+ticks scheduler::nap_cost() const noexcept {
+  return std::min(nap_lateness_.load(std::memory_order_relaxed), spans_.poll);
+}
+
 task* scheduler::search(worker& w) {
   const ticks begin = now_ticks();
   const ticks polled_before = w.log->background_time();
@@ -316,16 +329,19 @@ task* scheduler::search(worker& w) {
       if (now - spin_begin > spans_.spin / 4) sched_yield();
       found = poll_until(w, until);
       if (found != nullptr) break;
+    } else if (const ticks gap = close_gap(w); gap != 0 && gap < nap_cost()) {
+      spin_end = now + gap;  // a nap would end too late
     } else {
       found = stop_searching(w);
       if (found != nullptr) break;
       n_searching_.fetch_sub(1, std::memory_order_seq_cst);
       w.log->idle_begins(begin);
-      const bool got_up = sleep_until_work(w);
+      const ticks nap = std::min(gap, spans_.close_nap);
+      const bool got_up = sleep_until_work(w, gap == 0 ? 0 : nap - std::min(nap - 1, nap_cost()));
       w.searching.store(true, std::memory_order_relaxed);
       n_searching_.fetch_add(1, std::memory_order_seq_cst);
       spin_begin = now_ticks();
-      spin_end = spin_begin + (got_up && watcher_ == &w ? spans_.glance : spans_.spin);
+      spin_end = spin_begin + (got_up && (gap != 0 || watcher_ == &w) ? spans_.glance : spans_.spin);
     }
   }
   if (task* handed = stop_searching(w)) {
@@ -392,7 +408,7 @@ bool scheduler::worth_staying(const worker& w) const noexcept {
 // work or to real sleep, each time with a heavy fence and a look for work after it.
 //
 // True when the worker got up by itself.
-bool scheduler::sleep_until_work(worker& w) {
+bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
   bool naps = false;
   {
     spin_guard guard(sleep_lock_);
@@ -406,12 +422,12 @@ bool scheduler::sleep_until_work(worker& w) {
     sleeping_.push_back(&w);
     sleepers_changed();
   }
-  // A watcher that misses something sees it after its nap.
-  if (naps)
+  // Who takes a nap and misses something sees it afterwards.
+  if (naps || close_nap != 0)
     full_fence();
   else
     heavy_fence();
-  if (!worth_staying(w) && !stop_.load(std::memory_order_seq_cst) && sleep_as_listed(w, naps)) return false;
+  if (!worth_staying(w) && !stop_.load(std::memory_order_seq_cst) && sleep_as_listed(w, naps, close_nap)) return false;
   bool still_listed = false;
   {
     spin_guard guard(sleep_lock_);
@@ -427,13 +443,14 @@ bool scheduler::sleep_until_work(worker& w) {
 }
 
 // True when somebody took this worker off the list; false when it got up by itself.
-bool scheduler::sleep_as_listed(worker& w, bool naps) {
+bool scheduler::sleep_as_listed(worker& w, bool naps, ticks close_nap) {
   ticks until = earliest_deadline();
   if (polls_pending_.load(std::memory_order_relaxed)) until = std::min(until, now_ticks() + spans_.poll);
   if (naps) {
     until = std::min(until, now_ticks() + w.nap);
     w.nap = std::min(2 * w.nap, spans_.longest_nap);
   }
+  if (close_nap != 0) until = std::min(until, now_ticks() + close_nap);
   if (until == timer_queue::never) {
     w.sleeps.add();
     w.sleep.wait();
@@ -447,7 +464,21 @@ bool scheduler::sleep_as_listed(worker& w, bool naps) {
   const ticks now = now_ticks();
   if (until <= now) return false;
   w.sleeps.add();
+  if (close_nap != 0) return nap_closely(w, until - now);
   return w.sleep.wait_for(static_cast<std::int64_t>(std::min(seconds(until - now), 3600.0) * 1e9));
+}
+
+// The system lets a thread's naps end up to 50 us late, so that it can wake several at once, unless it is told not to.
+bool scheduler::nap_closely(worker& w, ticks nap) {
+  const ticks begin = now_ticks();
+  sharpen_naps(true);
+  const bool woken = w.sleep.wait_for(static_cast<std::int64_t>(seconds(nap) * 1e9));
+  sharpen_naps(false);
+  if (woken) return true;
+  const ticks late = std::min(now_ticks() - begin - std::min(now_ticks() - begin, nap), spans_.longest_nap);
+  const ticks mean = nap_lateness_.load(std::memory_order_relaxed);
+  nap_lateness_.store(mean - mean / 8 + late / 8, std::memory_order_relaxed);
+  return false;
 }
 
 // The timers, or what is being polled for, want somebody awake before the first sleeper gets up.
