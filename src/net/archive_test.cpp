@@ -56,6 +56,26 @@ struct summed {
   }
 };
 
+// As deep as it likes.
+struct tree {
+  int value = 0;
+  std::vector<tree> children;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(value, children);
+  }
+  [[nodiscard]] unsigned depth() const { return children.empty() ? 1 : 1 + children[0].depth(); }
+  static tree of(unsigned levels) {
+    tree t;
+    for (unsigned i = 1; i < levels; ++i) {
+      tree above;
+      above.children.push_back(std::move(t));
+      t = std::move(above);
+    }
+    return t;
+  }
+};
+
 struct free_functions {
   int a = 0, b = 0;
 };
@@ -193,6 +213,41 @@ TEST(Archive, OnlyWhatStaysWhereItIsBecomesAPiece) {
   summed s;
   EXPECT_EQ(pieces_of(summed{p.orbit, 0}, s), 0u);
   EXPECT_EQ(s.sum, 1000);
+}
+
+// How deep a tree is, is what the other side says: it must not cost the stack.
+TEST(Archive, TreesThatAreTooDeepAreRefused) {
+  const auto read_back = [](unsigned levels) {
+    std::vector<std::byte> memory(1 << 20);
+    wire_writer w(memory);
+    write(w, tree::of(levels));
+    wire_reader r{std::span<const std::byte>(memory.data(), w.used())};
+    tree t;
+    read(r, t);
+    return r.complete() ? t.depth() : 0;
+  };
+  for (const unsigned levels : {1u, 2u, 50u}) EXPECT_EQ(read_back(levels), levels);
+  EXPECT_EQ(read_back(most_wire_depth + 1), 0u);
+  // A message of 12 bytes for each level, as somebody might make it: a value, and one child.
+  std::vector<std::byte> noise;
+  for (int i = 0; i < 1'000'000; ++i) {
+    const std::uint32_t value = 1;
+    const std::uint64_t one = 1;
+    const auto put = [&noise](const auto& x) {
+      const auto b = std::as_bytes(std::span(&x, 1));
+      noise.insert(noise.end(), b.begin(), b.end());
+    };
+    put(value), put(one);
+  }
+  const auto deep = [&](auto as) {
+    wire_reader r(noise);
+    tree t;
+    decltype(as)(r).as_root(t);
+    return r.failed();
+  };
+  wire_reader unused({});
+  EXPECT_TRUE(deep(input_archive(unused)));
+  EXPECT_TRUE(deep(plain_input_archive(unused)));
 }
 
 TEST(Archive, SuchTypesAreArgumentsAndResults) {

@@ -224,6 +224,43 @@ TEST(Collectives, WhatAnOperationThrowsReachesAll) {
   EXPECT_EQ(told, 4u);
 }
 
+// What others send before a communicator is made here is bounded; what was refused is told to all.
+TEST(Collectives, WhatComesForUnknownCommunicatorsIsBounded) {
+  struct flood {
+    const char* text;
+    std::function<void()> send;
+    const char* name;
+  };
+  const flood floods[] = {{"MiB of calls of communicators that locality 1 has not made yet",
+                           [] {
+                             const communicator c("later", {0, 1});
+                             for (int i = 0; i < 1100; ++i) c.broadcast(std::vector<double>(8192, i)).get();
+                           },
+                           "later"},
+                          {"parts of calls of the communicator \"the last\" may have been refused",
+                           [] {
+                             for (int i = 0; i < 4200; ++i)
+                               communicator("number " + std::to_string(i), {0, 1}).broadcast(i).get();
+                           },
+                           "the last"}};
+  for (const flood& f : floods) {
+    SCOPED_TRACE(f.name);
+    net::test::localities all(2, 1);
+    all.run(0, f.send);
+    EXPECT_GT(all.at(1).port().counts().refused, 0u);
+    std::atomic<unsigned> told{0};
+    all.run_all([&] {
+      try {
+        communicator(f.name, {0, 1}).barrier().get();
+        communicator(f.name, {0, 1}).barrier().get();
+      } catch (const std::runtime_error& e) {
+        told += std::string(e.what()).find(f.text) != std::string::npos;
+      }
+    });
+    EXPECT_EQ(told, 2u);
+  }
+}
+
 TEST(Collectives, AnAbandonedCallEndsWithTheJob) {
   net::test::localities all(2, 1);
   all.run(0, [] { static_cast<void>(communicator().barrier()); });

@@ -128,6 +128,8 @@ class wire_reader {
   }
   /// See wire_nesting.
   unsigned& nesting(bool whole) noexcept { return whole ? whole_ : elements_; }
+  /// See wire_depth.
+  unsigned& depth() noexcept { return depth_; }
 
  private:
   [[nodiscard]] bool with_pieces() const noexcept { return !places_.empty() && whole_ == 0; }
@@ -136,8 +138,27 @@ class wire_reader {
   std::size_t left_;
   std::span<place> places_;
   std::size_t next_place_ = 0;
-  unsigned whole_ = 0, elements_ = 0;
+  unsigned whole_ = 0, elements_ = 0, depth_ = 0;
   bool failed_ = false;
+};
+
+/// So many types with functions of their own may lie within each other, as the nodes of a tree do: how deep is what a
+/// message says, and each level takes some of the stack. A node with a vector of nodes counts as three with cereal, one
+/// with a pointer as five or six.
+inline constexpr unsigned most_wire_depth = 160;
+/// While one lives, a reader is inside such a type; it has failed where that is too deep.
+class wire_depth {
+ public:
+  explicit wire_depth(wire_reader& r) noexcept : depth_(r.depth()) {
+    if (++depth_ > most_wire_depth) r.fail();
+  }
+  ~wire_depth() { --depth_; }
+  wire_depth(const wire_depth&) = delete;
+  wire_depth& operator=(const wire_depth&) = delete;
+  [[nodiscard]] bool sound() const noexcept { return depth_ <= most_wire_depth; }
+
+ private:
+  unsigned& depth_;
 };
 
 /// While one lives, a writer or reader is inside something. In a `whole` everything goes into the head, because who

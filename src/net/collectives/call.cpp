@@ -48,19 +48,40 @@ void append(letter*& first, letter* l) noexcept {
   *at = l;
 }
 
-/// The groups of a node.
+}  // namespace
+
+/// The groups of a node. What comes for groups that nobody here knows yet is bounded: how much there is, others say.
 class groups final : public service {
  public:
+  static constexpr std::size_t most_unknown_bytes = std::size_t{64} << 20, most_unknown = 4096;
+
   explicit groups(node& n) : node_(n) {}
   group& at(std::uint64_t id) {
     // acquire: pairs with the release below; groups stay.
     if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return *g;
     const spin_guard guard(lock_);
-    auto& g = all_[id];
-    if (g == nullptr) g = std::make_unique<group>(node_, id);
-    last_.store(g.get(), std::memory_order_release);
-    return *g;
+    return make(id);
   }
+  /// Of what has come; null: there are too many that nobody here knows.
+  group* of_arrival(std::uint64_t id) {
+    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return g;
+    const spin_guard guard(lock_);
+    if (unknown_ >= most_unknown && !all_.contains(id)) return refused_any_ = true, nullptr;
+    return &make(id);
+  }
+  /// A group was made known here, for the first time. False: what has come for it may have been refused.
+  bool known() {
+    const spin_guard guard(lock_);
+    --unknown_;
+    return !refused_any_;
+  }
+  /// Takes bytes for what waits for a group that is not known. False: there are too many.
+  bool take(std::size_t bytes) noexcept {
+    if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_unknown_bytes) return true;
+    give_back(bytes);
+    return false;
+  }
+  void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   void peer_lost(locality_id which) override {
     std::vector<group*> hit;
     {
@@ -72,19 +93,37 @@ class groups final : public service {
   }
 
  private:
+  // The lock is held.
+  group& make(std::uint64_t id) {
+    auto& g = all_[id];
+    if (g == nullptr) g = std::make_unique<group>(*this, node_, id), ++unknown_;
+    last_.store(g.get(), std::memory_order_release);
+    return *g;
+  }
+
   node& node_;
   plx::detail::spinlock lock_;
   std::unordered_map<std::uint64_t, std::unique_ptr<group>> all_;
+  std::size_t unknown_ = 0;   // of them
+  bool refused_any_ = false;  // because of their number
+  std::atomic<std::size_t> bytes_{0};
   std::atomic<group*> last_{nullptr};  // that somebody asked for
 };
+
+namespace {
 
 // Whether there are such calls; whether a member sends it, the group knows.
 bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
 
+void deliver_to(node& n, locality_id from, const address& to, payload&& contents) {
+  if (group* g = n.get<groups>().of_arrival(to.group)) return g->deliver(from, to, std::move(contents));
+  n.refuse(from, "there are too many communicators that nobody here has made");
+}
+
 void deliver(sender s, const address& to, const payload& contents) {
   node& n = node_here();
   if (!sound(to)) return n.refuse(s.who, "a part of a collective call that there is not");
-  n.get<groups>().at(to.group).deliver(s.who, to, payload(contents));
+  deliver_to(n, s.who, to, payload(contents));
 }
 // The usual case, of which all bytes are one value.
 constexpr std::size_t few_bytes = 16;
@@ -96,7 +135,7 @@ struct small_parcel {
 void deliver_few(sender s, const small_parcel& p) {
   node& n = node_here();
   if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a part of a collective call that there is not");
-  n.get<groups>().at(p.to.group).deliver(s.who, p.to, payload(std::span(p.bytes).first(p.size)));
+  deliver_to(n, s.who, p.to, payload(std::span(p.bytes).first(p.size)));
 }
 // Another member says that the group has ended, because of the locality `lost` if that is one.
 void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
@@ -105,7 +144,8 @@ void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string
     return n.refuse(s.who, "it says that a locality is lost that there is not");
   const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
                                      : std::make_exception_ptr(std::runtime_error(why));
-  n.get<groups>().at(id).end(e);
+  if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));
+  n.refuse(s.who, "there are too many communicators that nobody here has made");
 }
 
 /// The locality whose loss it is, if it is one, and the text.
@@ -141,7 +181,7 @@ void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes)
   address to;
   if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
   if (!sound(to)) return n.refuse(from, "a part of a collective call that there is not");
-  n.get<groups>().at(to.group).deliver(from, to, payload(bytes.subspan(sizeof to)));
+  deliver_to(n, from, to, payload(bytes.subspan(sizeof to)));
 }
 
 const char* name_of(kind k) noexcept {
@@ -168,8 +208,14 @@ void group::become(std::string name, std::vector<locality_id> members) {
     rank_ = static_cast<unsigned>(here - members.begin());
     name_ = std::move(name);
     members_ = std::move(members);
+    all_.give_back(std::exchange(unknown_bytes_, 0));
     ended = error_;
   }
+  if (!all_.known())
+    fail(std::make_exception_ptr(std::runtime_error(fmt::format(
+        "parts of calls of the communicator \"{}\" may have been refused, for there were more than {} that locality {} "
+        "had not made yet: make communicators before others use them",
+        name_now(), groups::most_unknown, node_.here()))));
   if (ended != nullptr) tell(ended);  // by what came before: nobody knew then whom to tell
   for (const locality_id m : members_)
     if (node_.is_lost(m)) end(node_.loss_of(m));
@@ -216,6 +262,25 @@ void group::mismatch(std::uint64_t number, kind here, kind there) {
                   number, name_now(), name_of(here), node_.here(), name_of(there)))));
 }
 
+// The lock is held. Whether there is room for what has come before become().
+bool group::keep(std::size_t new_slots, std::size_t payload_bytes) {
+  const std::size_t bytes = new_slots * sizeof(slot) + sizeof(letter) + payload_bytes;
+  if (!all_.take(bytes)) return false;
+  unknown_bytes_ += bytes;
+  return true;
+}
+
+void group::too_much(locality_id from) {
+  node_.refuse(from, "a part of a call of a communicator that nobody here has made: there are too many of them");
+  end(std::make_exception_ptr(std::runtime_error(fmt::format(
+      "expected at most {} MiB of calls of communicators that locality {} has not made yet, found more: make "
+      "communicators before others use them, or have them wait",
+      groups::most_unknown_bytes >> 20, node_.here()))));
+  const spin_guard guard(lock_);
+  all_.give_back(std::exchange(unknown_bytes_, 0));
+  if (members_.empty()) slots_.clear();  // else there may be calls in them
+}
+
 void group::too_far(const address& to) {
   fail(std::make_exception_ptr(std::runtime_error(
       fmt::format("member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then",
@@ -233,6 +298,13 @@ void group::deliver(locality_id from, const address& to, payload&& contents) {
       return node_.refuse(from, "a part of a collective call in the name of another member");
     }
     if (error_ != nullptr || to.call < first_) return;
+    if (members_.empty()) {
+      const std::size_t known = first_ + slots_.size();
+      if (to.call >= most_ahead || !keep(to.call < known ? 0 : to.call + 1 - known, contents.size())) {
+        guard.unlock();
+        return too_much(from);
+      }
+    }
     slot* s = to.call < next_ + most_ahead ? &slot_of(to.call) : nullptr;
     if (s != nullptr && s->ended) return;
     if (s != nullptr && s->what == kind::none) s->what = to.what;

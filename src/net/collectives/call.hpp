@@ -32,6 +32,7 @@ namespace plx::net::collective {
 
 class call;
 class group;
+class groups;
 
 /// What a call is; members that make different ones at the same place are told so.
 enum class kind : std::uint16_t {
@@ -86,7 +87,7 @@ class reception {
 /// The localities that call together. Lives as long as the node.
 class group {
  public:
-  group(node& n, std::uint64_t id) noexcept : node_(n), id_(id) {}
+  group(groups& all, node& n, std::uint64_t id) noexcept : all_(all), node_(n), id_(id) {}
   ~group();
   group(const group&) = delete;
   group& operator=(const group&) = delete;
@@ -97,7 +98,8 @@ class group {
   [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool has(locality_id l) const noexcept;
-  /// Payloads that came before anybody here knew the group wait until this is called. The first call counts.
+  /// Payloads that came before anybody here knew the group wait until this is called; of all such groups together a
+  /// bounded number of bytes, and a group that needs more has failed. The first call counts.
   void become(std::string name, std::vector<locality_id> members);
 
   /// A payload has come from that locality.
@@ -126,6 +128,10 @@ class group {
   void too_far(const address& to);
   void mismatch(std::uint64_t number, kind here, kind there);
 
+  bool keep(std::size_t new_slots, std::size_t payload_bytes);
+  void too_much(locality_id from);
+
+  groups& all_;
   node& node_;
   const std::uint64_t id_;
   std::string name_;
@@ -136,6 +142,7 @@ class group {
   std::uint64_t next_ = 0;      // of the next call made here
   std::deque<slot> slots_;
   std::exception_ptr error_;
+  std::size_t unknown_bytes_ = 0;  // that wait for become()
 };
 
 /// One call on this locality. Derived classes (net/collectives.hpp) are the state of its future.

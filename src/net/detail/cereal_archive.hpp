@@ -133,6 +133,8 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
       net::read(wire_, value);
       check();
     } else {
+      const wire_depth deeper(wire_);
+      check();
       detail::nested<type, input_archive>(wire_, [&] { base::operator()(std::forward<T>(value)); });
     }
     return *this;

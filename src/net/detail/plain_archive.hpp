@@ -119,7 +119,14 @@ class plain_input_archive {
   plain_input_archive& take(T& value) {
     if constexpr (is_wire_native<T>) {
       net::read(wire_, value);
-    } else if constexpr (detail::has_member_serialize<T, plain_input_archive>) {
+    } else if (const wire_depth deeper(wire_); deeper.sound()) {
+      take_by_functions(value);
+    }
+    return *this;
+  }
+  template <class T>
+  void take_by_functions(T& value) {
+    if constexpr (detail::has_member_serialize<T, plain_input_archive>) {
       value.serialize(*this);
     } else if constexpr (detail::has_free_serialize<T, plain_input_archive>) {
       serialize(*this, value);
@@ -132,7 +139,6 @@ class plain_input_archive {
     } else {
       net::read(wire_, value);
     }
-    return *this;
   }
   wire_reader& wire_;
 };
