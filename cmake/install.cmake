@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed base build_info probe num rt net)
+set(installed base build_info probe num rt net gpu)
 set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/parallax)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/parallax)
 
@@ -20,7 +20,7 @@ install(EXPORT parallax-targets NAMESPACE plx:: DESTINATION ${package_dir})
 
 # Which headers are public, and what they include, is looked up when they are installed: sources change between.
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
-set(folders base probe num rt net)
+set(folders base probe num rt net gpu)
 set(destination \"\${CMAKE_INSTALL_PREFIX}/${header_dir}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake\")")
 
@@ -51,4 +51,18 @@ configure_file(cmake/parallax-probe.pc.in ${PROJECT_BINARY_DIR}/generated/parall
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc INPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc.in)
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+# A library of its own: whoever uses no device needs no toolkit.
+set(pc_gpu_libs)
+set(pc_gpu_cflags)
+if(PLX_CUDA_FOUND)
+  string(APPEND pc_gpu_libs " -lcudart_static -ldl -lrt")
+endif()
+if(PLX_HIP_FOUND)
+  string(APPEND pc_gpu_libs " -lamdhip64")
+endif()
+foreach(definition ${PLX_GPU_DEFINITIONS})
+  string(APPEND pc_gpu_cflags " -D${definition}")
+endforeach()
+configure_file(cmake/parallax-gpu.pc.in ${PROJECT_BINARY_DIR}/generated/parallax-gpu.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-gpu.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
