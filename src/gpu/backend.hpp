@@ -54,14 +54,15 @@ struct backend {
   std::string_view name;  // "cpu", "cuda", "hip", "sycl"
   void* self = nullptr;
 
-  // --- devices. count: 0 devices are an error with the reason. close() requires that all that was made of it is gone.
+  // --- devices. count: 0 devices are an error with the reason. close() requires that all that was made of it is gone,
+  // or that its work never ends: then nothing of it is used any more but by what runs there.
   outcome (*count)(const backend& b, int& n);
   outcome (*open)(const backend& b, int index, native_device& d);
   void (*close)(native_device d) noexcept;
   outcome (*describe)(native_device d, device_info& info);
 
   // --- streams: what is put in one runs in that order, later. synchronize() waits. query() gives an error that the
-  // device has, and whether everything in the stream is done; any thread, at any time.
+  // device has, and whether everything in the stream is done; any thread, at any time but while the stream captures.
   outcome (*make_stream)(native_device d, native_stream& s);
   void (*free_stream)(native_device d, native_stream s) noexcept;
   outcome (*synchronize)(native_device d, native_stream s);

@@ -140,5 +140,30 @@ TEST(buffer, many_tasks_take_and_give_back) {
   });
 }
 
+// Behind what captures nothing can be waited for: others get other memory, and nothing of it is given back.
+TEST(buffer, memory_used_last_by_a_stream_that_captures_is_passed_over) {
+  on_each_device([](plx::runtime& rt, device& d) {
+    rt.run([&] {
+      stream s(d), other(d);
+      int* first = nullptr;
+      { first = buffer<int>(s, 1000).data(); }
+      const graph g = s.capture([&] {
+        const buffer<int> x(other, 1000);
+        EXPECT_NE(x.data(), first);
+        other.fill(x.data(), 1, x.bytes());
+        other.wait();
+        trim(d);
+        const detail::memory_counts c = memory_counts_of(d, memory_kind::device);
+        EXPECT_GT(c.reserved_bytes, c.used_bytes);
+        s.fill(first, 2, sizeof(int));
+      });
+      s.launch(g);
+      s.wait();
+      trim(d);
+      EXPECT_EQ(memory_counts_of(d, memory_kind::device).reserved_bytes, 0u);
+    });
+  });
+}
+
 }  // namespace
 }  // namespace plx::gpu

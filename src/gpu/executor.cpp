@@ -44,16 +44,12 @@ struct unheard final : detail::completion {
 };
 
 void put(detail::device_core& d, detail::completion& c, const any_operation& op, const void* item, item_errors error) {
-  bool added = false;
   try {
-    detail::stream_core& s = d.pick_stream();
-    const plx::detail::spin_guard guard(s.put_lock);
-    d.launch(s, op, item, 1, error);
-    added = d.add(s, c, d.options.way);
+    return d.launch_for(c, op, item, 1, error, false);
   } catch (...) {
     c.failed = std::current_exception();
   }
-  if (!added) c.finish(c);
+  c.finish(c);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <random>
 #include <vector>
@@ -171,11 +172,57 @@ TEST(failure, a_device_that_never_ends_is_left_after_the_deadline) {
   {
     device d(rt, b.get(), 0, {.shutdown_deadline_s = 0.05});
     b.hold(true);
-    stream s(d);
+    stream s(d), other(d);
     s.launch(testing::empty, testing::empty_item{});
     f = s.future();
+    const auto by_callback = s.future(completion_way::callback), by_flag = s.future(completion_way::flag);
+    const buffer<int> x(s, 10), pinned(other, 10, memory_kind::pinned);
+    other.launch(testing::empty, testing::empty_item{});
   }
   EXPECT_THAT(error_of(f).what(), HasSubstr("was closed while its work was not done"));
+  b.hold(false);
+}
+
+TEST(failure, a_launch_without_a_future_does_not_hold_a_device_beyond_the_deadline) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 1, .bind = false});
+  {
+    device d(rt, b.get(), 0, {.shutdown_deadline_s = 0.05});
+    b.hold(true);
+    stream(d).launch(testing::empty, testing::empty_item{});
+  }
+  EXPECT_EQ(b.launches(), 1u);
+}
+
+/// An item that counts how often it ran.
+struct counted_item {
+  std::atomic<unsigned>* runs;
+};
+void count_run(const counted_item& c) { c.runs->fetch_add(1); }
+constexpr auto counted = cpu_operation<counted_item, count_run>("counted");
+
+TEST(failure, what_runs_though_its_end_cannot_be_marked_runs_once) {
+  for (const auto& [way, call] : {std::pair(ways[0], "record"),
+                                  {ways[0], "make_event"},
+                                  {ways[1], "call"},
+                                  {ways[2], "write_flag"},
+                                  {ways[2], "allocate"}}) {
+    SCOPED_TRACE(call);
+    cpu::testing_backend b({.delay_s = 1e-3});
+    plx::runtime rt({.workers = 2, .bind = false});
+    device d(rt, b.get(), 0, {.way = way});
+    std::vector<std::atomic<unsigned>> runs(11);
+    b.fail_call(call, cpu::invalid, 0, 2);
+    rt.run([&] {
+      const aggregating_executor on(d, {.most = 10, .deadline_s = 10});
+      std::vector<plx::future<void>> all;
+      for (unsigned i = 0; i < 10; ++i) all.push_back(plx::async(on, counted, counted_item{&runs[i]}));
+      all.push_back(plx::async(executor(d), counted, counted_item{&runs[10]}));
+      for (auto& f : all) f.get();
+    });
+    for (auto& n : runs) EXPECT_EQ(n, 1u);
+    EXPECT_EQ(b.items(), 11u);
+  }
 }
 
 // Any call may fail, and the device may go at any time: everybody gets an answer, and it is the same for each seed.
@@ -191,6 +238,7 @@ TEST(failure, random_failures_hang_nothing) {
       b.fail_call(calls[rng() % 8], rng() % 4 == 0 ? cpu::device_lost : cpu::invalid, static_cast<unsigned>(rng() % 40),
                   static_cast<unsigned>(1 + rng() % 3));
     unsigned answered = 0;
+    std::vector<std::atomic<unsigned>> runs(96);
     rt.run([&] {
       const aggregating_executor on(d, {.most = 4});
       std::vector<plx::future<void>> all;
@@ -201,9 +249,13 @@ TEST(failure, random_failures_hang_nothing) {
               stream s(d);
               buffer<std::uint64_t> word(s, 1 + i);
               s.fill(word.data(), 0, 8);
-              auto f = plx::async(on, testing::empty, testing::empty_item{}, s.future());
-              if (t % 2 == 0) f = plx::async(executor(d), testing::empty, testing::empty_item{}, std::move(f));
+              auto& mine = runs[2 * (t * 6 + i)];
+              auto& then = runs[2 * (t * 6 + i) + 1];
+              auto f = plx::async(on, counted, counted_item{&mine}, s.future());
+              if (t % 2 == 0) f = plx::async(executor(d), counted, counted_item{&then}, std::move(f));
               f.get();
+              EXPECT_EQ(mine, 1u);
+              EXPECT_EQ(then, t % 2 == 0 ? 1u : 0u);
             } catch (const error&) {
             }
             ++answered;
@@ -212,6 +264,7 @@ TEST(failure, random_failures_hang_nothing) {
       for (auto& f : all) f.get();
     });
     ASSERT_EQ(answered, 48u);
+    for (auto& n : runs) ASSERT_LE(n, 1u);
   }
 }
 

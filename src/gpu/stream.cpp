@@ -62,16 +62,16 @@ void stream::begin_capture() {
   detail::device_core& d = core_->home;
   d.check(*core_);
   d.expect(core_, d.table.begin_capture(d.native, core_->native));
-  core_->capturing = true;
+  core_->capturing.store(true);
 }
 
 graph stream::end_capture(bool failed) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
-  core_->capturing = false;
   core_->staged.clear();  // the graph reads it as long as it lives: kept with the device
   native_graph g = nullptr;
   const outcome o = d.table.end_capture(d.native, core_->native, g);
+  core_->capturing.store(false);
   if (!failed) d.expect(core_, o);
   return {d, g};
 }

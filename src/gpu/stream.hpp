@@ -52,7 +52,7 @@ class stream {
   void copy(void* to, const void* from, std::size_t bytes);
   /// Sets every byte.
   void fill(void* to, std::uint8_t byte, std::size_t bytes);
-  /// What follows here begins after all that is in `other` now. Of the same device.
+  /// What follows here begins after all that is in `other` now. Of the same device. Neither may capture.
   void wait_for(stream& other);
 
   /// Ready when all work so far in this stream is done. Errors: see above. Its continuations run in tasks, never in the

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "gpu/detail/device_core.hpp"
 #include "gpu/each_device_test.hpp"
 #include "gpu/testing/operations.hpp"
 #include "rt/detail/scheduler.hpp"
@@ -129,6 +130,34 @@ TEST(stream, a_continuation_may_wait_for_its_own_stream) {
   on_stepped_devices(body);
 }
 
+// The poller sees both at once: the first continuation must not keep the second from what it waits for.
+TEST(stream, a_continuation_may_wait_for_what_was_reached_with_it) {
+  for (const unsigned workers : {1u, 2u}) {
+    cpu::testing_backend b({});
+    plx::runtime rt({.workers = workers, .bind = false});
+    device d(rt, b.get());
+    rt.run([&] {
+      stream s(d);
+      b.hold(true);
+      std::vector<plx::future<void>> all;
+      for (int i = 0; i < 5; ++i) all.push_back(s.future());
+      plx::future<void> waits;
+      for (std::size_t i = all.size() - 1; i-- > 0;) {  // each waits for the next
+        plx::future<void> behind = i + 2 == all.size() ? std::move(all[i + 1]) : std::move(waits);
+        waits = all[i].then(plx::launch::sync, [behind = std::move(behind)](plx::future<void> f) mutable {
+          f.get();
+          behind.get();
+        });
+      }
+      b.hold(false);
+      // Nobody polls before all of it is done.
+      bool done = false;
+      while (!done) ASSERT_TRUE(b.get().query_stream(d.native(), s.native(), done));
+      waits.get();
+    });
+  }
+}
+
 TEST(stream, many_streams_from_many_tasks) {
   on_each_device([](plx::runtime& rt, device& d) {
     constexpr unsigned tasks = 40, each = 25;
@@ -217,6 +246,35 @@ TEST(stream, a_captured_graph_runs_again) {
       EXPECT_EQ(*word.at, expected);
     });
   });
+}
+
+// Who asks a stream that captures, or waits for it, would spoil the capture.
+TEST(stream, a_capture_is_left_alone_by_the_poller_and_by_other_streams) {
+  for (const auto way : {completion_way::poll, completion_way::callback, completion_way::flag}) {
+    cpu::testing_backend b({});
+    plx::runtime rt({.workers = 1, .bind = false});
+    device d(rt, b.get());
+    words<std::uint64_t> word(d, 1);
+    rt.run([&] {
+      stream s(d), other(d);
+      b.hold(true);
+      auto before = s.future(way);
+      const graph g = s.capture([&] {
+        s.launch(testing::chain, testing::chain_item{word.at, 7});
+        EXPECT_THROW(other.wait_for(s), error);
+        EXPECT_THROW(s.wait_for(other), error);
+        for (int i = 0; i < 1000; ++i) d.core().poll();  // this worker is the only one
+      });
+      b.hold(false);
+      before.get();
+      EXPECT_EQ(*word.at, 0u);
+      s.launch(g);
+      s.wait();
+      EXPECT_EQ(*word.at, 7u);
+      other.wait_for(s);
+      other.wait();
+    });
+  }
 }
 
 TEST(stream, the_end_of_a_device_waits_for_its_futures) {

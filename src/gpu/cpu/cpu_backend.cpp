@@ -149,6 +149,7 @@ void close(native_device d) noexcept {
     dev.home.changed.notify_all();
   }
   if (dev.thread.joinable()) dev.thread.join();
+  for (const stream* s : dev.streams) delete s;  // of a device that was left: what is in it does not run
   delete &dev;
 }
 
@@ -176,6 +177,7 @@ void free_stream(native_device d, native_stream s) noexcept {
 outcome synchronize(native_device d, native_stream s) {
   entered in(d, "synchronize");
   device& dev = of(d);
+  of(s).spoiled |= of(s).capturing;
   while (in.failed == ok && !dev.lost && (!of(s).entries.empty() || of(s).running)) {
     if (!in.home.o.stepped)
       in.home.changed.wait(in.lock);
@@ -189,6 +191,7 @@ outcome synchronize(native_device d, native_stream s) {
 outcome query_stream(native_device d, native_stream s, bool& done) {
   entered in(d, "query_stream");
   of(d).perhaps_step(in.lock);
+  of(s).spoiled |= of(s).capturing;  // as CUDA has it: who captures must not be asked
   done = of(s).entries.empty() && !of(s).running;
   return in.said();
 }
@@ -287,6 +290,7 @@ outcome begin_capture(native_device d, native_stream s) {
   if (in.failed != ok) return in.said();
   if (of(s).capturing) return {invalid, "begin_capture"};
   of(s).capturing = true;
+  of(s).spoiled = false;
   return {};
 }
 outcome end_capture(native_device d, native_stream s, native_graph& g) {
@@ -295,6 +299,7 @@ outcome end_capture(native_device d, native_stream s, native_graph& g) {
   if (!of(s).capturing) return {invalid, "end_capture"};
   of(s).capturing = false;
   auto captured = std::exchange(of(s).captured, {});
+  if (of(s).spoiled) return {invalid, "end_capture"};
   if (in.failed == ok) g = reinterpret_cast<native_graph>(new graph{std::move(captured)});
   return in.said();
 }

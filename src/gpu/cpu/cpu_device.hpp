@@ -44,6 +44,7 @@ struct stream {
   std::deque<std::shared_ptr<work>> entries;
   bool running = false;  // its first entry, outside of the lock
   bool capturing = false;
+  bool spoiled = false;  // asked while it captured: the capture is invalid
   std::vector<std::shared_ptr<work>> captured;
   code failed = ok;  // until it was told to somebody who asked for an event
 };

@@ -139,14 +139,11 @@ void aggregator::flush() {
 
 // ----------------------------------------------------------------------------------------------------------- launching
 
-// Items `first` to `first + n` as one launch. False: nothing is on its way, and b.failed says why.
-bool aggregator::launch_part(batch& b, unsigned first, unsigned n) noexcept {
+// As one launch. False: nothing was launched, and b.failed says why. True: the batch may be finished already.
+bool aggregator::launch_all(batch& b) noexcept {
   try {
-    stream_core& s = home_.pick_stream();
-    const spin_guard guard(s.put_lock);
-    home_.launch(s, *b.op, b.items.data() + std::size_t{b.op->item_bytes} * first, n, b.errors.data() + first);
-    home_.count_batch(n);
-    return home_.add(s, b, home_.options.way);
+    home_.launch_for(b, *b.op, b.items.data(), b.size(), b.errors.data(), true);
+    return true;
   } catch (...) {
     b.failed = std::current_exception();
     return false;
@@ -164,7 +161,7 @@ void aggregator::launch(std::unique_ptr<batch> b) noexcept {
     home->release();
   };
   batch* const on_its_way = b.release();
-  if (launch_part(*on_its_way, 0, on_its_way->size())) return;
+  if (launch_all(*on_its_way)) return;
   b.reset(on_its_way);
   if (b->size() == 1 || home_.lost() != nullptr) return b->finish(*b.release());
   launch_one_by_one(std::move(b));

@@ -46,7 +46,7 @@ class aggregator {
   std::unique_ptr<batch> take_due(bool no_task);
   void launch_soon(std::unique_ptr<batch> b);
   void launch(std::unique_ptr<batch> b) noexcept;
-  bool launch_part(batch& b, unsigned first, unsigned n) noexcept;
+  bool launch_all(batch& b) noexcept;
   void launch_one_by_one(std::unique_ptr<batch> b) noexcept;
   std::unique_ptr<batch> new_batch(const any_operation& op);
   void keep(std::unique_ptr<batch> b) noexcept;

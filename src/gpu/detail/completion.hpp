@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -18,11 +19,27 @@
 
 namespace plx::gpu::detail {
 
+/// The way from a callback to the runtime's pollers. Callbacks of a device that was left may come when both are gone.
+class poller_door {
+ public:
+  explicit poller_door(runtime& r) noexcept : rt_(&r) {}
+  void ask();
+  /// From now on nobody is asked.
+  void close() {
+    const std::lock_guard guard(lock_);
+    rt_ = nullptr;
+  }
+
+ private:
+  std::mutex lock_;
+  runtime* rt_;
+};
+
 /// What a stream's thread and the poller share of a callback: either may be the last to need it.
 struct callback_note {
   std::atomic<int> refs{2};
   std::atomic<bool> called{false};
-  runtime* rt = nullptr;
+  std::shared_ptr<poller_door> door;
   void drop() noexcept {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -31,7 +48,7 @@ struct callback_note {
 struct completion {
   /// Called once, when the place is reached or never will be; `this` may be gone when it returns.
   void (*finish)(completion& self) noexcept = nullptr;
-  /// Called by the poll, before: for what the device gets back. May be null.
+  /// Called by the poll, before: for what the device gets back. May be null. Not called when add() fails.
   void (*retire)(completion& self) noexcept = nullptr;
   completion* next = nullptr;
   std::exception_ptr failed;     // set before finish()
@@ -52,23 +69,22 @@ class finisher {
     (last_ != nullptr ? last_->next : first_) = first;
     last_ = last;
   }
-  /// Finishes all that is there.
-  void run() noexcept {
-    completion* c = nullptr;
-    {
-      const plx::detail::spin_guard guard(lock_);
-      c = std::exchange(first_, nullptr);
-      last_ = nullptr;
-      if (c == nullptr) return;
-      ++running_;
-    }
+  /// Finishes all that is there, one after the other. A continuation may wait for what is still in the list, so who
+  /// begins with more than one record has `again()`, which has another task call run(): while records are in the list
+  /// a task is on its way to them.
+  template <class F>
+  void run(F&& again) noexcept {
+    bool more = false;
+    completion* c = take(more);
+    if (c != nullptr && more) again();
     while (c != nullptr) {
-      completion* const next = std::exchange(c->next, nullptr);
       c->finish(*c);
-      c = next;
+      {
+        const plx::detail::spin_guard guard(lock_);
+        --running_;
+      }
+      c = take(more);
     }
-    const plx::detail::spin_guard guard(lock_);
-    --running_;
   }
   /// Nothing is there, and nobody finishes anything now.
   [[nodiscard]] bool quiet() noexcept {
@@ -77,6 +93,17 @@ class finisher {
   }
 
  private:
+  completion* take(bool& more) noexcept {
+    const plx::detail::spin_guard guard(lock_);
+    completion* const c = first_;
+    if (c == nullptr) return nullptr;
+    first_ = std::exchange(c->next, nullptr);
+    if (first_ == nullptr) last_ = nullptr;
+    more = first_ != nullptr;
+    ++running_;
+    return c;
+  }
+
   plx::detail::spinlock lock_;
   completion *first_ = nullptr, *last_ = nullptr;
   unsigned running_ = 0;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <thread>
 
+#include "base/log.hpp"
 #include "gpu/detail/counters.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/runtime.hpp"
@@ -112,20 +114,54 @@ stream_core& device_core::pick_stream() {
 }
 
 void device_core::wait_for(stream_core& s, stream_core& other) {
-  if (&s == &other) return;
+  if (!try_wait_for(s, other))
+    throw error({failure::wrong_use, 0, "wait_for", "",
+                 "a stream was to wait for another while one of them captures a graph: expected launches, copies and "
+                 "fills of one stream only; wait before or after the capture"});
+}
+
+bool device_core::try_wait_for(stream_core& s, stream_core& other) {
+  if (&s == &other) return true;
+  check(s);
   const native_event e = take_event();
   outcome o;
-  {
+  bool captures = s.capturing.load();
+  if (!captures) {
     const spin_guard guard(other.put_lock);
-    check(s);
-    o = table.record(native, e, other.native);
+    captures = other.capturing.load();
+    if (!captures) o = table.record(native, e, other.native);
   }
-  if (o) {
+  if (!captures && o) {
     const spin_guard guard(s.put_lock);
-    o = table.wait(native, s.native, e);
+    captures = s.capturing.load();
+    if (!captures) o = table.wait(native, s.native, e);
   }
   give_event(e);  // what waits for it, waits for the place where it was recorded
   expect(&s, o);
+  return !captures;
+}
+
+bool device_core::settle(stream_core& s) noexcept {
+  try {
+    if (is_lost_.load(std::memory_order_acquire)) return true;
+    const native_event e = take_event();
+    outcome o;
+    bool captures = false;
+    {
+      const spin_guard guard(s.put_lock);
+      captures = s.capturing.load();
+      if (!captures) o = table.record(native, e, s.native);
+    }
+    bool done = captures || !o;
+    while (!done && !is_lost_.load(std::memory_order_acquire)) {
+      if (const outcome q = table.query(native, e, done); !q) break;
+      if (!done) std::this_thread::yield();
+    }
+    give_event(e);
+    return o && !captures;
+  } catch (const error&) {
+    return false;
+  }
 }
 
 void device_core::trim_all() {
@@ -184,7 +220,35 @@ void device_core::launch(stream_core& s, const any_operation& op, const void* it
   expect(&s, o);
   s.tallies.launches.add();
   s.tallies.items.add(n);
-  if (!s.staged.empty() && !s.capturing) add_staged(s);
+  if (!s.staged.empty() && !s.capturing.load()) add_staged(s);
+}
+
+void device_core::launch_for(completion& c, const any_operation& op, const void* items, unsigned n, item_errors errors,
+                             bool batched) {
+  stream_core& s = pick_stream();
+  {
+    const spin_guard guard(s.put_lock);
+    launch(s, op, items, n, errors);
+    if (batched) count_batch(n);
+    if (add(s, c, options.way)) return;
+  }
+  // It runs. What it works on is not given back before it is done, and it is not launched again.
+  if (!is_lost_.load(std::memory_order_acquire)) {
+    const outcome o = table.synchronize(native, s.native);
+    const std::exception_ptr why = std::exchange(c.failed, nullptr);
+    if (!o) {
+      const error e = error_of(&op, o);
+      if (e.kind() == failure::device_lost) lose(e);
+      c.failed = std::make_exception_ptr(e);
+    } else if (!said_unmarked_.exchange(true)) {
+      try {
+        std::rethrow_exception(why);
+      } catch (const std::exception& e) {
+        log_warning("gpu: the end of a launch could not be marked, so a worker waited for it: {}", e.what());
+      }
+    }
+  }
+  c.finish(c);
 }
 
 staging device_core::take_staging(std::size_t bytes, outcome& o) {
@@ -241,7 +305,9 @@ void device_core::add_staged(stream_core& s) noexcept {
     auto& me = static_cast<staged_completion&>(self);
     me.home.give_staging(me.blocks);
   };
-  if (!add(s, *c, completion_way::poll)) c->finish(*c);
+  if (add(s, *c, completion_way::poll)) return;
+  s.staged = std::move(c->blocks);  // still in use: the next record stands behind these too
+  c->finish(*c);
 }
 
 // -------------------------------------------------------------------------------------------------------- completions
@@ -264,12 +330,11 @@ outcome device_core::put_place(stream_core& s, completion& c) {
       break;
   }
   c.note = new callback_note;
-  c.note->rt = &rt;
+  c.note->door = pollers_;
   const auto called = [](void* arg) {
     auto* note = static_cast<callback_note*>(arg);
-    runtime* const home = note->rt;
     note->called.store(true, std::memory_order_release);  // pairs with reached()
-    home->ask_pollers();
+    note->door->ask();
     note->drop();
   };
   const outcome o = table.call(native, s.native, called, c.note);
@@ -283,7 +348,7 @@ bool device_core::add(stream_core& s, completion& c, completion_way way) noexcep
   c.submitted = now_ticks();
   try {
     check(s);
-    if (s.capturing)
+    if (s.capturing.load())
       throw error({failure::wrong_use, 0, "future", "",
                    "a future was asked for while a graph is captured: expected "
                    "launches, copies and fills only; ask after the graph was launched"});
@@ -293,9 +358,13 @@ bool device_core::add(stream_core& s, completion& c, completion_way way) noexcep
     return true;
   } catch (...) {
     c.failed = std::current_exception();
-    if (c.retire != nullptr) c.retire(c);
     return false;
   }
+}
+
+void poller_door::ask() {
+  const std::lock_guard guard(lock_);
+  if (rt_ != nullptr) rt_->ask_pollers();
 }
 
 void device_core::push(stream_core& s, completion& c) {

@@ -68,7 +68,8 @@ class stream_core {
   plx::detail::spinlock put_lock;
   const any_operation* last_operation = nullptr;
   std::uint32_t flags_written = 0;
-  bool capturing = false;
+  // Written under put_lock; others may look, and the poller may ask the stream itself only under put_lock.
+  std::atomic<bool> capturing{false};
   outcome stage_failed;
   std::vector<staging> staged;  // of launches that no record stands behind yet
 
@@ -93,8 +94,12 @@ class device_core {
 
   /// One of the streams that work is spread over: one without work, or the one with the least. Cost: a look at each.
   stream_core& pick_stream();
-  /// What is put in `s` from now on begins after all that is in `other` now.
+  /// What is put in `s` from now on begins after all that is in `other` now. Errors: also when one of them captures.
   void wait_for(stream_core& s, stream_core& other);
+  /// The same; false, and nothing is done, when one of them captures: across it, one would become part of the graph.
+  [[nodiscard]] bool try_wait_for(stream_core& s, stream_core& other);
+  /// Waits until all that is in `s` now is done, as far as that can be known. False, without a wait, when it captures.
+  [[nodiscard]] bool settle(stream_core& s) noexcept;
 
   memory_pool& pool(memory_kind kind) noexcept { return kind == memory_kind::device ? *device_pool_ : *pinned_pool_; }
   void trim_all();
@@ -105,6 +110,11 @@ class device_core {
   /// The record is finished once all that is in the stream now is done. False when that fails here: the caller finishes
   /// it, without the lock. Does not throw.
   [[nodiscard]] bool add(stream_core& s, completion& c, completion_way way) noexcept;
+  /// Launches in one of the streams that work is spread over and has `c` finished when that is done: by a task, or by
+  /// the caller when the end cannot be marked in the stream; then it is waited for. Takes the stream's put_lock. Throws
+  /// gpu::error when nothing was launched; `c` is still the caller's then.
+  void launch_for(completion& c, const any_operation& op, const void* items, unsigned n, item_errors errors,
+                  bool batched);
   /// A call of the backend has given `o`: throws when that is an error.
   void expect(stream_core* s, const outcome& o) {
     if (!o) [[unlikely]]
@@ -154,6 +164,9 @@ class device_core {
   void retire(completion& c) noexcept;
   void finish_later(completion* first, completion* last);
   void fail_all();
+  bool all_done() noexcept;
+  void run_finisher() noexcept;
+  void leave() noexcept;
   static const void* stage(const gpu::launch& where, const void* items, std::size_t bytes);
   staging take_staging(std::size_t bytes, outcome& o);
   void add_staged(stream_core& s) noexcept;
@@ -177,6 +190,8 @@ class device_core {
   std::exception_ptr lost_;
   std::string lost_text_;
 
+  const std::shared_ptr<poller_door> pollers_ = std::make_shared<poller_door>(rt);
+  std::atomic<bool> said_unmarked_{false};
   std::shared_ptr<finisher> finisher_ = std::make_shared<finisher>();
   std::uint64_t poller_ = 0;
   std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_

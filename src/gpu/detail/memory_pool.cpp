@@ -30,7 +30,9 @@ memory_pool::memory_pool(device_core& d, memory_kind kind) : home_(d), kind_(kin
   for (unsigned i = 0; i < d.rt.worker_count(); ++i) shelves_.push_back(std::make_unique<shelf>());
 }
 
-memory_pool::~memory_pool() { trim(); }
+memory_pool::~memory_pool() {
+  for (memory_block* b : take_all()) release(b);
+}
 
 memory_pool::shelf* memory_pool::my_shelf() noexcept {
   const plx::detail::worker* w = plx::detail::this_worker();
@@ -39,17 +41,20 @@ memory_pool::shelf* memory_pool::my_shelf() noexcept {
 
 namespace {
 
-// The newest that needs no event, else the newest.
+// The newest that needs no event, else the newest. Null: those looked at would need one across a capture.
 memory_block* choose(memory_block** blocks, std::size_t n, const stream_core& s) noexcept {
   constexpr std::size_t most_looked_at = 8;
-  std::size_t chosen = n - 1;
+  const bool captures = s.capturing.load(std::memory_order_relaxed);
+  std::size_t chosen = n;
   for (std::size_t i = n; i-- > n - std::min(n, most_looked_at);) {
-    if (blocks[i]->last == &s || blocks[i]->last == nullptr) {
+    const stream_core* const last = blocks[i]->last;
+    if (last == &s || last == nullptr) {
       chosen = i;
       break;
     }
+    if (chosen == n && !captures && !last->capturing.load(std::memory_order_relaxed)) chosen = i;
   }
-  return std::exchange(blocks[chosen], blocks[n - 1]);
+  return chosen == n ? nullptr : std::exchange(blocks[chosen], blocks[n - 1]);
 }
 
 }  // namespace
@@ -59,6 +64,7 @@ memory_block* memory_pool::from_magazine(shelf& mine, stream_core& s, unsigned s
   magazine* m = mine.of[size_class].get();
   if (m == nullptr || m->n == 0) return nullptr;
   memory_block* const b = choose(m->rounds.data(), m->n, s);
+  if (b == nullptr) return nullptr;
   --m->n;
   ++mine.hits;
   mine.taken_bytes += bytes_of(size_class);
@@ -70,18 +76,20 @@ memory_block* memory_pool::from_depot(stream_core& s, unsigned size_class) noexc
   auto& all = depot_[size_class];
   if (all.empty()) return nullptr;
   memory_block* const b = choose(all.data(), all.size(), s);
+  if (b == nullptr) return nullptr;
   all.pop_back();
   ++hits_;
   taken_bytes_ += bytes_of(size_class);
   return b;
 }
 
-// What is put in `s` from now on comes after what may still use the block.
-void memory_pool::order(stream_core& s, memory_block& b) {
-  if (b.last == nullptr || b.last == &s) return;
-  home_.wait_for(s, *b.last);
+// What is put in `s` from now on comes after what may still use the block. False: one of the two captures.
+bool memory_pool::order(stream_core& s, memory_block& b) {
+  if (b.last == nullptr || b.last == &s) return true;
+  if (!home_.try_wait_for(s, *b.last)) return false;
   const spin_guard guard(lock_);
   ++crossings_;
+  return true;
 }
 
 memory_block* memory_pool::from_device(stream_core& s, unsigned size_class, std::size_t wanted) {
@@ -119,12 +127,13 @@ memory_block* memory_pool::get(stream_core& s, std::size_t bytes) {
   if (b == nullptr) b = from_depot(s, size_class);
   if (b == nullptr) return from_device(s, size_class, bytes);
   try {
-    order(s, *b);
+    if (order(s, *b)) return b;
   } catch (...) {
     put(*b->last, b);
     throw;
   }
-  return b;
+  put(*b->last, b);
+  return from_device(s, size_class, bytes);
 }
 
 void memory_pool::put(stream_core& s, memory_block* b) noexcept {
@@ -145,7 +154,7 @@ void memory_pool::put(stream_core& s, memory_block* b) noexcept {
   given_bytes_ += bytes;
 }
 
-void memory_pool::trim() {
+std::vector<memory_block*> memory_pool::take_all() {
   std::vector<memory_block*> all;
   for (auto& each : shelves_) {
     const spin_guard guard(each->lock);
@@ -155,26 +164,41 @@ void memory_pool::trim() {
       m->n = 0;
     }
   }
+  const spin_guard guard(lock_);
+  for (auto& each : depot_) {
+    all.insert(all.end(), each.begin(), each.end());
+    each.clear();
+  }
+  return all;
+}
+
+void memory_pool::release(memory_block* b) noexcept {
+  home_.table.release(home_.native, kind_, b->at);
   {
     const spin_guard guard(lock_);
-    for (auto& each : depot_) {
-      all.insert(all.end(), each.begin(), each.end());
-      each.clear();
-    }
-    ++trims_;
+    reserved_ -= bytes_of(b->size_class);
   }
-  std::vector<stream_core*> users;
-  for (const memory_block* b : all)
-    if (b->last != nullptr && std::find(users.begin(), users.end(), b->last) == users.end()) users.push_back(b->last);
-  for (stream_core* s : users) static_cast<void>(home_.table.synchronize(home_.native, s->native));
-  std::uint64_t bytes = 0;
-  for (memory_block* b : all) {
-    bytes += bytes_of(b->size_class);
-    home_.table.release(home_.native, kind_, b->at);
-    delete b;
+  delete b;
+}
+
+void memory_pool::trim() {
+  std::vector<std::pair<stream_core*, bool>> users;  // and whether nothing in it uses a block any more
+  for (memory_block* b : take_all()) {
+    bool free = b->last == nullptr;
+    if (!free) {
+      auto it = std::find_if(users.begin(), users.end(), [b](const auto& u) { return u.first == b->last; });
+      if (it == users.end()) it = users.insert(users.end(), {b->last, home_.settle(*b->last)});
+      free = it->second;
+    }
+    if (free) {
+      release(b);
+    } else {
+      const spin_guard guard(lock_);
+      depot_[b->size_class].push_back(b);
+    }
   }
   const spin_guard guard(lock_);
-  reserved_ -= bytes;
+  ++trims_;
 }
 
 memory_counts memory_pool::counts() const noexcept {

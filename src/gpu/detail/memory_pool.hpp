@@ -55,7 +55,8 @@ class memory_pool {
   memory_block* get(stream_core& s, std::size_t bytes);
   /// What was put in `s` so far may still use it.
   void put(stream_core& s, memory_block* b) noexcept;
-  /// Gives all free memory back to the device. Waits for the streams that may still use it.
+  /// Gives all free memory back to the device, but what a stream used last that captures now. Waits for the streams
+  /// that may still use it.
   void trim();
 
   [[nodiscard]] memory_counts counts() const noexcept;
@@ -77,7 +78,9 @@ class memory_pool {
   memory_block* from_magazine(shelf& mine, stream_core& s, unsigned size_class) noexcept;
   memory_block* from_depot(stream_core& s, unsigned size_class) noexcept;
   memory_block* from_device(stream_core& s, unsigned size_class, std::size_t wanted);
-  void order(stream_core& s, memory_block& b);
+  bool order(stream_core& s, memory_block& b);
+  std::vector<memory_block*> take_all();
+  void release(memory_block* b) noexcept;
 
   device_core& home_;
   const memory_kind kind_;

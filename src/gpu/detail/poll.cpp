@@ -1,5 +1,6 @@
 // What comes out of streams: the poll, the end of a device.
 #include <algorithm>
+#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -23,6 +24,20 @@ constexpr unsigned waited_over_pause = 20;
 const ticks least_long_pause = ticks_from(2e-6), longest_pause = ticks_from(20e-6);
 constexpr unsigned ask_stream_every = 64;  // looks in vain: a callback or a flag never comes after an error
 
+void submit_finisher(plx::detail::scheduler& s, const std::shared_ptr<finisher>& f) {
+  static const task_info named(probe::register_name("gpu completions"));
+  s.submit(plx::detail::make_posted(named, [&s, f] { f->run([&s, &f] { submit_finisher(s, f); }); }));
+}
+
+/// What of a device that was left may still be used by it: kept for the process.
+struct left_behind {
+  std::unique_ptr<memory_pool> device_pool, pinned_pool;
+  std::vector<native_event> events;
+  std::vector<staging> staged;
+  std::vector<void*> flag_pages;
+  std::vector<callback_note*> notes;
+};
+
 }  // namespace
 
 // Whether the place of the oldest record is reached. An outcome that is an error is that of the stream up to here.
@@ -41,9 +56,12 @@ outcome device_core::reached(stream_core& s, completion& c, bool& done) {
       done = c.note->called.load(std::memory_order_acquire);
       break;
   }
-  if (done || ++s.looked % ask_stream_every != 0) return {};
+  if (done || ++s.looked % ask_stream_every != 0 || !s.put_lock.try_lock()) return {};
   bool all = false;
-  return table.query_stream(native, s.native, all);
+  outcome o;
+  if (!s.capturing.load()) o = table.query_stream(native, s.native, all);  // asked then, the capture would be invalid
+  s.put_lock.unlock();
+  return o;
 }
 
 void device_core::retire(completion& c) noexcept {
@@ -114,9 +132,12 @@ void device_core::fail_all() {
 
 void device_core::finish_later(completion* first, completion* last) {
   finisher_->add(first, last);
-  if (finish_here_) return finisher_->run();
-  static const task_info named(probe::register_name("gpu completions"));
-  rt.get_scheduler().submit(plx::detail::make_posted(named, [f = finisher_] { f->run(); }));
+  if (finish_here_) return run_finisher();
+  submit_finisher(rt.get_scheduler(), finisher_);
+}
+
+void device_core::run_finisher() noexcept {
+  finisher_->run([this] { submit_finisher(rt.get_scheduler(), finisher_); });
 }
 
 void device_core::finish_soon(completion& c) { finish_later(&c, &c); }
@@ -190,34 +211,63 @@ void device_core::wait_for_all() {
   for (auto& f : done) f.get();
 }
 
-// The poller is nobody's any more: what is on its way is waited for, and finished, here.
+// Nothing is in its streams any more; an error of a stream is an end, too.
+bool device_core::all_done() noexcept {
+  for (auto& s : streams_) {
+    bool done = false;
+    if (const outcome o = table.query_stream(native, s->native, done); o && !done) return false;
+  }
+  return true;
+}
+
+// What the device may still write to stays, for the process, and nothing waits for the device.
+void device_core::leave() noexcept {
+  static std::mutex lock;
+  static auto* const all = new std::vector<std::unique_ptr<left_behind>>;
+  auto left = std::make_unique<left_behind>();
+  left->device_pool = std::move(device_pool_);
+  left->pinned_pool = std::move(pinned_pool_);
+  left->events = std::move(all_events_);
+  left->staged = std::move(all_staging_);
+  left->flag_pages = std::move(flag_pages_);
+  left->notes = std::move(unheard_);
+  const std::lock_guard guard(lock);
+  all->push_back(std::move(left));
+}
+
+// The poller is nobody's any more: what is on its way is waited for, and finished, here. Launches without a future have
+// no record, so the streams are asked as well.
 device_core::~device_core() {
   door_->close();
   rt.remove_poller(poller_);
   finish_here_ = true;
   const ticks deadline = now_ticks() + ticks_from(options.shutdown_deadline_s);
+  bool left = false;
   for (;;) {
-    finisher_->run();  // which may put something in again
+    run_finisher();  // which may put something in again
     poll();
-    if (open_.load() == 0 && finisher_->quiet()) break;
-    if (now_ticks() > deadline)
+    if (open_.load() == 0 && finisher_->quiet() && (is_lost_.load() || all_done())) break;
+    if (!left && now_ticks() > deadline) {
+      left = true;
       lose(error({failure::device_lost, 0, "shutdown", "",
                   fmt::format("{}: device {} was closed while its work was not done after {:.3g} s", table.name, label,
                               options.shutdown_deadline_s)}));
-    else
-      std::this_thread::yield();
+    }
+    std::this_thread::yield();
   }
-  const bool works = !is_lost_.load();
-  for (auto& s : streams_)
-    if (works) static_cast<void>(table.synchronize(native, s->native));
-  device_pool_.reset();
-  pinned_pool_.reset();
-  for (auto& s : streams_) table.free_stream(native, s->native);
-  for (const native_event e : all_events_) table.free_event(native, e);
-  for (const staging& b : all_staging_) table.release(native, memory_kind::pinned, b.at);
-  for (void* p : flag_pages_) table.release(native, memory_kind::pinned, p);
+  pollers_->close();
+  if (left) {
+    leave();
+  } else {
+    for (auto& s : streams_) table.free_stream(native, s->native);
+    device_pool_.reset();
+    pinned_pool_.reset();
+    for (const native_event e : all_events_) table.free_event(native, e);
+    for (const staging& b : all_staging_) table.release(native, memory_kind::pinned, b.at);
+    for (void* p : flag_pages_) table.release(native, memory_kind::pinned, p);
+    for (const callback_note* note : unheard_) delete note;
+  }
   table.close(native);
-  for (const callback_note* note : unheard_) delete note;
 }
 
 }  // namespace plx::gpu::detail
