@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "net/action.hpp"
+#include "net/collectives/mailroom.hpp"
 #include "rt/thread.hpp"
 
 namespace plx::net {
@@ -15,9 +16,12 @@ void ending_arrived(sender s, std::uint64_t turn) { node_here().get<ending>().no
 void ending_finished(sender s, std::uint64_t turn) { node_here().get<ending>().note_finished(s.who, turn); }
 void ending_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
 std::array<std::uint64_t, 2> ending_counts() {
-  const node& n = node_here();
-  const std::uint64_t done = n.done();  // before `sent`: a parcel that is done now may have sent others
-  return {n.sent(), done};
+  node& n = node_here();
+  // Letters of collective calls in shared memory are like parcels here. First what is done, then what is sent: a parcel
+  // that is done now may have sent others.
+  const std::uint64_t done = n.done();
+  const auto letters = n.get<collective::mailroom>().counted();
+  return {n.sent() + letters.sent, done + letters.received};
 }
 
 }  // namespace

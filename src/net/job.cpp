@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -139,6 +140,7 @@ void job::start(job_options options) {
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
+  or_throw(net::collective::shared_memory_wanted());  // each by itself: it may be wrong on one locality only
   p->peers = or_throw(net::find_bootstrap(wanted));
   net::bootstrap& peers = *p->peers;
   const bool speaks = peers.here() == 0;
@@ -156,18 +158,15 @@ void job::start(job_options options) {
   if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(cards, peers.here());
   set_apart(options.runtime, peers.here());
   options.runtime.locality = peers.here();
+  std::vector<std::string> hosts;
+  for (const card& c : cards) hosts.push_back(c.host);
+  net::collective::mail_offers mail;
+  if (peers.size() > 1) mail = or_throw(net::collective::offer_mail(peers, hosts, options.start_deadline_s), speaks);
+  // From here on workers use the transport's library; the main thread must not, until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
   p->node->get<net::job_counters>();
-  if (peers.size() > 1) {
-    std::vector<std::string> hosts;
-    for (const card& c : cards) hosts.push_back(c.host);
-    if (auto r = net::collective::open_mail(*p->node, peers, hosts, options.start_deadline_s); !r) {
-      p->node->stop(options.stop_deadline_s);
-      p->home.reset();
-      throw job_error(r.error().message, speaks);
-    }
-  }
+  net::collective::open_mail(*p->node, std::move(mail), hosts);
   p->traced = peers.size() > 1 && probe::has_word(cards[0].measures, "trace");
   p->summed = peers.size() > 1 && probe::has_word(cards[0].measures, "summary");
   parts_ = std::move(p);

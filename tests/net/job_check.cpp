@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "check_calls.hpp"
 #include "net/action.hpp"
 #include "net/collectives/mailroom.hpp"
@@ -100,6 +101,7 @@ int run(job& j, const std::string& name, locality_id who) {
 
 int main(int argc, char** argv) {
   try {
+    if (std::getenv("PLX_CHECK_LOG") != nullptr) log_to_stderr(log_level::warning);
     job_options options;
     options.runtime = options_from_arguments(argc, argv);
     if (const char* s = std::getenv("PLX_CHECK_START_DEADLINE")) options.start_deadline_s = std::atof(s);

@@ -22,13 +22,18 @@ pytestmark = [
 STARTS = int(os.environ.get("PLX_STARTS", "10"))
 
 
-def started(*command, **settings):
-    """`mpirun` with these arguments, ended after a minute. Gives exit code, output, and the program's own errors."""
+def run(*command, **settings):
+    """`mpirun` with these arguments, ended after a minute."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")} | settings
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run(
+    return subprocess.run(
         ["mpirun", "--oversubscribe", *map(str, command)], capture_output=True, text=True, timeout=60, env=environment
     )
+
+
+def started(*command, **settings):
+    """Exit code and output of it, and the program's own errors."""
+    done = run(*command, **settings)
     errors = [line for line in done.stderr.splitlines() if line.startswith("job_check")]
     return done.returncode, done.stdout, errors
 
@@ -47,6 +52,15 @@ def test_collective_calls_are_exact(n, how, memory):
     assert sorted(output.splitlines()) == sorted(lines)
 
 
+# Workers and the main thread use one library there, which is told that they do so one at a time.
+@pytest.mark.parametrize("n", [2, 3])
+def test_whole_jobs_by_mpi(n):
+    assert started("-n", n, PROGRAM, "talk", PLX_TRANSPORT="mpi") == (0, f"fine with {n}\n", [])
+    code, output, errors = started("-n", n, PROGRAM, "calls", PLX_TRANSPORT="mpi")
+    assert (code, errors) == (0, [])
+    assert sorted(output.splitlines()) == sorted([f"fine with {n}"] + [f"letters {i} by memory" for i in range(n)])
+
+
 @pytest.mark.parametrize("who", [0, 2])
 def test_a_death_among_collective_calls_ends_the_others(who):
     _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", who)
@@ -55,18 +69,41 @@ def test_a_death_among_collective_calls_ends_the_others(who):
     assert all(line.split(": ", 1)[1].startswith(f"locality {who} is lost: ") for line in errors)
 
 
-def test_a_wrong_word_for_shared_memory_is_one_line():
-    code, _, errors = started("-n", 2, PROGRAM, "talk", PLX_SHARED_MEMORY="yes")
+# Each that has it says so; who is first may end the others before they do.
+@pytest.mark.parametrize("wrong", ["all", "only 0", "only 1"])
+def test_a_wrong_word_for_shared_memory_is_told(wrong):
+    yes = ["env", "PLX_SHARED_MEMORY=yes"]
+    first, second = (yes if wrong != "only 1" else []), (yes if wrong != "only 0" else [])
+    code, _, errors = started("-n", 1, *first, PROGRAM, "talk", ":", "-n", 1, *second, PROGRAM, "talk")
     assert code != 0
-    assert errors == ["job_check: PLX_SHARED_MEMORY: expected on or off, found 'yes'"]
+    assert errors and set(errors) == {"job_check: PLX_SHARED_MEMORY: expected on or off, found 'yes'"}
 
 
 # A limit on files' sizes is one on memory without a name as well.
+LIMITED = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
+
+
+def warnings_about_memory(done):
+    promised = "collective calls within this host go by messages: expected that files may have"
+    return sum(promised in line for line in done.stderr.splitlines())
+
+
 def test_where_shared_memory_is_denied_messages_go_on():
-    limited = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
-    code, output, errors = started("-n", 2, *limited, UCX_TLS="tcp,self", PLX_LOG="warning")
-    assert (code, errors) == (0, [])
-    assert sorted(output.splitlines()) == ["fine with 2", "letters 0 by messages", "letters 1 by messages"]
+    done = run("-n", 2, *LIMITED, UCX_TLS="tcp,self", PLX_CHECK_LOG="1")
+    assert done.returncode == 0
+    assert sorted(done.stdout.splitlines()) == ["fine with 2", "letters 0 by messages", "letters 1 by messages"]
+    assert warnings_about_memory(done) == 2
+
+
+@pytest.mark.parametrize("who", [0, 2])
+def test_who_is_denied_shared_memory_uses_messages_and_the_others_do_not(who):
+    commands = [LIMITED if i == who else (PROGRAM, "calls") for i in range(3)]
+    parts = [part for command in commands for part in (":", "-n", 1, *command)][1:]
+    done = run(*parts, UCX_TLS="tcp,self", PLX_CHECK_LOG="1")
+    assert done.returncode == 0
+    ways = [f"letters {i} by {'messages' if i == who else 'memory'}" for i in range(3)]
+    assert sorted(done.stdout.splitlines()) == sorted(["fine with 3", *ways])
+    assert warnings_about_memory(done) == 1
 
 
 def test_alone_no_launcher_is_needed():

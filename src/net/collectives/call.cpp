@@ -83,6 +83,8 @@ class groups final : public service {
   }
   void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   void peer_lost(locality_id which) override {
+    // Messages that came before the loss have been delivered by now, so letters are, too.
+    node_.get<mailroom>().take_rest(which, true);
     std::vector<group*> hit;
     {
       const spin_guard guard(lock_);
@@ -142,6 +144,9 @@ void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string
   node& n = node_here();
   if (lost != no_locality && lost >= n.size())
     return n.refuse(s.who, "it says that a locality is lost that there is not");
+  // What was written before this was said counts, as messages do that came before it.
+  n.get<mailroom>().take_rest(s.who, false);
+  if (lost != no_locality) n.get<mailroom>().take_rest(lost, false);
   const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
                                      : std::make_exception_ptr(std::runtime_error(why));
   if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));

@@ -46,6 +46,18 @@ class file {
   int fd_;
 };
 
+#if defined(MFD_ALLOW_SEALING)
+// Never a program: systems may ask every memfd to say so. Older ones do not know the flag.
+int new_memory() noexcept {
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+#if defined(MFD_NOEXEC_SEAL)
+  const int fd = memfd_create("plx-mail", flags | MFD_NOEXEC_SEAL);
+  if (fd >= 0 || errno != EINVAL) return fd;
+#endif
+  return memfd_create("plx-mail", flags);
+}
+#endif
+
 std::optional<int> number_of(std::optional<std::string_view> text) {
   int n = -1;
   if (!text || std::from_chars(text->data(), text->data() + text->size(), n).ec != std::errc{} || n < 0) return {};
@@ -101,12 +113,13 @@ result<mail_segment> mail_segment::make(unsigned senders) {
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes)
     return error{fmt::format("expected that files may have {} bytes, found a limit of {}: see ulimit -f", bytes,
                              std::uint64_t{most.rlim_cur})};
-  file f(memfd_create("plx-mail", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  file f(new_memory());
   if (f.get() < 0) return failed("memfd_create");
   // All of it now: later there would be no way to say that there is none. And its size is fixed for good, so that no
   // process can take away what another one has mapped.
-  if (const int e = posix_fallocate(f.get(), 0, static_cast<off_t>(bytes)); e != 0)
-    return errno = e, failed("no memory to be shared");
+  int e = EINTR;
+  while (e == EINTR) e = posix_fallocate(f.get(), 0, static_cast<off_t>(bytes));
+  if (e != 0) return errno = e, failed("no memory to be shared");
   if (fcntl(f.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return failed("F_ADD_SEALS");
   auto memory = map(f.get(), bytes);
   if (!memory) return memory.error();

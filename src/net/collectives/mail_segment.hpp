@@ -4,7 +4,8 @@
 //
 // Layout: a page-aligned head, with a key of 16 random bytes that only the job's own processes were told, then for each
 // locality of the host a line for what was read, and the ring. Thread safety: one thread, until it is made. Errors: one
-// line. Cost: some system calls; `ring_lines` lines for each locality of the host, at most 4 MiB.
+// line. Cost: some system calls; `ring_lines` lines for each locality of the host, so some 4 MiB at most where
+// the host has no more than 4096 of them.
 // Example: net/collectives/mail_segment_test.cpp
 #pragma once
 

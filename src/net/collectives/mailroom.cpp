@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "net/action.hpp"
 #include "probe/counter_source.hpp"
+#include "rt/detail/scheduler.hpp"
 
 namespace plx::net::collective {
 
@@ -27,8 +28,28 @@ constexpr double most_patience_s = 0.5e-6;  // of look()
 
 // Of a number that is written under a lock.
 void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
-  n.store(n.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  n.store(n.load(std::memory_order_relaxed) + more, std::memory_order_release);
 }
+
+/// While one of these lives, what the caller does is not its task's doing, and must not wait: letters are delivered
+/// under a lock, as pollers deliver messages, and the calls that go on then may be anybody's.
+class like_a_poller {
+ public:
+  like_a_poller() noexcept {
+    if (worker_ == nullptr) return;
+    in_task_ = std::exchange(worker_->in_task, false);
+    polling_ = std::exchange(worker_->polling, true);
+  }
+  ~like_a_poller() {
+    if (worker_ != nullptr) worker_->in_task = in_task_, worker_->polling = polling_;
+  }
+  like_a_poller(const like_a_poller&) = delete;
+  like_a_poller& operator=(const like_a_poller&) = delete;
+
+ private:
+  plx::detail::worker* const worker_ = plx::detail::this_worker();
+  bool in_task_ = false, polling_ = false;
+};
 
 // Its arrival is all that it is for.
 void knock() {}
@@ -57,7 +78,7 @@ struct mailroom::box {
 
   const locality_id id;
   mail_reader reader;
-  bool broken = false;
+  bool ended = false;                         // nothing more is taken
   alignas(64) plx::detail::spinlock writing;  // of the threads of this locality
   mail_writer writer;
   bool reachable = false;
@@ -126,8 +147,13 @@ bool mailroom::send(locality_id to, const address& where, std::span<const std::b
   if (b == nullptr || !b->reachable) return false;
   {
     const spin_guard guard(b->writing);
-    if (!b->writer.put(std::as_bytes(std::span(&where, 1)), contents)) return count(b->refused), false;
-    count(b->sent);
+    // Counted before it can be read: the program may end once as many are received as were sent.
+    const std::uint64_t sent = b->sent.load(std::memory_order_relaxed);
+    b->sent.store(sent + 1, std::memory_order_relaxed);
+    if (!b->writer.put(std::as_bytes(std::span(&where, 1)), contents)) {
+      b->sent.store(sent, std::memory_order_relaxed);
+      return count(b->refused), false;
+    }
   }
   // seq_cst: pairs with the store in may_sleep(), see put().
   std::atomic<std::uint32_t>& asleep = b->memory.asleep();
@@ -145,6 +171,15 @@ bool mailroom::look(locality_id from, const address& awaited, payload& contents)
   const bool here = comes_soon(*b) && take_from(*b, &awaited, &contents);
   taking_.unlock();
   return here;
+}
+
+void mailroom::take_rest(locality_id from, bool last) noexcept {
+  if (box_of_.empty()) return;
+  box* b = box_of_[from];
+  if (b == nullptr) return;
+  const spin_guard guard(taking_);
+  take_from(*b);
+  if (last) b->ended = true;
 }
 
 // `taking_` is held.
@@ -170,15 +205,16 @@ bool mailroom::comes_soon(const box& b) noexcept {
 
 // `taking_` is held. True: something has come, or what is awaited if something is: that comes first where it is here.
 bool mailroom::take_from(box& b, const address* awaited, payload* contents) noexcept {
+  if (b.ended || !b.reader.any()) return false;
+  const like_a_poller meanwhile;
   std::array<std::byte, most_mail_bytes> letter;
   std::size_t bytes = 0, taken = 0;
   bool here = false;
-  for (; !b.broken && !here; ++taken) {
+  for (; !here; ++taken) {
     const auto found = b.reader.next(letter, bytes);
     if (found == mail_reader::found::nothing) break;
-    if (node_.is_lost(b.id)) continue;
     if (found == mail_reader::found::nonsense) {
-      b.broken = true;  // what follows cannot be found any more: whoever waits for it must not wait for ever
+      b.ended = true;  // what follows cannot be found any more: whoever waits for it must not wait for ever
       node_.refuse(b.id, "what it wrote into this locality's memory is no letter");
       node_.give_up(b.id, "what it wrote into this locality's memory is no letter");
       break;
@@ -211,7 +247,7 @@ bool mailroom::may_sleep() noexcept {
   if (!taking_.try_lock()) return false;
   // seq_cst: see mail_writer::put().
   mine_.asleep().store(1, std::memory_order_seq_cst);
-  const bool any = std::any_of(boxes_.begin(), boxes_.end(), [](auto& b) { return !b->broken && b->reader.any(); });
+  const bool any = std::any_of(boxes_.begin(), boxes_.end(), [](auto& b) { return !b->ended && b->reader.any(); });
   if (any) mine_.asleep().store(0, std::memory_order_relaxed);
   taking_.unlock();
   return !any;
@@ -240,7 +276,7 @@ poll_result mailroom::poll() noexcept {
 
 mailroom::counts mailroom::counted() const noexcept {
   counts c;
-  c.received = received_.load(std::memory_order_relaxed);
+  c.received = received_.load(std::memory_order_acquire);  // before `sent`: what a letter led to was sent before
   for (const auto& b : boxes_) {
     c.sent += b->sent.load(std::memory_order_relaxed);
     c.refused_room += b->refused.load(std::memory_order_relaxed);
@@ -255,7 +291,9 @@ namespace {
 
 constexpr std::string_view by_messages = "collective calls within this host go by messages";
 
-result<bool> wanted() {
+}  // namespace
+
+result<bool> shared_memory_wanted() {
   const char* text = std::getenv("PLX_SHARED_MEMORY");
   const std::string_view found = text == nullptr ? "" : text;
   if (found.empty() || found == "on") return true;
@@ -263,35 +301,42 @@ result<bool> wanted() {
   return error{fmt::format("PLX_SHARED_MEMORY: expected on or off, found '{}'", found)};
 }
 
-}  // namespace
-
-result<void> open_mail(node& n, bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
-  const auto asked = wanted();
+result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
+  const auto asked = shared_memory_wanted();
   if (!asked) return asked.error();
   bool any = false;  // two on one host: then all tell, for all must take part in an exchange
   for (std::size_t i = 0; i < hosts.size() && !any; ++i)
     for (std::size_t k = 0; k < i && !any; ++k) any = hosts[i] == hosts[k];
-  if (!any) return {};
+  mail_offers offers;
+  if (!any) return offers;
+  const auto senders = static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), hosts[b.here()]));
+  if (*asked && senders > 1) {
+    auto made = mail_segment::make(senders);
+    if (made)
+      offers.mine = std::move(made).value();
+    else
+      log_warning("{}: {}", by_messages, made.error().message);
+  }
+  auto told = b.exchange(offers.mine.told(), deadline_s);
+  if (!told) return told.error();
+  offers.told = std::move(told).value();
+  return offers;
+}
+
+void open_mail(node& n, mail_offers offers, const std::vector<std::string>& hosts) {
+  if (offers.mine.told().empty()) return;
   std::vector<mailroom::neighbour> near;
   for (locality_id i = 0; i < hosts.size(); ++i)
     if (hosts[i] == hosts[n.here()]) near.push_back({i, {}, false});
-  const auto senders = static_cast<unsigned>(near.size());
-  auto mine = *asked && senders > 1 ? mail_segment::make(senders) : result<mail_segment>(error{"it is not wanted"});
-  if (!mine && *asked && senders > 1) log_warning("{}: {}", by_messages, mine.error().message);
-  const auto all = b.exchange(mine ? mine->told() : std::string(), deadline_s);
-  if (!all) return all.error();
-  if (!mine) return {};
   std::string why;
   for (auto& one : near) {
-    if (one.id == n.here()) continue;
-    if ((*all)[one.id].empty()) continue;  // it has said why
-    auto theirs = mail_segment::open((*all)[one.id], senders);
+    if (one.id == n.here() || offers.told[one.id].empty()) continue;  // that one has said why
+    auto theirs = mail_segment::open(offers.told[one.id], static_cast<unsigned>(near.size()));
     if (theirs) one.memory = std::move(theirs).value(), one.reachable = true;
     if (!theirs && why.empty()) why = fmt::format("that of locality {}: {}", one.id, theirs.error().message);
   }
   if (!why.empty()) log_warning("{} to some of its localities: {}", by_messages, why);
-  n.get<mailroom>().open(std::move(mine).value(), std::move(near));
-  return {};
+  n.get<mailroom>().open(std::move(offers.mine), std::move(near));
 }
 
 }  // namespace plx::net::collective

@@ -1,7 +1,8 @@
 // Letters of collective calls between localities of one host, by shared memory (mail_ring.hpp) in place of messages.
 //
-// Who has mapped the other's memory may write there; so each direction is decided by itself, and what finds no room, is
-// too long, or has no memory there goes by a message. Letters have addresses: in which order they come does not matter.
+// Who has memory of its own and has mapped another's may write there, whether that one can write back or not; what
+// finds no room, is too long, or has no memory there goes by a message. Letters have addresses: in which order they
+// come does not matter.
 //
 // Who has not seen a letter for a while says so in its memory and sleeps, and the first one to write then sends a
 // message, whose arrival wakes it. Either the writer sees that the owner sleeps, or the owner, which looks once more
@@ -48,11 +49,15 @@ class mailroom final : public service {
   /// it. Where letters lately came within a transfer or two of a line, it asks for them that long: sleeping and being
   /// resumed takes longer.
   bool look(locality_id from, const address& awaited, payload& contents) noexcept;
+  /// Delivers what has come from there, whatever else is under way: it was written before what is known of `from` now.
+  /// `last`: and nothing that comes later.
+  void take_rest(locality_id from, bool last) noexcept;
 
+  /// In a sum of these over all localities, no letter is received and not yet sent, whenever each is asked.
   struct counts {
-    std::uint64_t sent = 0, received = 0;
-    std::uint64_t refused_room = 0;  ///< letters for which there was none
-    std::uint64_t knocks = 0;        ///< messages that woke somebody
+    std::uint64_t sent = 0, received = 0;  ///< and delivered
+    std::uint64_t refused_room = 0;        ///< letters for which there was none
+    std::uint64_t knocks = 0;              ///< messages that woke somebody
   };
   [[nodiscard]] counts counted() const noexcept;
 
@@ -76,17 +81,27 @@ class mailroom final : public service {
   bool sleeps_ = false;
   std::atomic<ticks> patience_{0};          // of look(): halved whenever it was in vain
   std::atomic<unsigned> impatient_{0};      // times it was none
-  std::atomic<std::uint64_t> received_{0};  // written by who has `taking_`
+  std::atomic<std::uint64_t> received_{0};  // written by who has `taking_`; release: what they led to was sent before
 };
 
-/// The localities of one host make their memory known to each other, and use it from here on. All localities of the job
-/// must call it, with the host of each; where the system, or PLX_SHARED_MEMORY=off, denies it, one line says so and
-/// messages go on. Throws nothing but what the bootstrap's error is: its text, or "".
-result<void> open_mail(node& n, bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
+/// What PLX_SHARED_MEMORY says: on, which it is where nothing is set, or off. Else an error.
+[[nodiscard]] result<bool> shared_memory_wanted();
+
+/// What the localities of a job told each other of their memory.
+struct mail_offers {
+  mail_segment mine;              ///< where this locality has some
+  std::vector<std::string> told;  ///< by locality; "": it has none. Empty: nobody was asked
+};
+/// The localities of one host make memory and tell the others where it is. All localities of the job must call it, with
+/// the host of each, before there is a node: from then on its workers use the transport's library. Where the system, or
+/// PLX_SHARED_MEMORY=off, denies the memory, there is none; for the system, a warning says so. Errors: the bootstrap's.
+result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
+/// They use it from here on: what can be mapped. For the rest a warning says why, and messages go on.
+void open_mail(node& n, mail_offers offers, const std::vector<std::string>& hosts);
 
 static_assert(std::has_unique_object_representations_v<address>, "addresses are compared as bytes");
 
-/// A letter that came: to its group. Defined in call.cpp.
+/// A letter that came: to its group. Called like a poller. Defined in call.cpp.
 void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept;
 
 }  // namespace plx::net::collective

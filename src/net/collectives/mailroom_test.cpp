@@ -10,10 +10,12 @@
 #include <random>
 
 #include "net/collectives.hpp"
+#include "net/ending.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
 #include "net/threads_test.hpp"
 #include "probe/counter_source.hpp"
+#include "rt/detail/scheduler.hpp"
 #include "rt/thread.hpp"
 
 namespace {
@@ -222,14 +224,63 @@ TEST(Mailroom, OneDirectionOnlyIsEnough) {
 
 TEST(Mailroom, WhoSleepsIsWoken) {
   neighbours near(2);
-  near.all.run_all([] {
+  near.all.run_all([&] {
     const communicator all;
     for (unsigned i = 0; i < 10; ++i) {
-      if (all.rank() == i % 2) this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (all.rank() == i % 2)
+        while (near.of(1 - all.rank()).asleep() == 0) this_thread::sleep_for(std::chrono::microseconds(100));
       ASSERT_EQ(all.all_reduce(i, std::plus<>()).get(), 2 * i);
     }
   });
-  EXPECT_GT(near.counted().knocks, 0u);
+  EXPECT_GE(near.counted().knocks, 10u);
+}
+
+// A call that looks for its own letter delivers those of others; what goes on then must not wait, for it is under a
+// lock, and is not this task's doing.
+TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
+  neighbours near(2);
+  std::atomic<int> turn{0};
+  bool polling = false, as_before = false;
+  near.all.run_all([&] {
+    const communicator all;
+    const auto note = [&](int a, int b) {
+      if (find_here() == 0) polling = plx::detail::this_worker()->polling && !plx::detail::this_worker()->in_task;
+      return a + b;
+    };
+    if (all.rank() == 1)
+      while (turn != 1) std::this_thread::yield();
+    auto first = all.reduce(1, note, 0);  // at 0, its letter is not there yet
+    if (all.rank() == 0) {
+      turn = 1;
+      while (turn != 2) std::this_thread::yield();  // its only worker takes nothing meanwhile
+    }
+    auto second = all.reduce(2, std::plus<>(), 0);
+    if (all.rank() == 0)
+      as_before = !plx::detail::this_worker()->polling && plx::detail::this_worker()->in_task && first.is_ready();
+    else
+      turn = 2;
+    EXPECT_EQ(first.get(), all.rank() == 0 ? std::optional(2) : std::nullopt);
+    EXPECT_EQ(second.get(), all.rank() == 0 ? std::optional(4) : std::nullopt);
+  });
+  EXPECT_TRUE(polling);
+  EXPECT_TRUE(as_before);
+}
+
+// The letters that nobody waits for are under way like parcels: the end waits until they have been delivered.
+TEST(Mailroom, TheEndWaitsForLettersAsForParcels) {
+  neighbours near(8);
+  near.all.run_all([&] {
+    const communicator all;
+    for (int turn = 0; turn < 20; ++turn) {
+      std::vector<future<unsigned>> values;
+      for (unsigned i = 0; i < 60; ++i) values.push_back(all.inclusive_scan(i, std::plus<>()));
+      net::node_here().get<net::ending>().wait_for_all();
+      for (unsigned i = 0; i < 60; ++i) EXPECT_TRUE(values[i].is_ready()) << i;
+      for (unsigned i = 0; i < 60; ++i) EXPECT_EQ(values[i].get(), i * (all.rank() + 1));
+    }
+  });
+  const auto c = near.counted();
+  EXPECT_EQ(c.sent, c.received);
 }
 
 // A letter that a call takes by itself, before the knock has come: who slept must say so anew.
@@ -269,6 +320,37 @@ TEST(Mailroom, ALossIsToldAsEver) {
     });
     EXPECT_EQ(told, n - 1);
   }
+}
+
+// What is complete here was sent: who wrote it may be lost since.
+TEST(Mailroom, LettersOfALostOneThatAreHereCount) {
+  neighbours near(2);
+  std::atomic<int> turn{0};
+  near.all.run_all([&] {
+    const communicator all;
+    if (all.rank() == 1)
+      while (turn != 1) std::this_thread::yield();
+    auto value = all.broadcast(all.rank() == 1 ? 7 : 0, 1);  // at 0, its letter is not there yet
+    if (all.rank() == 1) {
+      turn = 2;
+      return;
+    }
+    turn = 1;
+    while (turn != 2) std::this_thread::yield();  // its only worker takes nothing meanwhile
+    net::node_here().give_up(1, "the test said so");
+    EXPECT_EQ(value.get(), 7);
+    EXPECT_THROW(all.broadcast(0, 1).get(), locality_lost);
+  });
+}
+
+TEST(Mailroom, WhatALostOneLeftMayBeNoLetter) {
+  neighbours near(2);
+  near.all.run(0, [&] {
+    net::node_here().give_up(1, "the test said so");
+    near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 0);
+    EXPECT_THROW(communicator().all_reduce(1, std::plus<>()).get(), locality_lost);
+    while (net::node_here().port().counts().refused == 0) this_thread::yield();
+  });
 }
 
 TEST(Mailroom, DifferentCallsAtOnePlaceAreNamed) {
