@@ -207,10 +207,6 @@ result<setup> input::prepare() {
     return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
   auto parameters = hydro.parameters(problem->species_count());
   if (!parameters) return parameters.error();
-  if (run.device != "cpu" && parameters->scheme != hydro_scheme::faces)
-    return error{fmt::format(
-        "run.device = \"{}\": expected hydro.scheme = \"faces\", found \"{}\"; run.device = \"cpu\" has both",
-        run.device, hydro.scheme)};
   if (run.device != "cpu" && parameters->n_species > 0)
     return error{
         fmt::format("run.device = \"{}\": expected a gas without species, found {}; devices do not advance them, "

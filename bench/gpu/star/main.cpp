@@ -4,9 +4,9 @@
 //
 // Without --backend the first device of the best backend; where there is none besides the cpu, one line says so, and
 // there are no rows.
-// Rows: gpu/sedov/faces (ms per step, 512 blocks of 8^3, PPM, HLLC, RK3), gpu/uniform/ppm_rk3 and plm_rk2 (cell updates
-// per second, 256^3 in blocks of 32^3), gpu/blocks8over32 (rate with 8^3 blocks over that with 32^3). Lines that begin
-// with # tell more. A number is the median of five turns.
+// Rows: gpu/sedov/faces and gpu/sedov/full3d (ms per step, 512 blocks of 8^3, PPM, HLLC or nine central-upwind fluxes a
+// face, RK3), gpu/uniform/ppm_rk3 and plm_rk2 (cell updates per second, 256^3 in blocks of 32^3), gpu/blocks8over32
+// (rate with 8^3 blocks over that with 32^3). Lines that begin with # tell more. A number is the median of five turns.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -37,6 +37,12 @@ gas_options options_with(reconstruction scheme, riemann_solver solver, const sta
   return o;
 }
 
+gas_options full3d(const star::integrator& steps) {
+  gas_options o = options_with(reconstruction::ppm, riemann_solver::hll, steps);
+  o.hydro.scheme = star::hydro_scheme::full3d;
+  return o;
+}
+
 int check(machine& on) {
   int wrong = 0, cases = 0;
   const auto one = [&](const mesh::block_mesh& m, const gas_options& o, const std::string& name) {
@@ -53,6 +59,11 @@ int check(machine& on) {
         one(small, options_with(reconstruction{scheme}, riemann_solver{solver}, steps),
             "scheme " + std::to_string(scheme) + " solver " + std::to_string(solver) + " rk" +
                 std::to_string(steps.stages));
+  for (const star::integrator& steps : {star::ssp_rk3, star::ssp_rk2}) {
+    one(small, full3d(steps), "full3d rk" + std::to_string(steps.stages));
+    one(refined(cube_of(2, 8, mesh::boundary::outflow, 3), 2, 7), full3d(steps),
+        "full3d, refined, rk" + std::to_string(steps.stages));
+  }
   for (const int n : {8, 16, 32})
     for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
       gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc, star::ssp_rk3);
@@ -133,6 +144,8 @@ int run(const bench::report& given, bench::report& out) {
 
   const double sedov = seconds_per_step(*on, cube(8, 8), ppm, quick ? 2 : 200, turns);
   out.add("gpu/sedov/faces", 1e3 * sedov, "ms/step", bench::lower);
+  const double full = seconds_per_step(*on, cube(8, 8), full3d(star::ssp_rk3), quick ? 2 : 50, turns);
+  out.add("gpu/sedov/full3d", 1e3 * full, "ms/step", bench::lower);
   const double ppm32 = cells / seconds_per_step(*on, cube(edge / 32, 32), ppm, quick ? 1 : 10, turns);
   out.add("gpu/uniform/ppm_rk3", ppm32, "cell updates/s", bench::higher);
   const double plm32 = cells / seconds_per_step(*on, cube(edge / 32, 32), plm, quick ? 1 : 10, turns);

@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "mesh/tile.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/mesh_tables.hpp"
 #include "star/device/operations.hpp"
@@ -14,7 +15,6 @@ namespace plx::star::device {
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
-  PLX_ASSERT(options.hydro.scheme == hydro_scheme::faces);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
@@ -41,12 +41,18 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 
-  mesh_tables t(mesh, n_var_, stride_);
+  mesh_tables t(mesh, n_var_, stride_, is_full());
   blocks_.set(on_, t.blocks);
   levels_.set(on_, t.levels);
   fills_.set(on_, t.fills);
   corrections_.set(on_, t.corrections);
   sides_.set(on_, t.sides);
+  if (is_full()) {
+    const std::size_t boxes = static_cast<std::size_t>(n_ / 8) * (n_ / 8) * (n_ / 8);
+    tile_items_.set(on_, t.tiles);
+    tiles_.reserve(on_, t.blocks.size() * tile_variables * mesh::tile_cells(n_));
+    parts_.reserve(on_, t.blocks.size() * boxes * full3d_part_doubles);
+  }
   n_levels_ = static_cast<int>(t.levels.size());
   n_corrections_ = static_cast<int>(t.corrections.size());
   side_face_ = std::move(t.side_face);
@@ -96,6 +102,23 @@ void device_gas::put_ghosts(const double* from, const step_control* control) {
   on_.launch(make_ghosts, g);
 }
 
+void device_gas::put_tiles(int stage) {
+  tiles_arguments a;
+  a.hydro = options_.hydro;
+  a.n = n_, a.n_var = n_var_, a.n_blocks = n_blocks_;
+  a.central = central_;
+  std::copy(std::begin(side_), std::end(side_), a.side);
+  a.source = source(stage);
+  a.inflow = inflow_.data();
+  a.tiles = tiles_.data();
+  a.coarse_tiles = coarse_tiles_.data();
+  a.items = tile_items_.data();
+  a.fills = fills_.data();
+  a.reports = reports_.data();
+  a.control = control_.data();
+  on_.launch(gather_tiles, a);
+}
+
 void device_gas::put_stage(int stage) {
   stage_arguments a;
   a.hydro = options_.hydro;
@@ -111,6 +134,8 @@ void device_gas::put_stage(int stage) {
   a.blocks = blocks_.data();
   a.reports = reports_.data();
   a.control = control_.data();
+  a.tiles = tiles_.data();
+  a.parts = parts_.data();
   on_.launch(advance_stage, a);
 }
 
@@ -146,7 +171,7 @@ void device_gas::put_side_sums(int stage) {
 
 void device_gas::put_step() {
   for (int stage = 0; stage < options_.scheme.stages; ++stage) {
-    put_ghosts(source(stage), control_.data());
+    is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
     put_stage(stage);
     put_side_sums(stage);
     put_correction(stage);
@@ -195,7 +220,10 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
   };
   time("advance_stage", [&] { put_stage(0); });
-  if (n_levels_ > 0) time("make_ghosts", [&] { put_ghosts(source(0), control_.data()); });
+  if (is_full())
+    time("gather_tiles", [&] { put_tiles(0); });
+  else if (n_levels_ > 0)
+    time("make_ghosts", [&] { put_ghosts(source(0), control_.data()); });
   if (!side_face_.empty()) time("sum_sides", [&] { put_side_sums(0); });
   if (n_corrections_ > 0) time("correct_fluxes", [&] { put_correction(0); });
   time("finish_step", [&] { put_finish(); });

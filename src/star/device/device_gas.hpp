@@ -3,10 +3,9 @@
 //
 // The numbers are those of the CPU's stepper, to the bit.
 //
-// Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage and
-// one at its end, as one graph; a new mesh uploads 200 bytes per
-// block.
-// Example: star/device/device_gas_test.cpp
+// Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage
+// (two with full3d) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory: three arenas;
+// with full3d 290 KB more per 8^3 cells. Example: star/device/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -55,7 +54,7 @@ class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< steps that may be put before wait()
 
-  /// Requires: `on` outlives the gas; scheme faces, no species.
+  /// Requires: `on` outlives the gas; no species.
   device_gas(machine& on, const gas_options& options);
 
   /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
@@ -93,6 +92,8 @@ class device_gas {
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
   void put_ghosts(const double* from, const step_control* control);
+  bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
+  void put_tiles(int stage);
   void put_stage(int stage);
   void put_side_sums(int stage);
   void put_correction(int stage);
@@ -115,6 +116,8 @@ class device_gas {
   device_memory<double> arenas_[3];
   int now_ = 0, a_ = 1, b_ = 2;
   device_memory<double> inflow_, fluxes_, slabs_, coarse_tiles_, rates_, left_parts_;
+  device_memory<double> tiles_, parts_;  // of the scheme full3d
+  device_memory<tile_item> tile_items_;
   device_memory<block_item> blocks_;
   device_memory<level_item> levels_;
   device_memory<coarse_fill> fills_;

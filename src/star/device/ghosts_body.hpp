@@ -8,9 +8,8 @@
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
-#include "star/device/body.hpp"
+#include "star/device/coarse_tile.hpp"
 #include "star/device/ghost_cell.hpp"
-#include "star/device/level_cell.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -28,10 +27,12 @@ struct ghosts_body {
     if constexpr (phase == 0) {
       for (int f = 0; f < 6; ++f)
         if ((item.finer >> f & 1) != 0) take_means(a, item, f, thread);
-      for (int b = item.fills_begin; b < item.fills_end; ++b) fill(a, item, a.fills[b], thread);
+      for (int b = item.fills_begin; b < item.fills_end; ++b)
+        fill_coarse(a, coarse_tile(a, item.coarse_tile), a.fills[b], thread, threads);
     } else if constexpr (phase < 7) {
       constexpr int f = phase - 1;
-      if (item.coarser != 0 && (item.beyond >> f & 1) != 0) fill_side(a, item, f, thread);
+      if (item.coarser != 0 && (item.beyond >> f & 1) != 0)
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, f, thread, threads);
     } else {
       for (int f = 0; f < 6; ++f)
         if ((item.coarser >> f & 1) != 0) prolong(a, item, f, thread);
@@ -74,65 +75,8 @@ struct ghosts_body {
     }
   }
 
-  /// The coarse tile, its cell (0, 0, 0).
-  struct tile_view {
-    double* first;
-    int width;
-    std::ptrdiff_t plane, volume;
-  };
-  PLX_INLINE static tile_view coarse_tile(const arguments& a, const device::level_item& item) {
-    const int width = a.n / 2 + 2 * ghost_depth;
-    const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(width) * width;
-    return {a.coarse_tiles + item.coarse_tile + ghost_depth * (1 + width + plane), width, plane, plane * width};
-  }
-
-  PLX_INLINE static void fill(const arguments& a, const device::level_item& item, const device::coarse_fill& f,
-                              int thread) {
-    const tile_view tile = coarse_tile(a, item);
-    const int n = a.n, wx = f.hi[0] - f.lo[0], wy = f.hi[1] - f.lo[1], wz = f.hi[2] - f.lo[2], cells = wx * wy * wz;
-    const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(n) * n, volume = plane * n;
-    const int scale = f.mean != 0 ? 2 : 1;
-    for (int e = thread; e < cells * a.n_var; e += threads) {
-      const int v = e / cells, c = e % cells;
-      const int i = f.lo[0] + c % wx, j = f.lo[1] + c / wx % wy, k = f.lo[2] + c / (wx * wy);
-      const double* from = a.source + f.source + v * volume + (scale * i + f.shift[0]) + (scale * j + f.shift[1]) * n +
-                           (scale * k + f.shift[2]) * plane;
-      tile.first[v * tile.volume + k * tile.plane + static_cast<std::ptrdiff_t>(j) * tile.width + i] =
-          f.mean != 0 ? mean_of_eight(from, n, plane) : *from;
-    }
-  }
-
-  // As mesh/sides.cpp, on the whole width of the tile.
-  PLX_INLINE static void fill_side(const arguments& a, const device::level_item& item, int face, int thread) {
-    const tile_view tile = coarse_tile(a, item);
-    const int half = a.n / 2, axis = face / 2, w = tile.width;
-    const bool upper = face % 2 != 0;
-    const std::ptrdiff_t step[3] = {1, w, tile.plane};
-    const std::ptrdiff_t sa = step[axis == 0 ? 1 : 0], sb = step[axis == 2 ? 1 : 2];
-    const std::ptrdiff_t outward = upper ? step[axis] : -step[axis];
-    const auto kind = static_cast<device::ghosts_from>(a.side[face]);
-    double* start = tile.first + (upper ? half - 1 : 0) * step[axis] - ghost_depth * (sa + sb);
-    for (int e = thread; e < w * w * a.n_var; e += threads) {
-      const int v = e / (w * w), c = e % (w * w);
-      double* edge = start + v * tile.volume + c % w * sa + c / w * sb;
-      const bool normal = v == i_momentum + axis;
-      for (int layer = 1; layer <= ghost_depth; ++layer) {
-        double value = edge[0];
-        if (kind == device::ghosts_from::inflow) {
-          value = a.inflow[face * a.n_var + v];
-        } else if (kind == device::ghosts_from::reflecting) {
-          value = edge[(1 - layer) * outward];
-          if (normal) value = -value;
-        } else if (normal) {
-          value = upper ? vabs(value) : -vabs(value);
-        }
-        edge[layer * outward] = value;
-      }
-    }
-  }
-
   PLX_INLINE static void prolong(const arguments& a, const device::level_item& item, int face, int thread) {
-    const tile_view tile = coarse_tile(a, item);
+    const tile_view tile = coarse_tile(a, item.coarse_tile);
     const int n = a.n, half = n / 2, axis = face / 2;
     const bool upper = face % 2 != 0;
     const widths w = slab_widths(n, axis);

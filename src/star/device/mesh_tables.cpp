@@ -23,7 +23,8 @@ ghosts_from beyond(mesh::boundary side) {
   return ghosts_from::outflow;
 }
 
-mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride) : n_var_(n_var), stride_(stride) {
+mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles)
+    : n_var_(n_var), stride_(stride) {
   for (const slot_id slot : mesh.blocks()) {
     block_item b;
     b.values = first_double(slot);
@@ -36,6 +37,7 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
   for (const slot_id slot : mesh.blocks()) {
     add_level_item(mesh, slot);
     add_correction(mesh, slot);
+    if (with_tiles) add_tile(mesh, slot);
   }
 }
 
@@ -72,28 +74,45 @@ void mesh_tables::add_level_item(const mesh::block_mesh& mesh, slot_id slot) {
     for (int c = 0; c < 4; ++c) item.fine[f][c] = first_double(other.slots[c]);
   }
   if ((item.finer | item.coarser) == 0) return;
-  item.fills_begin = item.fills_end = static_cast<std::int32_t>(fills.size());
-  if (item.coarser != 0) {
-    const int n = mesh.block_size(), half = n / 2;
-    item.coarse_tile = static_cast<std::int64_t>(coarse_doubles);
-    coarse_doubles += static_cast<std::size_t>(n_var_) * mesh::tile_cells(half);
-    const mesh::location& l = mesh.where(slot);
-    for (const mesh::coarse_box& box : mesh.coarse_boxes(slot, true)) {
-      const mesh::neighbour& source = mesh.around(slot, box.direction);
-      if (source.kind == relation::side) continue;
-      const auto dir = mesh::direction_of(box.direction);
-      coarse_fill fill;
-      fill.source = first_double(source.slots[0]);
-      fill.mean = source.kind == relation::coarser ? 0 : 1;
-      for (int a = 0; a < 3; ++a) {
-        fill.lo[a] = box.lo[a], fill.hi[a] = box.hi[a];
-        fill.shift[a] = fill.mean != 0 ? -dir[a] * n : ((l.x[a] + dir[a]) & 1) * half - dir[a] * half;
-      }
-      fills.push_back(fill);
-    }
-    item.fills_end = static_cast<std::int32_t>(fills.size());
-  }
+  if (item.coarser != 0) add_coarse_tile(mesh, slot, true, item);
   levels.push_back(item);
+}
+
+void mesh_tables::add_tile(const mesh::block_mesh& mesh, slot_id slot) {
+  tile_item item;
+  item.same = mesh.directions_with(slot, relation::same) | 1u << mesh::self_direction;
+  item.finer = mesh.directions_with(slot, relation::finer);
+  item.coarser = mesh.directions_with(slot, relation::coarser);
+  for (int d = 0; d < mesh::direction_count; ++d)
+    for (int c = 0; c < mesh.around(slot, d).count; ++c) item.from[d][c] = first_double(mesh.around(slot, d).slots[c]);
+  item.from[mesh::self_direction][0] = first_double(slot);
+  for (int f = 0; f < mesh::face_count; ++f)
+    if (mesh.across(slot, f).kind == relation::side) item.beyond |= 1u << f;
+  if (item.coarser != 0) add_coarse_tile(mesh, slot, false, item);
+  tiles.push_back(item);
+}
+
+template <class Item>
+void mesh_tables::add_coarse_tile(const mesh::block_mesh& mesh, slot_id slot, bool faces_only, Item& item) {
+  item.fills_begin = static_cast<std::int32_t>(fills.size());
+  const int n = mesh.block_size(), half = n / 2;
+  item.coarse_tile = static_cast<std::int64_t>(coarse_doubles);
+  coarse_doubles += static_cast<std::size_t>(n_var_) * mesh::tile_cells(half);
+  const mesh::location& l = mesh.where(slot);
+  for (const mesh::coarse_box& box : mesh.coarse_boxes(slot, faces_only)) {
+    const mesh::neighbour& source = mesh.around(slot, box.direction);
+    if (source.kind == relation::side) continue;
+    const auto dir = mesh::direction_of(box.direction);
+    coarse_fill fill;
+    fill.source = first_double(source.slots[0]);
+    fill.mean = source.kind == relation::coarser ? 0 : 1;
+    for (int a = 0; a < 3; ++a) {
+      fill.lo[a] = box.lo[a], fill.hi[a] = box.hi[a];
+      fill.shift[a] = fill.mean != 0 ? -dir[a] * n : ((l.x[a] + dir[a]) & 1) * half - dir[a] * half;
+    }
+    fills.push_back(fill);
+  }
+  item.fills_end = static_cast<std::int32_t>(fills.size());
 }
 
 void mesh_tables::add_correction(const mesh::block_mesh& mesh, slot_id slot) {

@@ -12,12 +12,14 @@
 namespace plx::star::device {
 
 struct mesh_tables {
-  /// Requires: a block has `stride` doubles in the arenas, at its slot's place.
-  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride);
+  /// `with_tiles`: also what gather_tiles wants. Requires: a block has `stride` doubles in the arenas, at its slot's
+  /// place.
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles = false);
 
   std::vector<block_item> blocks;  ///< in the order of the curve
   std::vector<level_item> levels;
-  std::vector<coarse_fill> fills;
+  std::vector<coarse_fill> fills;  ///< of `levels` and `tiles`
+  std::vector<tile_item> tiles;    ///< in the order of the curve
   std::vector<correction_item> corrections;
   std::vector<side_item> sides;
   std::vector<std::uint8_t> side_face;  ///< of each of `sides`
@@ -26,6 +28,10 @@ struct mesh_tables {
  private:
   void place_faces(const mesh::block_mesh& mesh, mesh::slot_id slot, block_item& b);
   void add_level_item(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  void add_tile(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  /// Fills [fills_begin, fills_end) and the coarse tile of an item.
+  template <class Item>
+  void add_coarse_tile(const mesh::block_mesh& mesh, mesh::slot_id slot, bool faces_only, Item& item);
   void add_correction(const mesh::block_mesh& mesh, mesh::slot_id slot);
   std::int64_t first_double(mesh::slot_id slot) const { return static_cast<std::int64_t>(slot * stride_); }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/testing/operation_table.hpp"
+#include "mesh/tile.hpp"
 #include "star/device/gas_cases_test.hpp"
 #include "star/device/mesh_tables.hpp"
 #include "star/device/operations.hpp"
@@ -30,7 +31,8 @@ struct gas_case {
   double dt;  // small where the operation runs again and again on the same state
   int n = mesh.block_size(), n_var = variable_count(o.hydro.n_species);
   std::size_t stride = static_cast<std::size_t>(n_var) * n * n * n;
-  mesh_tables tables{mesh, n_var, stride};
+  bool full = o.hydro.scheme == hydro_scheme::full3d;
+  mesh_tables tables{mesh, n_var, stride, full};
 
   [[nodiscard]] int blocks() const { return static_cast<int>(mesh.block_count()); }
   [[nodiscard]] double doubles() const { return static_cast<double>(stride) * blocks(); }
@@ -82,6 +84,28 @@ struct gas_case {
     make_ghosts_cpu(a);
     return all;
   }
+
+  tiles_arguments tiles() const {
+    tiles_arguments a;
+    const ghosts_arguments g = ghosts();
+    a.hydro = o.hydro;
+    a.n = n, a.n_var = n_var, a.n_blocks = blocks();
+    a.central = g.central;
+    std::copy(std::begin(g.side), std::end(g.side), a.side);
+    return a;
+  }
+  [[nodiscard]] std::size_t tile_doubles() const { return mesh.block_count() * tile_variables * mesh::tile_cells(n); }
+  [[nodiscard]] std::vector<double> tile_values() const {
+    std::vector<double> all(tile_doubles()), coarse(tables.coarse_doubles);
+    const std::vector<double> from = state(), inflows = inflow();
+    const step_control c = control();
+    std::vector<block_report> said = reports();
+    tiles_arguments a = tiles();
+    a.source = from.data(), a.inflow = inflows.data(), a.tiles = all.data(), a.coarse_tiles = coarse.data();
+    a.items = tables.tiles.data(), a.fills = tables.fills.data(), a.reports = said.data(), a.control = &c;
+    gather_tiles_cpu(a);
+    return all;
+  }
 };
 
 template <class T>
@@ -100,7 +124,14 @@ inline gas_options options_of(reconstruction scheme, riemann_solver solver) {
   for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
   return o;
 }
+inline gas_options full3d_options(bool steepening = false) {
+  gas_options o = options_of(reconstruction::ppm, riemann_solver::hll);
+  o.hydro.scheme = hydro_scheme::full3d;
+  o.hydro.contact_steepening = steepening;
+  return o;
+}
 inline std::string name_of(const gas_options& o) {
+  if (o.hydro.scheme == hydro_scheme::full3d) return o.hydro.contact_steepening ? "full3d/steep" : "full3d";
   return std::string(scheme_names[static_cast<int>(o.hydro.reconstruct)]) + "/" +
          solver_names[static_cast<int>(o.hydro.riemann)];
 }

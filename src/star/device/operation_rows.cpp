@@ -27,9 +27,18 @@ operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std:
   a.blocks = d.input<block_item>(g.tables.blocks);
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
+  const double cells = g.doubles() / g.n_var;
+  if (g.full) {
+    const auto part_doubles = static_cast<std::size_t>(cells) / 512 * full3d_part_doubles;
+    a.tiles = d.input<double>(g.tile_values());
+    a.parts = d.scratch<double>(part_doubles);
+    items.push_back(a);
+    // A sum is written twice and read twice, a difference written and read.
+    return {13000.0 * cells, 8.0 * ((stage > 0 ? 3.0 : 2.0) * g.doubles() + static_cast<double>(g.tile_doubles()) +
+                                    4.0 * static_cast<double>(part_doubles) + 2.0 * 3.0 * g.doubles())};
+  }
   items.push_back(a);
   const bool counted = a.hydro.reconstruct == reconstruction::ppm && a.hydro.riemann == riemann_solver::hllc;
-  const double cells = g.doubles() / g.n_var;
   return {counted ? 1050.0 * cells : 0.0, 8.0 * ((stage > 0 ? 3.0 : 2.0) * g.doubles() +
                                                  static_cast<double>(g.tables.slab_doubles + g.tables.flux_doubles))};
 }
@@ -52,6 +61,22 @@ operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<gh
   for (const coarse_fill& f : g.tables.fills)
     doubles += (f.mean != 0 ? 8.0 : 1.0) * g.n_var * (f.hi[0] - f.lo[0]) * (f.hi[1] - f.lo[1]) * (f.hi[2] - f.lo[2]);
   return {0, 8.0 * doubles};
+}
+
+operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<tiles_arguments>& items) {
+  tiles_arguments a = g.tiles();
+  a.source = d.input<double>(g.state());
+  a.inflow = d.input<double>(g.inflow());
+  a.tiles = d.output<double>(g.tile_doubles());
+  a.coarse_tiles = d.scratch<double>(g.tables.coarse_doubles);
+  a.items = d.input<tile_item>(g.tables.tiles);
+  a.fills = d.input<coarse_fill>(g.tables.fills);
+  a.reports = d.in_out<block_report>(g.reports());
+  a.control = one(d, g.control());
+  items.push_back(a);
+  // Of a cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
+  return {40.0 / tile_variables * static_cast<double>(g.tile_doubles()),
+          8.0 * (4 * 6 + 1) / tile_variables * static_cast<double>(g.tile_doubles())};
 }
 
 operation_cost place_correction(const gas_case& g, operation_data& d, std::vector<correction_arguments>& items) {
@@ -134,11 +159,27 @@ void add_stages(std::vector<operation_row>& rows) {
   const mesh::domain box = box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2);
   rows.push_back(on_mesh(advance_stage, "refined", refined(box, 1, 7), ppm, stage_of(1), row_use::check));
 
+  for (const bool steepening : {false, true})
+    rows.push_back(on_mesh(advance_stage, name_of(full3d_options(steepening)) + "/refined", refined(box, 1, 7),
+                           full3d_options(steepening), stage_of(2), row_use::check));
+
   const auto cube = [](int blocks, int n) { return mesh::block_mesh(cube_of(blocks, n, mesh::boundary::outflow)); };
   for (const gas_options& o : {ppm, plm, options_of(reconstruction::mp5, riemann_solver::hllc)})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(8, 8), o, stage_of(1), row_use::time));
   for (const gas_options& o : {ppm, plm})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(4, 32), o, stage_of(1), row_use::time));
+  rows.push_back(on_mesh(advance_stage, "full3d", cube(8, 8), full3d_options(), stage_of(1), row_use::time));
+}
+
+void add_tiles(std::vector<operation_row>& rows) {
+  for (const auto rule : {mesh::limiter::minmod, mesh::limiter::central})
+    for (const auto side : {mesh::boundary::periodic, mesh::boundary::reflecting, mesh::boundary::inflow})
+      rows.push_back(on_mesh(
+          gather_tiles,
+          (rule == mesh::limiter::minmod ? "minmod/side " : "central/side ") + std::to_string(static_cast<int>(side)),
+          refined(box_of(2, 8, side, rule, 3), 2, 7, 0.1), full3d_options(), place_tiles, row_use::check));
+  const mesh::block_mesh large(cube_of(8, 8, mesh::boundary::outflow));
+  rows.push_back(on_mesh(gather_tiles, "uniform", large, full3d_options(), place_tiles, row_use::time));
 }
 
 void add_levels(std::vector<operation_row>& rows) {
@@ -164,6 +205,7 @@ void add_levels(std::vector<operation_row>& rows) {
 std::vector<operation_row> operation_rows() {
   std::vector<operation_row> rows;
   add_stages(rows);
+  add_tiles(rows);
   add_levels(rows);
   add_regrid_rows(rows);
   return rows;

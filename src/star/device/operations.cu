@@ -8,21 +8,43 @@
 #include "star/device/choose_scheme.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
+#include "star/device/full3d_body.hpp"
 #include "star/device/ghosts_body.hpp"
 #include "star/device/marks_body.hpp"
 #include "star/device/move_body.hpp"
 #include "star/device/operations.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/stage_body.hpp"
+#include "star/device/tiles_body.hpp"
 #include "star/device/totals_body.hpp"
 
 namespace plx::star::device {
 
+namespace {
+
+void launch_full3d(cudaStream_t stream, const stage_arguments& a) {
+  if (a.hydro.contact_steepening)
+    launch_body<PLX_HYDRO_ISA::full3d_body<true>>(stream, a);
+  else
+    launch_body<PLX_HYDRO_ISA::full3d_body<false>>(stream, a);
+}
+
+}  // namespace
+
 void PLX_GPU_LAUNCHER(advance_stage)(const gpu::launch& where, const stage_arguments* items, unsigned n) {
-  for (unsigned i = 0; i < n; ++i)
+  for (unsigned i = 0; i < n; ++i) {
+    if (items[i].hydro.scheme == hydro_scheme::full3d) {
+      launch_full3d(gpu::stream_of(where), items[i]);
+      continue;
+    }
     with_scheme(items[i].hydro, [&]<reconstruction scheme, riemann_solver solver>() {
       launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver>>(gpu::stream_of(where), items[i]);
     });
+  }
+}
+
+void PLX_GPU_LAUNCHER(gather_tiles)(const gpu::launch& where, const tiles_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::tiles_body>(gpu::stream_of(where), items[i]);
 }
 
 void PLX_GPU_LAUNCHER(finish_step)(const gpu::launch& where, const finish_arguments* items, unsigned n) {

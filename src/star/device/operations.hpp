@@ -13,10 +13,12 @@
 
 namespace plx::star::device {
 
-/// One Runge-Kutta stage of all blocks (stage_body.hpp).
+/// One Runge-Kutta stage of all blocks (stage_body.hpp, full3d_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
 /// Ghosts from other levels (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
+/// Blocks with all ghosts around them, in primitive variables, for the scheme full3d (tiles_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
 /// What leaves through the sides of the domain (correction_body.hpp).

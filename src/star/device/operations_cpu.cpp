@@ -4,17 +4,22 @@
 #include "star/device/choose_scheme.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
+#include "star/device/full3d_body.hpp"
 #include "star/device/ghosts_body.hpp"
 #include "star/device/marks_body.hpp"
 #include "star/device/move_body.hpp"
 #include "star/device/operations.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/stage_body.hpp"
+#include "star/device/tiles_body.hpp"
 #include "star/device/totals_body.hpp"
 
 namespace plx::star::device {
 
 void advance_stage_cpu(const stage_arguments& a) {
+  if (a.hydro.scheme == hydro_scheme::full3d)
+    return a.hydro.contact_steepening ? run_body<isa_one_lane::full3d_body<true>>(a)
+                                      : run_body<isa_one_lane::full3d_body<false>>(a);
   with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
     run_body<isa_one_lane::stage_body<scheme, solver>>(a);
   });
@@ -22,6 +27,7 @@ void advance_stage_cpu(const stage_arguments& a) {
 
 void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_body>(a); }
 void make_ghosts_cpu(const ghosts_arguments& a) { run_body<isa_one_lane::ghosts_body>(a); }
+void gather_tiles_cpu(const tiles_arguments& a) { run_body<isa_one_lane::tiles_body>(a); }
 void correct_fluxes_cpu(const correction_arguments& a) { run_body<isa_one_lane::correction_body>(a); }
 void sum_sides_cpu(const side_arguments& a) { run_body<isa_one_lane::side_body>(a); }
 void mark_cells_cpu(const marks_arguments& a) { run_body<isa_one_lane::marks_body>(a); }

@@ -74,7 +74,8 @@ class reference_stepper {
 
   stage_output advance(mesh::slot_id slot, int stage, double dt) {
     stage_input in;
-    in.tile = mesh::gather_tile(mesh_, source(stage), slot, o_.sides, tile_, mesh::reach::faces);
+    in.tile = mesh::gather_tile(mesh_, source(stage), slot, o_.sides, tile_,
+                                o_.hydro.scheme == hydro_scheme::full3d ? mesh::reach::full : mesh::reach::faces);
     in.u_old = now.block(slot);
     in.n = mesh_.block_size();
     in.dx = mesh_.cell_width(slot);

@@ -13,18 +13,15 @@
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
-#include "star/device/body.hpp"
 #include "star/device/ghost_cell.hpp"
 #include "star/device/kernel_line.hpp"
+#include "star/device/stage_box.hpp"
 #include "star/hydro/kernel_riemann.hpp"
-#include "star/hydro/kernel_update.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-constexpr int box_edge = 8, box_lines = box_edge * box_edge, box_cells = box_lines * box_edge;
 constexpr int box_row = box_edge + 1, box_plane = box_edge * box_row, box_doubles = box_edge * box_plane;
-constexpr int gas_variables = i_species;
 
 PLX_INLINE int in_box(int i, int j, int k) { return k * box_plane + j * box_row + i; }
 PLX_INLINE int box_step(int axis) { return axis == 0 ? 1 : axis == 1 ? box_row : box_plane; }
@@ -35,22 +32,9 @@ struct stage_body {
   static constexpr int threads = 3 * box_lines, phases = 3;
   static constexpr int groups_per_unit = 2;  ///< that shall run on a multiprocessor at the same time
   static std::size_t shared_bytes(const arguments&) { return sizeof(double) * 4 * gas_variables * box_doubles; }
-  static int groups(const arguments& a) {
-    const int boxes = a.n / box_edge;
-    return a.n_blocks * boxes * boxes * boxes;
-  }
+  using box = stage_box;
+  static int groups(const arguments& a) { return count_boxes(a); }
 
-  /// The box of a group: its block, and where it begins there.
-  struct box {
-    const device::block_item& block;
-    int position, x0, y0, z0;
-  };
-  PLX_INLINE static box box_of(const arguments& a, int group) {
-    const int boxes = a.n / box_edge, per_block = boxes * boxes * boxes;
-    const int position = group / per_block, part = group % per_block;
-    return {a.blocks[position], position, part % boxes * box_edge, part / boxes % boxes * box_edge,
-            part / (boxes * boxes) * box_edge};
-  }
   PLX_INLINE static double* differences(double* shared, int axis) {
     return shared + (1 + axis) * gas_variables * box_doubles;
   }
@@ -122,22 +106,6 @@ struct stage_body {
     return l;
   }
 
-  /// Fluxes at an end of the line that is a side of the block and wanted. `flux` in the order of line::variable.
-  PLX_INLINE static void keep_flux(const arguments& a, const box& b, int axis, int s, int t, bool upper,
-                                   const double* flux) {
-    const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
-    if (upper ? first + box_edge != a.n : first != 0) return;
-    const std::int64_t to = b.block.flux[2 * axis + (upper ? 1 : 0)];
-    if (to < 0) return;
-    const int fast = (axis == 0 ? b.y0 : b.x0) + s, slow = (axis == 2 ? b.y0 : b.z0) + t;
-    const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n;
-    double* out = a.fluxes + to + static_cast<std::ptrdiff_t>(slow) * a.n + fast;
-    for (int v = 0; v < gas_variables; ++v) {
-      const int w = v >= i_velocity && v < i_velocity + 3 ? i_velocity + (axis + v - i_velocity) % 3 : v;
-      out[w * area] = flux[v];
-    }
-  }
-
   PLX_INLINE static void walk(const arguments& a, const box& b, int thread, double* shared) {
     const int axis = thread / box_lines, s = thread % box_edge, t = thread / box_edge % box_edge;
     const line l = line_of(axis, s, t, shared);
@@ -196,37 +164,16 @@ struct stage_body {
   }
 
   PLX_INLINE static void update(const arguments& a, const box& b, int thread, const double* shared) {
-    const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n, volume = area * a.n;
-    const double step = a.control->dt / b.block.dx, weight = a.weight;
-    hydro_parameters p = a.hydro;
-    p.n_species = 0;
+    constexpr int axis = gas_variables * box_doubles;
     tally sums;
     for (int e = thread; e < box_cells; e += threads) {
-      const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines, at = in_box(i, j, k);
-      const int x = b.x0 + i, y = b.y0 + j, z = b.z0 + k, cell = (z * a.n + y) * a.n + x;
-      const double *source = a.source + b.block.values + cell, *old = a.u_old + b.block.values + cell;
-      double u_new[gas_variables], finite = 0.0, energy = 0.0;
-      PLX_UNROLL
-      for (int v = 0; v < gas_variables; ++v) {
-        const double* d = shared + (gas_variables + v) * box_doubles + at;
-        constexpr int next_axis = gas_variables * box_doubles;
-        const double dx = d[0], dy = d[next_axis], dz = d[2 * next_axis];
-        const double u = source[v * volume], u_old = old[v * volume];
-        u_new[v] = u_old + weight * ((u - u_old) - step * sum3(dx, dy, dz));
-        finite = finite + u_new[v] * 0.0;
-        if (v == i_density || v == i_energy) finite = finite + (dx + dy + dz) * 0.0;  // sum3 may lose a NaN
-        if (v == i_energy) energy = u;
-      }
-      settle(p, u_new, 1, finite, energy_around(a, b, x, y, z, energy), cell, every_lane, sums);
-      double* target = a.target + b.block.values + cell;
-      PLX_UNROLL
-      for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
+      const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines;
+      const double* d = shared + axis + in_box(i, j, k);
+      update_cell(
+          a, b, i, j, k, {d, d + axis, d + 2 * axis, box_doubles},
+          [&](double energy) { return energy_around(a, b, b.x0 + i, b.y0 + j, b.z0 + k, energy); }, sums);
     }
-    device::block_report& report = a.reports[b.position];
-    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
-    if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
-    if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
-    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, 0, sums.first_bad));
+    report_cells(a, b, sums);
   }
 };
 

@@ -1,7 +1,7 @@
 // What the kernels of a device read and write: plain structs, copied to the device as they are. One item per block of
 // the mesh, renewed after each regrid; offsets count doubles.
 //
-// Thread safety: values. Cost: 200 bytes per block.
+// Thread safety: values. Cost: 200 bytes per block, 1.1 KB with full3d.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
@@ -93,7 +93,13 @@ struct stage_arguments {
   const block_item* blocks = nullptr;
   block_report* reports = nullptr;
   const step_control* control = nullptr;
+  // Of the scheme full3d, which reads no slabs:
+  const double* tiles = nullptr;  ///< tiles_arguments::tiles
+  double* parts = nullptr;        ///< scratch, full3d_part_doubles for each box of 8^3 cells
 };
+
+/// Of a box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
+constexpr int full3d_part_doubles = 2 * 5 * 3 * 9 * 64;
 
 /// A box of cells of a coarse tile and where its values come from: [lo, hi), cell 0 the first under the block. Cell c
 /// is cell c + shift of the source's block, or with `mean` the mean of its eight cells 2 c + shift ...
@@ -124,6 +130,34 @@ struct ghosts_arguments {
   const block_item* blocks = nullptr;
   const level_item* items = nullptr;
   const coarse_fill* fills = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A block and what lies around it, by direction: (x + 1) + 3 (y + 1) + 9 (z + 1), each -1, 0 or 1.
+struct tile_item {
+  std::uint32_t same = 0, finer = 0, coarser = 0;  ///< directions, as bits
+  std::uint32_t beyond = 0;                        ///< faces, as bits
+  std::int32_t fills_begin = 0, fills_end = 0;
+  std::int64_t coarse_tile = 0;   ///< as level_item
+  std::int64_t from[27][4] = {};  ///< first double of the block of the same level, or of each of the finer ones
+};
+
+/// What a tile holds: the primitive variables, and the total energy.
+constexpr int tile_energy = i_species, tile_variables = i_species + 1;
+
+/// Tiles of all blocks, for the scheme full3d. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
+struct tiles_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_var = 0, n_blocks = 0;
+  bool central = false;
+  std::int32_t side[6] = {};
+  const double* source = nullptr;
+  const double* inflow = nullptr;
+  double* tiles = nullptr;
+  double* coarse_tiles = nullptr;
+  const tile_item* items = nullptr;
+  const coarse_fill* fills = nullptr;
+  block_report* reports = nullptr;
   const step_control* control = nullptr;
 };
 
