@@ -1,8 +1,4 @@
 // What makes messages leave, and what happens when they have.
-#if defined(__linux__)
-#include <sys/prctl.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -11,6 +7,7 @@
 #include "net/port_parts.hpp"
 #include "rt/detail/platform.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/timer_slack.hpp"
 
 namespace plx::net {
 
@@ -35,18 +32,10 @@ ticks rings_early() noexcept {
 }
 
 // It does so 50 us later, to save power, unless a thread asks for less: who idles while an alarm is set asks.
-void sleep_sharply(bool sharply) noexcept {
-#if defined(__linux__)
-  thread_local bool asked = false;
-  if (sharply == asked) [[likely]]
-    return;
+void sleep_as_alarms_need(bool any) noexcept {
   const plx::detail::worker* w = this_worker();
-  if (sharply && (w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed))) return;
-  asked = sharply;
-  prctl(PR_SET_TIMERSLACK, sharply ? 1ul : 0ul);  // 0: what the thread had at first
-#else
-  (void)sharply;
-#endif
+  if (any && (w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed))) return;
+  plx::detail::sleep_sharply(any);
 }
 
 bool any_work(plx::detail::scheduler& s) noexcept {
@@ -221,7 +210,7 @@ bool parcel_port::flush_timed(bool all) noexcept {
 bool parcel_port::flush(ticks& waited) noexcept {
   waited = 0;
   const bool ready = any_ready_.load(std::memory_order_relaxed), rang = alarm_rang_.load(std::memory_order_relaxed);
-  sleep_sharply(alarm_at_.load(std::memory_order_relaxed) != timer_queue::never);
+  sleep_as_alarms_need(alarm_at_.load(std::memory_order_relaxed) != timer_queue::never);
   if ((!ready && !rang) || !flush_lock_.try_lock()) return false;
   bool left = ready && flush_ready(false);
   left |= rang && flush_timed(false);

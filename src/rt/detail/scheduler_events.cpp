@@ -94,10 +94,20 @@ void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
 }
 
 // Who asked last and goes on searching asks more often than others could, and has what pollers look at in its caches:
-// two who ask in turns take it from each other, and continue each other's tasks.
+// two who ask in turns take it from each other, and continue each other's tasks. But the system may have stopped it.
 bool scheduler::another_polls(const worker& w) const noexcept {
+  static const ticks left_alone = ticks_from(10e-6);
+  thread_local struct {
+    const worker* who = nullptr;
+    std::uint64_t calls = 0;
+    ticks since = 0;
+  } seen;
   const worker* last = last_polled_.load(std::memory_order_relaxed);
-  return last != nullptr && last != &w && last->searching.load(std::memory_order_relaxed);
+  if (last == nullptr || last == &w || !last->searching.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t calls = last->poller_calls.get();
+  const ticks now = now_ticks();
+  if (seen.who != last || seen.calls != calls) seen = {last, calls, now};
+  return now - seen.since < left_alone;
 }
 
 // How soon `w`, who asked last, should ask again what wants to be asked soon; 0: there is none, or that is another's.
@@ -129,7 +139,9 @@ task* scheduler::poll_until(worker& w, ticks until) {
   return nullptr;
 }
 
-// Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again.
+// Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again. But
+// what is awaited may be made here, and others may have work for this worker: to look at them takes their cache lines.
+static constexpr unsigned rounds_per_look = 4;
 bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   if (deterministic_ || n_pollers_.load(std::memory_order_relaxed) == 0 || w.polling || !w.deque.empty() ||
       !poll_lock_.try_lock())
@@ -138,9 +150,10 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   const ticks begin = w.boundary;
   ticks now = begin;
   w.in_task = false;  // what pollers do is not the task's doing
+  unsigned rounds = 0;
   do ask_pollers(w), now = now_ticks();
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
-         now - begin < spans_.answer);
+         now - begin < spans_.answer && (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
   last_polled_.store(&w, std::memory_order_relaxed);  // it goes on when the task gives up its place
   poll_lock_.unlock();

@@ -7,22 +7,15 @@
 #include "probe/recorder.hpp"
 #include "rt/detail/origin.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/timer_slack.hpp"
 
 #if defined(__linux__)
 #include <linux/membarrier.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
 namespace plx::detail {
-
-// Of the calling thread. 0 is what it had at first.
-static void sharpen_naps([[maybe_unused]] bool on) noexcept {
-#if defined(__linux__)
-  prctl(PR_SET_TIMERSLACK, on ? 1ul : 0ul);
-#endif
-}
 
 bool scheduler::membarrier_available() noexcept {
 #if defined(__linux__) && defined(SYS_membarrier)
@@ -468,12 +461,11 @@ bool scheduler::sleep_as_listed(worker& w, bool naps, ticks close_nap) {
   return w.sleep.wait_for(static_cast<std::int64_t>(std::min(seconds(until - now), 3600.0) * 1e9));
 }
 
-// The system lets a thread's naps end up to 50 us late, so that it can wake several at once, unless it is told not to.
 bool scheduler::nap_closely(worker& w, ticks nap) {
   const ticks begin = now_ticks();
-  sharpen_naps(true);
+  const bool sharp_before = sleep_sharply(true);
   const bool woken = w.sleep.wait_for(static_cast<std::int64_t>(seconds(nap) * 1e9));
-  sharpen_naps(false);
+  sleep_sharply(sharp_before);
   if (woken) return true;
   const ticks late = std::min(now_ticks() - begin - std::min(now_ticks() - begin, nap), spans_.longest_nap);
   const ticks mean = nap_lateness_.load(std::memory_order_relaxed);
