@@ -30,7 +30,8 @@ bool is_statistic(std::string_view pattern) { return pattern.starts_with("/stati
 /// A file of an earlier run goes; a pipe or a device stays.
 void begin_anew(const std::string& path) {
   struct stat there {};
-  if (::stat(path.c_str(), &there) == 0 && S_ISREG(there.st_mode)) (void)::truncate(path.c_str(), 0);
+  if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return;
+  if (::truncate(path.c_str(), 0) != 0) return;  // who may not change it is told so when it is written
 }
 
 }  // namespace
