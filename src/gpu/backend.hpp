@@ -41,9 +41,10 @@ struct device_info {
   std::string name;
   std::size_t memory_bytes = 0;
   unsigned multiprocessors = 0;
-  std::string architecture;  // compute capability, such as "9.0"
-  std::string bus;           // PCI address, "" when it has none
-  std::string driver;        // its version
+  std::string architecture;     // compute capability, such as "9.0"
+  std::string bus;              // PCI address, "" when it has none
+  std::string driver;           // its version
+  std::size_t group_bytes = 0;  // most shared memory that a group of threads may have; 0: no limit
 };
 
 /// Where the cpu backend leaves what items have thrown: one place per item, of the launch's maker, who keeps it until

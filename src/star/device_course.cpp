@@ -37,13 +37,14 @@ device::gas_options gas_options_of(const input& in, const setup& s) {
 
 }  // namespace
 
-result<std::unique_ptr<device_course>> device_course::open(const input& in, const setup& s, gas& g, runtime& rt) {
+result<std::unique_ptr<device_course>> device_course::open(const input& in, const setup& s, gas& g, runtime& rt,
+                                                           const gpu::backend* of) {
   const std::string& name = in.run.device;
   if (!g.net.is_alone())
     return error{fmt::format("run.device = \"{}\": expected one process, found {}; several run on run.device = \"cpu\"",
                              name, g.net.count())};
   try {
-    const gpu::backend& b = gpu::find_backend(name == "emulated" ? "cpu" : name);
+    const gpu::backend& b = of != nullptr ? *of : gpu::find_backend(name == "emulated" ? "cpu" : name);
     auto on = std::make_unique<own_device>(rt, b);
     return std::unique_ptr<device_course>(new device_course(in, s, g, std::move(on)));
   } catch (const gpu::error& e) {

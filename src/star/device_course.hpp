@@ -24,9 +24,10 @@ namespace plx::star {
 
 class device_course {
  public:
-  /// On the device that run.device names. Requires: all outlive it. Errors: one line: no such backend in this program,
-  /// no device, no driver, several localities.
-  static result<std::unique_ptr<device_course>> open(const input& in, const setup& s, gas& g, runtime& rt);
+  /// On the device that run.device names, or the first of `on`, where that is not null. Requires: all outlive it.
+  /// Errors: one line: no such backend in this program, no device, no driver, several localities.
+  static result<std::unique_ptr<device_course>> open(const input& in, const setup& s, gas& g, runtime& rt,
+                                                     const gpu::backend* on = nullptr);
   ~device_course();
 
   /// Takes the mesh and the values of the gas, and the signal rates of its blocks.

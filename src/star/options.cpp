@@ -18,7 +18,7 @@ void run_options::describe(config_table& t) {
       "run.device", device,
       {.help = "what advances the gas: the CPU's workers, or a device, with the same results to the bit; emulated: as "
                "on a device, but by the CPU, slowly, for tests",
-       .choices = {"cpu", "cuda", "hip", "emulated"}});
+       .choices = {"cpu", "cuda", "emulated"}});
 }
 
 void refinement_options::describe(config_table& t) {

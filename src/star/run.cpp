@@ -52,8 +52,9 @@ step_report report_of(const simulation& sim, const run_files& files) {
 }
 
 /// The state to begin with: the initial one, or that of a checkpoint.
-result<void> begin(simulation& sim, run_files& files, const std::string& checkpoint) {
-  if (auto r = sim.take_device(); !r) return r;
+result<void> begin_state(simulation& sim, run_files& files, const run_request& request) {
+  const std::string& checkpoint = request.resume_checkpoint;
+  if (auto r = sim.take_device(request.backend); !r) return r;
   if (checkpoint.empty()) {
     sim.start();
     return {};
@@ -65,6 +66,17 @@ result<void> begin(simulation& sim, run_files& files, const std::string& checkpo
     return files.restore(*c, checkpoint);
   };
   return agree(sim.state().net, sim.tasks(), restore());
+}
+
+/// The same. A device that fails here, such as one without enough memory, is an error before the run: there is no
+/// folder.
+result<void> begin(simulation& sim, run_files& files, const run_request& request) {
+  try {
+    return begin_state(sim, files, request);
+  } catch (const gpu::error& e) {
+    return error{
+        fmt::format("run.device = \"{}\": {}; run.device = \"cpu\" needs none", sim.options().run.device, e.what())};
+  }
 }
 
 run_end output_failure(simulation& sim, run_files& files, const error& e) {
@@ -116,7 +128,7 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   const exchange& net = sim.state().net;
   if (auto r = same_everywhere(sim, request); !r)
     return {run_status::failed, true, r.error().message, false, is_root(net)};
-  if (auto r = begin(sim, files, request.resume_checkpoint); !r)
+  if (auto r = begin(sim, files, request); !r)
     return {run_status::failed, true, r.error().message, false, is_root(net)};
   if (auto r = files.begin(); !r) {
     static_cast<void>(log_to_file("", log_level::none));
@@ -153,6 +165,11 @@ run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost
   return end;
 }
 
+std::string way_to_go_on(const run_folder& folder) {
+  if (folder.checkpoints().empty()) return "it has no checkpoint to go on from";
+  return fmt::format("go on from its newest checkpoint with: plx-star --resume {}", folder.path());
+}
+
 }  // namespace
 
 result<void> check_run(const input&, const setup& s, const run_request& request) {
@@ -175,8 +192,7 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     end = end_of_lost(sim, files, lost);
   } catch (const gpu::error& e) {  // the values of the device are lost
     end = {run_status::failed, false,
-           fmt::format("after step {}: {}; go on from a checkpoint with: plx-star --resume {}", sim.steps(), e.what(),
-                       files.folder().path())};
+           fmt::format("after step {}: {}; {}", sim.steps(), e.what(), way_to_go_on(files.folder()))};
     log_error("{}", end.message);
     files.end_without_files("failed", end.message);
   } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them

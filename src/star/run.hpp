@@ -18,6 +18,9 @@
 namespace plx {
 class runtime;
 }
+namespace plx::gpu {
+struct backend;
+}
 
 namespace plx::star {
 
@@ -25,6 +28,7 @@ struct run_request {
   std::string out;                ///< folder; must not exist or be empty, unless it is the one resumed
   std::string resume_checkpoint;  ///< file to continue from; "" for a new run
   bool trace = false;
+  const gpu::backend* backend = nullptr;  ///< for tests: instead of the one that run.device names
   // About the program, for run.json and checkpoints.
   std::string version, git, compiler, build_type;
 };

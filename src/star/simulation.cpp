@@ -134,9 +134,9 @@ simulation::~simulation() = default;
 
 bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(); }
 
-result<void> simulation::take_device() {
+result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
-  auto course = device_course::open(in_, setup_, gas_, rt_);
+  auto course = device_course::open(in_, setup_, gas_, rt_, on);
   if (!course) return course.error();
   device_ = *std::move(course);
   return {};

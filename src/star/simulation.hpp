@@ -30,6 +30,9 @@
 namespace plx {
 class runtime;
 }
+namespace plx::gpu {
+struct backend;
+}
 namespace plx::mesh {
 struct checkpoint;
 }
@@ -45,8 +48,9 @@ class simulation {
 
   ~simulation();
 
-  /// Takes the device that run.device names, before start() or restore(). All. Errors: one line: there is none.
-  result<void> take_device();
+  /// Takes the device that run.device names, or the first of this backend, before start() or restore(). All. Errors:
+  /// one line: there is none.
+  result<void> take_device(const gpu::backend* on = nullptr);
   bool on_device() const { return device_ != nullptr; }
   /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
   /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it

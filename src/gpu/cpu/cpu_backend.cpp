@@ -154,7 +154,8 @@ void close(native_device d) noexcept {
 }
 
 outcome describe(native_device d, device_info& info) {
-  info = {"cpu", of(d).home.o.memory_bytes, 1, "host", "", ""};
+  const options& o = of(d).home.o;
+  info = {"cpu", o.memory_bytes, 1, "host", "", "", o.group_bytes};
   return {};
 }
 

@@ -30,6 +30,7 @@ enum code : int {
 struct options {
   int devices = 1;
   std::size_t memory_bytes = std::size_t{1} << 34;  // what one device, and pinned memory, may have allocated
+  std::size_t group_bytes = 0;                      // device_info::group_bytes
   double delay_s = 0;                               // each entry of a stream takes so much longer
   bool stepped = false;
   std::uint64_t seed = 1;  // of stepped devices

@@ -62,6 +62,11 @@ outcome describe(native_device d, device_info& info) {
   info.name = p.name;
   info.memory_bytes = p.totalGlobalMem;
   info.multiprocessors = static_cast<unsigned>(p.multiProcessorCount);
+#ifdef PLX_GPU_CODE_IS_HIP
+  info.group_bytes = p.sharedMemPerBlock;
+#else
+  info.group_bytes = p.sharedMemPerBlockOptin;
+#endif
   info.architecture = fmt::format("{}.{}", p.major, p.minor);
   info.bus = fmt::format("{:04x}:{:02x}:{:02x}", p.pciDomainID, p.pciBusID, p.pciDeviceID);
   int version = 0;

@@ -66,6 +66,7 @@ outcome describe(native_device d, device_info& info) {
     info.name = n.get_info<s::info::device::name>();
     info.memory_bytes = n.get_info<s::info::device::global_mem_size>();
     info.multiprocessors = n.get_info<s::info::device::max_compute_units>();
+    info.group_bytes = n.get_info<s::info::device::local_mem_size>();
     info.driver = n.get_info<s::info::device::driver_version>();
     info.architecture = n.get_info<s::info::device::version>();
   });

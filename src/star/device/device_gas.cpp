@@ -1,5 +1,7 @@
 #include "star/device/device_gas.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace plx::star::device {
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
+  check_device();
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
@@ -25,6 +28,14 @@ device_gas::device_gas(machine& on, const gas_options& options)
   no_sums_.resize(static_cast<std::size_t>(steps_kept) * n_var_);
   sums_.set(on_, no_sums_);
   on_.synchronize();
+}
+
+void device_gas::check_device() {
+  const std::size_t there = on_.device().info().group_bytes, needed = group_bytes_of(options_.hydro);
+  if (there == 0 || needed <= there) return;
+  throw gpu::error({gpu::failure::unsupported, 0, "advance_stage", "",
+                    fmt::format("{}, device {}: a step needs {} bytes of shared memory per group of threads, found {}",
+                                on_.name(), on_.device().label(), needed, there)});
 }
 
 void device_gas::adopt(const mesh::block_mesh& mesh) {
@@ -190,7 +201,7 @@ void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2
 
 // The new state lies where an old one was: as many graphs as places take turns.
 void device_gas::step() {
-  if (put_ == steps_kept) wait();
+  PLX_ASSERT(put_ < steps_kept, put_);
   gpu::graph& graph = graph_[now_];
   if (!graph) graph = on_.capture([this] { put_step(); });
   on_.launch(graph);

@@ -54,7 +54,8 @@ class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< steps that may be put before wait()
 
-  /// Requires: `on` outlives the gas; no species.
+  /// Requires: `on` outlives the gas; no species. Errors: gpu::error, unsupported, where groups of threads have less
+  /// shared memory than a step needs.
   device_gas(machine& on, const gas_options& options);
 
   /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
@@ -73,13 +74,14 @@ class device_gas {
 
   /// Begins at this state of the course. Requires: control.dt > 0.
   void begin(const step_control& control);
-  /// Puts one step into the stream, which does nothing once the course has stopped. Does not wait.
+  /// Puts one step into the stream, which does nothing once the course has stopped. Does not wait. Requires: fewer than
+  /// steps_kept since begin() or the last wait(), and where totals are taken begin() after each wait().
   void step();
   /// Waits for all steps, and tells how far they came.
   step_control wait();
   /// Seconds that each part of a step takes, mean of `repeats` in a row. The state is of no use afterwards.
   std::vector<std::pair<const char*, double>> time_parts(int repeats);
-  /// Of the last step, by slot: largest (|v| + c) / dx.
+  /// Of the last good step, by slot: largest (|v| + c) / dx.
   std::vector<double> signal_rates();
   void set_signal_rates(std::span<const double> rates) { rates_.set(on_, rates), on_.synchronize(); }
   /// Of the steps of the last wait().
@@ -91,6 +93,7 @@ class device_gas {
  private:
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
+  void check_device();
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   void put_tiles(int stage);

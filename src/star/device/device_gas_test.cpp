@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "base/log.hpp"
+#include "gpu/buffer.hpp"
+#include "gpu/cpu/cpu_backend.hpp"
+#include "rt/runtime.hpp"
 #include "star/device/gas_cases_test.hpp"
 
 namespace plx::star::device {
@@ -102,6 +108,107 @@ TEST_P(DeviceGas, Full3dOnRefinedMeshes) {
     EXPECT_EQ(differences_of(*on, refined(box, box.block_size == 8 ? 2 : 1, 7, 0.1), o, 2), "")
         << static_cast<int>(side);
   }
+}
+
+// The second step is so long that the state is lost in it.
+TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
+  const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
+  const gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
+  reference_stepper cpu(mesh, o);
+  fill_blast(mesh, o, cpu.now);
+  device_gas gas(*on, o);
+  gas.adopt(mesh);
+  gas.upload(cpu.now);
+  step_control c;
+  c.cfl = 1e300;
+  c.t_end = 1e305;
+  c.dt = 1e-4;
+  gas.begin(c);
+  for (int s = 0; s < 4; ++s) gas.step();
+  c = gas.wait();
+  ASSERT_TRUE(cpu.step(1e-4));
+  const double signal_rate = cpu.largest_rate();
+  EXPECT_EQ(c.stopped, bad_state);
+  EXPECT_EQ(c.steps, 1);
+  EXPECT_EQ(c.signal_rate, signal_rate);
+  const std::vector<double> rates = gas.signal_rates();
+  for (const mesh::slot_id slot : mesh.blocks()) EXPECT_EQ(rates[slot], cpu.signal_rate[slot]) << slot;
+  mesh::arena here(mesh_variables(0), mesh.block_size());
+  here.resize(mesh.slot_count());
+  gas.download(here);
+  EXPECT_EQ(compare(mesh, cpu.now, here).values, 0);
+  ASSERT_FALSE(cpu.step(o.cfl * c.cfl / signal_rate));
+
+  // What the failed step has reported is forgotten: the course goes on.
+  c.stopped = going_on, c.cfl = o.cfl, c.dt = o.cfl / signal_rate;
+  gas.begin(c);
+  gas.step();
+  const step_control next = gas.wait();
+  EXPECT_EQ(next.stopped, going_on);
+  EXPECT_EQ(next.steps, 2);
+}
+
+TEST(DeviceGasNeeds, ADeviceWithTooLittleSharedMemoryIsRefused) {
+  const gpu::cpu::testing_backend enough({.group_bytes = 110592}), little({.group_bytes = 101376});
+  const auto a = make_machine(enough.get()), b = make_machine(little.get());
+  const gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
+  EXPECT_NO_THROW(device_gas(*a, o));
+  try {
+    const device_gas gas(*b, o);
+    FAIL();
+  } catch (const gpu::error& e) {
+    EXPECT_EQ(e.kind(), gpu::failure::unsupported);
+    EXPECT_NE(std::string(e.what()).find("needs 110592 bytes"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("found 101376"), std::string::npos) << e.what();
+  }
+}
+
+gpu::failure failure_of(auto&& f) {
+  try {
+    f();
+  } catch (const gpu::error& e) {
+    return e.kind();
+  }
+  return gpu::failure::none;
+}
+
+TEST(DeviceMemory, AsksForMoreThanItNeedsOnlyWhereThereIsRoom) {
+  const gpu::cpu::testing_backend b({.memory_bytes = 1024});
+  const auto on = make_machine(b.get());
+  device_memory<char> m;
+  m.reserve(*on, 900);
+  EXPECT_EQ(m.room(), 900u);
+  m.reserve(*on, 400);
+  EXPECT_EQ(m.room(), 900u);
+  EXPECT_EQ(failure_of([&] { m.reserve(*on, 1100); }), gpu::failure::out_of_memory);
+  EXPECT_EQ(m.room(), 0u);  // what it held is gone, and it does not say otherwise
+  m.reserve(*on, 400);
+  EXPECT_EQ(m.room(), 500u);
+  EXPECT_NE(m.data(), nullptr);
+}
+
+TEST(Machine, GivesFreeMemoryOfThePoolsBackFirst) {
+  const gpu::cpu::testing_backend b({.memory_bytes = 1 << 20});
+  const auto on = make_machine(b.get());
+  on->device().get_runtime().run([&] { gpu::buffer<char> recycled(on->stream(), 600'000); });
+  device_memory<char> m;
+  m.reserve(*on, 800'000);
+  EXPECT_EQ(m.room(), 1'000'000u);
+}
+
+TEST(Machine, SaysOnceThatItsDeviceIsLost) {
+  gpu::cpu::testing_backend b({});
+  auto on = make_machine(b.get());
+  device_memory<char> many[5];
+  for (device_memory<char>& m : many) m.reserve(*on, 100);
+  b.lose(0);
+  int said = 0;
+  log_to_function([](void* count, log_level, std::string_view) { ++*static_cast<int*>(count); }, &said,
+                  log_level::warning);
+  for (device_memory<char>& m : many) m = device_memory<char>();
+  on.reset();
+  log_to_function(nullptr, nullptr, log_level::none);
+  EXPECT_EQ(said, 1);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// An array in the memory of a machine, which grows and never shrinks.
+// An array in the memory of a machine, which grows and never shrinks: by a quarter more than is asked for, where there
+// is room.
 //
 // Thread safety: none. Cost: of allocating when it grows. Example: star/device/device_gas.cpp
 #pragma once
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/error.hpp"
 #include "star/device/machine.hpp"
 
 namespace plx::star::device {
@@ -24,13 +26,18 @@ class device_memory {
     return *this;
   }
 
-  /// What it held is lost where it grows.
+  /// What it held is lost where it grows. Errors: gpu::error; without memory it holds nothing then.
   void reserve(machine& on, std::size_t count) {
     if (on_ != nullptr && count <= room_) return;
     free();
     on_ = &on;
-    room_ = count + count / 4;
-    data_ = static_cast<T*>(on.allocate(room_ * sizeof(T)));
+    const std::size_t more = count + count / 4;
+    try {
+      take(on, more);
+    } catch (const gpu::error& e) {
+      if (e.kind() != gpu::failure::out_of_memory || more == count) throw;
+      take(on, count);
+    }
   }
   /// The same; the first `kept` values stay. In the order of the stream; waits where it grows.
   void grow(machine& on, std::size_t count, std::size_t kept) {
@@ -60,6 +67,10 @@ class device_memory {
   std::size_t room() const { return room_; }
 
  private:
+  void take(machine& on, std::size_t count) {
+    data_ = static_cast<T*>(on.allocate(count * sizeof(T)));
+    room_ = count;
+  }
   void free() noexcept {
     if (data_ != nullptr) on_->release(data_);
     data_ = nullptr;

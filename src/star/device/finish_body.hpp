@@ -1,6 +1,6 @@
 // The end of a step as a body: what all blocks report becomes the course of the run, and the next time step.
 //
-// Thread safety: one group. Cost: 48 bytes per block.
+// Thread safety: one group. Cost: 48 bytes per block, read twice.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
@@ -12,7 +12,7 @@ namespace {
 
 struct finish_body {
   using arguments = device::finish_arguments;
-  static constexpr int threads = 512, phases = 3, groups_per_unit = 1;
+  static constexpr int threads = 512, phases = 4, groups_per_unit = 1;
   static constexpr int sums_of_threads = 32;  // second level
   struct part {
     double rate;
@@ -33,7 +33,7 @@ struct finish_body {
     part* parts = reinterpret_cast<part*>(shared);
     if constexpr (phase == 0) {
       part sum{0.0, device::block_report::no_bad, 0, 0, 0, 0};
-      for (int b = thread; b < a.n_blocks; b += threads) sum.add(part_of(a, b));
+      for (int b = thread; b < a.n_blocks; b += threads) sum.add(part_of(a.reports[b], a.blocks[b], b));
       parts[thread] = sum;
     }
     if constexpr (phase == 1) {
@@ -43,19 +43,25 @@ struct finish_body {
     if constexpr (phase == 2) {
       if (thread != 0) return;
       for (int t = 1; t < sums_of_threads; ++t) parts[0].add(parts[t]);
-      conclude(a, *a.control, parts[0]);
+      if (!conclude(a, *a.control, parts[0])) parts[0].bad = 0;
+    }
+    if constexpr (phase == 3) {  // rates are those of the last good step
+      const bool good = parts[0].bad == device::block_report::no_bad;
+      for (int b = thread; b < a.n_blocks; b += threads) {
+        if (good) a.signal_rates[a.blocks[b].slot] = rate_of(a.reports[b], a.blocks[b]);
+        a.reports[b] = device::block_report{};
+      }
     }
   }
 
-  PLX_INLINE static part part_of(const arguments& a, int b) {
-    device::block_report& r = a.reports[b];
+  PLX_INLINE static double rate_of(const device::block_report& r, const device::block_item& block) {
+    return as_double(r.speed_bits) / block.dx;
+  }
+
+  PLX_INLINE static part part_of(const device::block_report& r, const device::block_item& block, int b) {
     const std::uint64_t none = device::block_report::no_bad;
     const std::uint64_t order = r.bad == none ? none : r.bad >> 40 << 32 | static_cast<std::uint32_t>(b);
-    const part p{
-        as_double(r.speed_bits) / a.blocks[b].dx, order, r.bad, r.density_floors, r.pressure_floors, r.input_floors};
-    if (a.control->stopped == 0) a.signal_rates[a.blocks[b].slot] = p.rate;
-    r = device::block_report{};
-    return p;
+    return {rate_of(r, block), order, r.bad, r.density_floors, r.pressure_floors, r.input_floors};
   }
 
   PLX_INLINE static double whole(double x) { return __builtin_floor(x); }
@@ -68,14 +74,15 @@ struct finish_body {
     return 2.0 * dt > remaining ? 0.5 * remaining : dt;
   }
 
-  PLX_INLINE static void conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
-    if (c.stopped != 0) return;
+  // Returns whether the step has been, and is good.
+  PLX_INLINE static bool conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
+    if (c.stopped != 0) return false;
     if (all_blocks.bad != device::block_report::no_bad) {
       c.stopped = device::bad_state;
       c.bad_stage = static_cast<std::int32_t>(all_blocks.bad >> 32);
       c.bad_position = static_cast<std::int32_t>(all_blocks.bad & 0xffffffffu);
       c.bad_cell = static_cast<std::int32_t>(all_blocks.where & 0xffffffffu);
-      return;
+      return false;
     }
     c.signal_rate = all_blocks.rate;
     c.density_floors += static_cast<std::int64_t>(all_blocks.density);
@@ -88,14 +95,15 @@ struct finish_body {
     a.records[c.steps % a.steps_kept] = {c.time, c.dt, c.density_floors, c.pressure_floors, c.input_floors};
     if (last) {
       c.stopped = device::at_end;
-      return;
+      return true;
     }
     if (c.wait_interval > 0.0 && whole(c.time / c.wait_interval) > whole((c.time - c.dt) / c.wait_interval)) {
       c.stopped = device::waiting;
-      return;
+      return true;
     }
     c.dt = next_dt(c);
     if (!(c.dt > 0.0) || !(c.time + c.dt > c.time)) c.stopped = device::no_progress;
+    return true;
   }
 };
 

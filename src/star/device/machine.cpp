@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/log.hpp"
+#include "gpu/buffer.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "rt/runtime.hpp"
 
@@ -19,28 +20,32 @@ gpu::error failed(const gpu::device& d, const gpu::outcome& o, std::size_t bytes
 
 machine::machine(gpu::device& d) : home_(d), stream_(d) {}
 
-machine::~machine() {
+machine::~machine() { synchronize_or_log(); }
+
+// Whoever has many arrays on a lost device would say the same for each.
+void machine::synchronize_or_log() noexcept {
   try {
     synchronize();
   } catch (const std::exception& e) {
-    log_warning("star: {}", e.what());
+    if (!std::exchange(logged_, true)) log_warning("star: {}", e.what());
   }
 }
 
 void* machine::allocate(std::size_t bytes) {
   void* memory = nullptr;
   const std::size_t least = bytes > 0 ? bytes : 1;
-  const gpu::outcome o = home_.get_backend().allocate(home_.native(), gpu::memory_kind::device, least, memory);
+  const gpu::backend& b = home_.get_backend();
+  gpu::outcome o = b.allocate(home_.native(), gpu::memory_kind::device, least, memory);
+  if (!o && b.kind_of(o.code) == gpu::failure::out_of_memory) {
+    gpu::trim(home_);
+    o = b.allocate(home_.native(), gpu::memory_kind::device, least, memory);
+  }
   if (!o) throw failed(home_, o, least);
   return memory;
 }
 
 void machine::release(void* memory) noexcept {
-  try {
-    synchronize();
-  } catch (const std::exception& e) {
-    log_warning("star: {}", e.what());  // nothing runs there any more
-  }
+  synchronize_or_log();
   home_.get_backend().release(home_.native(), gpu::memory_kind::device, memory);
 }
 

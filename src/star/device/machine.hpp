@@ -30,7 +30,8 @@ class machine {
   [[nodiscard]] gpu::device& device() noexcept { return home_; }
   [[nodiscard]] gpu::stream& stream() noexcept { return stream_; }
 
-  /// Device memory. release() waits for what is in the stream.
+  /// Device memory; where there is too little, free memory of the device's pools is given back first, and it is tried
+  /// once more. release() waits for what is in the stream; the first failure of that is logged, no other.
   void* allocate(std::size_t bytes);
   void release(void* memory) noexcept;
   /// All in the order of the stream. What to_device() reads may be used again at once, what from_device() writes after
@@ -53,9 +54,12 @@ class machine {
   void launch(const gpu::graph& g) { stream_.launch(g); }
 
  private:
+  void synchronize_or_log() noexcept;
+
   static constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // larger ones are waited for instead
   gpu::device& home_;
   gpu::stream stream_;
+  bool logged_ = false;                             // that nothing runs there any more
   std::vector<std::unique_ptr<std::byte[]>> kept_;  // what copies to the device read, until synchronize()
 };
 

@@ -7,6 +7,8 @@
 // Example: star/device/device_gas_test.cpp; star/device/operation_rows.cpp checks and times each
 #pragma once
 
+#include <cstddef>
+
 #include "gpu/operation.hpp"
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
@@ -33,5 +35,8 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(move_values, move_arguments);
 PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
 /// Totals of the conserved variables (totals_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
+
+/// Shared memory that a group of a step needs on a device, at most.
+std::size_t group_bytes_of(const hydro_parameters& p);
 
 }  // namespace plx::star::device

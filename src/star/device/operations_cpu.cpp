@@ -1,6 +1,8 @@
 // The operations on the CPU: the reference, and what runs where there is no device.
 #define PLX_HYDRO_ISA isa_one_lane
 #define PLX_HYDRO_ONE_LANE
+#include <algorithm>
+
 #include "star/device/choose_scheme.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
@@ -23,6 +25,15 @@ void advance_stage_cpu(const stage_arguments& a) {
   with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
     run_body<isa_one_lane::stage_body<scheme, solver>>(a);
   });
+}
+
+std::size_t group_bytes_of(const hydro_parameters& p) {
+  std::size_t bytes = isa_one_lane::finish_body::shared_bytes({});
+  if (p.scheme == hydro_scheme::full3d) return std::max(bytes, isa_one_lane::full3d_body<true>::shared_bytes({}));
+  with_scheme(p, [&]<reconstruction scheme, riemann_solver solver>() {
+    bytes = std::max(bytes, isa_one_lane::stage_body<scheme, solver>::shared_bytes({}));
+  });
+  return bytes;
 }
 
 void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_body>(a); }

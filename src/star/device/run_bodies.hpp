@@ -38,10 +38,11 @@ void launch_body(cudaStream_t stream, const typename Body::arguments& a) {
   const int groups = Body::groups(a);
   if (groups == 0) return;
   const std::size_t shared = Body::shared_bytes(a);
-#if !defined(__HIPCC__)  // there a group may have all of it
-  if (shared > std::size_t{48} << 10)
-    static_cast<void>(
-        cudaFuncSetAttribute(body_kernel<Body>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+#if !defined(__HIPCC__)  // there a group may have all that the device has for one, without being asked
+  constexpr auto most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (shared > std::size_t{48} << 10 &&
+      cudaFuncSetAttribute(body_kernel<Body>, most, static_cast<int>(shared)) != cudaSuccess)
+    return;
 #endif
   body_kernel<Body><<<static_cast<unsigned>(groups), Body::threads, shared, stream>>>(a);
 }

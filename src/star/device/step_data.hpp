@@ -202,7 +202,7 @@ struct finish_arguments {
   int n_blocks = 0;
   const block_item* blocks = nullptr;
   block_report* reports = nullptr;  ///< made empty for the next step
-  double* signal_rates = nullptr;   ///< by slot
+  double* signal_rates = nullptr;   ///< by slot; of the last good step
   step_control* control = nullptr;
   int steps_kept = 1;
   step_record* records = nullptr;  ///< step s at s % steps_kept
