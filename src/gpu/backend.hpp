@@ -102,6 +102,9 @@ struct backend {
   std::string_view (*code_name)(int code);
   std::string_view (*code_text)(int code);
   failure (*kind_of)(int code);
+
+  // A kernel may fail and its stream goes on, with a flag or a callback behind it as if nothing were: an event tells.
+  bool kernels_fail_alone = false;
 };
 
 /// The error of `o` as an exception: what every error of a device is made by. `about`: more for its line, or "".

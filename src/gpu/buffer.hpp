@@ -69,7 +69,7 @@ class buffer {
   buffer() noexcept = default;
   /// n elements; 0 gives an empty one. Errors: throws gpu::error.
   buffer(stream& s, std::size_t n, memory_kind kind = memory_kind::device)
-      : block_(n != 0 ? detail::block_ref(s, n * sizeof(T), kind) : detail::block_ref()), n_(n) {}
+      : block_(n != 0 ? detail::block_ref(s, bytes_of(n), kind) : detail::block_ref()), n_(n) {}
   buffer(buffer&& o) noexcept : block_(std::move(o.block_)), n_(std::exchange(o.n_, 0)) {}
   buffer& operator=(buffer&& o) noexcept {
     block_ = std::move(o.block_);
@@ -89,6 +89,10 @@ class buffer {
   void move_to(stream& s) { block_.move_to(s); }
 
  private:
+  // More than there can be stays more than there can be.
+  static constexpr std::size_t bytes_of(std::size_t n) noexcept {
+    return n <= ~std::size_t{0} / sizeof(T) ? n * sizeof(T) : ~std::size_t{0};
+  }
   detail::block_ref block_;
   std::size_t n_ = 0;
 };

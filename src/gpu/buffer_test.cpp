@@ -165,5 +165,13 @@ TEST(buffer, memory_used_last_by_a_stream_that_captures_is_passed_over) {
   });
 }
 
+TEST(buffer, more_than_there_can_be_is_refused) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  device d(rt, cpu::table());
+  stream s(d);
+  EXPECT_THROW(buffer<std::uint64_t>(s, (std::size_t{1} << 61) + 1), error);
+  EXPECT_THROW(buffer<std::uint64_t>(s, ~std::size_t{0}), error);
+}
+
 }  // namespace
 }  // namespace plx::gpu

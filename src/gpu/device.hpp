@@ -36,7 +36,7 @@ enum class completion_way : std::uint8_t { poll, callback, flag };
 
 struct device_options {
   completion_way way = completion_way::poll;  // of stream.future()
-  unsigned streams = 32;                      // how many of the pool work at a time (gpu/stream_pool.hpp)
+  unsigned streams = 32;                      // how many executors spread their launches over
   double shutdown_deadline_s = 30;            // how long the destructor waits for what is on its way
 };
 

@@ -1,6 +1,6 @@
 // Operations: what a device computes. An operation is a name, the type of its *items*, and one function per backend. An
 // item is an argument block: a trivially copyable struct that says what one call works on. Many items may run as one
-// launch (gpu/aggregator.hpp), so an operation is always written for an array of them.
+// launch (gpu/aggregating_executor.hpp), so an operation is always written for an array of them.
 //
 //   // add.hpp
 //   struct add_item { const double* x; const double* y; double* z; std::uint32_t n; };
@@ -22,6 +22,7 @@
 //     });
 //   }
 //
+// A grid has 65535 blocks along y and z at most: an operation that may be launched on more items puts them along x.
 // Nothing registers itself: the operation is a constant that names its functions, so the linker takes them out of a
 // static library as it takes any function. In CMake: plx_gpu_sources(TARGET add.cu), cmake/gpu.cmake.
 // Thread safety: constants; the functions are called by several threads at a time. Example: gpu/testing/
@@ -64,6 +65,7 @@ struct any_operation {
 template <class Item>
 struct operation : any_operation {
   static_assert(std::is_trivially_copyable_v<Item>, "items are copied to the device as bytes");
+  static_assert(alignof(Item) <= 16, "items are collected in memory with the alignment of operator new");
   using item = Item;
 };
 

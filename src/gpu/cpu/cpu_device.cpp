@@ -28,7 +28,7 @@ bool device::step(std::unique_lock<std::mutex>& lock) {
     }
     lock.lock();
     s.running = false;
-    if (failed != ok) s.failed = failed;
+    if (failed != ok) s.failed = failed, ++s.failures;
     if (!lost) next->done(s);
     if (!s.entries.empty()) s.entries.pop_front();
     home.changed.notify_all();

@@ -32,6 +32,7 @@ struct place {
   stream* of = nullptr;
   bool reached = false;
   code failed = ok;
+  unsigned failures = 0;  // of the stream, when it was reached
   double when_s = 0;
 };
 struct event {
@@ -46,7 +47,8 @@ struct stream {
   bool capturing = false;
   bool spoiled = false;  // asked while it captured: the capture is invalid
   std::vector<std::shared_ptr<work>> captured;
-  code failed = ok;  // until it was told to somebody who asked for an event
+  code failed = ok;       // until it was told to somebody who asked for an event
+  unsigned failures = 0;  // so far
 };
 
 struct graph {

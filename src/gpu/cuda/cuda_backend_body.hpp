@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string>
 
 #include "gpu/backend.hpp"
@@ -18,9 +19,9 @@ cudaEvent_t of(native_event e) noexcept { return reinterpret_cast<cudaEvent_t>(e
 cudaGraphExec_t of(native_graph g) noexcept { return reinterpret_cast<cudaGraphExec_t>(g); }
 
 // Each thread has a current device. With several of them every call says which it means.
-int devices_seen = 0;
+std::atomic<int> devices_seen{0};
 void use(native_device d) noexcept {
-  if (devices_seen != 1) static_cast<void>(cudaSetDevice(number_of(d)));
+  if (devices_seen.load(std::memory_order_relaxed) != 1) static_cast<void>(cudaSetDevice(number_of(d)));
 }
 
 outcome said(cudaError_t e, const char* call) noexcept {
@@ -35,7 +36,7 @@ outcome count(const backend&, int& n) {
   n = 0;
   const cudaError_t e = cudaGetDeviceCount(&n);
   if (e != cudaSuccess) n = 0;
-  devices_seen = n;
+  devices_seen.store(n, std::memory_order_relaxed);
   // Without a driver the library says that it is too old: version 0.
   int driver = 0;
   if (e == cudaErrorInsufficientDriver && (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0))
@@ -210,6 +211,10 @@ std::string_view code_text(int code) {
 }
 
 failure kind_of(int code) {
+#if !defined(PLX_GPU_CODE_IS_HIP)
+  // cudaErrorContained, cudaErrorTensorMemoryLeak: older toolkits have no names for them, newer drivers say them.
+  if (code == 226 || code == 721) return failure::device_lost;
+#endif
   switch (static_cast<cudaError_t>(code)) {
     case cudaSuccess:
       return failure::none;

@@ -52,7 +52,7 @@ struct completion {
   void (*retire)(completion& self) noexcept = nullptr;
   completion* next = nullptr;
   std::exception_ptr failed;     // set before finish()
-  native_event event = nullptr;  // way poll
+  native_event event = nullptr;  // way poll, and where kernels fail alone
   std::uint32_t flag = 0;        // way flag: the value that the stream writes
   completion_way way = completion_way::poll;
   callback_note* note = nullptr;         // way callback

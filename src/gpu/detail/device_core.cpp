@@ -169,16 +169,19 @@ void device_core::trim_all() {
   pinned_pool_->trim();
 }
 
+// The page is got outside of the lock, since that may take long; two that get one at the same time keep both.
 std::uint32_t* device_core::take_flag() {
   constexpr unsigned line = 64, page = 4096;
-  const spin_guard guard(list_lock_);
-  if (n_flags_ % (page / line) == 0) {
-    void* p = nullptr;
-    expect(nullptr, table.allocate(native, memory_kind::pinned, page, p));
-    std::memset(p, 0, page);
-    flag_pages_.push_back(p);
+  for (void* got = nullptr;;) {
+    {
+      const spin_guard guard(list_lock_);
+      if (got != nullptr) flag_pages_.push_back(got), flags_left_ = page / line;
+      if (flags_left_ > 0)
+        return reinterpret_cast<std::uint32_t*>(static_cast<char*>(flag_pages_.back()) + --flags_left_ * line);
+    }
+    expect(nullptr, table.allocate(native, memory_kind::pinned, page, got));
+    std::memset(got, 0, page);
   }
-  return reinterpret_cast<std::uint32_t*>(static_cast<char*>(flag_pages_.back()) + n_flags_++ % (page / line) * line);
 }
 
 native_event device_core::take_event() {
@@ -313,13 +316,21 @@ void device_core::add_staged(stream_core& s) noexcept {
 // -------------------------------------------------------------------------------------------------------- completions
 
 outcome device_core::put_place(stream_core& s, completion& c) {
+  if (c.way == completion_way::poll || table.kernels_fail_alone) {
+    c.event = take_event();
+    const outcome o = table.record(native, c.event, s.native);
+    if (!o) give_event(std::exchange(c.event, nullptr));
+    if (!o || c.way == completion_way::poll) return o;
+  }
+  const outcome o = put_signal(s, c);
+  if (!o && c.event != nullptr) give_event(std::exchange(c.event, nullptr));
+  return o;
+}
+
+outcome device_core::put_signal(stream_core& s, completion& c) {
   switch (c.way) {
-    case completion_way::poll: {
-      c.event = take_event();
-      const outcome o = table.record(native, c.event, s.native);
-      if (!o) give_event(std::exchange(c.event, nullptr));
-      return o;
-    }
+    case completion_way::poll:
+      return {};
     case completion_way::flag:
       if (s.flag == nullptr) s.flag = take_flag();
       c.flag = s.flags_written + 1;

@@ -158,6 +158,7 @@ class device_core {
   void lose(const error& e) noexcept;
   void push(stream_core& s, completion& c);
   outcome put_place(stream_core& s, completion& c);
+  outcome put_signal(stream_core& s, completion& c);
   outcome reached(stream_core& s, completion& c, bool& done);
   void drain(stream_core& s);
   poll_result look(bool by_clock);
@@ -195,7 +196,7 @@ class device_core {
   std::shared_ptr<finisher> finisher_ = std::make_shared<finisher>();
   std::uint64_t poller_ = 0;
   std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_
-  unsigned n_flags_ = 0;
+  unsigned flags_left_ = 0;        // of the last page
 
   std::atomic<std::uint64_t> batches_{0}, batched_items_{0};
   std::shared_ptr<counter_door> door_;

@@ -56,6 +56,7 @@ outcome device_core::reached(stream_core& s, completion& c, bool& done) {
       done = c.note->called.load(std::memory_order_acquire);
       break;
   }
+  if (done && c.event != nullptr) return table.query(native, c.event, done);
   if (done || ++s.looked % ask_stream_every != 0 || !s.put_lock.try_lock()) return {};
   bool all = false;
   outcome o;
