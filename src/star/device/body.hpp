@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "star/device/one_lane.hpp"
 #include "star/hydro/kernel_simd.hpp"
 
 // Loops whose arrays shall be registers, and one that shall stay a loop.

@@ -5,6 +5,7 @@
 // Example: star/device/stage_body.hpp
 #pragma once
 
+#include "star/device/one_lane.hpp"
 #include "star/device/step_data.hpp"
 #include "star/hydro/kernel_simd.hpp"
 

@@ -5,6 +5,7 @@
 // Example: star/device/stage_body.hpp
 #pragma once
 
+#include "star/device/one_lane.hpp"
 #include "star/hydro/kernel_reconstruct.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {

@@ -5,6 +5,7 @@
 // Example: star/device/ghosts_body.hpp
 #pragma once
 
+#include "star/device/one_lane.hpp"
 #include "star/hydro/kernel_simd.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {

@@ -267,8 +267,8 @@ bool convert_cube(const box_task& t) {
   return floored;
 }
 
-bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch,
-                          tally& sums) {
+[[maybe_unused]] bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out,
+                                           double* scratch, tally& sums) {
   const int n_var = variable_count(p.n_species);
   plane_workspace s = divide_planes(scratch, n_var);
   workspace w{};
