@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "star/device/operation_case.hpp"
+#include "star/device/operation_case_detail.hpp"
 
 namespace plx::star::device {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "star/device/operation_case.hpp"
+#include "star/device/operation_case_detail.hpp"
 
 namespace plx::star::device {
 namespace {
