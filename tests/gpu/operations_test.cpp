@@ -5,10 +5,12 @@
 //   gpu_operations_test --list
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "gpu/device.hpp"
@@ -86,9 +88,11 @@ int main(int argc, char** argv) {
       wanted.backend = argv[++i];
     else if (word == "--only" && more)
       wanted.only = argv[++i];
-    else if (word == "--guard" && more)
-      wanted.check.guard_bytes = std::strtoul(argv[++i], nullptr, 10);
-    else
+    else if (word == "--guard" && more) {
+      const std::string_view bytes = argv[++i];
+      const auto [end, wrong] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), wanted.check.guard_bytes);
+      if (wrong != std::errc() || end != bytes.data() + bytes.size()) return wrong_use(argv[i]);
+    } else
       return wrong_use(argv[i]);
   }
   try {

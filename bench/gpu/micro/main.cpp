@@ -1,9 +1,10 @@
 // What a launch, an event, a future, a buffer and a batch cost on a device. Without one, a single line says why.
 //
 //   bench_gpu_micro [--backend NAME] [--device N] [--json FILE]
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "gpu/micro/parts.hpp"
 
@@ -16,7 +17,12 @@ int main(int argc, char** argv) {
     if (rest[i] == "--backend" && i + 1 < rest.size()) {
       name = rest[++i];
     } else if (rest[i] == "--device" && i + 1 < rest.size()) {
-      index = std::atoi(rest[++i].c_str());
+      const std::string& number = rest[++i];
+      const auto [end, wrong] = std::from_chars(number.data(), number.data() + number.size(), index);
+      if (wrong != std::errc() || end != number.data() + number.size()) {
+        std::fprintf(stderr, "bench_gpu_micro: --device is '%s': expected a number\n", number.c_str());
+        return 2;
+      }
     } else {
       std::fprintf(stderr, "bench_gpu_micro: '%s': expected --backend NAME, --device N or --json FILE\n",
                    rest[i].c_str());

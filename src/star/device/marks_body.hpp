@@ -2,7 +2,7 @@
 // bit: it computes the same numbers.
 //
 // Thread safety: as bodies. Cost: some 400 operations per cell, seven cells read.
-// Example: star/device/device_regrid_test.cpp
+// Example: star/device_course_test.cpp
 #pragma once
 
 #include "star/device/body.hpp"

@@ -2,7 +2,7 @@
 // become, and floors and speeds of both. What mesh/regrid.cpp and check_cells() do.
 //
 // Thread safety: as bodies; new blocks share no memory with old ones. Cost: some 100 operations per cell and variable.
-// Example: star/device/device_regrid_test.cpp
+// Example: star/device_course_test.cpp
 #pragma once
 
 #include "star/device/body.hpp"

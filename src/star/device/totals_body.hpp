@@ -5,7 +5,7 @@
 // the lanes of totals.cpp, and puts its sum into the group's. Phase 2 adds those to the sums of all.
 //
 // Thread safety: as bodies. Cost: 4 operations per value; reads every value once.
-// Example: star/device/device_regrid_test.cpp
+// Example: star/device_course_test.cpp
 #pragma once
 
 #include "star/device/body.hpp"
