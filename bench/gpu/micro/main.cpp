@@ -1,6 +1,8 @@
 // What a launch, an event, a future, a buffer and a batch cost on a device. Without one, a single line says why.
 //
-//   bench_gpu_micro [--backend NAME] [--device N] [--json FILE]
+//   bench_gpu_micro [--backend NAME] [--device N] [--emulated] [--json FILE]
+//
+// --emulated: only what the runtime adds to a future of an emulated device (emulated.cpp), which needs no card.
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -12,9 +14,12 @@ int main(int argc, char** argv) {
   plx::bench::report r(argc, argv);
   std::string name;
   int index = 0;
+  bool emulated = false;
   const auto& rest = r.rest();
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (rest[i] == "--backend" && i + 1 < rest.size()) {
+    if (rest[i] == "--emulated") {
+      emulated = true;
+    } else if (rest[i] == "--backend" && i + 1 < rest.size()) {
       name = rest[++i];
     } else if (rest[i] == "--device" && i + 1 < rest.size()) {
       const std::string& number = rest[++i];
@@ -24,12 +29,14 @@ int main(int argc, char** argv) {
         return 2;
       }
     } else {
-      std::fprintf(stderr, "bench_gpu_micro: '%s': expected --backend NAME, --device N or --json FILE\n",
+      std::fprintf(stderr, "bench_gpu_micro: '%s': expected --backend NAME, --device N, --emulated or --json FILE\n",
                    rest[i].c_str());
       return 2;
     }
   }
   try {
+    plx::bench::emulated_costs(r);
+    if (emulated) return r.finish();
     std::vector<std::string> why_not;
     const plx::gpu::backend& b = name.empty() ? plx::gpu::best_backend(&why_not) : plx::gpu::find_backend(name);
     if (name.empty() && b.name == "cpu") {

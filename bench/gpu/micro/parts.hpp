@@ -32,6 +32,8 @@ double median_us(int turns, F&& f) {
 double bare_costs(report& r, const gpu::backend& b, int index);
 /// Futures in the three ways.
 void future_costs(report& r, const gpu::backend& b, int index, double bare_seen_us);
+/// Futures of a device that is emulated: what the runtime adds, measured without a card.
+void emulated_costs(report& r);
 /// Executors, aggregation, graphs, buffers.
 void batch_costs(report& r, const gpu::backend& b, int index);
 

@@ -161,7 +161,7 @@ class device_core {
   outcome put_signal(stream_core& s, completion& c);
   outcome reached(stream_core& s, completion& c, bool& done);
   void drain(stream_core& s);
-  poll_result look(bool by_clock);
+  poll_result look();
   void retire(completion& c) noexcept;
   void finish_later(completion* first, completion* last);
   void fail_all();
@@ -206,7 +206,7 @@ class device_core {
   std::vector<stream_core*> looking_at_;
   completion *reached_first_ = nullptr, *reached_last_ = nullptr;
   std::vector<callback_note*> unheard_;  // of callbacks that may never come
-  ticks next_look_ = 0, pause_ = 0;
+  ticks next_look_ = 0;
   ticks waiting_since_ = 0;   // something was reached last, or put in when there was nothing; 0: there is nothing
   bool finish_here_ = false;  // the destructor polls
 };

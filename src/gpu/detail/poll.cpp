@@ -17,11 +17,16 @@ using plx::detail::spin_guard;
 
 namespace {
 
-const ticks shortest_pause = ticks_from(0.2e-6);  // between looks in vain
-// The longest is a share of the time since something was reached, so that what takes long is seen late by that share at
-// most, and by some 20 us at most.
+// Between looks in vain: a share of the time since something was reached, so that what takes long is seen late by that
+// share at most, and by some 20 us at most; but as long as the look took, so that half of the calls of others come
+// between. Where a worker has other work, it asks again by the scheduler's clock.
 constexpr unsigned waited_over_pause = 20;
-const ticks least_long_pause = ticks_from(2e-6), longest_pause = ticks_from(20e-6);
+const ticks shortest_pause = ticks_from(0.2e-6), longest_pause = ticks_from(20e-6);
+// Gaps that are shorter are not worth a nap.
+const ticks shortest_gap = ticks_from(2e-6);
+ticks pause_after(ticks look, ticks waited) noexcept {
+  return std::min(longest_pause, std::max({shortest_pause, look, waited / waited_over_pause}));
+}
 constexpr unsigned ask_stream_every = 64;  // looks in vain: a callback or a flag never comes after an error
 
 void submit_finisher(plx::detail::scheduler& s, const std::shared_ptr<finisher>& f) {
@@ -154,18 +159,21 @@ poll_result device_core::poll() {
   if (waiting_since_ == 0) waiting_since_ = begin;
   poll_result r = poll_result::pending;
   if (!by_clock || begin >= next_look_) {
-    r = look(by_clock);
+    r = look();
     const ticks end = now_ticks();
-    if (r == poll_result::progressed) waiting_since_ = end;
+    if (r == poll_result::progressed)
+      waiting_since_ = end, next_look_ = 0;
+    else
+      next_look_ = end + pause_after(end - begin, end - waiting_since_);
     poll_tallies_.polls.add();
     poll_tallies_.ticks.add(end - begin);
   }
   if (by_clock)
-    s.ask_again_after(std::max(least_long_pause, (begin - std::min(begin, waiting_since_)) / waited_over_pause));
+    s.ask_again_after(std::max(shortest_gap, (begin - std::min(begin, waiting_since_)) / waited_over_pause));
   return r;
 }
 
-poll_result device_core::look(bool by_clock) {
+poll_result device_core::look() {
   {
     const spin_guard guard(list_lock_);
     looking_at_ = busy_;
@@ -181,15 +189,7 @@ poll_result device_core::look(bool by_clock) {
       return !s->listed;
     });
   }
-  if (reached_first_ == nullptr) {
-    const ticks now = now_ticks();
-    const ticks most = std::clamp((now - waiting_since_) / waited_over_pause, least_long_pause, longest_pause);
-    pause_ = std::clamp(pause_ * 2, shortest_pause, most);
-    next_look_ = by_clock ? now + pause_ : 0;
-    return poll_result::pending;
-  }
-  pause_ = 0;
-  next_look_ = 0;
+  if (reached_first_ == nullptr) return poll_result::pending;
   finish_later(std::exchange(reached_first_, nullptr), std::exchange(reached_last_, nullptr));
   return poll_result::progressed;
 }

@@ -141,11 +141,21 @@ task* scheduler::poll_until(worker& w, ticks until) {
 
 // Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again. But
 // what is awaited may be made here, and others may have work for this worker: to look at them takes their cache lines.
+//
+// A poller that wants to be asked again soon awaits something of a device that is about to come: it is waited for
+// longer, and a searching worker that asks just now is waited for, since who gets the answer there would take the task
+// as well, with all that it has in its caches.
 static constexpr unsigned rounds_per_look = 4;
+static constexpr unsigned answers_of_devices = 5;
+static bool lock_within(spinlock& lock, ticks patience) noexcept {
+  for (const ticks begin = now_ticks(); !lock.try_lock(); cpu_relax())
+    if (now_ticks() - begin >= patience) return false;
+  return true;
+}
 bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
-  if (deterministic_ || n_pollers_.load(std::memory_order_relaxed) == 0 || w.polling || !w.deque.empty() ||
-      !poll_lock_.try_lock())
-    return false;
+  if (deterministic_ || n_pollers_.load(std::memory_order_relaxed) == 0 || w.polling || !w.deque.empty()) return false;
+  const bool of_device = poll_gap_.load(std::memory_order_relaxed) != 0;
+  if (!lock_within(poll_lock_, of_device ? spans_.answer / 4 : 0)) return false;
   split_slice(w);
   const ticks begin = w.boundary;
   ticks now = begin;
@@ -153,7 +163,8 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   unsigned rounds = 0;
   do ask_pollers(w), now = now_ticks();
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
-         now - begin < spans_.answer && (++rounds % rounds_per_look != 0 || !any_work()));
+         now - begin < (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
+         (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
   last_polled_.store(&w, std::memory_order_relaxed);  // it goes on when the task gives up its place
   poll_lock_.unlock();
