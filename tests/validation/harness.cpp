@@ -25,6 +25,7 @@ solved::solved(const std::string& name, const std::vector<std::string>& sets, ru
   if (!checked) throw std::runtime_error(checked.error().message);
   setup_ = std::make_unique<setup>(*std::move(checked));
   sim_ = std::make_unique<simulation>(*in_, *setup_, rt);
+  if (auto taken = sim_->take_device(); !taken) throw std::runtime_error(taken.error().message);
 }
 
 solved& solved::run() {
@@ -34,6 +35,7 @@ solved& solved::run() {
       ADD_FAILURE() << r.error().message;
       break;
     }
+  sim_->fetch();
   return *this;
 }
 

@@ -25,7 +25,7 @@ runtime& tasks();
 /// A simulation with all it stands on.
 class solved {
  public:
-  /// inputs/<name>.toml with changes "key=value"; a wrong input fails the test.
+  /// inputs/<name>.toml with changes "key=value"; a wrong input, or no device where it names one, fails the test.
   solved(const std::string& name, const std::vector<std::string>& sets, runtime& rt = tasks());
 
   /// From the initial state to the end.
