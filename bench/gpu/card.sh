@@ -1,15 +1,15 @@
 #!/bin/sh
 # On a machine with an NVIDIA card: builds what concerns devices and nothing else, tests it there, and measures. Run it
 # from the root of the repository; it prints little, everything is in OUT.
-#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star; all when none is named
+#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder; all when none is named
 #   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build)
 set -u
-[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star ...]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|ladder ...]" >&2; exit 2; }
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
 shift
-parts=" ${*:-test table sanitize perf micro star} "
+parts=" ${*:-test table sanitize perf micro star ladder} "
 for name in $parts; do
-  case $name in test | table | sanitize | perf | micro | star) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
+  case $name in test | table | sanitize | perf | micro | star | ladder) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
 done
 build=${BUILD:-$out/build}
 bin=$build/bin
@@ -31,7 +31,7 @@ asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 run configure '^-- (CUDA|without CUDA)' cmake --preset release -B "$build" -DPLX_CUDA=ON \
   -DPLX_CUDA_ARCHITECTURES="${ARCH:-90}" -DPLX_BUILD_EXAMPLES=OFF ${CMAKE_ARGS:-}
 [ -z "$failed" ] || exit 1
-run build 'warning' cmake --build "$build" --target gpu_test gpu_operations_test star_device_test bench_gpu_micro bench_gpu_star
+run build 'warning' cmake --build "$build" --target gpu_test gpu_operations_test star_device_test bench_gpu_micro bench_gpu_star bench_gpu_ladder
 [ -z "$failed" ] || exit 1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit --format=csv,noheader
 
@@ -53,5 +53,10 @@ fi
 if asked perf; then run perf '.' timeout 90 "$bin/gpu_operations_test" --perf --backend cuda; fi
 if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda --json "$out/gpu_micro.json"; fi
 if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda --json "$out/gpu_star.json"; fi
+# Short: a tenth of a second for each number, some 25 s.
+if asked ladder; then
+  run ladder '.' timeout 60 "$bin/bench_gpu_ladder" --backend cuda --seconds "${LADDER_SECONDS:-0.1}" \
+    --workers "${LADDER_WORKERS:-1,4,8,16}" --csv "$out/gpu_ladder.csv" --json "$out/gpu_ladder.json"
+fi
 printf '== all: %s, %d s; logs: %s\n' "$([ -z "$failed" ] && echo passed || echo "FAILED:$failed")" $(($(date +%s) - begin)) "$out"
 [ -z "$failed" ]

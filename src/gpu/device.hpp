@@ -37,6 +37,8 @@ enum class completion_way : std::uint8_t { poll, callback, flag };
 struct device_options {
   completion_way way = completion_way::poll;  // of stream.future()
   unsigned streams = 32;                      // how many executors spread their launches over
+  bool recycle_streams = true;                // false: made anew for each gpu::stream, to measure what that costs
+  bool recycle_buffers = true;                // false: given back to the device at once, which waits for their stream
   double shutdown_deadline_s = 30;            // how long the destructor waits for what is on its way
 };
 

@@ -64,14 +64,27 @@ device_counts device_core::counts() noexcept {
 
 // ------------------------------------------------------------------------------------------------------------ streams
 
+// With a device's stream that is made anew, where that is possible.
+void device_core::renew(stream_core& s) noexcept {
+  bool done = false;
+  native_stream made = nullptr;
+  const spin_guard guard(s.put_lock);
+  if (!table.query_stream(native, s.native, done) || !done || !table.make_stream(native, made)) return;
+  table.free_stream(native, std::exchange(s.native, made));
+}
+
 stream_core* device_core::take_stream() {
+  stream_core* found = nullptr;
   {
     const spin_guard guard(list_lock_);
     if (!idle_streams_.empty()) {
-      stream_core* const s = idle_streams_.back();
+      found = idle_streams_.back();
       idle_streams_.pop_back();
-      return s;
     }
+  }
+  if (found != nullptr) {
+    if (!options.recycle_streams) renew(*found);
+    return found;
   }
   if (is_lost_.load(std::memory_order_acquire)) std::rethrow_exception(lost());
   native_stream made = nullptr;

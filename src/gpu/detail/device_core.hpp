@@ -62,7 +62,7 @@ class stream_core {
   stream_core(device_core& d, native_stream s) : home(d), native(s) {}
 
   device_core& home;
-  const native_stream native;
+  native_stream native;  // another one after renew(), under put_lock
 
   // --- who puts something in
   plx::detail::spinlock put_lock;
@@ -156,6 +156,7 @@ class device_core {
   [[noreturn]] void fail(stream_core* s, const outcome& o);
   error error_of(const any_operation* op, const outcome& o) const;
   void lose(const error& e) noexcept;
+  void renew(stream_core& s) noexcept;
   void push(stream_core& s, completion& c);
   outcome put_place(stream_core& s, completion& c);
   outcome put_signal(stream_core& s, completion& c);

@@ -139,6 +139,13 @@ memory_block* memory_pool::get(stream_core& s, std::size_t bytes) {
 void memory_pool::put(stream_core& s, memory_block* b) noexcept {
   b->last = &s;
   const std::size_t bytes = bytes_of(b->size_class);
+  if (!home_.options.recycle_buffers && home_.settle(s)) {
+    {
+      const spin_guard guard(lock_);
+      given_bytes_ += bytes;
+    }
+    return release(b);
+  }
   if (shelf* mine = my_shelf()) {
     const spin_guard guard(mine->lock);
     auto& m = mine->of[b->size_class];

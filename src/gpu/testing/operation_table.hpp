@@ -36,10 +36,11 @@ struct operation_cost {
 
 /// What an operation does with an array.
 enum class array_use : std::uint8_t {
-  input,    // reads; it must not change
-  in_out,   // may read and change: all of it is compared
-  output,   // must write every value: holds poison before
-  scratch,  // may write, and read what it has written: not compared
+  input,      // reads; it must not change
+  in_out,     // may read and change: all of it is compared
+  output,     // must write every value: holds poison before
+  scratch,    // may write, and read what it has written: not compared
+  addresses,  // reads; it holds addresses of other arrays, so it is not compared
 };
 
 /// Where a row puts what its items point to. The row's function runs several times and must do the same each time.
@@ -61,6 +62,10 @@ class operation_data {
   template <class T>
   T* scratch(std::size_t n) {
     return add<T>(nullptr, n, array_use::scratch);
+  }
+  template <class T>
+  const T* addresses(std::type_identity_t<std::span<const T>> values) {
+    return add<T>(values.data(), values.size(), array_use::addresses);
   }
 
  protected:

@@ -113,7 +113,7 @@ void device_gas::put_ghosts(const double* from, const step_control* control) {
   on_.launch(make_ghosts, g);
 }
 
-void device_gas::put_tiles(int stage) {
+tiles_arguments device_gas::tiles_of(int stage) {
   tiles_arguments a;
   a.hydro = options_.hydro;
   a.n = n_, a.n_var = n_var_, a.n_blocks = n_blocks_;
@@ -127,10 +127,10 @@ void device_gas::put_tiles(int stage) {
   a.fills = fills_.data();
   a.reports = reports_.data();
   a.control = control_.data();
-  on_.launch(gather_tiles, a);
+  return a;
 }
 
-void device_gas::put_stage(int stage) {
+stage_arguments device_gas::stage_of(int stage) {
   stage_arguments a;
   a.hydro = options_.hydro;
   a.n = n_, a.n_blocks = n_blocks_, a.stage = stage;
@@ -147,10 +147,13 @@ void device_gas::put_stage(int stage) {
   a.control = control_.data();
   a.tiles = tiles_.data();
   a.parts = parts_.data();
-  on_.launch(advance_stage, a);
+  return a;
 }
 
-void device_gas::put_correction(int stage) {
+void device_gas::put_tiles(int stage) { on_.launch(gather_tiles, tiles_of(stage)); }
+void device_gas::put_stage(int stage) { on_.launch(advance_stage, stage_of(stage)); }
+
+void device_gas::put_correction(int stage, const double* fluxes) {
   if (n_corrections_ == 0) return;
   correction_arguments a;
   a.hydro = options_.hydro;
@@ -158,7 +161,7 @@ void device_gas::put_correction(int stage) {
   a.last = stage + 1 == options_.scheme.stages;
   a.weight = options_.scheme.weight[stage];
   a.target = target(stage);
-  a.fluxes = fluxes_.data();
+  a.fluxes = fluxes;
   a.blocks = blocks_.data();
   a.items = corrections_.data();
   a.reports = reports_.data();
@@ -166,14 +169,14 @@ void device_gas::put_correction(int stage) {
   on_.launch(correct_fluxes, a);
 }
 
-void device_gas::put_side_sums(int stage) {
+void device_gas::put_side_sums(int stage, const double* fluxes) {
   if (side_face_.empty()) return;
   side_arguments a;
   a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(side_face_.size());
   a.first = stage == 0;
   a.flux_weight = options_.scheme.flux_weight[stage];
   a.steps_kept = steps_kept;
-  a.fluxes = fluxes_.data();
+  a.fluxes = fluxes;
   a.items = sides_.data();
   a.parts = left_parts_.data();
   a.control = control_.data();
@@ -184,8 +187,8 @@ void device_gas::put_step() {
   for (int stage = 0; stage < options_.scheme.stages; ++stage) {
     is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
     put_stage(stage);
-    put_side_sums(stage);
-    put_correction(stage);
+    put_side_sums(stage, fluxes_.data());
+    put_correction(stage, fluxes_.data());
   }
   if (options_.totals_every > 0)
     put_totals(target(options_.scheme.stages - 1), control_.data(), steps_kept, options_.totals_every, sums_.data());
@@ -235,8 +238,8 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     time("gather_tiles", [&] { put_tiles(0); });
   else if (n_levels_ > 0)
     time("make_ghosts", [&] { put_ghosts(source(0), control_.data()); });
-  if (!side_face_.empty()) time("sum_sides", [&] { put_side_sums(0); });
-  if (n_corrections_ > 0) time("correct_fluxes", [&] { put_correction(0); });
+  if (!side_face_.empty()) time("sum_sides", [&] { put_side_sums(0, fluxes_.data()); });
+  if (n_corrections_ > 0) time("correct_fluxes", [&] { put_correction(0, fluxes_.data()); });
   time("finish_step", [&] { put_finish(); });
   return all;
 }

@@ -91,15 +91,18 @@ class device_gas {
   mesh::side_totals& left() { return left_; }
 
  private:
+  friend class block_steps;
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
   void check_device();
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
+  tiles_arguments tiles_of(int stage);
+  stage_arguments stage_of(int stage);
   void put_tiles(int stage);
   void put_stage(int stage);
-  void put_side_sums(int stage);
-  void put_correction(int stage);
+  void put_side_sums(int stage, const double* fluxes);
+  void put_correction(int stage, const double* fluxes);
   void put_finish();
   void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);
   void put_step();

@@ -74,9 +74,11 @@ inline difference compare(const mesh::block_mesh& mesh, const mesh::arena& a, co
   return d;
 }
 
-/// What a run of `steps` steps on a machine gives, beside the CPU's kernels. Empty: all the same, to the bit.
-inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_options& o, int steps,
-                                  double noise = 0.01) {
+/// What a run of `steps` steps on a machine gives, beside the CPU's kernels; `step(gas, number)` puts one of them.
+/// Empty: all the same, to the bit.
+template <class Step>
+std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_options& o, int steps, double noise,
+                           Step&& step) {
   reference_stepper cpu(mesh, o);
   fill_blast(mesh, o, cpu.now, noise);
   device_gas gas(on, o);
@@ -89,7 +91,7 @@ inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, con
   gas.begin(c);
   double dt = c.dt;
   for (int s = 0; s < steps; ++s) {
-    gas.step();
+    step(gas, s);
     if (!cpu.step(dt)) return "the CPU's state went bad in step " + std::to_string(s);
     dt = o.cfl / cpu.largest_rate();
   }
@@ -119,6 +121,11 @@ inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, con
   for (const mesh::slot_id slot : mesh.blocks())
     if (rates[slot] != cpu.signal_rate[slot]) return text + "rates of blocks differ";
   return text;
+}
+/// By device_gas::step().
+inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_options& o, int steps,
+                                  double noise = 0.01) {
+  return differences_of(on, mesh, o, steps, noise, [](device_gas& gas, int) { gas.step(); });
 }
 
 }  // namespace plx::star::device

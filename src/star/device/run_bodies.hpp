@@ -17,11 +17,11 @@ namespace plx::star::device {
 #if defined(__CUDACC__) || defined(__HIPCC__)
 
 template <class Body, int phase>
-__device__ __forceinline__ void run_phases(const typename Body::arguments& a, double* shared) {
+__device__ __forceinline__ void run_phases(const typename Body::arguments& a, int group, double* shared) {
   if constexpr (phase < Body::phases) {
     if constexpr (phase > 0) __syncthreads();
-    Body::template run<phase>(a, static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x), shared);
-    run_phases<Body, phase + 1>(a, shared);
+    Body::template run<phase>(a, group, static_cast<int>(threadIdx.x), shared);
+    run_phases<Body, phase + 1>(a, group, shared);
   }
 }
 
@@ -29,7 +29,7 @@ template <class Body>
 __global__ void __launch_bounds__(Body::threads, Body::groups_per_unit)
     body_kernel(const __grid_constant__ typename Body::arguments a) {
   extern __shared__ double shared[];
-  run_phases<Body, 0>(a, shared);
+  run_phases<Body, 0>(a, static_cast<int>(blockIdx.x), shared);
 }
 
 /// Errors: those of the launch are left for cudaGetLastError().
