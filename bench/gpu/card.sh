@@ -2,7 +2,8 @@
 # On a machine with an NVIDIA card: builds what concerns devices and nothing else, tests it there, and measures. Run it
 # from the root of the repository; it prints little, everything is in OUT.
 #   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder; all when none is named
-#   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build)
+#   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build); MICRO_ARGS (--no-batches: futures
+#   only), LADDER_SECONDS (0.1, of each number), LADDER_WORKERS (1,4,8,16)
 set -u
 [ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|ladder ...]" >&2; exit 2; }
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
@@ -26,12 +27,17 @@ run() {
   grep -E "$pattern" "$out/$name.log" | head -n 60
   [ $code -eq 0 ] || { failed="$failed $name"; tail -n 40 "$out/$name.log"; }
 }
-asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 
 run configure '^-- (CUDA|without CUDA)' cmake --preset release -B "$build" -DPLX_CUDA=ON \
   -DPLX_CUDA_ARCHITECTURES="${ARCH:-90}" -DPLX_BUILD_EXAMPLES=OFF ${CMAKE_ARGS:-}
 [ -z "$failed" ] || exit 1
-run build 'warning' cmake --build "$build" --target gpu_test gpu_operations_test star_device_test bench_gpu_micro bench_gpu_star bench_gpu_ladder
+targets=
+asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
+asked test && targets="$targets gpu_test star_device_test"
+{ asked table || asked sanitize || asked perf; } && targets="$targets gpu_operations_test"
+for name in micro star ladder; do asked $name && targets="$targets bench_gpu_$name"; done
+# shellcheck disable=SC2086  # several words
+run build 'warning' cmake --build "$build" --target $targets
 [ -z "$failed" ] || exit 1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit --format=csv,noheader
 
@@ -51,7 +57,8 @@ if asked sanitize; then
   done
 fi
 if asked perf; then run perf '.' timeout 90 "$bin/gpu_operations_test" --perf --backend cuda; fi
-if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda --json "$out/gpu_micro.json"; fi
+# shellcheck disable=SC2086
+if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda ${MICRO_ARGS:-} --json "$out/gpu_micro.json"; fi
 if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda --json "$out/gpu_star.json"; fi
 # Short: a tenth of a second for each number, some 25 s.
 if asked ladder; then

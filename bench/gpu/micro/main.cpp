@@ -1,8 +1,9 @@
 // What a launch, an event, a future, a buffer and a batch cost on a device. Without one, a single line says why.
 //
-//   bench_gpu_micro [--backend NAME] [--device N] [--emulated] [--json FILE]
+//   bench_gpu_micro [--backend NAME] [--device N] [--no-batches] [--emulated] [--json FILE]
 //
-// --emulated: only what the runtime adds to a future of an emulated device (emulated.cpp), which needs no card.
+// --no-batches: no executors, buffers and batches. --emulated: only what the runtime adds to a future of an emulated
+// device (emulated.cpp), which needs no card.
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -14,11 +15,13 @@ int main(int argc, char** argv) {
   plx::bench::report r(argc, argv);
   std::string name;
   int index = 0;
-  bool emulated = false;
+  bool emulated = false, batches = true;
   const auto& rest = r.rest();
   for (std::size_t i = 0; i < rest.size(); ++i) {
     if (rest[i] == "--emulated") {
       emulated = true;
+    } else if (rest[i] == "--no-batches") {
+      batches = false;
     } else if (rest[i] == "--backend" && i + 1 < rest.size()) {
       name = rest[++i];
     } else if (rest[i] == "--device" && i + 1 < rest.size()) {
@@ -29,8 +32,10 @@ int main(int argc, char** argv) {
         return 2;
       }
     } else {
-      std::fprintf(stderr, "bench_gpu_micro: '%s': expected --backend NAME, --device N, --emulated or --json FILE\n",
-                   rest[i].c_str());
+      std::fprintf(
+          stderr,
+          "bench_gpu_micro: '%s': expected --backend NAME, --device N, --no-batches, --emulated or --json FILE\n",
+          rest[i].c_str());
       return 2;
     }
   }
@@ -53,7 +58,7 @@ int main(int argc, char** argv) {
     }
     const double seen_us = plx::bench::bare_costs(r, b, index);
     plx::bench::future_costs(r, b, index, seen_us);
-    plx::bench::batch_costs(r, b, index);
+    if (batches) plx::bench::batch_costs(r, b, index);
   } catch (const plx::gpu::error& e) {
     std::fprintf(stderr, "bench_gpu_micro: %s\n", e.what());
     return 1;
