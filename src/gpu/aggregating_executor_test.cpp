@@ -51,7 +51,7 @@ TEST(aggregating_executor, full_batches_make_few_launches) {
   plx::runtime rt({.workers = 1, .bind = false});
   device d(rt, b.get());
   rt.run([&] {
-    const aggregating_executor on(d, {.most = 50, .deadline_s = 10});
+    const aggregating_executor on(d, {.most = 50, .deadline_s = 3600});
     each_word_once(d, on, 1000);  // one task adds them all without a wait: no batch leaves before it is full
     EXPECT_EQ(on.counts().launches, 20u);
   });
@@ -117,7 +117,7 @@ TEST(aggregating_executor, a_refused_batch_is_launched_item_by_item) {
   device d(rt, b.get());
   int failed = 0;
   rt.run([&] {
-    const aggregating_executor on(d, {.most = 10, .deadline_s = 10});
+    const aggregating_executor on(d, {.most = 10, .deadline_s = 3600});
     b.fail_call("launch", cpu::invalid, 0, 2);  // the batch, and the first of its items
     std::vector<plx::future<void>> all;
     for (int i = 0; i < 10; ++i) all.push_back(plx::async(on, testing::empty, testing::empty_item{}));

@@ -21,7 +21,7 @@ namespace component_test {
 
 using namespace plx;
 
-std::atomic<int> alive{0};
+std::atomic<int> alive{0}, slow_ones_begun{0};
 
 class counter {
  public:
@@ -38,12 +38,14 @@ class counter {
   void fail(const std::string& why) { throw std::invalid_argument(why); }
   locality_id where() { return find_here(); }
   future<int> later(int n) {
+    ++slow_ones_begun;
     return async([this, n] {
       this_thread::sleep_for(std::chrono::milliseconds(2));
       return add(n);
     });
   }
   int slowly(int n) {
+    ++slow_ones_begun;
     this_thread::sleep_for(std::chrono::milliseconds(3));
     return add(n);
   }
@@ -327,9 +329,10 @@ TEST(Migration, WaitsForCallsThatRunAndForThoseWhoHoldTheObject) {
   net::test::localities all(2);
   all.run(0, [] {
     auto c = new_<counter>(0).get();
+    slow_ones_begun = 0;
     auto slow = async<&counter::slowly>(c, 1);
     auto later = async<&counter::later>(c, 1);
-    this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (slow_ones_begun != 2) this_thread::yield();
     migrate(c, 1).get();
     EXPECT_EQ(async<&counter::value>(c).get(), 2);
     EXPECT_EQ(slow.get() + later.get(), 3);
@@ -446,12 +449,16 @@ TEST(Agas, TheCacheIsCorrectedOnce) {
     const auto corrected = forwards();
     EXPECT_GE(corrected, 1u);
     EXPECT_LE(corrected, 2u);
-    for (int i = 0; i < 20; ++i) {
-      this_thread::sleep_for(std::chrono::microseconds(100));
+    // The correction is a parcel of its own, and may come later than the result of the call that was forwarded.
+    int added = 21;
+    for (auto before_it = ~corrected; before_it != forwards(); ++added) {
+      before_it = forwards();
       async<&counter::add>(c, 1).get();
     }
-    EXPECT_LE(forwards(), corrected + 2);
-    EXPECT_EQ(async<&counter::value>(c).get(), 41);
+    const auto at_last = forwards();
+    for (int i = 0; i < 20; ++i) async<&counter::add>(c, 1).get();
+    EXPECT_EQ(forwards(), at_last);
+    EXPECT_EQ(async<&counter::value>(c).get(), added + 20);
   });
   expect_nothing_left(all, 4);
 }

@@ -31,17 +31,17 @@ struct part {
 
   static std::unique_ptr<part> open(bootstrap& b) {
     auto p = std::make_unique<part>();
-    p->met = meet(b, 20).value();
+    p->met = meet(b, 300).value();
     p->lines = lifelines::listen(p->met).value();
     return p;
   }
-  result<void> connect(bootstrap& b, double deadline_s = 20) {
-    auto r = lines->connect(b.exchange(lines->address(), 20).value(), deadline_s);
-    if (r) static_cast<void>(b.exchange("", 20));  // all are connected: what happens next does not spoil a start
+  result<void> connect(bootstrap& b, double deadline_s = 300) {
+    auto r = lines->connect(b.exchange(lines->address(), 300).value(), deadline_s);
+    if (r) static_cast<void>(b.exchange("", 300));  // all are connected: what happens next does not spoil a start
     return r;
   }
   template <class F>
-  bool look_until(F done, double limit_s = 20) {
+  bool look_until(F done, double limit_s = 300) {
     for (const double until = monotonic_seconds() + limit_s; !done();) {
       lines->look();
       for (auto& l : lines->take_losses()) losses.push_back(l);
@@ -72,7 +72,7 @@ TEST_P(Lifelines, AllLearnThatAllHaveFinished) {
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
     EXPECT_EQ(finished, t.size);  // nobody learns it too early
-    p->lines->close(20);
+    p->lines->close(300);
     EXPECT_TRUE(p->losses.empty());
     EXPECT_EQ(p->lines->refused(), 0u);
   });
@@ -89,7 +89,7 @@ TEST_P(Lifelines, TheDeathOfOneIsSeenByAllOnce) {
       EXPECT_EQ(p->losses[0].why, "its process has ended");
       p->lines->tell_finished();
       EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-      p->lines->close(20);
+      p->lines->close(300);
       EXPECT_THAT(p->lost(), testing::ElementsAre(dead));
     });
   }
@@ -103,7 +103,7 @@ TEST_P(Lifelines, TheOthersFinishAlthoughHalfDie) {
     if (b.here() % 2 == 1) return;
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(20);
+    p->lines->close(300);
     std::multiset<locality_id> odd;
     for (locality_id i = 1; i < t.size; i += 2) odd.insert(i);
     EXPECT_EQ(p->lost(), odd);
@@ -122,7 +122,7 @@ TEST_P(Lifelines, WhoResignsIsLostAndLosesAll) {
     EXPECT_EQ(p->lost().count(1), b.here() == 1 ? 0u : 1u);
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(20);
+    p->lines->close(300);
   });
 }
 
@@ -142,7 +142,7 @@ TEST(LifelinesOfThree, WhoIsHeldForLostLosesThoseWhoHoldIt) {
     }
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(20);
+    p->lines->close(300);
   });
 }
 
@@ -164,7 +164,7 @@ TEST(LifelinesOfThree, NeighboursAskAndAnswer) {
     EXPECT_THAT(answered, testing::ElementsAre(other));
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(20);
+    p->lines->close(300);
   });
 }
 
@@ -173,7 +173,7 @@ TEST(LifelinesOfThree, WhoDoesNotComeIsMissedInTime) {
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     if (b.here() == 2) {
-      static_cast<void>(b.exchange(p->lines->address(), 20));
+      static_cast<void>(b.exchange(p->lines->address(), 300));
       p->look_until([] { return false; }, 1.5);  // its door is open, but it does not connect
       return;
     }
@@ -224,7 +224,7 @@ TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
     EXPECT_EQ(call_door(port_in(p->lines->address())), -1);  // the door is shut
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(20);
+    p->lines->close(300);
     EXPECT_TRUE(p->losses.empty());
     for (const int fd : strangers) close(fd);
   });
@@ -237,7 +237,7 @@ TEST(Meeting, ProgramsOfAnotherVersionAreRefused) {
       std::string other;
       append_field(other, "plx 0");
       append_field(other, host_key());
-      static_cast<void>(b.exchange(other, 20));
+      static_cast<void>(b.exchange(other, 300));
       return;
     }
     EXPECT_EQ(meet(b, 20).error().message,

@@ -45,7 +45,7 @@ void note(int x) { noted = x; }
 int refuse(int) { throw std::invalid_argument("no"); }
 std::atomic<bool> has_moved{false};
 bool once_it_has_moved(int) {
-  for (int i = 0; i < 10'000 && !has_moved; ++i) this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 300'000 && !has_moved; ++i) this_thread::sleep_for(std::chrono::milliseconds(1));
   return has_moved;
 }
 std::string what_comes_of(future<int> f) {

@@ -29,6 +29,7 @@ class queue_network {
     bool loss = false;
   };
   void put(locality_id to, letter l) {
+    if (l.loss) ++losses_under_way_;
     const std::lock_guard guard(lock_);
     inboxes_[to].push_back(std::move(l));
   }
@@ -39,10 +40,13 @@ class queue_network {
     inboxes_[at].pop_front();
     return true;
   }
+  void loss_was_told() { --losses_under_way_; }
+  [[nodiscard]] bool losses_under_way() const { return losses_under_way_ != 0; }
 
  private:
   std::mutex lock_;
   std::vector<std::deque<letter>> inboxes_;
+  std::atomic<int> losses_under_way_{0};  // letters that a locality was not told of yet
 };
 
 class queue_transport final : public transport {
@@ -64,11 +68,13 @@ class queue_transport final : public transport {
   bool progress() noexcept override {
     queue_network::letter l;
     if (!network_->take(here_, l)) return false;
-    if (lost_.contains(l.from)) return true;
     if (l.loss) {
-      lost_.insert(l.from);
-      receiver_->lost(l.from, "the test said so");
-    } else if (l.pieces.empty()) {
+      if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test said so");
+      network_->loss_was_told();
+      return true;
+    }
+    if (lost_.contains(l.from)) return true;
+    if (l.pieces.empty()) {
       receiver_->arrived(l.from, l.head);
     } else {
       std::vector<place> places;
@@ -127,8 +133,10 @@ class localities {
   }
   node& at(locality_id i) { return *nodes_[i]; }
   queue_network& network() { return *network_; }
-  /// Waits until all parcels have been done; after a loss, until nothing more happens: some went nowhere.
+  /// Waits until all parcels have been done; after a loss, until all know of it and nothing more happens: some went
+  /// nowhere.
   void settle() {
+    while (network_->losses_under_way()) std::this_thread::sleep_for(std::chrono::microseconds(100));
     std::uint64_t before = 0;
     for (unsigned quiet = 0; quiet < (some_lost_ ? 50u : 2u);) {
       std::uint64_t sent = 0, done = 0;

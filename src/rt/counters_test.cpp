@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/patience_test.hpp"
 #include "probe/counter_registry.hpp"
 #include "probe/recorder.hpp"
 #include "probe/settings.hpp"
@@ -21,6 +22,7 @@
 
 namespace {
 
+using plx::comes_true;
 using plx::probe::counter_registry;
 
 double value(plx::runtime& rt, std::string_view name) {
@@ -47,16 +49,6 @@ void work_for(double s) {
   }
 }
 
-/// Waits for what other threads do, not for time to pass.
-template <class F>
-bool soon(F&& f) {
-  for (int i = 0; i < 5000; ++i) {
-    if (f()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return false;
-}
-
 TEST(counters, tasks_and_yields_are_counted_one_by_one) {
   for (const bool deterministic : {false, true}) {
     plx::runtime rt({.workers = 2, .deterministic = deterministic});
@@ -71,8 +63,8 @@ TEST(counters, tasks_and_yields_are_counted_one_by_one) {
       g.wait();
     });
     // The last one is counted after it has told this thread.
-    EXPECT_TRUE(
-        soon([&] { return value(rt, "/threads/count/scheduled") + value(rt, "/threads/count/taken-back") == 51; }));
+    EXPECT_TRUE(comes_true(
+        [&] { return value(rt, "/threads/count/scheduled") + value(rt, "/threads/count/taken-back") == 51; }));
     const double yields = value(rt, "/threads/count/yields");
     EXPECT_EQ(yields, deterministic ? yields : 150);  // there, the seed lets tasks yield beside
     EXPECT_GE(yields, 150);
@@ -116,7 +108,7 @@ TEST(counters, tasks_by_state_on_one_worker) {
     g.wait();
     EXPECT_EQ(value(rt, "/scheduler/tasks/suspended"), 0);
   });
-  EXPECT_TRUE(soon([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
+  EXPECT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
 }
 
 TEST(counters, tasks_by_state_with_a_seed) {
@@ -147,17 +139,16 @@ TEST(counters, active_workers_and_idle_ones) {
       while (!end) std::this_thread::yield();
       --running;
     });
-  ASSERT_TRUE(soon([&] { return running == 3; }));
+  ASSERT_TRUE(comes_true([&] { return running == 3; }));
   EXPECT_EQ(value(rt, "/scheduler/tasks/active"), 3);
   EXPECT_EQ(value(rt, "/scheduler/utilization/instantaneous"), 1);
   end = true;
-  ASSERT_TRUE(soon([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
+  ASSERT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
   // They sleep: idle time goes on growing, as a share of at most all time.
   const double before = value(rt, "/threads/time/idle");
-  ASSERT_TRUE(soon([&] { return value(rt, "/threads/time/idle") > before + 0.02; }));
+  ASSERT_TRUE(comes_true([&] { return value(rt, "/threads/time/idle") > before + 0.02; }));
   ASSERT_TRUE(rt.counters().reset("/threads/idle-rate"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_GT(value(rt, "/threads/idle-rate"), 0.99);
+  EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/idle-rate") > 0.99; }));
 }
 
 /// Times of known lengths: each task spins for 1 ms, on one worker, so that exec is their sum, and what the worker did
@@ -177,7 +168,7 @@ TEST(counters, times_of_tasks_of_known_length) {
            value(rt, "/threads/time/background");
   };
   // What the worker did all the time, once it sleeps; it began between `before` and `begin`.
-  EXPECT_TRUE(soon([&] {
+  EXPECT_TRUE(comes_true([&] {
     const double whole_s = plx::seconds(plx::now_ticks() - begin);
     return sum() >= whole_s * 0.98 - 1e-4;
   }));
@@ -212,7 +203,7 @@ TEST(counters, pollers_have_calls_and_time) {
   bool pollers_time_left_out = false;
   for (int i = 0; i < 50 && !pollers_time_left_out; ++i) pollers_time_left_out = round() < 30 * 1e-4;
   EXPECT_TRUE(pollers_time_left_out);
-  ASSERT_TRUE(soon([] { return calls >= 20; }));
+  ASSERT_TRUE(comes_true([] { return calls >= 20; }));
   rt.remove_poller(id);
   EXPECT_EQ(value(rt, "/scheduler/pollers/count"), 0);
   const int n = calls;
@@ -227,6 +218,8 @@ TEST(counters, pollers_have_calls_and_time) {
 TEST(counters, polling_while_idle_is_not_counted_twice) {
   plx::runtime rt({.workers = 1});
   (void)rt.counters();
+  // Its idle time has begun, from when it found nothing: what is counted from now on lies after `begin`.
+  ASSERT_TRUE(comes_true([&] { return value(rt, "/threads/time/idle") > 0; }));
   const double before = value(rt, "/threads/time/idle") + value(rt, "/threads/background-work");
   const plx::ticks begin = plx::now_ticks();
   static std::atomic<int> calls;
@@ -237,11 +230,11 @@ TEST(counters, polling_while_idle_is_not_counted_twice) {
         return ++calls < 20 ? plx::poll_result::pending : plx::poll_result::idle;
       },
       nullptr);
-  ASSERT_TRUE(soon([] { return calls >= 20; }));
+  ASSERT_TRUE(comes_true([] { return calls >= 20; }));
   rt.remove_poller(id);
   rt.run([] {});  // the worker ends its search, and books it
-  const double whole_s = plx::seconds(plx::now_ticks() - begin);
   const double sum = value(rt, "/threads/time/idle") + value(rt, "/threads/background-work") - before;
+  const double whole_s = plx::seconds(plx::now_ticks() - begin);  // idle time goes on while this thread asks
   EXPECT_GE(value(rt, "/threads/background-work"), 20e-3);
   EXPECT_LT(sum, whole_s + 5e-3);
 }
@@ -273,9 +266,9 @@ TEST(counters, threads_of_workers_have_context_switches_and_processor_time) {
   rt.run([] { work_for(0.03); });
   if (!rt.counters().query("/threads/time/processor")) GTEST_SKIP() << "no /proc";
   // Who sleeps gives its core away; the system may know of it a moment later.
-  EXPECT_TRUE(soon([&] { return value(rt, "/threads/context-switches/voluntary") >= 2; }));
+  EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/context-switches/voluntary") >= 2; }));
   EXPECT_GE(value(rt, "/threads/context-switches/involuntary"), 0);
-  EXPECT_TRUE(soon([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
+  EXPECT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
   const double processor_s = value(rt, "/threads/time/processor");
   if (std::filesystem::exists("/proc/self/schedstat")) {
     EXPECT_GE(processor_s, 0.03 * 0.999);
@@ -321,7 +314,7 @@ TEST(counters, settings_print_sample_and_count_the_kernels_events) {
   if (!no_perf) {
     const std::size_t at = printed.find("/perf{locality#0/total}/task-clock,");
     ASSERT_NE(at, std::string::npos) << printed;
-    EXPECT_GE(std::stod(printed.substr(printed.find(',', at) + 1)), 0.03 * 0.999) << printed;
+    EXPECT_GE(std::stod(printed.substr(printed.find(',', at) + 1)), 0.02) << printed;  // another clock of the kernel's
   }
   EXPECT_NE(plx::read_file(path + "/counters.csv").value().find("/machine/memory/resident"), std::string::npos);
   std::filesystem::remove_all(path);

@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include "base/patience_test.hpp"
 #include "base/symbols.hpp"
 #include "probe/names.hpp"
 #include "rt/detail/explain.hpp"
@@ -26,11 +28,10 @@ using plx::probe::register_name;
 // Waits until `text` shows up in the explanation, then gives it.
 std::string explanation_with(plx::runtime& rt, const std::string& text) {
   std::string all;
-  for (int i = 0; i < 2000; ++i) {
+  (void)plx::comes_true([&] {
     all = rt.explain_waits();
-    if (all.find(text) != all.npos) break;
-    std::this_thread::sleep_for(1ms);
-  }
+    return all.find(text) != all.npos;
+  });
   return all;
 }
 
@@ -186,10 +187,11 @@ TEST(explain, who_waits_with_a_deadline_is_in_no_deadlock) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::timed_mutex a, b;
   plx::latch both(2);
+  std::atomic<bool> seen{false};
   rt.post([&] {
     const std::lock_guard lock(a);
     both.arrive_and_wait();
-    EXPECT_FALSE(b.try_lock_for(100ms));
+    while (!seen) EXPECT_FALSE(b.try_lock_for(20ms));
   });
   rt.post([&] {
     const std::lock_guard lock(b);
@@ -197,6 +199,8 @@ TEST(explain, who_waits_with_a_deadline_is_in_no_deadlock) {
     const std::lock_guard other(a);
   });
   const std::string text = explanation_with(rt, "with a deadline for");
+  seen = true;
+  EXPECT_TRUE(contains(text, "with a deadline for")) << text;
   EXPECT_FALSE(contains(text, "DEADLOCK")) << text;
 }
 

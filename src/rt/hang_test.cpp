@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/log.hpp"
+#include "base/patience_test.hpp"
 #include "rt/detail/explain_signal.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"
@@ -36,11 +37,7 @@ class logged {
     return text_;
   }
   bool comes_to_hold(const std::string& part) {
-    for (int i = 0; i < 5000; ++i) {
-      if (text().find(part) != std::string::npos) return true;
-      std::this_thread::sleep_for(1ms);
-    }
-    return false;
+    return plx::comes_true([&] { return text().find(part) != std::string::npos; });
   }
 
  private:
@@ -92,7 +89,7 @@ TEST(hang, a_signal_makes_it_explain) {
     plx::runtime rt({.workers = 2, .bind = false, .explain_signal = SIGUSR2});
     plx::runtime another({.workers = 1, .bind = false, .explain_signal = SIGUSR2});
     plx::post({plx::probe::register_name("asked by a signal")}, [&go] { go.wait(); });
-    for (int i = 0; i < 5000 && rt.explain_waits().empty(); ++i) std::this_thread::sleep_for(1ms);
+    ASSERT_TRUE(plx::comes_true([&] { return !rt.explain_waits().empty(); }));
     raise(SIGUSR2);
     EXPECT_TRUE(log.comes_to_hold("asked by a signal"));
     EXPECT_TRUE(log.comes_to_hold("runtime 2 of 2: no task waits"));

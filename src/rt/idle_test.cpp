@@ -2,11 +2,12 @@
 // machine do not change.
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <ctime>
 #include <thread>
 
+#include "base/patience_test.hpp"
 #include "rt/detail/platform.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"
@@ -22,18 +23,16 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// The least share of a core over some spans of time, so that one disturbance decides nothing.
-double idle_share() {
-  std::this_thread::sleep_for(20ms);  // workers go to sleep after a millisecond
-  double least = 1;
-  for (int i = 0; i < 3; ++i) {
+// Workers go to sleep after a millisecond, where they get a core for it at once: whether the runtime comes to rest.
+bool rests(double most_of_a_core) {
+  return plx::comes_true([most_of_a_core] {
     const auto begin = std::chrono::steady_clock::now();
     const double used = processor_seconds();
     std::this_thread::sleep_for(100ms);
+    const double share_used = processor_seconds() - used;
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    least = std::min(least, (processor_seconds() - used) / passed.count());
-  }
-  return least;
+    return share_used < most_of_a_core * passed.count();
+  });
 }
 
 #if defined(PLX_TSAN) || defined(PLX_ASAN)
@@ -44,18 +43,22 @@ constexpr double bound = 0.01;
 
 TEST(idle, a_runtime_that_has_had_no_work) {
   plx::runtime rt({.workers = 4});
-  EXPECT_LT(idle_share(), bound);
+  EXPECT_TRUE(rests(bound));
 }
 
 TEST(idle, a_runtime_after_work_with_tasks_that_wait) {
   plx::runtime rt({.workers = 4});
   plx::latch never_mind(1);
+  std::atomic<bool> rested{false};
   rt.run([] {
     for (int i = 0; i < 1000; ++i) plx::post([] { plx::this_thread::yield(); });
   });
   rt.post([&never_mind] { never_mind.wait(); });
-  rt.post([] { plx::this_thread::sleep_for(500ms); });
-  EXPECT_LT(idle_share(), bound);
+  rt.post([&rested] {
+    while (!rested) plx::this_thread::sleep_for(500ms);
+  });
+  EXPECT_TRUE(rests(bound));
+  rested = true;
   never_mind.count_down();
 }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/clock.hpp"
+#include "base/patience_test.hpp"
 #include "probe/counter_registry.hpp"
 #include "rt/async.hpp"
 #include "rt/runtime.hpp"
@@ -30,8 +30,8 @@ TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
         make_others_watch();
         std::atomic<bool> ran{false};
         auto child = async([&ran] { ran = true; });
-        const double patience_s = monotonic_seconds() + 20;
-        while (!ran && monotonic_seconds() < patience_s) sched_yield();
+        const auto until = std::chrono::steady_clock::now() + test_patience;
+        while (!ran && std::chrono::steady_clock::now() < until) sched_yield();
         const bool ran_elsewhere = ran;
         child.get();
         return ran_elsewhere;
@@ -44,14 +44,12 @@ TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
 TEST(watcher, sleeps_for_good_when_nobody_works) {
   runtime rt({.workers = 3, .bind = false});
   rt.run([] { make_others_watch(); });
-  // Until all have lain down; then the count must stand still.
-  for (double before = -1; before != sleeps_of(rt);) {
-    before = sleeps_of(rt);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  const double before = sleeps_of(rt);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_EQ(sleeps_of(rt), before);
+  // Once all have lain down, however late they come to it, the count stands still.
+  EXPECT_TRUE(comes_true([&rt] {
+    const double before = sleeps_of(rt);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return sleeps_of(rt) == before;
+  }));
 }
 
 TEST(watcher, a_post_from_outside_wakes_somebody_while_one_works) {

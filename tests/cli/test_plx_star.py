@@ -62,7 +62,7 @@ def run(*arguments, limit_bytes=None, env=None):
         [str(PROGRAM), *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         preexec_fn=limit,
         env={**os.environ, **(env or {})},
     )
@@ -212,7 +212,7 @@ def test_progress_on_a_terminal(folder):
             break
         text += piece
     os.close(ours)
-    assert child.wait(timeout=60) == 0
+    assert child.wait(timeout=600) == 0
     assert b"\r" in text and b"M updates/s" in text and b"left" in text
 
 
@@ -251,25 +251,28 @@ def test_resume_into_another_folder(folder):
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_by_a_signal_and_resumed(folder, which):
-    long = ["--set", "run.max_steps=120", "--set", "run.t_end=1.0"]
+    def until(step):  # without an end, the signal always finds it at work
+        return ["--set", f"run.max_steps={step}", "--set", "run.t_end=10"]
+
     child = subprocess.Popen(
-        [str(PROGRAM), "in.toml", "--out", "out", *long], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(PROGRAM), "in.toml", "--out", "out", *until(100000)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     history = folder / "out" / "history.csv"
-    for _ in range(600):
+    for _ in range(6000):
         if history.exists() and len(history.read_text().splitlines()) > 5:
             break
         time.sleep(0.05)
     child.send_signal(which)
-    output, errors = child.communicate(timeout=60)
+    output, errors = child.communicate(timeout=600)
     assert child.returncode == 130, (output, errors)
     assert "plx-star --resume out" in output
     summary = json.loads((folder / "out" / "run.json").read_text())
-    assert summary["status"] == "interrupted" and 0 < summary["steps"] < 120
+    assert summary["status"] == "interrupted" and summary["steps"] > 0
     assert (folder / "out" / "profile.csv").exists() and (folder / "out" / "exact.csv").exists()
     assert len(list((folder / "out" / "checkpoint").glob("*.h5"))) == 1
-    assert run("--resume", "out", "--quiet").returncode == 0
-    assert run("in.toml", "--out", "whole", "--quiet", *long).returncode == 0
+    end = until(summary["steps"] + 5)
+    assert run("--resume", "out", "--quiet", *end).returncode == 0
+    assert run("in.toml", "--out", "whole", "--quiet", *end).returncode == 0
     assert same(last_mesh("whole"), last_mesh("out"))
     assert rows("whole") == rows("out")
 
@@ -286,7 +289,7 @@ def test_a_run_that_is_killed_is_not_taken_for_running(folder):
         [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=100000", "--set", "run.t_end=10"]
     )
     history = folder / "out" / "history.csv"
-    for _ in range(600):
+    for _ in range(6000):
         if history.exists() and len(history.read_text().splitlines()) > 5:
             break
         time.sleep(0.05)
@@ -294,7 +297,7 @@ def test_a_run_that_is_killed_is_not_taken_for_running(folder):
         assert state_of("out") == "running"
     finally:
         child.kill()
-        child.wait(timeout=60)
+        child.wait(timeout=600)
     assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # it could not say more
     assert state_of("out") == "was interrupted"
 

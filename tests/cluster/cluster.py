@@ -15,7 +15,7 @@ AGENT = Path(__file__).resolve().parent / "rsh_agent"
 
 
 def run(*command, check=True):
-    return subprocess.run([str(c) for c in command], check=check, capture_output=True, text=True, timeout=30)
+    return subprocess.run([str(c) for c in command], check=check, capture_output=True, text=True, timeout=600)
 
 
 def why_not() -> str:
@@ -104,7 +104,7 @@ class Cluster:
             env=environment,
         )
 
-    def mpirun(self, processes: int, *command, timeout_s=60, options=(), **settings):
+    def mpirun(self, processes: int, *command, timeout_s=600, options=(), **settings):
         """Runs it to its end. Gives exit code, output, errors."""
         started = self.popen(processes, *command, options=options, **settings)
         try:

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -20,27 +21,61 @@ PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
 
 
+# Of the run: how long others may have kept its threads from the cores, for what was measured to count.
+most_kept = 0.02
+
+
+def kept_from_cores_s(pid: int, known: dict) -> float:
+    """How long the threads of the process, also those that have ended, could have run but for a free core."""
+    for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        try:
+            known[stat] = 1e-9 * float(stat.read_text().split()[1])
+        except (OSError, IndexError):
+            pass  # it has ended
+    return sum(known.values())
+
+
+def measured(folder: Path, case: str) -> dict:
+    """What is said of a run of the case, and `kept`: how long its threads waited for a core, as a share of the run."""
+    environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder)}
+    begin, kept_s, known = time.monotonic(), 0.0, {}
+    process = subprocess.Popen([str(PROGRAM), case], env=environment)
+    try:
+        while process.poll() is None:
+            kept_s = kept_from_cores_s(process.pid, known)
+            time.sleep(0.02)
+            assert time.monotonic() - begin < 600
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    passed_s = time.monotonic() - begin
+    return {**json.loads(parallax("diagnose", "--json", folder)), "kept": kept_s / passed_s}
+
+
 @pytest.fixture(scope="module")
-def diagnosis_of(tmp_path_factory):
-    """Runs a case, once per module, and gives what is said of it."""
+def check(tmp_path_factory):
+    """check(case, holds): whether holds(what is said of the case). A run counts against it only where its threads had
+    the cores that they wanted: what is measured elsewhere are the machine's other programs. Else it is measured anew."""
     known: dict = {}
 
-    def diagnosis(case: str, **settings) -> dict:
-        key = (case, *settings.items())
-        if key not in known:
-            folder = tmp_path_factory.mktemp(case) / "run"
-            environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder), **settings}
-            subprocess.run([str(PROGRAM), case], check=True, timeout=100, env=environment)
-            known[key] = json.loads(parallax("diagnose", "--json", folder))
-        return known[key]
+    def checked(case: str, holds) -> None:
+        for _ in range(4):
+            if case not in known:
+                known[case] = measured(tmp_path_factory.mktemp(case) / "run", case)
+            said = known[case]
+            if holds(said):
+                return
+            assert said["kept"] > most_kept, said
+            del known[case]
+        pytest.skip(f"other programs keep {case} from the cores: its threads waited for one {said['kept']:.0%} of the time")
 
-    return diagnosis
+    return checked
 
 
 def parallax(*arguments) -> str:
     command = [sys.executable, "-B", "-m", "parallax", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -50,7 +85,7 @@ def ids(diagnosis: dict) -> list:
 
 
 def finding(diagnosis: dict, wanted: str) -> dict:
-    return next(f for f in diagnosis["findings"] if f["id"] == wanted)
+    return next((f for f in diagnosis["findings"] if f["id"] == wanted), {"text": ""})
 
 
 # finding: (the program that provokes it, one that resembles it and does not)
@@ -67,43 +102,44 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
-def test_the_program_that_provokes_a_sentence_gets_it(diagnosis_of, wanted):
-    assert wanted in ids(diagnosis_of(PAIRS[wanted][0]))
+def test_the_program_that_provokes_a_sentence_gets_it(check, wanted):
+    check(PAIRS[wanted][0], lambda said: wanted in ids(said))
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
-def test_one_that_does_not_provoke_it_does_not(diagnosis_of, wanted):
-    assert wanted not in ids(diagnosis_of(PAIRS[wanted][1]))
+def test_one_that_does_not_provoke_it_does_not(check, wanted):
+    check(PAIRS[wanted][1], lambda said: wanted not in ids(said))
 
 
-def test_the_lock_is_told_by_its_name(diagnosis_of):
-    found = finding(diagnosis_of("lock"), "contention")
-    assert '"accumulator"' in found["text"]
-    # The k-th of 40 waits for k times 10 ms: 39 waits, 7.8 s. Where workers lose their cores some come late and find
-    # it free, or are overtaken and wait twice, and all takes longer.
-    assert 20 <= found["waits"] <= 60
-    assert 0.05 <= found["waited_s"] / found["waits"] <= 50
+def test_the_lock_is_told_by_its_name(check):
+    def holds(said):
+        found = finding(said, "contention")
+        # The k-th of 40 waits for k times 10 ms: 39 waits, 7.8 s. Some may come late and find it free, or be overtaken
+        # and wait twice.
+        as_made = 20 <= found.get("waits", 0) <= 60 and 0.05 <= found["waited_s"] / found["waits"] <= 50
+        return as_made and '"accumulator"' in found["text"]
+
+    check("lock", holds)
 
 
-def test_the_long_task_is_told_by_its_name(diagnosis_of):
-    assert "the long one" in finding(diagnosis_of("imbalance"), "imbalance")["text"]
+def test_the_long_task_is_told_by_its_name(check):
+    check("imbalance", lambda said: "the long one" in finding(said, "imbalance")["text"])
 
 
-def test_the_figures_of_starvation_are_those_of_the_program(diagnosis_of):
-    assert 0.3 <= finding(diagnosis_of("starved"), "starvation")["busy"] <= 0.7
+def test_the_figures_of_starvation_are_those_of_the_program(check):
+    check("starved", lambda said: 0.3 <= finding(said, "starvation").get("busy", 0) <= 0.7)
 
 
-def test_who_sleeps_is_told_so(diagnosis_of):
-    assert "slept for" in finding(diagnosis_of("sleeping"), "starvation")["text"]
+def test_who_sleeps_is_told_so(check):
+    check("sleeping", lambda said: "slept for" in finding(said, "starvation")["text"])
 
 
-def test_at_most_ten_sentences(diagnosis_of):
+def test_at_most_ten_sentences(check):
     for case in ("healthy", "lock", "memory"):
-        said = diagnosis_of(case)
-        assert 1 + 2 * len(said["findings"]) + bool(said["not_judged"]) <= 10
+        check(case, lambda said: 1 + 2 * len(said["findings"]) + bool(said["not_judged"]) <= 10)
 
 
 def test_a_program_without_the_setting_writes_nothing(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PLX_")}
-    subprocess.run([str(PROGRAM), "memory_at_once"], check=True, timeout=100, env=environment, cwd=tmp_path)
+    subprocess.run([str(PROGRAM), "memory_at_once"], check=True, timeout=600, env=environment, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -200,21 +200,26 @@ int end(const std::string& how) {
     std::printf("child ended with %d, shell with %d\n", WEXITSTATUS(status), WEXITSTATUS(std::system("exit 9")));
   }
   if (how == "running") {
-    static std::atomic<bool> started{false};
+    static std::atomic<int> thread{0};
     std::thread([] {
       pthread_setname_np(pthread_self(), "endless");
-      started = true;
+      thread = static_cast<int>(syscall(SYS_gettid));
       for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
     }).detach();
-    while (!started) std::this_thread::yield();
+    while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
     std::this_thread::sleep_for(hold);
   }
   if (how == "cancel") {
     static sem_t never;
+    static std::atomic<int> thread{0};
     sem_init(&never, 0, 0);
     pthread_t t;
-    pthread_create(
-        &t, nullptr, [](void*) -> void* { return sem_wait(&never), nullptr; }, nullptr);
+    const auto wait_for_ever = [](void*) -> void* {
+      thread = static_cast<int>(syscall(SYS_gettid));
+      return sem_wait(&never), nullptr;
+    };
+    pthread_create(&t, nullptr, wait_for_ever, nullptr);
+    while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
     std::this_thread::sleep_for(hold);
     pthread_cancel(t);
     void* value = nullptr;

@@ -59,8 +59,10 @@ TEST(PlxExec, CountsThreadsAndWaits) {
   // 20 ms held for three: each waited, and none of that is work
   const table threads = where(read_csv(folder + "/threads.csv"), "function", "lock_once");
   ASSERT_EQ(threads.size(), 3u);
-  EXPECT_GT(sum(threads, "wait_s"), 3 * 0.015);
-  EXPECT_LT(sum(where(read_csv(folder + "/profile.csv"), "name", "lock_once"), "total_s"), 0.01);
+  const double waited_s = sum(threads, "wait_s"), lived_s = sum(threads, "end_s") - sum(threads, "begin_s");
+  EXPECT_GT(waited_s, 3 * 0.015);
+  const double worked_s = sum(where(read_csv(folder + "/profile.csv"), "name", "lock_once"), "total_s");
+  EXPECT_LT(worked_s, lived_s - waited_s / 2) << "what else they lived is work, or no core to have it done";
 }
 
 TEST(PlxExec, TheProgramPrintsTheSame) {

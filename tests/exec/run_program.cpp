@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "probe/temporary_test.hpp"
+
 namespace fs = std::filesystem;
 
 std::string whole_file(const std::string& path) {
@@ -20,12 +22,12 @@ std::string whole_file(const std::string& path) {
 bool exists(const std::string& path) { return fs::exists(path); }
 
 namespace {
-/// A path that only this test has.
+/// A path that only this test of this process has.
 std::string path_of_test(const char* what) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   std::string name = std::string(test->test_suite_name()) + "_" + test->name();
   for (char& c : name) c = c == '/' ? '_' : c;
-  return testing::TempDir() + what + name;
+  return plx::probe::temporary_path(what + name);
 }
 }  // namespace
 

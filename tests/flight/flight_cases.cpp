@@ -2,12 +2,14 @@
 // test_flight.py. Usage: flight_cases CASE. Nothing here says a word about measurement: the recorder is on by itself.
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -105,9 +107,13 @@ void asked() {
   say("went on\n");
 }
 
+volatile std::sig_atomic_t interrupted = 0;
 void asked_from_outside() {
-  say("ready\n");
-  after_some_work([] { compute(1.5); });
+  std::signal(SIGINT, [](int) { interrupted = 1; });
+  after_some_work([] {
+    say("ready\n");
+    while (interrupted == 0) compute(1e-3);
+  });
   say("went on\n");
 }
 
@@ -118,8 +124,18 @@ void deadlock() {
   });
 }
 
+/// The files that the recorder has written so far.
+std::ptrdiff_t reports() {
+  std::error_code not_yet;
+  const std::filesystem::directory_iterator all("plx-run", not_yet);
+  return std::count_if(begin(all), end(all), [](const auto& file) { return file.path().extension() == ".json"; });
+}
+
 void busy() {
-  after_some_work([] { compute(1.5); });
+  after_some_work([] {
+    const ticks patience = now_ticks() + ticks_from(300);
+    for (const auto before = reports(); reports() == before && now_ticks() < patience;) compute(0.1);
+  });
   say("went on\n");
 }
 

@@ -44,7 +44,7 @@ class Ended:
         )
 
     def end(self) -> Ended:
-        self.out, self.err = self.process.communicate(timeout=60)
+        self.out, self.err = self.process.communicate(timeout=600)
         self.code = self.process.returncode
         return self
 
@@ -60,9 +60,18 @@ class Ended:
         (file,) = self.files
         return json.loads(file.read_text())
 
+    def last_trace(self) -> dict:
+        """Where the watch is impatient, the system may leave workers without a core for so long that it writes before."""
+        newest = max(self.files, key=lambda file: file.stat().st_mtime_ns)
+        return json.loads(newest.read_text())
+
 
 def ended(*arguments, **settings) -> Ended:
     return Ended(*arguments, **settings).end()
+
+
+def whole(files: list) -> list:
+    return [file for file in files if file.suffix == ".json"]
 
 
 def slices(trace: dict, name: str) -> list:
@@ -170,11 +179,11 @@ def test_upon_a_signal_files_are_written_and_the_program_goes_on(tmp_path):
 
 def test_the_signal_may_come_from_outside_again_and_again(tmp_path):
     run = Ended(tmp_path, "asked_from_outside", PLX_FLIGHT_SIGNAL="SIGUSR2")
-    assert run.process.stdout.readline() == "ready\n"
-    time.sleep(0.3)
+    assert run.process.stdout.readline() == "ready\n"  # said by the task, which goes on until this is interrupted
     for _ in range(20):
         run.process.send_signal(signal.SIGUSR2)
         time.sleep(0.01)
+    run.process.send_signal(signal.SIGINT)
     run.end()
     assert run.code == 0 and run.out == "went on\n"
     assert len(run.files) >= 1
@@ -195,13 +204,13 @@ def test_a_wrong_signal_is_one_line(tmp_path):
 
 def test_a_deadlock_is_written_once_it_is_noticed(tmp_path):
     run = Ended(tmp_path, "deadlock", PLX_REPORT_HANG="0.2")
-    deadline = time.monotonic() + 20
-    while not run.files and time.monotonic() < deadline:
+    reason, deadline = "run() waits, and nothing can go on by itself", time.monotonic() + 300
+    while not any(reason in file.read_text() for file in whole(run.files)) and time.monotonic() < deadline:
         time.sleep(0.02)
     run.process.kill()
     run.end()
-    trace = run.trace()
-    assert trace["otherData"]["reason"] == "run() waits, and nothing can go on by itself"
+    trace = run.last_trace()
+    assert trace["otherData"]["reason"] == reason
     assert len(slices(trace, "relax")) == 24
     assert "latch" in run.err  # who waits on what
 
@@ -209,7 +218,7 @@ def test_a_deadlock_is_written_once_it_is_noticed(tmp_path):
 def test_a_task_that_does_not_end_is_written_too(tmp_path):
     run = ended(tmp_path, "busy", PLX_REPORT_HANG="0.3")
     assert run.code == 0 and run.out == "went on\n"
-    trace = run.trace()
+    trace = run.last_trace()
     assert trace["otherData"]["reason"].startswith("no task has begun or ended for 0.3 s")
     assert slices(trace, "guilty")[0]["args"]["running"]
 
@@ -251,6 +260,6 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
 
 def test_only_the_last_seconds_are_written(tmp_path):
     run = ended(tmp_path, "busy", PLX_REPORT_HANG="0.3", PLX_FLIGHT_SECONDS="0.1")
-    trace = run.trace()
+    trace = run.last_trace()
     assert slices(trace, "relax") == []
     assert slices(trace, "guilty")[0]["dur"] == pytest.approx(1e5, rel=0.01)

@@ -1,6 +1,8 @@
 // A program that hangs on purpose, to see what is said about it: two tasks lock two mutexes in opposite order, and
-// run() waits for a promise that nobody fulfils. It ends itself after as many seconds as it is told.
+// run() waits for a promise that nobody fulfils. It says "all hang" when they do, and ends itself after as many seconds
+// as it is told.
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -41,6 +43,8 @@ int main(int argc, char** argv) {
       wait(std::chrono::milliseconds(5));
       text = rt.explain_waits();
     }
+    std::puts("all hang");
+    std::fflush(stdout);
     all_hang();
     wait(std::chrono::seconds(std::stoi(seconds)));
     std::_Exit(0);

@@ -112,7 +112,7 @@ class Chromium:
         message, self._buffer = self._buffer.split(b"\0", 1)
         return json.loads(message)
 
-    def call(self, method: str, timeout_s: float = 60, **parameters) -> dict:
+    def call(self, method: str, timeout_s: float = 3000, **parameters) -> dict:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -149,7 +149,7 @@ class Chromium:
             raise PageError(details.get("exception", {}).get("description") or details["text"])
         return answer["result"].get("value")
 
-    def wait(self, expression: str, timeout_s: float = 30):
+    def wait(self, expression: str, timeout_s: float = 300):
         """The first value of the expression that is true."""
         deadline = time.monotonic() + timeout_s
         while True:

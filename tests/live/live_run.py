@@ -41,7 +41,7 @@ class Run:
             stderr=(folder / "stderr.txt").open("w"),
         )
         file = folder / "run" / "live.url"
-        for _ in range(600):
+        for _ in range(6000):
             if file.exists() or self.process.poll() is not None:
                 break
             time.sleep(0.05)
@@ -55,7 +55,7 @@ class Run:
 
     def get(self, path: str) -> tuple[int, str, str]:
         """Status, type and text of an answer."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=300)
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
         answer = connection.getresponse()
         text = answer.read().decode("utf-8")

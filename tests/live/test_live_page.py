@@ -38,7 +38,7 @@ def changes(page, expression: str) -> bool:
     """Whether a value changes within some polls."""
     before = page.value(expression)
     try:
-        page.wait(f"JSON.stringify({expression}) !== {json.dumps(json.dumps(before))}", 15)
+        page.wait(f"JSON.stringify({expression}) !== {json.dumps(json.dumps(before))}")
     except chromium.PageError:
         return False
     return True
@@ -57,7 +57,7 @@ def test_the_numbers_move(page, run):
     assert page.value("timeline.names").count("star.stage") == 1
     for selector in ("[data-chart=tasks] canvas", "[data-chart=time] canvas", "#timeline"):
         first = picture(page, selector)
-        page.wait(f"document.querySelector('{selector}').toDataURL() !== {json.dumps(first)}", 15)
+        page.wait(f"document.querySelector('{selector}').toDataURL() !== {json.dumps(first)}")
     assert page.complaints() == []
 
 
@@ -101,7 +101,7 @@ def test_every_control_works(page, run, tmp_path):
     assert page.value(f'document.querySelector("{chosen}")') is None
 
     # The slice, with what the blocks cost.
-    page.wait("!document.querySelector('#mesh').classList.contains('hidden')", 60)
+    page.wait("!document.querySelector('#mesh').classList.contains('hidden')")
     assert page.value("document.querySelector('#mesh-title').textContent").startswith("Density")
     step = page.value("mesh.step")
     page.wait(f"mesh.step > {step}")
@@ -125,13 +125,20 @@ def test_every_control_works(page, run, tmp_path):
 
 
 def test_it_loads_nothing_from_elsewhere_and_asks_once_a_second(page, run):
-    page.value("new Promise(done => setTimeout(done, 5000))")
-    sent = [e["params"] for e in page.events if e["method"] == "Network.requestWillBeSent"]
+    def sent() -> list:
+        page.value("new Promise(done => setTimeout(done, 500))")
+        return [e["params"] for e in page.events if e["method"] == "Network.requestWillBeSent"]
+
+    def polls_after_the_first() -> list:  # the first comes at once, the second at the full second
+        times = [r["timestamp"] for r in sent() if "poll.json" in r["request"]["url"]]
+        return [t for t in times if t > times[0] + 1.2]
+
+    deadline = time.monotonic() + 300
+    while len(late := polls_after_the_first()) < 4 and time.monotonic() < deadline:
+        pass
     origin = run.url.split("?")[0]
-    urls = [r["request"]["url"] for r in sent]
+    urls = [r["request"]["url"] for r in sent()]
     assert all(u.startswith(origin) or u.startswith("data:") for u in urls), urls
-    times = [r["timestamp"] for r in sent if "poll.json" in r["request"]["url"]]
-    late = [t for t in times if t > times[0] + 1.2]  # the first comes at once, the second at the full second
     assert len(late) >= 3
     assert len(late) <= 1.3 * (late[-1] - late[0]) + 2, late
     hidden = page.value("document.documentElement.outerHTML.includes(token)")
@@ -141,7 +148,7 @@ def test_it_loads_nothing_from_elsewhere_and_asks_once_a_second(page, run):
 @pytest.mark.parametrize("width, height", [(1366, 768), (1440, 900), (800, 600)])
 def test_nothing_sticks_out_of_the_window(page, width, height):
     page.size(width, height)
-    page.wait("!document.querySelector('#mesh').classList.contains('hidden')", 60)
+    page.wait("!document.querySelector('#mesh').classList.contains('hidden')")
     time.sleep(0.3)
     assert page.value("document.documentElement.scrollWidth") <= width
 
@@ -155,14 +162,14 @@ def test_dark_is_dark(page):
 
 def test_it_says_that_the_run_has_ended(page, run):
     run.interrupt()
-    page.wait("document.querySelector('#state').dataset.state === 'ended'", 60)
+    page.wait("document.querySelector('#state').dataset.state === 'ended'")
     assert page.value("document.querySelector('#state').textContent").startswith("run ended after")
-    assert run.process.wait(timeout=60) == 130
+    assert run.process.wait(timeout=600) == 130
     assert not (run.folder / "run" / "live.url").exists()
     assert page.complaints() == []
 
 
 def test_it_says_that_the_run_was_killed(page, run):
     run.close()
-    page.wait("document.querySelector('#state').dataset.state === 'lost'", 30)
+    page.wait("document.querySelector('#state').dataset.state === 'lost'")
     assert "trying again" in page.value("document.querySelector('#state').textContent")

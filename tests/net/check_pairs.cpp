@@ -164,7 +164,7 @@ int check_pairs(plx::net::bootstrap& job, plx::net::transport& carrier) {
       carrier.send((job.here() + i) % job.size(), *out.back());
       if (number % 3 == 0) carrier.progress();
     }
-  const double end = plx::monotonic_seconds() + 60;
+  const double end = plx::monotonic_seconds() + 300;
   while ((c.missing != 0 || carrier.pending()) && c.wrong == 0 && plx::monotonic_seconds() < end) carrier.progress();
   for (const auto& m : out)
     if (m->times != 1 || !m->well) ++c.wrong;

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     fmt::print("alone\n");
     return 0;
   }
-  const double deadline_s = mode == "late" ? number(argc > 3 ? argv[3] : nullptr) : 60;
+  const double deadline_s = mode == "late" ? number(argc > 3 ? argv[3] : nullptr) : 300;
   auto carrier = plx::net::find_transport(*name, job, deadline_s);
   if (!carrier) give_up(carrier.error());
   int code = 0;
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     code = check_death(job, **carrier, static_cast<plx::locality_id>(number(first)), mode == "crash");
   if (mode == "rates") code = measure_rates(job, **carrier);
   if (mode == "start") code = check_start(job, **carrier);
-  if (!(*carrier)->stop(20)) fmt::print("locality {} did not stop in time\n", job.here());
+  if (!(*carrier)->stop(300)) fmt::print("locality {} did not stop in time\n", job.here());
   carrier->reset();
   job.leave(5);
   return code;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "base/patience_test.hpp"
 #include "net/collectives.hpp"
 #include "net/ending.hpp"
 #include "net/locality.hpp"
@@ -286,11 +287,7 @@ TEST(Mailroom, TheEndWaitsForLettersAsForParcels) {
 // A letter that a call takes by itself, before the knock has come: who slept must say so anew.
 TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
   neighbours near(2);
-  const auto sleeps = [&](unsigned i) {
-    for (int turn = 0; turn < 5000 && near.of(i).asleep() == 0; ++turn)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return near.of(i).asleep() != 0;
-  };
+  const auto sleeps = [&](unsigned i) { return plx::comes_true([&] { return near.of(i).asleep() != 0; }); };
   ASSERT_TRUE(sleeps(1));
   std::atomic<bool> sent{false};
   near.all.run_all([&] {

@@ -92,7 +92,7 @@ struct message : outgoing {
 };
 
 template <class F>
-bool progress_until(transport& t, F done, double limit_s = 30) {
+bool progress_until(transport& t, F done, double limit_s = 300) {
   for (const double until = monotonic_seconds() + limit_s; !done();) {
     if (!t.progress()) std::this_thread::yield();
     if (monotonic_seconds() > until) return false;
@@ -104,12 +104,12 @@ bool progress_until(transport& t, F done, double limit_s = 30) {
 template <class F>
 void with_transports(test::table& t, F f) {
   test::as_localities(t, [&](bootstrap& b) {
-    auto made = find_transport("ucx", b, 20);
+    auto made = find_transport("ucx", b, 300);
     ASSERT_TRUE(made) << made.error().message;
     keeper k;
     (*made)->start(k);
     f(**made, b, k);
-    EXPECT_TRUE((*made)->stop(20));
+    EXPECT_TRUE((*made)->stop(300));
     EXPECT_FALSE((*made)->pending());
     made->reset();
   });
@@ -216,14 +216,14 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
     void lost(locality_id, std::string_view) noexcept override {}
   };
   test::as_localities(t, [&](bootstrap& b) {
-    auto carrier = find_transport("ucx", b, 20).value();
+    auto carrier = find_transport("ucx", b, 300).value();
     answering a;
     a.carrier = carrier.get();
     carrier->start(a);
     message first(pattern(16, 1));
     if (b.here() == 0) carrier->send(1, first);
     EXPECT_TRUE(progress_until(*carrier, [&] { return a.left == 0; }));
-    EXPECT_TRUE(carrier->stop(20));
+    EXPECT_TRUE(carrier->stop(300));
     for (const auto& m : a.out) EXPECT_EQ(m.good, 1);
   });
 }
@@ -231,10 +231,10 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
 TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
-    auto carrier = find_transport("ucx", b, 20).value();
+    auto carrier = find_transport("ucx", b, 300).value();
     keeper k;
     carrier->start(k);
-    static_cast<void>(b.exchange("", 20));  // all have started
+    static_cast<void>(b.exchange("", 300));  // all have started
     message before(pattern(16, 1)), after(pattern(16, 1));
     carrier->send((b.here() + 1) % 3, before);
     EXPECT_TRUE(progress_until(*carrier, [&] { return k.heads.size() == 1 && before.good == 1; }));
@@ -242,7 +242,7 @@ TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
     EXPECT_TRUE(progress_until(*carrier, [&] { return !k.losses.empty(); }));
     carrier->send(1, after);
     EXPECT_EQ(after.bad, 1);
-    EXPECT_TRUE(carrier->stop(20));
+    EXPECT_TRUE(carrier->stop(300));
     EXPECT_THAT(k.losses, ElementsAre(testing::Pair(1u, "its process has ended")));
   });
 }
@@ -250,10 +250,10 @@ TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
 TEST_F(UcxTransport, AfterTheEndNothingIsSent) {
   test::table t(2);
   test::as_localities(t, [&](bootstrap& b) {
-    auto carrier = find_transport("ucx", b, 20).value();
+    auto carrier = find_transport("ucx", b, 300).value();
     keeper k;
     carrier->start(k);
-    EXPECT_TRUE(carrier->stop(20));
+    EXPECT_TRUE(carrier->stop(300));
     message late(pattern(8, 0), parts_of({10'000}));
     carrier->send(1 - b.here(), late);
     EXPECT_EQ(late.bad, 1);
@@ -274,13 +274,13 @@ TEST_F(UcxTransport, WakesWhoSleeps) {
       carrier.send(0, m);
       return;
     }
-    for (const double until = monotonic_seconds() + 30; k.heads.empty() && monotonic_seconds() < until;) {
+    for (const double until = monotonic_seconds() + 300; k.heads.empty() && monotonic_seconds() < until;) {
       while (carrier.progress()) {
       }
       if (!carrier.arm()) continue;
       ++asleep;
       pollfd fd{carrier.wake_fd(), POLLIN, 0};
-      EXPECT_EQ(poll(&fd, 1, 30'000), 1);
+      EXPECT_EQ(poll(&fd, 1, 300'000), 1);
     }
     EXPECT_EQ(k.heads.size(), 1u);
     EXPECT_LT(asleep, 50);  // it slept, and was not woken for nothing all the time

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/patience_test.hpp"
 #include "probe/live/test_client.hpp"
 
 namespace plx::probe {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::shared_ptr<const std::string> text(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
 
@@ -31,15 +32,17 @@ struct echo final : http_handler {
     return {.body = text(std::string(r.path))};
   }
   void wait_until_asked(int times) const {
-    for (int i = 0; i < 10000 && asked < times; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(plx::comes_true([&] { return asked >= times; }));
   }
   double later_s = 3600;
   std::atomic<int> asked{0};
 };
 
 const http_limits quick{.connections = 8, .head_s = 0.2, .idle_s = 0.2, .write_s = 0.2, .end_s = 0.3};
+/// Such that no client, however late it gets a core, is too late with its request.
+const http_limits patient{.connections = 8, .head_s = 3600, .idle_s = 0.2, .write_s = 3600, .end_s = 0.3};
 
-class HttpServer : public testing::Test {
+class HttpServer : public ::testing::Test {
  protected:
   void start(const http_limits& limits) { server_ = http_server::start({}, handler_, limits).value(); }
   [[nodiscard]] std::uint16_t port() const { return server_->where().port; }
@@ -56,7 +59,7 @@ TEST_F(HttpServer, AnswersAndKeepsTheConnection) {
     const std::string reply = c.read(1);
     EXPECT_THAT(reply, StartsWith("HTTP/1.1 200 OK\r\n"));
     EXPECT_THAT(reply, HasSubstr("Cache-Control: no-store\r\n"));
-    EXPECT_THAT(reply, testing::EndsWith("\r\n\r\n/one"));
+    EXPECT_THAT(reply, ::testing::EndsWith("\r\n\r\n/one"));
   }
   EXPECT_EQ(counts().answered, 3u);
   EXPECT_EQ(counts().open, 1u);
@@ -91,7 +94,7 @@ TEST_F(HttpServer, HalfARequestIsNotWaitedForLongerThanTheDeadline) {
   half.send("GET / HT");
   std::jthread drip([this](const std::stop_token& stop) {  // a byte now and then does not prolong it
     const test_client slow(port());
-    for (int i = 0; i < 500 && !stop.stop_requested() && !slow.closed(20); ++i) slow.send("A");
+    for (int i = 0; i < 15000 && !stop.stop_requested() && !slow.closed(20); ++i) slow.send("A");
   });
   EXPECT_TRUE(silent.closed());
   EXPECT_TRUE(half.closed());
@@ -109,7 +112,7 @@ TEST_F(HttpServer, WhoDoesNotReadIsLeft) {
 }
 
 TEST_F(HttpServer, AnIdleConnectionIsClosedWithoutBlame) {
-  start(quick);
+  start(patient);
   const test_client c(port());
   c.send("GET / HTTP/1.1\r\n\r\n");
   EXPECT_THAT(c.read(), StartsWith("HTTP/1.1 200"));  // reads on until the server closes
@@ -133,19 +136,19 @@ TEST_F(HttpServer, WhoWaitsForAReplyKeepsItsPlace) {
   const test_client third(port());
   EXPECT_TRUE(third.closed());
   server_->stop();
-  for (const test_client* c : {&a, &b}) EXPECT_THAT(c->read(), testing::EndsWith("again"));
+  for (const test_client* c : {&a, &b}) EXPECT_THAT(c->read(), ::testing::EndsWith("again"));
 }
 
 TEST_F(HttpServer, LaterComesAtItsTime) {
   handler_.later_s = 0.1;
   start({});
   const double begin = monotonic_seconds();
-  EXPECT_THAT(ask(port(), "/later"), testing::EndsWith("again"));
+  EXPECT_THAT(ask(port(), "/later"), ::testing::EndsWith("again"));
   EXPECT_GE(monotonic_seconds() - begin, 0.09);
 }
 
 TEST_F(HttpServer, EndsInTimeWhateverTheClientsDo) {
-  start(quick);
+  start(patient);
   const test_client silent(port()), half(port()), parked(port()), deaf(port());
   half.send("GET / HT");
   parked.send("GET /later HTTP/1.1\r\n\r\n");
@@ -153,17 +156,17 @@ TEST_F(HttpServer, EndsInTimeWhateverTheClientsDo) {
   handler_.wait_until_asked(2);
   const double begin = monotonic_seconds();
   server_.reset();
-  EXPECT_LT(monotonic_seconds() - begin, 5) << "end_s is 0.3";
-  EXPECT_THAT(parked.read(), testing::EndsWith("again"));
+  EXPECT_LT(monotonic_seconds() - begin, 300) << "end_s is 0.3; the clients could take an hour";
+  EXPECT_THAT(parked.read(), ::testing::EndsWith("again"));
   EXPECT_TRUE(silent.closed());
 }
 
 TEST_F(HttpServer, EndsAtOnceWhenNobodyIsThere) {
-  start({.end_s = 60});
+  start({.end_s = 3600});
   EXPECT_THAT(ask(port(), "/here"), StartsWith("HTTP/1.1 200"));
   const double begin = monotonic_seconds();
   server_.reset();
-  EXPECT_LT(monotonic_seconds() - begin, 10);
+  EXPECT_LT(monotonic_seconds() - begin, 300);
 }
 
 TEST_F(HttpServer, WhoHasAskedBeforeTheEndIsAnswered) {
@@ -171,7 +174,7 @@ TEST_F(HttpServer, WhoHasAskedBeforeTheEndIsAnswered) {
   const test_client c(port());
   c.send("GET /later HTTP/1.1\r\n\r\n");
   server_.reset();  // perhaps before the connection was even accepted
-  EXPECT_THAT(c.read(), testing::EndsWith("again"));
+  EXPECT_THAT(c.read(), ::testing::EndsWith("again"));
 }
 
 TEST_F(HttpServer, APortInUseIsOneLine) {
@@ -195,7 +198,7 @@ TEST_F(HttpServer, WithoutDescriptorsConnectionsAreTurnedAwayAndThenServedAgain)
   std::vector<int> taken;
   std::deque<test_client> turned;
   turned.emplace_back(port());
-  for (int i = 0; i < 500 && counts().open < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(plx::comes_true([&] { return counts().open >= 2; }));
   const rlimit low{.rlim_cur = 200, .rlim_max = before.rlim_max};
   setrlimit(RLIMIT_NOFILE, &low);
   for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY)) >= 0;) taken.push_back(fd);

@@ -35,7 +35,7 @@ class test_client {
     }
   }
   /// What comes until the server closes, or `enough` bytes.
-  [[nodiscard]] std::string read(std::size_t enough = 1u << 30, int patience_ms = 10000) const {
+  [[nodiscard]] std::string read(std::size_t enough = 1u << 30, int patience_ms = 300000) const {
     std::string text;
     char part[65536];
     for (pollfd p{fd_, POLLIN, 0}; text.size() < enough && ::poll(&p, 1, patience_ms) > 0;) {
@@ -46,7 +46,7 @@ class test_client {
     return text;
   }
   /// Whether the server has closed, waiting for it.
-  [[nodiscard]] bool closed(int patience_ms = 10000) const {
+  [[nodiscard]] bool closed(int patience_ms = 300000) const {
     pollfd p{fd_, POLLIN, 0};
     char byte;
     return ::poll(&p, 1, patience_ms) > 0 && ::recv(fd_, &byte, 1, MSG_PEEK) <= 0;

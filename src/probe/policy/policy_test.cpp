@@ -212,16 +212,20 @@ TEST_F(policies, come_and_go_while_events_are_told) {
 TEST_F(policies, a_busy_one_waits_skips_or_joins) {
   for (const when_busy busy : {when_busy::wait, when_busy::skip, when_busy::join}) {
     std::atomic<int> inside{0}, calls{0};
-    std::atomic<bool> two{false};
+    std::atomic<bool> two{false}, told{false};
     auto p = all.on_event({.name = "p", .busy = busy}, {}, [&](policy_context&) {
       if (++inside == 2) two = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      // Until the second event has come so far as it can meanwhile: in vain, to its end, or into this closure.
+      if (busy == when_busy::wait) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (busy == when_busy::skip && !told) std::this_thread::yield();
+      while (busy == when_busy::join && !two) std::this_thread::yield();
       --inside;
       ++calls;
     });
     std::thread other([&] { tell(task_event_kind::stop); });
-    while (inside == 0) std::this_thread::yield();
+    while (inside == 0 && calls == 0) std::this_thread::yield();
     tell(task_event_kind::stop);
+    told = true;
     other.join();
     EXPECT_EQ(calls, busy == when_busy::skip ? 1 : 2);
     EXPECT_EQ(two, busy == when_busy::join);

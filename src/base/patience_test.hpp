@@ -1,0 +1,23 @@
+// Waiting in tests for what other threads do: for the event, however late a busy machine lets it happen, and not for a
+// time in which it should have happened.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+namespace plx {
+
+/// Longer than any machine makes a test wait, shorter than a test may take: what has not come by then never comes.
+inline constexpr std::chrono::seconds test_patience{300};
+
+/// Asks f() every millisecond. True as soon as it says so, false when that has not been within `test_patience`.
+template <class F>
+[[nodiscard]] bool comes_true(F&& f) {
+  for (const auto end = std::chrono::steady_clock::now() + test_patience; !f();) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace plx
