@@ -54,7 +54,7 @@ std::vector<double> lateness(unsigned workers, bool busy, int turns) {
   runtime rt({.workers = workers});
   net::node n(rt, std::make_unique<noting_transport>(left), 0, 2);
   std::vector<double> us;
-  rt.run([&] { coalesce_all({.parcels = 1000, .interval_us = interval_s * 1e6}); });
+  rt.run([&] { coalesce_all({.parcels = 1000, .interval_us = interval_s * 1e6, .strict = true}); });
   if (busy)
     for (unsigned i = 0; i < workers; ++i)
       rt.post([&end] {

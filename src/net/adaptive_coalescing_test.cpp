@@ -84,10 +84,10 @@ TEST(AdaptiveCoalescing, MovesTheCollectorsAndLogsWhy) {
     EXPECT_NEAR(each, n, 1);
     EXPECT_LT(3.5 / each, 0.05 * 50);
 
-    for (int i = 0; i < 6; ++i) p.look([] { return microseconds(50); }, 0.9);
-    EXPECT_FALSE(p.fixed()) << "somebody waits";
-    for (int i = 0; i < 20; ++i) p.look([] { return microseconds(50); }, 0.9);
-    EXPECT_FALSE(p.fixed());
+    for (int i = 0; i < 20; ++i) p.look([] { return microseconds(50); }, 0.5);
+    EXPECT_TRUE(p.fixed()) << "who idles keeps nothing back";
+    p.look([] { return microseconds(1000); }, 0.9);
+    EXPECT_FALSE(p.fixed()) << "parcels became rare";
     sent = p.collected().parcels;
 
     bool found = false;

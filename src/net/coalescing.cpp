@@ -38,10 +38,13 @@ result<coalescing> parse_one(std::string_view text) {
   std::string_view rest = text;
   bool good = read_number(split(rest, ','), c.parcels) && c.parcels > 0;
   good = good && read_number(split(rest, ','), c.interval_us) && c.interval_us >= 0 && c.interval_us <= 1e9;
-  if (good && !rest.empty()) good = read_number(split(rest, ','), c.bytes) && rest.empty();
+  if (good && trimmed(rest) != "strict" && !rest.empty()) good = read_number(split(rest, ','), c.bytes);
+  if (good && !rest.empty()) good = c.strict = trimmed(rest) == "strict";
   if (!good)
-    return error{fmt::format(
-        "coalesce: expected self, adaptive, or parcels,microseconds as in 128,1000 (and ,bytes), found '{}'", text)};
+    return error{
+        fmt::format("coalesce: expected self, adaptive, or parcels,microseconds as in 128,1000 (and ,bytes and "
+                    ",strict), found '{}'",
+                    text)};
   return c;
 }
 
@@ -65,8 +68,9 @@ result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text) 
 std::string describe(const coalescing& c) {
   if (c.way == coalescing_way::adaptive) return "adaptive";
   if (c.way == coalescing_way::self_clocking) return "self";
-  const std::string numbers = fmt::format("{},{}", c.parcels, c.interval_us);
-  return c.bytes == 0 ? numbers : fmt::format("{},{}", numbers, c.bytes);
+  std::string text = fmt::format("{},{}", c.parcels, c.interval_us);
+  if (c.bytes != 0) text += fmt::format(",{}", c.bytes);
+  return c.strict ? text + ",strict" : text;
 }
 
 void coalesce_all(const coalescing& how) { net::collect_as(net::node_here(), 0, how); }

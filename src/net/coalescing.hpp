@@ -6,7 +6,8 @@
 //   plx::coalesce<&g>(plx::adaptive);                          // what is best for them is found while they travel
 //
 // PLX_COALESCE in the environment, --plx:coalesce=... and [plx] coalesce in the file of PLX_CONFIG say the same:
-// "self", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions.
+// "self", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions; "128,1000,strict" waits
+// for its interval in any case.
 // Thread safety: everything. Cost: none while nothing changes; of adaptive: net/adaptive_coalescing.hpp.
 // Example: net/coalescing_test.cpp
 #pragma once
@@ -21,8 +22,9 @@ enum class coalescing_way : std::uint8_t {
   /// At once while nothing is under way to that locality; else when it is full, or as soon as the worker that sent has
   /// nothing better to do.
   self_clocking,
-  /// When it holds `parcels` parcels or `bytes` bytes, or `interval_us` after its first parcel. A parcel that comes
-  /// later than that after the one before goes at once.
+  /// When it holds `parcels` parcels or `bytes` bytes, or `interval_us` after its first parcel, or, unless it is
+  /// `strict`, as soon as who sent last has nothing else to do. A parcel that comes later than the interval after the
+  /// one before goes at once.
   fixed,
   /// One of the two, with the numbers that a policy chooses by the traffic it sees (net/adaptive_coalescing.hpp).
   adaptive,
@@ -34,6 +36,7 @@ struct coalescing {
   double interval_us = 1000;  ///< after the first parcel, microseconds
   std::size_t bytes = 0;      ///< of one message; 0: as many as one may have (fixed), 8 KiB (self_clocking)
   coalescing_way way = coalescing_way::fixed;
+  bool strict = false;  ///< keeps what has collected for the interval although its worker idles (fixed)
   friend bool operator==(const coalescing&, const coalescing&) = default;
 };
 

@@ -93,7 +93,6 @@ coalescing_move coalescing_follower::propose(const traffic& now) {
           fmt::format("messages are full with {:.1f} parcels and cost {:.1f} % of the workers' time: larger ones", each,
                       100 * share));
   }
-  if (now.slack > options_.low_slack) return coalescing_move::none;
   const coalescing best = best_fixed(now);
   const double hoped = fixed_parcels_per_message(now, best.parcels, best.interval_us * 1e-6);
   if (share - now.message_share(hoped) < options_.enough_gain || refused(rate_of(now), best))
@@ -103,9 +102,6 @@ coalescing_move coalescing_follower::propose(const traffic& now) {
 
 coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
   const double rate = rate_of(now), last_rate = rate_of(window_.back());
-  if (now.slack > options_.high_slack)
-    return give_up_fixed(rate, true,
-                         fmt::format("the workers have nothing to do for {:.0f} % of the time", 100 * now.slack));
   if (now.message_share(1) < options_.enough_gain / 2)
     return give_up_fixed(
         rate, false, fmt::format("messages cost {:.2f} % of the workers' time at most", 100 * now.message_share(1)));
@@ -120,7 +116,8 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
   const coalescing best = best_fixed(now);
   const double share = now.message_share(now.parcels_per_message());
   const double hoped = fixed_parcels_per_message(now, best.parcels, best.interval_us * 1e-6);
-  if (strange_ > 0 || share - now.message_share(hoped) < options_.enough_gain || refused(rate, best))
+  const bool same = !far_apart(best.parcels, kept_.parcels, 3) && !far_apart(best.interval_us, kept_.interval_us, 3);
+  if (strange_ > 0 || same || share - now.message_share(hoped) < options_.enough_gain || refused(rate, best))
     return coalescing_move::none;
   return try_out(best, true, gain_in_words(now, hoped));
 }

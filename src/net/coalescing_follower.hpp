@@ -3,13 +3,13 @@
 // one.
 //
 // It begins self-clocking, which is right wherever somebody waits for parcels: they leave when a worker has nothing
-// better to do. While the workers are busy, nobody here loses by waiting; where messages then take a share of the time
-// that the model (net/coalescing_model.hpp) says is worth it, the model's proposal is tried: larger messages, or the
-// fixed form. It is compared with what held before in turns (A B B A A B ...), by the ratios of neighbouring rates of
-// parcels and an interval for their median, and taken back when it made things worse. What was refused is not tried
-// again for traffic like that for a while, longer each time. What is kept stays until the workers have nothing to do,
-// parcels become rare, or their rate is another one for several looks; then it must show anew what it is good for.
-// Thread safety: none. Cost: microseconds per look. Example: net/coalescing_follower_test.cpp
+// better to do. In the fixed form they also do, but not between two tasks of a busy worker. Where messages take a share
+// of the time that the model (net/coalescing_model.hpp) says is worth it, the model's proposal is tried: larger
+// messages, or the fixed form. It is compared with what held before in turns (A B B A A B ...), by the ratios of
+// neighbouring rates of parcels and an interval for their median, and taken back when it made things worse. What was
+// refused is not tried again for traffic like that for a while, longer each time. What is kept stays until parcels
+// become rare or their rate is another one for several looks; then it must show anew what it is good for. Thread
+// safety: none. Cost: microseconds per look. Example: net/coalescing_follower_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,7 @@ namespace plx::net {
 /// How the follower follows.
 struct coalescing_follower_options {
   double enough_gain = 0.02;    // share of the workers' time that a move must promise
-  double low_slack = 0.15;      // up to here nobody waits for parcels
-  double high_slack = 0.3;      // beyond, somebody does
+  double high_slack = 0.3;      // beyond, rare parcels leave the fixed form at once
   double tolerance = 0.02;      // what a comparison may cost, as a share of the rate
   double doubt = 0.25;          // probability that a comparison ends too early
   unsigned most_pairs = 6;      // of a comparison

@@ -142,17 +142,18 @@ TEST(CoalescingFollower, TrialsCostLittle) {
     }
 }
 
-/// Where it cannot see that somebody waits (on another locality, or by asking again and again), the rate tells it.
+/// Where workers that ask again and again seem to be busy, the rate tells that somebody waits.
 TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
   int undone = 0;
-  for (const auto& [name, phase, begins] : phases()) {
-    if (!phase.waits) continue;
+  for (const auto& [name, which, begins] : phases()) {
+    if (!which.waits) continue;
+    program_phase phase = which;
+    phase.spins = true;
     coalescing_follower f;
     sending_program program(phase);
     for (int i = 0; i < 2 * looks_of_a_second; ++i) {
       program.set(f.setting());
-      traffic t = program.run(look_s);
-      t.slack = 0;
+      const traffic t = program.run(look_s);
       undone += f.look(t) == coalescing_move::undone;
     }
     EXPECT_LT(test::seconds_per_parcel(phase, f.setting()), 1.05 * test::best_static_seconds(phase)) << name << f.why();

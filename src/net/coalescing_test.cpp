@@ -35,7 +35,9 @@ TEST(Coalescing, IsReadFromText) {
   EXPECT_EQ(text_of("128,1000"), "[: 128,1000]");
   EXPECT_EQ(text_of("adaptive; f=adaptive;g = self"), "[: adaptive][f: adaptive][g: self]");
   EXPECT_EQ(text_of("f = 4, 0.5, 65536; mine::g=self"), "[f: 4,0.5,65536][mine::g: self]");
-  for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "1", "1,-1", "1,2,3,4", "f=", "f=1,2x"}) {
+  EXPECT_EQ(text_of("8,1000,strict; f=8,1000,512, strict"), "[: 8,1000,strict][f: 8,1000,512,strict]");
+  for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "1", "1,-1", "1,2,3,4", "1,strict",
+                            "1,2,strict,3", "1,2,strictly", "f=", "f=1,2x"}) {
     const std::string said = text_of(wrong);
     EXPECT_TRUE(said.starts_with("coalesce: expected self, adaptive, or parcels,microseconds")) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
@@ -112,6 +114,37 @@ TEST(Coalescing, SettingsChangeWhileAllSidesSend) {
     for (auto& d : done) d.get();
   });
   EXPECT_EQ(arrived, 2 * (posts * (posts - 1) / 2));
+}
+
+/// No interval of this test ever ends: calls and answers that are fewer than a message holds leave because who sent
+/// them has nothing else to do.
+TEST(Coalescing, WhoIdlesKeepsNothingBack) {
+  for (const unsigned workers : {1u, 2u}) {
+    net::test::localities all(2, workers);
+    all.run_all([] { coalesce<&conjugate>({.parcels = 1000, .interval_us = 1e9}); });
+    all.run_all([] {
+      for (const int calls : {1, 7, 1500, 3}) {
+        std::vector<future<number>> results;
+        for (int i = 0; i < calls; ++i) results.push_back(async<&conjugate>(1 - find_here(), number(i, 1)));
+        for (int i = 0; i < calls; ++i) ASSERT_EQ(results[static_cast<std::size_t>(i)].get(), number(i, -1));
+      }
+    });
+  }
+}
+
+/// What is strict stays for its interval, whoever idles.
+TEST(Coalescing, WhatIsStrictWaits) {
+  net::test::localities all(2, 1);
+  arrived = 0;
+  auto& root = all.at(0).home();
+  root.run([] { coalesce<&arrive>({.parcels = 1000, .interval_us = 1e9, .strict = true}); });
+  root.run([] {
+    for (std::uint64_t i = 1; i <= 5; ++i) post<&arrive>(1, i);  // the first one goes at once
+  });
+  root.run([] { this_thread::sleep_for(std::chrono::milliseconds(2)); });
+  EXPECT_LE(arrived, 1u);
+  root.run([] { flush_parcels(); });
+  while (arrived != 15) root.run([] { this_thread::sleep_for(std::chrono::milliseconds(1)); });
 }
 
 /// The bound is far below what is sent, so both sides wait for room again and again, with one worker each.

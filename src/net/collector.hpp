@@ -67,6 +67,7 @@ struct alignas(64) collector {
   coalescing_way way = coalescing_way::self_clocking;
   bool in_ready = false, in_timed = false;  // in which of the port's lists of those that hold something
   bool of_one_action = false;
+  bool leaves_idle = false;   // fixed: also when who sent last has nothing else to do
   std::uint32_t parcels = 0;  // the limits
   std::size_t bytes = 0;
   ticks interval = 0;

@@ -143,6 +143,7 @@ poll_result node::poll(void* self) {
   ticks waited = 0;
   bool happened = n.port_.flush(waited);
   happened |= n.transport_->progress();
+  if (!happened) happened = n.port_.flush_idle();
   if (!happened) return n.nothing_came();
   n.port_.note_polled(now_ticks() - begin - waited);
   n.quiet_since_ = 0;

@@ -87,6 +87,15 @@ bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
   return !more_comes || age > 4 * cost;
 }
 
+// Asked by a worker that has nothing to do: whether it would lose by waiting for the interval. Who sends in a loop
+// still makes the message fuller.
+bool parcel_port::need_not_collect(const collector& c, ticks now) const noexcept {
+  if (!c.leaves_idle) return false;
+  const auto* sender = static_cast<const plx::detail::worker*>(c.worker);
+  return sender == nullptr || sender == this_worker() || sender->looks_for_work.load(std::memory_order_relaxed) ||
+         since(c.last, now) > old_after_;
+}
+
 // The lock of `c` is held, and it holds a message.
 frame_message* parcel_port::take(collector& c) noexcept {
   frame_message* m = std::exchange(c.open, nullptr);
@@ -222,6 +231,23 @@ bool parcel_port::flush(ticks& waited) noexcept {
       !flush_lock_.try_lock())
     return left;
   left |= flush_timed(false);
+  flush_lock_.unlock();
+  return left;
+}
+
+bool parcel_port::flush_idle() noexcept {
+  if (!any_impatient_.load(std::memory_order_relaxed) || any_work(scheduler_) || !flush_lock_.try_lock()) return false;
+  // Before the look: who puts one in now says it again.
+  any_impatient_.store(false, std::memory_order_relaxed);
+  const ticks now = scheduler_.now();
+  bool more = false;
+  const bool left = look_at(timed_, [&](collector& c, frame_message*& leaves) {
+    if (c.open != nullptr && need_not_collect(c, now)) leaves = take(c);
+    c.in_timed = c.open != nullptr;
+    more |= c.in_timed && c.leaves_idle;
+    return c.in_timed;
+  });
+  if (more) any_impatient_.store(true, std::memory_order_relaxed);
   flush_lock_.unlock();
   return left;
 }

@@ -109,6 +109,8 @@ void parcel_port::set(collector& c, const coalescing& how) {
   {
     spin_guard guard(c.lock);
     c.way = how.way == coalescing_way::fixed ? coalescing_way::fixed : coalescing_way::self_clocking;
+    // Where a seed decides who idles when, only numbers count.
+    c.leaves_idle = how.way == coalescing_way::fixed && !how.strict && !scheduler_.deterministic();
     c.parcels = std::max(how.parcels, 1u);
     c.interval = scheduler_.span_of(how.interval_us * 1e-6);
     c.bytes = std::min(how.bytes == 0 ? standard : how.bytes, max_head_bytes_);
@@ -218,13 +220,15 @@ void parcel_port::close(const open_parcel& p) noexcept {
   }
   std::vector<collector*>* waits_in = nullptr;
   frame_message* leaves = nullptr;
+  bool impatient = false;
   if (goes(c, p.bytes, gap, now) || is_urgent(c, p.action)) {
     leaves = take(c);
-  } else if (c.way == coalescing_way::self_clocking) {
-    c.worker = this_worker();
-    if (!std::exchange(c.in_ready, true)) waits_in = &ready_;
-  } else if (!std::exchange(c.in_timed, true)) {
-    waits_in = &timed_;
+  } else {
+    const plx::detail::worker* w = this_worker();
+    c.worker = w != nullptr && &w->home == &scheduler_ ? w : nullptr;
+    const bool self = c.way == coalescing_way::self_clocking;
+    if (!std::exchange(self ? c.in_ready : c.in_timed, true)) waits_in = self ? &ready_ : &timed_;
+    impatient = c.leaves_idle;
   }
   const ticks due = c.way != coalescing_way::self_clocking && leaves == nullptr ? c.due : timer_queue::never;
   const locality_id to = c.to->id;
@@ -234,6 +238,8 @@ void parcel_port::close(const open_parcel& p) noexcept {
   if (p.full != nullptr) begin = leave(p.full, begin);
   if (leaves != nullptr) leave(leaves, begin);
   if (waits_in != nullptr) put_into(*waits_in, c);
+  if (impatient && !any_impatient_.load(std::memory_order_relaxed))
+    any_impatient_.store(true, std::memory_order_relaxed);
   const bool alarms = due < alarm_at_.load(std::memory_order_seq_cst);
   if (alarms) set_alarm(due);
   if (p.begun != 0 || alarms) note_prepared(preparing + (alarms ? since(begin, now_ticks()) : 0));

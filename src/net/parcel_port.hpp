@@ -4,7 +4,8 @@
 // Self-clocking, the way that is so from the start: a parcel goes at once when nothing is under way to that locality
 // and none was sent there just before; else the message leaves when it is full, or as soon as the scheduler looks at
 // its pollers on the worker that sent last: before it idles, and every few microseconds between its tasks. Fixed: by
-// number, bytes, and a timer of the scheduler for the interval.
+// number, bytes, a timer of the scheduler for the interval, and, unless it is strict, when that worker has nothing else
+// to do.
 //
 // Bytes that have not left are bounded per locality: beyond that, tasks that call wait until half of them have. Answers
 // do not wait: they are as many as the calls that came.
@@ -118,11 +119,15 @@ class parcel_port {
   /// By the poller: sends what need not wait any longer. True when something left. `waited`: how long of it the worker,
   /// who had nothing else to do, waited for the end of an interval.
   bool flush(ticks& waited) noexcept;
+  /// By the poller, when flush() sent nothing and nothing has come: sends what waits for an interval although who sent
+  /// it has nothing else to do, if this worker has not either. True when something left.
+  bool flush_idle() noexcept;
   /// Sends all that has collected.
   void flush_all() noexcept;
   /// Something waits for the next flush().
   [[nodiscard]] bool pending() const noexcept {
-    return any_ready_.load(std::memory_order_relaxed) || alarm_rang_.load(std::memory_order_relaxed);
+    return any_ready_.load(std::memory_order_relaxed) || alarm_rang_.load(std::memory_order_relaxed) ||
+           any_impatient_.load(std::memory_order_relaxed);
   }
   /// From here on each parcel goes at once. The scheduler is still there.
   void end() noexcept;
@@ -181,6 +186,7 @@ class parcel_port {
   bool look_at(std::vector<collector*>& list, F f) noexcept;
   bool flush_ready(bool all) noexcept;
   bool flush_timed(bool all) noexcept;
+  [[nodiscard]] bool need_not_collect(const collector& c, ticks now) const noexcept;
   [[nodiscard]] bool need_not_wait(const collector& c, ticks now) const noexcept;
   void set_alarm(ticks due) noexcept;
   static void ring(void* self) noexcept;
@@ -206,6 +212,7 @@ class parcel_port {
   plx::detail::spinlock list_lock_;
   std::vector<collector*> ready_, timed_;
   std::atomic<bool> any_ready_{false};
+  std::atomic<bool> any_impatient_{false};  // some in `timed_` may leave when their worker idles
   plx::detail::spinlock flush_lock_;
   std::vector<collector*> looked_at_;  // guarded by flush_lock_
 

@@ -19,6 +19,7 @@ struct program_phase {
   double busy_pause_s = 0;     // after a burst, computing
   double idle_pause_s = 0;     // after a burst, with nothing to do
   bool waits = false;          // after a burst, until the last parcel was answered
+  bool spins = false;          // while it waits: asks again and again instead of having nothing to do
   double parcel_s = 0.15e-6;   // what a parcel costs by itself
   double message_s = 0.3e-6;   // what a message costs
   double answer_s = 1.5e-6;    // from the departure of a message to an answer
@@ -70,10 +71,7 @@ class sending_program {
   }
   void rest_until(double end) {
     const double begin = now_;
-    if (open_ > 0) {
-      if (fixed()) now_ = std::max(now_, std::min(due_, end));
-      if (!fixed() || due_ <= end) leave();
-    }
+    if (open_ > 0) leave();
     now_ = std::max(now_, end);
     idle_s_ += now_ - begin;
   }
@@ -99,8 +97,11 @@ class sending_program {
   }
   void burst() {
     for (unsigned i = 0; i < p_.burst; ++i) parcel();
-    if (p_.waits) {
-      if (open_ > 0) rest_until(fixed() ? due_ : now_);
+    if (p_.waits && p_.spins) {
+      while (open_ > 0) spend(1e-6);
+      spend(std::max(0.0, departed_ + p_.answer_s - now_));
+    } else if (p_.waits) {
+      if (open_ > 0) rest_until(now_);
       rest_until(departed_ + p_.answer_s);
     }
     if (p_.busy_pause_s > 0) spend(p_.busy_pause_s);
