@@ -11,10 +11,13 @@ set(PLX_HIP AUTO CACHE STRING "Build the backend for AMD's devices: AUTO (where 
 set(PLX_HIP_ARCHITECTURES "gfx90a;gfx942" CACHE STRING "AMD's architectures that kernels are compiled for")
 set(PLX_SYCL AUTO CACHE STRING "Build the backend sycl: AUTO (where the C++ compiler is one for SYCL), ON or OFF")
 
+set(PLX_KOKKOS AUTO CACHE STRING "Build the library kokkos: AUTO (where Kokkos 4.2 or newer is found; Kokkos_ROOT), ON or OFF")
+
 set(PLX_GPU_DEFINITIONS)
 set(PLX_CUDA_FOUND FALSE)
 set(PLX_HIP_FOUND FALSE)
 set(PLX_SYCL_FOUND FALSE)
+set(PLX_KOKKOS_FOUND FALSE)
 
 # What a whole-tree sanitizer instruments must not be half device code.
 function(plx_gpu_wanted result option)
@@ -83,6 +86,18 @@ if(look)
     message(FATAL_ERROR "PLX_SYCL=${PLX_SYCL}: expected a compiler with SYCL 2020, found ${CMAKE_CXX_COMPILER}; CXX=icpx")
   endif()
 endif()
+
+# Kokkos itself has its sources compiled by nvcc where it was built with CUDA.
+if(PLX_KOKKOS)
+  find_package(Kokkos 4.2 QUIET)
+  if(Kokkos_FOUND)
+    set(PLX_KOKKOS_FOUND TRUE)
+  elseif(NOT PLX_KOKKOS STREQUAL "AUTO")
+    message(FATAL_ERROR "PLX_KOKKOS=${PLX_KOKKOS}: expected Kokkos 4.2 or newer, found: ${Kokkos_CONSIDERED_VERSIONS}; set "
+                        "Kokkos_ROOT to where it is installed")
+  endif()
+endif()
+plx_optional(Kokkos "${PLX_KOKKOS_FOUND}" "there are no futures for Kokkos' loops")
 
 plx_optional(CUDA "${PLX_CUDA_FOUND}" "the library gpu has no backend cuda")
 

@@ -7,6 +7,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(installed base build_info probe num rt net gpu)
+set(left_out "^gpu/kokkos/")  # headers around a library that was not found
+if(PLX_KOKKOS_FOUND)
+  set(left_out "^$")
+endif()
 set(header_dir ${CMAKE_INSTALL_INCLUDEDIR}/parallax)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/parallax)
 
@@ -17,10 +21,17 @@ endforeach()
 install(TARGETS ${targets} EXPORT parallax-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${header_dir})
 install(EXPORT parallax-targets NAMESPACE plx:: DESTINATION ${package_dir})
+if(PLX_KOKKOS_FOUND)  # a file of its own: whoever does not ask for this component needs no Kokkos
+  set_target_properties(plx_kokkos PROPERTIES EXPORT_NAME kokkos)
+  install(TARGETS plx_kokkos EXPORT parallax-kokkos-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${header_dir})
+  install(EXPORT parallax-kokkos-targets NAMESPACE plx:: DESTINATION ${package_dir})
+endif()
 
 # Which headers are public, and what they include, is looked up when they are installed: sources change between.
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
 set(folders base probe num rt net gpu)
+set(left_out \"${left_out}\")
 set(destination \"\${CMAKE_INSTALL_PREFIX}/${header_dir}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake\")")
 

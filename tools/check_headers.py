@@ -33,6 +33,7 @@ AROUND_LIBRARIES = (
     "net/detail/cereal_archive.hpp",
     "gpu/cuda/",
     "gpu/hip/",
+    "gpu/kokkos/",
     "gpu/sycl/",
 )
 REPEATS = 4  # more runs for a cost over its budget

@@ -382,9 +382,11 @@ TABLE = (
         "Kokkos",
         "futures for Kokkos' parallel loops",
         (),
-        ("libkokkos-dev",),
+        (),
         header="Kokkos_Core.hpp",
         without="there are no futures for Kokkos' loops",
+        other_way="Kokkos 4.2 or newer: libkokkos-dev where the system has it, or build it (github.com/kokkos/kokkos); "
+        "CMAKE_PREFIX_PATH says where it is",
     ),
     Dependency(
         "clang-format",

@@ -1,0 +1,102 @@
+// What kernels throw, and under which names they are measured.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "gpu/kokkos/each_space_test.hpp"
+#include "gpu/kokkos/parallel.hpp"
+#include "probe/names.hpp"
+#include "probe/recorder.hpp"
+
+namespace plx::kokkos {
+
+#if defined(KOKKOS_ENABLE_SERIAL)
+
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(kokkos_errors, what_a_kernel_throws_is_held_by_its_future_alone) {
+  testing::with_every_runtime([](plx::runtime& rt) {
+    rt.run([&] {
+      space<Kokkos::Serial> on(rt);
+      instance<Kokkos::Serial> in = on.take();
+      auto fails = async_parallel_for(in, "fails", 10, [](int i) {
+        if (i == 7) throw std::runtime_error("seven");
+      });
+      auto reduces = async_parallel_reduce<long>(in, "fails too", 10, [](int i, long& s) {
+        if (i == 3) throw std::runtime_error("three");
+        s += i;
+      });
+      auto works = async_parallel_reduce<long>(in, "works", 10, [](int i, long& s) { s += i; });
+      EXPECT_EQ(message_of([&] { fails.get(); }), "seven");
+      EXPECT_EQ(message_of([&] { reduces.get(); }), "three");
+      EXPECT_EQ(works.get(), 45);
+      // What follows gets it.
+      auto behind = async_parallel_for(on, "again", 1, [](int) {
+                      throw std::runtime_error("again");
+                    }).then([](plx::future<void> f) {
+        f.get();
+        return 1;
+      });
+      EXPECT_EQ(message_of([&] { behind.get(); }), "again");
+    });
+  });
+}
+
+TEST(kokkos_errors, what_kokkos_refuses_is_held_by_the_future) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  space<Kokkos::Serial> on(rt);
+  const Kokkos::View<int*, Kokkos::HostSpace> a("a", 3), b("b", 4);
+  EXPECT_NE(message_of([&] { async_deep_copy(on, a, b).get(); }), "");
+}
+
+// The callable, and what it holds, is gone when the result is seen.
+TEST(kokkos_futures, keep_nothing_of_the_kernel) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  space<Kokkos::Serial> on(rt);
+  auto held = std::make_shared<int>(1);
+  auto f = async_parallel_for(on, "holds", 1, [held](int) {});
+  f.get();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(kokkos_names, are_those_of_the_tasks) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  rt.recorder().trace(true, 1u << 12);
+  {
+    space<Kokkos::Serial> on(rt);
+    for (int i = 0; i < 3; ++i) async_parallel_for(on, "a kernel of Kokkos", 10, [](int) {}).get();
+    const Kokkos::View<int, Kokkos::HostSpace> v("my view");
+    async_deep_copy(on, v, 1).get();
+  }
+  const probe::name_id kernel = probe::register_name("a kernel of Kokkos");
+  const probe::name_id copy = probe::register_name("deep_copy my view");
+  // A result is seen a moment before its task's end is recorded.
+  for (;;) {
+    const probe::trace_data trace = rt.recorder().collect_trace();
+    long kernels = 0, copies = 0;
+    for (const auto& w : trace.workers) {
+      kernels += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == kernel && s.finished; });
+      copies += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == copy && s.finished; });
+    }
+    ASSERT_LE(kernels, 3);
+    ASSERT_LE(copies, 1);
+    if (kernels == 3 && copies == 1) break;
+    std::this_thread::yield();
+  }
+}
+
+#endif
+
+}  // namespace plx::kokkos
