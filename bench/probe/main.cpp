@@ -1,5 +1,5 @@
-// What measuring costs: a record, a task, a counter read, and a whole application. `--app` or `--tasks`: only that
-// part.
+// What measuring costs: a record, a task, a counter read, and a whole application. `--app`, `--app-12` or
+// `--tasks`: only that part.
 #include <algorithm>
 
 #include "parts.hpp"
@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
     measure_record(report);
     measure_task(report);
   }
-  if (wants("--app")) measure_app(report, 8);
+  if (wants("--app")) measure_app(report, "probe/app", 8, 8);
+  if (wants("--app") || wants("--app-12")) measure_app(report, "probe/app/12", 4, 12);
   return report.finish();
 }

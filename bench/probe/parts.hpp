@@ -1,9 +1,11 @@
 // The parts of the benchmark of measurement itself.
 #pragma once
 
+#include <string>
+
 #include "report.hpp"
 
 void measure_record(plx::bench::report& report);
 void measure_task(plx::bench::report& report);
-/// `blocks`: along each side of the mesh, of 8^3 cells.
-void measure_app(plx::bench::report& report, int blocks);
+/// `blocks`: along each side of the mesh, of `cells`^3 cells each.
+void measure_app(plx::bench::report& report, const std::string& name, int blocks, int cells);

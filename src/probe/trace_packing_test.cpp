@@ -77,10 +77,47 @@ TEST(TracePacking, ASliceComesBackOrIsRefused) {
   EXPECT_GT(refused, 20'000u);
 }
 
+/// The short way packs what is of the worker alone, and what it packs comes back exactly.
+TEST(TracePacking, ASliceOfTheOwnWorkerComesBackOrIsRefused) {
+  std::mt19937_64 random(11);
+  const auto of_some_size = [&] { return random() >> (random() % 64); };
+  const task_id first = first_id_of(12, 3);
+  const auto some_id = [&] {
+    const unsigned other = random() % 8 == 0 ? 1 : 0, space = random() % 8 == 0 ? 4 : 3;
+    return (first_id_of(12 + other, space) + 1 + (of_some_size() >> 30)) | (random() % 8 == 0 ? join_bit : 0);
+  };
+  unsigned packed = 0, refused = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    told t{};
+    t.begin = 1 + (random() >> 2);
+    t.end = t.begin + (of_some_size() >> 31);
+    t.ready = random() % 4 == 0 ? 0 : t.begin - std::min(t.begin, of_some_size() >> 31) + (random() % 8 == 0 ? 5 : 0);
+    t.key = random() % 4 == 0 ? no_key : of_some_size() >> 31;
+    t.name = static_cast<name_id>(random() % max_names);
+    t.flags = static_cast<std::uint32_t>(random() % 4);
+    t.id = random() % 16 == 0 ? 0 : some_id();
+    t.cause = random() % 4 == 0 ? 0 : some_id();
+    const auto own = [&](task_id id) { return id > first && id - first <= low_word; };
+    const bool fits = own(t.id) && (t.cause == 0 || own(t.cause)) && t.end - t.begin <= low_word &&
+                      (t.ready == 0 || (t.ready <= t.begin && t.begin - t.ready <= low_word)) &&
+                      (t.key == no_key || t.key < low_word);
+    trace_record r{};
+    EXPECT_EQ(
+        pack_own_slice(r, first, t.begin, t.end, t.key, std::uint64_t{t.flags} << 32 | t.name, t.id, t.cause, t.ready),
+        fits);
+    if (fits) expect_same(t, unpack_slice(r, first));
+    ++(fits ? packed : refused);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(packed, 10'000u);
+  EXPECT_GT(refused, 10'000u);
+}
+
 TEST(TracePacking, TimesThatRunBackwardsAreNotPacked) {
   const task_id first = first_id_of(0, 0);
   trace_record r{};
   EXPECT_FALSE(pack(r, first, {.begin = 10, .end = 9, .key = 0, .name = 1, .flags = 1, .id = first + 1}));
+  EXPECT_FALSE(pack_own_slice(r, first, 10, 9, 0, 1, first + 1, 0, 0));
 }
 
 TEST(TracePacking, TargetsComeBackTheLastOneFirst) {

@@ -39,22 +39,30 @@ class trace_ring {
 
   /// By the worker. False, and counted as lost, when the ring is full.
   bool push(const trace_record& r) noexcept {
-    if (left_ == 0) [[unlikely]]
+    trace_record* at = place_at_once();
+    if (at == nullptr) [[unlikely]]
       return push_elsewhere(r);
-    *next_++ = r;
-    --left_;
-    head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with drain_spans()
+    *at = r;
+    written_at(at);
     return true;
   }
-  /// By the worker: whether the next push() is some stores and nothing else.
-  bool pushes_at_once() const noexcept { return left_ != 0; }
+  /// By the worker: where the next record goes, if that takes a store and nothing else, and written_at() after it; else
+  /// null.
+  trace_record* place_at_once() const noexcept { return next_ != end_ ? next_ : nullptr; }
+  /// See place_at_once().
+  void written_at(trace_record* at) noexcept {
+    next_ = at + 1;
+    head_.store(head_.load(std::memory_order_relaxed) + 1, std::memory_order_release);  // pairs with drain_spans()
+  }
+  /// By the worker: place_at_once() gives null until the next push().
+  void look_anew() noexcept { end_ = next_; }
   /// Two that belong together: both or none.
   void push(const trace_record& first, const trace_record& second) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
     if (!room_for(2, head)) return detail::add(lost_, 2);
     write(head, first);
     write(head + 1, second);
-    left_ = 0;                                         // whoever pushes next looks anew
+    look_anew();
     head_.store(head + 2, std::memory_order_release);  // pairs with the acquire in drain_spans()
   }
 
@@ -106,8 +114,10 @@ class trace_ring {
       return false;
     }
     next_ = place_of(head);
-    left_ = std::min(block_records_ - (head & (block_records_ - 1)), capacity_ - (head - seen_tail_));
-    return push(r);
+    end_ = next_ + std::min(block_records_ - (head & (block_records_ - 1)), capacity_ - (head - seen_tail_));
+    *next_ = r;
+    written_at(next_);
+    return true;
   }
   trace_record* place_of(std::uint64_t at) noexcept {
     const std::uint64_t within = at & (block_records_ - 1);
@@ -129,9 +139,9 @@ class trace_ring {
   const std::unique_ptr<trace_record[]> records_;
   const std::unique_ptr<trace_record*[]> places_;  // of blocks, by number
   alignas(64) std::atomic<std::uint64_t> head_{0};
-  // Where the next record goes, and how many fit from there on until the block ends or the ring may be full.
+  // Where the next record goes, and where the block ends or the ring may be full.
   trace_record* next_ = nullptr;
-  std::uint64_t left_ = 0;
+  trace_record* end_ = nullptr;
   std::uint64_t seen_tail_ = 0;  // the writer's last look at tail_: spares it the reader's cache line
   trace_record* block_ = nullptr;
   std::uint64_t reused_ = 0;  // the number of the oldest block whose memory was not used again

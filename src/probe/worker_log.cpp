@@ -109,14 +109,16 @@ void worker_log::set_flight(flight_ring* ring, ticks from) noexcept {
   if (ring != nullptr) flight_from_.store(from, std::memory_order_relaxed);
 }
 
-void worker_log::tell_end(task_slice s) noexcept {
-  const ticks length = s.end > s.begin ? s.end - s.begin : 0;
-  tell_observer({.kind = s.finished ? task_event_kind::stop : task_event_kind::suspend,
-                 .name = s.name,
-                 .key = s.key,
+void worker_log::tell_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                          ticks earlier) noexcept {
+  const bool finished = (name_and_flags >> 32 & trace_record::finished) != 0;
+  const ticks length = end > begin ? end - begin : 0;
+  tell_observer({.kind = finished ? task_event_kind::stop : task_event_kind::suspend,
+                 .name = static_cast<name_id>(name_and_flags),
+                 .key = key,
                  .worker = index_,
-                 .when = s.end,
-                 .length = s.finished ? s.earlier + length : length});
+                 .when = end,
+                 .length = finished ? earlier + length : length});
 }
 
 void worker_log::tell_observer(const task_event& e) noexcept {
@@ -128,14 +130,13 @@ void worker_log::tell_observer(const task_event& e) noexcept {
 void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                            task_id cause, ticks ready) noexcept {
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
-  if (ring == nullptr || id == 0 || n_more_edges_ != 0 || rates_.load(std::memory_order_relaxed) != nullptr ||
-      !ring->pushes_at_once()) [[unlikely]]
+  if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
-  trace_record packed;
-  if (!detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) [[unlikely]]
+  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  if (at == nullptr || !detail::pack_own_slice(*at, first_id_, begin, end, key, name_and_flags, id, cause, ready))
+      [[unlikely]]
     return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
-  detail::add(n_edges_, 1);
-  ring->push(packed);
+  ring->written_at(at);
 }
 
 void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
@@ -150,15 +151,17 @@ void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, 
     if (every == 0 || (every != 1 && ++cell_of(slice.name).trace_turn % every != 0)) return;
     if (every != 1) {
       slice.flags |= every << trace_record::every_shift;
+      detail::add(n_other_, id != 0 ? 2 : 1);
       return push_unpacked(*ring, slice, id, 0, ready);
     }
   }
   trace_record packed;
-  detail::add(n_edges_, id != 0 ? 1 : 0);
-  if (id != 0 && detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready))
+  if (id != 0 && detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) {
     ring->push(packed);
-  else
-    push_unpacked(*ring, slice, id, cause, ready);
+    return;
+  }
+  detail::add(n_other_, 1);  // the slice; its link, if it has one, tells who made it ready
+  push_unpacked(*ring, slice, id, cause, ready);
 }
 
 void worker_log::push_unpacked(trace_ring& ring, const trace_record& slice, task_id id, task_id cause,
@@ -172,13 +175,15 @@ void worker_log::push_unpacked(trace_ring& ring, const trace_record& slice, task
 void worker_log::edge(task_id from, task_id to, ticks when, name_id name) noexcept {
   if ((mode() & tracing) == 0 || from == 0 || to == 0) return;
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
-  if (ring == nullptr || n_more_edges_ != 0 || rates_.load(std::memory_order_relaxed) != nullptr ||
-      (from == last_edge_from_ && when == last_edge_when_) || !ring->pushes_at_once()) [[unlikely]]
+  if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     return edge_otherwise(from, to, when, name);
-  detail::add(n_edges_, 1);
+  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  if (at == nullptr || (from == last_edge_from_ && when == last_edge_when_)) [[unlikely]]
+    return edge_otherwise(from, to, when, name);
   last_edge_from_ = from;
   last_edge_when_ = when;
-  ring->push({from, to, when, 0, trace_record::is_edge});
+  *at = {from, to, when, 0, trace_record::is_edge};
+  ring->written_at(at);
 }
 
 void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept {
@@ -189,11 +194,13 @@ void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id na
   const std::uint64_t distance = detail::distance_of(to, first_id_);
   if (from == last_edge_from_ && when == last_edge_when_ && detail::is_near(distance)) {
     detail::add_target(more_edges_, distance, is_join(to));
-    if (++n_more_edges_ == detail::most_targets) push_more_edges(*ring);
+    if (++n_more_edges_ == detail::most_targets)
+      push_more_edges(*ring);
+    else
+      ring->look_anew();  // whatever is next, these go first
     return;
   }
   if (n_more_edges_ != 0) push_more_edges(*ring);
-  detail::add(n_edges_, 1);
   last_edge_from_ = ring->push({from, to, when, 0, trace_record::is_edge}) ? from : 0;  // none may follow a lost one
   last_edge_when_ = when;
 }
@@ -201,8 +208,16 @@ void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id na
 void worker_log::push_more_edges(trace_ring& ring) noexcept {
   ring.push(
       {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_from_), trace_record::is_more});
+  detail::add(n_other_, 1);
   n_more_edges_ = 0;
   more_edges_ = {};
+}
+
+std::uint64_t worker_log::edges() const noexcept {
+  const trace_ring* r = ring();
+  if (r == nullptr) return 0;
+  const std::uint64_t others = n_other_.load(std::memory_order_relaxed), all = r->pushed() + r->lost();
+  return all > others ? all - others : 0;  // they may be of two moments
 }
 
 void worker_log::ready_wait(ticks t) noexcept {

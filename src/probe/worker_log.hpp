@@ -182,7 +182,7 @@ class alignas(64) worker_log {
     if ((mode & (tracing | watching)) == 0) [[likely]]
       return;
     if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
-    if ((mode & watching) != 0) tell_end(s);
+    if ((mode & watching) != 0) tell_end(s.begin, s.end, s.key, packed(s), s.earlier);
   }
   /// A task of this worker needs an id: one that no other task of the process and run has.
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
@@ -242,7 +242,7 @@ class alignas(64) worker_log {
   /// In ticks.
   ticks longest_path() const noexcept { return longest_path_.load(std::memory_order_relaxed); }
   /// Edges recorded so far, links of slices and lost ones included; those of one moment are one.
-  std::uint64_t edges() const noexcept { return n_edges_.load(std::memory_order_relaxed); }
+  std::uint64_t edges() const noexcept;
 
   // For the recorder that owns the log (from any thread, one at a time).
 
@@ -328,7 +328,8 @@ class alignas(64) worker_log {
   [[gnu::noinline]] void add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
                                              task_id id, task_id cause, ticks ready) noexcept;
   [[gnu::noinline]] void edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept;
-  [[gnu::cold]] void tell_end(task_slice s) noexcept;
+  [[gnu::cold]] void tell_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                              ticks earlier) noexcept;
   [[gnu::noinline]] void push_more_edges(trace_ring& ring) noexcept;
   void tell_observer(const task_event& e) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
@@ -343,7 +344,7 @@ class alignas(64) worker_log {
   std::atomic<task_observer*> observer_{nullptr};
   std::atomic<const trace_rates*> rates_{nullptr};
   detail::counter longest_path_{0};
-  detail::counter n_edges_{0};
+  detail::counter n_other_{0};  // records, lost ones too, that tell of no edge
   task_id last_edge_from_ =
       0;  // the newest one that has a record of its own, and those of its moment that have none yet
   ticks last_edge_when_ = 0;

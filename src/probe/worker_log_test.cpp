@@ -8,6 +8,8 @@
 #include <new>
 #include <thread>
 
+#include "probe/trace_ring.hpp"
+
 namespace {
 
 using namespace plx::probe;
@@ -147,6 +149,30 @@ TEST(WorkerLog, ReadersAtAnyTime) {
   EXPECT_EQ(log.background_time(), 2 * n);
   EXPECT_EQ(log.idle_time(), 3 * n);
   EXPECT_EQ(costs_of(log).size(), 6000u);
+}
+
+/// Those of one moment are one; slices count where they tell who made the task ready, packed or not, lost or not.
+TEST(WorkerLog, CountsEdges) {
+  worker_log log(2, 1);
+  trace_ring ring(8);
+  EXPECT_EQ(log.edges(), 0u);
+  log.set_ring(&ring);
+  log.set_mode(worker_log::tracing);
+  const task_id a = log.next_id(), b = log.next_id();
+  log.record({.name = 1, .begin = 10, .end = 20, .id = a});
+  EXPECT_EQ(log.edges(), 1u);
+  log.record({.name = 1, .begin = 20, .end = 30});  // no task's
+  EXPECT_EQ(log.edges(), 1u);
+  for (int i = 0; i < 3; ++i) log.edge(a, log.next_id(), 30);
+  EXPECT_EQ(log.edges(), 2u);
+  log.edge(a, b, 31);  // those of the moment before go first
+  EXPECT_EQ(log.edges(), 3u);
+  log.record({.name = 1, .key = std::uint64_t{1} << 40, .begin = 31, .end = 32, .id = b, .cause = a, .ready = 31});
+  EXPECT_EQ(log.edges(), 4u);
+  EXPECT_EQ(ring.pushed(), 7u);
+  for (int i = 0; i < 2; ++i) log.edge(b, a, 40 + static_cast<plx::ticks>(i));
+  EXPECT_EQ(ring.lost(), 1u);
+  EXPECT_EQ(log.edges(), 6u);
 }
 
 }  // namespace
