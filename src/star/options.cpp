@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "mesh/location.hpp"
 #include "star/hydro/isa.hpp"
@@ -19,6 +20,24 @@ void run_options::describe(config_table& t) {
       {.help = "what advances the gas: the CPU's workers, or a device, with the same results to the bit; emulated: as "
                "on a device, but by the CPU, slowly, for tests",
        .choices = {"cpu", "cuda", "emulated"}});
+  t.add("run.devices", devices, {.help = "devices of this kind that advance the gas together", .min = 1, .max = 64});
+  t.add("run.device_share", device_share,
+        {.help = "share of the blocks that devices advance, 0 to 1; the CPU's workers advance the others; auto: as "
+                 "measured rates say"});
+}
+
+result<void> run_options::check() const {
+  if (device == "cpu" && is_shared())
+    return error{
+        fmt::format("run.devices = {}, run.device_share = \"{}\": expected a device beside them, found "
+                    "run.device = \"cpu\"; name one, or leave both out",
+                    devices, device_share)};
+  if (device_share == "auto") return {};
+  char* end = nullptr;
+  const double share = std::strtod(device_share.c_str(), &end);
+  if (!device_share.empty() && *end == '\0' && share >= 0.0 && share <= 1.0) return {};
+  return error{
+      fmt::format("run.device_share = \"{}\": expected auto or a number from 0 to 1, such as 0.9", device_share)};
 }
 
 void refinement_options::describe(config_table& t) {
@@ -212,6 +231,7 @@ result<setup> input::prepare() {
         fmt::format("run.device = \"{}\": expected a gas without species, found {}; devices do not advance them, "
                     "run.device = \"cpu\" does",
                     run.device, parameters->n_species)};
+  if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto known = select_isa(); !known) return known.error();
   if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma}); !ready) return ready.error();

@@ -26,6 +26,13 @@ struct run_options {
   double t_end = 1.0;
   std::int64_t max_steps = 0;  ///< 0: no limit
   std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": its kernels on the CPU
+  std::int64_t devices = 1;
+  std::string device_share = "1";  ///< of the blocks; or "auto"
+
+  /// Are the blocks divided (star/shared_course.hpp)?
+  bool is_shared() const { return devices > 1 || device_share != "1"; }
+  /// One line about values that do not fit together.
+  result<void> check() const;
 
   void describe(config_table& table);
 };

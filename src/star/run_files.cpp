@@ -14,6 +14,7 @@
 #include "probe/export/task_files.hpp"
 #include "probe/recorder.hpp"
 #include "rt/runtime.hpp"
+#include "star/shared_course.hpp"
 #include "star/simulation.hpp"
 
 namespace plx::star {
@@ -157,6 +158,8 @@ result<void> run_files::write_summary(const std::string& status, const std::stri
   summary_.blocks = static_cast<std::int64_t>(sim_.state().mesh.block_count());
   summary_.cells = sim_.state().cell_count();
   summary_.cell_updates = sim_.cell_updates();
+  if (const work_shares* s = sim_.shares(); s != nullptr)
+    summary_.device_blocks = s->device_blocks, summary_.worker_blocks = s->worker_blocks;
   summary_.measurement_cost_percent = 100.0 * r.measurement_cost();
   summary_.references = sim_.options().problem->references(sim_.time());
   return write_file(folder_.file("run.json"), summary_.json(request_));

@@ -11,6 +11,7 @@
 #include "star/device_course.hpp"
 #include "star/refinement.hpp"
 #include "star/regrid.hpp"
+#include "star/shared_course.hpp"
 #include "star/totals.hpp"
 
 namespace plx::star {
@@ -40,6 +41,7 @@ void simulation::start() {
     stepper_.floors() = {};
     agree(floors);
     if (device_ != nullptr) device_->take();
+    if (shared_ != nullptr) shared_->take();
   });
 }
 
@@ -80,13 +82,26 @@ result<void> simulation::step() {
   const double dt = next_dt();
   const bool last = dt >= in_.run.t_end - time_;
   if (auto r = check_dt(dt); !r) return r;
-  const auto bad = as_task(rt_, info_of("star.step"), [&] { return stepper_.advance(dt); });
+  const auto bad = as_task(rt_, info_of("star.step"), [&] { return advance_all(dt); });
   if (bad) return error{describe(*bad, dt)};
-  signal_rate_ = stepper_.signal_rate();
   time_ = last ? in_.run.t_end : time_ + dt;
   dt_ = dt;
   stepped();
   return {};
+}
+
+std::optional<bad_cell> simulation::advance_all(double dt) {
+  if (shared_ == nullptr) {
+    const auto bad = stepper_.advance(dt);
+    signal_rate_ = stepper_.signal_rate();
+    return bad;
+  }
+  auto bad = shared_->advance(dt);
+  if (bad) return bad;
+  signal_rate_ = shared_->signal_rate();
+  stepper_.floors().add(shared_->floors());
+  stepper_.left().add_step(shared_->left());
+  return bad;
 }
 
 void simulation::stepped() {
@@ -99,6 +114,7 @@ void simulation::stepped() {
 
 void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
+    if (shared_ != nullptr) shared_->fetch();
     costs_.collect(rt_.recorder());
     balance_.measure(gas_, costs_);
     const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
@@ -108,12 +124,14 @@ void simulation::adapt_mesh() {
     if (!changed.changed()) return;
     stepper_.adopt_mesh();
     agree(changed.floors);
+    if (shared_ != nullptr) shared_->take();
   });
 }
 
 std::vector<double> simulation::totals() const {
   if (!totals_.empty()) return totals_;
   if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
+  if (shared_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return shared_->totals(); });
   return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
 }
 
@@ -136,6 +154,12 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
+  if (in_.run.is_shared()) {
+    auto course = shared_course::open(in_, setup_, gas_, stepper_.scratch(), rt_, on);
+    if (!course) return course.error();
+    shared_ = *std::move(course);
+    return {};
+  }
   auto course = device_course::open(in_, setup_, gas_, rt_, on);
   if (!course) return course.error();
   device_ = *std::move(course);
@@ -144,7 +168,10 @@ result<void> simulation::take_device(const gpu::backend* on) {
 
 void simulation::fetch() {
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->fetch(); });
+  if (shared_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { shared_->fetch(); });
 }
+
+const work_shares* simulation::shares() const { return shared_ != nullptr ? &shared_->shares() : nullptr; }
 
 // To the next look at the mesh, or as many as are told of at once.
 int simulation::steps_to_look() const {
@@ -245,6 +272,7 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
+  if (shared_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { shared_->take(); });
   return {};
 }
 

@@ -40,6 +40,8 @@ struct checkpoint;
 namespace plx::star {
 
 class device_course;
+class shared_course;
+struct work_shares;
 
 class simulation {
  public:
@@ -51,7 +53,9 @@ class simulation {
   /// Takes the device that run.device names, or the first of this backend, before start() or restore(). All. Errors:
   /// one line: there is none.
   result<void> take_device(const gpu::backend* on = nullptr);
-  bool on_device() const { return device_ != nullptr; }
+  bool on_device() const { return device_ != nullptr || shared_ != nullptr; }
+  /// Who advances which part of the blocks; null where they are not divided.
+  const work_shares* shares() const;
   /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
   /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it
   /// is not.
@@ -98,6 +102,7 @@ class simulation {
  private:
   double next_dt() const;
   void adapt_mesh();
+  std::optional<bad_cell> advance_all(double dt);
   result<void> check_dt(double dt) const;
   result<void> advance_device();
   void adapt_on_device();
@@ -114,6 +119,7 @@ class simulation {
   block_costs costs_;
   balancer balance_;
   std::unique_ptr<device_course> device_;
+  std::unique_ptr<shared_course> shared_;
   std::vector<double> totals_;   // of the last step, where the device has told them
   std::int64_t checked_at_ = 0;  // step of the last look at the mesh
   double signal_rate_ = 0.0;     // of the whole gas

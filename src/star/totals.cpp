@@ -39,10 +39,9 @@ task_info info() {
 
 }  // namespace
 
-std::vector<double> totals(const gas& g, unsigned workers) {
+void add_totals(const gas& g, std::span<const mesh::slot_id> blocks, unsigned workers, std::span<exact_sum> all) {
   const int n_var = g.now.variable_count();
   std::vector<std::vector<exact_sum>> parts(workers, std::vector<exact_sum>(n_var));
-  const auto blocks = g.own();
   for_loop(info(), std::size_t{0}, blocks.size(), [&](std::size_t p) {
     const double dx = g.mesh.cell_width(blocks[p]), volume = dx * dx * dx;
     std::vector<exact_sum>& mine = parts[*worker_index()];
@@ -52,9 +51,13 @@ std::vector<double> totals(const gas& g, unsigned workers) {
       for (int l = 0; l < lanes; ++l) mine[v].add((s.sum[l] - s.lost[l]) * volume);
     }
   });
-  std::vector<exact_sum> sums(n_var);
   for (const auto& p : parts)
-    for (int v = 0; v < n_var; ++v) sums[v].add(p[v]);
+    for (int v = 0; v < n_var; ++v) all[v].add(p[v]);
+}
+
+std::vector<double> totals(const gas& g, unsigned workers) {
+  std::vector<exact_sum> sums(g.now.variable_count());
+  add_totals(g, g.own(), workers, sums);
   sum_over_localities(g.net, sums);
   std::vector<double> result;
   for (const exact_sum& s : sums) result.push_back(s.value());

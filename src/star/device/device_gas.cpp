@@ -42,17 +42,20 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   on_.synchronize();
   const std::size_t slots_before = slots_;
   n_ = mesh.block_size();
-  n_blocks_ = static_cast<int>(mesh.block_count());
   slots_ = mesh.slot_count();
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
   for (int i = 0; i < 3; ++i)
     if (i != now_) arenas_[i].reserve(on_, slots_ * stride_);
   arenas_[now_].grow(on_, slots_ * stride_, slots_before * stride_);
 
+  adopt_tables(mesh, mesh_tables(mesh, n_var_, stride_, is_full()));
+}
+
+void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
+  n_blocks_ = static_cast<int>(t.blocks.size());
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 
-  mesh_tables t(mesh, n_var_, stride_, is_full());
   blocks_.set(on_, t.blocks);
   levels_.set(on_, t.levels);
   fills_.set(on_, t.fills);
@@ -66,7 +69,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   }
   n_levels_ = static_cast<int>(t.levels.size());
   n_corrections_ = static_cast<int>(t.corrections.size());
-  side_face_ = std::move(t.side_face);
+  side_face_ = t.side_face;
   fluxes_.reserve(on_, t.flux_doubles);
   slabs_.reserve(on_, t.slab_doubles);
   coarse_tiles_.reserve(on_, t.coarse_doubles);

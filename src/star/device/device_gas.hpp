@@ -20,11 +20,14 @@
 #include "num/exact_sum.hpp"
 #include "star/device/device_memory.hpp"
 #include "star/device/machine.hpp"
+#include "star/device/part_borders.hpp"
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
 #include "star/hydro/options.hpp"
 
 namespace plx::star::device {
+
+struct mesh_tables;
 
 /// What the steps need to know besides the mesh.
 struct gas_options {
@@ -60,6 +63,31 @@ class device_gas {
 
   /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
+  /// The same of a part of the mesh; the other parts live elsewhere, and no value is kept. Then steps go stage by
+  /// stage: begin_step(), and for each stage put_stage_of_part(), fluxes, put_correction_of_part(), ghosts. What is put
+  /// in does not wait.
+  void adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
+  const part_borders& borders() const { return borders_; }
+  void begin_step(double dt, std::int64_t steps);
+  void put_stage_of_part(int stage);
+  void put_correction_of_part(int stage) { put_correction(stage); }
+  /// What other parts need into a message of the host, and what they have sent from theirs. Shapes: as borders() says;
+  /// a message in is a group of receives(). Requires: pinned memory, which stays until it has run.
+  void put_fluxes_out(double* message);
+  void put_fluxes_in(int group, const double* message);
+  void put_ghosts_out(int stage, double* message);
+  void put_ghosts_in(int stage, int group, const double* message);
+  /// Waits; of the part's blocks along the curve, what they say of the step.
+  std::vector<block_report> end_step();
+  /// Adds what has left in the step, by face and variable. Waits. Requires: the step was good.
+  void add_left(std::span<exact_sum> sums);
+  /// After a good step.
+  void commit() { swap_after_step(); }
+  /// Adds integrals of the variables. Waits.
+  void add_totals(std::span<exact_sum> sums);
+  /// Values of the part's blocks. Waits.
+  void download_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, mesh::arena& values);
+
   /// Values of all blocks. Requires: an arena of the mesh, with a row for each slot. Both wait for the device.
   void upload(const mesh::arena& values);
   void download(mesh::arena& values);
@@ -95,6 +123,9 @@ class device_gas {
   const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
   void check_device();
+  void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
+  void put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
+                  std::size_t count);
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   tiles_arguments tiles_of(int stage);
@@ -139,6 +170,12 @@ class device_gas {
   device_memory<merged_item> merged_;
   device_memory<std::int64_t> new_blocks_;
   device_memory<block_report> checks_;
+  // Of a part of a mesh:
+  part_borders borders_;
+  device_memory<copy_item> copies_;  // fluxes out, fluxes in, ghosts out, ghosts in
+  std::size_t copies_begin_[5] = {};
+  std::vector<std::size_t> fluxes_in_, ghosts_in_;  // by group, and one more: its first copy
+  device_memory<double> message_out_, message_in_;
   std::vector<exact_limbs> no_sums_;
   std::vector<step_result> results_;
   std::int64_t put_ = 0;  // steps in the stream since the last wait

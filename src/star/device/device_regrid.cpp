@@ -79,12 +79,16 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
 
 namespace {
 
-double value_of(const exact_limbs& sum) {
+void add_limbs(const exact_limbs& sum, exact_sum& to) {
   std::vector<std::int64_t> numbers{0, exact_limbs::count, 0};
   numbers.insert(numbers.end(), std::begin(sum.limb), std::end(sum.limb));
   std::span<const std::int64_t> from = numbers;
+  to.add_from(from);
+}
+
+double value_of(const exact_limbs& sum) {
   exact_sum exact;
-  exact.add_from(from);
+  add_limbs(sum, exact);
   return exact.value();
 }
 
@@ -103,12 +107,19 @@ void device_gas::put_totals(const double* values, const step_control* control, i
 }
 
 std::vector<double> device_gas::totals() {
+  std::vector<exact_sum> sums(static_cast<std::size_t>(n_var_));
+  add_totals(sums);
+  std::vector<double> values;
+  for (const exact_sum& s : sums) values.push_back(s.value());
+  return values;
+}
+
+void device_gas::add_totals(std::span<exact_sum> sums) {
   const std::vector<exact_limbs> zero(static_cast<std::size_t>(n_var_));
   sum_now_.set(on_, zero);
   put_totals(arenas_[now_].data(), control_.data() + 1, 0, 1, sum_now_.data());
-  std::vector<double> values;
-  for (const exact_limbs& s : sum_now_.get(zero.size())) values.push_back(value_of(s));
-  return values;
+  const std::vector<exact_limbs> found = sum_now_.get(zero.size());
+  for (std::size_t v = 0; v < found.size(); ++v) add_limbs(found[v], sums[v]);
 }
 
 void device_gas::collect_totals(std::int64_t begin) {

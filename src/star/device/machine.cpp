@@ -31,14 +31,14 @@ void machine::synchronize_or_log() noexcept {
   }
 }
 
-void* machine::allocate(std::size_t bytes) {
+void* machine::take(gpu::memory_kind kind, std::size_t bytes) {
   void* memory = nullptr;
   const std::size_t least = bytes > 0 ? bytes : 1;
   const gpu::backend& b = home_.get_backend();
-  gpu::outcome o = b.allocate(home_.native(), gpu::memory_kind::device, least, memory);
+  gpu::outcome o = b.allocate(home_.native(), kind, least, memory);
   if (!o && b.kind_of(o.code) == gpu::failure::out_of_memory) {
     gpu::trim(home_);
-    o = b.allocate(home_.native(), gpu::memory_kind::device, least, memory);
+    o = b.allocate(home_.native(), kind, least, memory);
   }
   if (!o) throw failed(home_, o, least);
   return memory;
@@ -47,6 +47,11 @@ void* machine::allocate(std::size_t bytes) {
 void machine::release(void* memory) noexcept {
   synchronize_or_log();
   home_.get_backend().release(home_.native(), gpu::memory_kind::device, memory);
+}
+
+void machine::release_pinned(void* memory) noexcept {
+  synchronize_or_log();
+  home_.get_backend().release(home_.native(), gpu::memory_kind::pinned, memory);
 }
 
 void machine::to_device(void* to, const void* from, std::size_t bytes) {

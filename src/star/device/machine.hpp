@@ -32,13 +32,20 @@ class machine {
 
   /// Device memory; where there is too little, free memory of the device's pools is given back first, and it is tried
   /// once more. release() waits for what is in the stream; the first failure of that is logged, no other.
-  void* allocate(std::size_t bytes);
+  void* allocate(std::size_t bytes) { return take(gpu::memory_kind::device, bytes); }
   void release(void* memory) noexcept;
+  /// Memory of the host that copies of any device read and write at full speed. Errors: as allocate().
+  void* allocate_pinned(std::size_t bytes) { return take(gpu::memory_kind::pinned, bytes); }
+  void release_pinned(void* memory) noexcept;
   /// All in the order of the stream. What to_device() reads may be used again at once, what from_device() writes after
   /// synchronize().
   void to_device(void* to, const void* from, std::size_t bytes);
   void from_device(void* to, const void* from, std::size_t bytes);
   void within_device(void* to, const void* from, std::size_t bytes);
+  /// As it is: what it reads and writes stays until it has run.
+  void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0) stream_.copy(to, from, bytes);
+  }
   /// Waits for all that was put in.
   void synchronize();
 
@@ -55,6 +62,7 @@ class machine {
 
  private:
   void synchronize_or_log() noexcept;
+  void* take(gpu::memory_kind kind, std::size_t bytes);
 
   static constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // larger ones are waited for instead
   gpu::device& home_;

@@ -23,9 +23,10 @@ ghosts_from beyond(mesh::boundary side) {
   return ghosts_from::outflow;
 }
 
-mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles)
-    : n_var_(n_var), stride_(stride) {
-  for (const slot_id slot : mesh.blocks()) {
+mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part)
+    : n_var_(n_var), stride_(stride), part_(part) {
+  const auto own = mesh.blocks().subspan(part.begin, part.end - part.begin);
+  for (const slot_id slot : own) {
     block_item b;
     b.values = first_double(slot);
     b.dx = mesh.cell_width(slot);
@@ -34,7 +35,7 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
     place_faces(mesh, slot, b);
     blocks.push_back(b);
   }
-  for (const slot_id slot : mesh.blocks()) {
+  for (const slot_id slot : own) {
     add_level_item(mesh, slot);
     add_correction(mesh, slot);
     if (with_tiles) add_tile(mesh, slot);
@@ -64,7 +65,7 @@ void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_
 
 void mesh_tables::add_level_item(const mesh::block_mesh& mesh, slot_id slot) {
   level_item item;
-  item.position = mesh.position(slot);
+  item.position = mesh.position(slot) - part_.begin;
   for (int f = 0; f < mesh::face_count; ++f) {
     const mesh::neighbour& other = mesh.across(slot, f);
     if (other.kind == relation::coarser) item.coarser |= 1u << f;
@@ -115,15 +116,24 @@ void mesh_tables::add_coarse_tile(const mesh::block_mesh& mesh, slot_id slot, bo
   item.fills_end = static_cast<std::int32_t>(fills.size());
 }
 
+// Of a finer block across a face.
+std::int64_t mesh_tables::flux_of(const mesh::block_mesh& mesh, slot_id slot, int face) {
+  const int position = mesh.position(slot);
+  if (part_.contains(position)) return blocks[position - part_.begin].flux[face];
+  foreign.push_back({slot, face, static_cast<std::int64_t>(flux_doubles)});
+  flux_doubles += static_cast<std::size_t>(n_var_) * mesh.block_size() * mesh.block_size();
+  return foreign.back().flux;
+}
+
 void mesh_tables::add_correction(const mesh::block_mesh& mesh, slot_id slot) {
   if (mesh.finer_face_count(slot) == 0) return;
   correction_item item;
-  item.position = mesh.position(slot);
+  item.position = mesh.position(slot) - part_.begin;
   for (int f = 0; f < mesh::face_count; ++f) {
     const mesh::neighbour& other = mesh.across(slot, f);
     if (other.kind != relation::finer) continue;
     item.finer |= 1u << f;
-    for (int c = 0; c < 4; ++c) item.fine[f][c] = blocks[mesh.position(other.slots[c])].flux[mesh::opposite_face(f)];
+    for (int c = 0; c < 4; ++c) item.fine[f][c] = flux_of(mesh, other.slots[c], mesh::opposite_face(f));
   }
   corrections.push_back(item);
 }

@@ -14,7 +14,17 @@ namespace plx::star::device {
 struct mesh_tables {
   /// `with_tiles`: also what gather_tiles wants. Requires: a block has `stride` doubles in the arenas, at its slot's
   /// place.
-  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles = false);
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles = false)
+      : mesh_tables(mesh, n_var, stride, with_tiles, {0, static_cast<int>(mesh.block_count())}) {}
+
+  /// Blocks of the curve, [begin, end).
+  struct range {
+    int begin = 0, end = 0;
+    bool contains(int position) const { return position >= begin && position < end; }
+  };
+  /// The same of a part of the blocks: those around it have their places in the arenas, too, and the fluxes of finer
+  /// ones of them a place of their own, `foreign`. Positions count from the part's first block.
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part);
 
   std::vector<block_item> blocks;  ///< in the order of the curve
   std::vector<level_item> levels;
@@ -23,6 +33,13 @@ struct mesh_tables {
   std::vector<correction_item> corrections;
   std::vector<side_item> sides;
   std::vector<std::uint8_t> side_face;  ///< of each of `sides`
+  /// A face of a block that is none of the part's, and where its fluxes are to be put.
+  struct foreign_flux {
+    mesh::slot_id slot = mesh::no_slot;
+    int face = 0;
+    std::int64_t flux = 0;
+  };
+  std::vector<foreign_flux> foreign;
   std::size_t slab_doubles = 0, coarse_doubles = 0, flux_doubles = 0;
 
  private:
@@ -33,10 +50,12 @@ struct mesh_tables {
   template <class Item>
   void add_coarse_tile(const mesh::block_mesh& mesh, mesh::slot_id slot, bool faces_only, Item& item);
   void add_correction(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  std::int64_t flux_of(const mesh::block_mesh& mesh, mesh::slot_id slot, int face);
   std::int64_t first_double(mesh::slot_id slot) const { return static_cast<std::int64_t>(slot * stride_); }
 
   int n_var_;
   std::size_t stride_;
+  range part_;
 };
 
 /// As kernels call what lies beyond a side that is not periodic.

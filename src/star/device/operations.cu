@@ -6,6 +6,7 @@
 #define PLX_HYDRO_ONE_LANE
 #include "gpu/cuda/kernel.hpp"
 #include "star/device/choose_scheme.hpp"
+#include "star/device/copy_body.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
 #include "star/device/full3d_body.hpp"
@@ -77,6 +78,10 @@ void PLX_GPU_LAUNCHER(check_blocks)(const gpu::launch& where, const check_argume
 
 void PLX_GPU_LAUNCHER(sum_totals)(const gpu::launch& where, const totals_arguments* items, unsigned n) {
   for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::totals_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(copy_boxes)(const gpu::launch& where, const copy_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::copy_body>(gpu::stream_of(where), items[i]);
 }
 
 }  // namespace plx::star::device

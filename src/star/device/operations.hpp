@@ -36,6 +36,9 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
 /// Totals of the conserved variables (totals_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
 
+/// What parts of a mesh exchange (copy_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(copy_boxes, copy_arguments);
+
 /// Shared memory that a group of a step needs on a device, at most.
 std::size_t group_bytes_of(const hydro_parameters& p);
 

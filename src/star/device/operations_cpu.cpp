@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "star/device/choose_scheme.hpp"
+#include "star/device/copy_body.hpp"
 #include "star/device/correction_body.hpp"
 #include "star/device/finish_body.hpp"
 #include "star/device/full3d_body.hpp"
@@ -44,6 +45,7 @@ void sum_sides_cpu(const side_arguments& a) { run_body<isa_one_lane::side_body>(
 void mark_cells_cpu(const marks_arguments& a) { run_body<isa_one_lane::marks_body>(a); }
 void move_values_cpu(const move_arguments& a) { run_body<isa_one_lane::move_body>(a); }
 void check_blocks_cpu(const check_arguments& a) { run_body<isa_one_lane::check_body>(a); }
+void copy_boxes_cpu(const copy_arguments& a) { run_body<isa_one_lane::copy_body>(a); }
 void sum_totals_cpu(const totals_arguments& a) { run_body<isa_one_lane::totals_body>(a); }
 
 }  // namespace plx::star::device

@@ -208,4 +208,23 @@ struct finish_arguments {
   step_record* records = nullptr;  ///< step s at s % steps_kept
 };
 
+/// A box of cells of a block, and its place in a message, [variable][k][j][i]; or a face of fluxes.
+struct copy_item {
+  std::int64_t values = 0;     ///< of the first cell
+  std::int64_t message = 0;    ///< of its first value
+  std::int32_t cells[3] = {};  ///< along the axes
+  std::int32_t unused = 0;
+};
+
+/// What parts of a mesh exchange. Shapes: values: rows of n cells, planes of n rows, variables `variable` doubles
+/// apart.
+struct copy_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool out = true;  ///< into the message
+  std::int64_t variable = 0;
+  double* values = nullptr;
+  double* message = nullptr;
+  const copy_item* items = nullptr;
+};
+
 }  // namespace plx::star::device

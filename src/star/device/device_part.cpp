@@ -1,0 +1,162 @@
+// A device_gas that has a part of a mesh: what it exchanges with the others, and steps stage by stage.
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "star/device/device_gas.hpp"
+#include "star/device/mesh_tables.hpp"
+#include "star/device/operations.hpp"
+
+namespace plx::star::device {
+
+namespace {
+
+// Of the boxes of a message, in its order.
+void add_boxes(const mesh::halo_group& g, int n, int n_var, std::size_t stride, std::int64_t at,
+               std::vector<copy_item>& to) {
+  for (const mesh::block_box& b : g.boxes) {
+    copy_item item;
+    item.values = static_cast<std::int64_t>(b.slot * stride) + (b.lo[2] * n + b.lo[1]) * n + b.lo[0];
+    item.message = at;
+    for (int a = 0; a < 3; ++a) item.cells[a] = b.hi[a] - b.lo[a];
+    at += static_cast<std::int64_t>(b.cells()) * n_var;
+    to.push_back(item);
+  }
+}
+
+std::int64_t flux_in(const mesh_tables& t, const mesh::fine_face& f) {
+  const auto is_it = [&](const mesh_tables::foreign_flux& x) { return x.slot == f.fine && x.face == f.face; };
+  const auto at = std::find_if(t.foreign.begin(), t.foreign.end(), is_it);
+  PLX_ASSERT(at != t.foreign.end(), f.fine, f.face);
+  return at->flux;
+}
+
+}  // namespace
+
+void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
+  on_.synchronize();
+  n_ = mesh.block_size();
+  slots_ = mesh.slot_count();
+  stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
+  for (device_memory<double>& a : arenas_) a.reserve(on_, slots_ * stride_);
+  const mesh_tables t(mesh, n_var_, stride_, is_full(), {parts.begin(here), parts.end(here)});
+  borders_ = part_borders(mesh, parts, here, n_var_, is_full() ? mesh::reach::full : mesh::reach::faces);
+  std::vector<copy_item> copies;
+  const auto add_face = [&](std::int64_t flux, std::size_t message) {
+    copies.push_back({flux, static_cast<std::int64_t>(message), {n_, n_, 1}, 0});
+  };
+  for (std::size_t g = 0; g < borders_.fluxes.sends().size(); ++g) {
+    std::size_t at = borders_.fluxes_out[g];
+    for (const mesh::fine_face& f : borders_.fluxes.sends()[g].faces) {
+      add_face(t.blocks[mesh.position(f.fine) - parts.begin(here)].flux[f.face], at);
+      at += borders_.face_doubles;
+    }
+  }
+  copies_begin_[1] = copies.size();
+  fluxes_in_.clear();
+  for (std::size_t g = 0; g < borders_.fluxes.receives().size(); ++g) {
+    fluxes_in_.push_back(copies.size());
+    std::size_t at = borders_.fluxes_in[g];
+    for (const mesh::fine_face& f : borders_.fluxes.receives()[g].faces) {
+      add_face(flux_in(t, f), at);
+      at += borders_.face_doubles;
+    }
+  }
+  fluxes_in_.push_back(copies.size());
+  copies_begin_[2] = copies.size();
+  for (std::size_t g = 0; g < borders_.ghosts.sends().size(); ++g)
+    add_boxes(borders_.ghosts.sends()[g], n_, n_var_, stride_, static_cast<std::int64_t>(borders_.ghosts_out[g]),
+              copies);
+  copies_begin_[3] = copies.size();
+  ghosts_in_.clear();
+  for (std::size_t g = 0; g < borders_.ghosts.receives().size(); ++g) {
+    ghosts_in_.push_back(copies.size());
+    add_boxes(borders_.ghosts.receives()[g], n_, n_var_, stride_, static_cast<std::int64_t>(borders_.ghosts_in[g]),
+              copies);
+  }
+  ghosts_in_.push_back(copies.size());
+  copies_begin_[4] = copies.size();
+  copies_.set(on_, copies);
+  message_out_.reserve(on_, std::max(borders_.fluxes_out.back(), borders_.ghosts_out.back()));
+  message_in_.reserve(on_, std::max(borders_.fluxes_in.back(), borders_.ghosts_in.back()));
+  adopt_tables(mesh, t);
+}
+
+void device_gas::begin_step(double dt, std::int64_t steps) {
+  step_control c;
+  c.dt = dt;
+  c.steps = steps;
+  on_.to_device(control_.data(), &c, sizeof c);
+}
+
+void device_gas::put_stage_of_part(int stage) {
+  is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
+  put_stage(stage);
+  put_side_sums(stage);
+}
+
+void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
+                            std::size_t count) {
+  if (count == 0) return;
+  copy_arguments a;
+  a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(count);
+  a.out = out;
+  a.variable = variable;
+  a.values = values;
+  a.message = message;
+  a.items = items;
+  on_.launch(copy_boxes, a);
+}
+
+void device_gas::put_fluxes_out(double* message) {
+  put_copies(true, fluxes_.data(), std::int64_t{n_} * n_, message_out_.data(), copies_.data(), copies_begin_[1]);
+  on_.copy(message, message_out_.data(), borders_.fluxes_out.back() * sizeof(double));
+}
+
+void device_gas::put_fluxes_in(int group, const double* message) {
+  const std::size_t at = borders_.fluxes_in[group], count = borders_.fluxes_in[group + 1] - at;
+  on_.copy(message_in_.data() + at, message, count * sizeof(double));
+  put_copies(false, fluxes_.data(), std::int64_t{n_} * n_, message_in_.data(), copies_.data() + fluxes_in_[group],
+             fluxes_in_[group + 1] - fluxes_in_[group]);
+}
+
+void device_gas::put_ghosts_out(int stage, double* message) {
+  put_copies(true, target(stage), std::int64_t{n_} * n_ * n_, message_out_.data(), copies_.data() + copies_begin_[2],
+             copies_begin_[3] - copies_begin_[2]);
+  on_.copy(message, message_out_.data(), borders_.ghosts_out.back() * sizeof(double));
+}
+
+void device_gas::put_ghosts_in(int stage, int group, const double* message) {
+  const std::size_t at = borders_.ghosts_in[group], count = borders_.ghosts_in[group + 1] - at;
+  on_.copy(message_in_.data() + at, message, count * sizeof(double));
+  put_copies(false, target(stage), std::int64_t{n_} * n_ * n_, message_in_.data(), copies_.data() + ghosts_in_[group],
+             ghosts_in_[group + 1] - ghosts_in_[group]);
+}
+
+std::vector<block_report> device_gas::end_step() {
+  const auto blocks = static_cast<std::size_t>(n_blocks_);
+  std::vector<block_report> reports = reports_.get(blocks);
+  reports_.set(on_, std::vector<block_report>(blocks));
+  return reports;
+}
+
+void device_gas::add_left(std::span<exact_sum> sums) {
+  if (side_face_.empty()) return;
+  const std::size_t faces = side_face_.size();
+  const step_control c = control_.get(1).front();
+  std::vector<double> parts(faces * n_var_);
+  on_.from_device(parts.data(), left_parts_.data() + (c.steps % steps_kept) * parts.size(),
+                  parts.size() * sizeof(double));
+  on_.synchronize();
+  const double* part = parts.data();
+  for (std::size_t i = 0; i < faces; ++i)
+    for (int v = 0; v < n_var_; ++v) sums[side_face_[i] * n_var_ + v].add(*part++);
+}
+
+void device_gas::download_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here,
+                               mesh::arena& values) {
+  for (const mesh::slot_id slot : parts.blocks(mesh, here))
+    on_.from_device(values.block(slot), arenas_[now_].data() + slot * stride_, stride_ * sizeof(double));
+  on_.synchronize();
+}
+
+}  // namespace plx::star::device

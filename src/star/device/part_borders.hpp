@@ -1,0 +1,36 @@
+// What one part of a mesh sends to the others and gets from them: one message of ghosts and one of fluxes per pair of
+// parts, which lie behind each other in the part's memory.
+//
+// Thread safety: const; any thread. Cost: as mesh/halo.hpp. Example: star/shared_course_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mesh/flux_halo.hpp"
+#include "mesh/halo.hpp"
+
+namespace plx::star::device {
+
+struct part_borders {
+  part_borders() = default;
+  part_borders(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, int variables,
+               mesh::reach wanted);
+
+  bool empty() const { return ghosts.empty(); }
+  std::size_t face_doubles = 0;  ///< of a face of a block: fluxes are sent as they are, [variable][n][n]
+  mesh::halo ghosts;
+  mesh::flux_halo fluxes;
+  /// By group of sends() or receives(), and one more: where the group's doubles begin.
+  std::vector<std::size_t> ghosts_out{0}, ghosts_in{0}, fluxes_out{0}, fluxes_in{0};
+};
+
+/// The group for or from a peer, or -1. Requires: at most one.
+template <class Groups>
+int group_of(const Groups& groups, int peer) {
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (groups[g].peer == peer) return static_cast<int>(g);
+  return -1;
+}
+
+}  // namespace plx::star::device
