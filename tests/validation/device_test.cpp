@@ -175,7 +175,7 @@ TEST(DeviceValidation, Sedov) {
 TEST(DeviceValidation, PeriodicBlast) {
   table t("Sedov on " + tested() + ", periodic box, refinement on");
   const texts size =
-      is_card() ? texts{"run.max_steps=96"} : texts{"run.max_steps=4", "mesh.max_level=1", "refinement.interval=2"};
+      is_card() ? texts{"run.max_steps=24"} : texts{"run.max_steps=4", "mesh.max_level=1", "refinement.interval=2"};
   for (const std::string& scheme : {std::string("hydro.scheme=faces"), full3d}) {
     if (scheme == full3d && !is_card()) break;
     pair_of_runs r("sedov", with({all_periodic, scheme, "sedov.centre=[0.11,-0.07,0.19]", "refinement.coarsen_after=1",
@@ -229,11 +229,13 @@ TEST(DeviceValidation, LinearWaves) {
     t.at_most("L1 of all variables, that of the unrefined mesh", error, uniform.run().l1_all());
     return;
   }
-  for (const std::string& scheme : {std::string("hydro.scheme=faces"), full3d})
-    for (const wave& w : {wave{"sound", 0.0}, {"entropy", 1.0}, {"shear1", 1.0}, {"shear2", 1.0}}) {
-      const double coarser = error_of_wave(t, w, 32, scheme), error = error_of_wave(t, w, 64, scheme);
-      t.with_order(fmt::format("{}, {}, 64 cells: L1 of all variables", scheme, w.name), error, coarser, 1.9);
-    }
+  const auto check_order = [&](const wave& w, const std::string& scheme) {
+    const double coarser = error_of_wave(t, w, 32, scheme), error = error_of_wave(t, w, 64, scheme);
+    t.with_order(fmt::format("{}, {}, 64 cells: L1 of all variables", scheme, w.name), error, coarser, 1.9);
+  };
+  for (const wave& w : {wave{"sound", 0.0}, {"entropy", 1.0}, {"shear1", 1.0}, {"shear2", 1.0}})
+    check_order(w, "hydro.scheme=faces");
+  check_order({"sound", 0.0}, full3d);
 }
 
 }  // namespace

@@ -86,6 +86,34 @@ auto totals_of(int steps_kept) {
   };
 }
 
+/// Three layers at the upper end of each axis of every block, as a part sends or gets them.
+auto copies(bool out) {
+  return [out](const gas_case& g, operation_data& d, std::vector<copy_arguments>& items) {
+    std::vector<copy_item> boxes;
+    std::int64_t at = 0;
+    for (const block_item& b : g.tables.blocks)
+      for (int axis = 0; axis < 3; ++axis) {
+        const std::int64_t step = axis == 0 ? 1 : axis == 1 ? g.n : std::int64_t{g.n} * g.n;
+        copy_item box{b.values + (g.n - 3) * step, at, {g.n, g.n, g.n}, 0};
+        box.cells[axis] = 3;
+        boxes.push_back(box);
+        at += std::int64_t{3} * g.n * g.n * g.n_var;
+      }
+    std::vector<double> message(static_cast<std::size_t>(at));
+    if (!out)  // cells that are in two boxes get the same value
+      for (double& x : message) x = 0.25;
+    copy_arguments a;
+    a.n = g.n, a.n_var = g.n_var, a.n_items = static_cast<int>(boxes.size());
+    a.out = out;
+    a.variable = std::int64_t{g.n} * g.n * g.n;
+    a.values = d.in_out<double>(g.state());
+    a.message = d.in_out<double>(message);
+    a.items = d.input<copy_item>(boxes);
+    items.push_back(a);
+    return operation_cost{0, 16.0 * static_cast<double>(at)};
+  };
+}
+
 }  // namespace
 
 void add_regrid_rows(std::vector<operation_row>& rows) {
@@ -105,6 +133,8 @@ void add_regrid_rows(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(move_values, "minmod", large, o, place_move, row_use::time));
   for (const auto& [m, use] : {std::pair(&small, row_use::check), std::pair(&large, row_use::time)}) {
     rows.push_back(on_mesh(check_blocks, "all", *m, o, place_check, use));
+    rows.push_back(on_mesh(copy_boxes, "out", *m, o, copies(true), use));
+    rows.push_back(on_mesh(copy_boxes, "in", *m, o, copies(false), use));
     rows.push_back(on_mesh(sum_totals, "of a step", *m, o, totals_of(4), use));
   }
 }
