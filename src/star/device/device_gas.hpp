@@ -70,7 +70,7 @@ class device_gas {
   const part_borders& borders() const { return borders_; }
   void begin_step(double dt, std::int64_t steps);
   void put_stage_of_part(int stage);
-  void put_correction_of_part(int stage) { put_correction(stage); }
+  void put_correction_of_part(int stage) { put_correction(stage, fluxes_.data()); }
   /// What other parts need into a message of the host, and what they have sent from theirs. Shapes: as borders() says;
   /// a message in is a group of receives(). Requires: pinned memory, which stays until it has run.
   void put_fluxes_out(double* message);

@@ -91,7 +91,7 @@ void device_gas::begin_step(double dt, std::int64_t steps) {
 void device_gas::put_stage_of_part(int stage) {
   is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
   put_stage(stage);
-  put_side_sums(stage);
+  put_side_sums(stage, fluxes_.data());
 }
 
 void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
