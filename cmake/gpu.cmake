@@ -40,6 +40,8 @@ if(look)
     cmake_path(GET cuda_root PARENT_PATH cuda_root)
     find_path(PLX_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_root} PATH_SUFFIXES include targets/x86_64-linux/include
               targets/sbsa-linux/include NO_DEFAULT_PATH)
+    # Of CUPTI headers alone: the library is opened while a program runs, if it is there.
+    find_path(PLX_CUPTI_INCLUDE cupti.h HINTS ${PLX_CUDA_INCLUDE} ${cuda_root}/extras/CUPTI/include NO_DEFAULT_PATH)
     find_library(PLX_CUDART cudart_static HINTS ${cuda_root} PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
                  targets/sbsa-linux/lib NO_DEFAULT_PATH)
     if(PLX_CUDA_INCLUDE AND PLX_CUDART)

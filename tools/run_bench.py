@@ -21,7 +21,7 @@ import pyenv
 from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "gpu_star", "gpu_ladder")  # besides the workloads: who knows --quick
+QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # besides the workloads: who knows --quick
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
 
 

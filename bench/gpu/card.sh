@@ -1,16 +1,16 @@
 #!/bin/sh
 # On a machine with an NVIDIA card: builds what concerns devices and nothing else, tests it there, and measures. Run it
 # from the root of the repository; it prints little, everything is in OUT.
-#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder; all when none is named
+#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder timeline; all when none is named
 #   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build); MICRO_ARGS (--no-batches: futures
 #   only), LADDER_SECONDS (0.1, of each number), LADDER_WORKERS (1,4,8,16)
 set -u
-[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|ladder ...]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|ladder|timeline ...]" >&2; exit 2; }
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
 shift
-parts=" ${*:-test table sanitize perf micro star ladder} "
+parts=" ${*:-test table sanitize perf micro star ladder timeline} "
 for name in $parts; do
-  case $name in test | table | sanitize | perf | micro | star | ladder) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
+  case $name in test | table | sanitize | perf | micro | star | ladder | timeline) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
 done
 build=${BUILD:-$out/build}
 bin=$build/bin
@@ -35,7 +35,7 @@ targets=
 asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 asked test && targets="$targets gpu_test star_device_test"
 { asked table || asked sanitize || asked perf; } && targets="$targets gpu_operations_test"
-for name in micro star ladder; do asked $name && targets="$targets bench_gpu_$name"; done
+for name in micro star ladder timeline; do asked $name && targets="$targets bench_gpu_$name"; done
 # shellcheck disable=SC2086  # several words
 run build 'warning' cmake --build "$build" --target $targets
 [ -z "$failed" ] || exit 1
@@ -64,6 +64,10 @@ if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda
 if asked ladder; then
   run ladder '.' timeout 60 "$bin/bench_gpu_ladder" --backend cuda --seconds "${LADDER_SECONDS:-0.1}" \
     --workers "${LADDER_WORKERS:-1,4,8,16}" --csv "$out/gpu_ladder.csv" --json "$out/gpu_ladder.json"
+fi
+# What timelines cost, whether their lanes are right, events beside CUPTI's records. It fails when a lane is wrong.
+if asked timeline; then
+  run timeline '.' timeout 120 "$bin/bench_gpu_timeline" --backend cuda --json "$out/gpu_timeline.json"
 fi
 printf '== all: %s, %d s; logs: %s\n' "$([ -z "$failed" ] && echo passed || echo "FAILED:$failed")" $(($(date +%s) - begin)) "$out"
 [ -z "$failed" ]

@@ -273,8 +273,9 @@ def write_tasks(run):
     }  # fmt: skip
     (run / "critical_path.json").write_text(json.dumps(path))
     files = {
-        "timeline.csv": ["worker,name,key,begin_s,end_s"]
-        + [f"{i % 2},{('flux', 'gather')[i % 3 == 0]},{i},{0.01 * i},{0.01 * i + 0.015}" for i in range(200)],
+        "timeline.csv": ["worker,name,key,begin_s,end_s,device"]
+        + [f"{i % 2},{('flux', 'gather')[i % 3 == 0]},{i},{0.01 * i},{0.01 * i + 0.015}," for i in range(200)]
+        + [f'2,advance,,{0.01 * i},{0.01 * i + 0.008},"gpu 0 (x), stream 1"' for i in range(100)],
         "concurrency.csv": ["time_s,running,flux,gather,other"] + [f"{0.01 * i},2,1,0.5,0.5" for i in range(50)],
         "scatter.csv": ["kind,name,begin_s,value,id,key,worker,wait_s"]
         + [f"task,flux,{0.01 * i},1e-4,{i},,0,0" for i in range(50)]

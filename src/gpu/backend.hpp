@@ -51,6 +51,28 @@ struct device_info {
 /// the launch has ended.
 using item_errors = std::exception_ptr*;
 
+/// What the library of a device tells of something that ran there. Of one tag there may be several: the kernels of a
+/// graph.
+struct activity {
+  enum class what : std::uint8_t { kernel, copy, fill };
+  std::uint64_t tag = 0;             // of the submission, see activity_functions
+  std::uint64_t begin = 0, end = 0;  // ticks of this process
+  const char* kernel = nullptr;      // its name as the library has it; null for a copy or a fill
+  std::uint64_t bytes = 0;
+  what kind = what::kernel;
+};
+
+/// A library's own records, for timelines. Any thread.
+struct activity_functions {
+  /// From now on heard() is called for each record, some time later, by any thread. "" or why there are none. Once per
+  /// process. `library`: its file, "" for where it usually is.
+  std::string (*start)(const std::string& library, void (*heard)(const activity&) noexcept);
+  /// What the calling thread submits from now on has this tag; 0: none.
+  void (*tag)(std::uint64_t tag) noexcept;
+  /// Has heard() called for what is done now.
+  void (*flush)() noexcept;
+};
+
 struct backend {
   std::string_view name;  // "cpu", "cuda", "hip", "sycl"
   void* self = nullptr;
@@ -105,6 +127,10 @@ struct backend {
 
   // A kernel may fail and its stream goes on, with a flag or a callback behind it as if nothing were: an event tells.
   bool kernels_fail_alone = false;
+  /// When a timed event that is done was reached, on our own clock. Null where the device has a clock of its own: then
+  /// elapsed() tells.
+  outcome (*event_time)(native_device d, native_event e, std::uint64_t& when) = nullptr;
+  const activity_functions* records = nullptr;  // null: the library has none
 };
 
 /// The error of `o` as an exception: what every error of a device is made by. `about`: more for its line, or "".

@@ -1,5 +1,7 @@
 #include "gpu/stream.hpp"
 
+#include <fmt/format.h>
+
 #include "base/assert.hpp"
 #include "gpu/detail/device_core.hpp"
 
@@ -25,7 +27,11 @@ void stream::copy(void* to, const void* from, std::size_t bytes) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   d.check(*core_);
+  static const probe::name_id name = probe::register_name("copy");
+  detail::timed t(d.timeline(), *core_);
   d.expect(core_, d.table.copy(d.native, core_->native, to, from, bytes));
+  t.done(probe::device_work::copy, name, bytes);
+  if (core_->capturing.load(std::memory_order_relaxed)) core_->timeline.note_captured(nullptr, bytes);
   core_->tallies.copies.add();
   core_->tallies.bytes.add(bytes);
 }
@@ -34,7 +40,11 @@ void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   d.check(*core_);
+  static const probe::name_id name = probe::register_name("fill");
+  detail::timed t(d.timeline(), *core_);
   d.expect(core_, d.table.fill(d.native, core_->native, to, byte, bytes));
+  t.done(probe::device_work::fill, name, bytes);
+  if (core_->capturing.load(std::memory_order_relaxed)) core_->timeline.note_captured(nullptr, bytes);
   core_->tallies.fills.add();
 }
 
@@ -63,7 +73,20 @@ void stream::begin_capture() {
   d.check(*core_);
   d.expect(core_, d.table.begin_capture(d.native, core_->native));
   core_->capturing.store(true);
+  core_->timeline.begin_capture();
 }
+
+namespace {
+
+graph::contents contents_of(const detail::stream_timeline& t) {
+  const std::string ends = t.captured_first == nullptr ? std::string()
+                           : t.captured_first == t.captured_last
+                               ? fmt::format(": {}", t.captured_first->name)
+                               : fmt::format(": {}...{}", t.captured_first->name, t.captured_last->name);
+  return {t.captured_bytes, t.captured, probe::register_name(fmt::format("graph of {}{}", t.captured, ends))};
+}
+
+}  // namespace
 
 graph stream::end_capture(bool failed) {
   const spin_guard guard(core_->put_lock);
@@ -73,7 +96,7 @@ graph stream::end_capture(bool failed) {
   const outcome o = d.table.end_capture(d.native, core_->native, g);
   core_->capturing.store(false);
   if (!failed) d.expect(core_, o);
-  return {d, g};
+  return {d, g, contents_of(core_->timeline)};
 }
 
 void stream::launch(const graph& g) {
@@ -81,7 +104,9 @@ void stream::launch(const graph& g) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   d.check(*core_);
+  detail::timed t(d.timeline(), *core_);
   d.expect(core_, d.table.launch_graph(d.native, g.native_, core_->native));
+  t.done(probe::device_work::graph, g.made_of_.name, g.made_of_.bytes, g.made_of_.operations);
   core_->tallies.graphs.add();
 }
 

@@ -88,20 +88,30 @@ class graph {
  public:
   graph() noexcept = default;
   ~graph() { free(); }
-  graph(graph&& o) noexcept : home_(std::exchange(o.home_, nullptr)), native_(std::exchange(o.native_, nullptr)) {}
+  graph(graph&& o) noexcept
+      : home_(std::exchange(o.home_, nullptr)), native_(std::exchange(o.native_, nullptr)), made_of_(o.made_of_) {}
   graph& operator=(graph&& o) noexcept {
     std::swap(home_, o.home_);
     std::swap(native_, o.native_);
+    std::swap(made_of_, o.made_of_);
     return *this;
   }
   explicit operator bool() const noexcept { return native_ != nullptr; }
 
+  /// For the library's own sources: what timelines tell of it.
+  struct contents {
+    std::uint64_t bytes = 0;       // of copies and fills
+    std::uint32_t operations = 0;  // that were captured
+    std::uint32_t name = 0;        // as the recorder calls it
+  };
+
  private:
   friend class stream;
-  graph(detail::device_core& home, native_graph g) noexcept : home_(&home), native_(g) {}
+  graph(detail::device_core& home, native_graph g, contents c) noexcept : home_(&home), native_(g), made_of_(c) {}
   void free() noexcept;
   detail::device_core* home_ = nullptr;
   native_graph native_ = nullptr;
+  contents made_of_;
 };
 
 template <class F>

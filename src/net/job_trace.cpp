@@ -74,6 +74,8 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   whole_.data.lost += part.lost + parcels.lost;
   whole_.data.share = std::min(whole_.data.share, part.share);
   part.worker_names.resize(part.workers.size());
+  part.devices.resize(part.workers.size());
+  append(whole_.data.devices, std::move(part.devices), [](std::uint32_t&) {});
   append(whole_.data.worker_names, std::move(part.worker_names), [](std::string&) {});
   for (auto& worker : part.workers)
     append(whole_.data.workers.emplace_back(), std::move(worker), [&](probe::trace_slice& s) {

@@ -35,6 +35,24 @@ trace_data two_workers(task_id a, ticks a_begin, ticks a_end) {
   return d;
 }
 
+TEST(JobTrace, RowsOfDevicesStayRowsOfDevices) {
+  trace_data zero = two_workers(id(1, 1), 1500, 2100), one = two_workers(id(1, 1), there(1500), there(2100));
+  one.devices = {0, 1};
+  one.worker_names = {"", "gpu 0, stream 1"};
+  one.workers[1][0].key = 640;
+  trace_data two = two_workers(id(1, 1), 1500, 2100);
+  job_trace job(3);
+  ASSERT_TRUE(job.add(0, "a", std::move(zero), {}, {}));
+  ASSERT_TRUE(job.add(1, "b", std::move(one), {}, twice_as_fast()));
+  ASSERT_TRUE(job.add(2, "c", std::move(two), {}, {}));
+  const trace_data d = job.finish().data;
+  EXPECT_EQ(d.devices, (std::vector<std::uint32_t>{0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(d.worker_names[3], "gpu 0, stream 1");
+  EXPECT_EQ(d.workers[3].at(0).key, 640u);
+  EXPECT_EQ(d.workers[3].at(0).begin, 1500u);
+  EXPECT_EQ(d.workers[3].at(0).id, id(3, 1));
+}
+
 TEST(JobTrace, TimesNumbersAndParcelsAreThoseOfOneJob) {
   const name_id f = register_name("f");
   // The task on locality 0 sends parcel 7 at 2000; it comes at 2500, makes the task there ready at 2600, which answers

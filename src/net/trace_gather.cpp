@@ -47,7 +47,8 @@ struct trace_gather::head {
   std::uint64_t traced = 0;  // whether anything was
   std::string host;
   std::vector<std::string> worker_names, series;
-  std::vector<std::uint64_t> slices;  // by worker
+  std::vector<std::uint64_t> slices;   // by worker
+  std::vector<std::uint32_t> devices;  // by worker
   std::uint64_t edges = 0, samples = 0, sent = 0, received = 0;
   std::vector<std::pair<std::uint32_t, std::string>> names;
   std::vector<std::tuple<ticks, std::string, std::string>> marks;
@@ -71,7 +72,7 @@ struct wire_codec<trace_gather::head> {
         (net::read(w, x), ...);
     };
     all(h.origin, h.share, h.records, h.lost, h.lost_parcels, h.traced, h.host, h.worker_names, h.series, h.slices,
-        h.edges, h.samples, h.sent, h.received, h.names, h.marks);
+        h.devices, h.edges, h.samples, h.sent, h.received, h.names, h.marks);
   }
   static void write(wire_writer& w, const trace_gather::head& h) { each(w, h); }
   static void read(wire_reader& r, trace_gather::head& h) { each(r, h); }
@@ -127,7 +128,7 @@ trace_gather::head trace_head() {
   trace_gather::head h;
   h.origin = d.origin, h.share = d.share, h.records = d.records, h.lost = d.lost, h.lost_parcels = own.parcels.lost;
   h.host = host_name();
-  h.worker_names = d.worker_names, h.series = own.series;
+  h.worker_names = d.worker_names, h.series = own.series, h.devices = d.devices;
   std::vector<bool> used(probe::name_count());
   for (const auto& w : d.workers) {
     h.slices.push_back(w.size());
@@ -327,7 +328,7 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
   }
   probe::trace_data d;
   d.origin = h.origin, d.share = h.share, d.records = h.records, d.lost = h.lost;
-  d.worker_names = h.worker_names;
+  d.worker_names = h.worker_names, d.devices = h.devices;
   const name_table names(h.names);
   for (std::uint32_t w = 0; w < h.slices.size(); ++w) {
     auto& slices = d.workers.emplace_back();

@@ -140,8 +140,9 @@ struct ways_out {
   }
 };
 
-/// List scheduling: pieces in the order in which they become ready, each on the worker that is free first. A piece that
-/// is not in the queue yet becomes ready after all that are, because what it waits for has not begun.
+/// List scheduling: pieces in the order in which they become ready, each on the worker that is free first, operations
+/// of devices at once: what they wait for in their stream is among their links. A piece that is not in the queue yet
+/// becomes ready after all that are, because what it waits for has not begun.
 class player {
  public:
   player(const trace_graph& g, const scaled& times, unsigned workers)
@@ -155,10 +156,14 @@ class player {
     while (!queue_.empty()) {
       const entry next = queue_.top();
       queue_.pop();
-      const double begin = std::max(next.ready, free_.top());
-      const double end = begin + times_.length(graph_.pieces()[next.piece]);
-      free_.pop();
-      free_.push(end);
+      const trace_graph::piece& p = graph_.pieces()[next.piece];
+      const bool on_device = graph_.is_device(p.worker);
+      const double begin = on_device ? next.ready : std::max(next.ready, free_.top());
+      const double end = begin + times_.length(p);
+      if (!on_device) {
+        free_.pop();
+        free_.push(end);
+      }
       end_ = std::max(end_, end);
       leave(next.piece, begin);
     }

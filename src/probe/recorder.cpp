@@ -94,6 +94,8 @@ const worker_log& recorder::worker(unsigned i) const noexcept {
 
 void recorder::statistics(bool on) { state_->set_mode(worker_log::statistics, on); }
 void recorder::costs(bool on) { state_->set_mode(worker_log::costs, on); }
+device_lanes& recorder::devices() noexcept { return state_->lanes; }
+const device_lanes& recorder::devices() const noexcept { return state_->lanes; }
 
 void recorder::trace(bool on, std::size_t ring_records, double share) {
   PLX_ASSERT(share > 0 && share <= 1, share);
@@ -111,6 +113,7 @@ void recorder::trace(bool on, std::size_t ring_records, double share) {
     }
   }
   state_->set_mode(worker_log::tracing, on);
+  state_->lanes.set_tracing(on);
 }
 
 void recorder::trace_kind(name_id name, double share) {
@@ -183,7 +186,7 @@ void recorder::drain() {
 
 std::uint64_t recorder::traced() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->kept;
+  return state_->kept + state_->lanes.kept();
 }
 
 std::uint64_t recorder::trace_lost() const {

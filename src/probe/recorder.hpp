@@ -71,6 +71,8 @@ struct wait_statistics {
 /// Of a worker's flight recorder: 2 MiB, of which the pages that were used exist.
 inline constexpr std::size_t default_flight_records = std::size_t{1} << 16;
 
+class device_lanes;
+
 class recorder {
  public:
   /// Workers may be added later, until there are `most_workers`. Requires: n_workers > 0 if any will be added.
@@ -97,6 +99,10 @@ class recorder {
   void statistics(bool on);
   /// Switches cost per key.
   void costs(bool on);
+
+  /// What devices do: statistics of it, and while tracing is on, lanes in the trace (device_lanes.hpp).
+  device_lanes& devices() noexcept;
+  [[nodiscard]] const device_lanes& devices() const noexcept;
 
   /// Switches tracing. Each worker gets a ring of `ring_records` (32 bytes each) when first switched on. With a share
   /// below 1, one piece in so many is traced, and no edges.

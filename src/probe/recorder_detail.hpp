@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "probe/device_lanes.hpp"
 #include "probe/flight_ring.hpp"
 #include "probe/recorder.hpp"
 #include "probe/trace_ring.hpp"
@@ -96,6 +97,7 @@ struct recorder::state {
   std::vector<std::string> worker_names;  // under `mutex`
   const ticks origin = now_ticks();
   const unsigned space = next_space();  // of the ids of its tasks
+  device_lanes lanes{workers.most(), space};
 
   mutable std::mutex mutex;
   std::uint64_t kept = 0;
@@ -152,7 +154,7 @@ struct recorder::state {
     }
   }
   std::uint64_t lost_locked() const {
-    std::uint64_t lost = dropped;
+    std::uint64_t lost = dropped + lanes.lost();
     for (const auto& w : workers) lost += w->ring ? w->ring->lost() : 0;
     return lost;
   }

@@ -11,6 +11,7 @@
 #include "probe/counter_name.hpp"
 #include "probe/counter_printer.hpp"
 #include "probe/counter_sampler.hpp"
+#include "probe/device_lanes.hpp"
 #include "probe/diagnose_log.hpp"
 #include "probe/export/task_files.hpp"
 #include "probe/live/live_server.hpp"
@@ -29,6 +30,12 @@ printing printing_of(const settings& s) {
                                                : counter_format::text,
           .to = s.print_to,
           .reset = s.print_reset};
+}
+
+device_lanes::source device_source(const settings& s) {
+  return s.gpu_timeline == "off"        ? device_lanes::source::none
+         : s.gpu_timeline == "activity" ? device_lanes::source::activity
+                                        : device_lanes::source::events;
 }
 
 settings without_trace(settings s) {
@@ -80,6 +87,9 @@ session::session(recorder& r, counter_registry& counters, settings s)
     r.paths(true);
     state_->diagnose_again();
   }
+  r.devices().set_library(state_->asked.cupti_library);
+  r.devices().set_source(device_source(state_->asked));
+  if (!state_->asked.profile.empty()) r.devices().set_statistics(true);
   if (wants_trace(state_->asked)) {
     const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
     r.trace(true, ring_records);

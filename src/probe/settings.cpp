@@ -152,10 +152,14 @@ void settings::describe(config_table& t) {
   t.add("plx.flight-signal", flight_signal, {.help = "a signal upon which its file is written, as in USR2"});
   t.add("plx.perf", perf, {.help = "the kernel's events to count per worker, as instructions,page-faults; 1: all"});
   t.add("plx.papi", papi, {.help = "events that PAPI counts per worker, separated by commas"});
+  t.add(
+      "plx.gpu-timeline", gpu_timeline,
+      {.help = "how operations of devices are timed in profiles and traces", .choices = {"events", "activity", "off"}});
   t.add("plx.nvml", nvml, {.help = "counters of NVIDIA GPUs"});
   t.add("plx.energy", energy, {.help = "say why when energy is not known"});
   t.add("plx.papi-library", papi_library, {.help = "the file of PAPI's library"});
   t.add("plx.nvml-library", nvml_library, {.help = "the file of NVML's library"});
+  t.add("plx.cupti-library", cupti_library, {.help = "the file of CUPTI, for gpu-timeline = activity"});
   t.add("plx.threads", threads, {.unit = "1", .help = "workers; 0: one per core", .min = 0});
   t.add("plx.cores", cores, {.help = "the cores for the workers, as in 0-3,8 or numa:1"});
   t.add("plx.coalesce", coalesce,

@@ -76,10 +76,14 @@ struct settings {
   /// named.
   std::string perf{};
   std::string papi{};
+  /// How the operations of devices are timed while a profile or a trace is recorded (src/gpu): "events", around them
+  /// in their streams; "activity", by the library's own records where it has any; "off".
+  std::string gpu_timeline = "events";
   bool nvml = false;
   bool energy = false;
   std::string papi_library{};
   std::string nvml_library{};
+  std::string cupti_library{};  // activity records of gpu_timeline
 
   // For the runtime alone, so that one table knows all arguments (rt/runtime_options.hpp says what they mean).
   int threads = 0;

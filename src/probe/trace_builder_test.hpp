@@ -31,6 +31,14 @@ struct trace_builder {
   trace_builder& key(std::uint64_t k) { return last().key = k, *this; }
   /// Likewise: it stands for so many.
   trace_builder& every(std::uint16_t n) { return last().every = n, *this; }
+  /// The row of that worker is a stream of device `n`.
+  trace_builder& device(unsigned worker, unsigned n, std::string_view name) {
+    data.devices.resize(data.workers.size());
+    data.worker_names.resize(data.workers.size());
+    data.devices[worker] = n + 1;
+    data.worker_names[worker] = name;
+    return *this;
+  }
   trace_builder& edge(task_id from, task_id to, ticks when) {
     data.edges.push_back({from, to, when});
     return *this;

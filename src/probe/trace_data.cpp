@@ -77,6 +77,7 @@ void recorder::forget_trace() {
   state_->kept = 0;
   state_->samples.clear();
   state_->marks.clear();
+  state_->lanes.forget();
 }
 
 trace_data recorder::collect_trace() {
@@ -95,6 +96,7 @@ trace_data recorder::collect_trace() {
     for (const auto& piece : w->kept)
       for (const trace_record& r : piece) reader.take(r);
   }
+  state_->lanes.collect(all);
   return all;
 }
 

@@ -64,13 +64,20 @@ struct trace_data {
   unsigned locality = 0;
   std::vector<std::vector<trace_slice>> workers;  // by worker, in order of time, never overlapping
   std::vector<std::string> worker_names;          // by worker; may be shorter, and "" is a worker without a name
-  std::vector<trace_edge> edges;                  // in no order; joins are nodes of their own, see trace_graph.hpp
-  std::vector<trace_sample> samples;              // in order of time
-  std::vector<trace_mark> marks;                  // in order of time
-  double share = 1;                               // of the tasks that was recorded, the least of any time: a budget
-                                                  // may have stepped down, and what came before has edges
-  std::uint64_t records = 0;                      // that were kept
-  std::uint64_t lost = 0;                         // for which there was no room: then the graph has holes
+  std::vector<std::uint32_t> devices;  // by worker; may be shorter. 0: a worker. n: no worker but a stream of
+                                       // device n - 1; its pieces are operations, keys the bytes they moved
+  std::vector<trace_edge> edges;       // in no order; joins are nodes of their own, see trace_graph.hpp
+  std::vector<trace_sample> samples;   // in order of time
+  std::vector<trace_mark> marks;       // in order of time
+  double share = 1;                    // of the tasks that was recorded, the least of any time: a budget
+                                       // may have stepped down, and what came before has edges
+  std::uint64_t records = 0;           // that were kept
+  std::uint64_t lost = 0;              // for which there was no room: then the graph has holes
+
+  /// Whether the row of a worker is a stream of a device.
+  [[nodiscard]] bool is_device(std::size_t worker) const noexcept {
+    return worker < devices.size() && devices[worker] != 0;
+  }
 };
 
 }  // namespace plx::probe

@@ -67,7 +67,10 @@ class trace_graph_builder {
   trace_graph_builder(trace_graph& g, const trace_data& d) : g_(g), d_(d), ids_(d.edges.size() + 1024) {}
 
   void build() {
-    g_.n_workers_ = static_cast<unsigned>(d_.workers.size());
+    for (std::size_t w = 0; w < d_.workers.size(); ++w) {
+      g_.devices_.push_back(d_.is_device(w));
+      g_.n_workers_ += d_.is_device(w) ? 0 : 1;
+    }
     g_.missing_.lost_records = d_.lost;
     collect_pieces();
     translate_edges();
@@ -115,7 +118,8 @@ class trace_graph_builder {
       const index fresh = static_cast<index>(g_.tasks_.size());
       const index t = s.id == 0 ? fresh : ids_.find_or_add(s.id, fresh);
       if (t == fresh) {
-        g_.tasks_.push_back({.id = s.id, .name = s.name, .key = s.key, .every = s.every});
+        const std::uint64_t key = g_.devices_[slices[i].worker] ? no_key : s.key;  // bytes are no object
+        g_.tasks_.push_back({.id = s.id, .name = s.name, .key = key, .every = s.every});
         g_.missing_.headless += s.resumed && s.id != 0;
       }
       ++g_.tasks_[t].n_pieces;
@@ -281,18 +285,24 @@ class trace_graph_builder {
     PLX_ASSERT_EQ(g_.order_.size(), g_.node_count());
   }
 
-  /// The latest of what a node waited for; through joins, which stand in the order before what they made begin.
+  /// The latest of what a node waited for; through joins, which stand in the order before what they made begin. What an
+  /// operation of a device waited for in its stream did not make it.
   void find_makers() {
     std::vector<index> last(g_.node_count(), trace_graph::none);  // the task that made a node begin
     for (const index node : g_.order_) {
       const trace_graph::link* latest = nullptr;
       for (const trace_graph::link& l : g_.links(node))
-        if (latest == nullptr || l.when > latest->when) latest = &l;
+        if (!before_in_stream(node, l.from) && (latest == nullptr || l.when > latest->when)) latest = &l;
       if (latest != nullptr)
         last[node] = g_.is_piece(latest->from) ? g_.pieces_[latest->from].task : last[latest->from];
     }
     g_.maker_.reserve(g_.tasks_.size());
     for (const trace_graph::task& t : g_.tasks_) g_.maker_.push_back(last[t.first_piece]);
+  }
+
+  [[nodiscard]] bool before_in_stream(index node, index from) const {
+    return g_.is_piece(node) && g_.is_piece(from) && g_.is_device(g_.pieces_[node].worker) &&
+           g_.pieces_[node].worker == g_.pieces_[from].worker;
   }
 
   trace_graph& g_;

@@ -93,8 +93,10 @@ class trace_graph {
   /// `most`. Cost: O(links looked at).
   [[nodiscard]] std::vector<index> parents(index t, std::size_t most = ~std::size_t{0}) const;
 
-  /// Workers of the trace.
+  /// Workers of the trace, without the rows of devices.
   [[nodiscard]] unsigned worker_count() const noexcept { return n_workers_; }
+  /// Whether a row of the trace is a stream of a device, which runs its pieces one after the other.
+  [[nodiscard]] bool is_device(unsigned worker) const noexcept { return devices_[worker]; }
   /// What the trace lacks.
   [[nodiscard]] const holes& missing() const noexcept { return missing_; }
   /// From the first begin to the last end.
@@ -110,6 +112,7 @@ class trace_graph {
   std::vector<index> order_;
   std::vector<index> maker_;
   std::vector<std::vector<index>> numbers_;  // by worker and position
+  std::vector<bool> devices_;                // by worker
   unsigned n_workers_ = 0;
   holes missing_;
 };

@@ -28,7 +28,7 @@ struct trace_message {
 struct trace_locality {
   std::string host;
   unsigned first_worker = 0;    // its rows are workers [first_worker, first_worker + workers)
-  unsigned workers = 0;         // 0 for one whose trace is missing
+  unsigned workers = 0;         // with its devices' rows; 0 for one whose trace is missing
   double uncertainty_s = 0;     // of its times, against those of locality 0
   double offset_s = 0;          // how much its clock was behind that of locality 0, each since it began to count
   double drift = 0;             // and how much slower it is than it says: 1e-6 is a microsecond per second

@@ -63,12 +63,14 @@ result<void> write_timeline(const probe::trace_data& data, const std::string& pa
     for (const probe::trace_slice& s : data.workers[w]) all.emplace_back(w, s);
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.begin < b.second.begin; });
   if (all.size() > most) all.resize(most);
-  std::string text = "worker,name,key,begin_s,end_s\n";
+  std::string text = "worker,name,key,begin_s,end_s,device\n";
   const auto time = [&](ticks t) { return t > data.origin ? seconds(t - data.origin) : 0.0; };
   for (const auto& [worker, s] : all) {
-    const std::string key = s.key == probe::no_key ? std::string() : fmt::format("{}", s.key);
-    fmt::format_to(std::back_inserter(text), "{},{},{},{:.9f},{:.9f}\n", worker,
-                   probe::csv_field(probe::name_of(s.name)), key, time(s.begin), time(s.end));
+    const bool on_device = data.is_device(worker);
+    const std::string key = on_device || s.key == probe::no_key ? std::string() : fmt::format("{}", s.key);
+    fmt::format_to(std::back_inserter(text), "{},{},{},{:.9f},{:.9f},{}\n", worker,
+                   probe::csv_field(probe::name_of(s.name)), key, time(s.begin), time(s.end),
+                   on_device ? probe::csv_field(data.worker_names[worker]) : std::string());
   }
   return write_file(path, text);
 }

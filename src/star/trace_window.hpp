@@ -51,7 +51,8 @@ class trace_window {
   probe::trace_data data_;
 };
 
-/// timeline.csv (worker,name,key,begin_s,end_s: the pieces of tasks, at most `most`), concurrency.csv, scatter.csv,
+/// timeline.csv (worker,name,key,begin_s,end_s,device: the pieces of tasks, and operations with the stream of a device
+/// instead of a worker, at most `most`), concurrency.csv, scatter.csv,
 /// critical_path.csv and critical_path.json, made of what was traced.
 result<void> write_task_tables(const probe::trace_data& data, const std::string& folder, std::size_t most = 20'000);
 

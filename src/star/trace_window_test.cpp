@@ -87,7 +87,7 @@ TEST_F(TraceWindow, WritesItsTables) {
   ASSERT_TRUE(write_task_tables(window.data(), folder, 7));
   const std::string text = read_file(folder + "/timeline.csv").value();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);
-  EXPECT_EQ(text.substr(0, text.find('\n')), "worker,name,key,begin_s,end_s");
+  EXPECT_EQ(text.substr(0, text.find('\n')), "worker,name,key,begin_s,end_s,device");
   for (const char* name : {"concurrency.csv", "scatter.csv", "critical_path.csv", "critical_path.json"})
     EXPECT_TRUE(std::filesystem::exists(folder + "/" + name)) << name;
   EXPECT_FALSE(write_task_tables(window.data(), "/proc/no/such"));

@@ -29,10 +29,14 @@ def _unit(span_s: float):
 
 
 def timeline_picture(table, kinds: list) -> Picture:
-    """A row per worker, a bar per piece of a task: as many as can be told apart, from the middle of what was traced."""
+    """A row per worker and per stream of a device, a bar per piece of a task or operation: as many as can be told apart,
+    from the middle of what was traced."""
     begin, end = table.numbers("begin_s"), table.numbers("end_s")
     worker = table.numbers("worker").astype(int)
     rows = int(np.max(worker)) + 1
+    labels = {row: f"worker {row}" for row in range(rows)}
+    if "device" in table.columns:
+        labels.update({int(row): str(name) for row, name in zip(worker, table["device"]) if str(name) not in ("", "nan")})
     in_order = np.sort(begin)
     most = bars_of_a_row * rows
     at = max(0, (len(begin) - most) // 2)
@@ -59,7 +63,7 @@ def timeline_picture(table, kinds: list) -> Picture:
                     axes.broken_barh(bars, (row - 0.4, 0.8), facecolors=colour, edgecolors=theme.paper, linewidth=0.15)
             axes.bar(0, 0, color=colour, label="others" if name is None else name)
         step = max(1, rows // 16)
-        axes.set_yticks(np.arange(0, rows, step), [f"worker {row}" for row in range(0, rows, step)])
+        axes.set_yticks(np.arange(0, rows, step), [labels[row] for row in range(0, rows, step)])
         axes.set_ylim(rows - 0.4, -0.6)
         axes.set_xlim(0, factor * span)
         axes.set_xlabel(f"time from {seconds(first)} of the run on [{unit}]")

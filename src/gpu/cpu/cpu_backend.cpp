@@ -54,6 +54,8 @@ struct kernel_work final : work {
     }
     if (unheard) std::rethrow_exception(unheard);
   }
+  void tell(activity& a) const override { a.kernel = op.name; }
+  [[nodiscard]] bool is_told() const override { return true; }
   const any_operation& op;
   const unsigned n;
   const item_errors errors;
@@ -64,6 +66,8 @@ struct kernel_work final : work {
 struct copy_work final : work {
   copy_work(void* t, const void* f, std::size_t n) : to(t), from(f), bytes(n) {}
   void run() override { std::memmove(to, from, bytes); }
+  void tell(activity& a) const override { a.kind = activity::what::copy, a.bytes = bytes; }
+  [[nodiscard]] bool is_told() const override { return true; }
   void* to;
   const void* from;
   std::size_t bytes;
@@ -72,6 +76,8 @@ struct copy_work final : work {
 struct fill_work final : work {
   fill_work(void* t, std::uint8_t b, std::size_t n) : to(t), byte(b), bytes(n) {}
   void run() override { std::memset(to, byte, bytes); }
+  void tell(activity& a) const override { a.kind = activity::what::fill, a.bytes = bytes; }
+  [[nodiscard]] bool is_told() const override { return true; }
   void* to;
   std::uint8_t byte;
   std::size_t bytes;
@@ -99,7 +105,7 @@ struct record_work final : work {
     here->of = &s;
     here->failed = s.failed;
     here->failures = s.failures;
-    here->when_s = monotonic_seconds();
+    here->when = now_ticks();
   }
   std::shared_ptr<place> here;
 };
@@ -114,7 +120,7 @@ template <class W, class... A>
 outcome put(entered& in, stream& s, A&&... a) {
   if (in.failed != ok) return in.said();
   (s.capturing ? s.captured.emplace_back(std::make_shared<W>(std::forward<A>(a)...))
-               : s.entries.emplace_back(std::make_shared<W>(std::forward<A>(a)...)));
+               : s.entries.emplace_back(std::make_shared<W>(std::forward<A>(a)...), current_tag()).work);
   in.home.changed.notify_all();
   return {};
 }
@@ -231,8 +237,19 @@ outcome wait(native_device d, native_stream s, native_event e) {
 outcome elapsed(native_device d, native_event begin, native_event end, double& seconds) {
   entered in(d, "elapsed");
   if (of(begin).last == nullptr || of(end).last == nullptr || !of(end).last->reached) return {invalid, "elapsed"};
-  seconds = of(end).last->when_s - of(begin).last->when_s;
+  const ticks from = of(begin).last->when, to = of(end).last->when;
+  seconds = to >= from ? plx::seconds(to - from) : -plx::seconds(from - to);
+  if (in.home.o.clock_rate != 1)  // as CUDA tells it: milliseconds, in single precision
+    seconds = 1e-3 * static_cast<double>(static_cast<float>(1e3 * seconds * in.home.o.clock_rate));
   return in.said();
+}
+outcome event_time(native_device d, native_event e, ticks& when) {
+  entered in(d, "event_time");
+  if (in.failed != ok) return in.said();
+  const place* const p = of(e).last.get();
+  if (p == nullptr || !p->reached) return {invalid, "event_time"};
+  when = p->when;
+  return {};
 }
 
 // ----------------------------------------------------------------------------------------------------------- memory
@@ -308,7 +325,7 @@ outcome end_capture(native_device d, native_stream s, native_graph& g) {
 outcome launch_graph(native_device d, native_graph g, native_stream s) {
   entered in(d, "launch_graph");
   if (in.failed != ok) return in.said();
-  for (const auto& each : of(g).entries) of(s).entries.push_back(each);
+  for (const auto& each : of(g).entries) of(s).entries.push_back({each, current_tag()});
   ++in.home.launches;
   in.home.changed.notify_all();
   return {};
@@ -339,11 +356,15 @@ failure kind_of(int code) { return row(code).kind; }
 }  // namespace
 
 testing_backend::shared::shared(options opt)
-    : o(opt), table{"cpu",       this,        count,         open,        close,        describe,   make_stream,
-                    free_stream, synchronize, query_stream,  make_event,  free_event,   record,     query,
-                    wait,        elapsed,     allocate,      release,     copy,         fill,       call,
-                    write_flag,  launch,      begin_capture, end_capture, launch_graph, free_graph, code_name,
-                    code_text,   kind_of,     true} {}
+    : o(opt), table{"cpu",         this,         count,       open,
+                    close,         describe,     make_stream, free_stream,
+                    synchronize,   query_stream, make_event,  free_event,
+                    record,        query,        wait,        elapsed,
+                    allocate,      release,      copy,        fill,
+                    call,          write_flag,   launch,      begin_capture,
+                    end_capture,   launch_graph, free_graph,  code_name,
+                    code_text,     kind_of,      true,        opt.clock_rate == 1 ? event_time : nullptr,
+                    &cpu_records()} {}
 
 const backend& table() noexcept {
   static testing_backend the_one{options{}};

@@ -32,6 +32,7 @@ struct options {
   std::size_t memory_bytes = std::size_t{1} << 34;  // what one device, and pinned memory, may have allocated
   std::size_t group_bytes = 0;                      // device_info::group_bytes
   double delay_s = 0;                               // each entry of a stream takes so much longer
+  double clock_rate = 1;  // another one: the devices have a clock of their own, and it goes so much faster than ours
   bool stepped = false;
   std::uint64_t seed = 1;  // of stepped devices
   code count_fails = ok;   // what count() and open() say

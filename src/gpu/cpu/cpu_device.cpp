@@ -15,16 +15,23 @@ bool device::step(std::unique_lock<std::mutex>& lock) {
   const std::size_t first = home.o.stepped ? choose(streams.size()) : turn++;
   for (std::size_t i = 0; i < streams.size(); ++i) {
     stream& s = *streams[(first + i) % streams.size()];
-    if (s.running || s.entries.empty() || !s.entries.front()->may_begin()) continue;
-    const std::shared_ptr<work> next = s.entries.front();
+    if (s.running || s.entries.empty() || !s.entries.front().work->may_begin()) continue;
+    const entry at = s.entries.front();
+    const std::shared_ptr<work>& next = at.work;
     s.running = true;
     lock.unlock();
     if (home.o.delay_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(home.o.delay_s));
     code failed = ok;
+    const ticks begin = now_ticks();
     try {
       next->run();
     } catch (...) {
       failed = item_failed;
+    }
+    if (at.tag != 0 && next->is_told()) {
+      activity a{.tag = at.tag, .begin = begin, .end = now_ticks()};
+      next->tell(a);
+      tell_activity(a);
     }
     lock.lock();
     s.running = false;

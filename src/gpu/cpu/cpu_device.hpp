@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 
 namespace plx::gpu::cpu {
@@ -25,6 +26,8 @@ struct work {
   [[nodiscard]] virtual bool may_begin() const { return true; }  // under the lock
   virtual void run() {}                                          // outside of it; may throw: the stream has failed
   virtual void done(stream&) {}                                  // under the lock
+  virtual void tell(activity&) const {}                          // what it is; not called without a tag
+  [[nodiscard]] virtual bool is_told() const { return false; }
 };
 
 /// One recording of an event: who waits for it is not disturbed by the next one, in whatever stream.
@@ -33,16 +36,22 @@ struct place {
   bool reached = false;
   code failed = ok;
   unsigned failures = 0;  // of the stream, when it was reached
-  double when_s = 0;
+  ticks when = 0;
 };
 struct event {
   std::shared_ptr<place> last;
 };
 
+/// What lies in a stream.
+struct entry {
+  std::shared_ptr<gpu::cpu::work> work;
+  std::uint64_t tag = 0;
+};
+
 struct stream {
   explicit stream(device& d) : home(d) {}
   device& home;
-  std::deque<std::shared_ptr<work>> entries;
+  std::deque<entry> entries;
   bool running = false;  // its first entry, outside of the lock
   bool capturing = false;
   bool spoiled = false;  // asked while it captured: the capture is invalid
@@ -73,6 +82,16 @@ struct device {
   void perhaps_step(std::unique_lock<std::mutex>& lock);
   std::uint64_t choose(std::uint64_t n);
 };
+
+}  // namespace plx::gpu::cpu
+
+namespace plx::gpu::cpu {
+
+/// Of this thread's submissions; 0: none.
+std::uint64_t current_tag() noexcept;
+/// Tells a record if anybody listens.
+void tell_activity(const activity& a) noexcept;
+const activity_functions& cpu_records() noexcept;
 
 }  // namespace plx::gpu::cpu
 

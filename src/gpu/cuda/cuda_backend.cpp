@@ -1,5 +1,7 @@
 #include "gpu/cuda/cuda_backend.hpp"
 
+#include "gpu/cuda/cuda_activity.hpp"
+
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 

@@ -259,9 +259,9 @@ failure kind_of(int code) {
 }  // namespace
 }  // namespace plx::gpu::PLX_GPU_CODE_OF
 
-#define PLX_GPU_TABLE(name)                                                                                       \
-  backend {                                                                                                       \
-    name, nullptr, count, open, close, describe, make_stream, free_stream, synchronize, query_stream, make_event, \
-        free_event, record, query, wait, elapsed, allocate, release, copy, fill, call, write_flag, launch,        \
-        begin_capture, end_capture, launch_graph, free_graph, code_name, code_text, kind_of                       \
+#define PLX_GPU_TABLE(name)                                                                                            \
+  backend {                                                                                                            \
+    name, nullptr, count, open, close, describe, make_stream, free_stream, synchronize, query_stream, make_event,      \
+        free_event, record, query, wait, elapsed, allocate, release, copy, fill, call, write_flag, launch,             \
+        begin_capture, end_capture, launch_graph, free_graph, code_name, code_text, kind_of, false, nullptr, records() \
   }

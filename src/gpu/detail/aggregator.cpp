@@ -17,10 +17,26 @@ struct aggregator::batch final : completion {
   std::vector<std::byte> items;
   std::vector<plx::detail::future_state<void>*> states;
   std::vector<std::exception_ptr> errors;
+  struct giver {
+    probe::task_id task;
+    ticks when;
+  };
+  std::vector<giver> givers;  // tasks that items are from, while somebody traces
   ticks since = 0;
   aggregator* home = nullptr;
 
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(states.size()); }
+
+  void note_giver() {
+    const plx::detail::worker* const w = plx::detail::this_worker();
+    if (w == nullptr || !w->in_task || w->id == 0 || (!givers.empty() && givers.back().task == w->id)) return;
+    givers.push_back({w->id, now_ticks()});
+  }
+  void tell_givers(probe::task_id to) noexcept {
+    const plx::detail::worker* const w = plx::detail::this_worker();
+    if (w == nullptr) return;
+    for (const giver& g : givers) w->log->edge(g.task, to, g.when);
+  }
 
   /// Tells item `i` how it went.
   void tell(unsigned i, const std::exception_ptr& of_batch) noexcept {
@@ -76,6 +92,8 @@ void aggregator::keep(std::unique_ptr<batch> b) noexcept {
   b->items.clear();
   b->states.clear();
   b->errors.clear();
+  b->givers.clear();
+  b->operation = 0;
   b->failed = nullptr;
   b->next = nullptr;
   const spin_guard guard(lock_);
@@ -110,6 +128,8 @@ void aggregator::add(const any_operation& op, const void* item, plx::detail::fut
     const auto* bytes = static_cast<const std::byte*>(item);
     b.items.insert(b.items.end(), bytes, bytes + op.item_bytes);
     b.states.push_back(state);
+    if (plx::detail::origins_wanted()) [[unlikely]]
+      b.note_giver();
     if (b.size() >= most_.load(std::memory_order_relaxed)) {
       full = std::move(*it);
       *it = std::move(open_.back());
@@ -152,6 +172,8 @@ bool aggregator::launch_all(batch& b) noexcept {
 
 void aggregator::launch(std::unique_ptr<batch> b) noexcept {
   b->errors.resize(b->size());
+  b->operation = 0;
+  b->launched = [](completion& self, probe::task_id to) noexcept { static_cast<batch&>(self).tell_givers(to); };
   b->finish = [](completion& self) noexcept {
     std::unique_ptr<batch> done(&static_cast<batch&>(self));
     aggregator* const home = done->home;

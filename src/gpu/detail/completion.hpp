@@ -15,6 +15,7 @@
 #include "gpu/backend.hpp"
 #include "gpu/device.hpp"
 #include "rt/detail/future_state.hpp"
+#include "rt/detail/origin.hpp"
 #include "rt/detail/spinlock.hpp"
 
 namespace plx::gpu::detail {
@@ -58,6 +59,14 @@ struct completion {
   callback_note* note = nullptr;         // way callback
   const any_operation* after = nullptr;  // the last operation before this place
   ticks submitted = 0;
+
+  // For timelines: how many of the stream's operations stand before this place, and the last of them, as edges call it;
+  // the longest path through it.
+  std::uint64_t operations = 0;
+  probe::task_id operation = 0;
+  ticks path = 0;
+  /// Called once it is launched by launch_for(), with what edges call it. May be null.
+  void (*launched)(completion& self, probe::task_id operation) noexcept = nullptr;
 };
 
 /// Records on their way from the poller to the task that finishes them. Shared with those tasks, which may run when
@@ -78,7 +87,7 @@ class finisher {
     completion* c = take(more);
     if (c != nullptr && more) again();
     while (c != nullptr) {
-      c->finish(*c);
+      finish_one(*c);
       {
         const plx::detail::spin_guard guard(lock_);
         --running_;
@@ -93,6 +102,16 @@ class finisher {
   }
 
  private:
+  /// What it makes ready comes from the operation before it, if timelines are recorded.
+  static void finish_one(completion& c) noexcept {
+    if (c.operation == 0) [[likely]]
+      return c.finish(c);
+    plx::detail::origin of_operation;
+    of_operation.id = c.operation;
+    of_operation.path.store(c.path, std::memory_order_relaxed);
+    const plx::detail::made_ready_by by(&of_operation);
+    c.finish(c);
+  }
   completion* take(bool& more) noexcept {
     const plx::detail::spin_guard guard(lock_);
     completion* const c = first_;

@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "probe/counter_registry.hpp"
+#include "probe/recorder.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::gpu::detail {
+
+counter_door::counter_door(device_core& d)
+    : device_(&d), index_(d.index), name_(d.timeline().device_name()), lanes_(d.rt.recorder().devices()) {}
 
 void counter_door::close() {
   const std::lock_guard guard(lock_);
@@ -21,6 +25,13 @@ void counter_door::close() {
 device_counts counter_door::counts() {
   const std::lock_guard guard(lock_);
   return device_ != nullptr ? device_->counts() : last_;
+}
+
+// Its runtime's recorder outlives the device: asked from there also when that is gone.
+probe::device_times counter_door::times() {
+  for (probe::device_times& t : lanes_.times())
+    if (t.device == name_) return std::move(t);
+  return {};
 }
 
 memory_counts counter_door::memory(memory_kind kind) {
@@ -98,6 +109,15 @@ std::vector<probe::registration> add_counters(probe::counter_registry& r, const 
                                 const device_counts c = door->counts();
                                 return std::pair(static_cast<double>(c.batched_items), static_cast<double>(c.batches));
                               }));
+  added.push_back(r.add({fmt::format("{}/time/busy", instance), "s",
+                         "Time in which operations were on the device, of those that profiles and traces tell", true},
+                        [door] { return door->times().busy_s; }));
+  added.push_back(r.add_ratio(
+      {fmt::format("{}/busy-share", instance), "1", "Share of the time from the first of these operations to the last"},
+      [door] {
+        const probe::device_times t = door->times();
+        return std::pair(t.busy_s, t.known_s);
+      }));
   for (const auto& [kind, prefix, what] :
        {std::tuple(memory_kind::device, "", "device"), std::tuple(memory_kind::pinned, "pinned-", "pinned")})
     for (const memory_row& row : of_memory)

@@ -13,17 +13,20 @@ namespace plx::gpu::detail {
 
 class counter_door {
  public:
-  explicit counter_door(device_core& d) : device_(&d), index_(d.index) {}
+  explicit counter_door(device_core& d);
   /// The device goes: its last counts stay.
   void close();
   [[nodiscard]] device_counts counts();
   [[nodiscard]] memory_counts memory(memory_kind kind);
+  [[nodiscard]] probe::device_times times();
   [[nodiscard]] int index() const noexcept { return index_; }
 
  private:
   std::mutex lock_;
   device_core* device_;
   const int index_;
+  const std::string name_;  // of the device in traces
+  const probe::device_lanes& lanes_;
   device_counts last_;
   memory_counts last_memory_[2];
 };

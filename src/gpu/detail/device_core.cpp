@@ -71,6 +71,7 @@ void device_core::renew(stream_core& s) noexcept {
   const spin_guard guard(s.put_lock);
   if (!table.query_stream(native, s.native, done) || !done || !table.make_stream(native, made)) return;
   table.free_stream(native, std::exchange(s.native, made));
+  s.timeline.chained = false;
 }
 
 stream_core* device_core::take_stream() {
@@ -91,6 +92,7 @@ stream_core* device_core::take_stream() {
   expect(nullptr, table.make_stream(native, made));
   auto s = std::make_unique<stream_core>(*this, made);
   const spin_guard guard(list_lock_);
+  s->number = streams_.size() + 1;
   return streams_.emplace_back(std::move(s)).get();
 }
 
@@ -148,6 +150,7 @@ bool device_core::try_wait_for(stream_core& s, stream_core& other) {
     const spin_guard guard(s.put_lock);
     captures = s.capturing.load();
     if (!captures) o = table.wait(native, s.native, e);
+    s.timeline.chained = false;  // the next operation begins when `other` has come so far
   }
   give_event(e);  // what waits for it, waits for the place where it was recorded
   expect(&s, o);
@@ -228,15 +231,20 @@ void device_core::check(stream_core&) {
 void device_core::launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors) {
   check(s);
   s.last_operation = &op;
+  timed t(timeline_, s);
   const ticks begin = now_ticks();
   const outcome o = table.launch(native, op, {s.native, stage, &s}, items, n, errors);
   s.tallies.launch_ticks.add(now_ticks() - begin);
   if (!s.stage_failed) [[unlikely]]
     fail(&s, std::exchange(s.stage_failed, {}));
   expect(&s, o);
+  t.kernel(op, n);
   s.tallies.launches.add();
   s.tallies.items.add(n);
-  if (!s.staged.empty() && !s.capturing.load()) add_staged(s);
+  if (s.capturing.load(std::memory_order_relaxed))
+    s.timeline.note_captured(&op, 0);
+  else if (!s.staged.empty())
+    add_staged(s);
 }
 
 void device_core::launch_for(completion& c, const any_operation& op, const void* items, unsigned n, item_errors errors,
@@ -246,6 +254,7 @@ void device_core::launch_for(completion& c, const any_operation& op, const void*
     const spin_guard guard(s.put_lock);
     launch(s, op, items, n, errors);
     if (batched) count_batch(n);
+    if (c.launched != nullptr && timeline_.mode() != 0 && s.timeline.newest != 0) c.launched(c, s.timeline.newest);
     if (add(s, c, options.way)) return;
   }
   // It runs. What it works on is not given back before it is done, and it is not launched again.
@@ -377,6 +386,7 @@ bool device_core::add(stream_core& s, completion& c, completion_way way) noexcep
                    "a future was asked for while a graph is captured: expected "
                    "launches, copies and fills only; ask after the graph was launched"});
     expect(&s, put_place(s, c));
+    timeline_.stand_behind(s, c);
     push(s, c);
     s.tallies.completions.add();
     return true;

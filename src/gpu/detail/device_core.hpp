@@ -13,6 +13,7 @@
 
 #include "gpu/detail/completion.hpp"
 #include "gpu/detail/memory_pool.hpp"
+#include "gpu/detail/timeline.hpp"
 #include "gpu/device.hpp"
 #include "rt/poll_result.hpp"
 
@@ -62,7 +63,8 @@ class stream_core {
   stream_core(device_core& d, native_stream s) : home(d), native(s) {}
 
   device_core& home;
-  native_stream native;  // another one after renew(), under put_lock
+  native_stream native;    // another one after renew(), under put_lock
+  std::size_t number = 0;  // of the device's streams, from 1 on
 
   // --- who puts something in
   plx::detail::spinlock put_lock;
@@ -72,6 +74,7 @@ class stream_core {
   std::atomic<bool> capturing{false};
   outcome stage_failed;
   std::vector<staging> staged;  // of launches that no record stands behind yet
+  stream_timeline timeline;
 
   // --- records
   plx::detail::spinlock queue_lock;
@@ -143,6 +146,7 @@ class device_core {
 
   [[nodiscard]] std::exception_ptr lost();
   void wait_for_all();
+  device_timeline& timeline() noexcept { return timeline_; }
 
   runtime& rt;
   const backend& table;
@@ -163,7 +167,7 @@ class device_core {
   outcome reached(stream_core& s, completion& c, bool& done);
   void drain(stream_core& s);
   poll_result look();
-  void retire(completion& c) noexcept;
+  void retire(stream_core& s, completion& c) noexcept;
   void finish_later(completion* first, completion* last);
   void fail_all();
   bool all_done() noexcept;
@@ -186,6 +190,7 @@ class device_core {
   std::vector<native_event> all_events_;
   std::vector<staging> free_staging_, all_staging_;  // guarded by events_lock_
 
+  device_timeline timeline_{*this};
   std::atomic<std::uint64_t> open_{0};
   std::atomic<bool> is_lost_{false};
   plx::detail::spinlock lost_lock_;

@@ -37,7 +37,7 @@ void submit_finisher(plx::detail::scheduler& s, const std::shared_ptr<finisher>&
 /// What of a device that was left may still be used by it: kept for the process.
 struct left_behind {
   std::unique_ptr<memory_pool> device_pool, pinned_pool;
-  std::vector<native_event> events;
+  std::vector<native_event> events, timed_events;
   std::vector<staging> staged;
   std::vector<void*> flag_pages;
   std::vector<callback_note*> notes;
@@ -70,7 +70,9 @@ outcome device_core::reached(stream_core& s, completion& c, bool& done) {
   return o;
 }
 
-void device_core::retire(completion& c) noexcept {
+void device_core::retire(stream_core& s, completion& c) noexcept {
+  if (c.operations != 0) [[unlikely]]
+    timeline_.reached(s, c);
   if (c.event != nullptr) give_event(std::exchange(c.event, nullptr));
   if (callback_note* const note = std::exchange(c.note, nullptr)) {
     if (c.failed != nullptr)
@@ -111,7 +113,7 @@ void device_core::drain(stream_core& s) {
       if (s.first == nullptr) s.last = nullptr;
     }
     s.queued.fetch_sub(1, std::memory_order_relaxed);
-    retire(*c);
+    retire(s, *c);
   }
 }
 
@@ -130,7 +132,7 @@ void device_core::fail_all() {
       completion* const next = c->next;
       s->queued.fetch_sub(1, std::memory_order_relaxed);
       c->failed = e;
-      retire(*c);
+      retire(*s, *c);
       c = next;
     }
   }
@@ -159,6 +161,8 @@ poll_result device_core::poll() {
   if (waiting_since_ == 0) waiting_since_ = begin;
   poll_result r = poll_result::pending;
   if (!by_clock || begin >= next_look_) {
+    if (timeline_.mode() != 0) [[unlikely]]
+      timeline_.look();
     r = look();
     const ticks end = now_ticks();
     if (r == poll_result::progressed)
@@ -229,6 +233,7 @@ void device_core::leave() noexcept {
   left->device_pool = std::move(device_pool_);
   left->pinned_pool = std::move(pinned_pool_);
   left->events = std::move(all_events_);
+  left->timed_events = timeline_.all_events();
   left->staged = std::move(all_staging_);
   left->flag_pages = std::move(flag_pages_);
   left->notes = std::move(unheard_);
@@ -258,8 +263,12 @@ device_core::~device_core() {
   }
   pollers_->close();
   if (left) {
+    for (auto& s : streams_) timeline_.leave(*s);
     leave();
   } else {
+    for (auto& s : streams_) timeline_.close(*s);
+    timeline_.free_stream();
+    for (const native_event e : timeline_.all_events()) table.free_event(native, e);
     for (auto& s : streams_) table.free_stream(native, s->native);
     device_pool_.reset();
     pinned_pool_.reset();

@@ -15,6 +15,7 @@ outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::u
 }
 
 launch_function kernel_of(const any_operation& op) { return op.hip; }
+const activity_functions* records() noexcept { return nullptr; }
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include "base/assert.hpp"
 #include "base/file.hpp"
@@ -40,6 +41,12 @@ class grid {
   double width_;
 };
 
+/// What ran on a worker; nothing of a device.
+std::span<const trace_slice> tasks_of(const trace_data& data, std::size_t worker) {
+  if (data.is_device(worker)) return {};
+  return data.workers[worker];
+}
+
 struct name_total {
   name_id name;
   double time;
@@ -48,8 +55,8 @@ struct name_total {
 /// The largest first.
 std::vector<name_total> totals(const trace_data& data) {
   std::vector<name_total> all;
-  for (const auto& w : data.workers) {
-    for (const trace_slice& s : w) {
+  for (std::size_t w = 0; w < data.workers.size(); ++w) {
+    for (const trace_slice& s : tasks_of(data, w)) {
       while (all.size() <= s.name) all.push_back({static_cast<name_id>(all.size()), -1});
       all[s.name].time = std::max(0.0, all[s.name].time) + static_cast<double>(s.end > s.begin ? s.end - s.begin : 0);
     }
@@ -64,8 +71,8 @@ std::vector<name_total> totals(const trace_data& data) {
 concurrency concurrency_over_time(const trace_data& data, std::size_t cells, std::size_t most_names) {
   PLX_ASSERT(cells > 0, cells);
   ticks begin = ~ticks{0}, end = 0;
-  for (const auto& w : data.workers)
-    for (const trace_slice& s : w) begin = std::min(begin, s.begin), end = std::max(end, s.end);
+  for (std::size_t w = 0; w < data.workers.size(); ++w)
+    for (const trace_slice& s : tasks_of(data, w)) begin = std::min(begin, s.begin), end = std::max(end, s.end);
   concurrency c;
   if (end <= begin) return c;
   const grid cell(begin, end, cells);
@@ -81,8 +88,9 @@ concurrency concurrency_over_time(const trace_data& data, std::size_t cells, std
     c.names.push_back(n.name);
     c.running.emplace_back(cells, 0.0);
   }
-  for (const auto& w : data.workers)
-    for (const trace_slice& s : w) cell.add(row_of[s.name] < most_names ? c.running[row_of[s.name]] : c.other, s);
+  for (std::size_t w = 0; w < data.workers.size(); ++w)
+    for (const trace_slice& s : tasks_of(data, w))
+      cell.add(row_of[s.name] < most_names ? c.running[row_of[s.name]] : c.other, s);
   return c;
 }
 

@@ -102,7 +102,8 @@ class json_writer {
     time("ts", begin);
     time("dur", length);
     fmt::format_to(out(), ",\"name\":{}", names_[s.name]);
-    arguments(s, graph_.piece_of(worker, position));
+    if (data_.is_device(worker)) text_ += ",\"cat\":\"device\"";
+    arguments(s, graph_.piece_of(worker, position), data_.is_device(worker));
     text_ += "},\n";
     line_ended();
   }
@@ -114,12 +115,12 @@ class json_writer {
       fmt::format_to(out(), "\"{}\"", n);
   }
 
-  void arguments(const trace_slice& s, index node) {
+  void arguments(const trace_slice& s, index node, bool on_device) {
     const std::size_t before = text_.size();
     text_ += ",\"args\":{";
     const std::size_t empty = text_.size();
     if (s.id != 0) text_ += "\"task\":", number(s.id), text_ += ',';
-    if (s.key != no_key) text_ += "\"key\":", number(s.key), text_ += ',';
+    if (s.key != no_key) text_ += on_device ? "\"bytes\":" : "\"key\":", number(s.key), text_ += ',';
     if (s.id != 0) parents(node);
     if (s.ready != 0) fmt::format_to(out(), "\"wait_us\":{:.3f},", 1e6 * seconds(s.begin - std::min(s.ready, s.begin)));
     if (!s.finished) text_ += "\"ended\":\"suspended\",";
@@ -153,6 +154,7 @@ class json_writer {
     for (const trace_graph::link& l : graph_.inputs(node, most_arrows)) {
       if (n_arrows_ == most_arrows_in_all) return void(++left_out_);
       const trace_graph::piece& from = graph_.pieces()[l.from];
+      if (from.worker == to.worker && graph_.is_device(to.worker)) continue;  // the one before it in its row
       const std::uint64_t first = when(from.begin), last = std::max(when(from.end), first + 1) - 1;
       ++n_arrows_;
       arrow('s', rows_[from.worker], std::clamp(when(l.when), first, last), n_arrows_, "waited for");

@@ -70,6 +70,25 @@ TEST_F(JsonTrace, PiecesOfTasksOnTheirWorkersRow) {
   EXPECT_EQ(t["otherData"]["records_lost"].number, 0);
 }
 
+TEST_F(JsonTrace, OperationsOfADeviceHaveBytesAndNoArrowsFromEachOther) {
+  trace_builder b(2);
+  b.device(1, 0, "gpu 0 (x), stream 1");
+  b.task(0, 1, "host", 1000, 2000);
+  b.task(1, 2, "copy", 2000, 3000).key(640).task(1, 3, "kernel", 3000, 4000).task(0, 4, "after", 5000, 6000);
+  b.edge(1, 2, 1500).edge(1, 3, 1600).edge(2, 3, 3000).edge(3, 4, 4500);
+  const json t = written(b.data);
+  const auto slices = events(t, "X");
+  ASSERT_EQ(slices.size(), 4u);
+  EXPECT_EQ(slices[2]["tid"].number, 2);
+  EXPECT_EQ(slices[2]["cat"].text, "device");
+  EXPECT_EQ(slices[2]["args"]["bytes"].number, 640);
+  EXPECT_EQ(events(t, "s").size(), 3u);
+  std::string rows;
+  for (const json& e : events(t, "M"))
+    if (e["name"].text == "thread_name") rows += e["args"]["name"].text + ";";
+  EXPECT_NE(rows.find("gpu 0 (x), stream 1;"), std::string::npos) << rows;
+}
+
 TEST_F(JsonTrace, ParentsAreArgumentsAndArrowsBindToTheSlicesOfBothEnds) {
   const task_id join = join_bit | 9;
   trace_builder b(2);

@@ -45,10 +45,12 @@ namespace {
 using index = trace_graph::index;
 
 constexpr std::size_t most_parents = 16;
+constexpr OTF2_LocationType location_of_worker = OTF2_LOCATION_TYPE_CPU_THREAD;
+constexpr OTF2_LocationType location_of_device = 2;  // OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, before OTF2 3 GPU
 constexpr std::uint64_t event_chunk = 1u << 20, definition_chunk = 4u << 20;
 
 enum attribute : OTF2_AttributeRef { a_task, a_key, a_wait, a_finished, a_parents, a_parent_0 };
-constexpr OTF2_AttributeRef a_parcel = a_parent_0 + most_parents, a_action = a_parcel + 1;
+constexpr OTF2_AttributeRef a_parcel = a_parent_0 + most_parents, a_action = a_parcel + 1, a_bytes = a_parcel + 2;
 
 /// An error of the library, thrown out of its midst: some versions free a file's buffer twice when they go on after a
 /// write that failed, so nothing of the archive may be called again. It is left as it is.
@@ -101,7 +103,10 @@ OTF2_FlushType flush_always(void*, OTF2_FileType, OTF2_LocationRef, void*, bool)
 class archive {
  public:
   archive(const trace_data& data, const trace_graph& graph, const trace_job* job)
-      : data_(data), graph_(graph), job_(job), n_workers_(data.workers.size()) {}
+      : data_(data), graph_(graph), job_(job), n_workers_(data.workers.size()) {
+    for (std::size_t w = 0, n = 0; w < n_workers_; ++w)
+      rank_.push_back(data.is_device(w) ? OTF2_UNDEFINED_UINT32 : static_cast<std::uint32_t>(n++));
+  }
   ~archive() {
     if (list_ != nullptr) OTF2_AttributeList_Delete(list_);
   }
@@ -135,20 +140,23 @@ class archive {
     OTF2_EvtWriter& writer = check(OTF2_Archive_GetEvtWriter(archive_, w));
     ticks last = 0;
     for (std::size_t i = 0; i < data_.workers[w].size(); ++i)
-      last = piece(writer, *list_, data_.workers[w][i], graph_.piece_of(static_cast<unsigned>(w), i), last);
+      last = piece(writer, *list_, data_.workers[w][i], graph_.piece_of(static_cast<unsigned>(w), i), last,
+                   data_.is_device(w));
     close(&writer);
   }
 
   /// Returns the time it ends; no time lies before `last`.
-  ticks piece(OTF2_EvtWriter& out, OTF2_AttributeList& list, const trace_slice& s, index node, ticks last) {
+  ticks piece(OTF2_EvtWriter& out, OTF2_AttributeList& list, const trace_slice& s, index node, ticks last,
+              bool on_device) {
     const ticks begin = std::max(s.begin, last), end = std::max(s.end, begin);
     meet(begin), meet(end);
-    if (s.id != 0) check(OTF2_EvtWriter_ThreadTaskSwitch(&out, nullptr, begin, 0, creator(s.id), serial(s.id)));
-    attributes(list, s, node);
+    const bool tells = s.id != 0 && !on_device;  // operations are no tasks of the team
+    if (tells) check(OTF2_EvtWriter_ThreadTaskSwitch(&out, nullptr, begin, 0, creator(s.id), serial(s.id)));
+    attributes(list, s, node, on_device);
     check(OTF2_EvtWriter_Enter(&out, &list, begin, region_of(s.name)));
     check(OTF2_AttributeList_AddUint8(&list, a_finished, s.finished ? 1 : 0));
     check(OTF2_EvtWriter_Leave(&out, &list, end, region_of(s.name)));
-    if (s.id != 0 && s.finished)
+    if (tells && s.finished)
       check(OTF2_EvtWriter_ThreadTaskComplete(&out, nullptr, end, 0, creator(s.id), serial(s.id)));
     return end;
   }
@@ -163,8 +171,8 @@ class archive {
     return region_of_[name];
   }
 
-  void attributes(OTF2_AttributeList& list, const trace_slice& s, index node) {
-    if (s.key != no_key) check(OTF2_AttributeList_AddUint64(&list, a_key, s.key));
+  void attributes(OTF2_AttributeList& list, const trace_slice& s, index node, bool on_device) {
+    if (s.key != no_key) check(OTF2_AttributeList_AddUint64(&list, on_device ? a_bytes : a_key, s.key));
     if (s.ready != 0) check(OTF2_AttributeList_AddUint64(&list, a_wait, s.begin - std::min(s.ready, s.begin)));
     if (s.id == 0) return;
     check(OTF2_AttributeList_AddUint64(&list, a_task, s.id));
@@ -181,7 +189,7 @@ class archive {
 
   [[nodiscard]] std::uint32_t creator(task_id id) const {
     const std::uint64_t worker = id >> 40 & 0xffff;  // above it stand the recorder's bits and join_bit
-    return worker == 0 || worker > n_workers_ ? OTF2_UNDEFINED_UINT32 : static_cast<std::uint32_t>(worker - 1);
+    return worker == 0 || worker > n_workers_ ? OTF2_UNDEFINED_UINT32 : rank_[worker - 1];
   }
   static std::uint32_t serial(task_id id) { return static_cast<std::uint32_t>(id); }
 
@@ -289,7 +297,8 @@ class archive {
   void places() {
     groups();
     for (std::size_t w = 0; w < n_workers_; ++w)
-      location(w, row_name(data_, static_cast<unsigned>(w), job_), OTF2_LOCATION_TYPE_CPU_THREAD,
+      location(w, row_name(data_, static_cast<unsigned>(w), job_),
+               data_.is_device(w) ? location_of_device : location_of_worker,
                job_ == nullptr ? 0 : job_->locality_of(static_cast<unsigned>(w)));
     if (!metrics_.empty()) location(n_workers_, "counters", OTF2_LOCATION_TYPE_METRIC, 0);
     for (std::uint32_t l = 0; l < n_localities(); ++l)
@@ -351,13 +360,15 @@ class archive {
       define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
     define(a_parcel, "parcel", "number of the parcel, of its sender", OTF2_TYPE_UINT64);
     define(a_action, "action", "what was called, or of an answer, had been", OTF2_TYPE_REGION);
+    define(a_bytes, "bytes", "bytes that an operation of a device moved", OTF2_TYPE_UINT64);
   }
 
   /// The workers as a team, which the task events name.
   void team() {
-    std::vector<std::uint64_t> members(n_workers_);
-    for (std::size_t w = 0; w < n_workers_; ++w) members[w] = w;
-    const auto n = static_cast<std::uint32_t>(n_workers_);
+    std::vector<std::uint64_t> members;
+    for (std::size_t w = 0; w < n_workers_; ++w)
+      if (!data_.is_device(w)) members.push_back(w);
+    const auto n = static_cast<std::uint32_t>(members.size());
     const OTF2_StringRef name = text("workers");
     check(OTF2_GlobalDefWriter_WriteGroup(defs_, 0, name, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_USER,
                                           OTF2_GROUP_FLAG_NONE, n, members.data()));
@@ -411,8 +422,9 @@ class archive {
 
   const trace_data& data_;
   const trace_graph& graph_;
-  const trace_job* const job_;  // null: of one process
-  const std::size_t n_workers_;
+  const trace_job* const job_;       // null: of one process
+  const std::size_t n_workers_;      // rows
+  std::vector<std::uint32_t> rank_;  // of a row in the team of workers
   OTF2_Archive* archive_ = nullptr;
   OTF2_AttributeList* list_ = OTF2_AttributeList_New();
   OTF2_GlobalDefWriter* defs_ = nullptr;

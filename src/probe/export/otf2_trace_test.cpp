@@ -100,6 +100,25 @@ TEST_F(Otf2Trace, PrintShowsAllThatWasRecorded) {
   EXPECT_THAT(text, HasSubstr("(\"finished\" <3>; UINT8; 0)"));
 }
 
+TEST_F(Otf2Trace, StreamsOfDevicesAreLocationsOfTheirOwnKindOutsideOfTheTeam) {
+  trace_builder b(3);
+  b.device(1, 0, "gpu 0 (x), stream 1");
+  const task_id first = 1ull << 40 | 1, copy = 2ull << 40 | 1, last = 3ull << 40 | 1;
+  b.task(0, first, "host", 1000, 2000).task(1, copy, "copy", 2000, 3000).key(640).task(2, last, "host", 3500, 4000);
+  b.edge(first, copy, 1500).edge(copy, last, 3200);
+  const std::string text = written(b.data);
+  if (text.empty()) GTEST_SKIP() << "without otf2-print";
+  EXPECT_THAT(text, HasSubstr("(\"bytes\" <23>; UINT64; 640)"));
+  EXPECT_THAT(text, HasSubstr("gpu 0 (x), stream 1"));
+  std::istringstream in(text);
+  std::size_t switches = 0;
+  for (std::string line; std::getline(in, line);) switches += line.starts_with("THREAD_TASK_SWITCH");
+  EXPECT_EQ(switches, 2u);
+  const std::string definitions = output("otf2-print -G '" + archive_ + "/traces.otf2'");
+  EXPECT_THAT(definitions, ::testing::ContainsRegex("LOCATION +1 .*(ACCELERATOR_STREAM|GPU)"));
+  EXPECT_THAT(definitions, HasSubstr("2 Members: \"worker 0\" <0>, \"worker 2\" <2>"));
+}
+
 TEST_F(Otf2Trace, TasksOfALaterRecorderKeepTheirWorker) {
   const auto switches = [this](task_id space) {
     std::istringstream in(written(program(space).data));

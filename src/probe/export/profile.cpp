@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "probe/csv.hpp"
+#include "probe/device_lanes.hpp"
 #include "probe/export/units.hpp"
 
 namespace plx::probe {
@@ -63,6 +64,15 @@ std::string what_workers_did(const recorder& r) {
       share_text(share_of(t.background_s, all)), share_text(r.measurement_cost()));
 }
 
+double busy_of(const std::vector<device_times>& all, const std::string& device) {
+  for (const device_times& t : all)
+    if (t.device == device) return t.busy_s;
+  return 0;
+}
+
+double mean_of(const device_statistics& d) { return d.calls == 0 ? 0 : d.total_s / static_cast<double>(d.calls); }
+double rate_of(const device_statistics& d) { return d.total_s > 0 ? static_cast<double>(d.bytes) / d.total_s : 0; }
+
 /// TAU's names stand in quotes and have no escapes.
 std::string tau_name(std::string_view name) {
   std::string plain(name);
@@ -117,6 +127,45 @@ result<void> write_profile_csv(const recorder& r, const std::string& path) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f}\n", csv_field(t.name),
                    t.calls, yields(t), t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s, share_of(t.total_s, sum_s));
   }
+  return write_file(path, text);
+}
+
+std::string device_profile_text(const recorder& r, std::size_t rows) {
+  const std::vector<device_statistics> all = r.devices().work();
+  const std::vector<device_times> times = r.devices().times();
+  if (all.empty()) return {};
+  const std::size_t shown = std::min(all.size(), rows);
+  std::size_t width = 12;
+  for (std::size_t i = 0; i < shown; ++i) width = std::max(width, std::min(all[i].name.size(), widest_name));
+  std::string text =
+      fmt::format("{} {:<6} {:>11} {:>11} {:>8} {:>8} {:>8} {:>8} {:>7} {:>8}\n", padded("on devices", width), "kind",
+                  "calls", "items", "min", "mean", "max", "total", "share", "GB/s");
+  for (std::size_t i = 0; i < shown; ++i) {
+    const device_statistics& d = all[i];
+    const double busy_s = busy_of(times, d.device);
+    fmt::format_to(std::back_inserter(text), "{} {:<6} {} {} {} {} {} {} {} {:>8}\n",
+                   padded(shortened(d.name, widest_name), width), text_of(d.kind), right(count_text(d.calls), 11),
+                   right(count_text(d.items), 11), right(time_text(d.min_s), 8), right(time_text(mean_of(d)), 8),
+                   right(time_text(d.max_s), 8), right(time_text(d.total_s), 8),
+                   right(share_text(share_of(d.total_s, busy_s)), 7),
+                   d.bytes == 0 ? std::string("-") : fmt::format("{:.3g}", 1e-9 * rate_of(d)));
+  }
+  if (shown < all.size()) fmt::format_to(std::back_inserter(text), "and {} more\n", all.size() - shown);
+  for (const device_times& t : times)
+    fmt::format_to(std::back_inserter(text), "{}: {} operations in {} stream{}, busy {} of {} ({}){}\n", t.device,
+                   count_text(t.operations), t.lanes, t.lanes == 1 ? "" : "s", time_text(t.busy_s),
+                   time_text(t.known_s), share_text(share_of(t.busy_s, t.known_s)),
+                   t.lost == 0 ? std::string() : fmt::format(", {} more found no room", count_text(t.lost)));
+  return text;
+}
+
+result<void> write_device_profile_csv(const recorder& r, const std::string& path) {
+  const std::vector<device_times> times = r.devices().times();
+  std::string text = "device,kind,name,calls,items,failed,total_s,mean_s,min_s,max_s,share,bytes,bytes_per_s\n";
+  for (const device_statistics& d : r.devices().work())
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{},{:.6g}\n",
+                   csv_field(d.device), text_of(d.kind), csv_field(d.name), d.calls, d.items, d.failed, d.total_s,
+                   mean_of(d), d.min_s, d.max_s, share_of(d.total_s, busy_of(times, d.device)), d.bytes, rate_of(d));
   return write_file(path, text);
 }
 

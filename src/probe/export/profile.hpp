@@ -19,6 +19,13 @@ std::string profile_text(const recorder& r, std::size_t rows = 40);
 /// name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share
 result<void> write_profile_csv(const recorder& r, const std::string& path);
 
+/// What devices did: a row per device and operation, the largest total first, and a line per device. "" when nothing.
+std::string device_profile_text(const recorder& r, std::size_t rows = 40);
+
+/// device,kind,name,calls,items,failed,total_s,mean_s,min_s,max_s,share,bytes,bytes_per_s: share of the time in which
+/// the device was busy; rows of several streams may add up to more.
+result<void> write_device_profile_csv(const recorder& r, const std::string& path);
+
 /// TAU's profile.<locality>.0.<worker> for each worker, as ParaProf and pprof read it: times in microseconds; tasks do
 /// not nest, so inclusive and exclusive times are equal; what a worker did besides is in the group PLX_RUNTIME.
 /// Requires: the folder is there, and is best empty: ParaProf reads all that is in it.

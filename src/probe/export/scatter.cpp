@@ -41,8 +41,8 @@ result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph,
     const trace_graph::piece& first = graph.pieces_of(t)[0];
     line.clear();
     const auto out = std::back_inserter(line);
-    fmt::format_to(out, "task,{},{:.9f},{:.9f},", names[t.name], since(data.origin, first.begin),
-                   seconds(graph.length_of(t)));
+    fmt::format_to(out, "{},{},{:.9f},{:.9f},", graph.is_device(first.worker) ? "device" : "task", names[t.name],
+                   since(data.origin, first.begin), seconds(graph.length_of(t)));
     if (t.id != 0) fmt::format_to(out, "{}", t.id);
     line += ',';
     if (t.key != no_key) fmt::format_to(out, "{}", t.key);

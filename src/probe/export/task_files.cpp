@@ -76,9 +76,13 @@ class task_files {
   }
 
   void write_profiles() {
+    const std::string on_devices = device_profile_text(rec_);
     if (has_word(asked_.profile, "screen")) print(profile_text(rec_));
+    if (has_word(asked_.profile, "screen") && !on_devices.empty()) print("\n"), print(on_devices);
     if (has_word(asked_.profile, "csv")) {
       file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path); });
+      if (!on_devices.empty())
+        file("device_profile.csv", [&](const std::string& path) { return write_device_profile_csv(rec_, path); });
       file("waits.csv", [&](const std::string& path) { return rec_.write_waits_csv(path); });
     }
     if (has_word(asked_.profile, "tau")) file("tau", [&](const std::string& path) { return write_tau(path); });
@@ -157,6 +161,13 @@ class task_files {
            localities_summary();
   }
 
+  /// Without its devices.
+  [[nodiscard]] unsigned workers_of(const trace_locality& l) const {
+    unsigned n = 0;
+    for (unsigned w = l.first_worker; w < l.first_worker + l.workers; ++w) n += data().is_device(w) ? 0 : 1;
+    return n;
+  }
+
   /// Of a job's trace.
   [[nodiscard]] std::string localities_summary() const {
     const trace_job* const job = whole_ != nullptr ? &whole_->job : nullptr;
@@ -166,7 +177,7 @@ class task_files {
       fmt::format_to(std::back_inserter(text),
                      "{}\n{{\"host\":{},\"workers\":{},\"clock_offset_s\":{:.9f},\"clock_drift\":{:.3g},"
                      "\"clock_uncertainty_s\":{:.3g},\"parcels_unmatched\":{},\"missing\":{}}}",
-                     &l == job->localities.data() ? "" : ",", json_text(l.host), l.workers, l.offset_s, l.drift,
+                     &l == job->localities.data() ? "" : ",", json_text(l.host), workers_of(l), l.offset_s, l.drift,
                      l.uncertainty_s, l.unmatched, json_text(l.missing));
     return text + "],\n";
   }
