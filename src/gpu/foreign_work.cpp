@@ -31,7 +31,9 @@ plx::future<void> detail::async_put(stream& s, const any_operation& as, void (*p
     home.check(core);
     const ticks begin = now_ticks();
     core.last_operation = &as;
+    timed t(home.timeline(), core);
     put(arg);
+    t.kernel(as, 1);
     core.tallies.launches.add();
     core.tallies.items.add();
     core.tallies.launch_ticks.add(now_ticks() - begin);
