@@ -1,7 +1,7 @@
 // probe/app/*: percent that measuring adds to a blast wave (Sedov) on all workers, in turns with the same with
 // everything off. stats: what every run has, and all counters read each second. trace: every task, its causes, and the
 // reader that empties the rings. task: the mean length of a task in us, for the goals are for tasks of 100 us.
-// Blocks of 8^3 cells; probe/app/12/*: of 12^3, whose tasks are about that long.
+// Blocks of 8^3 cells; probe/app/16/*: of 16^3, whose tasks are longer than that.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>

@@ -1,4 +1,4 @@
-// What measuring costs: a record, a task, a counter read, and a whole application. `--app`, `--app-12` or
+// What measuring costs: a record, a task, a counter read, and a whole application. `--app`, `--app-16` or
 // `--tasks`: only that part.
 #include <algorithm>
 
@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
     measure_task(report);
   }
   if (wants("--app")) measure_app(report, "probe/app", 8, 8);
-  if (wants("--app") || wants("--app-12")) measure_app(report, "probe/app/12", 4, 12);
+  if (wants("--app") || wants("--app-16")) measure_app(report, "probe/app/16", 4, 16);
   return report.finish();
 }
