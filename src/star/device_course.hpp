@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "star/bad_cell.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/regrid.hpp"
-#include "star/stepper.hpp"
 
 namespace plx::star {
 

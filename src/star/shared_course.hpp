@@ -19,9 +19,9 @@
 #include "base/result.hpp"
 #include "mesh/curve_parts.hpp"
 #include "num/exact_sum.hpp"
+#include "star/bad_cell.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
-#include "star/stepper.hpp"
 
 namespace plx {
 class runtime;

@@ -28,6 +28,7 @@
 #include "mesh/flux_register.hpp"
 #include "mesh/side_totals.hpp"
 #include "rt/input_count.hpp"
+#include "star/bad_cell.hpp"
 #include "star/exchange.hpp"
 #include "star/gas.hpp"
 #include "star/stage_messages.hpp"
@@ -35,14 +36,6 @@
 namespace plx::star {
 
 class round_end;
-
-/// A cell that floors could not mend.
-struct bad_cell {
-  mesh::slot_id slot = mesh::no_slot;
-  int stage = 0;
-  int cell = -1;                       ///< (k * n + j) * n + i
-  double density = 0.0, energy = 0.0;  ///< before the step
-};
 
 class stepper final : private message_handler {
  public:
