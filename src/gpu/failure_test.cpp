@@ -185,7 +185,7 @@ TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
   device d(rt, staged);
   rt.run([&] {
     stream s(d);
-    b.fail_call("allocate", cpu::out_of_memory);
+    b.fail_call("allocate", cpu::out_of_memory, 0, 2);
     try {
       s.launch(testing::empty, testing::empty_item{});
       ADD_FAILURE();
@@ -200,6 +200,74 @@ TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
     s.launch(testing::empty, testing::empty_item{});
     s.wait();
     EXPECT_EQ(b.launches(), 3u);
+  });
+}
+
+/// An item that counts how often it ran.
+struct counted_item {
+  std::atomic<unsigned>* runs;
+};
+void count_run(const counted_item& c) { c.runs->fetch_add(1); }
+constexpr auto counted = cpu_operation<counted_item, count_run>("counted");
+
+TEST(failure, free_memory_is_given_back_before_items_and_flags_have_none) {
+  cpu::testing_backend b({});
+  const backend staged = stages_items(b.get());
+  plx::runtime rt({.workers = 2, .bind = false});
+  device d(rt, staged);
+  rt.run([&] {
+    stream s(d), other(d);
+    const auto free_buffers = [&] {
+      for (stream* of : {&s, &other}) buffer<char> x(*of, 1 << 20);
+    };
+    free_buffers();
+    b.fail_call("allocate", cpu::out_of_memory);
+    s.launch(testing::empty, testing::empty_item{});
+    EXPECT_LT(b.allocated_bytes(), std::size_t{1} << 20);
+    free_buffers();
+    b.fail_call("allocate", cpu::out_of_memory);
+    s.future(completion_way::flag).get();
+    EXPECT_LT(b.allocated_bytes(), std::size_t{1} << 20);
+    EXPECT_EQ(b.launches(), 1u);
+  });
+}
+
+TEST(failure, items_of_a_graph_are_given_back_when_it_is_gone_and_has_run) {
+  cpu::testing_backend b({});
+  const backend staged = stages_items(b.get());
+  plx::runtime rt({.workers = 2, .bind = false});
+  device d(rt, staged);
+  rt.run([&] {
+    stream s(d), other(d);
+    std::vector<std::atomic<unsigned>> runs(20);
+    std::size_t after_the_first = 0;
+    for (unsigned i = 0; i < runs.size(); ++i) {
+      graph g = s.capture([&] { s.launch(counted, counted_item{&runs[i]}); });
+      s.launch(g);
+      if (i % 2 == 0) other.launch(g);
+      g = graph();
+      other.wait();
+      s.wait();
+      EXPECT_EQ(runs[i], i % 2 == 0 ? 2u : 1u);
+      if (i == 0) after_the_first = b.allocated_bytes();
+    }
+    EXPECT_EQ(b.allocated_bytes(), after_the_first);
+    static_cast<void>(s.capture([&] { s.launch(counted, counted_item{&runs[0]}); }));  // never launched
+    EXPECT_EQ(b.allocated_bytes(), after_the_first);
+  });
+}
+
+TEST(failure, what_fails_in_a_graph_is_named_by_it) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 1, .bind = false});
+  device d(rt, b.get());
+  rt.run([&] {
+    stream s(d);
+    const graph g = s.capture([&] { s.launch(testing::crash, testing::crash_item{}); });
+    s.launch(testing::empty, testing::empty_item{});
+    s.launch(g);
+    auto f = s.future();
+    EXPECT_EQ(error_of(f).kernel(), "crash");
   });
 }
 
@@ -231,13 +299,6 @@ TEST(failure, a_launch_without_a_future_does_not_hold_a_device_beyond_the_deadli
   }
   EXPECT_EQ(b.launches(), 1u);
 }
-
-/// An item that counts how often it ran.
-struct counted_item {
-  std::atomic<unsigned>* runs;
-};
-void count_run(const counted_item& c) { c.runs->fetch_add(1); }
-constexpr auto counted = cpu_operation<counted_item, count_run>("counted");
 
 TEST(failure, what_runs_though_its_end_cannot_be_marked_runs_once) {
   for (const auto& [way, call] : {std::pair(ways[0], "record"),

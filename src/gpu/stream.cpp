@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
 #include "base/assert.hpp"
 #include "gpu/detail/device_core.hpp"
 
@@ -73,6 +76,7 @@ void stream::begin_capture() {
   d.check(*core_);
   d.expect(core_, d.table.begin_capture(d.native, core_->native));
   core_->capturing.store(true);
+  core_->captured = std::make_unique<detail::graph_core>();
   core_->timeline.begin_capture();
 }
 
@@ -91,12 +95,16 @@ graph::contents contents_of(const detail::stream_timeline& t) {
 graph stream::end_capture(bool failed) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
-  core_->staged.clear();  // the graph reads it as long as it lives: kept with the device
+  std::unique_ptr<detail::graph_core> core = std::move(core_->captured);
+  core->staged = std::exchange(core_->staged, {});  // which it reads as long as it lives
+  core->last_operation = core_->last_operation;
   native_graph g = nullptr;
   const outcome o = d.table.end_capture(d.native, core_->native, g);
   core_->capturing.store(false);
+  graph made(d, g, contents_of(core_->timeline));
+  made.core_ = core.release();
   if (!failed) d.expect(core_, o);
-  return {d, g, contents_of(core_->timeline)};
+  return made;
 }
 
 void stream::launch(const graph& g) {
@@ -104,14 +112,22 @@ void stream::launch(const graph& g) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   d.check(*core_);
+  core_->last_operation = g.core_->last_operation;
   detail::timed t(d.timeline(), *core_);
-  d.expect(core_, d.table.launch_graph(d.native, g.native_, core_->native));
+  const ticks begin = now_ticks();
+  const outcome o = d.table.launch_graph(d.native, g.native_, core_->native);
+  core_->tallies.launch_ticks.add(now_ticks() - begin);
+  d.expect(core_, o);
   t.done(probe::device_work::graph, g.made_of_.name, g.made_of_.bytes, g.made_of_.operations);
   core_->tallies.graphs.add();
+  core_->tallies.launches.add(g.core_->launches);
+  core_->tallies.items.add(g.core_->items);
+  g.core_->launched_in(*core_);
 }
 
 void graph::free() noexcept {
   if (native_ != nullptr) home_->table.free_graph(home_->native, std::exchange(native_, nullptr));
+  if (core_ != nullptr) home_->drop(std::unique_ptr<detail::graph_core>(std::exchange(core_, nullptr)));
 }
 
 }  // namespace plx::gpu

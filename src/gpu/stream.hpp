@@ -1,8 +1,10 @@
 // Streams: what is put in one runs on its device in that order.
 //
-// Thread safety: everything; what several threads put in at a time gets some order. Cost: of a launch on CUDA 3.5 us,
-// of future() 0.2 us (docs/gpu.md). Streams are recycled: making one costs a lock, unless there is none to be had.
-// Errors: a call that the device refuses throws gpu::error, and nothing is put in the stream. What fails later is held
+// Thread safety: everything; what several threads put in at a time gets some order. While one of them is in a call of
+//   the device's library the others spin, also while a copy from or to ordinary memory waits for the device.
+// Cost: of a launch on CUDA 3.5 us, of future() 0.2 us (docs/gpu.md). Streams are recycled: making one costs a lock,
+// unless there is none to be had. Errors: a call that the device refuses throws gpu::error, and nothing is put in the
+// stream. What fails later is held
 //   by the next future of the stream; after a device is lost, by all of them.
 // Example: gpu/stream_test.cpp
 #pragma once
@@ -21,6 +23,7 @@ namespace plx::gpu {
 namespace detail {
 class stream_core;
 struct completion;
+struct graph_core;
 }  // namespace detail
 
 class graph;
@@ -83,16 +86,21 @@ class stream {
   detail::stream_core* core_;
 };
 
-/// A chain of operations that was captured; see stream::capture().
+/// A chain of operations that was captured; see stream::capture(). May be destroyed while it runs. Thread safety: one
+/// launch at a time.
 class graph {
  public:
   graph() noexcept = default;
   ~graph() { free(); }
   graph(graph&& o) noexcept
-      : home_(std::exchange(o.home_, nullptr)), native_(std::exchange(o.native_, nullptr)), made_of_(o.made_of_) {}
+      : home_(std::exchange(o.home_, nullptr)),
+        native_(std::exchange(o.native_, nullptr)),
+        core_(std::exchange(o.core_, nullptr)),
+        made_of_(o.made_of_) {}
   graph& operator=(graph&& o) noexcept {
     std::swap(home_, o.home_);
     std::swap(native_, o.native_);
+    std::swap(core_, o.core_);
     std::swap(made_of_, o.made_of_);
     return *this;
   }
@@ -111,6 +119,7 @@ class graph {
   void free() noexcept;
   detail::device_core* home_ = nullptr;
   native_graph native_ = nullptr;
+  detail::graph_core* core_ = nullptr;  // of who has captured it
   contents made_of_;
 };
 

@@ -157,17 +157,31 @@ bool device_core::try_wait_for(stream_core& s, stream_core& other) {
   return !captures;
 }
 
-bool device_core::settle(stream_core& s) noexcept {
+namespace {
+
+// Two that hold a stream each may want the other's: neither waits for long.
+bool lock_within(plx::detail::spinlock& lock, double seconds) noexcept {
+  for (const ticks end = now_ticks() + ticks_from(seconds); !lock.try_lock(); std::this_thread::yield())
+    if (now_ticks() >= end) return false;
+  return true;
+}
+
+}  // namespace
+
+bool device_core::settle(stream_core& s, const stream_core* held) noexcept {
   try {
     if (is_lost_.load(std::memory_order_acquire)) return true;
     const native_event e = take_event();
     outcome o;
     bool captures = false;
-    {
-      const spin_guard guard(s.put_lock);
-      captures = s.capturing.load();
-      if (!captures) o = table.record(native, e, s.native);
+    if (held != nullptr && held != &s && !lock_within(s.put_lock, 1e-3)) {
+      give_event(e);
+      return false;
     }
+    if (held == nullptr) s.put_lock.lock();
+    captures = s.capturing.load();
+    if (!captures) o = table.record(native, e, s.native);
+    if (held != &s) s.put_lock.unlock();
     bool done = captures || !o;
     while (!done && !is_lost_.load(std::memory_order_acquire)) {
       if (const outcome q = table.query(native, e, done); !q) break;
@@ -180,13 +194,29 @@ bool device_core::settle(stream_core& s) noexcept {
   }
 }
 
-void device_core::trim_all() {
-  device_pool_->trim();
-  pinned_pool_->trim();
+void device_core::trim_all(const stream_core* held) {
+  device_pool_->trim(held);
+  pinned_pool_->trim(held);
+  std::vector<staging> free;
+  {
+    const spin_guard guard(events_lock_);
+    free.swap(free_staging_);
+    std::erase_if(all_staging_, [&free](const staging& b) {
+      return std::any_of(free.begin(), free.end(), [&b](const staging& f) { return f.at == b.at; });
+    });
+  }
+  for (const staging& b : free) table.release(native, memory_kind::pinned, b.at);
+}
+
+outcome device_core::allocate(memory_kind kind, std::size_t bytes, void*& p, const stream_core* held) {
+  const outcome o = table.allocate(native, kind, bytes, p);
+  if (o || table.kind_of(o.code) != failure::out_of_memory) return o;
+  trim_all(held);
+  return table.allocate(native, kind, bytes, p);
 }
 
 // The page is got outside of the lock, since that may take long; two that get one at the same time keep both.
-std::uint32_t* device_core::take_flag() {
+std::uint32_t* device_core::take_flag(stream_core& s) {
   constexpr unsigned line = 64, page = 4096;
   for (void* got = nullptr;;) {
     {
@@ -195,7 +225,7 @@ std::uint32_t* device_core::take_flag() {
       if (flags_left_ > 0)
         return reinterpret_cast<std::uint32_t*>(static_cast<char*>(flag_pages_.back()) + --flags_left_ * line);
     }
-    expect(nullptr, table.allocate(native, memory_kind::pinned, page, got));
+    expect(nullptr, allocate(memory_kind::pinned, page, got, &s));
     std::memset(got, 0, page);
   }
 }
@@ -239,12 +269,15 @@ void device_core::launch(stream_core& s, const any_operation& op, const void* it
     fail(&s, std::exchange(s.stage_failed, {}));
   expect(&s, o);
   t.kernel(op, n);
+  if (s.captured != nullptr) {  // counted when it runs
+    s.timeline.note_captured(&op, 0);
+    ++s.captured->launches;
+    s.captured->items += n;
+    return;
+  }
   s.tallies.launches.add();
   s.tallies.items.add(n);
-  if (s.capturing.load(std::memory_order_relaxed))
-    s.timeline.note_captured(&op, 0);
-  else if (!s.staged.empty())
-    add_staged(s);
+  if (!s.staged.empty()) add_staged(s);
 }
 
 void device_core::launch_for(completion& c, const any_operation& op, const void* items, unsigned n, item_errors errors,
@@ -276,7 +309,7 @@ void device_core::launch_for(completion& c, const any_operation& op, const void*
   c.finish(c);
 }
 
-staging device_core::take_staging(std::size_t bytes, outcome& o) {
+staging device_core::take_staging(stream_core& s, std::size_t bytes) {
   const auto size_class = static_cast<unsigned>(std::bit_width((bytes - 1) >> 12));
   {
     const spin_guard guard(events_lock_);
@@ -289,8 +322,8 @@ staging device_core::take_staging(std::size_t bytes, outcome& o) {
     }
   }
   staging made{nullptr, size_class};
-  o = table.allocate(native, memory_kind::pinned, std::size_t{4096} << size_class, made.at);
-  if (o) {
+  s.stage_failed = allocate(memory_kind::pinned, std::size_t{4096} << size_class, made.at, &s);
+  if (s.stage_failed) {
     const spin_guard guard(events_lock_);
     all_staging_.push_back(made);
   }
@@ -304,7 +337,7 @@ void device_core::give_staging(const std::vector<staging>& blocks) noexcept {
 
 const void* device_core::stage(const gpu::launch& where, const void* items, std::size_t bytes) {
   auto& s = *static_cast<stream_core*>(where.owner);
-  const staging b = s.home.take_staging(bytes, s.stage_failed);
+  const staging b = s.home.take_staging(s, bytes);
   if (!s.stage_failed) return nullptr;
   std::memcpy(b.at, items, bytes);
   s.staged.push_back(b);
@@ -322,7 +355,43 @@ struct staged_completion final : completion {
   std::vector<staging> blocks;
 };
 
+/// The items of a graph, and how many still have to say that they do not need them: a record in each stream where it
+/// was launched, and who makes these.
+struct graph_items {
+  device_core& home;
+  std::vector<staging> blocks;
+  std::atomic<std::size_t> holders;
+  std::atomic<bool> kept{false};  // a stream may still read them: they stay with the device
+  // acq_rel: the last one sees what the others have said.
+  void drop() noexcept {
+    if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (!kept.load(std::memory_order_relaxed)) home.give_staging(blocks);
+    delete this;
+  }
+};
+struct graph_completion final : completion {
+  explicit graph_completion(graph_items& i) : items(i) {
+    finish = [](completion& self) noexcept { delete &static_cast<graph_completion&>(self); };
+    retire = [](completion& self) noexcept { static_cast<graph_completion&>(self).items.drop(); };
+  }
+  graph_items& items;
+};
+
 }  // namespace
+
+void device_core::drop(std::unique_ptr<graph_core> g) noexcept {
+  if (g->staged.empty()) return;
+  auto* items = new graph_items{*this, std::move(g->staged), g->streams.size() + 1};
+  for (stream_core* s : g->streams) {
+    auto* c = new graph_completion(*items);
+    const spin_guard guard(s->put_lock);
+    if (add(*s, *c, completion_way::poll)) continue;
+    items->kept.store(true, std::memory_order_relaxed);
+    items->drop();
+    c->finish(*c);
+  }
+  items->drop();
+}
 
 void device_core::add_staged(stream_core& s) noexcept {
   auto* c = new staged_completion(*this, std::exchange(s.staged, {}));
@@ -354,7 +423,7 @@ outcome device_core::put_signal(stream_core& s, completion& c) {
     case completion_way::poll:
       return {};
     case completion_way::flag:
-      if (s.flag == nullptr) s.flag = take_flag();
+      if (s.flag == nullptr) s.flag = take_flag(s);
       c.flag = s.flags_written + 1;
       if (const outcome o = table.write_flag(native, s.native, s.flag, c.flag); !o) return o;
       ++s.flags_written;

@@ -6,6 +6,7 @@
 // Locks, outer first: put_lock of a stream, list_lock_, queue_lock of a stream; events_lock_ inside any.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -58,6 +59,18 @@ struct staging {
   unsigned size_class = 0;  // 4096 << size_class bytes
 };
 
+/// What a captured chain has beside the graph of the backend. Its items lie in pinned memory as long as it may run.
+struct graph_core {
+  /// Remembered where there are items to be given back behind it.
+  void launched_in(stream_core& s) {
+    if (!staged.empty() && std::find(streams.begin(), streams.end(), &s) == streams.end()) streams.push_back(&s);
+  }
+  std::vector<staging> staged;
+  std::vector<stream_core*> streams;
+  const any_operation* last_operation = nullptr;
+  std::uint64_t launches = 0, items = 0;
+};
+
 class stream_core {
  public:
   stream_core(device_core& d, native_stream s) : home(d), native(s) {}
@@ -72,6 +85,7 @@ class stream_core {
   std::uint32_t flags_written = 0;
   // Written under put_lock; others may look, and the poller may ask the stream itself only under put_lock.
   std::atomic<bool> capturing{false};
+  std::unique_ptr<graph_core> captured;  // while it captures
   outcome stage_failed;
   std::vector<staging> staged;  // of launches that no record stands behind yet
   stream_timeline timeline;
@@ -102,10 +116,12 @@ class device_core {
   /// The same; false, and nothing is done, when one of them captures: across it, one would become part of the graph.
   [[nodiscard]] bool try_wait_for(stream_core& s, stream_core& other);
   /// Waits until all that is in `s` now is done, as far as that can be known. False, without a wait, when it captures.
-  [[nodiscard]] bool settle(stream_core& s) noexcept;
+  /// Who holds the put_lock of a stream says so; another one's is then waited for a moment only, and may be the reason.
+  [[nodiscard]] bool settle(stream_core& s, const stream_core* held = nullptr) noexcept;
 
   memory_pool& pool(memory_kind kind) noexcept { return kind == memory_kind::device ? *device_pool_ : *pinned_pool_; }
-  void trim_all();
+  /// `held`: the caller has its put_lock.
+  void trim_all(const stream_core* held = nullptr);
 
   // --- what goes into a stream; the caller holds put_lock. Throw gpu::error.
   void check(stream_core& s);
@@ -135,7 +151,12 @@ class device_core {
   void give_event(native_event e) noexcept;
 
   void give_staging(const std::vector<staging>& blocks) noexcept;
-  std::uint32_t* take_flag();
+  /// Of a graph that is gone: its items are given back when the streams where it was launched have come so far.
+  void drop(std::unique_ptr<graph_core> g) noexcept;
+  /// Of the backend; where there is no memory, that of the pools is given back first and it is tried once more. `held`:
+  /// the caller has its put_lock.
+  outcome allocate(memory_kind kind, std::size_t bytes, void*& p, const stream_core* held = nullptr);
+  std::uint32_t* take_flag(stream_core& s);  // the caller has its put_lock
 
   [[nodiscard]] device_counts counts() noexcept;
   /// A launch of several items that were collected.
@@ -174,7 +195,7 @@ class device_core {
   void run_finisher() noexcept;
   void leave() noexcept;
   static const void* stage(const gpu::launch& where, const void* items, std::size_t bytes);
-  staging take_staging(std::size_t bytes, outcome& o);
+  staging take_staging(stream_core& s, std::size_t bytes);
   void add_staged(stream_core& s) noexcept;
 
   plx::detail::spinlock list_lock_;

@@ -96,18 +96,14 @@ memory_block* memory_pool::from_device(stream_core& s, unsigned size_class, std:
   home_.check(s);
   const std::size_t bytes = bytes_of(size_class);
   void* p = nullptr;
-  outcome o = home_.table.allocate(home_.native, kind_, bytes, p);
+  const outcome o = home_.allocate(kind_, bytes, p);
   if (!o && home_.table.kind_of(o.code) == failure::out_of_memory) {
-    home_.trim_all();
-    o = home_.table.allocate(home_.native, kind_, bytes, p);
-    if (!o && home_.table.kind_of(o.code) == failure::out_of_memory) {
-      const memory_counts c = counts();
-      throw make_error(home_.table, o, "", home_.label,
-                       fmt::format("{} bytes of {} memory wanted, {} in use by buffers, {} on the device; free memory "
-                                   "of the pools was given back before",
-                                   wanted, kind_ == memory_kind::device ? "device" : "pinned", c.used_bytes,
-                                   home_.info.memory_bytes));
-    }
+    const memory_counts c = counts();
+    throw make_error(
+        home_.table, o, "", home_.label,
+        fmt::format("{} bytes of {} memory wanted, {} in use by buffers, {} on the device; free memory "
+                    "of the pools was given back before",
+                    wanted, kind_ == memory_kind::device ? "device" : "pinned", c.used_bytes, home_.info.memory_bytes));
   }
   home_.expect(&s, o);
   auto* b = new memory_block{p, nullptr, size_class};
@@ -188,13 +184,13 @@ void memory_pool::release(memory_block* b) noexcept {
   delete b;
 }
 
-void memory_pool::trim() {
+void memory_pool::trim(const stream_core* held) {
   std::vector<std::pair<stream_core*, bool>> users;  // and whether nothing in it uses a block any more
   for (memory_block* b : take_all()) {
     bool free = b->last == nullptr;
     if (!free) {
       auto it = std::find_if(users.begin(), users.end(), [b](const auto& u) { return u.first == b->last; });
-      if (it == users.end()) it = users.insert(users.end(), {b->last, home_.settle(*b->last)});
+      if (it == users.end()) it = users.insert(users.end(), {b->last, home_.settle(*b->last, held)});
       free = it->second;
     }
     if (free) {

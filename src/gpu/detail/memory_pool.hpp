@@ -57,7 +57,8 @@ class memory_pool {
   void put(stream_core& s, memory_block* b) noexcept;
   /// Gives all free memory back to the device, but what a stream used last that captures now. Waits for the streams
   /// that may still use it.
-  void trim();
+  /// `held`: the caller has the put_lock of that stream.
+  void trim(const stream_core* held = nullptr);
 
   [[nodiscard]] memory_counts counts() const noexcept;
 
