@@ -116,7 +116,7 @@ class device_core {
   /// The same; false, and nothing is done, when one of them captures: across it, one would become part of the graph.
   [[nodiscard]] bool try_wait_for(stream_core& s, stream_core& other);
   /// Waits until all that is in `s` now is done, as far as that can be known. False, without a wait, when it captures.
-  /// Who holds the put_lock of a stream says so; another one's is then waited for a moment only, and may be the reason.
+  /// `held`: the caller has its put_lock; another stream's is then waited for 1 ms at most, and false may mean that.
   [[nodiscard]] bool settle(stream_core& s, const stream_core* held = nullptr) noexcept;
 
   memory_pool& pool(memory_kind kind) noexcept { return kind == memory_kind::device ? *device_pool_ : *pinned_pool_; }
