@@ -2,8 +2,9 @@
 //
 //   plx::kokkos::instance<Kokkos::Cuda> i = card.take();
 //   plx::kokkos::recycled_view<double**, Kokkos::Cuda> x(i, 100, 3);         // in memory of the device
-//   plx::kokkos::pinned_view<double**, Kokkos::Cuda> h(i, 100, 3);           // of the host, which copies without
-//   waiting auto f = async_deep_copy(i, x.view(), h.view());
+//   plx::kokkos::pinned_view<double**, Kokkos::Cuda> h(i, 100, 3);           // of the host, copied without a wait
+//
+//   auto f = async_deep_copy(i, x.view(), h.view());
 //
 // The memory goes back when the object ends: of an instance, behind what was put in that instance before; of a space,
 // at once, so what uses it must be done. Views made from it do not keep it. Contents are not set.
