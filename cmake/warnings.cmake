@@ -4,7 +4,8 @@ option(PLX_WARNINGS_AS_ERRORS "Treat warnings as errors" OFF)
 
 add_library(plx_warnings INTERFACE)
 target_compile_options(plx_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wcast-align -Woverloaded-virtual -Wnull-dereference
+  -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wcast-align
+  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual> -Wnull-dereference
   $<$<BOOL:${PLX_WARNINGS_AS_ERRORS}>:-Werror>)
 if(PLX_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Instrumented code hides from GCC that values are set and pointers tested: these two then warn about the standard

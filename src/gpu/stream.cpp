@@ -77,6 +77,7 @@ void stream::begin_capture() {
   d.expect(core_, d.table.begin_capture(d.native, core_->native));
   core_->capturing.store(true);
   core_->captured = std::make_unique<detail::graph_core>();
+  core_->captured->before = std::exchange(core_->staged, {});
   core_->timeline.begin_capture();
 }
 
@@ -96,7 +97,7 @@ graph stream::end_capture(bool failed) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   std::unique_ptr<detail::graph_core> core = std::move(core_->captured);
-  core->staged = std::exchange(core_->staged, {});  // which it reads as long as it lives
+  core->staged = std::exchange(core_->staged, std::move(core->before));  // which it reads as long as it lives
   core->last_operation = core_->last_operation;
   native_graph g = nullptr;
   const outcome o = d.table.end_capture(d.native, core_->native, g);
@@ -113,6 +114,7 @@ void stream::launch(const graph& g) {
   detail::device_core& d = core_->home;
   d.check(*core_);
   core_->last_operation = g.core_->last_operation;
+  g.core_->launched_in(*core_);  // before it is: there may be no memory for that
   detail::timed t(d.timeline(), *core_);
   const ticks begin = now_ticks();
   const outcome o = d.table.launch_graph(d.native, g.native_, core_->native);
@@ -122,7 +124,6 @@ void stream::launch(const graph& g) {
   core_->tallies.graphs.add();
   core_->tallies.launches.add(g.core_->launches);
   core_->tallies.items.add(g.core_->items);
-  g.core_->launched_in(*core_);
 }
 
 void graph::free() noexcept {

@@ -22,8 +22,8 @@ void run_options::describe(config_table& t) {
        .choices = {"cpu", "cuda", "emulated"}});
   t.add("run.devices", devices, {.help = "devices of this kind that advance the gas together", .min = 1, .max = 64});
   t.add("run.device_share", device_share,
-        {.help = "share of the blocks that devices advance, 0 to 1; the CPU's workers advance the others; auto: as "
-                 "measured rates say"});
+        {.help = "share of the blocks that devices advance, \"0\" to \"1\", a text; the CPU's workers advance the "
+                 "others; auto: as measured rates say"});
 }
 
 result<void> run_options::check() const {
@@ -37,7 +37,7 @@ result<void> run_options::check() const {
   const double share = std::strtod(device_share.c_str(), &end);
   if (!device_share.empty() && *end == '\0' && share >= 0.0 && share <= 1.0) return {};
   return error{
-      fmt::format("run.device_share = \"{}\": expected auto or a number from 0 to 1, such as 0.9", device_share)};
+      fmt::format("run.device_share = \"{}\": expected auto or a number from 0 to 1, such as \"0.9\"", device_share)};
 }
 
 void refinement_options::describe(config_table& t) {

@@ -99,6 +99,14 @@ struct shared_course::device_part {
 
 struct shared_course::parts_of {
   parts_of(gas& g, const setup& s, worker_scratch& scratch) : host(g, s, scratch) {}
+  // After a failure a device may still read what another one, or the host, has sent: nothing goes before all have
+  // ended.
+  ~parts_of() {
+    for (auto& d : devices) try {
+        d->machine.synchronize();
+      } catch (...) {  // told where it happened
+      }
+  }
 
   std::vector<std::unique_ptr<device_part>> devices;
   host_part host;
@@ -192,21 +200,27 @@ std::optional<bad_cell> shared_course::advance(double dt) {
 
 void shared_course::run_stage(int stage, double dt) {
   const bool fluxes = has_fluxes(), ghosts = has_ghosts();
+  const auto put_rest = [&](device_part& d) {
+    d.values.put_correction_of_part(stage);
+    if (!d.values.borders().empty()) d.values.put_ghosts_out(stage, d.out.ghosts[all_->parity].data());
+    if (ghosts) d.mark();
+  };
   for (auto& d : all_->devices) {
     d->begin_s = monotonic_seconds();
     d->values.put_stage_of_part(stage);
     if (d->values.borders().fluxes_out.back() > 0) d->values.put_fluxes_out(d->out.fluxes.data());
-    if (fluxes) d->mark();
+    // Where nobody sends fluxes a device needs nothing of the others before its ghosts, and its time ends with these.
+    fluxes ? d->mark() : put_rest(*d);
   }
   double begin = monotonic_seconds();
   all_->host.advance(stage, dt, all_->host_out.fluxes.data());
   all_->workers_s += monotonic_seconds() - begin;
-  if (fluxes) exchange_fluxes();
-  for (auto& d : all_->devices) {
-    if (fluxes) d->begin_s = monotonic_seconds();
-    d->values.put_correction_of_part(stage);
-    if (!d->values.borders().empty()) d->values.put_ghosts_out(stage, d->out.ghosts[all_->parity].data());
-    if (ghosts) d->mark();
+  if (fluxes) {
+    exchange_fluxes();
+    for (auto& d : all_->devices) {
+      d->begin_s = monotonic_seconds();
+      put_rest(*d);
+    }
   }
   begin = monotonic_seconds();
   all_->host.correct(stage, dt);

@@ -112,7 +112,8 @@ void asked_from_outside() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   after_some_work([] {
     say("ready\n");
-    while (interrupted == 0) compute(1e-3);
+    const ticks patience = now_ticks() + ticks_from(300);
+    while (interrupted == 0 && now_ticks() < patience) compute(1e-3);
   });
   say("went on\n");
 }
@@ -132,9 +133,10 @@ std::ptrdiff_t reports() {
 }
 
 void busy() {
-  after_some_work([] {
+  const auto before = reports();
+  after_some_work([before] {
     const ticks patience = now_ticks() + ticks_from(300);
-    for (const auto before = reports(); reports() == before && now_ticks() < patience;) compute(0.1);
+    while (reports() == before && now_ticks() < patience) compute(0.1);
   });
   say("went on\n");
 }

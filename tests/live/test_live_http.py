@@ -177,7 +177,7 @@ def test_a_second_run_on_the_same_port_says_so_and_goes_on(run):
         cwd=run.folder,
         capture_output=True,
         text=True,
-        timeout=6000,
+        timeout=600,
     )
     assert done.returncode == 0
     assert done.stderr.count("\n") == 1 and "take another port" in done.stderr

@@ -114,13 +114,13 @@ def test_starts_and_stops_do_not_hang(carrier):
 
 
 def test_alone_nothing_is_started():
-    done = subprocess.run([PROGRAM, "start"], capture_output=True, text=True, timeout=6000)
+    done = subprocess.run([PROGRAM, "start"], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "alone\n", "")
 
 
 def test_a_wrong_name_is_one_line():
     done = subprocess.run(
-        [PROGRAM], capture_output=True, text=True, timeout=6000, env=os.environ | {"PLX_TRANSPORT": "telegraph"}
+        [PROGRAM], capture_output=True, text=True, timeout=600, env=os.environ | {"PLX_TRANSPORT": "telegraph"}
     )
     line = "transport_check: PLX_TRANSPORT: expected ucx, mpi, sim or alone, found 'telegraph'\n"
     assert (done.returncode, done.stderr) == (3, line)
@@ -129,7 +129,7 @@ def test_a_wrong_name_is_one_line():
 def test_without_pmix_the_line_says_how_to_start():
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "PLX_"))}
     settings |= {"PMI_RANK": "1", "PLX_TRANSPORT": "ucx"}
-    done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=6000, env=settings)
+    done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=600, env=settings)
     assert done.returncode == 3 and done.stderr.count("\n") == 1
     assert "expected a launcher with PMIx, but only PMI_RANK is set: start with mpirun" in done.stderr
 

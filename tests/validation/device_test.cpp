@@ -77,7 +77,7 @@ class pair_of_runs {
     device.sim().fetch();
     t.holds(fmt::format("{}: the same tree and time in {} steps", what, cpu.sim().steps()),
             trees == 0 && device.sim().finished());
-    t.holds(what + ": the same bits at the end", same_values(cpu.sim().state(), device.sim().state()));
+    t.holds(what + ": the same bits at the end", trees == 0 && same_values(cpu.sim().state(), device.sim().state()));
     t.at_most(what + ": drift of mass, momentum, energy, what left counted in", drift_, 1e-13);
     if (changes > 0) t.at_least(what + ": meshes that differ from the one before", changed, changes);
   }
@@ -91,7 +91,8 @@ class pair_of_runs {
     const double mass = before_[i_density], energy = before_[i_energy];
     for (int v = 0; v <= i_energy; ++v) {
       const double scale = v == i_density ? mass : v == i_energy ? energy : std::sqrt(2 * mass * energy);
-      drift_ = std::fmax(drift_, std::abs(now[v] + device.sim().left(v) - before_[v]) / scale);
+      const double drift = std::abs(now[v] + device.sim().left(v) - before_[v]) / scale;
+      if (!(drift <= drift_)) drift_ = drift;  // also where it is no number
     }
   }
 

@@ -37,6 +37,7 @@ std::uint64_t activity_book::submit(probe::device_lane& lane, const void* owner)
   const std::lock_guard guard(lock_);
   const std::uint64_t tag = ++newest_;
   entry& e = (*entries_)[tag % places];
+  if (e.tag != 0 && !e.heard) e.lane->lose(1);  // its record will find no place
   e.tag = tag, e.lane = &lane, e.owner = owner;
   e.described = e.heard = false;
   e.early.clear();

@@ -66,6 +66,7 @@ struct graph_core {
     if (!staged.empty() && std::find(streams.begin(), streams.end(), &s) == streams.end()) streams.push_back(&s);
   }
   std::vector<staging> staged;
+  std::vector<staging> before;  // of launches that the stream made before it captured
   std::vector<stream_core*> streams;
   const any_operation* last_operation = nullptr;
   std::uint64_t launches = 0, items = 0;

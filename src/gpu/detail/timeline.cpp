@@ -256,7 +256,8 @@ bool device_timeline::time_of(native_event e, std::uint32_t newest, ticks& when)
   const backend& b = home_.table;
   if (b.event_time != nullptr) return static_cast<bool>(b.event_time(home_.native, e, when));
   const std::uint32_t n = n_references_.load(std::memory_order_relaxed);
-  const std::uint32_t oldest = n > references_kept ? n - references_kept : 0;
+  // One less than are kept: the next comparison records the event of the oldest anew before it counts.
+  const std::uint32_t oldest = n >= references_kept ? n - references_kept + 1 : 0;
   const auto& r = references_[(std::max(newest, oldest + 1) - 1) % references_kept];
   double since = 0;
   if (!b.elapsed(home_.native, r.event, e, since)) return false;

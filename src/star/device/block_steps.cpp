@@ -54,7 +54,7 @@ block_steps::block_steps(device_gas& gas, const mesh::block_mesh& mesh)
 
 void block_steps::prepare() {
   PLX_ASSERT(gas_.put_ < device_gas::steps_kept, gas_.put_);
-  if (gas_.put_ != put_seen_) gas_.on_.synchronize();  // steps that were put in and not waited for
+  gas_.on_.synchronize();  // steps of the gas that were put in and not waited for
   device_memory<stage_arguments>& stages = stages_[gas_.now_];
   if (stages.data() != nullptr) return;
   std::vector<tiles_arguments> tiles_of;
@@ -89,7 +89,7 @@ void block_steps::end_step() {
   gas_.put_finish();
   gas_.on_.synchronize();
   gas_.swap_after_step();
-  put_seen_ = ++gas_.put_;
+  ++gas_.put_;
 }
 
 // ------------------------------------------------------------------------------------------------------------- tasks

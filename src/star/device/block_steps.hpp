@@ -58,7 +58,6 @@ class block_steps {
   std::size_t tile_doubles_ = 0, part_doubles_ = 0;
   std::int32_t boxes_ = 0;
   bool one_level_ = true;
-  std::int64_t put_seen_ = 0;                       // device_gas::put_ after the last step here
   std::vector<std::vector<std::int32_t>> readers_;  // of a block's values: positions
   std::vector<std::int32_t> read_;                  // how many blocks a block reads
   device_memory<double> fluxes_;                    // of each stage, so that the sums over sides come at the end
