@@ -116,17 +116,22 @@ class device_lanes {
 
   /// What is wanted now: 0, or some of `bits`. Whoever submits looks each time. Relaxed, orders nothing.
   [[nodiscard]] unsigned mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
+  /// Whether sums per operation are wanted, for the profile.
   void set_statistics(bool on) { set(statistics, on); }
+  /// Whether records of single operations are wanted, for the trace.
   void set_tracing(bool on) { set(tracing, on); }
   /// Events, unless somebody says otherwise. None: mode() is 0 whatever else is wanted.
   void set_source(source s);
+  /// As set_source() has said.
   [[nodiscard]] source get_source() const noexcept { return source_.load(std::memory_order_relaxed); }
   /// The file of the library that has activity records; "": where it usually is.
   void set_library(std::string file);
+  /// As set_library() has said.
   [[nodiscard]] std::string library() const;
   /// `flush(arg)` tells all that is known by now, before tracing ends and before anything is read. From the call on
   /// until it is removed; it may be called by several threads.
   void add_flush(void (*flush)(void* arg), void* arg);
+  /// Returns when no call with `arg` is under way.
   void remove_flush(void* arg);
 
   /// A lane of that device and name: one that was given back, or a new one. Null when there are 2^15.
@@ -137,10 +142,13 @@ class device_lanes {
   /// By device, in the order in which they came.
   [[nodiscard]] std::vector<device_times> times() const;
 
-  /// For the recorder: drops the records so far; how many there are, and how many found no room; rows and edges.
+  /// For the recorder: drops the records so far.
   void forget();
+  /// How many records there are.
   [[nodiscard]] std::uint64_t kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
+  /// How many operations found no room, or have no times.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+  /// Appends the rows of all lanes, with their edges.
   void collect(trace_data& into) const;
   /// In order, none before the one before has ended. What else it waited for: the task that submitted it.
   static void put_row(const device_lane& l, std::vector<device_operation> all, std::vector<trace_slice>& row,
