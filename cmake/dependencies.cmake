@@ -1,5 +1,5 @@
 # Everything the project needs from outside. Required ones stop the configuration with one line; optional ones are used
-# when they are there. tools/doctor.py holds the same list for people and for the installer; a test compares the two.
+# when they are there. tools/dependencies.py holds the same list for people and for the installer; a test compares the two.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # who adds the project as a subdirectory links what we found
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

@@ -11,8 +11,9 @@ import sys
 import time
 from pathlib import Path
 
-import doctor
+import dependencies
 import install
+import probing
 from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logged, say, shown, step
 
 PRESETS = tuple(
@@ -22,9 +23,9 @@ PRESETS = tuple(
 
 def folder_of(preset: str) -> Path:
     """build/<preset>, or build/<preset>-<compiler> where CXX names another compiler than the machine's own."""
-    named, own = shutil.which(doctor.compiler()), shutil.which("c++") or shutil.which("g++")
+    named, own = shutil.which(probing.compiler()), shutil.which("c++") or shutil.which("g++")
     same = not os.environ.get("CXX") or (named and own and os.path.realpath(named) == os.path.realpath(own))
-    return BUILD / (preset if same else f"{preset}-{os.path.basename(doctor.compiler())}")
+    return BUILD / (preset if same else f"{preset}-{os.path.basename(probing.compiler())}")
 
 
 def environment() -> dict:
@@ -43,8 +44,8 @@ def environment() -> dict:
 def _wanted_configuration() -> str:
     """What a configured build depends on besides the files that CMake watches itself."""
     extra = os.environ.get("PLX_CMAKE_ARGS", "").split()
-    optional = [row.name for row in doctor.TABLE if row.cmake and not row.needed_by and doctor.probe(row).present]
-    gtest = [row.name for row in doctor.TABLE if row.cmake == "GTest" and doctor.probe(row).present]
+    optional = [row.name for row in dependencies.TABLE if row.cmake and not row.needed_by and probing.probe(row).present]
+    gtest = [row.name for row in dependencies.TABLE if row.cmake == "GTest" and probing.probe(row).present]
     return json.dumps(
         {
             "CXX": os.environ.get("CXX", ""),

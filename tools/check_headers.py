@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-import doctor
+import probing
 from console import ROOT, jobs, paint, say
 
 HEADER_BUDGET_MB = 155.0  # about 0.6 s
@@ -51,7 +51,7 @@ class cost(NamedTuple):
 def compile_alone(source: str, root: Path, flags: list[str]) -> tuple[cost, str]:
     """What compiling `source` costs, and the compiler's complaints (empty: fine)."""
     command = [
-        doctor.compiler(),
+        probing.compiler(),
         "-std=c++20",
         "-O2",
         "-Wall",
@@ -109,7 +109,7 @@ def sources(root: Path) -> list[tuple[str, str, float]]:
 
 def check(root: Path) -> tuple[list[str], list[tuple[str, cost, float]]]:
     """Problems, and (name, cost, budget in MB) of everything measured; memory is that of GCC 12, as far as one can tell."""
-    flags, work = doctor.include_flags(), sources(root)
+    flags, work = probing.include_flags(), sources(root)
     scale = REFERENCE_MB / compile_alone(REFERENCE, root, flags)[0].memory
     with ThreadPoolExecutor(jobs()) as pool:
         results = list(pool.map(lambda item: compile_alone(item[1], root, flags), work))

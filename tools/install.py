@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 
-import doctor
+import dependencies
+import probing
 from console import BUILD, fail, note, output_of, run_logged, say, shown, step
 
 OPTIONAL_TRIED = BUILD / ".optional-packages-tried"
@@ -67,13 +68,13 @@ def apt_install(packages: list[str]) -> bool:
 def missing(parts: list[str]) -> tuple[list, list]:
     """Rows of the table that these parts need, and rows that they would use, which are not there."""
     required, optional = [], []
-    for row in doctor.TABLE:
+    for row in dependencies.TABLE:
         if row.python_modules:
             continue
         if set(parts) & set(row.needed_by):
-            required += [] if doctor.probe(row).present else [row]
+            required += [] if probing.probe(row).present else [row]
         elif set(parts) & set(row.wanted_by):
-            optional += [] if doctor.probe(row).present else [row]
+            optional += [] if probing.probe(row).present else [row]
     return required, optional
 
 
@@ -95,13 +96,13 @@ def ensure(parts: list[str], also: list[str] | None = None) -> None:
                     apt_install(packages)
         BUILD.mkdir(exist_ok=True)
         OPTIONAL_TRIED.write_text("\n".join(sorted({*tried, *packages_of(fresh)})) + "\n")
-        doctor._headers.cache_clear()
+        probing.headers.cache_clear()
         required, optional = missing(parts)
     if required:
         say("Missing on this machine:")
         for row in required:
-            say(f"  {row.name} ({row.purpose}): {doctor.probe(row).problem}")
+            say(f"  {row.name} ({row.purpose}): {probing.probe(row).problem}")
         packages = packages_of(required)
         fail(f"install what is missing and run this command again:\n  {apt_line(packages)}", 2)
     for row in optional:
-        note(f"without {row.name}: {row.without} (get it: {doctor.how_to_get(row)})")
+        note(f"without {row.name}: {row.without} (get it: {dependencies.how_to_get(row)})")

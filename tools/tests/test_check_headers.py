@@ -3,10 +3,10 @@
 import shutil
 
 import check_headers
-import doctor
+import probing
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which(doctor.compiler()) is None, reason="no compiler")
+pytestmark = pytest.mark.skipif(shutil.which(probing.compiler()) is None, reason="no compiler")
 
 
 def make(root, **headers):

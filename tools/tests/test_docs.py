@@ -5,7 +5,7 @@ import subprocess
 from functools import lru_cache
 
 import check_text
-import doctor
+import probing
 import pytest
 import run_docs
 from console import ROOT
@@ -92,7 +92,7 @@ def test_names_of_ours_on_the_pages_exist(tmp_path):
         source += f"namespace use_{i} {{ using {namespace}::{name}; }}\n"
     file = tmp_path / "names.cpp"
     file.write_text(source)
-    compiler = [doctor.compiler(), "-std=c++20", "-fsyntax-only", f"-I{ROOT}/src", *doctor.include_flags(), str(file)]
+    compiler = [probing.compiler(), "-std=c++20", "-fsyntax-only", f"-I{ROOT}/src", *probing.include_flags(), str(file)]
     errors = subprocess.run(compiler, capture_output=True, text=True).stderr
     lines = {int(line) for line in re.findall(r"names\.cpp:(\d+):\d+: (?:fatal )?error", errors)}
     missing = sorted(unknown + [places.get(line, errors) for line in lines])

@@ -3,8 +3,9 @@
 import re
 import sys
 
-import doctor
+import dependencies
 import install
+import probing
 import pyenv
 import pytest
 from console import ROOT
@@ -18,43 +19,43 @@ def cmake_names():
 
 
 def test_table_and_cmake_name_the_same_libraries():
-    assert cmake_names() == {row.cmake for row in doctor.TABLE if row.cmake}
+    assert cmake_names() == {row.cmake for row in dependencies.TABLE if row.cmake}
 
 
 def test_every_row_says_how_to_get_it_and_what_for():
-    for row in doctor.TABLE:
-        assert row.purpose and doctor.how_to_get(row) or row.name == "Python venv"
+    for row in dependencies.TABLE:
+        assert row.purpose and dependencies.how_to_get(row) or row.name == "Python venv"
         assert row.needed_by or row.without, f"{row.name}: optional rows say what one loses"
 
 
 def test_missing_library_is_seen_as_missing():
-    row = doctor.Dependency(
+    row = dependencies.Dependency(
         "nothing", "test", ("build",), ("libnothing-dev",), pkg_config="nothing-at-all", header="nothing/at_all.h"
     )
-    found = doctor.probe(row)
+    found = probing.probe(row)
     assert not found.present and "no header nothing/at_all.h" in found.problem
 
 
 def test_missing_program_is_seen_as_missing():
-    found = doctor.probe(doctor.Dependency("nothing", "test", ("build",), (), programs=("no-such-program-here",)))
+    found = probing.probe(dependencies.Dependency("nothing", "test", ("build",), (), programs=("no-such-program-here",)))
     assert not found.present and "not in PATH" in found.problem
 
 
 def test_too_old_is_missing_and_says_both_versions():
-    row = next(row for row in doctor.TABLE if row.name == "pkg-config")
-    old = doctor.Dependency(row.name, row.purpose, row.needed_by, row.apt, programs=row.programs, minimum="99")
-    found = doctor.probe(old)
+    row = next(row for row in dependencies.TABLE if row.name == "pkg-config")
+    old = dependencies.Dependency(row.name, row.purpose, row.needed_by, row.apt, programs=row.programs, minimum="99")
+    found = probing.probe(old)
     assert not found.present and "too old, expected 99" in found.problem
 
 
 @pytest.mark.parametrize("text, expected", [("14.0.6", (14, 0, 6)), ("1_74", (1, 74)), ("9", (9,))])
 def test_versions_compare_as_numbers(text, expected):
-    assert doctor.version_tuple(text) == expected
+    assert probing.version_tuple(text) == expected
 
 
 def test_without_rights_the_exact_command_is_printed(monkeypatch, capsys):
-    row = doctor.Dependency("nothing", "a test", ("build",), ("libnothing-dev",), header="nothing/at_all.h")
-    monkeypatch.setattr(doctor, "TABLE", (row,))
+    row = dependencies.Dependency("nothing", "a test", ("build",), ("libnothing-dev",), header="nothing/at_all.h")
+    monkeypatch.setattr(dependencies, "TABLE", (row,))
     monkeypatch.setattr(install, "can_install", lambda: False)
     with pytest.raises(SystemExit) as stop:
         install.ensure(["build"])
@@ -63,17 +64,17 @@ def test_without_rights_the_exact_command_is_printed(monkeypatch, capsys):
 
 
 def test_nothing_is_installed_when_everything_is_there(monkeypatch):
-    monkeypatch.setattr(doctor, "TABLE", tuple(row for row in doctor.TABLE if row.name == "pkg-config"))
+    monkeypatch.setattr(dependencies, "TABLE", tuple(row for row in dependencies.TABLE if row.name == "pkg-config"))
     monkeypatch.setattr(install, "apt_install", lambda packages: pytest.fail(f"installs {packages}"))
     install.ensure(["build", "lint"])
 
 
 def test_optional_is_tried_once_and_no_failure(monkeypatch, tmp_path, capsys):
-    row = doctor.Dependency(
+    row = dependencies.Dependency(
         "nothing", "a test", (), ("libnothing-dev",), header="nothing/at_all.h", wanted_by=("build",), without="less"
     )
     tried = []
-    monkeypatch.setattr(doctor, "TABLE", (row,))
+    monkeypatch.setattr(dependencies, "TABLE", (row,))
     monkeypatch.setattr(install, "can_install", lambda: True)
     monkeypatch.setattr(install, "apt_install", lambda packages: tried.append(packages))
     monkeypatch.setattr(install, "OPTIONAL_TRIED", tmp_path / "tried")
