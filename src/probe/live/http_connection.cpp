@@ -91,10 +91,11 @@ void http_connection::late(http_handler& handler, double now) {
 }
 
 void http_connection::end(http_handler& handler, double now) {
-  ends_ = true;
-  if (phase_ == phase::parked) late(handler, now);
+  last_ = true;
+  if (phase_ == phase::parked) return late(handler, now);
   if (phase_ == phase::reading) read_more(handler, now);  // what has come is answered
-  if (phase_ == phase::reading) close();
+  if (phase_ == phase::reading && !follows_) close();
+  if (phase_ == phase::writing && !follows_) ends_ = true;
 }
 
 void http_connection::read_more(http_handler& handler, double now) {
@@ -119,13 +120,14 @@ void http_connection::serve(http_handler& handler, bool again, double now) {
     if (parsed.kind == http_parsed::refused) return refuse(parsed.status, now);
     http_reply r = handler.answer(parsed.request, again);
     again = false;
-    if (r.later_s > 0 && ends_) r = handler.answer(parsed.request, true);
-    if (r.later_s > 0 && !ends_) {
+    if (r.later_s > 0 && last_) r = handler.answer(parsed.request, true);
+    if (r.later_s > 0) {
       phase_ = phase::parked;
       deadline_ = now + r.later_s;
       return;
     }
-    ends_ = ends_ || !parsed.request.keep_alive;
+    ends_ = last_ || !parsed.request.keep_alive;
+    follows_ = r.follows;
     const bool head_only = parsed.request.head_only;  // the request views what is erased now
     in_.erase(0, parsed.length);
     reply(r, head_only, now);

@@ -31,6 +31,8 @@ class http_connection {
         deadline_(other.deadline_),
         served_(other.served_),
         ends_(other.ends_),
+        follows_(other.follows_),
+        last_(other.last_),
         in_(std::move(other.in_)),
         head_(std::move(other.head_)),
         body_(std::move(other.body_)),
@@ -39,6 +41,7 @@ class http_connection {
     std::swap(descriptor_, other.descriptor_);
     std::swap(phase_, other.phase_), std::swap(deadline_, other.deadline_);
     std::swap(served_, other.served_), std::swap(ends_, other.ends_);
+    std::swap(follows_, other.follows_), std::swap(last_, other.last_);
     in_.swap(other.in_), head_.swap(other.head_), body_.swap(other.body_);
     std::swap(sent_, other.sent_);
     return *this;
@@ -58,7 +61,7 @@ class http_connection {
   void ready(http_handler& handler, double now);
   /// The deadline has passed.
   void late(http_handler& handler, double now);
-  /// The server ends: who is parked or has asked is answered, who has not is closed.
+  /// The server ends: who is parked, has asked or follows is answered once more, who has not is closed.
   void end(http_handler& handler, double now);
   /// Ends the connection.
   void close() noexcept;
@@ -77,8 +80,10 @@ class http_connection {
   http_counts* counts_;
   phase phase_ = phase::reading;
   double deadline_;
-  bool served_ = false;  // it has had a reply
-  bool ends_ = false;    // closed after the reply
+  bool served_ = false;   // it has had a reply
+  bool ends_ = false;     // closed after the reply
+  bool follows_ = false;  // its last reply was to somebody who asks on
+  bool last_ = false;     // the server ends: the next reply is the last
   std::string in_;
   std::string head_;
   std::shared_ptr<const std::string> body_;  // null: none, or HEAD

@@ -25,6 +25,7 @@ struct http_reply {
   std::shared_ptr<const std::string> body{};  // shared by all who asked for the same
   std::string headers{};                      // more of them, each with "\r\n"
   double later_s = 0;                         // above 0: no reply yet; ask again after that time, or at the end
+  bool follows = false;                       // the client asks on and on: the server's end waits for its next request
 };
 
 /// Who answers requests; called by the server's thread alone.
@@ -55,7 +56,7 @@ struct http_limits {
   double head_s = 5;    // from a request's first byte (or the connection) to the end of its head
   double idle_s = 30;   // between two requests of a connection
   double write_s = 10;  // for a reader to take a reply
-  double end_s = 0.5;   // for the last replies when the server stops
+  double end_s = 2;     // for the last requests of those who follow, and the last replies, when the server stops
 };
 
 class http_server {
@@ -64,8 +65,8 @@ class http_server {
   static result<std::unique_ptr<http_server>> start(const live_address& where, http_handler& handler,
                                                     const http_limits& limits = {});
   ~http_server();
-  /// Whoever waits for a reply gets one (`again`); then all connections are closed, within limits.end_s. A second call
-  /// does nothing. Requires: one caller at a time.
+  /// Whoever waits for a reply gets one (`again`), and whoever follows one more, also who is just between two requests;
+  /// then all connections are closed, within limits.end_s. A second call does nothing. Requires: one caller at a time.
   void stop() noexcept;
   http_server(const http_server&) = delete;
   http_server& operator=(const http_server&) = delete;

@@ -22,14 +22,14 @@ using ::testing::StartsWith;
 
 std::shared_ptr<const std::string> text(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
 
-/// Answers with the path; "/later" after a while, "/large" with 16 MiB.
+/// Answers with the path; "/later" after a while, "/large" with 16 MiB; who asks for "/follow" asks on.
 struct echo final : http_handler {
   http_reply answer(const http_request& r, bool again) noexcept override {
     ++asked;
     if (r.path == "/later" && !again) return {.later_s = later_s};
     if (r.path == "/later") return {.body = text("again")};
     if (r.path == "/large") return {.body = text(std::string(16u << 20, 'x'))};
-    return {.body = text(std::string(r.path))};
+    return {.body = text(std::string(r.path)), .follows = r.path == "/follow"};
   }
   void wait_until_asked(int times) const {
     EXPECT_TRUE(plx::comes_true([&] { return asked >= times; }));
@@ -175,6 +175,19 @@ TEST_F(HttpServer, WhoHasAskedBeforeTheEndIsAnswered) {
   c.send("GET /later HTTP/1.1\r\n\r\n");
   server_.reset();  // perhaps before the connection was even accepted
   EXPECT_THAT(c.read(), ::testing::EndsWith("again"));
+}
+
+TEST_F(HttpServer, WhoFollowsIsHeardOnceMore) {
+  start({.end_s = 3600});
+  const test_client follower(port()), other(port());
+  follower.send("GET /follow HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(follower.read(1), ::testing::EndsWith("/follow"));
+  other.send("GET /here HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(other.read(1), ::testing::EndsWith("/here"));
+  const std::jthread stopping([this] { server_->stop(); });
+  EXPECT_TRUE(other.closed()) << "the server ends: it waits for nobody else";
+  follower.send("GET /later HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(follower.read(), ::testing::EndsWith("again"));
 }
 
 TEST_F(HttpServer, APortInUseIsOneLine) {

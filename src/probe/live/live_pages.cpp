@@ -79,7 +79,9 @@ http_reply live_pages::answer_or_throw(const http_request& request, bool again) 
     const double t = now_s() - begin_s_;
     return {.later_s = std::floor(t) + 1 - t};
   }
-  return made(request, json_type, &live_pages::poll);
+  http_reply r = made(request, json_type, &live_pages::poll);
+  r.follows = true;
+  return r;
 }
 
 bool live_pages::may_read(const http_request& request) const {

@@ -33,7 +33,8 @@ class live_server {
  public:
   /// Listens, adds the counters /live/... and writes the file. What it is given must outlive it.
   static result<std::unique_ptr<live_server>> start(recorder& r, counter_registry& counters, live_options options);
-  /// Tells the clients that the run has ended, and takes the file away. Takes at most half a second.
+  /// Tells the clients that the run has ended, and takes the file away. Takes two seconds at most, and only while one
+  /// who polls has not asked again.
   ~live_server();
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
