@@ -1,36 +1,20 @@
 #include "star/device_course.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "gpu/backend.hpp"
-#include "gpu/device.hpp"
-#include "rt/runtime.hpp"
-#include "star/device/machine.hpp"
+#include "star/course_device.hpp"
 #include "star/refinement.hpp"
 
 namespace plx::star {
 
 using mesh::slot_id;
 
-class device_course::own_device {
- public:
-  own_device(runtime& rt, const gpu::backend& b) : device_(rt, b), machine_(device_) {}
-  device::machine& machine() { return machine_; }
-
- private:
-  gpu::device device_;
-  device::machine machine_;
-};
-
 namespace {
 
-device::gas_options gas_options_of(const input& in, const setup& s) {
-  device::gas_options o{s.hydro, s.scheme, s.cfl, s.sides, 0};
+device::gas_options with_totals(device::gas_options o, const input& in) {
   o.totals_every = static_cast<int>(std::min<std::int64_t>(in.output.history_interval, 1 << 30));
   return o;
 }
@@ -39,21 +23,14 @@ device::gas_options gas_options_of(const input& in, const setup& s) {
 
 result<std::unique_ptr<device_course>> device_course::open(const input& in, const setup& s, gas& g, runtime& rt,
                                                            const gpu::backend* of) {
-  const std::string& name = in.run.device;
-  if (!g.net.is_alone())
-    return error{fmt::format("run.device = \"{}\": expected one process, found {}; several run on run.device = \"cpu\"",
-                             name, g.net.count())};
-  try {
-    const gpu::backend& b = of != nullptr ? *of : gpu::find_backend(name == "emulated" ? "cpu" : name);
-    auto on = std::make_unique<own_device>(rt, b);
-    return std::unique_ptr<device_course>(new device_course(in, s, g, std::move(on)));
-  } catch (const gpu::error& e) {
-    return error{fmt::format("run.device = \"{}\": {}; run.device = \"cpu\" needs none", name, e.what())};
-  }
+  if (auto r = expect_one_process(in.run, g); !r) return r.error();
+  return on_backend(in.run, of, [&](const gpu::backend& b) {
+    return std::unique_ptr<device_course>(new device_course(in, s, g, std::make_unique<course_device>(rt, b, 0)));
+  });
 }
 
-device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<own_device> on)
-    : in_(in), setup_(s), gas_(g), on_(std::move(on)), values_(on_->machine(), gas_options_of(in, s)) {}
+device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<course_device> on)
+    : in_(in), setup_(s), gas_(g), on_(std::move(on)), values_(on_->machine, with_totals(gas_options_of(s), in)) {}
 
 device_course::~device_course() = default;
 

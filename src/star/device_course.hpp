@@ -22,6 +22,8 @@
 
 namespace plx::star {
 
+struct course_device;
+
 class device_course {
  public:
   /// On the device that run.device names, or the first of `on`, where that is not null. Requires: all outlive it.
@@ -54,14 +56,13 @@ class device_course {
   static constexpr int most_steps = device::device_gas::steps_kept - 1;
 
  private:
-  class own_device;
-  device_course(const input& in, const setup& s, gas& g, std::unique_ptr<own_device> on);
+  device_course(const input& in, const setup& s, gas& g, std::unique_ptr<course_device> on);
   void fetch_rates();
 
   const input& in_;
   const setup& setup_;
   gas& gas_;
-  std::unique_ptr<own_device> on_;
+  std::unique_ptr<course_device> on_;
   device::device_gas values_;
   std::deque<device::step_result> results_;
   std::optional<bad_cell> bad_;

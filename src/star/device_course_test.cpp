@@ -6,103 +6,23 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
 #include "mesh/checkpoint.hpp"
-#include "rt/runtime.hpp"
+#include "star/course_test.hpp"
 #include "star/identity.hpp"
-#include "star/simulation.hpp"
 
 namespace plx::star {
 namespace {
 
-using texts = std::vector<std::string>;
-
-/// The device that is tested: its kernels on the CPU, or what PLX_STAR_TEST_DEVICE names.
-const std::string& tested() {
-  static const char* const named = std::getenv("PLX_STAR_TEST_DEVICE");
-  static const std::string name = named != nullptr ? named : "emulated";
-  return name;
-}
-
-runtime& workers() {
-  static runtime rt({.workers = 2});
-  return rt;
-}
-
-struct one_run {
-  one_run(const std::string& problem, texts sets, const std::string& device) {
-    sets.insert(sets.begin(), {"mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]", "run.device=" + device});
-    in = input::from_text("[problem]\nname = \"" + problem + "\"\n", "t", sets).value();
-    s = in->prepare().value();
-    sim = std::make_unique<simulation>(*in, s, workers());
-    const auto taken = sim->take_device();
-    EXPECT_TRUE(taken) << taken.error().message;
-  }
-  std::unique_ptr<input> in;
-  setup s;
-  std::unique_ptr<simulation> sim;
-};
-
-std::string same_course(simulation& a, simulation& b) {
-  if (a.steps() != b.steps()) return "steps";
-  if (a.time() != b.time() || a.dt() != b.dt()) return "time";
-  const bool told = a.steps() % a.options().output.history_interval == 0;  // others only when not ahead
-  if ((told || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
-  for (int v = 0; v < 6; ++v)
-    if (a.left(v) != b.left(v)) return "what left through sides";
-  const floor_counts &f = a.floors(), &g = b.floors();
-  if (f.density != g.density || f.pressure != g.pressure || f.input != g.input) return "floors";
-  return "";
-}
-
-std::string same_state(simulation& a, simulation& b) {
-  a.fetch();
-  b.fetch();
-  const gas &g = a.state(), &h = b.state();
-  if (g.mesh.block_count() != h.mesh.block_count()) return "blocks";
-  for (std::size_t p = 0; p < g.mesh.block_count(); ++p) {
-    const mesh::slot_id s = g.mesh.blocks()[p], t = h.mesh.blocks()[p];
-    if (g.mesh.where(s) != h.mesh.where(t) || g.mesh.coarsen_votes(s) != h.mesh.coarsen_votes(t)) return "tree";
-    if (std::memcmp(g.now.block(s), h.now.block(t), sizeof(double) * g.now.stride()) != 0) return "values";
-    if (g.signal_rate[s] != h.signal_rate[t]) return "signal rates";
-  }
-  return "";
-}
-
-/// Runs both to their end; counts meshes that differ from the one before, and demands at least `changes`.
-void compare(const std::string& problem, const texts& sets, int changes) {
-  one_run cpu(problem, sets, "cpu"), device(problem, sets, tested());
-  cpu.sim->start();
-  device.sim->start();
-  int changed = 0;
-  while (!cpu.sim->finished()) {
-    const mesh::block_mesh before = cpu.sim->state().mesh;
-    const auto r = cpu.sim->step(), s = device.sim->step();
-    ASSERT_TRUE(r) << r.error().message;
-    ASSERT_TRUE(s) << s.error().message;
-    const mesh::block_mesh& now = cpu.sim->state().mesh;
-    bool other = before.block_count() != now.block_count();
-    for (std::size_t p = 0; p < now.block_count() && !other; ++p)
-      other = before.where(before.blocks()[p]) != now.where(now.blocks()[p]);
-    changed += other ? 1 : 0;
-    ASSERT_EQ(same_course(*cpu.sim, *device.sim), "") << problem << ", step " << cpu.sim->steps();
-    if (!device.sim->is_ahead()) {
-      ASSERT_EQ(same_state(*cpu.sim, *device.sim), "") << problem << ", step " << cpu.sim->steps();
-    }
-  }
-  EXPECT_TRUE(device.sim->finished());
-  EXPECT_FALSE(device.sim->is_ahead());
-  EXPECT_GE(changed, changes) << problem;
-}
+using namespace test;
 
 TEST(DeviceCourse, SedovWithRefinement) {
   compare("sedov",
           {"mesh.max_level=2", "mesh.root_blocks=[2,2,2]", "run.max_steps=26", "refinement.interval=4",
            "sedov.centre=[0.11,-0.07,0.19]", "sedov.radius=0.1", "refinement.coarsen_after=1"},
-          4);
+          {}, 4);
 }
 
 TEST(DeviceCourse, SodAcrossAxesWithRefinementAndEveryCriterion) {
@@ -111,35 +31,33 @@ TEST(DeviceCourse, SodAcrossAxesWithRefinementAndEveryCriterion) {
            "sod.direction=[1,1,0]", "refinement.gradient_of=[\"rho\",\"press\",\"vel1\"]",
            "refinement.curvature_of=[\"press\",\"vel2\"]", "refinement.density_levels=[0.9]",
            "refinement.regions=[-0.2,0.1,-0.2,0.1,-0.2,0.1,1]", "refinement.coarsen_after=1"},
-          1);
+          {}, 1);
 }
 
 TEST(DeviceCourse, SedovWithRefinementAndFull3d) {
   compare("sedov",
           {"hydro.scheme=full3d", "mesh.max_level=2", "mesh.root_blocks=[2,2,2]", "run.max_steps=5",
            "refinement.interval=2", "sedov.centre=[0.11,-0.07,0.19]", "sedov.radius=0.1", "refinement.coarsen_after=1"},
-          1);
+          {}, 1);
 }
 
 TEST(DeviceCourse, LinearWaveWithRefinedRegion) {
   compare("linear_wave",
           {"mesh.max_level=1", "mesh.root_blocks=[2,2,2]", "run.max_steps=10", "linear_wave.amplitude=1e-3",
            "refinement.regions=[0.0,0.3,0.0,0.3,0.0,0.3,1]", "linear_wave.direction=[1,1,1]"},
-          0);
+          {}, 0);
 }
 
 TEST(DeviceCourse, UniformMeshToItsEndWithRowsNowAndThen) {
   compare("sedov",
           {"mesh.root_blocks=[2,2,2]", "run.t_end=0.1", "output.history_interval=3", "output.mesh_interval=0.03",
            "sedov.radius=0.2", "mesh.max_level=0"},
-          0);
+          {}, 0);
 }
 
 TEST(DeviceCourse, WaitsWhereAMeshFileIsDue) {
-  one_run device("sedov",
-                 {"mesh.root_blocks=[2,2,2]", "mesh.max_level=0", "sedov.radius=0.2", "run.t_end=0.1",
-                  "output.mesh_interval=0.02"},
-                 tested());
+  one_run device("sedov", on_device({"mesh.root_blocks=[2,2,2]", "mesh.max_level=0", "sedov.radius=0.2",
+                                     "run.t_end=0.1", "output.mesh_interval=0.02"}));
   device.sim->start();
   int due = 0, ahead = 0;
   while (!device.sim->finished()) {
@@ -155,11 +73,10 @@ TEST(DeviceCourse, WaitsWhereAMeshFileIsDue) {
 }
 
 TEST(DeviceCourse, KeepsMassMomentumAndEnergyOfAPeriodicBlast) {
-  one_run device("sedov",
-                 {"mesh.max_level=2", "mesh.root_blocks=[2,2,2]", "run.max_steps=24",
-                  "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]",
-                  "sedov.radius=0.1", "sedov.centre=[0.4,0.3,-0.2]", "sedov.pressure=1e-3"},
-                 tested());
+  const std::string periodic =
+      "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]";
+  one_run device("sedov", on_device({"mesh.max_level=2", "mesh.root_blocks=[2,2,2]", "run.max_steps=24", periodic,
+                                     "sedov.radius=0.1", "sedov.centre=[0.4,0.3,-0.2]", "sedov.pressure=1e-3"}));
   device.sim->start();
   const std::vector<double> before = device.sim->totals();
   while (!device.sim->finished()) ASSERT_TRUE(device.sim->step());
@@ -178,12 +95,12 @@ mesh::checkpoint_state state_of(one_run& r) {
 TEST(DeviceCourse, ACheckpointGoesOnOnTheOther) {
   const texts sets{"mesh.max_level=2",      "mesh.root_blocks=[2,2,2]",       "run.max_steps=20",
                    "refinement.interval=4", "sedov.centre=[0.11,-0.07,0.19]", "sedov.radius=0.1"};
-  one_run whole("sedov", sets, "cpu");
+  one_run whole("sedov", sets);
   whole.sim->start();
   while (!whole.sim->finished()) ASSERT_TRUE(whole.sim->step());
   const std::string path = "device-resume-" + std::to_string(getpid()) + ".h5";
-  for (const auto& [first, second] : {std::pair<std::string, std::string>("cpu", tested()), {tested(), "cpu"}}) {
-    one_run a("sedov", sets, first), b("sedov", sets, second);
+  for (const auto& [first, second] : {std::pair(sets, on_device(sets)), {on_device(sets), sets}}) {
+    one_run a("sedov", first), b("sedov", second);
     a.sim->start();
     while (a.sim->steps() < 10 || a.sim->is_ahead()) ASSERT_TRUE(a.sim->step());
     ASSERT_LT(a.sim->steps(), 20);
@@ -194,15 +111,15 @@ TEST(DeviceCourse, ACheckpointGoesOnOnTheOther) {
     ASSERT_TRUE(mesh::same_input(*c, path, identity_of(b.in->table)));  // the device may differ
     ASSERT_TRUE(b.sim->restore(*c, path));
     while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
-    EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << first;
-    EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << first;
+    EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << second.back();
+    EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << second.back();
   }
   std::remove(path.c_str());
 }
 
 TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   const texts sets{"mesh.max_level=1", "mesh.root_blocks=[2,2,2]", "sedov.centre=[0.2,0.2,0.2]", "run.max_steps=30"};
-  one_run spoilt("sedov", sets, "cpu");
+  one_run spoilt("sedov", sets);
   spoilt.sim->start();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(spoilt.sim->step());
   const gas& g = spoilt.sim->state();
@@ -217,7 +134,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   ASSERT_TRUE(c) << c.error().message;
   std::string said[2];
   for (const int on : {0, 1}) {
-    one_run r("sedov", sets, on == 0 ? "cpu" : tested());
+    one_run r("sedov", on == 0 ? sets : on_device(sets));
     ASSERT_TRUE(r.sim->restore(*c, path));
     const auto stepped = r.sim->step();
     ASSERT_FALSE(stepped);
@@ -235,14 +152,9 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
 }
 
 TEST(DeviceCourse, WhatItDoesNotDoIsSaidInOneLine) {
-  const auto message = [](const texts& sets) -> std::string {
-    auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", sets);
-    if (!in) return in.error().message;
-    const auto s = in.value()->prepare();
-    return s ? "" : s.error().message;
-  };
-  EXPECT_NE(message({"run.device=tpu"}).find("cpu, cuda, emulated"), std::string::npos);
-  EXPECT_NE(message({"run.device=emulated", "sod.species=true"}).find("without species, found 2"), std::string::npos);
+  EXPECT_NE(complaint_about({"run.device=tpu"}).find("cpu, cuda, emulated"), std::string::npos);
+  EXPECT_NE(complaint_about({"run.device=emulated", "sod.species=true"}).find("without species, found 2"),
+            std::string::npos);
   auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", {"run.device=cuda"}).value();
   const setup s = in->prepare().value();
   simulation sim(*in, s, workers());

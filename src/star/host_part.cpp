@@ -4,9 +4,9 @@
 #include <bit>
 #include <utility>
 
-#include "mesh/gather.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/block_stage.hpp"
 
 namespace plx::star {
 
@@ -52,20 +52,11 @@ void host_part::advance_block(std::size_t index, int stage, double dt, double* f
   const mesh::block_mesh& m = gas_.mesh;
   const slot_id slot = blocks_[index];
   worker_scratch::one& mine = scratch_.mine();
-  stage_input in;
-  in.tile = mesh::gather_tile(m, source(stage), slot, gas_.sides, mine.tile, gas_.reach);
-  in.u_old = gas_.now.block(slot);
-  in.n = m.block_size();
-  in.dx = m.cell_width(slot);
-  in.dt = dt;
-  in.weight = setup_.scheme.weight[stage];
-  stage_output out;
-  out.u_new = target(stage).block(slot);
   const std::uint32_t wanted = mesh::flux_register::wanted_faces(m, slot) | mesh::side_totals::wanted_faces(m, slot);
-  for (int f = 0; f < mesh::face_count; ++f)
-    if ((wanted >> f & 1) != 0) out.face_flux[f] = mine.face[f];
+  const stage_input in = stage_input_of(gas_, source(stage), slot, dt, setup_.scheme.weight[stage], mine);
+  stage_output out = stage_output_to(target(stage), slot, wanted, mine);
   star::advance_block(setup_.hydro, in, out, mine.kernel);
-  note(reports_[index], out, stage, 0, stage + 1 == setup_.scheme.stages);
+  note(reports_[index], out, stage, 0, is_last(stage));
   keep_fluxes(slot, out, dt * setup_.scheme.flux_weight[stage], fluxes);
 }
 
@@ -94,26 +85,10 @@ void host_part::put_fluxes_in(int group, const double* message) {
 
 void host_part::correct(int stage, double dt) {
   for_loop(info_of("star.host_correction"), std::size_t{0}, blocks_.size(), [&](std::size_t i) {
-    if (gas_.mesh.finer_face_count(blocks_[i]) > 0) correct_block(i, stage, dt);
+    if (gas_.mesh.finer_face_count(blocks_[i]) == 0) return;
+    correct_block(gas_, setup_.hydro, fluxes_, target(stage), blocks_[i], setup_.scheme.weight[stage] * dt,
+                  [&](int part, const stage_output& out) { note(reports_[i], out, stage, part, is_last(stage)); });
   });
-}
-
-void host_part::correct_block(std::size_t index, int stage, double dt) {
-  const mesh::block_mesh& m = gas_.mesh;
-  const slot_id slot = blocks_[index];
-  const int n = m.block_size();
-  const double dx = m.cell_width(slot);
-  double* u = target(stage).block(slot);
-  fluxes_.apply(m, slot, setup_.scheme.weight[stage] * dt / dx, u);
-  for (int f = 0; f < mesh::face_count; ++f) {
-    if (m.across(slot, f).kind != mesh::relation::finer) continue;
-    cell_box box{{0, 0, 0}, {n, n, n}};
-    const int axis = mesh::face_axis(f);
-    (mesh::face_is_upper(f) ? box.lower[axis] = n - 1 : box.upper[axis] = 1);
-    stage_output out;
-    check_cells(setup_.hydro, u, n, dx, box, out);
-    note(reports_[index], out, stage, 1 + f, stage + 1 == setup_.scheme.stages);
-  }
 }
 
 void host_part::put_ghosts_out(int stage, double* message) const {

@@ -37,8 +37,8 @@ class host_part {
  private:
   mesh::arena& source(int stage) { return stage == 0 ? gas_.now : stage == 1 ? gas_.stage_a : gas_.stage_b; }
   mesh::arena& target(int stage) const { return stage == 1 ? gas_.stage_b : gas_.stage_a; }
+  bool is_last(int stage) const { return stage + 1 == setup_.scheme.stages; }
   void advance_block(std::size_t index, int stage, double dt, double* fluxes);
-  void correct_block(std::size_t index, int stage, double dt);
   void keep_fluxes(mesh::slot_id slot, const stage_output& out, double weight_s, double* fluxes);
 
   gas& gas_;

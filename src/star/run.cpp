@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "gpu/error.hpp"
 #include "mesh/checkpoint.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
 #include "probe/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/agreement.hpp"
+#include "star/course_device.hpp"
 #include "star/identity.hpp"
 #include "star/live_slice.hpp"
 #include "star/run_files.hpp"
@@ -74,8 +74,7 @@ result<void> begin(simulation& sim, run_files& files, const run_request& request
   try {
     return begin_state(sim, files, request);
   } catch (const gpu::error& e) {
-    return error{
-        fmt::format("run.device = \"{}\": {}; run.device = \"cpu\" needs none", sim.options().run.device, e.what())};
+    return device_error(sim.options().run, e);
   }
 }
 

@@ -1,7 +1,5 @@
 #include "star/shared_course.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -11,13 +9,10 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "gpu/backend.hpp"
-#include "gpu/device.hpp"
 #include "probe/policy/actuator.hpp"
 #include "rt/future.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/device_gas.hpp"
-#include "star/device/machine.hpp"
+#include "star/course_device.hpp"
 #include "star/host_part.hpp"
 #include "star/share_tuner.hpp"
 #include "star/totals.hpp"
@@ -29,8 +24,6 @@ using mesh::slot_id;
 namespace {
 
 constexpr std::int64_t steps_of_sample = 16;
-
-device::gas_options gas_options_of(const setup& s) { return {s.hydro, s.scheme, s.cfl, s.sides, 0}; }
 
 /// Pinned memory of the host.
 class pinned {
@@ -70,13 +63,11 @@ struct messages {
 
 }  // namespace
 
-// A device, its stream and its blocks, in the order in which they are made.
-struct shared_course::device_part {
+// A device with its blocks.
+struct shared_course::device_part : course_device {
   device_part(runtime& rt, const gpu::backend& b, int index, const setup& s)
-      : device(rt, b, index), machine(device), values(machine, gas_options_of(s)) {}
+      : course_device(rt, b, index), values(machine, gas_options_of(s)) {}
 
-  gpu::device device;
-  device::machine machine;
   device::device_gas values;
   messages out;
 
@@ -146,22 +137,13 @@ shared_course::~shared_course() = default;
 result<std::unique_ptr<shared_course>> shared_course::open(const input& in, const setup& s, gas& g,
                                                            worker_scratch& scratch, runtime& rt,
                                                            const gpu::backend* of) {
-  const std::string& name = in.run.device;
-  if (!g.net.is_alone())
-    return error{fmt::format("run.device = \"{}\": expected one process, found {}; several run on run.device = \"cpu\"",
-                             name, g.net.count())};
-  try {
-    const gpu::backend& b = of != nullptr ? *of : gpu::find_backend(name == "emulated" ? "cpu" : name);
+  if (auto r = expect_one_process(in.run, g); !r) return r.error();
+  return on_backend(in.run, of, [&](const gpu::backend& b) {
     std::unique_ptr<shared_course> course(new shared_course(in, s, g, scratch, rt));
-    for (int d = 0; d < static_cast<int>(in.run.devices); ++d) {
-      const int index = name == "emulated" && of == nullptr ? 0 : d;  // one that is opened several times
-      course->all_->devices.push_back(std::make_unique<device_part>(rt, b, index, s));
-    }
+    for (int d = 0; d < static_cast<int>(in.run.devices); ++d)
+      course->all_->devices.push_back(std::make_unique<device_part>(rt, b, is_opened_often(in.run, of) ? 0 : d, s));
     return course;
-  } catch (const gpu::error& e) {
-    return error{fmt::format("run.device = \"{}\", run.devices = {}: {}; run.device = \"cpu\" needs none", name,
-                             in.run.devices, e.what())};
-  }
+  });
 }
 
 void shared_course::take() { divide(); }

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "mesh/gather.hpp"
 #include "rt/async.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
+#include "star/block_stage.hpp"
 #include "star/round_end.hpp"
 
 namespace plx::star {
@@ -138,19 +138,10 @@ void stepper::run_stage(slot_id slot, int stage) {
   worker_scratch::one& mine = scratch_.mine();
   b.worker = static_cast<std::uint16_t>(*worker_index());
 
-  stage_input in;
-  in.tile = mesh::gather_tile(m, source(stage), slot, gas_.sides, mine.tile, gas_.reach);
-  in.u_old = gas_.now.block(slot);
-  in.n = m.block_size();
-  in.dx = m.cell_width(slot);
-  in.dt = dt_;
-  in.weight = scheme_.weight[stage];
-  stage_output out;
-  out.u_new = target(stage).block(slot);
   const std::uint32_t to_register = mesh::flux_register::wanted_faces(m, slot);
   const std::uint32_t to_sides = mesh::side_totals::wanted_faces(m, slot);
-  for (int f = 0; f < mesh::face_count; ++f)
-    if (((to_register | to_sides) >> f & 1) != 0) out.face_flux[f] = mine.face[f];
+  const stage_input in = stage_input_of(gas_, source(stage), slot, dt_, scheme_.weight[stage], mine);
+  stage_output out = stage_output_to(target(stage), slot, to_register | to_sides, mine);
   advance_block(hydro_, in, out, mine.kernel);
 
   b.signal_rate = 0.0;
@@ -189,22 +180,9 @@ void stepper::fluxes_arrived(slot_id slot, int stage) {
   });
 }
 
-// The cells along the corrected faces have new values: floors, the tracer and the signal rate once more.
 void stepper::correct(slot_id slot, int stage) {
-  const mesh::block_mesh& m = gas_.mesh;
-  const int n = m.block_size();
-  const double dx = m.cell_width(slot);
-  double* u = target(stage).block(slot);
-  fluxes_.apply(m, slot, scheme_.weight[stage] * dt_ / dx, u);
-  for (int f = 0; f < mesh::face_count; ++f) {
-    if (m.across(slot, f).kind != mesh::relation::finer) continue;
-    cell_box box{{0, 0, 0}, {n, n, n}};
-    const int axis = mesh::face_axis(f);
-    (mesh::face_is_upper(f) ? box.lower[axis] = n - 1 : box.upper[axis] = 1);
-    stage_output out;
-    check_cells(hydro_, u, n, dx, box, out);
-    note(slot, stage, out);
-  }
+  correct_block(gas_, hydro_, fluxes_, target(stage), slot, scheme_.weight[stage] * dt_,
+                [&](int, const stage_output& out) { note(slot, stage, out); });
 }
 
 void stepper::note(slot_id slot, int stage, const stage_output& out) {

@@ -1,0 +1,39 @@
+// What a stage of one block is made of, for whoever orders the blocks (stepper.hpp, host_part.hpp).
+//
+// Thread safety: of different blocks at the same time, each with a worker's own scratch. Cost: of the kernels. Example:
+// star/stepper.cpp
+#pragma once
+
+#include <utility>
+
+#include "mesh/flux_register.hpp"
+#include "star/gas.hpp"
+
+namespace plx::star {
+
+/// What the kernel reads: the block's tile of `from`, gathered into the scratch.
+stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt, double weight,
+                           worker_scratch::one& mine);
+/// What it writes: the block in `to`, and the fluxes through these faces (bits) into the scratch.
+stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t faces, worker_scratch::one& mine);
+
+/// The cells along a face.
+cell_box cells_along(int face, int n);
+
+/// Replaces the block's fluxes by those of finer ones, in `to`. The cells along the corrected faces have new values:
+/// floors, the tracer and the signal rate once more, told by note(1 + face, stage_output).
+template <class Note>
+void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux_register& fluxes, mesh::arena& to,
+                   mesh::slot_id slot, double weighted_dt, Note&& note) {
+  const mesh::block_mesh& m = g.mesh;
+  const double dx = m.cell_width(slot);
+  fluxes.apply(m, slot, weighted_dt / dx, to.block(slot));
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (m.across(slot, f).kind != mesh::relation::finer) continue;
+    stage_output out;
+    check_cells(hydro, to.block(slot), m.block_size(), dx, cells_along(f, m.block_size()), out);
+    note(1 + f, std::as_const(out));
+  }
+}
+
+}  // namespace plx::star
