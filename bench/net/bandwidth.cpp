@@ -1,5 +1,11 @@
 // Calls with an argument of 64 MiB, four under way at a time (and one, and two), beside messages of UCX alone, to one
-// place of memory or to four, and copies within a process.
+// place of memory or to four, and copies within a process. A call's data come to memory that calls before it have left;
+// of four calls under way the transport has two, for more do not leave at a time (net/parcel_port.hpp).
+//
+// Besides times there are two counts of the receiver, which do not depend on who else is on the machine: page faults
+// (memory that was not used again) and how often it slept for each call.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -17,6 +23,13 @@ namespace {
 constexpr std::size_t bytes = std::size_t{64} << 20;
 
 std::uint64_t swallow(const buffer<char>& b) { return b.size(); }
+
+/// Page faults of this process, and how often its threads have gone to sleep.
+std::vector<double> used_there() {
+  rusage u{};
+  getrusage(RUSAGE_SELF, &u);
+  return {static_cast<double>(u.ru_minflt + u.ru_majflt), static_cast<double>(u.ru_nvcsw)};
+}
 
 double calls_per_s(int n, const buffer<char>& argument, std::size_t window) {
   std::deque<future<std::uint64_t>> under_way;
@@ -44,7 +57,7 @@ double copies_per_s(int n, std::vector<char>& to, const buffer<char>& from) {
 
 void bandwidth(inside& in) {
   constexpr double gb = static_cast<double>(bytes) / 1e9;
-  std::vector<double> calls, one, two, messages, apart, copies;
+  std::vector<double> calls, one, two, messages, apart, copies, faults, sleeps;
   in.j.run_root([&] {
     beside_ucx ucx;
     const buffer<char> argument(bytes);
@@ -52,7 +65,11 @@ void bandwidth(inside& in) {
     std::vector<char> copy(bytes, 2);
     const int n = in.quick ? 4 : 10;
     for (int i = 0; in.more(i, 11); ++i) {
+      const auto before = async<&used_there>(1).get();
       calls.push_back(gb * calls_per_s(n, argument, 4));
+      const auto after = async<&used_there>(1).get();
+      faults.push_back((after[0] - before[0]) / n);
+      sleeps.push_back((after[1] - before[1]) / n);
       if (ucx.here()) messages.push_back(ucx.bytes_per_s(n, bytes) / 1e9);
       one.push_back(gb * calls_per_s(n, argument, 1));
       two.push_back(gb * calls_per_s(n, argument, 2));
@@ -67,6 +84,8 @@ void bandwidth(inside& in) {
   in.rows.add("net/bw64MiB" + in.suffix + "/calls_two", median(two), "GB/s", higher);
   if (!messages.empty()) in.rows.add("net/bw64MiB" + in.suffix + "/ucx", median(messages), "GB/s", higher);
   if (!apart.empty()) in.rows.add("net/bw64MiB" + in.suffix + "/ucx_four", median(apart), "GB/s", higher);
+  in.rows.add("net/bw64MiB" + in.suffix + "/faults", median(faults), "per call", lower);
+  in.rows.add("net/bw64MiB" + in.suffix + "/sleeps", median(sleeps), "per call", lower);
   in.rows.add("net/bw64MiB" + in.suffix + "/memcpy", median(copies), "GB/s", higher);
 }
 

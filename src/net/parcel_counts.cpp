@@ -92,7 +92,7 @@ collected_counts parcel_port::collected(std::uint16_t action) const {
 
 std::uint64_t parcel_port::under_way_bytes() const noexcept {
   std::uint64_t sum = 0;
-  for (const auto& p : peers_) sum += p->unsent_bytes();
+  for (const auto& p : peers_) sum += p->unsent_bytes() + p->not_counted.load(std::memory_order_relaxed);
   return sum;
 }
 

@@ -145,7 +145,8 @@ void parcel_port::sent(outgoing* o, bool) noexcept {
 
 void parcel_port::large_sent(outgoing* o, bool) noexcept {
   auto* m = static_cast<large_message*>(o);
-  m->to->note_sent(m->size_bytes, m->port->most_unsent_.load(std::memory_order_relaxed));
+  m->to->not_counted.fetch_sub(m->size_bytes - m->counted_bytes, std::memory_order_relaxed);
+  m->to->note_sent(m->counted_bytes, m->port->most_unsent_.load(std::memory_order_relaxed));
   m->destroy(m);
 }
 

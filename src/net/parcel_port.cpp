@@ -274,7 +274,9 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   }
   if (m.number != 0) [[unlikely]]
     messages_->sent(m.number, to, m.size_bytes, name_of_action(action), now);
-  p.under_way.fetch_add(m.size_bytes, std::memory_order_relaxed);
+  m.counted_bytes = std::min(m.size_bytes, most_unsent_.load(std::memory_order_relaxed) / 2);
+  p.under_way.fetch_add(m.counted_bytes, std::memory_order_relaxed);
+  p.not_counted.fetch_add(m.size_bytes - m.counted_bytes, std::memory_order_relaxed);  // only for who reads the sum
   hand_over(to, m, now_ticks());
 }
 

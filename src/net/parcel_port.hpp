@@ -43,7 +43,8 @@ struct large_message : outgoing {
   port_peer* to = nullptr;
   parcel_port* port = nullptr;
   std::uint64_t size_bytes = 0;
-  std::uint64_t number = 0;  ///< of its parcel, while messages are traced
+  std::uint64_t counted_bytes = 0;  ///< of them, towards the bound of what is under way
+  std::uint64_t number = 0;         ///< of its parcel, while messages are traced
   void (*destroy)(large_message*) noexcept = nullptr;
 };
 
@@ -113,7 +114,8 @@ class parcel_port {
   /// Waits, as a task, while too many bytes to this locality have not left. Nothing waits in a poller.
   void wait_for_room(locality_id to);
 
-  /// How many bytes to one locality may be under way; 64 MiB at the start.
+  /// How many bytes to one locality may be under way; 64 MiB at the start. However long they are, two large messages
+  /// may: so the next one is announced while one is being fetched.
   void bound_unsent(std::uint64_t bytes) noexcept { most_unsent_.store(bytes, std::memory_order_relaxed); }
 
   /// By the poller: sends what need not wait any longer. True when something left. `waited`: how long of it the worker,

@@ -23,6 +23,7 @@ struct port_peer {
   // large ones do not count). One number, for one addition.
   static constexpr std::uint64_t one_message = std::uint64_t{1} << 40;
   alignas(64) std::atomic<std::uint64_t> under_way{0};
+  std::atomic<std::uint64_t> not_counted{0};  // bytes of large messages beyond half of the bound, which count no more
   std::atomic<ticks> send_cost{0};    // of handing over a short message, lately; relaxed: a hint, as the next one
   std::atomic<ticks> handed_over{0};  // when the last one had been
   std::atomic<bool> closed{false};

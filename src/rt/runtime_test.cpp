@@ -247,6 +247,35 @@ TEST(runtime, a_poller_is_asked_although_everybody_sleeps) {
   rt.remove_poller(id);
 }
 
+// Large data come in parts, each of which takes longer than a worker looks for work before it sleeps: it must not sleep
+// after each.
+TEST(runtime, nobody_sleeps_while_what_is_polled_for_comes) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  struct parts {
+    const plx::detail::worker& w;
+    unsigned came = 0;
+    std::uint64_t sleeps = 0;
+    std::atomic<bool> all{false};
+  } p{rt.get_scheduler().worker_at(0)};
+  const auto id = rt.add_poller(
+      [](void* arg) {
+        auto& seen = *static_cast<parts*>(arg);
+        if (seen.came == 100) return plx::poll_result::idle;
+        for (const auto begin = plx::now_ticks(); plx::now_ticks() - begin < plx::ticks_from(60e-6);) {
+        }
+        if (++seen.came == 1) seen.sleeps = seen.w.sleeps.get();
+        if (seen.came == 100) {
+          seen.sleeps = seen.w.sleeps.get() - seen.sleeps;
+          seen.all = true;
+        }
+        return plx::poll_result::progressed;
+      },
+      &p);
+  while (!p.all) std::this_thread::yield();
+  rt.remove_poller(id);
+  EXPECT_EQ(p.sleeps, 0u);
+}
+
 // Pollers run between tasks, where nothing can be suspended.
 TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {

@@ -307,6 +307,7 @@ task* scheduler::search(worker& w) {
   w.searching.store(true, std::memory_order_relaxed);
   w.looks_for_work.store(true, std::memory_order_relaxed);
   ticks spin_begin = begin, spin_end = begin + spans_.spin;
+  std::uint64_t progress = w.poller_progress.get();
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
   for (;;) {
@@ -315,6 +316,13 @@ task* scheduler::search(worker& w) {
       break;
     found = look_for_work(w, now);
     if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;
+    // What pollers move comes in parts, each of which may take longer than one looks for work: while it comes, nobody
+    // sleeps between two of them.
+    if (const std::uint64_t n = w.poller_progress.get(); n != progress) {
+      progress = n;
+      spin_begin = now_ticks();
+      spin_end = std::max(spin_end, spin_begin + spans_.spin);
+    }
     if (now < spin_end) {
       // Each look takes the victims' cache lines away from them, so the looks become rarer. With more workers than
       // processors, the one with the work may need this one.
