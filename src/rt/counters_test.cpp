@@ -279,6 +279,33 @@ TEST(counters, threads_of_workers_have_context_switches_and_processor_time) {
   EXPECT_EQ(rt.counters().query("/threads{*/worker-thread#*}/time/waiting-for-processor")->size(), 2u);
 }
 
+TEST(counters, what_threads_have_used_is_known_when_they_have_ended) {
+  const std::string path = testing::TempDir() + "plx_rt_usage_" + std::to_string(::getpid()) + ".csv";
+  auto s = std::make_shared<plx::probe::settings>();
+  s->print_counter = "/threads/time/waiting-for-processor,/threads/time/processor,/threads/context-switches/voluntary";
+  s->print_format = "csv";
+  s->print_to = path;
+  {
+    plx::runtime rt({.workers = 2, .measure = s});
+    rt.run([] { work_for(0.03); });
+    if (!rt.counters().query("/threads/time/processor")) GTEST_SKIP() << "no /proc";
+  }
+  const auto text = plx::read_file(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(text) << text.error().message;
+  const std::string& printed = *text;
+  const auto last = [&printed](const std::string& name) {
+    const std::size_t at = printed.find(",/threads{locality#0/total}/" + name + ",");
+    EXPECT_NE(at, std::string::npos) << name << " in\n" << printed;
+    return at == std::string::npos ? -1 : std::atof(printed.c_str() + printed.find(',', at + 1) + 1);
+  };
+  EXPECT_GE(last("time/waiting-for-processor"), 0);
+  EXPECT_GE(last("context-switches/voluntary"), 1);
+  if (std::filesystem::exists("/proc/self/schedstat")) {
+    EXPECT_GE(last("time/processor"), 0.03 * 0.999);
+  }
+}
+
 TEST(counters, every_one_has_a_unit_and_a_sentence_and_can_be_read) {
   plx::runtime rt({.workers = 2});
   rt.run([] {});

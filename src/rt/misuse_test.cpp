@@ -15,6 +15,7 @@
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/once.hpp"
+#include "rt/task_group.hpp"
 #include "rt/thread.hpp"
 #include "rt/when.hpp"
 
@@ -141,6 +142,46 @@ TEST(misuse, a_mutex_locked_again_by_its_owner) {
   } catch (const plx::deadlock_error& e) {
     EXPECT_NE(std::string(e.what()).find("mutex"), std::string::npos) << e.what();
   }
+}
+
+TEST(misuse_death, a_child_runs_another_one_in_its_own_group) {
+  EXPECT_DEATH(
+      {
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([&] {
+          plx::task_group group;
+          plx::event done;
+          group.run([&] {
+            group.run([] {});
+            done.set();
+          });
+          done.wait();  // so that the child has a place of its own
+          group.wait();
+        });
+      },
+      "by a child of the group");
+}
+
+// What a child's own children do is their own affair, and so are groups beside it.
+TEST(misuse, children_have_groups_of_their_own) {
+  std::atomic<int> ran{0};
+  on_every_schedule([&ran] {
+    plx::task_group group, beside;
+    for (int i = 0; i < 4; ++i)
+      group.run([&ran] {
+        plx::task_group inner;
+        for (int k = 0; k < 4; ++k) inner.run([&ran] { ran.fetch_add(1); });
+        plx::this_thread::yield();
+        inner.run([&ran] { ran.fetch_add(1); });
+        inner.wait();
+      });
+    beside.run([&ran] { ran.fetch_add(1); });
+    beside.wait();
+    plx::this_thread::yield();
+    group.run([&ran] { ran.fetch_add(1); });
+    group.wait();
+  });
+  EXPECT_EQ(ran.load() % 22, 0);
 }
 
 TEST(misuse_death, a_runtime_is_destroyed_by_its_own_task) {

@@ -30,7 +30,16 @@ namespace detail {
 void throw_future_error(future_errc code) { throw future_error(code); }
 
 void submit_task(task* t) { current_scheduler().submit(t); }
-void submit_child(task* t) { current_scheduler().submit(t, meant_for::sleepers); }
+// A task lives as long as it runs. Of a child that its parent calls in its own frame, and which has no name, nothing is
+// known here; it is a part of the parent, and harms nobody.
+void submit_child(task* t) {
+  const worker* w = this_worker();
+  PLX_ASSERT(
+      (w == nullptr || !w->in_task || static_cast<const task*>(w->task_id)->owner != t->owner) &&
+      "task_group::run() was called by a child of the group: expected the task that made it; what a child starts "
+      "needs a group of the child's own");
+  (w != nullptr ? w->home : current_scheduler()).submit(t, meant_for::sleepers);
+}
 void offer_task(task* t) { current_scheduler().submit(t, meant_for::thieves); }
 
 void fork_task(task* t) {

@@ -16,6 +16,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "probe/monitor/proc_monitor.hpp"
 #include "probe/recorder.hpp"
 #include "rt/detail/explain.hpp"
 #include "rt/detail/origin.hpp"
@@ -45,6 +46,9 @@ scheduler_list& schedulers() {
 }
 
 }  // namespace
+
+worker::worker(scheduler& s, unsigned i) : home(s), index(i), rng(i * 0x9e3779b97f4a7c15u + 1) {}
+worker::~worker() = default;
 
 scheduler* find_current_scheduler() noexcept {
   if (worker* w = this_worker()) return &w->home;
@@ -171,6 +175,19 @@ void scheduler::thread_main(unsigned index) {
   fiber_switch(thread_itself, *w.current);
   run_after_switch();
   set_this_worker(nullptr);
+  end_of_thread(w);
+}
+
+// The system forgets a thread that has ended, and may call another one by its number.
+void scheduler::end_of_thread(worker& w) noexcept {
+  if (keeps_usage_.load(std::memory_order_relaxed)) {
+    try {
+      if (const auto usage = probe::usage_of_thread(w.thread_id.load(std::memory_order_relaxed)))
+        w.last_usage = std::make_unique<const probe::thread_usage>(*usage);
+    } catch (...) {  // no memory
+    }
+  }
+  w.thread_id.store(worker::thread_has_ended, std::memory_order_release);  // pairs with the acquire of who reads it
 }
 
 unsigned scheduler::active_workers() const noexcept {
@@ -193,7 +210,7 @@ std::size_t scheduler::ready_again() const noexcept {
 std::vector<int> scheduler::thread_ids() const {
   std::vector<int> ids;
   if (!deterministic_)
-    for (const auto& w : workers_) ids.push_back(w->thread_id.load(std::memory_order_relaxed));
+    for (const auto& w : workers_) ids.push_back(std::max(0, w->thread_id.load(std::memory_order_relaxed)));
   return ids;
 }
 

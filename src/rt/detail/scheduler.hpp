@@ -27,6 +27,7 @@ namespace plx {
 struct runtime_options;
 namespace probe {
 class recorder;
+struct thread_usage;
 class wait_log;
 class worker_log;
 }  // namespace probe
@@ -54,7 +55,8 @@ class owned_count {
 };
 
 struct worker {
-  explicit worker(scheduler& s, unsigned i) : home(s), index(i), rng(i * 0x9e3779b97f4a7c15u + 1) {}
+  worker(scheduler& s, unsigned i);
+  ~worker();
 
   work_deque deque;
   task_queue inbox;                          // tasks that only this worker runs
@@ -112,8 +114,10 @@ struct worker {
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
   bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
-  std::atomic<int> thread_id{0};  // as the system calls the thread, once it runs; for who measures it
-  void* exceptions = nullptr;     // what the C++ runtime keeps per thread about exceptions being handled
+  std::atomic<int> thread_id{0};  // as the system calls the thread, while it runs; for who measures it
+  static constexpr int thread_has_ended = -1;
+  std::unique_ptr<const probe::thread_usage> last_usage;  // once it has ended, if somebody wants to know
+  void* exceptions = nullptr;  // what the C++ runtime keeps per thread about exceptions being handled
 
   owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps, yields, poller_calls,
       poller_progress;
@@ -226,8 +230,10 @@ class scheduler {
   [[nodiscard]] const worker& worker_at(unsigned i) const noexcept { return *workers_[i]; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
-  /// The system's numbers of the workers' threads, 0 for one that has not begun; empty in the deterministic mode.
+  /// The system's numbers of the workers' threads, 0 for one that does not run; empty in the deterministic mode.
   [[nodiscard]] std::vector<int> thread_ids() const;
+  /// From now on workers leave behind what their threads have used.
+  void keep_usage() noexcept { keeps_usage_.store(true, std::memory_order_relaxed); }
   /// The processors that worker `i` is bound to; empty when the system decides.
   [[nodiscard]] std::vector<unsigned> processors_of(unsigned i) const;
   /// Workers that run a task now, or are about to: all but those that search, sleep or must not take any.
@@ -269,6 +275,7 @@ class scheduler {
   void end_threads();
   void start_threads();
   void thread_main(unsigned index);
+  void end_of_thread(worker& w) noexcept;
   void wait_until_quiet(double deadline_s);
   // Work that any worker may do; and what lies in somebody's inbox.
   [[nodiscard]] bool any_work() const noexcept { return any_but_low() || !low_.empty(); }
@@ -339,6 +346,7 @@ class scheduler {
   conductor* const conductor_;
   std::atomic<loop_tuning*> tuned_loops_{nullptr};  // release, acquire: who is seen is complete
   std::atomic<void*> attached_{nullptr};            // the same
+  std::atomic<bool> keeps_usage_{false};
   bool needs_fence_ = true;
   std::atomic<bool> inspecting_{false};
   spinlock inspector_lock_;  // held by who may set it

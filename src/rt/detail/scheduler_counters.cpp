@@ -106,11 +106,17 @@ constexpr thread_counter of_threads[] = {
 };
 
 double usage_of(const worker& w, double probe::thread_usage::*value) {
-  const int id = w.thread_id.load(std::memory_order_relaxed);
-  if (id == 0) return 0;  // it has not begun
-  const auto usage = probe::usage_of_thread(id);
-  if (!usage) throw std::runtime_error(usage.error().message);
-  return *usage.*value;
+  for (;;) {
+    const int id = w.thread_id.load(std::memory_order_acquire);  // pairs with the release in end_of_thread()
+    if (id == 0) return 0;                                       // it has not begun
+    if (id == worker::thread_has_ended) {
+      if (w.last_usage == nullptr) throw std::runtime_error("the worker's thread has ended");
+      return *w.last_usage.*value;
+    }
+    const auto usage = probe::usage_of_thread(id);
+    if (usage) return *usage.*value;
+    if (w.thread_id.load(std::memory_order_acquire) == id) throw std::runtime_error(usage.error().message);
+  }
 }
 
 class adder {
@@ -175,7 +181,8 @@ void adder::whole() {
 
 }  // namespace
 
-std::vector<probe::registration> add_scheduler_counters(probe::counter_registry& registry, const scheduler& s) {
+std::vector<probe::registration> add_scheduler_counters(probe::counter_registry& registry, scheduler& s) {
+  s.keep_usage();
   adder a(registry, s);
   a.workers();
   a.whole();
