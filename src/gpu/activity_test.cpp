@@ -8,6 +8,7 @@
 #include "gpu/buffer.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/detail/activity_book.hpp"
+#include "gpu/executor.hpp"
 #include "gpu/stream.hpp"
 #include "gpu/testing/operations.hpp"
 #include "probe/recorder.hpp"
@@ -19,9 +20,21 @@ namespace {
 
 using detail::activity_book;
 using probe::device_lanes;
+using probe::device_work;
 using probe::trace_data;
 using testing::empty;
 using testing::empty_item;
+
+/// Does something until so much time has passed.
+void work_for(double s) {
+  for (const ticks end = now_ticks() + ticks_from(s); now_ticks() < end;) {
+  }
+}
+struct busy_item {
+  double s;
+};
+void be_busy(const busy_item& item) { work_for(item.s); }
+constexpr auto busy = cpu_operation<busy_item, be_busy>("busy");
 
 constexpr std::size_t ring_records = std::size_t{1} << 12;
 
@@ -125,13 +138,13 @@ TEST(activity, a_book_puts_records_and_submissions_together_whichever_comes_firs
   r.trace(true, 16);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
   activity_book book;
-  const int owner = 0, other = 0;
+  detail::told_path owner, other;
   const ticks t = now_ticks();
   const auto describe = [&](std::uint64_t tag, probe::device_work kind) {
     book.describe(tag,
                   {.submitted = t, .number = lane.next_number(), .name = probe::register_name("op"), .kind = kind});
   };
-  const std::uint64_t a = book.submit(lane, &owner), c = book.submit(lane, &owner), refused = book.submit(lane, &owner);
+  const std::uint64_t a = book.submit(lane, owner), c = book.submit(lane, owner), refused = book.submit(lane, owner);
   book.heard({.tag = c, .begin = t + 20, .end = t + 30, .kernel = "_ZN3plx4star12_GLOBAL__N_17advanceILi8EEEvi"});
   describe(a, probe::device_work::kernel);
   describe(c, probe::device_work::graph);
@@ -144,12 +157,96 @@ TEST(activity, a_book_puts_records_and_submissions_together_whichever_comes_firs
   EXPECT_EQ(names_of(d), (std::vector<std::string>{"op", "advance", "plain"}));
   EXPECT_EQ(d.workers[1][0].begin, t);
   EXPECT_EQ(d.workers[1][2].id, lane.id_of(2));  // what waited for the graph waited for its last kernel
-  EXPECT_EQ(book.leave(&other), 0u);
-  const std::uint64_t last = book.submit(lane, &owner);
+  EXPECT_EQ(book.leave(other), 0u);
+  const std::uint64_t last = book.submit(lane, owner);
   describe(last, probe::device_work::copy);
-  EXPECT_EQ(book.leave(&owner), 1u);
+  EXPECT_EQ(book.leave(owner), 1u);
   book.heard({.tag = last, .begin = t, .end = t + 1});
   EXPECT_EQ(r.collect_trace().workers[1].size(), 3u);
+}
+
+TEST(activity, a_book_counts_the_records_of_a_foreign_call_as_one_call) {
+  probe::recorder r(1);
+  r.trace(true, 16);
+  probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
+  activity_book book;
+  detail::told_path owner;
+  const ticks t = now_ticks();
+  const auto call = [&](std::vector<activity> parts) {
+    const std::uint64_t tag = book.submit(lane, owner);
+    book.describe(tag, {.submitted = t,
+                        .number = lane.next_number(),
+                        .bytes = 64,
+                        .name = probe::register_name("gemm"),
+                        .items = 1,
+                        .kind = device_work::kernel});
+    for (activity& a : parts) {
+      a.tag = tag;
+      book.heard(a);
+    }
+  };
+  call({{.begin = t, .end = t + 100}, {.begin = t + 100, .end = t + 300}, {.begin = t + 350, .end = t + 400}});
+  call({{.begin = t + 400, .end = t + 500}, {.begin = t + 500, .end = t + 550}});
+  const auto rows = r.devices().work();
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].calls, 2u);
+  EXPECT_EQ(rows[0].items, 2u);
+  EXPECT_EQ(rows[0].bytes, 128u);
+  EXPECT_DOUBLE_EQ(rows[0].total_s, seconds(500));
+  EXPECT_DOUBLE_EQ(rows[0].min_s, seconds(150));
+  EXPECT_DOUBLE_EQ(rows[0].max_s, seconds(350));
+  EXPECT_EQ(r.devices().times().at(0).operations, 2u);
+  EXPECT_EQ(r.collect_trace().workers[1].size(), 5u);
+}
+
+TEST(activity, a_book_knows_the_longest_path_through_a_stream) {
+  probe::recorder r(1);
+  probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
+  activity_book book;
+  detail::told_path owner;
+  const std::uint64_t a = book.submit(lane, owner, 10), b = book.submit(lane, owner, 12),
+                      c = book.submit(lane, owner, 100), d = book.submit(lane, owner, 0);
+  EXPECT_EQ(book.path_behind(owner, d), 0u);  // nothing has come yet: the caller knows the path to it
+  book.heard({.tag = a, .begin = 1000, .end = 1005});
+  EXPECT_EQ(book.path_behind(owner, a), 15u);
+  EXPECT_EQ(book.path_behind(owner, d), 15u);
+  book.heard({.tag = c, .begin = 1020, .end = 1023});  // from 100 on
+  book.heard({.tag = b, .begin = 1006, .end = 1010});  // late: too short is right
+  EXPECT_EQ(book.path_behind(owner, a), 15u);
+  EXPECT_EQ(book.path_behind(owner, b), 12u);
+  EXPECT_EQ(book.path_behind(owner, c), 103u);
+  book.heard({.tag = d, .begin = 1023, .end = 1030});
+  book.heard({.tag = d, .begin = 1025, .end = 1033});  // two kernels of a graph, side by side
+  EXPECT_EQ(book.path_behind(owner, d), 113u);
+  EXPECT_EQ(book.leave(owner), 0u);
+}
+
+TEST(activity, the_longest_path_leads_through_a_device) {
+  for (const auto source : {device_lanes::source::activity, device_lanes::source::events}) {
+    cpu::testing_backend b({});
+    plx::runtime rt({.workers = 2, .bind = false});
+    rt.recorder().devices().set_source(source);
+    rt.recorder().trace(true, ring_records);
+    constexpr double each_s = 2e-3;
+    const task_info giver(probe::register_name("giver")), taker(probe::register_name("taker"));
+    {
+      device d(rt, b.get());
+      const executor on(d);
+      rt.run([&] {
+        plx::future<void> done = plx::async(giver, [&] {
+                                   work_for(each_s);
+                                   return plx::async(on, busy, busy_item{each_s});
+                                 }).get();
+        done.then(taker,
+                  [&](auto f) {
+                    f.get();
+                    work_for(each_s);
+                  })
+            .get();
+      });
+    }
+    EXPECT_GE(rt.recorder().span_s(), 3 * each_s);
+  }
 }
 
 }  // namespace

@@ -31,7 +31,14 @@ TEST(gpu_counters, tell_what_was_done_also_after_the_device_is_gone) {
     for (int i = 0; i < 3; ++i) s.launch(testing::empty, testing::empty_item{});
     buffer<std::uint64_t> host(s, 1, memory_kind::pinned);
     s.copy(host.data(), word.data(), 8);
-    const graph g = s.capture([&] { s.launch(testing::empty, testing::empty_item{}); });
+    const graph g = s.capture([&] {
+      s.launch(testing::empty, testing::empty_item{});
+      s.fill(word.data(), 1, 4);
+      s.copy(host.data(), word.data(), 2);
+      s.copy(host.data(), word.data(), 3);
+    });
+    EXPECT_EQ(value(rt, "count/copies"), 1);  // those of the graph count when it runs
+    EXPECT_EQ(value(rt, "count/fills"), 1);
     s.launch(g);
     s.launch(g);
     s.wait();
@@ -47,9 +54,9 @@ TEST(gpu_counters, tell_what_was_done_also_after_the_device_is_gone) {
     EXPECT_EQ(value(rt, "count/aggregated-launches"), 4);
     EXPECT_EQ(value(rt, "count/average-items-per-aggregated-launch"), 10);
     EXPECT_EQ(value(rt, "count/graph-launches"), 2);
-    EXPECT_EQ(value(rt, "count/copies"), 1);
-    EXPECT_EQ(value(rt, "count/fills"), 1);
-    EXPECT_EQ(value(rt, "data/copied"), 8);
+    EXPECT_EQ(value(rt, "count/copies"), 1 + 2 * 2);
+    EXPECT_EQ(value(rt, "count/fills"), 1 + 2);
+    EXPECT_EQ(value(rt, "data/copied"), 8 + 2 * 5);
     EXPECT_EQ(value(rt, "buffers/misses"), 2);
     EXPECT_EQ(value(rt, "buffers/hits"), 4);
     EXPECT_EQ(value(rt, "pinned-buffers/misses"), 1);

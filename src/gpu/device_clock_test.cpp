@@ -50,5 +50,19 @@ TEST(device_clock, never_leaves_the_bounds_of_a_look) {
   EXPECT_LT(c.at(-1), origin);  // before the first
 }
 
+TEST(device_clock, the_nearest_of_the_moments_that_are_known_is_taken) {
+  const double moments[] = {0, 0.25, 0.5, 1000, 1000.25, 1000.5};
+  const auto nearest = [&](std::uint32_t first, std::uint32_t end, double at_s) {
+    return nearest_moment(first, end, at_s, [&](std::uint32_t k) { return moments[k]; });
+  };
+  EXPECT_EQ(nearest(0, 6, 1000.1), 3u);  // put in before the clocks were compared again after a long time
+  EXPECT_EQ(nearest(0, 6, 1000.2), 4u);
+  EXPECT_EQ(nearest(0, 6, 2000), 5u);
+  EXPECT_EQ(nearest(0, 6, 499), 2u);
+  EXPECT_EQ(nearest(0, 6, -1), 0u);
+  EXPECT_EQ(nearest(4, 6, 0), 4u);  // older ones are gone
+  EXPECT_EQ(nearest(2, 3, 1000), 2u);
+}
+
 }  // namespace
 }  // namespace plx::gpu::detail

@@ -257,6 +257,33 @@ TEST(failure, items_of_a_graph_are_given_back_when_it_is_gone_and_has_run) {
   });
 }
 
+TEST(failure, items_of_a_graph_that_goes_while_its_stream_captures_are_given_back_afterwards) {
+  cpu::testing_backend b({});
+  const backend staged = stages_items(b.get());
+  plx::runtime rt({.workers = 2, .bind = false});
+  device d(rt, staged);
+  rt.run([&] {
+    stream s(d);
+    std::atomic<unsigned> runs{0};
+    std::size_t after_the_first = 0;
+    for (unsigned i = 1; i <= 20; ++i) {
+      graph first = s.capture([&] { s.launch(counted, counted_item{&runs}); });
+      graph second = s.capture([&] { s.launch(counted, counted_item{&runs}); });
+      s.launch(first);
+      s.launch(second);
+      s.wait();
+      const graph last = s.capture([&] {
+        first = graph();
+        second = graph();
+      });
+      s.wait();
+      EXPECT_EQ(runs, 2 * i);
+      if (i == 1) after_the_first = b.allocated_bytes();
+    }
+    EXPECT_EQ(b.allocated_bytes(), after_the_first);
+  });
+}
+
 TEST(failure, what_fails_in_a_graph_is_named_by_it) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});

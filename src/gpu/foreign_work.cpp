@@ -29,6 +29,7 @@ plx::future<void> detail::async_put(stream& s, const any_operation& as, void (*p
   try {
     const plx::detail::spin_guard guard(core.put_lock);
     home.check(core);
+    home.check_future(core);
     const ticks begin = now_ticks();
     core.last_operation = &as;
     timed t(home.timeline(), core);

@@ -26,7 +26,8 @@ plx::future<void> async_put(stream& s, const any_operation& as, void (*put)(void
 
 /// Calls `put()` here and now, while nobody else puts anything in the stream; what it puts in s.native() is one launch
 /// of `as`. Ready when all in the stream up to there is done.
-/// Requires: put() does not wait and does not use `s` itself, which is locked.
+/// Requires: put() does not wait and does not use `s` itself, which is locked. While `s` captures, which gives no
+/// futures, put() is not called.
 template <class F>
 [[nodiscard]] plx::future<void> async_put(stream& s, const any_operation& as, F&& put) {
   using f = std::remove_reference_t<F>;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gpu/buffer.hpp"
+#include "gpu/detail/device_core.hpp"
 #include "gpu/each_device_test.hpp"
 #include "gpu/testing/operations.hpp"
 
@@ -73,6 +74,25 @@ TEST(foreign_work, names_the_operation_when_the_device_is_lost) {
   bool called = false;
   EXPECT_NE(message_of([&] { async_put(s, named_operation("later"), [&] { called = true; }).get(); }), "");
   EXPECT_FALSE(called);
+}
+
+TEST(foreign_work, is_not_put_in_while_a_graph_is_captured) {
+  cpu::testing_backend b({});
+  plx::runtime rt({.workers = 2, .bind = false});
+  device d(rt, b.get());
+  stream s(d);
+  bool called = false;
+  std::string said;
+  const graph g = s.capture([&] {
+    s.launch(testing::empty, testing::empty_item{});
+    said = message_of([&] { async_put(s, named_operation("solve"), [&] { called = true; }).get(); });
+  });
+  EXPECT_THAT(said, ::testing::HasSubstr("a future was asked for while a graph is captured"));
+  EXPECT_FALSE(called);
+  EXPECT_EQ(d.core().counts().launches, 0u);
+  s.launch(g);
+  s.wait();
+  EXPECT_EQ(d.core().counts().launches, 1u);
 }
 
 TEST(foreign_work, has_one_operation_per_name) {

@@ -34,7 +34,12 @@ void stream::copy(void* to, const void* from, std::size_t bytes) {
   detail::timed t(d.timeline(), *core_);
   d.expect(core_, d.table.copy(d.native, core_->native, to, from, bytes));
   t.done(probe::device_work::copy, name, bytes);
-  if (core_->capturing.load(std::memory_order_relaxed)) core_->timeline.note_captured(nullptr, bytes);
+  if (detail::graph_core* const graph = core_->captured.get()) {  // counted when it runs
+    core_->timeline.note_captured(nullptr, bytes);
+    ++graph->copies;
+    graph->bytes += bytes;
+    return;
+  }
   core_->tallies.copies.add();
   core_->tallies.bytes.add(bytes);
 }
@@ -47,7 +52,11 @@ void stream::fill(void* to, std::uint8_t byte, std::size_t bytes) {
   detail::timed t(d.timeline(), *core_);
   d.expect(core_, d.table.fill(d.native, core_->native, to, byte, bytes));
   t.done(probe::device_work::fill, name, bytes);
-  if (core_->capturing.load(std::memory_order_relaxed)) core_->timeline.note_captured(nullptr, bytes);
+  if (detail::graph_core* const graph = core_->captured.get()) {  // counted when it runs
+    core_->timeline.note_captured(nullptr, bytes);
+    ++graph->fills;
+    return;
+  }
   core_->tallies.fills.add();
 }
 
@@ -102,6 +111,7 @@ graph stream::end_capture(bool failed) {
   native_graph g = nullptr;
   const outcome o = d.table.end_capture(d.native, core_->native, g);
   core_->capturing.store(false);
+  d.drop_late(*core_);
   graph made(d, g, contents_of(core_->timeline));
   made.core_ = core.release();
   if (!failed) d.expect(core_, o);
@@ -124,6 +134,9 @@ void stream::launch(const graph& g) {
   core_->tallies.graphs.add();
   core_->tallies.launches.add(g.core_->launches);
   core_->tallies.items.add(g.core_->items);
+  core_->tallies.copies.add(g.core_->copies);
+  core_->tallies.bytes.add(g.core_->bytes);
+  core_->tallies.fills.add(g.core_->fills);
 }
 
 void graph::free() noexcept {

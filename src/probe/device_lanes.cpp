@@ -11,6 +11,7 @@ namespace plx::probe {
 namespace {
 
 constexpr unsigned most_lanes = 1u << 15;
+constexpr double looked_s = 10;
 constexpr std::size_t piece_records = std::size_t{1} << 12;  // so that growing never copies
 
 }  // namespace
@@ -22,21 +23,54 @@ std::string_view text_of(device_work w) noexcept {
 
 // ------------------------------------------------------------------------------------------------------------ one lane
 
+bool device_lane::sums::add(const device_operation& o) {
+  const ticks length = o.end - o.begin;
+  const bool new_call = !o.part || o.number != newest;
+  if (new_call) {
+    ++calls;
+    items += o.items;
+    failed += o.failed ? 1 : 0;
+    bytes += o.bytes;
+    newest = o.part ? o.number : 0;
+    so_far = 0;
+    shortest_before = shortest;
+  }
+  so_far += length;
+  total += length;
+  shortest = std::min(shortest_before, so_far);
+  longest = std::max(longest, so_far);
+  return new_call;
+}
+
 void device_lane::add(const device_operation& o) {
   PLX_ASSERT(o.begin <= o.end, o.begin, o.end);
   const std::lock_guard guard(lock_);
-  sums& s = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)];
-  const ticks length = o.end - o.begin;
-  ++s.calls;
-  s.items += o.items;
-  s.failed += o.failed ? 1 : 0;
-  s.bytes += o.bytes;
-  s.total += length;
-  s.shortest = std::min(s.shortest, length);
-  s.longest = std::max(s.longest, length);
-  if (!home_.note(device_, o)) return;
+  const bool new_call = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)].add(o);
+  const device_lanes::wish wanted = home_.note(device_, o, new_call);
+  if (wanted.show) {
+    if (recent_.size() < most_recent) recent_.emplace_back();
+    recent_[n_recent_++ % most_recent] = {.begin = o.begin, .end = o.end, .ready = o.submitted, .name = o.name};
+  }
+  if (!wanted.keep) return;
   if (kept_.empty() || kept_.back().size() == piece_records) kept_.emplace_back().reserve(piece_records);
   kept_.back().push_back(o);
+}
+
+recent_operations device_lane::recent(ticks from) const {
+  recent_operations r{.lane = name_};
+  const std::lock_guard guard(lock_);
+  const std::uint64_t n = recent_.size();
+  if (n == 0) return r;
+  r.known_from = n_recent_ > n ? recent_[n_recent_ % n].begin : 1;
+  for (std::uint64_t i = n_recent_ - n; i < n_recent_; ++i)
+    if (const trace_slice& s = recent_[i % n]; s.end > from) r.slices.push_back(s);
+  std::stable_sort(r.slices.begin(), r.slices.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  ticks last = 0;
+  for (trace_slice& s : r.slices) {
+    s.begin = std::max(s.begin, last);
+    last = s.end = std::max(s.end, s.begin);
+  }
+  return r;
 }
 
 void device_lane::lose(std::uint64_t n) {
@@ -106,21 +140,57 @@ device_lane* device_lanes::take(std::string_view device_name, std::string_view l
   return lanes_.back().get();
 }
 
-bool device_lanes::note(unsigned number, const device_operation& o) {
+// The lock of a book of records may be held here, so nothing is flushed when the time of who looked is over.
+device_lanes::wish device_lanes::note(unsigned number, const device_operation& o, bool new_call) {
   const std::lock_guard guard(lock_);
   device& d = *devices_[number];
-  ++d.operations;
+  d.operations += new_call ? 1 : 0;
   d.first = std::min(d.first, o.submitted != 0 ? o.submitted : o.begin);
   d.last = std::max(d.last, o.end);
   d.busy.add(o.begin, o.end);
+  if ((wanted_ & watching) != 0 && now_ticks() > watched_until_) {
+    wanted_ &= ~watching;
+    publish();
+  }
+  wish w{.show = (wanted_ & watching) != 0};
   // What was put in before tracing began belongs to no trace, or to one that is over.
-  if ((wanted_ & tracing) == 0 || o.submitted < traced_from_) return false;
+  if ((wanted_ & tracing) == 0 || o.submitted < traced_from_) return w;
   if (kept_.load(std::memory_order_relaxed) >= most_kept) {
     lost_.fetch_add(1, std::memory_order_relaxed);
-    return false;
+    return w;
   }
   kept_.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  w.keep = true;
+  return w;
+}
+
+void device_lanes::look() {
+  const ticks now = now_ticks();
+  const std::lock_guard guard(lock_);
+  if ((wanted_ & watching) == 0) watched_from_ = now;
+  watched_until_ = now + ticks_from(looked_s);
+  wanted_ |= watching;
+  publish();
+}
+
+std::vector<recent_operations> device_lanes::recent(ticks from) const {
+  flush();
+  std::vector<const device_lane*> lanes;
+  ticks since = 0;
+  {
+    const std::lock_guard guard(lock_);
+    for (const auto& l : lanes_) lanes.push_back(l.get());
+    since = watched_from_;
+  }
+  std::stable_sort(lanes.begin(), lanes.end(), [](const auto* a, const auto* b) { return a->device_ < b->device_; });
+  std::vector<recent_operations> all;
+  for (const device_lane* l : lanes) {
+    recent_operations r = l->recent(from);
+    if (r.known_from == 0 && r.slices.empty()) continue;
+    r.known_from = std::max(r.known_from, since);
+    all.push_back(std::move(r));
+  }
+  return all;
 }
 
 std::vector<device_statistics> device_lanes::work() const {

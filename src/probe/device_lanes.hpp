@@ -39,6 +39,7 @@ struct device_operation {
   std::uint32_t items = 0;  // in a launch
   device_work kind = device_work::kernel;
   bool failed = false;
+  bool part = false;  // those of one number are parts of one call
 };
 
 /// All operations of one name and kind on one device. Times in seconds.
@@ -66,6 +67,13 @@ struct device_times {
   double known_s = 0;      // from the first submission to the last end
 };
 
+/// What one lane did last.
+struct recent_operations {
+  std::string lane;  // "gpu 0 (NVIDIA H200), stream 1"
+  std::vector<trace_slice> slices;
+  ticks known_from = 0;
+};
+
 class device_lanes;
 
 /// The operations of one stream.
@@ -80,6 +88,9 @@ class device_lane {
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
   /// In any order; of those of one number the last one to end is what edges mean.
   void add(const device_operation& o);
+  /// The newest of those that were noted while somebody looked, in order and without overlap: what ended after `from`.
+  /// `known_from` is 0 when there were none at all.
+  [[nodiscard]] recent_operations recent(ticks from) const;
   /// So many found no room, or their times could not be had.
   void lose(std::uint64_t n);
   /// What is added from now on is another stream's of the same name, or nobody's.
@@ -90,6 +101,12 @@ class device_lane {
   struct sums {
     std::uint64_t calls = 0, items = 0, failed = 0, bytes = 0;
     ticks total = 0, shortest = ~ticks{0}, longest = 0;
+    // The newest call that is told in parts: its number, what it took so far, and the shortest of the others.
+    std::uint64_t newest = 0;
+    ticks so_far = 0, shortest_before = ~ticks{0};
+
+    /// False: it belongs to the call before.
+    bool add(const device_operation& o);
   };
 
   device_lanes& home_;
@@ -99,14 +116,18 @@ class device_lane {
   std::uint64_t numbers_ = 0;
   std::atomic<bool> taken_{true};
 
-  std::mutex lock_;  // guards what follows
+  static constexpr std::size_t most_recent = std::size_t{1} << 12;
+
+  mutable std::mutex lock_;  // guards what follows
   std::vector<std::vector<device_operation>> kept_;
+  std::vector<trace_slice> recent_;  // the newest ones, at their number % most_recent
+  std::uint64_t n_recent_ = 0;
   std::unordered_map<std::uint64_t, sums> by_name_;  // by name and kind
 };
 
 class device_lanes {
  public:
-  enum bits : unsigned { statistics = 1, tracing = 2 };
+  enum bits : unsigned { statistics = 1, tracing = 2, watching = 4 };
   /// How times are had: not at all; by events that are recorded around operations; by the library's activity records
   /// where it has any, else by events.
   enum class source : std::uint8_t { none, events, activity };
@@ -120,6 +141,8 @@ class device_lanes {
   void set_statistics(bool on) { set(statistics, on); }
   /// Whether records of single operations are wanted, for the trace.
   void set_tracing(bool on) { set(tracing, on); }
+  /// Somebody looks: for the next seconds the newest operations of each lane are kept, for recent().
+  void look();
   /// Events, unless somebody says otherwise. None: mode() is 0 whatever else is wanted.
   void set_source(source s);
   /// As set_source() has said.
@@ -137,6 +160,8 @@ class device_lanes {
   /// A lane of that device and name: one that was given back, or a new one. Null when there are 2^15.
   device_lane* take(std::string_view device, std::string_view lane);
 
+  /// The lanes that did anything while somebody looked, in order of device and lane.
+  [[nodiscard]] std::vector<recent_operations> recent(ticks from) const;
   /// The largest total first.
   [[nodiscard]] std::vector<device_statistics> work() const;
   /// By device, in the order in which they came.
@@ -179,8 +204,11 @@ class device_lanes {
   };
   void set(unsigned bit, bool on);
   void publish();
-  /// False: the record is not for the trace, or there is no room.
-  bool note(unsigned device, const device_operation& o);
+  /// Whether the record is for the trace, and there is room; whether somebody looks.
+  struct wish {
+    bool keep = false, show = false;
+  };
+  wish note(unsigned device, const device_operation& o, bool new_call);
 
   const unsigned first_row_, space_;
   std::atomic<unsigned> mode_{0};
@@ -194,6 +222,7 @@ class device_lanes {
   std::string library_;
   unsigned wanted_ = 0;
   ticks traced_from_ = 0;
+  ticks watched_from_ = 0, watched_until_ = 0;
   std::vector<std::unique_ptr<device>> devices_;
   std::vector<std::unique_ptr<device_lane>> lanes_;
 };

@@ -33,6 +33,40 @@ TEST(device_lanes, nothing_is_wanted_until_somebody_asks) {
   EXPECT_EQ(r.devices().mode(), device_lanes::statistics);
 }
 
+TEST(device_lanes, show_what_they_did_last_to_who_looks) {
+  recorder r(1);
+  device_lanes& all = r.devices();
+  device_lane& second = *all.take("gpu 1", "stream 1");
+  device_lane& first = *all.take("gpu 0", "stream 1");
+  static_cast<void>(all.take("gpu 0", "stream 2"));  // does nothing
+  const ticks t = now_ticks();
+  first.add(operation(first, t, t + 10));
+  EXPECT_TRUE(all.recent(0).empty());  // nobody looked
+  EXPECT_EQ(all.mode(), 0u);
+  all.look();
+  EXPECT_EQ(all.mode(), device_lanes::watching);
+  first.add(operation(first, t + 20, t + 30));
+  first.add(operation(first, t + 50, t + 60, 0, "late"));
+  first.add(operation(first, t + 25, t + 40));  // heard of later, and overlaps by an imprecise clock
+  EXPECT_EQ(all.recent(0).size(), 1u);
+  second.add(operation(second, t, t + 5));
+  const auto lanes = all.recent(t + 30);
+  ASSERT_EQ(lanes.size(), 2u);
+  EXPECT_EQ(lanes[0].lane, "gpu 1, stream 1");
+  EXPECT_TRUE(lanes[0].slices.empty());  // nothing so late
+  EXPECT_GE(lanes[0].known_from, t);
+  EXPECT_EQ(lanes[1].lane, "gpu 0, stream 1");
+  ASSERT_EQ(lanes[1].slices.size(), 2u);
+  EXPECT_EQ(lanes[1].slices[0].begin, t + 25);
+  EXPECT_EQ(name_of(lanes[1].slices[1].name), "late");
+  ASSERT_EQ(all.recent(0)[1].slices.size(), 3u);
+  EXPECT_EQ(all.recent(0)[1].slices[1].begin, t + 30);  // none before the one before has ended
+  for (ticks i = 0; i < 5000; ++i) first.add(operation(first, t + 100 + i, t + 101 + i));
+  EXPECT_EQ(all.recent(0)[1].slices.size(), 4096u);
+  EXPECT_EQ(all.recent(0)[1].known_from, std::max(all.recent(0)[0].known_from, t + 100 + 5000 - 4096));
+  EXPECT_EQ(r.traced(), 0u);
+}
+
 TEST(device_lanes, are_rows_of_the_trace_with_edges_from_who_submitted_and_in_the_stream) {
   recorder r(2);
   r.trace(true, 16);

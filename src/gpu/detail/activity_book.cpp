@@ -33,12 +33,13 @@ activity_book& activity_book::of_process() {
   return *book;
 }
 
-std::uint64_t activity_book::submit(probe::device_lane& lane, const void* owner) noexcept {
+std::uint64_t activity_book::submit(probe::device_lane& lane, told_path& owner, ticks path) noexcept {
   const std::lock_guard guard(lock_);
   const std::uint64_t tag = ++newest_;
   entry& e = (*entries_)[tag % places];
   if (e.tag != 0 && !e.heard) e.lane->lose(1);  // its record will find no place
-  e.tag = tag, e.lane = &lane, e.owner = owner;
+  e.tag = tag, e.lane = &lane, e.owner = &owner;
+  e.path = path;
   e.described = e.heard = false;
   e.early.clear();
   return tag;
@@ -67,6 +68,7 @@ void activity_book::heard(const activity& a) noexcept {
   entry& e = (*entries_)[a.tag % places];
   if (a.tag == 0 || e.tag != a.tag) return;
   e.heard = true;
+  grow(e, a);
   try {
     if (e.described)
       tell(e, a);
@@ -76,11 +78,30 @@ void activity_book::heard(const activity& a) noexcept {
   }
 }
 
+// What was told after the one behind it may have run before that one began: then the path is told too short.
+void activity_book::grow(entry& e, const activity& a) noexcept {
+  told_path& p = *e.owner;
+  if (a.tag < p.tag) return;
+  const ticks begin = std::max<ticks>(a.begin, p.end);
+  p.path = std::max(p.path, e.path) + (a.end > begin ? a.end - begin : 0);
+  p.end = std::max<ticks>(p.end, a.end);
+  p.tag = a.tag;
+  e.path = p.path;
+}
+
+ticks activity_book::path_behind(const told_path& owner, std::uint64_t tag) noexcept {
+  const std::lock_guard guard(lock_);
+  const entry& e = (*entries_)[tag % places];
+  if (e.tag == tag && e.heard) return e.path;
+  return owner.tag < tag ? owner.path : 0;
+}
+
 void activity_book::tell(const entry& e, const activity& a) {
   probe::device_operation o = e.operation;
   o.begin = std::max<ticks>(a.begin, o.submitted);
   o.end = std::max<ticks>(a.end, o.begin);
-  if (o.kind == probe::device_work::graph) {  // it is told by what it is made of
+  o.part = o.kind != probe::device_work::graph;  // another library's call may launch several kernels
+  if (o.kind == probe::device_work::graph) {     // it is told by what it is made of
     static const probe::name_id copy = probe::register_name("copy"), fill = probe::register_name("fill");
     const bool kernel = a.kind == activity::what::kernel, copies = a.kind == activity::what::copy;
     o.items = 1;
@@ -91,11 +112,11 @@ void activity_book::tell(const entry& e, const activity& a) {
   e.lane->add(o);
 }
 
-std::uint64_t activity_book::leave(const void* owner) noexcept {
+std::uint64_t activity_book::leave(const told_path& owner) noexcept {
   std::uint64_t unheard = 0;
   const std::lock_guard guard(lock_);
   for (entry& e : *entries_)
-    if (e.owner == owner && e.tag != 0) {
+    if (e.owner == &owner && e.tag != 0) {
       unheard += e.heard ? 0 : 1;
       e.tag = 0;
     }

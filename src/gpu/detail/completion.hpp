@@ -60,10 +60,11 @@ struct completion {
   const any_operation* after = nullptr;  // the last operation before this place
   ticks submitted = 0;
 
-  // For timelines: how many of the stream's operations stand before this place, and the last of them, as edges call it;
-  // the longest path through it.
+  // For timelines: how many of the stream's operations stand before this place, and the last of them, as edges call it,
+  // and its tag, if it has one; the longest path through it.
   std::uint64_t operations = 0;
   probe::task_id operation = 0;
+  std::uint64_t tag = 0;
   ticks path = 0;
   /// Called once it is launched by launch_for(), with what edges call it. May be null.
   void (*launched)(completion& self, probe::task_id operation) noexcept = nullptr;

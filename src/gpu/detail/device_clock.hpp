@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/clock.hpp"
 
@@ -55,5 +56,14 @@ class device_clock {
   double narrowest_ = 0;
   double rate_ = ticks_per_second();
 };
+
+/// Of the moments first, first + 1, ... before `end`, which `moment(k)` gives in seconds and in order of time, the
+/// number of the one nearest to `at_s`. Requires: first < end. Cost: a look at those behind it.
+template <class F>
+std::uint32_t nearest_moment(std::uint32_t first, std::uint32_t end, double at_s, F&& moment) {
+  std::uint32_t k = end - 1;
+  while (k > first && at_s - moment(k - 1) < moment(k) - at_s) --k;
+  return k;
+}
 
 }  // namespace plx::gpu::detail

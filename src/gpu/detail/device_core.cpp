@@ -379,18 +379,31 @@ struct graph_completion final : completion {
 
 }  // namespace
 
+void device_core::add_graph(stream_core& s, completion& c) noexcept {
+  if (add(s, c, completion_way::poll)) return;
+  graph_items& items = static_cast<graph_completion&>(c).items;
+  items.kept.store(true, std::memory_order_relaxed);
+  items.drop();
+  c.finish(c);
+}
+
 void device_core::drop(std::unique_ptr<graph_core> g) noexcept {
   if (g->staged.empty()) return;
   auto* items = new graph_items{*this, std::move(g->staged), g->streams.size() + 1};
   for (stream_core* s : g->streams) {
     auto* c = new graph_completion(*items);
     const spin_guard guard(s->put_lock);
-    if (add(*s, *c, completion_way::poll)) continue;
-    items->kept.store(true, std::memory_order_relaxed);
-    items->drop();
-    c->finish(*c);
+    if (s->capturing.load())
+      c->next = std::exchange(s->late, c);
+    else
+      add_graph(*s, *c);
   }
   items->drop();
+}
+
+void device_core::drop_late(stream_core& s) noexcept {
+  for (completion* c = std::exchange(s.late, nullptr); c != nullptr;)
+    add_graph(s, *std::exchange(c, std::exchange(c->next, nullptr)));
 }
 
 void device_core::add_staged(stream_core& s) noexcept {
@@ -444,16 +457,20 @@ outcome device_core::put_signal(stream_core& s, completion& c) {
   return o;
 }
 
+void device_core::check_future(const stream_core& s) {
+  if (s.capturing.load())
+    throw error({failure::wrong_use, 0, "future", "",
+                 "a future was asked for while a graph is captured: expected "
+                 "launches, copies and fills only; ask after the graph was launched"});
+}
+
 bool device_core::add(stream_core& s, completion& c, completion_way way) noexcept {
   c.way = way;
   c.after = s.last_operation;
   c.submitted = now_ticks();
   try {
     check(s);
-    if (s.capturing.load())
-      throw error({failure::wrong_use, 0, "future", "",
-                   "a future was asked for while a graph is captured: expected "
-                   "launches, copies and fills only; ask after the graph was launched"});
+    check_future(s);
     expect(&s, put_place(s, c));
     timeline_.stand_behind(s, c);
     push(s, c);

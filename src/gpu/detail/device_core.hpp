@@ -69,7 +69,7 @@ struct graph_core {
   std::vector<staging> before;  // of launches that the stream made before it captured
   std::vector<stream_core*> streams;
   const any_operation* last_operation = nullptr;
-  std::uint64_t launches = 0, items = 0;
+  std::uint64_t launches = 0, items = 0, copies = 0, bytes = 0, fills = 0;  // of one run
 };
 
 class stream_core {
@@ -89,6 +89,7 @@ class stream_core {
   std::unique_ptr<graph_core> captured;  // while it captures
   outcome stage_failed;
   std::vector<staging> staged;  // of launches that no record stands behind yet
+  completion* late = nullptr;   // of graphs that were dropped while it captured, when no record can be put in
   stream_timeline timeline;
 
   // --- records
@@ -126,6 +127,7 @@ class device_core {
 
   // --- what goes into a stream; the caller holds put_lock. Throw gpu::error.
   void check(stream_core& s);
+  static void check_future(const stream_core& s);
   void launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors);
   /// The record is finished once all that is in the stream now is done. False when that fails here: the caller finishes
   /// it, without the lock. Does not throw.
@@ -154,6 +156,8 @@ class device_core {
   void give_staging(const std::vector<staging>& blocks) noexcept;
   /// Of a graph that is gone: its items are given back when the streams where it was launched have come so far.
   void drop(std::unique_ptr<graph_core> g) noexcept;
+  /// The same for what was dropped while `s` captured, which is over. The caller holds put_lock.
+  void drop_late(stream_core& s) noexcept;
   /// Of the backend; where there is no memory, that of the pools is given back first and it is tried once more. `held`:
   /// the caller has its put_lock.
   outcome allocate(memory_kind kind, std::size_t bytes, void*& p, const stream_core* held = nullptr);
@@ -198,6 +202,7 @@ class device_core {
   static const void* stage(const gpu::launch& where, const void* items, std::size_t bytes);
   staging take_staging(stream_core& s, std::size_t bytes);
   void add_staged(stream_core& s) noexcept;
+  void add_graph(stream_core& s, completion& c) noexcept;
 
   plx::detail::spinlock list_lock_;
   std::vector<std::unique_ptr<stream_core>> streams_;

@@ -71,7 +71,7 @@ outcome device_core::reached(stream_core& s, completion& c, bool& done) {
 }
 
 void device_core::retire(stream_core& s, completion& c) noexcept {
-  if (c.operations != 0) [[unlikely]]
+  if ((c.operations | c.operation) != 0) [[unlikely]]
     timeline_.reached(s, c);
   if (c.event != nullptr) give_event(std::exchange(c.event, nullptr));
   if (callback_note* const note = std::exchange(c.note, nullptr)) {

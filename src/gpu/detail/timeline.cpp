@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <mutex>
 #include <thread>
 
 #include "base/log.hpp"
-#include "gpu/detail/activity_book.hpp"
 #include "gpu/detail/device_core.hpp"
 #include "probe/recorder.hpp"
 #include "rt/detail/scheduler.hpp"
@@ -25,6 +25,9 @@ const ticks longest_chain_gap = ticks_from(20e-6);
 const ticks between_references = ticks_from(0.25);
 constexpr unsigned first_looks = 8, first_events = 64;
 constexpr double first_patience_s = 0.1, patience_s = 60e-6;
+/// Libraries tell longer times in coarse steps: CUDA's single precision has some 0.1 us here, 0.1 ms after half an
+/// hour.
+constexpr double longest_exact_s = 2;
 
 }  // namespace
 
@@ -71,6 +74,7 @@ pending_operation* device_timeline::begin(stream_core& s) noexcept {
   stream_timeline& t = s.timeline;
   if (s.capturing.load(std::memory_order_relaxed)) return nullptr;
   t.newest = 0;
+  t.newest_tag = 0;
   if (t.lane == nullptr) {
     try {
       t.lane = lanes_.take(device_name(), fmt::format("stream {}", s.number));
@@ -84,7 +88,7 @@ pending_operation* device_timeline::begin(stream_core& s) noexcept {
     pending_operation& p = t.by_activity;
     p = {};
     note_submitter(p);
-    p.tag = activity_book::of_process().submit(*t.lane, &t);
+    p.tag = activity_book::of_process().submit(*t.lane, t.told, p.path);
     home_.table.records->tag(p.tag);
     return &p;
   }
@@ -121,6 +125,8 @@ void device_timeline::end(stream_core& s, pending_operation& p) noexcept {
     home_.table.records->tag(0);
     p.number = t.lane->next_number();
     t.newest = t.lane->id_of(p.number);
+    t.newest_tag = p.tag;
+    t.path_here = std::max(t.path_here, p.path);
     t.chained = false;
     const probe::name_id name = p.operation != nullptr ? probe::register_name(p.operation->name) : p.name;
     activity_book::of_process().describe(p.tag, {.submitted = p.submitted,
@@ -166,6 +172,8 @@ void device_timeline::abandon(stream_core& s, pending_operation& p) noexcept {
 void device_timeline::stand_behind(stream_core& s, completion& c) const noexcept {
   c.operations = s.timeline.head.load(std::memory_order_relaxed);  // own store, under put_lock
   c.operation = mode() != 0 ? s.timeline.newest : 0;
+  c.tag = s.timeline.newest_tag;
+  c.path = s.timeline.path_here;
 }
 
 native_event device_timeline::take_event() noexcept {
@@ -252,16 +260,24 @@ void device_timeline::look() noexcept {
   next_look_ = now + (compare_clocks(patience_s) ? between_references : between_references / 16);
 }
 
+// From the clock's newest event when it was put in. That may be long ago, as clocks are compared while the device is
+// busy: then from the nearest one.
 bool device_timeline::time_of(native_event e, std::uint32_t newest, ticks& when) noexcept {
   const backend& b = home_.table;
   if (b.event_time != nullptr) return static_cast<bool>(b.event_time(home_.native, e, when));
   const std::uint32_t n = n_references_.load(std::memory_order_relaxed);
   // One less than are kept: the next comparison records the event of the oldest anew before it counts.
   const std::uint32_t oldest = n >= references_kept ? n - references_kept + 1 : 0;
-  const auto& r = references_[(std::max(newest, oldest + 1) - 1) % references_kept];
+  const auto at = [this](std::uint32_t k) -> const reference& { return references_[k % references_kept]; };
+  std::uint32_t from = std::max(newest, oldest + 1) - 1;
   double since = 0;
-  if (!b.elapsed(home_.native, r.event, e, since)) return false;
-  when = clock_.at(r.device_s + since);
+  if (!b.elapsed(home_.native, at(from).event, e, since)) return false;
+  if (std::abs(since) > longest_exact_s) {
+    const std::uint32_t near =
+        nearest_moment(oldest, n, at(from).device_s + since, [&](std::uint32_t k) { return at(k).device_s; });
+    if (near != from && !b.elapsed(home_.native, at(from = near).event, e, since)) return false;
+  }
+  when = clock_.at(at(from).device_s + since);
   return true;
 }
 
@@ -269,7 +285,9 @@ bool device_timeline::time_of(native_event e, std::uint32_t newest, ticks& when)
 
 void device_timeline::reached(stream_core& s, completion& c) noexcept {
   read(s, c.operations, c.failed != nullptr);
-  if (c.operation != 0) c.path = s.timeline.path;
+  if (c.operation == 0) return;
+  c.path =
+      std::max(c.path, c.tag == 0 ? s.timeline.path : activity_book::of_process().path_behind(s.timeline.told, c.tag));
 }
 
 void device_timeline::read(stream_core& s, std::uint64_t until, bool failed) noexcept {
@@ -335,7 +353,7 @@ void device_timeline::close(stream_core& s) noexcept {
   if (t.lane == nullptr) return;
   if (records_.load(std::memory_order_acquire) == records::on) {
     home_.table.records->flush();
-    if (const std::uint64_t n = activity_book::of_process().leave(&t); n > 0) t.lane->lose(n);
+    if (const std::uint64_t n = activity_book::of_process().leave(t.told); n > 0) t.lane->lose(n);
   }
   std::exchange(t.lane, nullptr)->give_back();
 }
@@ -344,7 +362,7 @@ void device_timeline::leave(stream_core& s) noexcept {
   stream_timeline& t = s.timeline;
   if (t.lane == nullptr) return;
   std::uint64_t n = t.head.load(std::memory_order_relaxed) - t.tail.load(std::memory_order_relaxed);
-  if (records_.load(std::memory_order_acquire) == records::on) n += activity_book::of_process().leave(&t);
+  if (records_.load(std::memory_order_acquire) == records::on) n += activity_book::of_process().leave(t.told);
   if (n > 0) t.lane->lose(n);
   std::exchange(t.lane, nullptr)->give_back();
 }

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "gpu/backend.hpp"
+#include "gpu/detail/activity_book.hpp"
 #include "gpu/detail/completion.hpp"
 #include "gpu/detail/device_clock.hpp"
 #include "probe/device_lanes.hpp"
@@ -56,6 +57,8 @@ struct stream_timeline {
   std::unique_ptr<pending_operation[]> ring;
   probe::device_lane* lane = nullptr;
   pending_operation by_activity;  // while it is put in
+  std::uint64_t newest_tag = 0;   // of the last operation; 0: it is timed by events
+  ticks path_here = 0;            // the longest path that leads to any operation by activity records
   ticks last_submitted = 0;
   bool chained = false;       // nothing but operations since the last one
   probe::task_id newest = 0;  // the last operation; 0: it is not recorded
@@ -81,6 +84,7 @@ struct stream_timeline {
   std::atomic<std::uint64_t> tail{0};
   ticks last_end = 0, path = 0;  // of the last one
   bool last_known = false;
+  told_path told;
 
   /// Has what no future stands behind read before the ring is full.
   struct marker final : completion {
