@@ -35,11 +35,19 @@ def kept_from_cores_s(pid: int, known: dict) -> float:
     return sum(known.values())
 
 
-def measured(folder: Path, case: str) -> dict:
+def go_first() -> None:
+    """The calling process goes before others on the cores, where it may."""
+    try:
+        os.setpriority(os.PRIO_PROCESS, 0, -20)
+    except OSError:
+        pass  # its user may not
+
+
+def measured(folder: Path, case: str, first: bool) -> dict:
     """What is said of a run of the case, and `kept`: how long its threads waited for a core, as a share of the run."""
     environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder)}
     begin, kept_s, known = time.monotonic(), 0.0, {}
-    process = subprocess.Popen([str(PROGRAM), case], env=environment)
+    process = subprocess.Popen([str(PROGRAM), case], env=environment, preexec_fn=go_first if first else None)
     try:
         while process.poll() is None:
             kept_s = kept_from_cores_s(process.pid, known)
@@ -55,13 +63,14 @@ def measured(folder: Path, case: str) -> dict:
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
     """check(case, holds): whether holds(what is said of the case). A run counts against it only where its threads had
-    the cores that they wanted: what is measured elsewhere are the machine's other programs. Else it is measured anew."""
+    the cores that they wanted: what is measured elsewhere are the machine's other programs. Else it is measured anew, and
+    goes before those where it may."""
     known: dict = {}
 
     def checked(case: str, holds) -> None:
-        for _ in range(4):
+        for turn in range(4):
             if case not in known:
-                known[case] = measured(tmp_path_factory.mktemp(case) / "run", case)
+                known[case] = measured(tmp_path_factory.mktemp(case) / "run", case, first=turn > 0)
             said = known[case]
             if holds(said):
                 return

@@ -100,6 +100,7 @@ def test_json_answers(run):
         ends = [b + n for _, b, n, _ in pieces]
         begins = [b for _, b, _, _ in pieces]
         assert all(b >= e - 0.2 for b, e in zip(begins[1:], ends)), "pieces of a worker never overlap"
+    assert timeline["lanes"] == timeline["lane_from"] == timeline["lane_rows"] == [], "no device is at work"
     run.get("/mesh.json")  # to look is to ask for a picture
     for _ in range(3000):
         mesh = json.loads(run.get("/mesh.json")[2])

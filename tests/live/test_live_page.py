@@ -124,6 +124,31 @@ def test_every_control_works(page, run, tmp_path):
     assert page.complaints() == []
 
 
+def test_devices_are_rows_below_the_workers(page, run):
+    page.click("#pause")
+    page.wait("document.querySelector('#state').dataset.state === 'paused'")
+    bare = page.value("document.querySelector('#timeline').clientHeight")
+    lanes = ["gpu 0 (a, b), stream 1", "gpu 0 (a, b), stream 2", "gpu 1, stream 1"]
+    given = {"lanes": lanes, "lane_from": [0, 0, 5e5], "lane_rows": [[[0, 1e5, 2e5, 1]], [[0, 3e5, 1e5, 4]], []]}
+    page.value(f"take_timeline({{ ...timeline, ...{json.dumps(given)} }}), draw_timeline()")
+    assert page.value("document.querySelector('#timeline-title').textContent") == "Workers and devices"
+    assert page.value("timeline.rows.map(r => r.device)") == [None, None, "gpu 0 (a, b)", "", "gpu 1"]
+    assert page.value("timeline.rows.map(r => r.label)") == [0, 1, "1", "2", "1"]
+    assert page.value("document.querySelector('#timeline').clientHeight") > bare
+    assert "streams:" in page.value("document.querySelector('#legend').textContent")
+    row = page.value("timeline.rows[3].y + 3")
+    x = page.value("gutter + 0.35e6 / (timeline.window_s * 1e6) * (document.querySelector('#timeline').clientWidth - gutter)")
+    page.value(
+        "document.querySelector('#timeline').onmousemove("
+        f"{{ offsetX: {x}, offsetY: {row}, clientX: 10, clientY: 10 }})"
+    )
+    said = page.value("document.querySelector('#tip').textContent")
+    assert "gpu 0 (a, b), stream 2" in said and "4 short pieces" in said
+    page.value(f"document.querySelector('#timeline').onmousemove({{ offsetX: {x}, offsetY: {row} - 20, clientX: 9, clientY: 9 }})")
+    assert page.value("document.querySelector('#tip').style.visibility") == "hidden", "beside the pieces is nothing"
+    assert page.complaints() == []
+
+
 def test_it_loads_nothing_from_elsewhere_and_asks_once_a_second(page, run):
     def sent() -> list:
         page.value("new Promise(done => setTimeout(done, 500))")

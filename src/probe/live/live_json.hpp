@@ -38,11 +38,13 @@ counter_catalog catalog_of(const counter_registry& counters);
 std::string tasks_json(const std::vector<task_statistics>& tasks);
 
 /// The last `window` ticks before `end`:
-/// {"window_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..]} with times in microseconds
-/// since the window's begin; "from" tells since when a worker's pieces are known. What is shorter than a pixel is drawn
-/// together: pieces shorter than window / bins become one per bin, which has the name that took most of its time, and
-/// their number.
-std::string timeline_json(const std::vector<recent_work>& workers, ticks end, ticks window, std::size_t bins);
+/// {"window_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],"lanes":["gpu 0, stream
+/// 1",..], "lane_from":[..],"lane_rows":[..]} with times in microseconds since the window's begin; "from" tells since
+/// when a worker's pieces are known. What is shorter than a pixel is drawn together: pieces shorter than window / bins
+/// become one per bin, which has the name that took most of its time, and their number. The same of the lanes of
+/// devices.
+std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
+                          ticks window, std::size_t bins);
 
 /// The values as base64 of 16-bit numbers (little-endian; 65535 is no number), between "low" and "high", logarithmic
 /// where they are all above 0 and span more than a factor of 20: "log":true.

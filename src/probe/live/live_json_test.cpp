@@ -40,7 +40,7 @@ class Timeline : public testing::Test {
             .name = name};
   }
   static std::string json(std::vector<trace_slice> slices) {
-    return timeline_json({{.slices = std::move(slices)}}, begin + static_cast<ticks>(second),
+    return timeline_json({{.slices = std::move(slices)}}, {}, begin + static_cast<ticks>(second),
                          static_cast<ticks>(second), 10);
   }
   static inline const double second = ticks_per_second();
@@ -68,12 +68,25 @@ TEST_F(Timeline, WhatReachesOutOfTheWindowIsCut) {
 
 TEST_F(Timeline, TellsSinceWhenItKnows) {
   const auto known_from = [](double at) {
-    return timeline_json({{{}, begin + static_cast<ticks>(at * second)}}, begin + static_cast<ticks>(second),
-                         static_cast<ticks>(second), 10);
+    return timeline_json({{.known_from = begin + static_cast<ticks>(at * second)}}, {},
+                         begin + static_cast<ticks>(second), static_cast<ticks>(second), 10);
   };
   EXPECT_THAT(known_from(-1), HasSubstr("\"from\":[0.0]"));
   EXPECT_THAT(known_from(0.25), HasSubstr("\"from\":[250000.0]"));
   EXPECT_THAT(known_from(2), HasSubstr("\"from\":[1000000.0]"));
+}
+
+TEST_F(Timeline, LanesOfDevicesAreRowsOfTheirOwn) {
+  const std::string text = timeline_json({{.slices = {slice(a, 0.1, 0.3)}}},
+                                         {{.slices = {slice(b, 0.2, 0.1)},
+                                           .known_from = begin + static_cast<ticks>(0.2 * second),
+                                           .lane = "gpu 0, stream 1"},
+                                          {.slices = {slice(a, 0.5, 0.1)}, .lane = "gpu 0, stream \"2\""}},
+                                         begin + static_cast<ticks>(second), static_cast<ticks>(second), 10);
+  EXPECT_THAT(text, HasSubstr("\"from\":[0.0],\"workers\":[[[0,100000.0,300000.0,1]]],"));
+  EXPECT_THAT(text, HasSubstr("\"lanes\":[\"gpu 0, stream 1\",\"gpu 0, stream \\\"2\\\"\"],"));
+  EXPECT_THAT(text, HasSubstr("\"lane_from\":[200000.0,0.0],"
+                              "\"lane_rows\":[[[1,200000.0,100000.0,1]],[[0,500000.0,100000.0,1]]]}"));
 }
 
 TEST_F(Timeline, AMillionPiecesAreAsManyAsThereAreBins) {

@@ -147,11 +147,12 @@ live_pages::text live_pages::mesh(const http_request&) {
   return shared(newest.picture ? picture_json(*newest.picture, newest.number) + "\n" : "null\n");
 }
 
-std::string live_pages::timeline_of(const http_request& request) const {
+std::string live_pages::timeline_of(const http_request& request) {
   const double window_s = std::clamp(number_field(request, "window_s", 2), 1e-3, 60.0);
-  const std::size_t bins = std::clamp<std::size_t>(6400 / std::max(1u, recorder_.worker_count()), 50, 800);
-  const ticks now = now_ticks(), window = ticks_from(window_s);
-  return timeline_json(recent_slices(recorder_, now - std::min(now, window)), now, window, bins);
+  const ticks now = now_ticks(), window = ticks_from(window_s), from = now - std::min(now, window);
+  const auto lanes = recent_lanes(recorder_, from);
+  const std::size_t bins = std::clamp<std::size_t>(6400 / (recorder_.worker_count() + lanes.size()), 50, 800);
+  return timeline_json(recent_slices(recorder_, from), lanes, now, window, bins);
 }
 
 std::string live_pages::status_fields() const {

@@ -59,7 +59,7 @@ class live_pages final : public http_handler {
   text mesh(const http_request&);
   text poll(const http_request& request);
   [[nodiscard]] std::string status_fields() const;
-  [[nodiscard]] std::string timeline_of(const http_request& request) const;
+  [[nodiscard]] std::string timeline_of(const http_request& request);
 
   recorder& recorder_;
   counter_registry& counters_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
@@ -42,7 +43,13 @@ class timeline_writer {
   timeline_writer(ticks begin, ticks window, std::size_t bins)
       : begin_(begin), end_(begin + window), bin_(std::max<ticks>(1, window / std::max<std::size_t>(1, bins))) {}
 
-  void worker(const recent_work& w) {
+  /// What the rows so far have been called ends; the next ones are others.
+  struct group {
+    std::string rows, known;
+  };
+  [[nodiscard]] group take() { return {std::exchange(rows_, {}), std::exchange(known_, {})}; }
+
+  void row(const recent_work& w) {
     fmt::format_to(std::back_inserter(known_), "{}{:.1f}", known_.empty() ? "" : ",",
                    w.known_from > begin_ ? seconds(std::min(w.known_from, end_) - begin_) * 1e6 : 0.0);
     if (!rows_.empty()) rows_ += ',';
@@ -64,14 +71,13 @@ class timeline_writer {
     rows_ += ']';
   }
 
-  [[nodiscard]] std::string text() const {
+  [[nodiscard]] std::string names() const {
     std::string names;
     for (const name_id n : names_) {
       if (!names.empty()) names += ',';
       names += json_text(name_of(n));
     }
-    return fmt::format("{{\"window_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}]}}",
-                       json_number(seconds(end_ - begin_)), names, known_, rows_);
+    return names;
   }
 
  private:
@@ -98,11 +104,23 @@ class timeline_writer {
 
 }  // namespace
 
-std::string timeline_json(const std::vector<recent_work>& workers, ticks end, ticks window, std::size_t bins) {
+std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
+                          ticks window, std::size_t bins) {
   window = std::min(window, end);
   timeline_writer writer(end - window, window, bins);
-  for (const recent_work& w : workers) writer.worker(w);
-  return writer.text();
+  for (const recent_work& w : workers) writer.row(w);
+  const timeline_writer::group of_workers = writer.take();
+  std::string lane_names;
+  for (const recent_work& l : lanes) {
+    writer.row(l);
+    lane_names += (lane_names.empty() ? "" : ",") + json_text(l.lane);
+  }
+  const timeline_writer::group of_lanes = writer.take();
+  return fmt::format(
+      "{{\"window_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}],\"lanes\":[{}],\"lane_from\":[{}],"
+      "\"lane_rows\":[{}]}}",
+      json_number(seconds(window)), writer.names(), of_workers.known, of_workers.rows, lane_names, of_lanes.known,
+      of_lanes.rows);
 }
 
 }  // namespace plx::probe

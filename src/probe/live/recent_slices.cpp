@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "probe/device_lanes.hpp"
 #include "probe/flight_ring.hpp"
 
 namespace plx::probe {
@@ -25,6 +26,14 @@ std::vector<recent_work> recent_slices(const recorder& r, ticks from) {
     });
   }
   return workers;
+}
+
+std::vector<recent_work> recent_lanes(recorder& r, ticks from) {
+  r.devices().look();
+  std::vector<recent_work> lanes;
+  for (recent_operations& o : r.devices().recent(from))
+    lanes.push_back({.slices = std::move(o.slices), .known_from = o.known_from, .lane = std::move(o.lane)});
+  return lanes;
 }
 
 }  // namespace plx::probe

@@ -1,8 +1,9 @@
-// What every worker did last, from the rings that are always on.
+// What every worker did last, from the rings that are always on, and what devices did while somebody looks.
 //
 // Thread safety: everything. Cost: a copy of the rings' records since `from`. Example: probe/live/live_server_test.cpp
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -11,13 +12,16 @@
 
 namespace plx::probe {
 
-/// The pieces of the last seconds, by worker.
+/// The pieces of the last seconds, of a worker or of a lane of a device.
 struct recent_work {
-  std::vector<trace_slice> slices;  // in order of time
-  ticks known_from = 0;             // what was before, newer pieces have taken the place of
+  std::vector<trace_slice> slices{};  // in order of time
+  ticks known_from = 0;               // what was before, newer pieces have taken the place of
+  std::string lane{};
 };
 
 /// By worker: the pieces that ended after `from` and are still there.
 std::vector<recent_work> recent_slices(const recorder& r, ticks from);
+/// By lane, in order of device and lane. Somebody looks, so the operations of the next seconds are kept, too.
+std::vector<recent_work> recent_lanes(recorder& r, ticks from);
 
 }  // namespace plx::probe
