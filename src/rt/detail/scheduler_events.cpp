@@ -68,7 +68,9 @@ bool scheduler::ask_pollers(worker& w) {
   bool progressed = false, pending = false;
   w.poller_calls.add(pollers_.size());
   w.polling = true;
-  pollers_asked_.store(false);
+  // Both flags are mostly what they should be, and a store costs twenty times a look. Not to store is as good as to
+  // store the same: who asks meanwhile has stored after the look, and is seen below, or overwrites what is said there.
+  if (pollers_asked_.load()) pollers_asked_.store(false);
   wanted_gap_ = 0;
   for (const poller& p : pollers_) {
     const poll_result r = p.function(p.arg);
@@ -77,7 +79,7 @@ bool scheduler::ask_pollers(worker& w) {
   }
   w.polling = false;
   poll_gap_.store(wanted_gap_, std::memory_order_relaxed);
-  polls_pending_.store(pending);
+  if (polls_pending_.load() != pending) polls_pending_.store(pending);
   if (pollers_asked_.load()) polls_pending_.store(true);  // while they ran: what they said may be out of date
   if (progressed) w.poller_progress.add();
   return progressed;
@@ -129,12 +131,12 @@ bool scheduler::run_pollers(worker& w) {
 // The pause between two looks for work. What comes from elsewhere must not wait for its end: who asked last goes on
 // asking, the others leave it alone.
 task* scheduler::poll_until(worker& w, ticks until) {
-  while (now_ticks() < until) {
-    if (polls_pending_.load(std::memory_order_relaxed) && last_polled_.load(std::memory_order_relaxed) == &w) {
-      if (run_pollers(w)) return w.deque.pop();
-    } else {
-      cpu_relax();
-    }
+  for (ticks now = now_ticks(); now < until;) {
+    const bool asks =
+        polls_pending_.load(std::memory_order_relaxed) && last_polled_.load(std::memory_order_relaxed) == &w;
+    if (asks && run_pollers(w)) return w.deque.pop();
+    if (!asks) cpu_relax();
+    now = asks && w.boundary > now ? w.boundary : now_ticks();  // who has asked has looked at the clock
   }
   return nullptr;
 }
