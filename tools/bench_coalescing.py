@@ -18,6 +18,7 @@ from console import ROOT, duration, fail, note, run_logged, say, shown, step, ta
 COUNTS = [2**k for k in range(11)]
 INTERVALS_US = [1, 10, 100, 1000, 10000]
 OWN = ["self", "adaptive"]  # settings without numbers
+BEST = "(the best of the phases)"
 
 
 def grid(counts: list[int], intervals_us: list[int]) -> str:
@@ -58,7 +59,23 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
         result[f"phases-{traffic}"] = [
             (processes, asked("phases", "--traffic", traffic, "--settings", every, *sizes, *spans, turns=4))
         ]
+        # The best of those, once more, each with as much time as it takes to be sure, and in the same turns.
+        spans_of_few = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.3, "--long-phase-s", 1.4]
+        result[f"finals-{traffic}"] = [
+            (processes, asked("finals", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=7))
+        ]
     return result
+
+
+def with_the_best(arguments: list[str], measured: list[dict], settings: list[str]) -> list[str]:
+    """With those settings of numbers, instead of BEST, that were the best of the phases of this traffic, and `settings`."""
+    if BEST not in arguments:
+        return arguments
+    traffic = arguments[arguments.index("--traffic") + 1]
+    best = data.finalists(data.select(measured, part="phases", variant=traffic))
+    if not best:
+        fail(f"finals-{traffic} judges what phases-{traffic} has found: run that before, or with --append after it", 2)
+    return [" ".join([*best, *settings]) if a == BEST else a for a in arguments]
 
 
 def chosen(asked: str | None, known: list[str]) -> list[str]:
@@ -105,7 +122,8 @@ def run(there, options) -> list[dict]:
     if missing is not None:
         note(f"coalescing is left out: {missing}")
         return []
-    known = parts(options.quick, understood(there))
+    own = understood(there)
+    known = parts(options.quick, own)
     names = chosen(options.only, list(known))
     csv, log = there.out / "coalescing.csv", there.out / "coalescing.log"
     if not options.append:
@@ -116,14 +134,21 @@ def run(there, options) -> list[dict]:
         begin = time.monotonic()
         for processes, arguments in known[name]:
             first_turn = ["--first-turn", str(_read(data.turns_in, csv))]
+            if BEST in arguments:
+                arguments = with_the_best(arguments, _read(data.read, csv) if csv.exists() else [], own)
             under_mpirun(there, processes, [*arguments, *first_turn, "--csv", str(csv)], log)
         note(duration(time.monotonic() - begin))
     say(f"measurements: {shown(csv)}")
     measured = _read(data.read, csv)
-    for titles, lines in ((data.SWEEP_TITLES, data.sweep_lines(measured)), (data.PHASE_TITLES, data.phase_lines(measured))):
+    tables = (
+        (data.SWEEP_TITLES, data.sweep_lines(measured)),
+        (data.PHASE_TITLES, data.phase_lines(measured)),
+        (data.FINAL_TITLES, data.final_lines(measured)),
+    )
+    for titles, lines in tables:
         if lines:
             say()
-            say(table(lines, titles, "l" + "r" * (len(titles) - 1)))
+            say(table(lines, titles, ("ll" if titles[1] == "chosen" else "lr") + "r" * (len(titles) - 2)))
     draw(csv, there.out)
     return data.rows_of(measured)
 

@@ -15,6 +15,8 @@ COLUMNS = [
 TEXTS = {"part", "variant", "setting", "phase"}
 KINDS = ("dense", "sparse", "bursty")
 SETTLED_S = 1.0  # a setting that finds its numbers itself has so long to find them
+WARM_S = 0.1  # in finals, where phases are long enough, others have so long to begin
+FINALISTS = 3  # settings of numbers, of each kind of traffic
 
 
 def read(path: Path | str) -> list[dict]:
@@ -138,9 +140,9 @@ def rotation_sizes(rows: list[dict]) -> list[int]:
 # ---------------------------------------------------------------------------------------------------------------- phases
 
 
-def times_by_turn(rows: list[dict], settled_s: float = 0) -> dict[str, dict[int, float]]:
-    """By setting and turn: the median length of a unit. Of settings without numbers those units count that began
-    `settled_s` after their phase did, if there are any."""
+def times_by_turn(rows: list[dict], settled_s: float = 0, warm_s: float = 0) -> dict[str, dict[int, float]]:
+    """By setting and turn: the median length of a unit. Of adaptive those units count that began `settled_s` after
+    their phase did, of other settings those after `warm_s`, if there are any."""
     turns: dict[str, dict] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         turns[row["setting"]][int(row["turn"])].append(row)
@@ -148,7 +150,8 @@ def times_by_turn(rows: list[dict], settled_s: float = 0) -> dict[str, dict[int,
     for setting, by_turn in turns.items():
         result[setting] = {}
         for turn, units in by_turn.items():
-            late = [u for u in units if is_static(setting) or u["at_s"] - u["time_s"] >= settled_s]
+            begins_s = settled_s if setting == "adaptive" else warm_s
+            late = [u for u in units if u["at_s"] - u["time_s"] >= begins_s]
             result[setting][turn] = statistics.median(u["time_s"] for u in late or units)
     return result
 
@@ -196,6 +199,35 @@ def over_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> d
         best = best_static(times)
         if setting in times and best is not None:
             result[kind] = times[setting] / times[best]
+    return result
+
+
+def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
+    """The settings of numbers of which one may be the best: of each kind of traffic the shortest few by their medians."""
+    result: list[str] = []
+    for kind in KINDS:
+        times = {s: t for s, t in unit_times(select(rows, phase=kind)).items() if is_static(s)}
+        result += [s for s in sorted(times, key=times.__getitem__)[:count] if s not in result]
+    return result
+
+
+def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
+    """By kind of traffic: the time with this setting over that with the best one of numbers. `rows` choose few settings,
+    `finals` are other measurements, which judge: in each turn all of them follow each other, with as much time to begin;
+    the median over the turns of the ratio within a turn, and of these the largest. What chooses does not judge, so luck
+    counts once at most, in the choice between few."""
+    result = {}
+    for kind in KINDS:
+        chosen = finalists(select(rows, phase=kind))
+        times = times_by_turn(select(finals, phase=kind), SETTLED_S, WARM_S)
+        mine = times.get(setting, {})
+        ratios = [
+            statistics.median(t / times[s][turn] for turn, t in mine.items() if turn in times[s])
+            for s in chosen
+            if set(times.get(s, {})) & set(mine)
+        ]
+        if ratios:
+            result[kind] = max(ratios)
     return result
 
 
@@ -274,7 +306,16 @@ def rows_of(rows: list[dict]) -> list[dict]:
             largest = max(by_size)
             add(f"net/rotation/{name.replace(', ', '-').replace(' ', '-')}", by_size[largest] / 1e9, "GB/s", "higher")
     for setting, name in (("adaptive", "net/adaptive/worst"), ("self", "net/selfclock/worst")):
-        for ending, compared in (("", over_best), ("_halves", against_best)):
+        final = [
+            r
+            for traffic in ("toy", "rotation")
+            for r in in_finals(
+                select(rows, part="phases", variant=traffic), select(rows, part="finals", variant=traffic), setting
+            ).values()
+        ]
+        if final:
+            add(name, max(final), "", "lower")
+        for ending, compared in (("_sweep" if final else "", over_best), ("_halves", against_best)):
             ratios = [
                 r
                 for traffic in ("toy", "rotation")
@@ -313,6 +354,25 @@ def sweep_lines(rows: list[dict]) -> list[list[str]]:
     return lines + [
         sweep_line(f"rotation {size}", select(rows, part="rotation", variant="rows", size=size)) for size in rotation_sizes(rows)
     ]
+
+
+FINAL_TITLES = ["traffic", "chosen", "self over the best of them", "adaptive", "turns"]
+
+
+def final_lines(rows: list[dict]) -> list[list[str]]:
+    """A line for each kind of traffic of which there are finals."""
+    lines = []
+    for traffic in ("toy", "rotation"):
+        sweep, finals = (select(rows, part=part, variant=traffic) for part in ("phases", "finals"))
+        compared = {s: in_finals(sweep, finals, s) for s in ("self", "adaptive")}
+        for kind in KINDS:
+            found = [compared[s].get(kind) for s in compared]
+            if any(found):
+                chosen = " ".join(finalists(select(sweep, phase=kind)))
+                turns = len({r["turn"] for r in finals if r["phase"] == kind})
+                numbers = ["" if r is None else f"{r:.3f}" for r in found]
+                lines.append([f"{traffic}, {kind}", chosen, *numbers, str(turns)])
+    return lines
 
 
 def phase_lines(rows: list[dict]) -> list[list[str]]:

@@ -14,12 +14,13 @@ void run_part(plx::job& job, const plx::bench::options& o) {
   if (o.part == "toy") sweep_toy(job, o);
   if (o.part == "change") change_toy(job, o);
   if (o.part == "rotation") sweep_rotation(job, o);
-  if (o.part == "phases") run_phases(job, o);
+  if (o.part == "phases" || o.part == "finals") run_phases(job, o);
 }
 
 // What this number of localities cannot do; null when it can.
 const char* misfit(const plx::bench::options& o, unsigned localities) {
-  const bool toy = o.part == "toy" || o.part == "change" || (o.part == "phases" && o.traffic == "toy");
+  const bool phases = o.part == "phases" || o.part == "finals";
+  const bool toy = o.part == "toy" || o.part == "change" || (phases && o.traffic == "toy");
   if (toy && localities != 2) return "this part needs two localities: mpirun -n 2 bench_coalescing ...";
   if (localities < 2) return "this part needs several localities: mpirun -n 4 bench_coalescing ...";
   for (const unsigned nc : o.sizes)

@@ -49,7 +49,7 @@ bool set(options& o, std::string_view name, const std::string& value) {
 
 result<void> check(const options& o) {
   bool known = false;
-  for (const char* part : {"toy", "change", "rotation", "phases", "carrier"}) known |= o.part == part;
+  for (const char* part : {"toy", "change", "rotation", "phases", "finals", "carrier"}) known |= o.part == part;
   if (!known) return error{fmt::format("'{}' is not a part; {}", o.part, usage())};
   for (const std::string& v : o.variants)
     if (v != "rows" && v != "packed") return error{fmt::format("--variants: expected rows or packed, found '{}'", v)};
@@ -70,7 +70,8 @@ result<void> check(const options& o) {
 }  // namespace
 
 const char* usage() {
-  return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|carrier [--settings 'A B ...'] [--csv "
+  return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|finals|carrier [--settings 'A B ...'] "
+         "[--csv "
          "FILE] "
          "[--parcels N] [--sizes N,...] [--variants rows,packed] [--traffic toy|rotation] [--phase-s S] "
          "[--long-phase-s S] [--turns N] [--first-turn N]; ./plx bench coalescing runs all of it";

@@ -10,7 +10,7 @@
 namespace plx::bench {
 
 struct options {
-  std::string part;                              ///< toy, change, rotation, phases, carrier
+  std::string part;                              ///< toy, change, rotation, phases, finals (the same), carrier
   std::vector<std::string> settings;             ///< as PLX_COALESCE has them: "self", "128,1000"
   std::string traffic = "toy";                   ///< of phases: toy or rotation
   std::string csv;                               ///< lines are appended; empty: standard output

@@ -11,7 +11,7 @@ namespace plx::bench {
 void sweep_toy(job& j, const options& o);       ///< two localities; every setting, four phases
 void change_toy(job& j, const options& o);      ///< two localities; one setting per phase
 void sweep_rotation(job& j, const options& o);  ///< every setting, and packed
-void run_phases(job& j, const options& o);      ///< dense, sparse and bursty traffic with every setting
+void run_phases(job& j, const options& o);      ///< dense, sparse and bursty traffic with the settings asked for
 
 /// The transport alone: bytes per second when all localities send to all others. Gives the exit code. No job.
 int measure_carrier(const options& o);

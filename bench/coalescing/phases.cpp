@@ -43,7 +43,7 @@ void phase(series& s, traffic& t, const options& o, const std::string& setting, 
   for (;;) {
     const sample one = s.measure([&] { return k.unit(t); });
     const double at_s = s.all().all_reduce(s.elapsed_s() - begin, maximum()).get();
-    s.write({"phases", o.traffic, o.traffic == "toy" ? 0 : o.sizes.front(), turn, setting, k.name}, at_s, one);
+    s.write({o.part, o.traffic, o.traffic == "toy" ? 0 : o.sizes.front(), turn, setting, k.name}, at_s, one);
     if (at_s >= lasts_s) return;
   }
 }

@@ -150,6 +150,35 @@ def test_a_setting_of_two_moods_is_not_hidden_by_halves():
     assert named == {"net/selfclock/worst": pytest.approx(1.2), "net/selfclock/worst_halves": pytest.approx(0.75)}
 
 
+def test_finals_judge_what_the_phases_have_chosen():
+    sweep = {"8,100": 10, "16,100": 11, "32,100": 12, "64,100": 1000, "self": 9, "adaptive": 9}
+    rows = [line("phases", "toy", setting=s, phase="dense", time_s=t * 1e-3) for s, t in sweep.items()]
+    assert data.finalists(rows) == ["8,100", "16,100", "32,100"]
+    # Each turn is slower than the one before; 16,100 was lucky in the sweep, and 64,100 in one turn is not asked.
+    finals = []
+    for turn, slow in ((1, 1.0), (2, 3.0), (3, 9.0)):
+        for s, t in {"8,100": 10, "16,100": 20, "32,100": 12, "64,100": 1, "self": 10.3, "adaptive": 11}.items():
+            for at_s, late in ((0.05, 50), (0.5, 1), (1.3, 1)):  # all are slow at first
+                slow_at_first = 7 if s == "adaptive" and at_s < 1 else late
+                finals.append(line("finals", "toy", setting=s, phase="dense", turn=turn, at_s=at_s,
+                                   time_s=t * slow * slow_at_first * 1e-3))  # fmt: skip
+    assert data.in_finals(rows, finals, "self") == {"dense": pytest.approx(1.03)}
+    assert data.in_finals(rows, finals, "adaptive") == {"dense": pytest.approx(1.1)}
+    named = {r["name"]: r["value"] for r in data.rows_of(rows + finals)}
+    assert named["net/adaptive/worst"] == pytest.approx(1.1)
+    assert named["net/adaptive/worst_sweep"] == pytest.approx(0.9)
+    assert data.final_lines(rows + finals) == [["toy, dense", "8,100 16,100 32,100", "1.030", "1.100", "3"]]
+
+
+def test_finals_need_phases(capsys):
+    asked = ["finals", "--traffic", "toy", "--settings", bench_coalescing.BEST]
+    rows = [line("phases", "toy", setting="8,100", phase="dense")]
+    assert bench_coalescing.with_the_best(asked, rows, ["self"])[-1] == "8,100 self"
+    with pytest.raises(SystemExit):
+        bench_coalescing.with_the_best(asked, [], ["self"])
+    assert "run that before" in capsys.readouterr().err
+
+
 def test_when_a_setting_has_found_what_is_good():
     units = [line(at_s=0.1 * (i + 1), time_s=5.0 if i < 12 else 1.0) for i in range(30)]
     assert data.found_after_s(units, 1.05) == pytest.approx(1.0)  # from there on three of five are good
