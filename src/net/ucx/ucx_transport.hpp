@@ -133,7 +133,6 @@ class ucx_transport final : public transport {
   std::vector<peer> peers_;
   meeting meeting_;
   std::unique_ptr<lifelines> lifelines_;
-  unsigned looks_ = 0;   // at UCX
   ticks next_look_ = 0;  // at the lifelines
   ucx_signature signature_{};
   std::uint64_t near_arrivals_ = 0;  // messages from peers on this host
