@@ -17,7 +17,7 @@ from console import ROOT
 class Dependency:
     name: str
     purpose: str
-    needed_by: tuple  # which parts cannot do without it: build test lint bench report
+    needed_by: tuple  # which parts cannot do without it: build test lint bench report; ci: ./plx test where CI is set
     apt: tuple  # Debian and Ubuntu packages
     programs: tuple = ()  # any of these in PATH, newest first
     places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH
@@ -350,6 +350,7 @@ TABLE = (
         ("hipcc",),
         programs=("hipcc",),
         places=("$ROCM_PATH/bin", "$HIP_PATH/bin", "/opt/rocm/bin"),
+        wanted_by=("ci",),  # 66 MB, 350 MB installed: not for everybody who runs the tests
         without="the library gpu has no backend hip",
         other_way="AMD's ROCm",
     ),

@@ -206,7 +206,8 @@ def main(arguments: list[str]) -> int:
     if options.seeds < 0:
         parser.error(f"--seeds is {options.seeds}: expected a positive number")
     begin, since = time.monotonic(), time.time()
-    install.ensure(["build", "test"], also=[] if options.sanitize else pyenv.apt_packages("test"))
+    parts = ["build", "test"] + (["ci"] if os.environ.get("CI") and not options.sanitize else [])
+    install.ensure(parts, also=[] if options.sanitize else pyenv.apt_packages("test"))
     suites = f"^{options.sanitize}(_|$)" if options.sanitize and options.sanitize != "all" else ""
     presets = SANITIZERS if options.sanitize else builds.PRESETS if options.all else (options.preset,)
     python = (

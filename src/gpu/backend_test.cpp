@@ -187,6 +187,20 @@ TEST(backends_test, reasons_why_there_is_no_device_are_distinct) {
   }
 }
 
+TEST(backends_test, one_without_a_device_says_why_in_one_line_of_its_own_names) {
+  for (const backend* b : backends()) {
+    int n = 0;
+    const outcome o = b->count(*b, n);
+    if (o) continue;
+    const std::string said = make_error(*b, o, "", "").what();
+    const failure kind = b->kind_of(o.code);
+    EXPECT_TRUE(kind == failure::no_driver || kind == failure::driver_too_old || kind == failure::no_device) << said;
+    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
+    EXPECT_EQ(said.rfind(std::string(b->name) + ": ", 0), 0u) << said;
+    EXPECT_TRUE(b->name == "cuda" || said.find("cuda") == std::string::npos) << said;  // hip is of the same source
+  }
+}
+
 TEST(backends_test, an_unknown_backend_is_an_error_with_the_known_ones) {
   try {
     static_cast<void>(find_backend("opencl"));

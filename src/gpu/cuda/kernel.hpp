@@ -3,6 +3,8 @@
 // Items are kernel parameters as long as they fit, so that a launch needs no memory and no copy: up to 4 KiB, and up to
 // 32 KiB where the toolkit allows. More go through recycled pinned memory, which the kernel reads in place: then let a
 // block read its item once. Cost: of a launch with parameters, that of a launch plus the copy of their bytes.
+// Requires: kernels stand in an unnamed namespace. Both compilers give one a symbol of its name, and where a program
+// has both backends, the linker would keep one of the two.
 #pragma once
 
 #if defined(__HIPCC__) || defined(__HIP__)

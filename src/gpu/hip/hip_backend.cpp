@@ -2,6 +2,8 @@
 
 #include "gpu/hip/cuda_names.hpp"
 
+#include <memory>
+
 #define PLX_GPU_CODE_OF hip
 #define PLX_GPU_CODE_IS_HIP
 #include "gpu/cuda/cuda_backend_body.hpp"
@@ -9,6 +11,29 @@
 namespace plx::gpu::hip {
 namespace {
 
+#if HIP_VERSION_MAJOR >= 6
+outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
+  use(d);
+  return said(hipLaunchHostFunc(of(s), f, arg), "hipLaunchHostFunc");
+}
+#else
+// The headers of HIP 5.2 declare hipLaunchHostFunc, the library does not have it.
+struct host_call {
+  void (*f)(void*);
+  void* arg;
+  static void run(hipStream_t, hipError_t status, void* self) {
+    const std::unique_ptr<host_call> c(static_cast<host_call*>(self));
+    if (status == hipSuccess) c->f(c->arg);  // after an error nothing is told: the stream is asked then
+  }
+};
+outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
+  use(d);
+  auto c = std::make_unique<host_call>(host_call{f, arg});
+  const outcome o = said(hipStreamAddCallback(of(s), host_call::run, c.get(), 0), "hipStreamAddCallback");
+  if (o) static_cast<void>(c.release());
+  return o;
+}
+#endif
 outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value) {
   use(d);
   return said(hipStreamWriteValue32(of(s), flag, value, 0), "hipStreamWriteValue32");

@@ -25,6 +25,8 @@ __device__ __forceinline__ void run_phases(const typename Body::arguments& a, in
   }
 }
 
+namespace {  // a kernel of the same name, from another compiler for devices, may be in the program
+
 template <class Body>
 __global__ void __launch_bounds__(Body::threads, Body::groups_per_unit)
     body_kernel(const __grid_constant__ typename Body::arguments a) {
@@ -46,6 +48,8 @@ void launch_body(cudaStream_t stream, const typename Body::arguments& a) {
 #endif
   body_kernel<Body><<<static_cast<unsigned>(groups), Body::threads, shared, stream>>>(a);
 }
+
+}  // namespace
 
 #else
 
