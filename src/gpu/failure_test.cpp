@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "gpu/aggregating_executor.hpp"
@@ -19,14 +21,25 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The error that `f` holds; of kind none when it holds none.
-error error_of(plx::future<void>& f) {
+/// The error that f() throws; of kind none when it throws none.
+template <class F>
+error error_by(F&& f) {
   try {
-    f.get();
+    f();
   } catch (const error& e) {
     return e;
   }
   return error({failure::none, 0, "", "", "no error"});
+}
+/// The one that `f` holds.
+error error_of(plx::future<void>& f) {
+  return error_by([&] { f.get(); });
+}
+
+void launch_empty(stream& s) { s.launch(testing::empty, testing::empty_item{}); }
+template <class On, class... After>
+plx::future<void> async_empty(const On& on, After... after) {
+  return plx::async(on, testing::empty, testing::empty_item{}, std::move(after)...);
 }
 
 constexpr completion_way ways[] = {completion_way::poll, completion_way::callback, completion_way::flag};
@@ -38,19 +51,15 @@ TEST(failure, a_refused_launch_throws_and_the_stream_goes_on) {
   rt.run([&] {
     stream s(d);
     b.fail_call("launch", cpu::invalid);
-    try {
-      s.launch(testing::empty, testing::empty_item{});
-      ADD_FAILURE();
-    } catch (const error& e) {
-      EXPECT_EQ(e.kind(), failure::wrong_use);
-      EXPECT_THAT(e.what(), AllOf(HasSubstr("cpu: launch: "), HasSubstr("kernel 'empty'"), HasSubstr("device 0 (cpu)"),
-                                  Not(HasSubstr("\n"))));
-    }
-    s.launch(testing::empty, testing::empty_item{});
+    const error e = error_by([&] { launch_empty(s); });
+    EXPECT_EQ(e.kind(), failure::wrong_use);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("cpu: launch: "), HasSubstr("kernel 'empty'"), HasSubstr("device 0 (cpu)"),
+                                Not(HasSubstr("\n"))));
+    launch_empty(s);
     s.wait();
     b.fail_call("launch", cpu::invalid);
-    auto f = plx::async(executor(d), testing::empty, testing::empty_item{});
-    auto after = plx::async(executor(d), testing::empty, testing::empty_item{}, std::move(f));
+    auto f = async_empty(executor(d));
+    auto after = async_empty(executor(d), std::move(f));
     EXPECT_EQ(error_of(after).kernel(), "empty");
   });
 }
@@ -63,7 +72,7 @@ TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
     SCOPED_TRACE(static_cast<int>(way));
     rt.run([&] {
       stream s(d), other(d);
-      s.launch(testing::empty, testing::empty_item{});
+      launch_empty(s);
       auto before = s.future(way);
       before.get();
       s.launch(testing::crash, testing::crash_item{});
@@ -71,9 +80,9 @@ TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
       const error e = error_of(behind);
       EXPECT_EQ(e.code(), cpu::item_failed);
       EXPECT_THAT(e.what(), HasSubstr("kernel 'crash'"));
-      other.launch(testing::empty, testing::empty_item{});
+      launch_empty(other);
       other.wait();
-      s.launch(testing::empty, testing::empty_item{});
+      launch_empty(s);
       s.wait();
       // Each failure is told once, to the first place behind it, whenever it is asked for.
       b.hold(true);
@@ -105,11 +114,11 @@ TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
       for (int i = 0; i < 5; ++i) {
         streams.emplace_back(d);
         for (int k = 0; k < 4; ++k) {
-          streams.back().launch(testing::empty, testing::empty_item{});
+          launch_empty(streams.back());
           open.push_back(streams.back().future());
-          open.push_back(plx::async(executor(d), testing::empty, testing::empty_item{}));
-          open.push_back(plx::async(together, testing::empty, testing::empty_item{}));
-          open.push_back(plx::async(together, testing::empty, testing::empty_item{}, std::move(open.back())));
+          open.push_back(async_empty(executor(d)));
+          open.push_back(async_empty(together));
+          open.push_back(async_empty(together, std::move(open.back())));
         }
       }
       b.lose(0);
@@ -121,13 +130,13 @@ TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
         EXPECT_THAT(e.what(), HasSubstr("device 0 (cpu)"));
       }
       EXPECT_NE(d.lost(), nullptr);
-      EXPECT_THROW(streams[0].launch(testing::empty, testing::empty_item{}), error);
+      EXPECT_THROW(launch_empty(streams[0]), error);
       EXPECT_THROW(streams[0].future().get(), error);
       EXPECT_THROW(buffer<int>(streams[0], 1000), error);
-      auto late = plx::async(together, testing::empty, testing::empty_item{});
+      auto late = async_empty(together);
       EXPECT_EQ(error_of(late).kind(), failure::device_lost);
       stream s(other);
-      s.launch(testing::empty, testing::empty_item{});
+      launch_empty(s);
       s.wait();
     });
   }
@@ -154,13 +163,9 @@ TEST(failure, no_driver_and_its_kin_are_told_when_a_device_is_opened) {
                                    {cpu::driver_too_old, failure::driver_too_old},
                                    {cpu::no_device, failure::no_device}}) {
     cpu::testing_backend b({.count_fails = code});
-    try {
-      device d(rt, b.get());
-      ADD_FAILURE();
-    } catch (const error& e) {
-      EXPECT_EQ(e.kind(), kind) << e.what();
-      EXPECT_THAT(e.what(), Not(HasSubstr("\n")));
-    }
+    const error e = error_by([&] { device d(rt, b.get()); });
+    EXPECT_EQ(e.kind(), kind) << e.what();
+    EXPECT_THAT(e.what(), Not(HasSubstr("\n")));
   }
   cpu::testing_backend b({});
   EXPECT_THROW(device(rt, b.get(), 7), error);
@@ -186,18 +191,14 @@ TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
   rt.run([&] {
     stream s(d);
     b.fail_call("allocate", cpu::out_of_memory, 0, 2);
-    try {
-      s.launch(testing::empty, testing::empty_item{});
-      ADD_FAILURE();
-    } catch (const error& e) {
-      EXPECT_EQ(e.kind(), failure::out_of_memory);
-      EXPECT_EQ(e.kernel(), "empty");
-    }
+    const error e = error_by([&] { launch_empty(s); });
+    EXPECT_EQ(e.kind(), failure::out_of_memory);
+    EXPECT_EQ(e.kernel(), "empty");
     EXPECT_EQ(b.launches(), 0u);
-    s.launch(testing::empty, testing::empty_item{});
+    launch_empty(s);
     b.fail_call("record", cpu::invalid);  // of what gives the items back: they wait for the next one
-    s.launch(testing::empty, testing::empty_item{});
-    s.launch(testing::empty, testing::empty_item{});
+    launch_empty(s);
+    launch_empty(s);
     s.wait();
     EXPECT_EQ(b.launches(), 3u);
   });
@@ -222,7 +223,7 @@ TEST(failure, free_memory_is_given_back_before_items_and_flags_have_none) {
     };
     free_buffers();
     b.fail_call("allocate", cpu::out_of_memory);
-    s.launch(testing::empty, testing::empty_item{});
+    launch_empty(s);
     EXPECT_LT(b.allocated_bytes(), std::size_t{1} << 20);
     free_buffers();
     b.fail_call("allocate", cpu::out_of_memory);
@@ -291,7 +292,7 @@ TEST(failure, what_fails_in_a_graph_is_named_by_it) {
   rt.run([&] {
     stream s(d);
     const graph g = s.capture([&] { s.launch(testing::crash, testing::crash_item{}); });
-    s.launch(testing::empty, testing::empty_item{});
+    launch_empty(s);
     s.launch(g);
     auto f = s.future();
     EXPECT_EQ(error_of(f).kernel(), "crash");
@@ -306,11 +307,11 @@ TEST(failure, a_device_that_never_ends_is_left_after_the_deadline) {
     device d(rt, b.get(), 0, {.shutdown_deadline_s = 0.05});
     b.hold(true);
     stream s(d), other(d);
-    s.launch(testing::empty, testing::empty_item{});
+    launch_empty(s);
     f = s.future();
     const auto by_callback = s.future(completion_way::callback), by_flag = s.future(completion_way::flag);
     const buffer<int> x(s, 10), pinned(other, 10, memory_kind::pinned);
-    other.launch(testing::empty, testing::empty_item{});
+    launch_empty(other);
   }
   EXPECT_THAT(error_of(f).what(), HasSubstr("was closed while its work was not done"));
   b.hold(false);
@@ -322,7 +323,8 @@ TEST(failure, a_launch_without_a_future_does_not_hold_a_device_beyond_the_deadli
   {
     device d(rt, b.get(), 0, {.shutdown_deadline_s = 0.05});
     b.hold(true);
-    stream(d).launch(testing::empty, testing::empty_item{});
+    stream s(d);
+    launch_empty(s);
   }
   EXPECT_EQ(b.launches(), 1u);
 }
@@ -420,6 +422,8 @@ TEST(failure, a_crash_on_the_device_names_the_kernel) {
   bool any = false;
   for (const backend* b : backends()) {
     if (b->name == "cpu" || device_count(*b) == 0) continue;
+    if (b->name == "sycl" && std::getenv("PLX_SYCL_DEVICES") == std::string("cpu"))
+      continue;  // the process ends with it
     any = true;
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(crash_and_tell(*b), ::testing::ExitedWithCode(0), "kernel 'crash'(.|\n)*right: 2");

@@ -8,23 +8,15 @@
 #include "gpu/buffer.hpp"
 #include "gpu/detail/device_core.hpp"
 #include "gpu/each_device_test.hpp"
+#include "gpu/message_of_test.hpp"
 #include "gpu/testing/operations.hpp"
 
 namespace plx::gpu {
 namespace {
 
+using plx::testing::message_of;
 using plx::testing::on_each_device;
 using plx::testing::on_stepped_devices;
-
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(foreign_work, is_in_the_order_of_its_stream_and_has_a_future) {
   const auto body = [](plx::runtime& rt, device& d) {

@@ -5,26 +5,19 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
+#include "base/patience_test.hpp"
 #include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
+#include "gpu/message_of_test.hpp"
 #include "probe/names.hpp"
 #include "probe/recorder.hpp"
 
 namespace plx::kokkos {
 
-#if defined(KOKKOS_ENABLE_SERIAL)
+using testing::message_of;
 
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return "";
-}
+#if defined(KOKKOS_ENABLE_SERIAL)
 
 TEST(kokkos_errors, what_a_kernel_throws_is_held_by_its_future_alone) {
   testing::with_every_runtime([](plx::runtime& rt) {
@@ -82,19 +75,21 @@ TEST(kokkos_names, are_those_of_the_tasks) {
   }
   const probe::name_id kernel = probe::register_name("a kernel of Kokkos");
   const probe::name_id copy = probe::register_name("deep_copy my view");
+  const auto named = [&](const probe::trace_data& trace, probe::name_id name) {
+    std::ptrdiff_t n = 0;
+    for (const auto& w : trace.workers)
+      n += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == name && s.finished; });
+    return n;
+  };
   // A result is seen a moment before its task's end is recorded.
-  for (;;) {
+  std::ptrdiff_t kernels = 0, copies = 0;
+  EXPECT_TRUE(comes_true([&] {
     const probe::trace_data trace = rt.recorder().collect_trace();
-    long kernels = 0, copies = 0;
-    for (const auto& w : trace.workers) {
-      kernels += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == kernel && s.finished; });
-      copies += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == copy && s.finished; });
-    }
-    ASSERT_LE(kernels, 3);
-    ASSERT_LE(copies, 1);
-    if (kernels == 3 && copies == 1) break;
-    std::this_thread::yield();
-  }
+    kernels = named(trace, kernel), copies = named(trace, copy);
+    return kernels >= 3 && copies >= 1;
+  }));
+  EXPECT_EQ(kernels, 3);
+  EXPECT_EQ(copies, 1);
 }
 
 #endif

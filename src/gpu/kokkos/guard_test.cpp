@@ -4,26 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <Kokkos_Core.hpp>
-#include <stdexcept>
 #include <string>
 
 #include "gpu/kokkos/space.hpp"
+#include "gpu/message_of_test.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::kokkos {
 namespace {
 
+using plx::testing::message_of;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const std::runtime_error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 // One case, and a program of its own: Kokkos is initialized once.
 TEST(guard, begins_and_ends_kokkos_once_and_says_what_is_missing) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <Kokkos_Core.hpp>
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -103,7 +104,13 @@ class space {
     return {*this, all_.back().get()};
   }
   /// Where buffers of this space come from that belong to no instance.
-  [[nodiscard]] gpu::stream& memory() { return pick_at(0).memory(); }
+  [[nodiscard]] gpu::stream& memory() {
+    {
+      const plx::detail::spin_guard guard(lock_);
+      if (!spread_.empty()) return spread_.front()->memory();
+    }
+    return pick().memory();
+  }
   /// How many instances there are, those that were taken included.
   [[nodiscard]] std::size_t size() const {
     const plx::detail::spin_guard guard(lock_);
@@ -114,13 +121,14 @@ class space {
   [[nodiscard]] detail::instance_core<Space>& pick() {
     {
       const plx::detail::spin_guard guard(lock_);
-      detail::instance_core<Space>* best = nullptr;
-      std::size_t least = ~std::size_t{0};
-      for (const auto& c : spread_)
-        if (const std::size_t busy = c->pending(); busy < least) best = c.get(), least = busy;
-      if (best != nullptr && (least == 0 || spread_.size() >= n_)) return *best;
+      detail::instance_core<Space>* const best = least_busy();
+      if (best != nullptr && (spread_.size() >= n_ || best->pending() == 0)) return *best;
     }
-    return pick_at(~std::size_t{0});
+    auto made = home_.make();  // without the lock, which it outlives: both may take Kokkos some time
+    const plx::detail::spin_guard guard(lock_);
+    if (spread_.size() >= n_) return *least_busy();  // others have made the last ones meanwhile
+    spread_.push_back(std::move(made));
+    return *spread_.back();
   }
 
  private:
@@ -129,16 +137,11 @@ class space {
     const plx::detail::spin_guard guard(lock_);
     idle_.push_back(c);
   }
-  // Number i of those that work is spread over, or a new one.
-  detail::instance_core<Space>& pick_at(std::size_t i) {
-    {
-      const plx::detail::spin_guard guard(lock_);
-      if (i < spread_.size()) return *spread_[i];
-    }
-    auto made = home_.make();
-    const plx::detail::spin_guard guard(lock_);
-    spread_.push_back(std::move(made));
-    return *spread_.back();
+  // Of those that work is spread over; null when there is none. Requires: lock_ is held.
+  detail::instance_core<Space>* least_busy() const noexcept {
+    const auto least = std::min_element(spread_.begin(), spread_.end(),
+                                        [](const auto& a, const auto& b) { return a->pending() < b->pending(); });
+    return least == spread_.end() ? nullptr : least->get();
   }
 
   detail::space_home<Space> home_;

@@ -3,6 +3,7 @@
 
 #include <Kokkos_Core.hpp>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -66,6 +67,7 @@ class device_instance {
   /// Calls `f(space)` here: it launches and does not wait.
   template <class F>
   plx::future<void> put(std::string_view name, F&& f) {
+    const std::lock_guard guard(turn_);
     return gpu::async_put(stream_, gpu::named_operation(name), [&] { f(space_); });
   }
   /// The same, and then a value that the device writes: f(space, view of a T in pinned memory).
@@ -92,6 +94,8 @@ class device_instance {
  private:
   gpu::stream stream_;
   Space space_;
+  // Kokkos may wait for the device: who waits for that sleeps here, and does not spin for the stream's lock.
+  std::mutex turn_;
 };
 
 template <on_device Space>

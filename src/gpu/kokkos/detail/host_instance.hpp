@@ -20,30 +20,20 @@
 #include "rt/executor.hpp"
 #include "rt/runtime.hpp"
 
+namespace Kokkos {  // which declares only those that it was built with
+class OpenMP;
+class Serial;
+class Threads;
+}  // namespace Kokkos
+
 namespace plx::kokkos::detail {
 
-// Kokkos' spaces of the host that it was not built with have no name.
-#if defined(KOKKOS_ENABLE_OPENMP)
 template <class S>
 inline constexpr bool is_openmp = std::is_same_v<S, Kokkos::OpenMP>;
-#else
-template <class S>
-inline constexpr bool is_openmp = false;
-#endif
-#if defined(KOKKOS_ENABLE_SERIAL)
 template <class S>
 inline constexpr bool is_serial = std::is_same_v<S, Kokkos::Serial>;
-#else
-template <class S>
-inline constexpr bool is_serial = false;
-#endif
-#if defined(KOKKOS_ENABLE_THREADS)
 template <class S>
 inline constexpr bool is_threads = std::is_same_v<S, Kokkos::Threads>;
-#else
-template <class S>
-inline constexpr bool is_threads = false;
-#endif
 
 template <class Space>
 Space make_space([[maybe_unused]] int threads) {
