@@ -39,11 +39,19 @@ std::string_view take_line(std::string_view& rest) {
 
 }  // namespace
 
+std::string first_complaint(exchange& net, const std::string& mine) {
+  if (net.is_alone()) return mine;
+  const auto all = net.all_gather(letters_of(mine));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!all[i].empty()) return (i == 0 ? "" : fmt::format("locality {}: ", i)) + text_of(all[i]);
+  return "";
+}
+
 result<void> agree(exchange& net, runtime& rt, const result<void>& mine) {
   if (net.is_alone()) return mine;
-  const auto all = all_gather(net, rt, mine ? std::vector<double>() : letters_of(mine.error().message));
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (!all[i].empty()) return error{(i == 0 ? "" : fmt::format("locality {}: ", i)) + text_of(all[i])};
+  const task_info info{probe::register_name("star.agree"), probe::no_key};
+  const std::string first = rt.run(info, [&] { return first_complaint(net, mine ? "" : mine.error().message); });
+  if (!first.empty()) return error{first};
   return {};
 }
 

@@ -19,6 +19,13 @@ void block_costs::stepped(std::span<const mesh::slot_id> blocks) {
   }
 }
 
+void block_costs::add(std::span<const mesh::slot_id> blocks, double seconds) {
+  for (const mesh::slot_id slot : blocks) {
+    at(slot).seconds += seconds / static_cast<double>(blocks.size());
+    at(recent_, slot).seconds += seconds / static_cast<double>(blocks.size());
+  }
+}
+
 void block_costs::collect(probe::recorder& r) {
   for (const probe::key_cost& c : r.costs()) {
     at(static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;

@@ -23,6 +23,8 @@ class block_costs {
   void stepped(std::span<const mesh::slot_id> blocks);
   /// Adds what tasks with the slots as keys have cost since the last call.
   void collect(probe::recorder& r);
+  /// Seconds that these blocks have taken together, alike.
+  void add(std::span<const mesh::slot_id> blocks, double seconds);
   /// Children get an eighth each of their parent's seconds and steps, a parent the sums of its children's.
   void move(std::span<const mesh::family> refined, std::span<const mesh::family> merged);
   void clear();

@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <string>
+
+#include "star/run_summary.hpp"
+
 namespace plx::star {
 
 device::gas_options gas_options_of(const setup& s) { return {s.hydro, s.scheme, s.cfl, s.sides, 0}; }
@@ -19,10 +24,20 @@ error device_error(const run_options& run, const gpu::error& why) {
                       run.devices > 1 ? fmt::format(", run.devices = {}", run.devices) : "", why.what())};
 }
 
-result<void> expect_one_process(const run_options& run, const gas& g) {
-  if (g.net.is_alone()) return {};
-  return error{fmt::format("run.device = \"{}\": expected one process, found {}; several run on run.device = \"cpu\"",
-                           run.device, g.net.count())};
+// Where one locality alone wants more than there are, opening says so.
+int device_index(const run_options& run, const gpu::backend& b, int rank, int which) {
+  const int there = gpu::device_count(b), wanted = static_cast<int>(run.devices);
+  return there < wanted ? which : (rank * wanted + which) % there;
+}
+
+int rank_on_host(exchange& net) {
+  if (net.is_alone()) return 0;
+  const std::string name = this_machine().host + "\n" + this_process().boot;
+  const auto number = static_cast<double>(std::hash<std::string>()(name) >> 12);  // exact
+  const auto all = net.all_gather({number});
+  int lower = 0;
+  for (int i = 0; i < net.here(); ++i) lower += all[static_cast<std::size_t>(i)].at(0) == number ? 1 : 0;
+  return lower;
 }
 
 }  // namespace plx::star

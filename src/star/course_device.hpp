@@ -39,8 +39,11 @@ bool is_opened_often(const run_options& run, const gpu::backend* on);
 /// One line: what was asked for, why it cannot be, what to do.
 error device_error(const run_options& run, const gpu::error& why);
 
-/// Success where the run is one process.
-result<void> expect_one_process(const run_options& run, const gas& g);
+/// The device of the backend that this locality takes as its `which`th: localities of one host take them in turn, and
+/// share them where there are fewer than all want. `rank`: rank_on_host().
+int device_index(const run_options& run, const gpu::backend& b, int rank, int which);
+/// How many localities with lower numbers are on this host. All call it, each in a task.
+int rank_on_host(exchange& net);
 
 /// f(backend), or the line that says why not.
 template <class F>

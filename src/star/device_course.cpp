@@ -23,7 +23,7 @@ device::gas_options with_totals(device::gas_options o, const input& in) {
 
 result<std::unique_ptr<device_course>> device_course::open(const input& in, const setup& s, gas& g, runtime& rt,
                                                            const gpu::backend* of) {
-  if (auto r = expect_one_process(in.run, g); !r) return r.error();
+  PLX_ASSERT(g.net.is_alone());
   return on_backend(in.run, of, [&](const gpu::backend& b) {
     return std::unique_ptr<device_course>(new device_course(in, s, g, std::make_unique<course_device>(rt, b, 0)));
   });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "net/locality_lost.hpp"
 
 namespace plx::star {
 
@@ -199,7 +200,10 @@ void far_messages::tell_failure() {
     if (peer == net_.here()) continue;
     message_tag tag;
     tag.kind = static_cast<std::uint16_t>(kind::failure);
-    net_.send(peer, tag, buffer<double>(1));
+    try {
+      net_.send(peer, tag, buffer<double>(1));
+    } catch (const locality_lost&) {  // it needs no telling
+    }
   }
 }
 

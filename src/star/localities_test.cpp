@@ -4,121 +4,18 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstring>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <mutex>
 
 #include "net/locality_lost.hpp"
 #include "net/simulation.hpp"
-#include "net/threads_test.hpp"
-#include "rt/runtime.hpp"
+#include "star/localities_test.hpp"
 #include "star/regrid.hpp"
-#include "star/simulation.hpp"
 
 namespace plx::star {
 namespace {
 
-std::unique_ptr<input> blast(const std::vector<std::string>& more) {
-  std::vector<std::string> sets{"mesh.root_blocks=[2,2,2]",
-                                "mesh.lower=[-0.5,-0.5,-0.5]",
-                                "mesh.upper=[0.5,0.5,0.5]",
-                                "mesh.max_level=2",
-                                "sedov.centre=[0.11,-0.07,0.2]",
-                                "refinement.interval=2",
-                                "run.max_steps=12",
-                                "run.t_end=0.08",
-                                "refinement.coarsen_after=1",
-                                "refinement.gradient_of=[\"press\"]",
-                                "hydro.pressure_floor=1e-6"};
-  sets.insert(sets.end(), more.begin(), more.end());
-  auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", sets);
-  if (!in) ADD_FAILURE() << in.error().message;
-  return *std::move(in);
-}
-
-/// What a run leaves, of all localities together.
-struct outcome {
-  std::vector<mesh::location> blocks;       // along the curve
-  std::vector<std::vector<double>> values;  // likewise
-  std::vector<double> totals, numbers;
-  std::string error;
-
-  void take(simulation& sim) {
-    const gas& g = sim.state();
-    blocks.resize(g.mesh.block_count());
-    values.resize(g.mesh.block_count());
-    for (const mesh::slot_id slot : g.own()) {
-      const int at = g.mesh.position(slot);
-      blocks[at] = g.mesh.where(slot);
-      const double* u = g.now.block(slot);
-      values[at].assign(u, u + g.now.variable_count() * g.now.cells());
-    }
-  }
-};
-
-void expect_same(const outcome& a, const outcome& b) {
-  EXPECT_EQ(a.blocks, b.blocks);
-  ASSERT_EQ(a.values.size(), b.values.size());
-  for (std::size_t p = 0; p < a.values.size(); ++p) {
-    ASSERT_EQ(a.values[p].size(), b.values[p].size()) << p;
-    ASSERT_EQ(std::memcmp(a.values[p].data(), b.values[p].data(), a.values[p].size() * sizeof(double)), 0) << p;
-  }
-  EXPECT_EQ(a.totals, b.totals);
-  EXPECT_EQ(a.numbers, b.numbers);
-  EXPECT_EQ(a.error, b.error);
-}
-
-/// Runs it to its end on one locality: numbers, totals and message.
-void run_here(simulation& sim, outcome& out, const std::function<void(simulation&)>& prepare) {
-  sim.start();
-  prepare(sim);
-  while (!sim.finished())
-    if (auto r = sim.step(); !r) {
-      out.error = r.error().message;
-      return;
-    }
-  out.totals = sim.totals();
-  for (const auto& [name, list] : sim.numbers()) out.numbers.insert(out.numbers.end(), list.begin(), list.end());
-  out.numbers.push_back(sim.dt());
-}
-
-/// f(locality's number, its exchange, its runtime) as a task on each of n localities, at the same time.
-void on_each(unsigned n, unsigned workers, const std::function<void(int, exchange&, runtime&)>& f) {
-  net::test::localities job(n, workers);
-  job.run_all([&] {
-    net::node& here = net::node_here();
-    exchange net(here);
-    f(static_cast<int>(here.here()), net, here.home());
-  });
-}
-
-/// The same run on `n` localities; each has an input of its own, as processes have.
-outcome run_on(
-    unsigned n, unsigned workers, const std::vector<std::string>& sets,
-    const std::function<void(simulation&)>& prepare = [](simulation&) {}) {
-  outcome all;
-  std::vector<outcome> each(n);
-  std::mutex lock;
-  on_each(n, workers, [&](int i, exchange& net, runtime& rt) {
-    const auto in = blast(sets);
-    const setup s = in->prepare().value();
-    simulation sim(*in, s, rt, n == 1 ? exchange::alone() : net);
-    run_here(sim, each[i], prepare);
-    const std::lock_guard guard(lock);
-    all.take(sim);
-  });
-  for (const outcome& o : each) {
-    EXPECT_EQ(o.totals, each[0].totals);
-    EXPECT_EQ(o.numbers, each[0].numbers);
-    EXPECT_EQ(o.error, each[0].error);
-  }
-  all.totals = each[0].totals;
-  all.numbers = each[0].numbers;
-  all.error = each[0].error;
-  return all;
-}
+using namespace test;
 
 TEST(Localities, ABlastIsTheSameToTheLastBit) {
   const outcome one = run_on(1, 2, {});

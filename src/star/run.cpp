@@ -54,7 +54,7 @@ step_report report_of(const simulation& sim, const run_files& files) {
 /// The state to begin with: the initial one, or that of a checkpoint.
 result<void> begin_state(simulation& sim, run_files& files, const run_request& request) {
   const std::string& checkpoint = request.resume_checkpoint;
-  if (auto r = sim.take_device(request.backend); !r) return r;
+  if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
   if (checkpoint.empty()) {
     sim.start();
     return {};
@@ -191,9 +191,10 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     end = end_of_lost(sim, files, lost);
   } catch (const gpu::error& e) {  // the values of the device are lost
     end = {run_status::failed, false,
-           fmt::format("after step {}: {}; {}", sim.steps(), e.what(), way_to_go_on(files.folder()))};
+           fmt::format("after step {}: {}; {}", sim.steps(), e.what(), way_to_go_on(files.folder())), false,
+           is_root(net)};
     log_error("{}", end.message);
-    files.end_without_files("failed", end.message);
+    if (is_root(net)) files.end_without_files("failed", end.message);
   } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
     if (is_root(net)) files.end_without_files("failed", fmt::format("after step {}: out of memory", sim.steps()));
     throw;

@@ -30,7 +30,7 @@ class RunOnDevice : public ::testing::Test {
   /// Eight blocks of 8^3, some steps; `said` is what was logged, from warnings on.
   run_end run_on(const gpu::cpu::testing_backend& b, std::vector<std::string> sets,
                  std::function<void(const step_report&)> stepped) {
-    sets.insert(sets.end(),
+    sets.insert(sets.begin(),
                 {"run.device=emulated", "mesh.root_blocks=[2,2,2]", "mesh.max_level=0", "run.max_steps=40"});
     const auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", sets).value();
     const setup s = in->prepare().value();
@@ -79,6 +79,20 @@ TEST_F(RunOnDevice, LostOnTheWayNamesACheckpointOnlyIfThereIsOne) {
     EXPECT_TRUE(std::filesystem::exists(folder + "/run.json"));
     EXPECT_LE(said.size(), 2u) << ::testing::PrintToString(said);  // the end, and that the device is lost
   }
+}
+
+// The second of two devices that have the blocks together, and the workers some.
+TEST_F(RunOnDevice, OneOfSeveralThatIsLostEndsTheRun) {
+  gpu::cpu::testing_backend b({.devices = 2});
+  const std::vector<std::string> sets{"run.devices=2", "run.device_share=0.8", "output.checkpoint_interval_s=1e-9"};
+  const run_end end = run_on(b, sets, [&](const step_report& r) {
+    if (r.step == 5) b.lose(1);
+  });
+  EXPECT_EQ(end.status, run_status::failed);
+  EXPECT_EQ(end.message.find("after step 5: "), 0u) << end.message;
+  EXPECT_NE(end.message.find("--resume " + folder), std::string::npos) << end.message;
+  EXPECT_EQ(end.message.find('\n'), std::string::npos) << end.message;
+  EXPECT_LE(said.size(), 2u) << ::testing::PrintToString(said);
 }
 
 }  // namespace

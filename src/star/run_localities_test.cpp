@@ -9,10 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 
 #include "base/file.hpp"
+#include "gpu/cpu/cpu_backend.hpp"
 #include "mesh/checkpoint.hpp"
 #include "net/threads_test.hpp"
 #include "rt/runtime.hpp"
@@ -152,6 +154,125 @@ TEST_F(RunLocalities, ACheckpointOfAnyNumberContinuesOnAnyOther) {
     expect_same(read(newest(out), s), whole);
     EXPECT_EQ(files_in(path(out) + "/mesh"), 4u);  // two .athdf, and the .xdmf
   }
+}
+
+// On devices, also several of a locality, and on the CPU.
+TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
+  const auto in = blast({});
+  const setup s = in->prepare().value();
+  ASSERT_EQ(run_on(1, "whole")[0].status, run_status::finished);
+  const state whole = read(newest("whole"), s);
+  const std::vector<std::string> cpu, devices{"run.device=emulated"},
+      divided{"run.device=emulated", "run.devices=2", "run.device_share=0.7"};
+  const auto until_3 = [](std::vector<std::string> sets) {
+    sets.push_back("run.max_steps=3");
+    return sets;
+  };
+  struct way {
+    unsigned first, then;
+    std::vector<std::string> on_first, on_then;
+  };
+  int number = 0;
+  for (const way& w :
+       {way{2, 1, devices, cpu}, {1, 3, cpu, divided}, {1, 2, divided, devices}, {2, 1, devices, divided}}) {
+    SCOPED_TRACE(number);
+    const std::string out = "out" + std::to_string(number++);
+    for (const run_end& e : run_on(w.first, out, until_3(w.on_first)))
+      EXPECT_EQ(e.status, run_status::finished) << e.message;
+    for (const run_end& e : run_on(w.then, out, w.on_then, newest(out)))
+      EXPECT_EQ(e.status, run_status::finished) << e.message;
+    expect_same(read(newest(out), s), whole);
+    EXPECT_EQ(files_in(path(out) + "/mesh"), 4u);
+  }
+}
+
+// A state that floors cannot mend, in a block that only one of them has.
+TEST_F(RunLocalities, AllLeaveAStepThatFailsOnDevicesWithTheCellOfTheCpu) {
+  const auto in = blast({});
+  const setup s = in->prepare().value();
+  ASSERT_EQ(run_on(1, "good", {"run.max_steps=3"})[0].status, run_status::finished);
+  const auto c = mesh::read_checkpoint(newest("good"));
+  const auto m = mesh::block_mesh::from_leaves(s.domain, c->leaves).value();
+  gas g(s);
+  mesh::arena values(g.now.variables(), s.domain.block_size);
+  values.resize(m.slot_count());
+  ASSERT_TRUE(mesh::read_values(newest("good"), m, values));
+  values.block(m.blocks()[m.block_count() * 2 / 3])[i_energy * 512 + 77] = std::numeric_limits<double>::infinity();
+  fs::create_directories(path("spoilt") + "/checkpoint");
+  const std::string spoilt = path("spoilt") + "/checkpoint/sedov.00000003.h5";
+  ASSERT_TRUE(mesh::write_checkpoint(spoilt, m, values, c->state));
+
+  const run_end cpu = run_on(1, "cpu", {}, spoilt)[0];
+  ASSERT_THAT(cpu.message, HasSubstr("a density or pressure that floors cannot mend"));
+  for (const std::vector<std::string>& how : {std::vector<std::string>{"run.device=emulated"},
+                                              {"run.device=emulated", "run.devices=2", "run.device_share=0.7"}}) {
+    const std::string out = "out" + std::to_string(how.size());
+    for (const run_end& e : run_on(3, out, how, spoilt)) {
+      EXPECT_EQ(e.status, run_status::failed);
+      EXPECT_EQ(e.message, cpu.message);
+    }
+  }
+}
+
+TEST_F(RunLocalities, ADeviceThatFailsEndsAllAndItsCheckpointContinues) {
+  const std::vector<std::string> sets{"run.device=emulated", "run.max_steps=1000", "run.t_end=10",
+                                      "output.checkpoint_interval_s=1e-9"};
+  run_request request;
+  request.out = path("out");
+  net::test::localities job(2, 2);
+  gpu::cpu::testing_backend good({}), bad({});
+  after_step = [&](const step_report& r) {
+    if (r.step == 4) bad.lose(0);
+  };
+  std::vector<run_end> ends(2);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      const auto in = blast(sets);
+      const setup s = in->prepare().value();
+      exchange net(job.at(i));
+      hook observer(i == 0, after_step);
+      run_request mine = request;
+      mine.backend = &(i == 1 ? bad : good).get();
+      ends[i] = run(*in, s, job.at(i).home(), mine, observer, net);
+    });
+  for (auto& t : threads) t.join();
+  for (const unsigned i : {0u, 1u}) {
+    EXPECT_EQ(ends[i].status, run_status::failed);
+    EXPECT_FALSE(ends[i].lost);
+    EXPECT_EQ(ends[i].speaks, i == 0);
+    EXPECT_THAT(ends[i].message, HasSubstr("locality 1: "));
+    EXPECT_THAT(ends[i].message, HasSubstr("plx-star --resume " + request.out));
+  }
+  EXPECT_THAT(read_file(path("out") + "/run.json").value(), HasSubstr("\"status\": \"failed\""));
+  after_step = [](const step_report&) {};
+  for (const run_end& e : run_on(2, "out", {"run.max_steps=6", "run.t_end=10"}, newest("out")))
+    EXPECT_EQ(e.status, run_status::finished) << e.message;
+}
+
+TEST_F(RunLocalities, ALocalityWithoutADeviceIsNamedBeforeTheRun) {
+  net::test::localities job(2, 1);
+  const gpu::cpu::testing_backend good({}), none({.count_fails = gpu::cpu::no_driver});
+  run_request request;
+  request.out = path("out");
+  std::vector<run_end> ends(2);
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 2; ++i)
+    threads.emplace_back([&, i] {
+      const auto in = blast({"run.device=emulated"});
+      const setup s = in->prepare().value();
+      exchange net(job.at(i));
+      hook observer(false, after_step);
+      run_request mine = request;
+      mine.backend = &(i == 1 ? none : good).get();
+      ends[i] = run(*in, s, job.at(i).home(), mine, observer, net);
+    });
+  for (auto& t : threads) t.join();
+  for (const run_end& e : ends) {
+    EXPECT_TRUE(e.output_failed);
+    EXPECT_THAT(e.message, testing::StartsWith("locality 1: run.device = \"emulated\": "));
+  }
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST_F(RunLocalities, OldCheckpointsGoWithTheirParts) {

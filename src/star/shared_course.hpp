@@ -1,25 +1,29 @@
-// A run whose blocks are divided along the curve between devices, and between these and the CPU's workers: each part
-// advances its own blocks, and stage by stage they exchange ghosts, and fluxes between levels, packed, through pinned
-// memory.
+// A run whose blocks are divided along the curve: first between localities (star/gas.hpp), then each one's between its
+// devices, and between these and its CPU's workers. Each part advances its own blocks, and stage by stage they exchange
+// ghosts, and fluxes between levels, packed, through pinned memory; between localities in messages.
 //
 // Every number is that of the CPU's stepper, to the bit, whoever has which block. The mesh changes on the host: values
 // come there for that, and go to where they belong after it; that is also when blocks are divided anew.
 //
-// Thread safety: one task at a time. Errors: gpu::error, thrown; the values on devices are lost then. Cost: per stage
-// two waits for all parts, where there is more than one, and what lies at their borders twice over the bus; per look at
-// the mesh all values. Memory: each device has room for all blocks. Example: star/shared_course_test.cpp
+// Thread safety: one task at a time; what is marked *all* by a task on each locality, in the same order. Errors: when a
+// device of any locality fails, gpu::error, thrown on all of them; the values on devices are lost then. locality_lost,
+// thrown. Cost: per stage two waits for all parts that have blocks, where there is more than one, and what lies at
+// their borders twice over the bus; per look at the mesh all values. Memory: each device has room for its blocks and
+// those that touch them. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "mesh/curve_parts.hpp"
 #include "num/exact_sum.hpp"
 #include "star/bad_cell.hpp"
+#include "star/far_messages.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 
@@ -32,6 +36,8 @@ struct backend;
 
 namespace plx::star {
 
+struct step_account;
+
 /// Who has advanced how many blocks, for the summary of a run.
 struct work_shares {
   std::vector<std::int64_t> device_blocks;  ///< times steps, by device
@@ -41,22 +47,27 @@ struct work_shares {
 class shared_course {
  public:
   /// On run.devices devices of run.device (or of `on`), with the share run.device_share. Requires: all outlive it.
-  /// Errors: one line: no such backend in this program, no such device, no driver, several localities.
+  /// All. Errors: one line, here alone: no such backend in this program, no such device, no driver.
   static result<std::unique_ptr<shared_course>> open(const input& in, const setup& s, gas& g, worker_scratch& scratch,
                                                      runtime& rt, const gpu::backend* on = nullptr);
   ~shared_course();
 
-  /// Takes the mesh and the values of the gas: divides the blocks.
+  /// Takes the mesh and the values of the gas: divides the blocks. All.
   void take();
-  /// One step; or the first bad cell, and all is as it was.
+  /// One step; or the first bad cell, and all is as it was. All, with the same dt.
   std::optional<bad_cell> advance(double dt);
   double signal_rate() const { return signal_rate_; }        ///< of the whole gas, after a step
   const floor_counts& floors() const { return floors_; }     ///< of the last step
   std::span<const exact_sum> left() const { return left_; }  ///< in the last step, by face and variable
-  std::vector<double> totals();
-  /// Brings the values to the gas on the host, where they are not there.
+  std::vector<double> totals();                              ///< of the whole gas. All.
+  /// Brings the values to the gas on the host, where they are not there. All.
   void fetch();
-  const work_shares& shares() const { return shares_; }
+  const work_shares& shares() const { return shares_; }  ///< of this locality
+  /// As of the stepper: bits that reach all localities with the end of the next step.
+  void wish(std::uint32_t bits) { my_wishes_ |= bits; }
+  std::uint32_t wishes() const { return wishes_; }
+  /// Seconds that the part of this locality that took longest was busy, since the last call.
+  double take_busy_s() { return std::exchange(busy_s_, 0.0); }
 
  private:
   struct device_part;
@@ -64,12 +75,21 @@ class shared_course {
   shared_course(const input& in, const setup& s, gas& g, worker_scratch& scratch, runtime& rt);
 
   void divide();
+  void cut();
+  void run_step(double dt, step_account& mine, std::vector<double>& rates);
   void run_stage(int stage, double dt);
-  void exchange_fluxes();
+  template <class Borders, class Out, class In>
+  void pass_on(far_messages::kind what, int stage, const Borders& borders_of, const Out& out, const In& in);
+  void exchange_fluxes(int stage);
   void exchange_ghosts(int stage);
   void wait_for_devices();
-  std::optional<bad_cell> end_step();
+  void collect(step_account& mine, std::vector<double>& rates);
+  std::optional<bad_cell> end_step(step_account& mine, const std::string& why, const std::vector<double>& rates);
+  void note_bad(std::uint64_t first, std::uint64_t key, step_account& mine);
   void measure();
+  void fetch_own();
+  template <class F>
+  void all_or_none(F&& f);
   bool has_fluxes() const;
   bool has_ghosts() const;
 
@@ -77,12 +97,14 @@ class shared_course {
   const setup& setup_;
   gas& gas_;
   std::unique_ptr<parts_of> all_;
-  mesh::curve_parts parts_{0};
+  mesh::curve_parts parts_{0};  // as far_messages' view numbers them
   std::vector<exact_sum> left_;
   floor_counts floors_;
   work_shares shares_;
   double signal_rate_ = 0.0;
   std::int64_t steps_ = 0;
+  std::uint32_t my_wishes_ = 0, wishes_ = 0;
+  double busy_s_ = 0.0;
   bool values_here_ = true;
 };
 

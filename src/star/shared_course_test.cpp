@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/cpu/cpu_backend.hpp"
+#include "gpu/error.hpp"
 #include "star/course_test.hpp"
 
 namespace plx::star {
@@ -58,6 +60,34 @@ TEST(SharedCourse, TellsWhoHasAdvancedWhat) {
   ASSERT_NE(r.sim->shares(), nullptr);
   EXPECT_EQ(r.sim->shares()->device_blocks, std::vector<std::int64_t>{18});
   EXPECT_EQ(r.sim->shares()->worker_blocks, 6);
+}
+
+// Two blocks on three devices: what has none is never asked, so that it may be gone.
+TEST(SharedCourse, ADeviceWithoutBlocksIsNeitherWaitedForNorAsked) {
+  gpu::cpu::testing_backend b({.devices = 3});
+  one_run r("sedov",
+            {"mesh.max_level=0", "mesh.root_blocks=[2,1,1]", "mesh.lower=[-0.5,-0.25,-0.25]",
+             "mesh.upper=[0.5,0.25,0.25]", "run.max_steps=3", "run.devices=3", "run.device=emulated"},
+            &b.get());
+  r.sim->start();
+  ASSERT_TRUE(r.sim->step());
+  b.lose(2);
+  while (!r.sim->finished()) ASSERT_TRUE(r.sim->step());
+  EXPECT_EQ(r.sim->totals().size(), 6u);
+  r.sim->fetch();
+  EXPECT_EQ(r.sim->shares()->device_blocks, (std::vector<std::int64_t>{3, 3, 0}));
+}
+
+TEST(SharedCourse, ADeviceThatFailsIsAnErrorOfTheStep) {
+  for (const char* call : {"launch", "copy", "record"}) {
+    gpu::cpu::testing_backend b({.devices = 2});
+    one_run r("sedov", with(blast, {"run.devices=2", "run.device_share=0.7", "run.device=emulated"}), &b.get());
+    r.sim->start();
+    ASSERT_TRUE(r.sim->step());
+    b.fail_call(call, gpu::cpu::device_lost, 2, 1000);
+    EXPECT_THROW(static_cast<void>(r.sim->step()), gpu::error) << call;
+    EXPECT_EQ(r.sim->steps(), 1);
+  }
 }
 
 TEST(SharedCourse, WhatDoesNotFitIsSaidInOneLine) {

@@ -116,6 +116,7 @@ void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
     if (shared_ != nullptr) shared_->fetch();
     costs_.collect(rt_.recorder());
+    if (shared_ != nullptr) costs_.add(gas_.own(), shared_->take_busy_s());
     balance_.measure(gas_, costs_);
     const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
     const regrid_result changed = regrid(gas_, setup_, flags, static_cast<int>(in_.refinement.coarsen_after),
@@ -127,6 +128,10 @@ void simulation::adapt_mesh() {
     if (shared_ != nullptr) shared_->take();
   });
 }
+
+void simulation::wish(std::uint32_t bits) { shared_ != nullptr ? shared_->wish(bits) : stepper_.wish(bits); }
+
+std::uint32_t simulation::wishes() const { return shared_ != nullptr ? shared_->wishes() : stepper_.wishes(); }
 
 std::vector<double> simulation::totals() const {
   if (!totals_.empty()) return totals_;
@@ -154,8 +159,9 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
-  if (in_.run.is_shared()) {
-    auto course = shared_course::open(in_, setup_, gas_, stepper_.scratch(), rt_, on);
+  if (in_.run.is_shared() || !gas_.net.is_alone()) {
+    auto course = as_task(rt_, info_of("star.device.open"),
+                          [&] { return shared_course::open(in_, setup_, gas_, stepper_.scratch(), rt_, on); });
     if (!course) return course.error();
     shared_ = *std::move(course);
     return {};

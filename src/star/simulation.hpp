@@ -51,16 +51,16 @@ class simulation {
   ~simulation();
 
   /// Takes the device that run.device names, or the first of this backend, before start() or restore(). All. Errors:
-  /// one line: there is none.
+  /// one line, here alone: there is none.
   result<void> take_device(const gpu::backend* on = nullptr);
   bool on_device() const { return device_ != nullptr || shared_ != nullptr; }
-  /// Who advances which part of the blocks; null where they are not divided.
+  /// Who advances which part of this locality's blocks; null where they are not divided.
   const work_shares* shares() const;
   /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
   /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it
   /// is not.
   bool is_ahead() const;
-  /// Brings the values to the host, for who reads state().now. Requires: not ahead.
+  /// Brings the values to the host, for who reads state().now. All. Requires: not ahead.
   void fetch();
 
   /// The initial state on its mesh. All. Errors: locality_lost, thrown.
@@ -75,9 +75,9 @@ class simulation {
   bool finished() const;
 
   /// Bits that all localities know of after the next step, such as "stop": see wishes().
-  void wish(std::uint32_t bits) { stepper_.wish(bits); }
+  void wish(std::uint32_t bits);
   /// What any locality has wished before the last step.
-  std::uint32_t wishes() const { return stepper_.wishes(); }
+  std::uint32_t wishes() const;
 
   /// The lists of numbers that continue the run, for a checkpoint. All.
   std::vector<std::pair<std::string, std::vector<double>>> numbers() const;

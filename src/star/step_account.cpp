@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t account_size = sizeof(step_account) / sizeof(double);
 
-void add(const step_account& other, step_account& to) {
+void join(const step_account& other, step_account& to) {
   to.signal_rate = std::max(to.signal_rate, other.signal_rate);
   for (int i = 0; i < 3; ++i) to.floors[i] += other.floors[i];
   to.wishes = static_cast<std::uint32_t>(to.wishes) | static_cast<std::uint32_t>(other.wishes);
@@ -41,7 +41,7 @@ step_account read(std::span<const double> from, std::span<exact_sum> left) {
 std::vector<double> combined(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<exact_sum> left(count_of_sums(std::span(a).subspan(account_size)));
   step_account sum = read(a, left);
-  add(read(b, left), sum);
+  join(read(b, left), sum);
   return written(sum, left);
 }
 

@@ -114,6 +114,26 @@ def test_any_number_of_processes_gives_the_same_bits(folder, reference, n, worke
                 assert len(np.unique(idle[f["Locality"][()] == k])) == 1
 
 
+@pytest.mark.parametrize("n,more", [(2, []), (3, ["run.devices=2", "run.device_share=0.7"])])
+def test_devices_of_many_processes_give_the_same_bits(folder, reference, n, more):
+    sets = [word for one in ["run.device=emulated", *more] for word in ("--set", one)]
+    done = run(n, "in.toml", "--out", "out", "--threads", 1, *sets)
+    assert done.returncode == 0, done.stderr
+    assert same(last_mesh("out"), reference)
+    summary = json.loads(Path("out/run.json").read_text())
+    assert summary["status"] == "finished" and summary["localities"] == n
+    assert len(summary["advanced_blocks"]["devices"]) == (1 if not more else 2)
+
+
+def test_a_checkpoint_of_devices_continues_on_the_cpu(folder, reference):
+    device = ["--set", "run.device=emulated", "--threads", 1]
+    done = run(2, "in.toml", "--out", "out", "--set", "run.max_steps=5", *device)
+    assert done.returncode == 0, done.stderr
+    done = run(3, "--resume", "out", "--set", "run.max_steps=10", "--set", "run.device=cpu", "--threads", 1)
+    assert done.returncode == 0, done.stderr
+    assert same(last_mesh("out"), reference)
+
+
 @pytest.mark.parametrize("first,then", [(4, 1), (1, 4), (2, 3)])
 def test_a_checkpoint_continues_on_another_number(folder, reference, first, then):
     done = run(first, "in.toml", "--out", "out", "--set", "run.max_steps=5", "--threads", 1)

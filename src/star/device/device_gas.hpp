@@ -63,11 +63,12 @@ class device_gas {
 
   /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
-  /// The same of a part of the mesh; the other parts live elsewhere, and no value is kept. Then steps go stage by
-  /// stage: begin_step(), and for each stage put_stage_of_part(), fluxes, put_correction_of_part(), ghosts. What is put
-  /// in does not wait.
+  /// The same of a part of the mesh; the other parts live elsewhere, and no value is kept. There is room for the part's
+  /// blocks and those that touch it. Then steps go stage by stage: begin_step(), and for each stage
+  /// put_stage_of_part(), fluxes, put_correction_of_part(), ghosts. What is put in does not wait.
   void adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   const part_borders& borders() const { return borders_; }
+  bool has_blocks() const { return n_blocks_ > 0; }
   void begin_step(double dt, std::int64_t steps);
   void put_stage_of_part(int stage);
   void put_correction_of_part(int stage) { put_correction(stage, fluxes_.data()); }
@@ -85,8 +86,9 @@ class device_gas {
   void commit() { swap_after_step(); }
   /// Adds integrals of the variables. Waits.
   void add_totals(std::span<exact_sum> sums);
-  /// Values of the part's blocks. Waits.
-  void download_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, mesh::arena& values);
+  /// Values of the part's blocks and of those that touch it; of the part's blocks. Both wait.
+  void upload_part(const mesh::arena& values);
+  void download_part(mesh::arena& values);
 
   /// Values of all blocks. Requires: an arena of the mesh, with a row for each slot. Both wait for the device.
   void upload(const mesh::arena& values);
@@ -124,6 +126,7 @@ class device_gas {
   double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
   void check_device();
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
+  void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   void put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
                   std::size_t count);
   void put_ghosts(const double* from, const step_control* control);
@@ -172,7 +175,9 @@ class device_gas {
   device_memory<block_report> checks_;
   // Of a part of a mesh:
   part_borders borders_;
-  device_memory<copy_item> copies_;  // fluxes out, fluxes in, ghosts out, ghosts in
+  std::vector<std::int32_t> row_of_;       // by slot: its place in the arenas, or -1
+  std::vector<mesh::slot_id> part_slots_;  // own ones along the curve, then those that touch them
+  device_memory<copy_item> copies_;        // fluxes out, fluxes in, ghosts out, ghosts in
   std::size_t copies_begin_[5] = {};
   std::vector<std::size_t> fluxes_in_, ghosts_in_;  // by group, and one more: its first copy
   device_memory<double> message_out_, message_in_;

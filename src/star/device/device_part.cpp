@@ -11,11 +11,11 @@ namespace plx::star::device {
 namespace {
 
 // Of the boxes of a message, in its order.
-void add_boxes(const mesh::halo_group& g, int n, int n_var, std::size_t stride, std::int64_t at,
-               std::vector<copy_item>& to) {
+void add_boxes(const mesh::halo_group& g, const std::vector<std::int32_t>& row_of, int n, int n_var, std::size_t stride,
+               std::int64_t at, std::vector<copy_item>& to) {
   for (const mesh::block_box& b : g.boxes) {
     copy_item item;
-    item.values = static_cast<std::int64_t>(b.slot * stride) + (b.lo[2] * n + b.lo[1]) * n + b.lo[0];
+    item.values = static_cast<std::int64_t>(row_of[b.slot] * stride) + (b.lo[2] * n + b.lo[1]) * n + b.lo[0];
     item.message = at;
     for (int a = 0; a < 3; ++a) item.cells[a] = b.hi[a] - b.lo[a];
     at += static_cast<std::int64_t>(b.cells()) * n_var;
@@ -35,11 +35,11 @@ std::int64_t flux_in(const mesh_tables& t, const mesh::fine_face& f) {
 void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
   on_.synchronize();
   n_ = mesh.block_size();
-  slots_ = mesh.slot_count();
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
-  for (device_memory<double>& a : arenas_) a.reserve(on_, slots_ * stride_);
-  const mesh_tables t(mesh, n_var_, stride_, is_full(), {parts.begin(here), parts.end(here)});
   borders_ = part_borders(mesh, parts, here, n_var_, is_full() ? mesh::reach::full : mesh::reach::faces);
+  give_rows(mesh, parts, here);
+  for (device_memory<double>& a : arenas_) a.reserve(on_, slots_ * stride_);
+  const mesh_tables t(mesh, n_var_, stride_, is_full(), {parts.begin(here), parts.end(here)}, row_of_);
   std::vector<copy_item> copies;
   const auto add_face = [&](std::int64_t flux, std::size_t message) {
     copies.push_back({flux, static_cast<std::int64_t>(message), {n_, n_, 1}, 0});
@@ -64,14 +64,14 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
   fluxes_in_.push_back(copies.size());
   copies_begin_[2] = copies.size();
   for (std::size_t g = 0; g < borders_.ghosts.sends().size(); ++g)
-    add_boxes(borders_.ghosts.sends()[g], n_, n_var_, stride_, static_cast<std::int64_t>(borders_.ghosts_out[g]),
-              copies);
+    add_boxes(borders_.ghosts.sends()[g], row_of_, n_, n_var_, stride_,
+              static_cast<std::int64_t>(borders_.ghosts_out[g]), copies);
   copies_begin_[3] = copies.size();
   ghosts_in_.clear();
   for (std::size_t g = 0; g < borders_.ghosts.receives().size(); ++g) {
     ghosts_in_.push_back(copies.size());
-    add_boxes(borders_.ghosts.receives()[g], n_, n_var_, stride_, static_cast<std::int64_t>(borders_.ghosts_in[g]),
-              copies);
+    add_boxes(borders_.ghosts.receives()[g], row_of_, n_, n_var_, stride_,
+              static_cast<std::int64_t>(borders_.ghosts_in[g]), copies);
   }
   ghosts_in_.push_back(copies.size());
   copies_begin_[4] = copies.size();
@@ -79,6 +79,15 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
   message_out_.reserve(on_, std::max(borders_.fluxes_out.back(), borders_.ghosts_out.back()));
   message_in_.reserve(on_, std::max(borders_.fluxes_in.back(), borders_.ghosts_in.back()));
   adopt_tables(mesh, t);
+}
+
+void device_gas::give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
+  const auto own = parts.blocks(mesh, here);
+  part_slots_.assign(own.begin(), own.end());
+  part_slots_.insert(part_slots_.end(), borders_.ghosts.mirrors().begin(), borders_.ghosts.mirrors().end());
+  row_of_.assign(mesh.slot_count(), -1);
+  for (std::size_t i = 0; i < part_slots_.size(); ++i) row_of_[part_slots_[i]] = static_cast<std::int32_t>(i);
+  slots_ = part_slots_.size();
 }
 
 void device_gas::begin_step(double dt, std::int64_t steps) {
@@ -152,10 +161,19 @@ void device_gas::add_left(std::span<exact_sum> sums) {
     for (int v = 0; v < n_var_; ++v) sums[side_face_[i] * n_var_ + v].add(*part++);
 }
 
-void device_gas::download_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here,
-                               mesh::arena& values) {
-  for (const mesh::slot_id slot : parts.blocks(mesh, here))
-    on_.from_device(values.block(slot), arenas_[now_].data() + slot * stride_, stride_ * sizeof(double));
+void device_gas::upload_part(const mesh::arena& values) {
+  double* to = arenas_[now_].data();
+  for (const mesh::slot_id slot : part_slots_) {
+    on_.to_device(to, values.block(slot), stride_ * sizeof(double));
+    to += stride_;
+  }
+  on_.synchronize();
+}
+
+void device_gas::download_part(mesh::arena& values) {
+  const double* from = arenas_[now_].data();
+  for (std::int32_t i = 0; i < n_blocks_; ++i, from += stride_)
+    on_.from_device(values.block(part_slots_[static_cast<std::size_t>(i)]), from, stride_ * sizeof(double));
   on_.synchronize();
 }
 

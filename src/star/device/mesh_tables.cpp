@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/assert.hpp"
 #include "mesh/tile.hpp"
 
 namespace plx::star::device {
@@ -23,8 +24,9 @@ ghosts_from beyond(mesh::boundary side) {
   return ghosts_from::outflow;
 }
 
-mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part)
-    : n_var_(n_var), stride_(stride), part_(part) {
+mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part,
+                         std::span<const std::int32_t> row_of)
+    : n_var_(n_var), stride_(stride), part_(part), row_of_(row_of) {
   const auto own = mesh.blocks().subspan(part.begin, part.end - part.begin);
   for (const slot_id slot : own) {
     block_item b;
@@ -40,6 +42,13 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
     add_correction(mesh, slot);
     if (with_tiles) add_tile(mesh, slot);
   }
+}
+
+std::int64_t mesh_tables::first_double(slot_id slot) const {
+  if (row_of_.empty()) return static_cast<std::int64_t>(slot * stride_);
+  const std::int32_t row = row_of_[slot];
+  PLX_ASSERT(row >= 0, slot);
+  return static_cast<std::int64_t>(static_cast<std::size_t>(row) * stride_);
 }
 
 void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_item& b) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mesh/block_mesh.hpp"
@@ -23,8 +24,10 @@ struct mesh_tables {
     bool contains(int position) const { return position >= begin && position < end; }
   };
   /// The same of a part of the blocks: those around it have their places in the arenas, too, and the fluxes of finer
-  /// ones of them a place of their own, `foreign`. Positions count from the part's first block.
-  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part);
+  /// ones of them a place of their own, `foreign`. Positions count from the part's first block. Shapes: row_of: by
+  /// slot: a block's place in the arenas; empty: that of its slot.
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part,
+              std::span<const std::int32_t> row_of = {});
 
   std::vector<block_item> blocks;  ///< in the order of the curve
   std::vector<level_item> levels;
@@ -51,11 +54,12 @@ struct mesh_tables {
   void add_coarse_tile(const mesh::block_mesh& mesh, mesh::slot_id slot, bool faces_only, Item& item);
   void add_correction(const mesh::block_mesh& mesh, mesh::slot_id slot);
   std::int64_t flux_of(const mesh::block_mesh& mesh, mesh::slot_id slot, int face);
-  std::int64_t first_double(mesh::slot_id slot) const { return static_cast<std::int64_t>(slot * stride_); }
+  std::int64_t first_double(mesh::slot_id slot) const;
 
   int n_var_;
   std::size_t stride_;
   range part_;
+  std::span<const std::int32_t> row_of_;
 };
 
 /// As kernels call what lies beyond a side that is not periodic.

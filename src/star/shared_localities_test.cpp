@@ -1,0 +1,260 @@
+// Devices on many localities: the bits of one locality's run on the CPU, and what all are told when one fails.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <memory>
+
+#include "gpu/cpu/cpu_backend.hpp"
+#include "gpu/error.hpp"
+#include "net/locality_lost.hpp"
+#include "net/simulation.hpp"
+#include "rt/async.hpp"
+#include "rt/thread.hpp"
+#include "star/course_device.hpp"
+#include "star/localities_test.hpp"
+#include "star/shared_course.hpp"
+
+namespace plx::star {
+namespace {
+
+using namespace test;
+using texts = std::vector<std::string>;
+
+texts on_devices(texts sets, const texts& how) {
+  sets.push_back("run.device=emulated");
+  sets.insert(sets.end(), how.begin(), how.end());
+  return sets;
+}
+
+TEST(SharedLocalities, ABlastIsTheSameToTheLastBit) {
+  const texts sets{"run.max_steps=5"};
+  const outcome one = run_on(1, 2, sets);
+  ASSERT_GT(one.blocks.size(), 64u);
+  for (const auto& [n, how] : std::vector<std::pair<unsigned, texts>>{{1, {"run.device_share=0.6"}},
+                                                                      {2, {}},
+                                                                      {3, {}},
+                                                                      {2, {"run.devices=2"}},
+                                                                      {2, {"run.device_share=0.6"}},
+                                                                      {3, {"run.devices=2", "run.device_share=0.7"}},
+                                                                      {2, {"run.device_share=0"}}}) {
+    SCOPED_TRACE(
+        fmt::format("{} localities, {}", n, how.empty() ? "a device each" : fmt::format("{}", fmt::join(how, " "))));
+    expect_same(run_on(n, 2, on_devices(sets, how)), one);
+  }
+}
+
+// The other scheme reads ghosts at edges and corners, too.
+TEST(SharedLocalities, Full3dWithPeriodicSides) {
+  const texts sets{"hydro.scheme=full3d", "mesh.max_level=1", "run.max_steps=3",
+                   "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]"};
+  const outcome one = run_on(1, 2, sets);
+  expect_same(run_on(2, 2, on_devices(sets, {"run.devices=2"})), one);
+  expect_same(run_on(3, 1, on_devices(sets, {"run.device_share=0.5"})), one);
+}
+
+TEST(SharedLocalities, TwoStagesAndMoreLocalitiesThanBlocks) {
+  const texts sets{"mesh.max_level=0",          "run.max_steps=4",          "hydro.integrator=rk2",
+                   "hydro.reconstruction=plm",  "mesh.root_blocks=[2,1,1]", "mesh.lower=[-0.5,-0.25,-0.25]",
+                   "mesh.upper=[0.5,0.25,0.25]"};
+  const outcome one = run_on(1, 2, sets);
+  ASSERT_EQ(one.blocks.size(), 2u);
+  expect_same(run_on(3, 1, on_devices(sets, {})), one);
+}
+
+TEST(SharedLocalities, SharesByMeasuredRatesChangeNothingElse) {
+  const texts sets{"mesh.max_level=0", "run.max_steps=40", "run.t_end=1"};
+  const outcome one = run_on(1, 2, sets);
+  expect_same(run_on(2, 2, on_devices(sets, {"run.device_share=auto"})), one);
+}
+
+TEST(SharedLocalities, AWishReachesAllWithTheEndOfTheNextStep) {
+  on_each(3, 2, [](int here, exchange& net, runtime& rt) {
+    const auto in = blast(on_devices({"mesh.max_level=0"}, {}));
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    ASSERT_TRUE(sim.take_device());
+    sim.start();
+    if (here == 1) sim.wish(4);
+    if (here == 2) sim.wish(1);
+    ASSERT_TRUE(sim.step());
+    EXPECT_EQ(sim.wishes(), 5u);
+    ASSERT_TRUE(sim.step());
+    EXPECT_EQ(sim.wishes(), 0u);
+  });
+}
+
+/// What each of n localities is told when the device of number 1 fails: `spoil(backend, step)` before each of its
+/// steps.
+std::vector<std::string> told_on(unsigned n, const texts& how,
+                                 const std::function<void(gpu::cpu::testing_backend&, int)>& spoil) {
+  std::vector<std::string> told(n);
+  gpu::cpu::testing_backend good({.devices = 4}), bad({.devices = 4});
+  on_each(n, 2, [&](int here, exchange& net, runtime& rt) {
+    const auto in = blast(on_devices({"run.max_steps=1000", "run.t_end=10"}, how));
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    gpu::cpu::testing_backend& mine = here == 1 ? bad : good;
+    ASSERT_TRUE(sim.take_device(&mine.get()));
+    try {
+      if (here == 1) spoil(bad, -1);
+      sim.start();
+      for (int step = 0; step < 6; ++step) {
+        if (here == 1) spoil(bad, step);
+        ASSERT_TRUE(sim.step());
+      }
+    } catch (const gpu::error& e) {
+      told[static_cast<std::size_t>(here)] = e.what();
+    }
+  });
+  return told;
+}
+
+TEST(SharedLocalities, ADeviceThatFailsEndsTheRunOfAllWithOneLine) {
+  // In a step without and one with a look at the mesh, by a launch or a copy, early and late in it; at the start.
+  struct failure {
+    int step;
+    const char* call;
+    unsigned after;
+  };
+  for (const failure& f : {failure{0, "launch", 0},
+                           {0, "launch", 7},
+                           {1, "launch", 0},
+                           {1, "copy", 3},
+                           {2, "copy", 0},
+                           {2, "record", 1},
+                           {3, "copy", 40},
+                           {-1, "allocate", 0},
+                           {-1, "copy", 5}}) {
+    SCOPED_TRACE(fmt::format("step {}, {} after {}", f.step, f.call, f.after));
+    const auto told = told_on(3, {}, [&](gpu::cpu::testing_backend& b, int step) {
+      if (step == f.step) b.fail_call(f.call, gpu::cpu::device_lost, f.after, 1000);
+    });
+    EXPECT_NE(told[1].find("locality 1: "), std::string::npos) << told[1];
+    EXPECT_EQ(told[1].find('\n'), std::string::npos) << told[1];
+    EXPECT_EQ(told[0], told[1]);
+    EXPECT_EQ(told[2], told[1]);
+  }
+}
+
+TEST(SharedLocalities, ADeviceThatIsLostEndsTheRunOfAll) {
+  for (const int lost_at : {0, 1, 3}) {
+    SCOPED_TRACE(lost_at);
+    const auto told =
+        told_on(2, {"run.devices=2", "run.device_share=0.8"}, [&](gpu::cpu::testing_backend& b, int step) {
+          if (step == lost_at) b.lose(3);  // its second: the localities take devices in turn
+        });
+    EXPECT_NE(told[1].find("locality 1: "), std::string::npos) << told[1];
+    EXPECT_EQ(told[0], told[1]);
+  }
+}
+
+TEST(SharedLocalities, NoDeviceOnOneIsSaidByIt) {
+  on_each(2, 1, [](int here, exchange& net, runtime& rt) {
+    const gpu::cpu::testing_backend b({.count_fails = here == 1 ? gpu::cpu::no_driver : gpu::cpu::ok});
+    const auto in = blast(on_devices({}, {}));
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    const auto taken = sim.take_device(&b.get());
+    EXPECT_EQ(static_cast<bool>(taken), here == 0);
+    if (taken) return;
+    EXPECT_EQ(taken.error().message.find("run.device = \"emulated\": "), 0u) << taken.error().message;
+  });
+}
+
+TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
+  const gpu::cpu::testing_backend three({.devices = 3});
+  run_options run;
+  run.devices = 2;
+  std::vector<int> found;
+  for (const int rank : {0, 1, 2})
+    for (const int which : {0, 1}) found.push_back(device_index(run, three.get(), rank, which));
+  EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 0, 1, 2}));
+  run.devices = 4;  // more than there are: opening the last one says so
+  EXPECT_EQ(device_index(run, three.get(), 1, 3), 3);
+  on_each(3, 1, [](int here, exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
+}
+
+TEST(SharedLocalities, NobodyWaitsForTheLost) {
+  net::test::localities job(3, 2);
+  std::vector<std::string> errors(3);
+  std::atomic<int> steps{0};
+  job.run_all([&] {
+    net::node& here = net::node_here();
+    exchange net(here);
+    const auto in = blast(on_devices({"run.max_steps=100000", "run.t_end=100", "mesh.max_level=1"}, {}));
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, here.home(), net);
+    try {
+      ASSERT_TRUE(sim.take_device());
+      sim.start();
+      while (sim.step())
+        if (++steps == 5) job.lose(1);
+    } catch (const locality_lost& e) {
+      errors[here.here()] = e.what();
+    }
+  });
+  for (const int i : {0, 2}) EXPECT_NE(errors[i].find("locality 1 is lost"), std::string::npos) << errors[i];
+  EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
+}
+
+// Localities under one seed, which also drives their devices; the network of net/sim delays, reorders, loses and
+// doubles messages.
+TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
+  const texts few{"mesh.max_level=1", "run.max_steps=3"};
+  const outcome one = run_on(1, 1, few);
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    SCOPED_TRACE(seed);
+    outcome all;
+    std::vector<outcome> each(3);
+    std::vector<std::unique_ptr<gpu::cpu::testing_backend>> devices;
+    for (std::uint64_t i = 0; i < 3; ++i)
+      devices.push_back(std::make_unique<gpu::cpu::testing_backend>(
+          gpu::cpu::options{.devices = 2, .stepped = true, .seed = 3 * seed + i}));
+    net::simulation job({.localities = 3,
+                         .seed = seed,
+                         .delay_max_s = 1e-3,
+                         .loss = seed % 2 == 0 ? 0.1 : 0.0,
+                         .doubling = seed % 4 == 0 ? 0.1 : 0.0});
+    job.run([&] {
+      net::node& here = net::node_here();
+      exchange net(here);
+      const auto in = blast(on_devices(few, seed % 2 == 0 ? texts{"run.devices=2"} : texts{}));
+      const setup s = in->prepare().value();
+      simulation sim(*in, s, here.home(), net);
+      // Devices go on when they are asked, and nobody asks them for long where all tasks wait.
+      bool ended = false;
+      auto busy = async([&ended] {
+        while (!ended) this_thread::yield();
+      });
+      run_here(
+          sim, each[here.here()], [](simulation&) {}, &devices[here.here()]->get());
+      ended = true;
+      busy.get();
+      all.take(sim);  // one of them runs at a time
+    });
+    all.totals = each[0].totals;
+    all.numbers = each[0].numbers;
+    all.error = each[0].error;
+    expect_same(all, one);
+  }
+}
+
+TEST(SharedLocalities, EachTellsWhatItHasAdvanced) {
+  std::atomic<std::int64_t> all{0};
+  on_each(2, 1, [&](int, exchange& net, runtime& rt) {
+    const auto in = blast(on_devices({"mesh.max_level=0", "run.max_steps=3"}, {"run.device_share=0.75"}));
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    ASSERT_TRUE(sim.take_device());
+    sim.start();
+    while (!sim.finished()) ASSERT_TRUE(sim.step());
+    EXPECT_EQ(sim.shares()->device_blocks, std::vector<std::int64_t>{9});  // 3 of its 4 blocks
+    all += sim.shares()->device_blocks[0] + sim.shares()->worker_blocks;
+  });
+  EXPECT_EQ(all, 24);
+}
+
+}  // namespace
+}  // namespace plx::star
