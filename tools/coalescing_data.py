@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import random
 import statistics
 from collections import defaultdict
 from pathlib import Path
@@ -16,6 +17,7 @@ TEXTS = {"part", "variant", "setting", "phase"}
 KINDS = ("dense", "sparse", "bursty")
 SETTLED_S = 1.0  # a setting that finds its numbers itself has so long to find them
 WARM_S = 0.1  # in finals, where phases are long enough, others have so long to begin
+DIVISIONS = 33  # of turns into halves
 FINALISTS = 3  # settings of numbers, of each kind of traffic
 
 
@@ -129,6 +131,35 @@ def overhead_correlation(rows: list[dict], what: str = "ratio", short: bool = Fa
     points = static_points(rows)
     points = of_short_intervals(points) if short else points
     return correlation([p[what] for p in points], [p["time_s"] for p in points])
+
+
+def repeatable(rows: list[dict]) -> dict[str, float]:
+    """How much of a sweep's scatter would be there again. `ceiling`: the correlation of overhead and time that a perfect
+    relation of both would show in spite of the noise of these turns (Spearman's attenuation: the root of the product of both
+    reliabilities, which halves of the turns tell, extended to all of them after Spearman and Brown). `rest`: the
+    correlation between halves of what the line through overhead and time leaves over: near 0 it is noise, near 1 the overhead
+    misses something that these settings cost. Medians over divisions of the turns; not a number for less than four turns."""
+    turns = sorted({int(row["turn"]) for row in rows})
+    found: dict[str, list[float]] = {"ceiling": [], "rest": []}
+    for seed in range(DIVISIONS if len(turns) >= 4 else 0):
+        mixed = random.Random(seed).sample(turns, len(turns))
+        halves = [
+            {s: p for s, p in per_setting([r for r in rows if int(r["turn"]) in half]).items() if is_static(s)}
+            for half in (set(mixed[0::2]), set(mixed[1::2]))
+        ]
+        both = [s for s in halves[0] if s in halves[1]]
+        times, ratios = ([[half[s][what] for s in both] for half in halves] for what in ("time_s", "ratio"))
+        whole = [2 * max(r, 0) / (1 + max(r, 0)) for r in (correlation(*times), correlation(*ratios))]
+        found["ceiling"].append(math.sqrt(whole[0] * whole[1]))
+        found["rest"].append(correlation(*(left_over(x, y) for x, y in zip(ratios, times))))
+    return {name: statistics.median(values) if values else math.nan for name, values in found.items()}
+
+
+def left_over(xs: list[float], ys: list[float]) -> list[float]:
+    """Of ys, what the straight line over xs that fits best does not tell."""
+    mx, my = statistics.fmean(xs), statistics.fmean(ys)
+    slope = sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / max(1e-300, sum((x - mx) ** 2 for x in xs))
+    return [y - my - slope * (x - mx) for x, y in zip(xs, ys)]
 
 
 def rotation_sizes(rows: list[dict]) -> list[int]:
@@ -301,6 +332,7 @@ def rows_of(rows: list[dict]) -> list[dict]:
             add(f"net/{name}/correlation_share", min(shares), "", "higher")
             short = [overhead_correlation(sweep, short=True) for sweep in sweeps]
             add(f"net/{name}/correlation_short", min(short), "", "higher")
+            add(f"net/{name}/correlation_ceiling", min(repeatable(sweep)["ceiling"] for sweep in sweeps), "", "higher")
     for name, by_size in bandwidths(rows).items():
         if by_size:
             largest = max(by_size)
@@ -339,11 +371,12 @@ def sweep_line(name: str, rows: list[dict]) -> list[str]:
     single = statistics.median(p["time_s"] for p in points if p["n"] == 1)
     own = [f"{1e3 * all_points[s]['time_s']:.3g}" if s in all_points else "" for s in ("self", "adaptive")]
     numbers = [overhead_correlation(rows), overhead_correlation(rows, short=True), overhead_correlation(rows, "overhead")]
+    numbers += repeatable(rows).values()
     best_text = f"{1e3 * best['time_s']:.3g} ({best['n']}, {best['interval_us']:g} us)"
-    return [name, f"{1e3 * single:.3g}", best_text, *own, *(f"{c:.3f}" for c in numbers), str(best["turns"])]
+    return [name, f"{1e3 * single:.3g}", best_text, *own, *("" if math.isnan(c) else f"{c:.3f}" for c in numbers), str(best["turns"])]
 
 
-SWEEP_TITLES = ["ms", "n = 1", "best", "self", "adaptive", "corr.", "short", "share", "turns"]
+SWEEP_TITLES = ["ms", "n = 1", "best", "self", "adaptive", "corr.", "short", "share", "ceiling", "rest", "turns"]
 PHASE_TITLES = ["traffic", "best unit, us", "self over it", "by halves", "adaptive over it", "by halves ", "found in, s", "turns"]
 
 

@@ -16,6 +16,7 @@ namespace {
 using number = std::complex<double>;
 number mirrored(number z) { return std::conj(z); }
 void take(number) {}
+void nothing() {}
 
 constexpr int batch = 10'000;
 
@@ -25,6 +26,10 @@ void calls() {
   results.reserve(batch);
   for (int i = 0; i < batch; ++i) results.push_back(async<&mirrored>(1, number(i, 1)));
   for (auto& r : results) r.wait();
+}
+// Nothing collects here: each call and each answer is a message, and the caller waits in between.
+void one_by_one() {
+  for (int i = 0; i < batch; ++i) async<&nothing>(1).get();
 }
 void posts() {
   net::node& n = net::node_here();
@@ -52,6 +57,7 @@ double ns_per_call(F f, int turns) {
 void cost(report& r, bool quick) {
   const int turns = quick ? 5 : 301;
   r.add("net/cost/call", ns_per_call(calls, turns), "ns", lower);
+  r.add("net/cost/single", ns_per_call(one_by_one, quick ? 5 : 31), "ns", lower);
   r.add("net/cost/post", ns_per_call(posts, turns), "ns", lower);
 }
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -104,6 +105,27 @@ def test_intervals_that_are_long_for_what_is_measured_are_left_out():
     line_ = dict(zip(data.SWEEP_TITLES, data.sweep_lines(rows)[0]))
     assert (line_["ms"], line_["n = 1"], line_["best"], line_["turns"]) == ("toy", "40", "13.8 (8, 1 us)", "1")
     assert line_["self"] == "" and float(line_["short"]) > 0.99
+
+
+def swept(noise: float, unseen: float) -> list[dict]:
+    """A sweep of 8 turns: work and messages, noise of each measurement, and what a setting costs that no overhead tells."""
+    random_ = random.Random(3)
+    return [
+        line(setting=f"{n},{us}", turn=turn, time_s=1 + 3 / n + noise * random_.gauss(0, 1) + unseen * (n * us % 7),
+             overhead=3 / (3 + n))
+        for turn in range(8) for n in (1, 2, 4, 8, 16) for us in (1, 10, 100)
+    ]  # fmt: skip
+
+
+def test_noise_is_told_from_what_the_overhead_misses():
+    exact, noisy, unseen = (data.repeatable(swept(*how)) for how in ((0, 0), (1.0, 0), (0.01, 0.3)))
+    assert exact["ceiling"] == pytest.approx(1)
+    assert 0.6 < noisy["ceiling"] < 0.95 and abs(noisy["rest"]) < 0.6
+    assert data.overhead_correlation(swept(1.0, 0)) == pytest.approx(noisy["ceiling"], abs=0.15)
+    assert unseen["ceiling"] > 0.99 and unseen["rest"] > 0.95
+    assert all(math.isnan(v) for v in data.repeatable([line(turn=t) for t in range(3)]).values())
+    named = {r["name"]: r["value"] for r in data.rows_of(swept(1.0, 0))}
+    assert named["net/toy/correlation_ceiling"] == noisy["ceiling"]
 
 
 def phases(traffic="toy"):
