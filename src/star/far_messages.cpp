@@ -61,6 +61,10 @@ void far_messages::adopt(const gas& g, const parts_view& view, std::vector<const
     l->at.resize(parts_.size());
     l->room.resize(parts_.size(), 0);
   }
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    ghosts_.at[p].resize(parts_[p]->ghosts.receives().size(), 0);
+    fluxes_.at[p].resize(parts_[p]->fluxes.receives().size(), 0);
+  }
   list_ghosts(g.now.variable_count());
   list_fluxes();
   if (memory_.empty()) memory_ = std::vector<std::array<pinned_numbers, 2 * most_stages>>(parts_.size());
@@ -82,7 +86,6 @@ void far_messages::list_ghosts(int variables) {
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       const auto groups = parts_[p]->ghosts.receives();
       const int group = group_of(groups, view_.far(all.peer));
-      ghosts_.at[p].resize(groups.size(), 0);
       if (group < 0) continue;
       const mesh::halo_group& mine = groups[group];
       std::size_t to = ghosts_.at[p][group] = ghosts_.room[p];
@@ -110,7 +113,6 @@ void far_messages::list_fluxes() {
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       const auto groups = parts_[p]->fluxes.receives();
       const int group = group_of(groups, view_.far(all.peer));
-      fluxes_.at[p].resize(groups.size(), 0);
       if (group < 0) continue;
       std::size_t to = fluxes_.at[p][group] = fluxes_.room[p];
       std::size_t whole = 0;
@@ -132,8 +134,8 @@ bool far_messages::has(kind what) const {
 void far_messages::open(int stages) {
   if (net_.is_alone()) return;
   PLX_ASSERT(stages <= most_stages, stages);
-  peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() comes before all that reads it
-  ended_ = false;
+  peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() comes before all that reads either
+  ended_.store(false, std::memory_order_relaxed);
   for (const kind what : {kind::ghosts, kind::fluxes})
     for (int stage = 0; stage < stages; ++stage)
       ends_[place(what, stage)] = std::make_unique<round_end>(static_cast<int>(of(what).peers.size()));
@@ -225,8 +227,7 @@ void far_messages::arrived(const message& m) {
 void far_messages::lost(int peer, const std::string& why) { end_all(peer, why); }
 
 void far_messages::end_all(int peer, const std::string& why) {
-  const std::lock_guard guard(ending_);
-  if (std::exchange(ended_, true)) return;
+  if (ended_.exchange(true)) return;
   for (const auto& end : ends_)
     if (end != nullptr) end->lost(peer, why);
 }

@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
@@ -41,9 +40,11 @@ class parts_view {
   int here_ = 0, localities_ = 1, count_ = 1;
 };
 
+enum class far_message : std::uint16_t { ghosts, fluxes, failure };
+
 class far_messages final : private message_handler {
  public:
-  enum class kind : std::uint16_t { ghosts, fluxes, failure };
+  using kind = far_message;
   static constexpr int most_stages = 3;
 
   /// Requires: the exchange outlives it.
@@ -100,9 +101,7 @@ class far_messages final : private message_handler {
   // By part, and [kind][stage]: what comes for a stage may come while a device still reads that of the one before.
   std::vector<std::array<pinned_numbers, 2 * most_stages>> memory_;
   std::array<std::unique_ptr<round_end>, 2 * most_stages> ends_;
-  std::mutex ending_;
-  bool ended_ = false;
-  std::atomic<bool> peer_failed_{false};
+  std::atomic<bool> ended_{false}, peer_failed_{false};
 };
 
 }  // namespace plx::star

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 
-#include "star/device/machine.hpp"
-
 namespace plx::star {
+
+namespace device {
+class machine;
+}
 
 class pinned_numbers {
  public:
@@ -17,21 +19,13 @@ class pinned_numbers {
   pinned_numbers& operator=(const pinned_numbers&) = delete;
 
   /// What it held is lost where it grows. Requires: `on` outlives it.
-  void reserve(device::machine& on, std::size_t count) {
-    if (count <= room_) return;
-    free();
-    on_ = &on;
-    data_ = static_cast<double*>(on.allocate_pinned(count * sizeof(double)));
-    room_ = count;
-  }
+  void reserve(device::machine& on, std::size_t count);
   double* data() { return data_; }
   const double* data() const { return data_; }
 
  private:
-  void free() noexcept {
-    if (data_ != nullptr) on_->release_pinned(data_);
-    data_ = nullptr, room_ = 0;
-  }
+  void free() noexcept;
+
   device::machine* on_ = nullptr;
   double* data_ = nullptr;
   std::size_t room_ = 0;

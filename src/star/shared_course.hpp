@@ -23,7 +23,6 @@
 #include "mesh/curve_parts.hpp"
 #include "num/exact_sum.hpp"
 #include "star/bad_cell.hpp"
-#include "star/far_messages.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 
@@ -36,6 +35,8 @@ struct backend;
 
 namespace plx::star {
 
+enum class far_message : std::uint16_t;
+struct shared_parts;
 struct step_account;
 
 /// Who has advanced how many blocks, for the summary of a run.
@@ -70,8 +71,6 @@ class shared_course {
   double take_busy_s() { return std::exchange(busy_s_, 0.0); }
 
  private:
-  struct device_part;
-  struct parts_of;
   shared_course(const input& in, const setup& s, gas& g, worker_scratch& scratch, runtime& rt);
 
   void divide();
@@ -79,7 +78,7 @@ class shared_course {
   void run_step(double dt, step_account& mine, std::vector<double>& rates);
   void run_stage(int stage, double dt);
   template <class Borders, class Out, class In>
-  void pass_on(far_messages::kind what, int stage, const Borders& borders_of, const Out& out, const In& in);
+  void pass_on(far_message what, int stage, const Borders& borders_of, const Out& out, const In& in);
   void exchange_fluxes(int stage);
   void exchange_ghosts(int stage);
   void wait_for_devices();
@@ -96,7 +95,7 @@ class shared_course {
   const input& in_;
   const setup& setup_;
   gas& gas_;
-  std::unique_ptr<parts_of> all_;
+  std::unique_ptr<shared_parts> all_;
   mesh::curve_parts parts_{0};  // as far_messages' view numbers them
   std::vector<exact_sum> left_;
   floor_counts floors_;

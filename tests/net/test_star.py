@@ -122,7 +122,9 @@ def test_devices_of_many_processes_give_the_same_bits(folder, reference, n, more
     assert same(last_mesh("out"), reference)
     summary = json.loads(Path("out/run.json").read_text())
     assert summary["status"] == "finished" and summary["localities"] == n
-    assert len(summary["advanced_blocks"]["devices"]) == (1 if not more else 2)
+    advanced = summary["advanced_blocks"]
+    assert len(advanced["devices"]) == (n if not more else 2 * n) and all(b > 0 for b in advanced["devices"])
+    assert sum(advanced["devices"]) + advanced["workers"] == summary["cell_updates"] / 8**3
 
 
 def test_a_checkpoint_of_devices_continues_on_the_cpu(folder, reference):

@@ -1,0 +1,112 @@
+// The parts of a locality's blocks that a shared_course divides them into: its devices' and its workers'. Inside star
+// only: shared_course.hpp is the way in.
+//
+// Thread safety: one task at a time. Cost: of its parts. Example: star/shared_course_test.cpp
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "probe/policy/actuator.hpp"
+#include "rt/future.hpp"
+#include "star/course_device.hpp"
+#include "star/far_messages.hpp"
+#include "star/host_part.hpp"
+#include "star/pinned_numbers.hpp"
+#include "star/share_tuner.hpp"
+
+namespace plx::star {
+
+/// Thrown out of a step that another locality cannot end.
+struct peer_failed {};
+
+/// What is wrong with a device of any locality, told to all.
+inline void throw_if(const std::string& complaint) {
+  if (!complaint.empty()) throw gpu::error({gpu::failure::other, 0, "", "", complaint});
+}
+
+/// What a part sends. Ghosts of two stages: one is still read while the next one is written.
+struct part_messages {
+  pinned_numbers fluxes, ghosts[2];
+
+  void reserve(device::machine& on, const device::part_borders& b) {
+    fluxes.reserve(on, b.fluxes_out.back());
+    for (pinned_numbers& g : ghosts) g.reserve(on, b.ghosts_out.back());
+  }
+};
+
+/// A device with its blocks.
+struct device_part : course_device {
+  device_part(runtime& rt, const gpu::backend& b, int index, const setup& s)
+      : course_device(rt, b, index), values(machine, gas_options_of(s)) {}
+
+  device::device_gas values;
+  part_messages out;
+
+  // When what was put in last is done, and seconds that it was busy in the step.
+  double begin_s = 0.0, busy_s = 0.0;
+  std::atomic<double> end_s{0.0};
+  future<void> done;
+
+  /// Done is what has been put in so far.
+  void mark() {
+    done = machine.stream().future().then(launch::sync, [this](future<void> f) {
+      end_s.store(monotonic_seconds(), std::memory_order_relaxed);  // the future orders it before the wait
+      f.get();
+    });
+  }
+  /// Until the mark. Errors: gpu::error, thrown.
+  void wait() {
+    done.get();
+    busy_s += end_s.load(std::memory_order_relaxed) - begin_s;
+  }
+};
+
+/// All of them; the workers' is the last.
+struct shared_parts {
+  shared_parts(gas& g, const setup& s, worker_scratch& scratch) : host(g, s, scratch), far(g.net) {}
+  // After a failure a device may still read what another one, or the host, has sent: nothing goes before all have
+  // ended.
+  ~shared_parts() {
+    for (auto& d : devices) try {
+        d->machine.synchronize();
+      } catch (...) {  // told where it happened
+      }
+  }
+
+  std::vector<std::unique_ptr<device_part>> devices;
+  host_part host;
+  part_messages host_out;
+  int parity = 0;  // of the ghosts' messages
+  parts_view view;
+  far_messages far;
+  std::exception_ptr failed_before;  // of a device, where the others were not asked
+
+  // Of the measurement.
+  bool tuned = false;
+  unsigned workers = 1;
+  share_tuner tuner;
+  share_tuner::sample sample;
+  double workers_s = 0.0;  // of the step
+  probe::actuator_handle<double> share;
+
+  int count() const { return static_cast<int>(devices.size()) + 1; }
+  int host_index() const { return static_cast<int>(devices.size()); }
+  const device::part_borders& borders(int part) const {
+    return part == host_index() ? host.borders() : devices[part]->values.borders();
+  }
+  part_messages& out(int part) { return part == host_index() ? host_out : devices[part]->out; }
+
+  /// f(device) of those that have blocks: the others have nothing to do, and nobody waits for them.
+  template <class F>
+  void at_work(F&& f) {
+    for (auto& d : devices)
+      if (d->values.has_blocks()) f(*d);
+  }
+};
+
+}  // namespace plx::star
