@@ -59,10 +59,10 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
         result[f"phases-{traffic}"] = [
             (processes, asked("phases", "--traffic", traffic, "--settings", every, *sizes, *spans, turns=4))
         ]
-        # The best of those, once more, each with as much time as it takes to be sure, and in the same turns.
-        spans_of_few = ["--phase-s", 0.01, "--long-phase-s", 0.05] if quick else ["--phase-s", 0.3, "--long-phase-s", 1.4]
+        # The best of those, once more: in the same turns, and with as much time as adaptive has.
+        spans_of_few = ["--phase-s", 0.05 if quick else 1.4]
         result[f"finals-{traffic}"] = [
-            (processes, asked("finals", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=7))
+            (processes, asked("finals", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=4))
         ]
     return result
 

@@ -16,9 +16,8 @@ COLUMNS = [
 TEXTS = {"part", "variant", "setting", "phase"}
 KINDS = ("dense", "sparse", "bursty")
 SETTLED_S = 1.0  # a setting that finds its numbers itself has so long to find them
-WARM_S = 0.1  # in finals, where phases are long enough, others have so long to begin
 DIVISIONS = 33  # of turns into halves
-FINALISTS = 3  # settings of numbers, of each kind of traffic
+FINALISTS = 2  # settings of numbers, of each kind of traffic
 
 
 def read(path: Path | str) -> list[dict]:
@@ -244,13 +243,13 @@ def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
 
 def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
     """By kind of traffic: the time with this setting over that with the best one of numbers. `rows` choose few settings,
-    `finals` are other measurements, which judge: in each turn all of them follow each other, with as much time to begin;
-    the median over the turns of the ratio within a turn, and of these the largest. What chooses does not judge, so luck
+    `finals` are other measurements, which judge: in each turn all of them follow each other, and of each the same span of
+    its phase counts, for units become shorter while a phase lasts, in whatever setting; the median over the turns of the ratio within a turn, and of these the largest. What chooses does not judge, so luck
     counts once at most, in the choice between few."""
     result = {}
     for kind in KINDS:
         chosen = finalists(select(rows, phase=kind))
-        times = times_by_turn(select(finals, phase=kind), SETTLED_S, WARM_S)
+        times = times_by_turn(select(finals, phase=kind), SETTLED_S, SETTLED_S)
         mine = times.get(setting, {})
         ratios = [
             statistics.median(t / times[s][turn] for turn, t in mine.items() if turn in times[s])
