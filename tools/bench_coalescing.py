@@ -26,7 +26,7 @@ def grid(counts: list[int], intervals_us: list[int]) -> str:
 
 
 def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, list[str]]]]:
-    """By name: how many processes, and what they are asked for, each part under a minute and a half."""
+    """By name: how many processes, and what they are asked for, each part under two and a half minutes."""
     n, us = ([1, 16, 128], [10, 1000]) if quick else (COUNTS, INTERVALS_US)
     every = " ".join([grid(n, us), *settings])
 
