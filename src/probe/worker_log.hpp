@@ -174,15 +174,17 @@ class alignas(64) worker_log {
   /// Counts one piece of a task. Requires: called by this log's worker only.
   void record(const task_slice& s) noexcept {
     const std::uint32_t mode = mode_.load(std::memory_order_relaxed);
-    const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by some ticks
-    if ((mode & statistics) != 0) [[likely]]
-      add_statistics(s, length);
-    if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
-    if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
+    count(s, mode);
     if ((mode & (tracing | watching)) == 0) [[likely]]
       return;
     if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
     if ((mode & watching) != 0) tell_end(s.begin, s.end, s.key, packed(s), s.earlier);
+  }
+  /// The same for who has asked traces(): in probe/record_traced.hpp, without a call in the ordinary case.
+  void record_traced(const task_slice& s) noexcept;
+  /// Whether pieces are recorded for a trace now, and nobody is told of them beside.
+  [[nodiscard]] bool traces() const noexcept {
+    return (mode_.load(std::memory_order_relaxed) & (tracing | watching)) == tracing;
   }
   /// A task of this worker needs an id: one that no other task of the process and run has.
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
@@ -265,6 +267,14 @@ class alignas(64) worker_log {
 
  private:
   using key_visitor = void (*)(void* context, std::uint64_t key, ticks time, std::uint64_t calls);
+
+  void count(const task_slice& s, std::uint32_t mode) noexcept {
+    const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by some ticks
+    if ((mode & statistics) != 0) [[likely]]
+      add_statistics(s, length);
+    if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
+    if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
+  }
 
   void add_statistics(const task_slice& s, ticks length) noexcept {
     detail::name_cell& c = cell_of(s.name);

@@ -106,9 +106,13 @@ class future_base {
     if (state_.checked().deferred()) return future_status::deferred;
     return state_->wait_until(deadline) ? future_status::ready : future_status::timeout;
   }
-  future_state<T>& wait_for_result() const {
+  /// `takes`: nobody reads the result afterwards.
+  future_state<T>& wait_for_result(bool takes = false) const {
     future_state<T>& s = state_.checked();
-    s.wait();
+    if (takes)
+      s.wait_and_take();
+    else
+      s.wait();
     if (s.error()) std::rethrow_exception(s.error());
     return s;
   }
@@ -226,7 +230,8 @@ template <class T>
 struct future_access {
   static future<T> make(state_ref<T> s) noexcept { return future<T>(std::move(s)); }
   static future_base<T> take(future_base<T>& f) noexcept { return future_base<T>(std::move(f.state_)); }
-  static future_state<T>& result(const future_base<T>& f) { return f.wait_for_result(); }
+  /// Of the only reader.
+  static future_state<T>& result(const future_base<T>& f) { return f.wait_for_result(true); }
   static state_ref<T>& state(future_base<T>& f) noexcept { return f.state_; }
 };
 

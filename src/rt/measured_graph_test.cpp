@@ -113,6 +113,18 @@ key_sets parents_by_key(const probe::trace_graph& g) {
   return found;
 }
 
+// Ids tell 64 recorders of a process apart: what this thread saw of the first one is not taken for the 65th's.
+TEST(measured_graph, knows_no_tasks_of_a_runtime_that_has_ended) {
+  const plan p = plan::random(1, 10, 1);
+  for (int turn = 0; turn < 2; ++turn) {
+    {
+      plx::runtime rt({.workers = 1, .bind = false});
+      EXPECT_FALSE(probe::trace_graph(traced(rt, p, [](std::uint64_t) {})).missing().any());
+    }
+    for (int i = 0; i < 63; ++i) const probe::recorder another(1);
+  }
+}
+
 TEST(measured_graph, is_the_graph_that_the_program_built) {
   unsigned seed = 0;
   plx::testing::with_every_runtime([&](plx::runtime& rt) {

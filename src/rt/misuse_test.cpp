@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rt/every_schedule_test.hpp"
+#include "rt/executor.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/once.hpp"
@@ -145,21 +146,21 @@ TEST(misuse, a_mutex_locked_again_by_its_owner) {
 }
 
 TEST(misuse_death, a_child_runs_another_one_in_its_own_group) {
-  EXPECT_DEATH(
-      {
-        plx::runtime rt({.workers = 1, .bind = false});
-        rt.run([&] {
-          plx::task_group group;
-          plx::event done;
-          group.run([&] {
-            group.run([] {});
-            done.set();
-          });
-          done.wait();  // so that the child has a place of its own
-          group.wait();
-        });
-      },
-      "by a child of the group");
+  const auto call = [](auto run) {
+    plx::runtime rt({.workers = 1, .bind = false});
+    rt.run([&] {
+      plx::task_group group;
+      plx::event done;
+      group.run([&] {
+        run(group);
+        done.set();
+      });
+      done.wait();  // so that the child has a place of its own
+      group.wait();
+    });
+  };
+  EXPECT_DEATH(call([](plx::task_group& g) { g.run([] {}); }), "by a child of the group");
+  EXPECT_DEATH(call([](plx::task_group& g) { g.run(plx::executor(), [] {}); }), "by a child of the group");
 }
 
 // What a child's own children do is their own affair, and so are groups beside it.

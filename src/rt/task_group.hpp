@@ -1,8 +1,8 @@
 // Structured parallelism: children that end before their parent goes on.
 //
-// Thread safety: run() and wait() by the task (or foreign thread) that made the group. Cost: the first children live in
-// the group itself, so nothing is allocated; what nobody stole the parent takes back and calls. Example:
-// task_group_test.cpp.
+// Thread safety: run() and wait() by the task (or foreign thread) that made the group; a child that calls run() stops
+// the program. Cost: the first children live in the group itself, so nothing is allocated; what nobody stole the parent
+// takes back and calls. Example: task_group_test.cpp.
 //
 // Invariant: `finished_elsewhere_` counts children that ended in another frame than the waiting parent's. The parent
 // subtracts how many of those it expects; whoever brings the count to zero after that wakes it.
@@ -48,7 +48,9 @@ class task_group {
   /// On an executor, which may be of another runtime.
   template <any_executor E, class F>
   void run(const E& ex, F&& f) {
-    detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f)));
+    detail::task* const made = make_child(detail::info_of(ex), std::forward<F>(f));
+    detail::check_parent(*made);
+    detail::execute_on(ex, made);
   }
 
   /// Until all children have ended. Throws the first exception of a child.

@@ -4,6 +4,7 @@
 #include "rt/detail/parker.hpp"
 #include "rt/detail/place.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/worker_loop.hpp"
 
 namespace plx {
 
@@ -32,13 +33,17 @@ void throw_future_error(future_errc code) { throw future_error(code); }
 void submit_task(task* t) { current_scheduler().submit(t); }
 // A task lives as long as it runs. Of a child that its parent calls in its own frame, and which has no name, nothing is
 // known here; it is a part of the parent, and harms nobody.
-void submit_child(task* t) {
-  const worker* w = this_worker();
+[[gnu::noinline]] void check_parent(const task& child) {
+  const worker* w = worker_of_this_thread;
   PLX_ASSERT(
-      (w == nullptr || !w->in_task || static_cast<const task*>(w->task_id)->owner != t->owner) &&
+      (w == nullptr || !w->in_task || static_cast<const task*>(w->task_id)->owner != child.owner) &&
       "task_group::run() was called by a child of the group: expected the task that made it; what a child starts "
       "needs a group of the child's own");
-  (w != nullptr ? w->home : current_scheduler()).submit(t, meant_for::sleepers);
+}
+
+void submit_child(task* t) {
+  check_parent(*t);
+  current_scheduler().submit(t, meant_for::sleepers);
 }
 void offer_task(task* t) { current_scheduler().submit(t, meant_for::thieves); }
 

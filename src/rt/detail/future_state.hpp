@@ -57,6 +57,13 @@ class future_state_base {
     else if (made_by_ != nullptr) [[unlikely]]
       note_read(*made_by_);
   }
+  /// wait() of the only one who reads the result.
+  void wait_and_take() {
+    if (!ready())
+      wait_slowly();
+    else if (made_by_ != nullptr) [[unlikely]]
+      note_taken(made_by_);
+  }
   /// False when the deadline (on the scheduler's clock) passed first.
   bool wait_until(ticks deadline);
 
@@ -231,6 +238,8 @@ class state_ref {
 void submit_task(task* t);
 /// The same for a task that a sleeper should get up for; for half of a loop, which thieves should take at once.
 void submit_child(task* t);
+/// Stops the program when the caller is a child of the group that owns `child`.
+void check_parent(const task& child);
 void offer_task(task* t);
 /// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
 /// submit_task().

@@ -81,8 +81,12 @@ source source_at(const worker& w, ticks now) noexcept {
 
 }  // namespace
 
-void free_origin(origin* o) noexcept {
-  if (o != nullptr) put_origin(this_worker(), o);
+[[gnu::noinline]] void free_origin(origin* o) noexcept {
+  if (o != nullptr) put_origin(worker_of_this_thread, o);
+}
+
+void forget_seen(worker& w) noexcept {
+  if (probe::same_recorder(seen_here.id, w.log->next_id())) seen_here = {};
 }
 
 void free_spare_origins(worker& w) noexcept {
@@ -120,8 +124,10 @@ void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr
 // By far the most: a running task makes a new one, and nobody else has told anything of it. In one go and without a
 // call, because here and in note_made() is most of what a traced task costs.
 void note_ready(worker* w, task& t) noexcept {
-  if (w == nullptr || t.from != nullptr || !from_running_task(*w) || w->spare_origins == nullptr || !origins_wanted() ||
-      (w->log->mode() & probe::worker_log::watching) != 0) [[unlikely]]
+  const unsigned wanted = probe::wanted.load(std::memory_order_relaxed);
+  const bool edges_alone = wanted - probe::wants_edges < probe::wants_events - probe::wants_edges;
+  if (w == nullptr || t.from != nullptr || !edges_alone || !from_running_task(*w) || w->spare_origins == nullptr)
+      [[unlikely]]
     return note_ready_otherwise(w, t);
   const ticks now = time_now(w);
   t.from = ::new (take_spare(*w)) origin{w->log->next_id(), w->id, now, path_at(*w, now)};
@@ -196,9 +202,9 @@ void note_inputs_taken(origin*& join) noexcept {
   o->path.store(from.path, std::memory_order_relaxed);
 }
 
-void note_made(origin*& made_by, bool at_end) noexcept {
+[[gnu::noinline]] void note_made(origin*& made_by, bool at_end) noexcept {
   if (made_by != nullptr) return;  // a join: its inputs have told
-  worker* w = this_worker();
+  worker* const w = worker_of_this_thread;
   if (w == nullptr || !from_running_task(*w) || w->spare_origins == nullptr) [[unlikely]]
     return note_made_otherwise(w, made_by, at_end);
   const ticks now = time_now(w);
@@ -221,15 +227,35 @@ void note_going_on() noexcept {
 }
 
 // An edge enters a piece at its begin: what comes in the middle of one ends it.
-void note_read(const origin& made_by) noexcept {
-  worker* w = this_worker();
-  if (w == nullptr) seen_here = {made_by.id, made_by.path.load(std::memory_order_relaxed)};
-  if (w == nullptr || !w->in_task || w->id == 0 || made_by.id == w->id) return;
-  const ticks when = made_by.when.load(std::memory_order_relaxed);
-  if (made_by.id == w->cause && when <= w->boundary) return;
-  if (when > w->boundary) split_slice(*w);
-  w->log->edge(made_by.id, w->id, when, w->info.name);
-  w->path = std::max(w->path, made_by.path.load(std::memory_order_relaxed));
+static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
+  if (!w.in_task || w.id == 0 || id == w.id) return;
+  if (id == w.cause && when <= w.boundary) return;
+  if (when > w.boundary) [[unlikely]]
+    split_slice(w);
+  w.path = std::max(w.path, path);
+  w.log->edge(id, w.id, when, w.info.name);
+}
+
+[[gnu::noinline]] void note_read(const origin& made_by) noexcept {
+  worker* const w = worker_of_this_thread;
+  const ticks path = made_by.path.load(std::memory_order_relaxed);
+  if (w == nullptr)
+    seen_here = {made_by.id, path};
+  else
+    note_result(*w, made_by.id, made_by.when.load(std::memory_order_relaxed), path);
+}
+
+// Who completes with a join still looks at that one.
+[[gnu::noinline]] void note_taken(origin*& made_by) noexcept {
+  worker* const w = worker_of_this_thread;
+  origin* const o = made_by;
+  const probe::task_id id = o->id;
+  if (w == nullptr || probe::is_join(id)) [[unlikely]]
+    return note_read(*o);
+  const ticks when = o->when.load(std::memory_order_relaxed), path = o->path.load(std::memory_order_relaxed);
+  made_by = nullptr;
+  put_origin(w, o);
+  note_result(*w, id, when, path);
 }
 
 caller_origin::caller_origin(worker& w, task& child) noexcept : id_(w.id), path_(w.path) {

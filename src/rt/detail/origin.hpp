@@ -61,7 +61,12 @@ void note_made(origin*& made_by, bool at_end) noexcept;
 void note_going_on() noexcept;
 /// The running task reads a result that was there.
 void note_read(const origin& made_by) noexcept;
+/// The same by the only reader: nobody else looks at it any more, so it is freed, but for a join.
+void note_taken(origin*& made_by) noexcept;
 void free_origin(origin* o) noexcept;
+/// The runtime of `w` ends: what the calling thread has seen of it is no cause any more. Another one's tasks may have
+/// the same ids some time.
+void forget_seen(worker& w) noexcept;
 /// Gives what `w` keeps back to the pool.
 void free_spare_origins(worker& w) noexcept;
 

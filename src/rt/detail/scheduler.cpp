@@ -50,12 +50,12 @@ scheduler_list& schedulers() {
 worker::worker(scheduler& s, unsigned i) : home(s), index(i), rng(i * 0x9e3779b97f4a7c15u + 1) {}
 worker::~worker() = default;
 
-scheduler* find_current_scheduler() noexcept {
-  if (worker* w = this_worker()) return &w->home;
+[[gnu::noinline]] scheduler* find_current_scheduler() noexcept {
+  if (worker* w = worker_of_this_thread) return &w->home;
   return default_scheduler.load(std::memory_order_acquire);
 }
 
-scheduler& current_scheduler() {
+[[gnu::noinline]] scheduler& current_scheduler() {
   scheduler* s = find_current_scheduler();
   PLX_ASSERT(s != nullptr && "no runtime: make a plx::runtime before tasks");
   return *s;
@@ -252,6 +252,7 @@ scheduler::~scheduler() {
     for (auto& s : sized_)
       if (s != nullptr) s->stacks.abandon();
   }
+  if (!workers_.empty()) forget_seen(*workers_.front());
   for (auto& w : workers_) free_spare_origins(*w);
   free_fibers();
 }

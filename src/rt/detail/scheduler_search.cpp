@@ -8,6 +8,7 @@
 #include "rt/detail/origin.hpp"
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/timer_slack.hpp"
+#include "rt/detail/worker_loop.hpp"
 
 #if defined(__linux__)
 #include <linux/membarrier.h>
@@ -45,8 +46,8 @@ void scheduler::heavy_fence() noexcept {
   full_fence();
 }
 
-void scheduler::submit(task* t, meant_for who) {
-  worker* w = this_worker();
+[[gnu::noinline]] void scheduler::submit(task* t, meant_for who) {
+  worker* w = worker_of_this_thread;
   if (w == nullptr || &w->home != this) [[unlikely]]
     return submit_from_outside(t);
   if (t->from != nullptr || probe::wanted.load(std::memory_order_relaxed) != 0 || w->spawned.get() % ready_sample == 0)

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "probe/record_traced.hpp"
 #include "probe/recorder.hpp"
 #include "probe/wait_log.hpp"
 #include "rt/detail/origin.hpp"
@@ -18,14 +19,14 @@
 
 namespace plx::detail {
 
-static thread_local worker* this_worker_ = nullptr;
+constinit thread_local worker* worker_of_this_thread = nullptr;
 
 [[gnu::noinline]] worker* this_worker() noexcept {
   asm volatile("" ::: "memory");  // keeps the compiler from remembering an earlier answer
-  return this_worker_;
+  return worker_of_this_thread;
 }
 
-[[gnu::noinline]] void set_this_worker(worker* w) noexcept { this_worker_ = w; }
+[[gnu::noinline]] void set_this_worker(worker* w) noexcept { worker_of_this_thread = w; }
 
 [[gnu::noinline]] void* exceptions_of_this_thread() noexcept { return abi::__cxa_get_globals(); }
 
@@ -58,8 +59,32 @@ void keep_left_fiber(void* f) noexcept {
   w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
 }
 
+// end_slice() while a trace is recorded. Apart, since who does not trace should not load what only traces tell.
+template <bool finished>
+[[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
+  const ticks now = w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
+  w.log->record_traced({.name = w.info.name,
+                        .key = w.info.key,
+                        .begin = w.boundary,
+                        .end = now,
+                        .finished = finished,
+                        .earlier = finished ? w.earlier : 0,
+                        .id = w.id,
+                        .cause = w.cause,
+                        .ready = w.ready});
+  const ticks length = now - w.boundary;
+  w.earlier += length;
+  w.boundary = now;
+  w.path += length;
+  w.cause = 0;
+  w.ready = 0;
+  if (finished) w.log->path(w.path);
+}
+
 // What ran until now is booked, and what comes next begins.
 void end_slice(worker& w, bool finished) noexcept {
+  if (w.id != 0 && w.log->traces()) [[unlikely]]
+    return finished ? end_traced_slice<true>(w) : end_traced_slice<false>(w);
   const ticks now = w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
   w.log->record({.name = w.info.name,
                  .key = w.info.key,

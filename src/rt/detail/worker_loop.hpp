@@ -5,6 +5,9 @@ namespace plx::detail {
 
 struct worker;
 
+/// What this_worker() gives, without a call: for functions that are never inlined and in which no task waits.
+extern constinit thread_local worker* worker_of_this_thread;
+
 /// Says which worker the calling thread is. Never inlined, as this_worker().
 void set_this_worker(worker* w) noexcept;
 
