@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/patience_test.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/testing/operations.hpp"
 
@@ -72,23 +73,31 @@ TEST_P(each_backend, events_are_not_ready_before_their_place) {
   void* word = nullptr;
   expect_ok(b.allocate(d, memory_kind::pinned, 64, word));
   std::memset(word, 0, 64);
-  const testing::spin_item spin{2'000'000, static_cast<std::uint32_t*>(word), 7};
-  expect_ok(b.record(d, e, s));
-  expect_ok(b.launch(d, testing::spin, {s, nullptr, nullptr}, &spin, 1, nullptr));
-  expect_ok(b.record(d, end, s));
+  // The kernel may have ended before the first look where this thread has lost its processor: then a longer one.
   bool done = true, was_open = false;
-  for (;;) {
-    expect_ok(b.query(d, end, done));
-    if (done) break;
-    was_open = true;
+  std::uint64_t nanoseconds = 1'000'000;
+  while (!was_open && nanoseconds < 4'000'000'000) {
+    nanoseconds *= 2;
+    const testing::spin_item spin{nanoseconds, static_cast<std::uint32_t*>(word), 7};
+    expect_ok(b.record(d, e, s));
+    expect_ok(b.launch(d, testing::spin, {s, nullptr, nullptr}, &spin, 1, nullptr));
+    expect_ok(b.record(d, end, s));
+    for (;;) {
+      expect_ok(b.query(d, end, done));
+      if (done) break;
+      was_open = true;
+    }
   }
   EXPECT_TRUE(was_open);
   EXPECT_EQ(std::atomic_ref(*static_cast<std::uint32_t*>(word)).load(), 7u);
   double seconds = 0;
   expect_ok(b.elapsed(d, e, end, seconds));
-  EXPECT_GE(seconds, 1.9e-3);
-  expect_ok(b.query_stream(d, s, done));
-  EXPECT_TRUE(done);
+  // In SYCL the kernel counts: the standard has no clock of the device.
+  EXPECT_GE(seconds, b.name == "sycl" ? 0 : 0.95e-9 * static_cast<double>(nanoseconds));
+  EXPECT_TRUE(comes_true([&] {
+    expect_ok(b.query_stream(d, s, done));
+    return done;
+  }));
   b.free_event(d, e);
   b.free_event(d, end);
   b.release(d, memory_kind::pinned, word);
@@ -137,7 +146,12 @@ TEST_P(each_backend, graphs_run_again_and_again) {
   expect_ok(b.allocate(d, memory_kind::pinned, 64, p));
   std::memset(p, 0, 64);
   auto* word = static_cast<std::uint64_t*>(p);
-  expect_ok(b.begin_capture(d, s));
+  if (const outcome o = b.begin_capture(d, s); b.kind_of(o.code) == failure::unsupported) {
+    b.release(d, memory_kind::pinned, p);
+    GTEST_SKIP() << make_error(b, o, "", "").what();
+  } else {
+    expect_ok(o);
+  }
   for (std::uint64_t i = 1; i <= 3; ++i) {
     const testing::chain_item item{word, i};
     expect_ok(b.launch(d, testing::chain, {s, nullptr, nullptr}, &item, 1, nullptr));

@@ -143,6 +143,7 @@ TEST(buffer, many_tasks_take_and_give_back) {
 // Behind what captures nothing can be waited for: others get other memory, and nothing of it is given back.
 TEST(buffer, memory_used_last_by_a_stream_that_captures_is_passed_over) {
   on_each_device([](plx::runtime& rt, device& d) {
+    if (d.get_backend().name == "sycl") return;  // has no graphs
     rt.run([&] {
       stream s(d), other(d);
       int* first = nullptr;

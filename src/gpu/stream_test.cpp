@@ -226,6 +226,7 @@ TEST(stream, waits_for_another_stream) {
 
 TEST(stream, a_captured_graph_runs_again) {
   on_each_device([](plx::runtime& rt, device& d) {
+    if (d.get_backend().name == "sycl") return;  // has no graphs
     words<std::uint64_t> word(d, 1);
     rt.run([&] {
       stream s(d);

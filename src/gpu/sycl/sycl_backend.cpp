@@ -1,7 +1,12 @@
 #include "gpu/sycl/sycl_backend.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string_view>
 #include <sycl/sycl.hpp>
+#include <utility>
 
 namespace plx::gpu::sycl {
 namespace {
@@ -17,11 +22,21 @@ struct device {
 struct event {
   s::event last;
 };
+// A native_stream is the address of its queue.
+struct stream : s::queue {
+  explicit stream(s::queue q) : s::queue(std::move(q)) {}
+  std::atomic<unsigned> put{0};  // how often something was put in; counted behind it
+  std::mutex asking;             // guards what follows
+  s::event mark;                 // behind all that was put in when it was counted last
+  unsigned marked = ~0u;
+};
 
-constexpr int generic_error = 1000, memory_error = 1001, no_such_device = 1002, not_supported = 1003;
+constexpr int generic_error = 1000, memory_error = 1001, no_such_device = 1002, not_supported = 1003,
+              unknown_devices = 1004;
 
 device& of(native_device d) { return *reinterpret_cast<device*>(d); }
 s::queue& of(native_stream q) { return *reinterpret_cast<s::queue*>(q); }
+stream& all_of(native_stream q) { return static_cast<stream&>(of(q)); }
 event& of(native_event e) { return *reinterpret_cast<event*>(e); }
 
 int code_of(const s::exception& e) {
@@ -29,6 +44,9 @@ int code_of(const s::exception& e) {
   if (e.code() == s::errc::feature_not_supported) return not_supported;
   return e.code().value() != 0 ? e.code().value() : generic_error;
 }
+
+// After something was put in: a mark that stands before it tells nothing of it.
+void count_put(native_stream q) { all_of(q).put.fetch_add(1); }
 
 // Calls f(); what it throws, and what came of earlier calls meanwhile, is the outcome.
 template <class F>
@@ -43,10 +61,30 @@ outcome trying(native_device d, const char* call, F&& f) noexcept {
   return {d != nullptr ? of(d).failed.load(std::memory_order_acquire) : 0, call};
 }
 
-std::vector<s::device> found_devices() { return s::device::get_devices(s::info::device_type::gpu); }
+// Behind what the host will look at. AdaptiveCpp collects what it has been given until somebody waits for it.
+void send_off() {
+#if defined(__ACPP__)
+  const hipsycl::rt::runtime_keep_alive_token library;
+  library.get()->dag().flush_async();
+#endif
+}
+
+// GPUs: where there is none, the backend cpu does better than SYCL on the CPU, which is for tests.
+std::optional<s::info::device_type> wanted_devices() {
+  const char* const named = std::getenv("PLX_SYCL_DEVICES");
+  const std::string_view kind = named == nullptr ? "gpu" : named;
+  if (kind == "gpu") return s::info::device_type::gpu;
+  if (kind == "cpu") return s::info::device_type::cpu;
+  if (kind == "accelerator") return s::info::device_type::accelerator;
+  return {};
+}
+std::vector<s::device> found_devices() {
+  return s::device::get_devices(wanted_devices().value_or(s::info::device_type::gpu));
+}
 
 outcome count(const backend&, int& n) {
   n = 0;
+  if (!wanted_devices()) return {unknown_devices, "PLX_SYCL_DEVICES"};
   const outcome o = trying(nullptr, "device::get_devices", [&] { n = static_cast<int>(found_devices().size()); });
   return o && n == 0 ? outcome{no_such_device, "device::get_devices"} : o;
 }
@@ -85,20 +123,28 @@ outcome make_stream(native_device d, native_stream& q) {
         }
       }
     };
-    q = reinterpret_cast<native_stream>(new s::queue(
-        of(d).context, of(d).native, heard, {s::property::queue::in_order(), s::property::queue::enable_profiling()}));
+    s::queue made(of(d).context, of(d).native, heard,
+                  {s::property::queue::in_order(), s::property::queue::enable_profiling()});
+    q = reinterpret_cast<native_stream>(static_cast<s::queue*>(new stream(std::move(made))));
   });
 }
-void free_stream(native_device, native_stream q) noexcept { delete &of(q); }
+void free_stream(native_device, native_stream q) noexcept { delete &all_of(q); }
 outcome synchronize(native_device d, native_stream q) {
   return trying(d, "queue::wait_and_throw", [&] { of(q).wait_and_throw(); });
 }
+// The standard does not say whether a queue is empty: a mark is put in, and asked for from the next time on.
 outcome query_stream(native_device d, native_stream q, bool& done) {
   done = false;
   return trying(d, "event::get_info", [&] {
     of(q).throw_asynchronous();
-    const s::event e = of(q).single_task([] {});
-    done = e.get_info<s::info::event::command_execution_status>() == s::info::event_command_status::complete;
+    stream& all = all_of(q);
+    const std::lock_guard guard(all.asking);
+    if (const unsigned now = all.put.load(); now != all.marked) {
+      all.mark = of(q).single_task([] {});
+      all.marked = now;
+      send_off();
+    }
+    done = all.mark.get_info<s::info::event::command_execution_status>() == s::info::event_command_status::complete;
   });
 }
 
@@ -108,7 +154,11 @@ outcome make_event(native_device d, bool, native_event& e) {
 void free_event(native_device, native_event e) noexcept { delete &of(e); }
 // The standard has no barrier: an empty kernel in an in-order queue ends after all before it.
 outcome record(native_device d, native_event e, native_stream q) {
-  return trying(d, "queue::single_task", [&] { of(e).last = of(q).single_task([] {}); });
+  return trying(d, "queue::single_task", [&] {
+    of(e).last = of(q).single_task([] {});
+    count_put(q);
+    send_off();
+  });
 }
 outcome query(native_device d, native_event e, bool& done) {
   return trying(d, "event::get_info", [&] {
@@ -121,6 +171,7 @@ outcome wait(native_device d, native_stream q, native_event e) {
       h.depends_on(of(e).last);
       h.single_task([] {});
     });
+    count_put(q);
   });
 }
 outcome elapsed(native_device d, native_event begin, native_event end, double& seconds) {
@@ -143,27 +194,57 @@ void release(native_device d, memory_kind, void* p) noexcept {
   static_cast<void>(trying(nullptr, "free", [&] { s::free(p, of(d).context); }));
 }
 outcome copy(native_device d, native_stream q, void* to, const void* from, std::size_t bytes) {
-  return trying(d, "queue::memcpy", [&] { of(q).memcpy(to, from, bytes); });
+  return trying(d, "queue::memcpy", [&] {
+    of(q).memcpy(to, from, bytes);
+    count_put(q);
+  });
 }
 outcome fill(native_device d, native_stream q, void* to, std::uint8_t byte, std::size_t bytes) {
-  return trying(d, "queue::memset", [&] { of(q).memset(to, byte, bytes); });
+  return trying(d, "queue::memset", [&] {
+    of(q).memset(to, byte, bytes);
+    count_put(q);
+  });
 }
+
+// AdaptiveCpp has no host tasks. Where it makes code for the host alone, a kernel is one.
+template <class Handler, class F>
+void put_host_task(Handler& h, F f) {
+  if constexpr (requires { h.host_task(f); }) {
+    h.host_task(f);
+  } else {
+#if defined(__ACPP_ENABLE_OMPHOST_TARGET__) && !defined(__ACPP_ENABLE_CUDA_TARGET__) && \
+    !defined(__ACPP_ENABLE_HIP_TARGET__) && !defined(__ACPP_ENABLE_LLVM_SSCP_TARGET__)
+    h.single_task(f);
+#else
+    throw s::exception(s::make_error_code(s::errc::feature_not_supported), "no host_task");
+#endif
+  }
+}
+
 outcome call(native_device d, native_stream q, void (*f)(void*), void* arg) {
-  return trying(d, "handler::host_task",
-                [&] { of(q).submit([&](s::handler& h) { h.host_task([f, arg] { f(arg); }); }); });
+  return trying(d, "handler::host_task", [&] {
+    of(q).submit([&](s::handler& h) { put_host_task(h, [f, arg] { f(arg); }); });
+    count_put(q);
+    send_off();
+  });
 }
 outcome write_flag(native_device d, native_stream q, std::uint32_t* flag, std::uint32_t value) {
   return trying(d, "queue::single_task", [&] {
     of(q).single_task([flag, value] {
       s::atomic_ref<std::uint32_t, s::memory_order::relaxed, s::memory_scope::system>(*flag).store(value);
     });
+    count_put(q);
+    send_off();
   });
 }
 
 outcome launch(native_device d, const any_operation& op, const gpu::launch& where, const void* items, unsigned n,
                item_errors) {
   if (op.sycl == nullptr) return {not_supported, "kernel launch"};
-  return trying(d, "kernel launch", [&] { op.sycl(where, items, n); });
+  return trying(d, "kernel launch", [&] {
+    op.sycl(where, items, n);
+    count_put(where.stream);
+  });
 }
 
 outcome begin_capture(native_device, native_stream) { return {not_supported, "graph"}; }
@@ -182,6 +263,8 @@ std::string_view code_name(int code) {
       return "no_device";
     case not_supported:
       return "feature_not_supported";
+    case unknown_devices:
+      return "unknown_devices";
     default:
       return "sycl::exception";
   }
@@ -192,6 +275,8 @@ std::string_view code_text(int code) {
       return "no memory";
     case no_such_device:
       return "there is no such device";
+    case unknown_devices:
+      return "expected gpu, cpu or accelerator";
     case not_supported:
       return "the standard or the device has no such thing, or the operation no such kernel";
     default:
@@ -208,6 +293,8 @@ failure kind_of(int code) {
       return failure::no_device;
     case not_supported:
       return failure::unsupported;
+    case unknown_devices:
+      return failure::wrong_use;
     default:
       return failure::device_lost;  // asynchronous errors leave the queue in an unknown state
   }

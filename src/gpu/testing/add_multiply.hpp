@@ -14,7 +14,7 @@ struct add_multiply_item {
   double factor, term;
   std::uint32_t n, rounds;
 };
-PLX_GPU_OPERATION_WITHOUT_SYCL(add_multiply, add_multiply_item);
+PLX_GPU_OPERATION(add_multiply, add_multiply_item);
 
 inline constexpr int add_multiply_chains = 8;
 

@@ -108,6 +108,10 @@ operation_row row(const operation<Item>& op, const std::string& shape, Make make
           use, error_bound};
 }
 
+/// False: the backend has no kernel for it, and a launch there is an error that says so
+/// (PLX_GPU_OPERATION_WITHOUT_SYCL).
+inline bool is_written_for(const backend& b, const any_operation& op) { return b.name != "sycl" || op.sycl != nullptr; }
+
 struct check_options {
   std::size_t guard_bytes = 4096;  // before and after each array; a multiple of 256. 0: a memory checker sees to it
 };

@@ -1,49 +1,63 @@
-// The operations for tests in SYCL. A launch function reads its items from memory that the device can read.
-#include <sycl/sycl.hpp>
+// The operations for tests in SYCL.
+#include <algorithm>
 
+#include "gpu/sycl/kernel.hpp"
+#include "gpu/testing/add_multiply.hpp"
 #include "gpu/testing/operations.hpp"
 
 namespace plx::gpu::testing {
-namespace {
 
-::sycl::queue& queue_of(const launch& where) { return *reinterpret_cast<::sycl::queue*>(where.stream); }
-
-template <class Item>
-const Item* staged(const launch& where, const Item* items, unsigned n) {
-  return static_cast<const Item*>(where.stage(where, items, n * sizeof(Item)));
-}
-
-}  // namespace
+using sycl::queue_of;
+using sycl::with_items;
 
 void add_sycl(const launch& where, const add_item* items, unsigned n) {
-  constexpr std::size_t width = 256;
-  const add_item* all = staged(where, items, n);
-  if (all == nullptr) return;
-  queue_of(where).parallel_for(::sycl::range<2>(n, width), [=](::sycl::id<2> at) {
-    const add_item a = all[at[0]];
-    for (std::size_t i = at[1]; i < a.n; i += width) a.z[i] = a.x[i] + a.y[i];
+  with_items(where, items, n, [&](const auto& list) {
+    constexpr std::size_t width = 256;
+    queue_of(where).parallel_for(::sycl::range<2>(n, width), [=](::sycl::id<2> at) {
+      const add_item& a = list[at[0]];
+      for (std::size_t i = at[1]; i < a.n; i += width) a.z[i] = a.x[i] + a.y[i];
+    });
+  });
+}
+
+void add_multiply_sycl(const launch& where, const add_multiply_item* items, unsigned n) {
+  with_items(where, items, n, [&](const auto& list) {
+    std::uint32_t longest = 1;
+    for (unsigned i = 0; i < n; ++i) longest = std::max(longest, items[i].n);
+    queue_of(where).parallel_for(::sycl::range<2>(n, longest), [=](::sycl::id<2> at) {
+      const add_multiply_item& a = list[at[0]];
+      const std::size_t i = at[1];
+      if (i >= a.n) return;
+      double x[add_multiply_chains];
+      for (int c = 0; c < add_multiply_chains; ++c) x[c] = static_cast<double>(i) + c;
+      for (std::uint32_t r = 0; r < a.rounds; ++r)
+        for (double& v : x) v = v * a.factor + a.term;
+      double sum = 0;
+      for (const double v : x) sum += v;
+      a.out[i] = sum;
+    });
   });
 }
 
 void chain_sycl(const launch& where, const chain_item* items, unsigned n) {
-  const chain_item* all = staged(where, items, n);
-  if (all == nullptr) return;
-  queue_of(where).single_task([=] {
-    for (unsigned i = 0; i < n; ++i) *all[i].word = *all[i].word * 31 + all[i].value;
+  with_items(where, items, n, [&](const auto& list) {
+    queue_of(where).single_task([=] {
+      for (unsigned i = 0; i < n; ++i) *list[i].word = *list[i].word * 31 + list[i].value;
+    });
   });
 }
 
 void spin_sycl(const launch& where, const spin_item* items, unsigned n) {
-  const spin_item* all = staged(where, items, n);
-  if (all == nullptr) return;
-  queue_of(where).parallel_for(::sycl::range<1>(n), [=](::sycl::id<1> at) {
-    const spin_item s = all[at];
-    // The standard has no clock of the device: some operations instead, a few per nanosecond.
-    volatile std::uint64_t work = 0;
-    for (std::uint64_t i = 0; i < s.nanoseconds; ++i) work = work + 1;
-    if (s.done != nullptr)
-      ::sycl::atomic_ref<std::uint32_t, ::sycl::memory_order::relaxed, ::sycl::memory_scope::system>(*s.done).store(
-          s.value);
+  with_items(where, items, n, [&](const auto& list) {
+    queue_of(where).parallel_for(::sycl::range<1>(n), [=](::sycl::id<1> at) {
+      const spin_item& s = list[at[0]];
+      // The standard has no clock of the device: some operations instead, a few per nanosecond.
+      volatile std::uint64_t work = 0;
+      for (std::uint64_t i = 0; i < s.nanoseconds; ++i) work = work + 1;
+      if (s.done != nullptr)
+        ::sycl::atomic_ref<std::uint32_t, ::sycl::memory_order::relaxed, ::sycl::memory_scope::system>(*s.done).store(
+            s.value);
+    });
   });
 }
 
@@ -52,7 +66,8 @@ void empty_sycl(const launch& where, const empty_item*, unsigned n) {
 }
 
 void crash_sycl(const launch& where, const crash_item*, unsigned) {
-  queue_of(where).single_task([] { *reinterpret_cast<volatile std::uint32_t*>(16) = 1; });
+  const volatile std::uintptr_t nowhere = 16;  // as the compiler does not know
+  queue_of(where).single_task([at = std::uintptr_t{nowhere}] { *reinterpret_cast<volatile std::uint32_t*>(at) = 1; });
 }
 
 }  // namespace plx::gpu::testing
