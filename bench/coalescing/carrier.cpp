@@ -33,6 +33,7 @@ struct counting final : net::receiver {
     return this;
   }
   void pieces_arrived(locality_id, void*, bool ok) noexcept override { pieces += ok ? 1 : 0; }
+  void pieces_lost(locality_id, void*) noexcept override {}
   void lost(locality_id, std::string_view) noexcept override {}
 };
 

@@ -181,11 +181,11 @@ class waiting_call final : public plx::detail::future_state<R>, public reply_tar
     state::complete();
     this->release();
   }
-  void fail(std::exception_ptr e) noexcept override {
+  void lose(std::exception_ptr e) noexcept override {
     [[maybe_unused]] const Held gone = std::move(held_);
     this->complete_with(std::move(e));
-    this->release();
   }
+  void let_go() noexcept override { this->release(); }
 
  private:
   static void destroy(plx::detail::future_state_base* base) noexcept {

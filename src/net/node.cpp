@@ -41,6 +41,7 @@ struct node::arriving {
   std::unique_ptr<std::byte[]> payload;
   std::uint64_t size_bytes = 0;
   std::uint64_t number = 0;
+  bool told = false;  // who waits for the answer, that it never comes
 };
 
 struct node::locks {
@@ -267,9 +268,18 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
       a->task->drop(a->task);
   } else if (ok) {
     a->answer->complete();
+  } else if (a->told) {
+    a->answer->let_go();
   } else {
     a->answer->fail(loss_of(from));
   }
+}
+
+void node::pieces_lost(locality_id from, void* announced) noexcept {
+  arriving& a = *static_cast<arriving*>(announced);
+  if (a.answer == nullptr) return;  // nobody waits for a call
+  a.told = true;
+  a.answer->lose(loss_of(from));
 }
 
 void node::lost(locality_id peer, std::string_view why) noexcept {

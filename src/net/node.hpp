@@ -96,6 +96,7 @@ class node final : private receiver {
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override;
   void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept override;
   void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override;
+  void pieces_lost(locality_id from, void* announced) noexcept override;
   void lost(locality_id peer, std::string_view why) noexcept override;
 
   static poll_result poll(void* self);

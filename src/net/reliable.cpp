@@ -173,6 +173,10 @@ void reliable_transport::pieces_arrived(locality_id from, void* announced, bool 
   above_->pieces_arrived(from, announced, ok);
 }
 
+void reliable_transport::pieces_lost(locality_id from, void* announced) noexcept {
+  above_->pieces_lost(from, announced);
+}
+
 // Takes the seal off. True when the message is to be given to the receiver above.
 bool reliable_transport::open(locality_id from, std::span<const std::byte>& head) noexcept {
   peer& p = *peers_[from];

@@ -107,6 +107,7 @@ class side final : private receiver {
     places[0].data = c->body.data();
     return c;
   }
+  void pieces_lost(locality_id, void*) noexcept override {}
   void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override {
     const std::unique_ptr<coming> c(static_cast<coming*>(announced));
     incomplete += !ok;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <utility>
 #include <vector>
 
 #include "net/locality_id.hpp"
@@ -14,14 +15,20 @@
 
 namespace plx::net {
 
-/// Who waits for one answer. Taken out of the table by one caller, who then calls either read() and complete(), or
-/// fail(), which end its life.
+/// Who waits for one answer. Taken out of the table by one caller, who then calls read() and complete(), or fail(), or
+/// read(), lose() and let_go(): the last one ends its life.
 class reply_target {
  public:
   /// Reads the result; false: it is not what it should be. Its pieces may still come.
   virtual bool read(wire_reader& r) noexcept = 0;
   virtual void complete() noexcept = 0;
-  virtual void fail(std::exception_ptr e) noexcept = 0;
+  /// Whoever waits is told. The memory of pieces that read() has named stays until let_go().
+  virtual void lose(std::exception_ptr e) noexcept = 0;
+  virtual void let_go() noexcept = 0;
+  void fail(std::exception_ptr e) noexcept {
+    lose(std::move(e));
+    let_go();
+  }
 
   locality_id asked = no_locality;  ///< who answers
 

@@ -10,7 +10,8 @@ namespace {
 struct target final : reply_target {
   bool read(wire_reader&) noexcept override { return true; }
   void complete() noexcept override {}
-  void fail(std::exception_ptr) noexcept override {}
+  void lose(std::exception_ptr) noexcept override {}
+  void let_go() noexcept override {}
 };
 
 TEST(ReplyTable, ANumberIsGoodForOneAnswer) {

@@ -40,8 +40,8 @@ struct outgoing {
   std::span<const std::byte> head;
   std::span<const piece> pieces{};
   /// The memory may be used again: the transport needs it no more. `ok` is false when the peer is lost; the message may
-  /// have arrived all the same. Called once: inside a send(), of any message, or by progress(). Must not wait and must
-  /// not call send().
+  /// have arrived all the same. Called once: inside a send(), of any message, by progress(), or, of what is under way
+  /// to a lost peer and never ends by itself, by stop(). Must not wait and must not call send().
   void (*sent)(outgoing*, bool ok) noexcept = nullptr;
 
   outgoing* next = nullptr;               ///< the transport's own, from send() to `sent`
@@ -56,11 +56,15 @@ class receiver {
   virtual void arrived(locality_id from, std::span<const std::byte> head) noexcept = 0;
   /// A message with pieces, of which `head` is here (valid during the call) and the sizes are known: gives memory for
   /// each of them in `places`, whose sizes are those that come. The result is given to pieces_arrived(), and the
-  /// memory stays valid until then. Null: the message is refused; its pieces go nowhere.
+  /// memory stays valid until then, whoever is lost. Null: the message is refused; its pieces go nowhere.
   virtual void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept = 0;
-  /// All pieces of that message are there; or, not ok, never will be.
+  /// All pieces of that message are there; or, not ok, never will be. The memory is the receiver's again.
   virtual void pieces_arrived(locality_id from, void* announced, bool ok) noexcept = 0;
-  /// A peer is gone for good: nothing comes from there any more, and nothing reaches it. Once per peer.
+  /// They never will be, for the peer is lost, but the library below may still write into their memory: whoever waits
+  /// for them is told now, and the memory stays until pieces_arrived(), not ok, which comes by progress() or stop().
+  virtual void pieces_lost(locality_id from, void* announced) noexcept = 0;
+  /// A peer is gone for good: nothing comes from there any more, and nothing reaches it. Once per peer, before what was
+  /// announced by it is said to be lost.
   virtual void lost(locality_id peer, std::string_view why) noexcept = 0;
 };
 
@@ -86,11 +90,11 @@ class transport {
   virtual void send(locality_id to, outgoing& m) noexcept = 0;
   /// Lets messages come and go. True when something happened.
   virtual bool progress() noexcept = 0;
-  /// Sends, or pieces that come in, are not finished: ask again soon.
+  /// Sends, or pieces that come in, are not finished: ask again soon. Those of lost peers do not count.
   [[nodiscard]] virtual bool pending() const noexcept = 0;
   /// Ends it, when all others end it as well: what was handed over has left, or its peer is lost; or `deadline_s` have
-  /// passed. All `sent` have been called then, and nobody else can be reached any more. False when the deadline
-  /// decided.
+  /// passed. All memory has been given back then, but for what a library below that goes on may still use, and
+  /// nobody else can be reached any more. False when the deadline decided.
   virtual bool stop(double deadline_s) noexcept = 0;
   /// Messages and connections that were refused, since they did not come from the job.
   [[nodiscard]] virtual std::uint64_t refused() const noexcept { return 0; }

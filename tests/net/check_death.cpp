@@ -3,6 +3,8 @@
 //
 // However slowly a busy machine lets each go on, all of them say so: a head tells how far its sender has come, and who
 // has heard all others after the loss goes on until it knows that they have, too.
+//
+// All memory lies until the transport has stopped: with what was under way to the dead one it may do so as long.
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -39,6 +42,7 @@ struct taking final : plx::net::receiver {
   std::vector<std::uint64_t> heads;   // from each
   std::vector<progress_of_one> come;  // each, as its last head says
   unsigned announcements = 0, ends = 0;
+  std::set<void*> given_up;  // announcements whose memory may still be written to
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
     ++heads[from];
@@ -51,9 +55,11 @@ struct taking final : plx::net::receiver {
     return memory.release();
   }
   void pieces_arrived(locality_id, void* announced, bool) noexcept override {
+    given_up.erase(announced);
     delete static_cast<std::vector<std::byte>*>(announced);
     ++ends;
   }
+  void pieces_lost(locality_id, void* announced) noexcept override { given_up.insert(announced); }
   void lost(locality_id peer, std::string_view why) noexcept override {
     losses.push_back({peer, std::string(why), plx::monotonic_seconds()});
   }
@@ -61,6 +67,8 @@ struct taking final : plx::net::receiver {
     return std::any_of(losses.begin(), losses.end(), [peer](const loss& l) { return l.who == peer; });
   }
 };
+
+unsigned under_way_in_all = 0;  // messages of this locality that were not given back
 
 struct repeated : plx::net::outgoing {
   bool under_way = false;
@@ -76,6 +84,7 @@ struct repeated : plx::net::outgoing {
     sent = [](plx::net::outgoing* o, bool ok) noexcept {
       auto* m = static_cast<repeated*>(o);
       m->under_way = false;
+      --under_way_in_all;
       if (ok) m->told = static_cast<progress_of_one>(m->bytes[0]);
     };
   }
@@ -95,6 +104,7 @@ struct traffic {
     for (const auto& m : out) {
       if (std::exchange(m->under_way, true)) continue;
       m->bytes[0] = static_cast<std::byte>(come);
+      ++under_way_in_all;
       carrier.send(m->destination, *m);
     }
     carrier.progress();
@@ -135,20 +145,24 @@ void report(plx::net::bootstrap& job, const taking& t, double died, const std::v
   fmt::print("{{\"here\": {}, \"lost\": [{}], \"heard\": [{}], \"left\": {}}}\n", job.here(), losses, heard, left);
 }
 
+taking& takes() {
+  static taking t;
+  return t;
+}
+
 }  // namespace
 
 int check_start(plx::net::bootstrap&, plx::net::transport& carrier) {
-  static taking t;
-  carrier.start(t);
+  carrier.start(takes());
   return 0;
 }
 
 int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality_id who, bool while_writing) {
-  static taking t;  // outlives the transport
+  taking& t = takes();
   t.heads.assign(job.size(), 0);
   t.come.assign(job.size(), progress_of_one::nothing);
   carrier.start(t);
-  traffic all(job, carrier);
+  static traffic all(job, carrier);
   const double died = plx::monotonic_seconds() + 1;
   if (job.here() == who && !while_writing) kill_in_a_second();
   const auto go_on_until = [&](auto done, double limit_s) {
@@ -177,6 +191,14 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
       patience_s);
   const double until = plx::monotonic_seconds() + patience_s;
   while (carrier.pending() && plx::monotonic_seconds() < until) carrier.progress();
-  report(job, t, died, before, carrier.pending() || t.announcements != t.ends);
+  report(job, t, died, before, carrier.pending() || t.announcements != t.ends + t.given_up.size());
   return 0;
+}
+
+int check_given_back(locality_id here) {
+  const taking& t = takes();
+  if (t.announcements == t.ends && under_way_in_all == 0) return 0;
+  fmt::print("locality {} was not given back: memory of {} announcements, {} messages\n", here,
+             t.announcements - t.ends, under_way_in_all);
+  return 1;
 }

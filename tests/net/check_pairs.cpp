@@ -123,6 +123,9 @@ struct checker final : plx::net::receiver {
       if (!same(from, c->number, i, c->parts[i])) return complain(from, c->number, "another piece");
     tick(from, c->number);
   }
+  void pieces_lost(locality_id from, void* announced) noexcept override {
+    complain(from, static_cast<coming*>(announced)->number, "its pieces are lost");
+  }
   void lost(locality_id peer, std::string_view why) noexcept override {
     ++losses;
     fmt::print("lost {}: {}\n", peer, why);

@@ -22,6 +22,7 @@ struct counting final : plx::net::receiver {
     return this;
   }
   void pieces_arrived(plx::locality_id, void*, bool) noexcept override { ++pieces; }
+  void pieces_lost(plx::locality_id, void*) noexcept override {}
   void lost(plx::locality_id, std::string_view) noexcept override {}
 };
 

@@ -164,14 +164,18 @@ bool mpi_transport::finish_some() noexcept {
     const auto u = std::move(under_way_[i]);
     under_way_[i] = std::move(under_way_.back());
     under_way_.pop_back();
-    finish(*u, u->ok);
+    unfinished_.fetch_sub(1, std::memory_order_relaxed);
+    hand_back(*u, u->ok);
     any = true;
   }
   return any;
 }
 
-void mpi_transport::finish(under_way& u, bool ok) noexcept {
-  unfinished_.fetch_sub(1, std::memory_order_relaxed);
+void mpi_transport::finish_given_up() noexcept {
+  std::erase_if(given_up_, [this](const auto& u) { return finished(*u) && (hand_back(*u, false), true); });
+}
+
+void mpi_transport::hand_back(under_way& u, bool ok) noexcept {
   if (u.message != nullptr) u.message->sent(u.message, ok);
   if (u.announced != nullptr) receiver_->pieces_arrived(u.peer, u.announced, ok);
 }

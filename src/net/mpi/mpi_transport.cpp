@@ -68,16 +68,19 @@ bool mpi_transport::look_at_lifelines() noexcept {
   next_look_ = now_ticks() + every;
   const bool happened = lifelines_->look();
   for (const loss& l : lifelines_->take_losses()) lose(l);
+  finish_given_up();
   return happened;
 }
 
 void mpi_transport::lose(const loss& l) noexcept {
   for (int i = 0; i < 1000 && receive_heads();) ++i;  // what it sent before
-  give_up(l.who);
+  lost_[l.who] = 1;
   receiver_->lost(l.who, l.why);
+  give_up(l.who);
 }
 
-// What was under way with it stays in MPI's hands, where it never ends.
+// What was under way with it may never end. Until it does, MPI may read and write its memory; receives for which
+// nothing has come yet are taken back.
 void mpi_transport::give_up(locality_id who) noexcept {
   lost_[who] = 1;
   const auto gone =
@@ -86,7 +89,14 @@ void mpi_transport::give_up(locality_id who) noexcept {
                                                 std::make_move_iterator(under_way_.end()));
   under_way_.erase(gone, under_way_.end());
   for (auto& u : ended) {
-    finish(*u, false);
+    unfinished_.fetch_sub(1, std::memory_order_relaxed);
+    if (u->message == nullptr)
+      for (MPI_Request& r : u->requests) mpi_.Cancel(&r);
+    if (finished(*u)) {
+      hand_back(*u, false);
+      continue;
+    }
+    if (u->announced != nullptr) receiver_->pieces_lost(u->peer, u->announced);
     given_up_.push_back(std::move(u));
   }
 }

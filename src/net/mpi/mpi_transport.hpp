@@ -75,7 +75,8 @@ class mpi_transport final : public transport {
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
   bool finish_some() noexcept;
   bool finished(under_way& u) noexcept;
-  void finish(under_way& u, bool ok) noexcept;
+  void hand_back(under_way& u, bool ok) noexcept;
+  void finish_given_up() noexcept;
   bool look_at_lifelines() noexcept;
   void lose(const loss& l) noexcept;
   void give_up(locality_id who) noexcept;
@@ -88,7 +89,8 @@ class mpi_transport final : public transport {
   receiver* receiver_ = nullptr;
   std::vector<char> lost_;
   std::deque<place_for_head> heads_;  // the first is the one that MPI fills next
-  std::vector<std::unique_ptr<under_way>> under_way_, given_up_;
+  std::vector<std::unique_ptr<under_way>> under_way_;
+  std::vector<std::unique_ptr<under_way>> given_up_;  // with lost peers; MPI may still use their memory
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   turn turn_;
 };

@@ -38,13 +38,14 @@ struct numbered_header {
   piece_number number;
 };
 
-/// A message that UCX has not finished with. `message` is null once its sender was told that the peer is lost.
+/// A message that UCX has not finished with.
 struct ucx_sending {
   ucx_transport* owner = nullptr;
   outgoing* message = nullptr;
   locality_id to = no_locality;
   std::size_t parts = 0;  ///< active messages that are not finished
   bool ok = true;
+  bool given_up = false;                 ///< the peer is lost; UCX may look at its memory all the same
   std::vector<std::byte> data;           ///< header of a single, or data of an announcement: UCX needs them to the end
   std::vector<numbered_header> headers;  ///< of the announcement and of each piece
   ucx_sending *before = nullptr, *after = nullptr;
@@ -66,6 +67,7 @@ struct ucx_receiving {
   bool ok = true;
   bool given_up = false;    ///< the peer is lost
   std::size_t missing = 0;  ///< pieces
+  std::size_t open = 0;     ///< of them, those that UCX was given a place for, and may write to
   std::vector<bool> came;   ///< by piece: so that none counts twice
   std::vector<place> places;
   std::vector<early_piece> early;  ///< came before the announcement

@@ -151,35 +151,60 @@ bool ucx_transport::take_piece(ucx_receiving& r, std::size_t index, void* data, 
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.recv_am = piece_received;
   how.user_data = &r;
+  ++r.open;
   const ucs_status_ptr_t request = ucx_.am_recv_data_nbx(worker_, data, to.data, bytes, &how);
-  if (!UCS_PTR_IS_PTR(request)) piece_ended(r, UCS_PTR_STATUS(request) == UCS_OK);
-  return true;
+  if (UCS_PTR_IS_PTR(request)) return true;
+  --r.open;
+  return piece_ended(r, UCS_PTR_STATUS(request) == UCS_OK), true;
 }
 
 void ucx_transport::piece_received(void* request, ucs_status_t status, std::size_t, void* receiving) {
   auto& r = *static_cast<ucx_receiving*>(receiving);
   r.owner->ucx_.request_free(request);
+  --r.open;
   r.owner->piece_ended(r, status == UCS_OK);
 }
 
 void ucx_transport::piece_ended(ucx_receiving& r, bool ok) noexcept {
   r.ok &= ok;
-  if (r.given_up || --r.missing != 0) return;
+  if (r.given_up) return let_go_of(r);
+  if (--r.missing != 0) return;
   if (r.announced != nullptr) receiver_->pieces_arrived(r.from, r.announced, r.ok);
   unfinished_.fetch_sub(1, std::memory_order_relaxed);
   const auto number = r.number;
   peers_[r.from].coming.erase(number);
 }
 
-// The states stay: UCX may still call about them.
+// A receive that was begun cannot be taken back: ucp_request_cancel() does nothing to those of active messages
+// (UCX 1.13 to 1.17), and what the peer sent before its death may lie in a socket or a queue and be written to its
+// place later. So states and memory stay until UCX calls about them, or stop().
 void ucx_transport::give_up_receiving(peer& p) noexcept {
-  for (auto& [number, r] : p.coming) {
+  auto coming = std::move(p.coming);
+  p.coming.clear();
+  for (auto& [number, r] : coming) {
     r->given_up = true;
     unfinished_.fetch_sub(1, std::memory_order_relaxed);
-    if (r->announced != nullptr) receiver_->pieces_arrived(p.id, r->announced, false);
-    given_up_.push_back(std::move(r));
+    if (r->announced != nullptr) {
+      if (r->open != 0)
+        receiver_->pieces_lost(p.id, r->announced);
+      else
+        receiver_->pieces_arrived(p.id, std::exchange(r->announced, nullptr), false);
+    }
+    if (r->open != 0 || !r->early.empty()) given_up_.push_back(std::move(r));
   }
-  p.coming.clear();
+}
+
+// UCX has ended with a piece of a message that was given up.
+void ucx_transport::let_go_of(ucx_receiving& r) noexcept {
+  if (r.open != 0) return;
+  if (r.announced != nullptr) receiver_->pieces_arrived(r.from, r.announced, false);
+  std::erase_if(given_up_, [&r](const auto& one) { return one.get() == &r; });
+}
+
+// Nobody calls UCX any more: nothing is written from here on.
+void ucx_transport::take_back_places() noexcept {
+  for (const auto& r : given_up_)
+    if (r->announced != nullptr) receiver_->pieces_arrived(r->from, std::exchange(r->announced, nullptr), false);
 }
 
 }  // namespace plx::net::detail

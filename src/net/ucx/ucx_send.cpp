@@ -87,6 +87,7 @@ void ucx_transport::link(peer& p, ucx_sending& s) noexcept {
   s.owner = this;
   s.to = p.id;
   s.ok = true;
+  s.given_up = false;
   s.before = nullptr;
   s.after = p.sending;
   if (s.after != nullptr) s.after->before = &s;
@@ -105,23 +106,24 @@ void ucx_transport::part_ended(ucx_sending& s, bool ok) noexcept {
   if (--s.parts != 0) return;
   (s.before != nullptr ? s.before->after : peers_[s.to].sending) = s.after;
   if (s.after != nullptr) s.after->before = s.before;
-  if (outgoing* m = s.message; m != nullptr) {
-    unfinished_.fetch_sub(1, std::memory_order_relaxed);
-    m->sent(m, s.ok);
-  }
+  if (!s.given_up) unfinished_.fetch_sub(1, std::memory_order_relaxed);
+  if (outgoing* m = s.message; m != nullptr) m->sent(m, s.ok && !s.given_up);
   if (spare_ == nullptr && s.headers.empty())
     spare_ = &s;
   else
     delete &s;
 }
 
-// The states stay: UCX may still call about them.
+// UCX may read what is sent, and call about it, until it says that it has ended, or until nobody calls UCX any more.
 void ucx_transport::give_up_sending(peer& p) noexcept {
   for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
-    if (outgoing* m = std::exchange(s->message, nullptr); m != nullptr) {
-      unfinished_.fetch_sub(1, std::memory_order_relaxed);
-      m->sent(m, false);
-    }
+    if (!std::exchange(s->given_up, true)) unfinished_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// That is so now.
+void ucx_transport::take_back_sent(peer& p) noexcept {
+  for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
+    if (outgoing* m = std::exchange(s->message, nullptr); m != nullptr) m->sent(m, false);
 }
 
 }  // namespace plx::net::detail

@@ -20,6 +20,7 @@ struct : receiver {
   void arrived(locality_id, std::span<const std::byte>) noexcept override {}
   void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
   void pieces_arrived(locality_id, void*, bool) noexcept override {}
+  void pieces_lost(locality_id, void*) noexcept override {}
   void lost(locality_id, std::string_view) noexcept override {}
 } nobody;
 
@@ -222,8 +223,7 @@ void ucx_transport::lose_failed() noexcept {
 }
 
 void ucx_transport::lose(peer& p) noexcept {
-  // What it wrote to shared memory before is taken from there first: memory that is given back below must not be
-  // written to.
+  // What it wrote to shared memory before its death is taken from there first.
   for (int i = 0; i < 1000 && ucx_.worker_progress(worker_) != 0;) ++i;
   p.lost = true;
   lifelines_->tell_lost(p.id, p.failed);
@@ -235,8 +235,8 @@ void ucx_transport::lose(peer& p) noexcept {
     if (UCS_PTR_IS_PTR(closing)) ucx_.request_free(closing);
   }
   give_up_sending(p);
-  give_up_receiving(p);
   receiver_->lost(p.id, p.failed);
+  give_up_receiving(p);
   if (p.near) doubt_hearing(p.id);
 }
 
@@ -256,7 +256,9 @@ bool ucx_transport::stop(double deadline_s) noexcept {
     p.lost = true;  // what comes now goes nowhere
     give_up_sending(p);
     give_up_receiving(p);
+    take_back_sent(p);
   }
+  take_back_places();
   lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
   return in_time;
 }

@@ -104,6 +104,7 @@ class ucx_transport final : public transport {
   static void part_sent(void* request, ucs_status_t status, void* sending);
   void part_ended(ucx_sending& s, bool ok) noexcept;
   void give_up_sending(peer& p) noexcept;
+  void take_back_sent(peer& p) noexcept;
 
   // Receiving: ucx_receive.cpp.
   peer* signer(const void* header, std::size_t size_bytes) noexcept;
@@ -123,6 +124,8 @@ class ucx_transport final : public transport {
   static void piece_received(void* request, ucs_status_t status, std::size_t bytes, void* receiving);
   void piece_ended(ucx_receiving& r, bool ok) noexcept;
   void give_up_receiving(peer& p) noexcept;
+  void let_go_of(ucx_receiving& r) noexcept;
+  void take_back_places() noexcept;
   ucs_status_t refuse() noexcept;
 
   const ucx_library& ucx_;
@@ -147,7 +150,7 @@ class ucx_transport final : public transport {
   bool any_failed_ = false;
   bool stopping_ = false;
   ucx_sending* spare_ = nullptr;
-  std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // UCX may still call about them
+  std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // UCX may still write to them
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   turn turn_;
 };

@@ -53,6 +53,7 @@ struct keeper final : receiver {
   };
   std::multimap<locality_id, std::vector<std::byte>> heads;
   std::vector<std::unique_ptr<coming>> whole, failed;
+  std::vector<void*> given_up;  // their memory stays
   std::vector<std::pair<locality_id, std::string>> losses;
   bool refuses = false;
   unsigned refusals = 0;
@@ -71,6 +72,7 @@ struct keeper final : receiver {
   void pieces_arrived(locality_id, void* announced, bool ok) noexcept override {
     (ok ? whole : failed).emplace_back(static_cast<coming*>(announced));
   }
+  void pieces_lost(locality_id, void* announced) noexcept override { given_up.push_back(announced); }
   void lost(locality_id peer, std::string_view why) noexcept override { losses.emplace_back(peer, why); }
 };
 
@@ -213,6 +215,7 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
     }
     void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
     void pieces_arrived(locality_id, void*, bool) noexcept override {}
+    void pieces_lost(locality_id, void*) noexcept override {}
     void lost(locality_id, std::string_view) noexcept override {}
   };
   test::as_localities(t, [&](bootstrap& b) {
@@ -245,6 +248,108 @@ TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
     EXPECT_TRUE(carrier->stop(300));
     EXPECT_THAT(k.losses, ElementsAre(testing::Pair(1u, "its process has ended")));
   });
+}
+
+/// UCX, but what it does with pieces, in either direction, ends when end_all() is called, and not before.
+class slow_ucx {
+ public:
+  slow_ucx() : library(**net::detail::load_ucx()) {
+    real_ = library;
+    now_ = this;
+    library.am_recv_data_nbx = [](ucp_worker_h, void*, void*, std::size_t, const ucp_request_param_t* how) {
+      now_->receives_.push_back({how->cb.recv_am, how->user_data});
+      return static_cast<ucs_status_ptr_t>(now_);
+    };
+    library.am_send_nbx = [](ucp_ep_h endpoint, unsigned id, const void* header, std::size_t header_bytes,
+                             const void* data, std::size_t bytes, const ucp_request_param_t* how) {
+      if (!now_->holds_sends || bytes < 4096)
+        return now_->real_.am_send_nbx(endpoint, id, header, header_bytes, data, bytes, how);
+      now_->sends_.push_back({how->cb.send, how->user_data});
+      return static_cast<ucs_status_ptr_t>(now_);
+    };
+    library.request_free = [](void* request) {
+      if (request != now_) now_->real_.request_free(request);
+    };
+  }
+  void end_all() {
+    for (const auto& r : std::exchange(receives_, {})) r.call(this, UCS_ERR_CANCELED, 0, r.of);
+    for (const auto& s : std::exchange(sends_, {})) s.call(this, UCS_ERR_CANCELED, s.of);
+  }
+  std::size_t receives() const { return receives_.size(); }
+  std::size_t sends() const { return sends_.size(); }
+
+  net::detail::ucx_library library;
+  bool holds_sends = false;
+
+ private:
+  struct receive {
+    ucp_am_recv_data_nbx_callback_t call;
+    void* of;
+  };
+  struct sending {
+    ucp_send_nbx_callback_t call;
+    void* of;
+  };
+  static inline slow_ucx* now_ = nullptr;
+  net::detail::ucx_library real_;
+  std::vector<receive> receives_;
+  std::vector<sending> sends_;
+};
+
+/// Locality 1 dies while a large piece of a message is under way, from it or to it. `at_end` is called at locality 0
+/// when that is known there.
+template <class F>
+void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
+  slow_ucx slow;  // at locality 0
+  slow.holds_sends = to_the_dead;
+  test::table t(2);
+  std::atomic<bool> under_way{false};
+  test::as_localities(t, [&](bootstrap& b) {
+    keeper k;
+    message m(pattern(16, 1), parts_of({3 << 20}));
+    net::detail::ucx_transport carrier(b.here() == 0 ? slow.library : **net::detail::load_ucx(), 2);
+    ASSERT_TRUE(carrier.open(b, 300));
+    carrier.start(k);
+    message hello(pattern(16, 1));
+    carrier.send(1 - b.here(), hello);
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 1 && hello.good == 1; }));
+    if ((b.here() == 0) == to_the_dead) carrier.send(1 - b.here(), m);
+    if (b.here() == 0) {
+      EXPECT_TRUE(progress_until(carrier, [&] { return slow.receives() + slow.sends() == 1; }));
+      under_way = true;
+      EXPECT_TRUE(progress_until(carrier, [&] { return !k.losses.empty(); }));
+      EXPECT_FALSE(carrier.pending());
+      at_end(carrier, k, m, slow);
+    } else {
+      EXPECT_TRUE(progress_until(carrier, [&] { return under_way.load(); }));
+    }
+  });
+}
+
+TEST_F(UcxTransport, APlaceIsKeptUntilUcxHasEndedWithIt) {
+  for (const bool stops : {false, true})
+    while_a_piece_is_under_way(false, [&](transport& carrier, keeper& k, message&, slow_ucx& slow) {
+      EXPECT_EQ(k.given_up.size(), 1u);
+      EXPECT_TRUE(k.failed.empty());
+      if (!stops) slow.end_all();
+      EXPECT_TRUE(!stops || carrier.stop(300));
+      EXPECT_EQ(k.failed.size(), 1u);
+      EXPECT_TRUE(k.whole.empty());
+      EXPECT_TRUE(stops || carrier.stop(300));
+      EXPECT_EQ(k.failed.size(), 1u);
+    });
+}
+
+TEST_F(UcxTransport, WhatIsSentIsKeptUntilUcxHasEndedWithIt) {
+  for (const bool stops : {false, true})
+    while_a_piece_is_under_way(true, [&](transport& carrier, keeper&, message& m, slow_ucx& slow) {
+      EXPECT_EQ(m.good + m.bad, 0);
+      if (!stops) slow.end_all();
+      EXPECT_TRUE(!stops || carrier.stop(300));
+      EXPECT_EQ(m.bad, 1);
+      EXPECT_TRUE(stops || carrier.stop(300));
+      EXPECT_EQ(m.good + m.bad, 1);
+    });
 }
 
 TEST_F(UcxTransport, AfterTheEndNothingIsSent) {
