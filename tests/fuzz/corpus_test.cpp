@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "letters.hpp"
 #include "messages.hpp"
 
 namespace {
@@ -17,10 +18,18 @@ std::vector<std::uint8_t> contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(FuzzCorpus, EveryInputIsTaken) {
+const std::filesystem::path messages = std::filesystem::path(PLX_FUZZ_CORPUS) / "messages",
+                            letters = std::filesystem::path(PLX_FUZZ_CORPUS) / "letters";
+
+std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& f : std::filesystem::directory_iterator(PLX_FUZZ_CORPUS)) files.push_back(f.path());
+  for (const auto& f : std::filesystem::directory_iterator(folder)) files.push_back(f.path());
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST(FuzzCorpus, EveryInputIsTaken) {
+  const auto files = files_in(messages);
   ASSERT_GT(files.size(), 20u);
   fuzz::message_target target;
   std::uint64_t refused = 0, taken = 0;
@@ -39,7 +48,7 @@ TEST(FuzzCorpus, WhatCannotBeIsRefused) {
   for (const auto& [name, refused] :
        {std::pair("signals", 0u), std::pair("signals_neither", 1u), std::pair("signals_of_another", 1u)}) {
     SCOPED_TRACE(name);
-    const auto bytes = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / name);
+    const auto bytes = contents(messages / name);
     ASSERT_GT(bytes.size(), 8u);
     fuzz::message_target target;
     target.take(bytes.data(), bytes.size());
@@ -51,7 +60,7 @@ TEST(FuzzCorpus, WhatCannotBeIsRefused) {
 TEST(FuzzCorpus, WhatIsCutOffIsRefused) {
   for (const char* name : {"add", "again", "nested", "shifted", "answer_orbit", "two_parcels", "signals"}) {
     SCOPED_TRACE(name);
-    const auto whole = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / name);
+    const auto whole = contents(messages / name);
     ASSERT_GT(whole.size(), 8u);
     fuzz::message_target target;
     target.take(whole.data(), whole.size());
@@ -61,6 +70,68 @@ TEST(FuzzCorpus, WhatIsCutOffIsRefused) {
       target.take(whole.data(), n);
       EXPECT_GT(target.refused(), before) << n << " of " << whole.size() << " bytes";
     }
+  }
+}
+
+// The decoder alone agrees that some are well-formed, and others are not.
+TEST(FuzzCorpus, EveryInputIsDecoded) {
+  unsigned sound = 0, unsound = 0;
+  for (const auto& f : files_in(messages)) {
+    const auto bytes = contents(f);
+    ++(fuzz::decode_message(bytes.data(), bytes.size()) ? sound : unsound);
+  }
+  EXPECT_GT(sound, 10u);
+  EXPECT_GT(unsound, 10u);
+}
+
+TEST(FuzzCorpus, EveryRingIsRead) {
+  const auto files = files_in(std::filesystem::path(PLX_FUZZ_CORPUS) / "ring");
+  ASSERT_GT(files.size(), 20u);
+  unsigned read = 0;
+  for (const auto& f : files) {
+    const auto bytes = contents(f);
+    read += fuzz::play_ring(bytes.data(), bytes.size());
+  }
+  EXPECT_GT(read, 20u);
+}
+
+// What neighbours write: calls get what they wait for, or end.
+TEST(FuzzCorpus, EveryInputOfLettersIsTaken) {
+  const auto files = files_in(letters);
+  ASSERT_GT(files.size(), 20u);
+  fuzz::letter_target target;
+  unsigned refused = 0, ended = 0, completed = 0;
+  for (const auto& f : files) {
+    const auto bytes = contents(f);
+    target.take(bytes.data(), bytes.size());
+    refused += target.last().refused != 0;
+    ended += target.last().ended_it;
+    completed += target.last().completed != 0;
+  }
+  EXPECT_GT(refused, 10u);
+  EXPECT_GT(ended, 2u);
+  EXPECT_GT(completed, 5u);
+}
+
+TEST(FuzzCorpus, WhatIsNoLetterEndsTheNeighbourAndWhatIsNoCallDoesNot) {
+  struct expected {
+    const char* name;
+    unsigned refused;
+    bool ended;
+    unsigned completed;
+  };
+  for (const auto& e :
+       {expected{"barrier", 0, false, 1}, expected{"all_reduce", 0, false, 1}, expected{"early", 0, false, 1},
+        expected{"of_another", 1, false, 0}, expected{"no_call", 1, false, 0}, expected{"no_bytes", 1, true, 0},
+        expected{"too_many_bytes", 1, true, 0}, expected{"another_call", 0, false, 0}}) {
+    SCOPED_TRACE(e.name);
+    const auto bytes = contents(letters / e.name);
+    ASSERT_GT(bytes.size(), 4u);
+    fuzz::letter_target target;
+    target.take(bytes.data(), bytes.size());
+    EXPECT_EQ(target.last().refused, e.refused);
+    EXPECT_EQ(target.last().ended_it, e.ended);
+    EXPECT_EQ(target.last().completed, e.completed);
   }
 }
 

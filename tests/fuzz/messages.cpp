@@ -152,6 +152,7 @@ class fed_transport final : public transport {
         PLX_ASSERT(!come_ || p.data != nullptr || p.size_bytes == 0);
         if (come_ && p.size_bytes != 0) std::memset(p.data, 0x5a, p.size_bytes);
       }
+      if (lost_) receiver_->pieces_lost(peer, a);
       receiver_->pieces_arrived(peer, a, come_);
     }
     return true;
@@ -159,10 +160,11 @@ class fed_transport final : public transport {
   [[nodiscard]] bool pending() const noexcept override { return false; }
   bool stop(double) noexcept override { return true; }
 
-  void feed(std::span<const std::byte> head, std::vector<place> places, bool come) {
+  void feed(std::span<const std::byte> head, std::vector<place> places, bool come, bool lost) {
     head_ = head;
     places_ = std::move(places);
     come_ = come;
+    lost_ = lost;
     fed_ = true;
   }
 
@@ -170,7 +172,7 @@ class fed_transport final : public transport {
   receiver* receiver_ = nullptr;
   std::span<const std::byte> head_;
   std::vector<place> places_;
-  bool come_ = false, fed_ = false;
+  bool come_ = false, lost_ = false, fed_ = false;
 };
 
 runtime_options options_of(stage& s) {
@@ -259,11 +261,88 @@ void message_target::take(const std::uint8_t* data, std::size_t size) {
   const std::unique_ptr<std::byte[]> head(new std::byte[n]);  // not a byte more, so that reading beyond it is seen
   if (n != 0) std::memcpy(head.get(), data + 1 + 2 * pieces, n);
   w.translate({head.get(), n});
-  w.fed->feed({head.get(), n}, std::move(places), (data[0] & 4) == 0);
+  w.fed->feed({head.get(), n}, std::move(places), (data[0] & 4) == 0, (data[0] & 12) == 12);
   w.scene.open();
   w.rt.run([] {});
   for (reply_target* t : w.of.replies().take_all(peer)) t->fail(std::make_exception_ptr(0));
   PLX_ASSERT_EQ(w.rt.get_scheduler().suspended_tasks(), 0);
+}
+
+// ------------------------------------------------------------------------------------------------------ decoding alone
+
+namespace {
+
+template <class T>
+bool decode_as(net::wire_reader& r, std::span<place> places) {
+  T value{};
+  try {
+    net::read(r, value);
+  } catch (const std::exception&) {
+    return false;
+  }
+  // Of what is complete each piece has its place; where nothing is to be read, nothing is there.
+  if (r.complete())
+    for (const place& p : places) {
+      PLX_ASSERT(p.data != nullptr || p.size_bytes == 0);
+      if (p.size_bytes != 0) std::memset(p.data, 0x5a, p.size_bytes);
+    }
+  return r.complete();
+}
+
+bool decode_answer(std::uint64_t kind, net::wire_reader& r, std::span<place> places) {
+  switch (kind) {
+    case 1:
+      return decode_as<std::uint64_t>(r, places);
+    case 2:
+      return decode_as<std::string>(r, places);
+    case 3:
+      return decode_as<std::vector<double>>(r, places);
+    case 4:
+      return decode_as<buffer<std::uint16_t>>(r, places);
+    case 5:
+      return decode_as<orbit>(r, places);
+    case 7:
+#ifdef FUZZ_CEREAL
+      return decode_as<leaves>(r, places);
+#endif
+    default:
+      return r.complete();
+  }
+}
+
+bool decode_parcel(const parcel_header& h, net::wire_reader& r, std::span<place> places) {
+  static const auto called = actions();
+  if (h.action == 0) return decode_answer(h.reply, r, places);
+  if (h.action > called.size() || called[h.action - 1] == nullptr) return false;
+  parcel_task* t = called[h.action - 1]->decode(r, {nullptr, peer, h.reply, h.action});
+  if (t == nullptr) return false;
+  PLX_ASSERT(r.complete());
+  for (const place& p : places)
+    if (p.size_bytes != 0) std::memset(p.data, 0x5a, p.size_bytes);
+  t->drop(t);
+  return true;
+}
+
+}  // namespace
+
+bool decode_message(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return false;
+  const unsigned pieces = data[0] & 3;
+  if (size < 1 + 2 * pieces) return false;
+  std::vector<place> places;
+  for (unsigned i = 0; i < pieces; ++i)
+    places.push_back({nullptr, static_cast<std::size_t>(data[1 + 2 * i] | data[2 + 2 * i] << 8)});
+  const std::size_t n = size - 1 - 2 * pieces;
+  const std::unique_ptr<std::byte[]> head(new std::byte[n]);
+  if (n != 0) std::memcpy(head.get(), data + 1 + 2 * pieces, n);
+  frame_reader f({head.get(), n});
+  bool sound = true;
+  for (; f.next(); sound &= pieces == 0 || f.parcels() == 1) {
+    for (place& p : places) p.data = nullptr;
+    net::wire_reader r(f.payload(), places);
+    sound &= decode_parcel(f.header(), r, places);
+  }
+  return sound && f.valid();
 }
 
 // -------------------------------------------------------------------------------------------------------------- seeds

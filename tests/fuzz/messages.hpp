@@ -10,10 +10,10 @@ namespace fuzz {
 
 /// A node that takes what it is given for messages of another locality.
 ///
-/// Byte 0 of an input: how many pieces the message has (bits 0 and 1), whether they never come (bit 2). Then, per
-/// piece, its size in two bytes. The rest is the head: a frame. In it the action n stands for the n-th one of
-/// messages.cpp, and in an answer the number n for a call of the n-th kind that waits for it, so that an input means
-/// the same in every program.
+/// Byte 0 of an input: how many pieces the message has (bits 0 and 1), whether they never come (bit 2),
+/// and whether that is told before their memory is given back (bit 3). Then, per piece, its size in two bytes. The rest
+/// is the head: a frame. In it the action n stands for the n-th one of messages.cpp, and in an answer the number n for
+/// a call of the n-th kind that waits for it, so that an input means the same in every program.
 class message_target {
  public:
   message_target();
@@ -30,6 +30,10 @@ class message_target {
   struct world;
   const std::unique_ptr<world> world_;
 };
+
+/// What comes of an input when nothing but its bytes are read: frames, arguments, results, without a node. Many times
+/// faster. True: all of it was well-formed.
+bool decode_message(const std::uint8_t* data, std::size_t size);
 
 /// Writes well-formed inputs into a folder: where a fuzzer begins.
 void write_seeds(const char* folder);

@@ -1,0 +1,7 @@
+// The fuzzer of a ring of letters, without a node around it. See CMakeLists.txt.
+#include "letters.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  fuzz::play_ring(data, size);
+  return 0;
+}

@@ -1,0 +1,430 @@
+#include "letters.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "net/collectives.hpp"
+#include "net/collectives/mailroom.hpp"
+#include "net/frame.hpp"
+#include "net/node.hpp"
+#include "rt/runtime.hpp"
+#include "rt/thread.hpp"
+
+namespace fuzz {
+
+using namespace plx;
+using net::collective::address;
+using net::collective::mail_line;
+using net::collective::mail_ring;
+using net::collective::mail_segment;
+using net::collective::mailroom;
+using net::collective::most_mail_bytes;
+
+namespace {
+
+// Locality 0 is looked at; the last one never says anything; the others are the neighbours of one input each. Fewer
+// than a mailroom looks at in one poll.
+constexpr locality_id here = 0, first_peer = 1, silent = 14, localities = 15;
+
+/// The kinds of steps: what the first byte of each says, modulo 8.
+enum step : std::uint8_t {
+  letter,   ///< group, call, rank, step, kind, size of the contents; then as much of them as there is
+  stamped,  ///< a stamp (u16) of so many bytes, one line of them, and how far the writer goes on
+  line,     ///< anywhere: line, stamp (u64), contents
+  call,     ///< group, kind, root
+  taken,    ///< how far the neighbour says that it has read (u64)
+  asleep,   ///< whether it says that it sleeps
+  polls,    ///< so many looks at what has come
+  awaited   ///< the last call is waited for by a task, while what follows happens
+};
+
+// Numbers of the input; zeros where it has ended.
+class script {
+ public:
+  script(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+  [[nodiscard]] bool any() const { return left_ != 0; }
+  template <class T>
+  T number() {
+    T n{};
+    bytes(&n, sizeof n);
+    return n;
+  }
+  std::uint8_t byte() { return number<std::uint8_t>(); }
+  std::size_t bytes(void* to, std::size_t n) {
+    n = std::min(n, left_);
+    if (n != 0) std::memcpy(to, at_, n);
+    at_ += n, left_ -= n;
+    return n;
+  }
+
+ private:
+  const std::uint8_t* at_;
+  std::size_t left_;
+};
+
+// With nothing behind it: what leaves is looked at.
+class empty_transport final : public net::transport {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "empty"; }
+  [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
+  void start(net::receiver&) override {}
+  void send(locality_id to, net::outgoing& m) noexcept override {
+    PLX_ASSERT(to != here && to < localities, to);
+    net::frame_reader f(m.head);
+    while (f.next()) {
+    }
+    PLX_ASSERT(f.valid(), f.problem());
+    m.sent(&m, true);
+  }
+  bool progress() noexcept override { return false; }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+};
+
+/// A call that is under way, and what came of it.
+struct open_call {
+  std::function<bool()> ready;
+  std::function<void()> wait;  // as a task; once
+  bool waited_for = false, ended = false, completed = false;
+};
+using open_call_ptr = std::shared_ptr<open_call>;
+
+template <class T>
+open_call_ptr kept(future<T> f) {
+  auto shared = std::make_shared<future<T>>(std::move(f));
+  auto c = std::make_shared<open_call>();
+  c->ready = [shared] { return shared->is_ready(); };
+  c->wait = [shared, &c = *c] {
+    try {
+      static_cast<void>(shared->get());
+      c.completed = true;
+    } catch (const std::exception&) {
+    }
+    c.ended = true;
+  };
+  return c;
+}
+
+open_call_ptr make_call(const communicator& c, unsigned which, unsigned root) {
+  const auto plus = [](const auto& a, const auto& b) { return a + b; };
+  root %= c.size();
+  switch (which % 12) {
+    case 0:
+      return kept(c.barrier());
+    case 1:
+      return kept(c.broadcast(std::uint64_t{7}, root));
+    case 2:
+      return kept(c.broadcast(std::string("seven"), root));
+    case 3:
+      return kept(c.reduce(1.5, plus, root));
+    case 4:
+      return kept(c.all_reduce(std::uint32_t{3}, plus));
+    case 5:
+      return kept(c.all_reduce(std::string("ab"), plus));
+    case 6:
+      return kept(c.gather(std::vector<int>{1, 2}, root));
+    case 7:
+      return kept(c.all_gather(std::uint64_t{5}));
+    case 8:
+      return kept(c.scatter(std::vector<std::uint16_t>(c.size(), 4), root));
+    case 9:
+      return kept(c.all_to_all(std::vector<std::string>(c.size(), "to all")));
+    case 10:
+      return kept(c.inclusive_scan(std::uint64_t{2}, plus));
+    default:
+      return kept(c.exclusive_scan(std::string("x"), plus));
+  }
+}
+
+}  // namespace
+
+struct letter_target::world {
+  std::vector<std::vector<mail_line>> memory;  // of each locality
+  std::unique_ptr<runtime> rt = std::make_unique<runtime>(runtime_options{.workers = 1, .deterministic = true});
+  std::unique_ptr<net::node> of =
+      std::make_unique<net::node>(*rt, std::make_unique<empty_transport>(), here, unsigned{localities});
+  locality_id next = first_peer;  // the neighbour of the next input
+
+  world() : memory(localities) {
+    std::vector<mailroom::neighbour> all;
+    for (locality_id i = 0; i < localities; ++i) {
+      memory[i] = std::vector<mail_line>(mail_segment::bytes_for(localities) / sizeof(mail_line));
+      all.push_back({i, segment(i), true});
+    }
+    rt->run([&] { of->get<mailroom>().open(segment(here), std::move(all)); });
+  }
+  ~world() {
+    of->stop(0);
+    rt.reset();
+  }
+  mail_segment segment(locality_id i) {
+    return mail_segment::at(reinterpret_cast<std::byte*>(memory[i].data()), localities);
+  }
+};
+
+namespace {
+
+// One input: its neighbour, its communicators, and what is under way.
+class play {
+ public:
+  play(net::node& n, mail_segment mine, mail_segment theirs, locality_id peer, script s)
+      : node_(n),
+        in_(mine.ring_of(peer)),
+        theirs_(std::move(theirs)),
+        peer_(peer),
+        script_(s),
+        groups_{communicator("two", {here, peer}), communicator("three", {here, peer, silent})},
+        ids_{net::collective::find_group(n, "two", {here, peer}).id(),
+             net::collective::find_group(n, "three", {here, peer, silent}).id()} {}
+
+  void steps() {
+    while (script_.any() && !node_.is_lost(peer_)) take_step();
+    look(4);
+  }
+  /// All calls have ended: those with the neighbour because it is lost, if not before.
+  void end() {
+    node_.give_up(peer_, "the input has ended");
+    for (int i = 0; !all_ready(); ++i) {
+      PLX_ASSERT(i < 10'000 && "a call of a lost locality does not end");
+      this_thread::yield();
+    }
+    for (const auto& c : calls_) {
+      if (!c->waited_for) c->wait();
+      completed += c->completed ? 1 : 0;
+    }
+  }
+  [[nodiscard]] unsigned calls() const { return static_cast<unsigned>(calls_.size()); }
+  unsigned completed = 0;
+
+ private:
+  bool all_ready() const {
+    return std::all_of(calls_.begin(), calls_.end(),
+                       [](const auto& c) { return c->waited_for ? c->ended : c->ready(); });
+  }
+  static void look(unsigned times) {
+    for (unsigned i = 0; i < times; ++i) this_thread::yield();
+  }
+  void take_step() {
+    switch (script_.byte() % 8) {
+      case letter:
+        return write_letter();
+      case stamped:
+        return write_stamped();
+      case line:
+        return write_line();
+      case call: {
+        const std::uint8_t group = script_.byte() % 2, which = script_.byte();
+        ++made_[group];
+        return calls_.push_back(make_call(groups_[group], which, script_.byte()));
+      }
+      case taken:
+        return theirs_.ring_of(here).taken->store(script_.number<std::uint64_t>());
+      case asleep:
+        return theirs_.asleep().store(script_.byte());
+      case polls:
+        return look(script_.byte() % 16 + 1u);
+      default:
+        if (calls_.empty() || std::exchange(calls_.back()->waited_for, true)) return;
+        // What makes the task ready is under the lock of who takes letters.
+        return post([last = calls_.back()] { last->wait(); });
+    }
+  }
+  address where() {
+    const std::uint8_t group = script_.byte(), call = script_.byte();
+    address a;
+    a.group = group < 2 ? ids_[group] : group * 0x9e3779b97f4a7c15u;
+    // Near the next one; of those far away one that is too far, and one that is not.
+    a.call = made_[group % 2] + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int8_t>(call)});
+    if (call == 0x7f) a.call = 5000;
+    if (call == 0x7e) a.call = std::uint64_t{1} << 62;
+    a.rank = script_.byte();
+    a.step = script_.byte();
+    a.what = static_cast<net::collective::kind>(script_.byte());
+    return a;
+  }
+  void write_letter() {
+    std::array<std::byte, most_mail_bytes> bytes;
+    bytes.fill(std::byte{0x5a});
+    const address a = where();
+    std::memcpy(bytes.data(), &a, sizeof a);
+    const std::size_t size = std::min(script_.byte() * std::size_t{2}, most_mail_bytes - sizeof a);
+    script_.bytes(bytes.data() + sizeof a, size);
+    put(std::span(bytes).first(sizeof a + size));
+  }
+  // As a sound writer does, but wherever the reader is.
+  void put(std::span<const std::byte> letter) {
+    const std::size_t n = mail_ring::lines_of(letter.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto part = letter.subspan(i * mail_line::room);
+      std::memcpy(in_.line(at_ + i).bytes.data(), part.data(), std::min(part.size(), mail_line::room));
+    }
+    in_.line(at_).stamp.store(mail_ring::stamp(at_, letter.size()));
+    at_ += n;
+  }
+  void write_stamped() {
+    const auto size = script_.number<std::uint16_t>();
+    mail_line& l = in_.line(at_);
+    script_.bytes(l.bytes.data(), mail_line::room);
+    l.stamp.store(mail_ring::stamp(at_, size));
+    at_ += script_.byte() % 16;
+  }
+  void write_line() {
+    mail_line& l = in_.line(script_.byte());
+    l.stamp.store(script_.number<std::uint64_t>());
+    script_.bytes(l.bytes.data(), mail_line::room);
+  }
+
+  net::node& node_;
+  const mail_ring in_;         // what the neighbour writes to
+  const mail_segment theirs_;  // what this locality writes to
+  const locality_id peer_;
+  script script_;
+  const communicator groups_[2];
+  const std::uint64_t ids_[2];
+  std::uint64_t made_[2] = {0, 0};  // calls
+  std::uint64_t at_ = 0;            // lines that were written
+  std::vector<open_call_ptr> calls_;
+};
+
+}  // namespace
+
+letter_target::letter_target() = default;
+letter_target::~letter_target() = default;
+
+void letter_target::take(const std::uint8_t* data, std::size_t size) {
+  if (world_ == nullptr || world_->next == silent) world_ = nullptr, world_ = std::make_unique<world>();
+  world& w = *world_;
+  const locality_id peer = w.next++;
+  net::node& n = *w.of;
+  const std::uint64_t refused = n.port().counts().refused, taken = n.get<mailroom>().counted().received;
+  last_ = {};
+  w.rt->run([&] {
+    play p(n, w.segment(here), w.segment(peer), peer, script(data, size));
+    p.steps();
+    last_.ended_it = n.is_lost(peer);
+    p.end();
+    last_.calls = p.calls(), last_.completed = p.completed;
+  });
+  last_.refused = n.port().counts().refused - refused;
+  last_.taken = n.get<mailroom>().counted().received - taken;
+  PLX_ASSERT(!last_.ended_it || last_.refused != 0);
+}
+
+// ---------------------------------------------------------------------------------------------------------- a ring
+// alone
+
+unsigned play_ring(const std::uint8_t* data, std::size_t size) {
+  using net::collective::mail_reader;
+  constexpr std::size_t n_lines = 16;
+  std::vector<mail_line> lines(n_lines);  // not a line more, so that reading and writing beyond them is seen
+  std::atomic<std::uint64_t> taken{0};
+  const mail_ring ring{&taken, lines};
+  net::collective::mail_writer writer(ring);
+  mail_reader reader(ring);
+  std::array<std::byte, most_mail_bytes> letter;
+  std::size_t bytes = 0;
+  std::uint64_t at = 0;  // of the next line to be read, as far as this side knows
+  unsigned read = 0;
+  for (script s(data, size); s.any();) {
+    const std::uint8_t what = s.byte();
+    switch (what % 6) {
+      case 0: {  // a letter, as a sound writer puts it
+        const std::size_t n = 1 + s.number<std::uint16_t>() % most_mail_bytes;
+        std::array<std::byte, most_mail_bytes> contents{};
+        s.bytes(contents.data(), std::min<std::size_t>(n, what));
+        const std::size_t first = std::min<std::size_t>(n, what % mail_line::room);
+        writer.put(std::span(contents).first(first), std::span(contents).first(n).subspan(first));
+        break;
+      }
+      case 1:  // a stamp of the next line, of any size
+        ring.line(at).stamp.store(mail_ring::stamp(at, s.number<std::uint16_t>()));
+        break;
+      case 2: {  // a line
+        mail_line& l = lines[s.byte() % n_lines];
+        l.stamp.store(s.number<std::uint64_t>());
+        s.bytes(l.bytes.data(), what % (mail_line::room + 1));
+        break;
+      }
+      case 3:
+        taken.store(what < 128 ? s.number<std::uint64_t>() : taken.load() + s.byte());
+        break;
+      case 4: {
+        const bool any = reader.any();
+        const auto found = reader.next(letter, bytes);
+        PLX_ASSERT_EQ(any, found != mail_reader::found::nothing);
+        if (found == mail_reader::found::nonsense) return read;
+        if (found == mail_reader::found::nothing) break;
+        PLX_ASSERT(bytes > 0 && bytes <= most_mail_bytes, bytes);
+        at += mail_ring::lines_of(bytes);
+        ++read;
+        break;
+      }
+      default:
+        for (mail_line& l : lines) l.stamp.store(l.stamp.load() + s.byte());
+    }
+  }
+  return read;
+}
+
+// -------------------------------------------------------------------------------------------------------------- seeds
+
+namespace {
+
+using net::collective::kind;
+
+struct input {
+  std::vector<std::uint8_t> bytes;
+  input& operator()(std::initializer_list<unsigned> more) {
+    for (const unsigned b : more) bytes.push_back(static_cast<std::uint8_t>(b));
+    return *this;
+  }
+  /// A letter of the neighbour in the group of two, of the call that was made last, with so many bytes, all alike.
+  input& answer(kind what, unsigned step, unsigned size, unsigned group = 0) {
+    (*this)({letter, group, 0xff, 1, step, static_cast<unsigned>(what), size / 2});
+    bytes.insert(bytes.end(), size, 1);
+    return *this;
+  }
+  void save(const std::string& path) const {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+};
+
+}  // namespace
+
+void write_letter_seeds(const char* folder) {
+  const std::string at = std::string(folder) + "/";
+  input()({call, 0, 0, 0}).answer(kind::barrier, 0, 0)({polls, 4}).save(at + "barrier");
+  input()({call, 0, 4, 0}).answer(kind::all_reduce, 0, 4)({polls, 4}).save(at + "all_reduce");
+  input()({call, 0, 1, 1}).answer(kind::broadcast, 0, 8)({polls, 4}).save(at + "broadcast");
+  input()({call, 0, 6, 0}).answer(kind::gather, 0, 16)({polls, 4}).save(at + "gather");
+  input()({call, 0, 7, 0}).answer(kind::all_gather, 0, 8)({polls, 4}).save(at + "all_gather");
+  input()({call, 0, 8, 1}).answer(kind::scatter, 0, 2)({polls, 4}).save(at + "scatter");
+  input()({call, 0, 9, 0}).answer(kind::all_to_all, 0, 14)({polls, 4}).save(at + "all_to_all");
+  input()({call, 0, 5, 0}).answer(kind::all_reduce, 0, 60)({awaited, polls, 4}).save(at + "long_text");
+  input()({call, 1, 10, 0}).answer(kind::inclusive_scan, 0, 8, 1)({polls, 4}).save(at + "of_three");
+  input early = input().answer(kind::broadcast, 0, 8)({polls, 2, call, 0, 1, 1, polls, 2});
+  early.bytes[2] = 0;  // of the next call
+  early.save(at + "early");
+  input()({call, 0, 4, 0}).answer(kind::barrier, 0, 4)({polls, 4}).save(at + "another_call");
+  input()({letter, 9, 0, 1, 0, 1, 0, polls, 4}).save(at + "unknown_group");
+  input()({letter, 0, 0, 2, 0, 1, 0, polls, 4}).save(at + "of_another");
+  input()({letter, 0, 0, 1, 0, 99, 0, polls, 4}).save(at + "no_call");
+  input()({letter, 0, 0x7e, 1, 0, 1, 0, polls, 4}).save(at + "too_far");
+  input()({stamped, 0, 0, polls, 4}).save(at + "no_bytes");
+  input()({stamped, 0xff, 0xff, polls, 4}).save(at + "too_many_bytes");
+  input()({call, 0, 4, 0, line, 5, 6, 0, 0, 0, 0, 0, 0, 1, polls, 4}).save(at + "a_later_line");
+  input()({taken, 255, 255, 255, 255, 255, 255, 255, 255, call, 0, 4, 0, asleep, 1, call, 0, 4, 0}).save(at + "taken");
+  input full;
+  for (int i = 0; i < 60; ++i) full({call, 0, 9, 0});
+  full.save(at + "no_room");
+}
+
+}  // namespace fuzz
