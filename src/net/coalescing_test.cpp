@@ -5,8 +5,10 @@
 #include <atomic>
 #include <complex>
 
+#include "base/patience_test.hpp"
 #include "net/action.hpp"
 #include "net/coalescing_setting.hpp"
+#include "net/frame.hpp"
 #include "net/locality.hpp"
 #include "net/threads_test.hpp"
 #include "rt/thread.hpp"
@@ -144,7 +146,71 @@ TEST(Coalescing, WhatIsStrictWaits) {
   root.run([] { this_thread::sleep_for(std::chrono::milliseconds(2)); });
   EXPECT_LE(arrived, 1u);
   root.run([] { flush_parcels(); });
-  while (arrived != 15) root.run([] { this_thread::sleep_for(std::chrono::milliseconds(1)); });
+  EXPECT_TRUE(comes_true([] { return arrived == 15; }));
+}
+
+// Counts what leaves. Nothing ever comes, so the workers sleep.
+class silent_transport final : public net::transport {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "silent"; }
+  [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
+  void start(net::receiver&) override {}
+  void send(locality_id, net::outgoing& m) noexcept override {
+    if (m.pieces.empty()) {
+      for (net::frame_reader f(m.head); f.next();) ++parcels_left;
+      m.sent(&m, true);
+    } else {
+      unfinished_ = true;
+      large_ = &m;  // until somebody asks
+    }
+  }
+  bool progress() noexcept override {
+    ++asked;
+    net::outgoing* m = large_.exchange(nullptr);
+    if (m == nullptr) return false;
+    m->sent(m, true);
+    ++large_left;
+    unfinished_ = false;
+    return true;
+  }
+  [[nodiscard]] bool pending() const noexcept override { return unfinished_; }
+  bool stop(double) noexcept override { return true; }
+
+  static inline std::atomic<unsigned> parcels_left{0}, large_left{0}, asked{0};
+
+ private:
+  std::atomic<net::outgoing*> large_{nullptr};
+  std::atomic<bool> unfinished_{false};
+};
+void take_all(const std::vector<double>&) {}
+
+/// What a thread sends that is no worker: all workers sleep, and none of them looks by itself.
+TEST(Coalescing, WhatAForeignThreadSendsWakesAWorker) {
+  for (const coalescing& how : {self_clocking, coalescing{.parcels = 1000, .interval_us = 1e9}}) {
+    silent_transport::parcels_left = silent_transport::large_left = 0;
+    auto rt = std::make_unique<runtime>(runtime_options{.workers = 2});
+    net::node n(*rt, std::make_unique<silent_transport>(), 0, 2);
+    rt->run([&] { coalesce<&arrive>(how); });
+    // Twenty looks, a millisecond or more apart, between which nobody asked the transport.
+    auto all_sleep = [last = 0u, looks = 0]() mutable {
+      const unsigned now = silent_transport::asked;
+      looks = now == std::exchange(last, now) ? looks + 1 : 0;
+      return looks >= 20 && (looks = 0, true);
+    };
+    unsigned sent = 0;
+    for (const unsigned parcels : {1u, 2u, 100u, 3u}) {
+      EXPECT_TRUE(comes_true(all_sleep));
+      for (unsigned i = 0; i < parcels; ++i) post<&arrive>(1, i);
+      sent += parcels;
+      EXPECT_TRUE(comes_true([&] { return silent_transport::parcels_left == sent; })) << parcels << " parcels";
+    }
+    EXPECT_TRUE(comes_true(all_sleep));
+    post<&take_all>(1, std::vector<double>(10'000));
+    EXPECT_TRUE(comes_true([] { return silent_transport::large_left == 1; }));
+    n.stop(1);
+    rt.reset();
+  }
 }
 
 /// The bound is far below what is sent, so both sides wait for room again and again, with one worker each.

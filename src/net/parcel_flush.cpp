@@ -92,7 +92,8 @@ bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
 bool parcel_port::need_not_collect(const collector& c, ticks now) const noexcept {
   if (!c.leaves_idle) return false;
   const auto* sender = static_cast<const plx::detail::worker*>(c.worker);
-  return sender == nullptr || sender == this_worker() || sender->looks_for_work.load(std::memory_order_relaxed) ||
+  if (sender == nullptr) return since(c.last, now) > old_after_;  // a foreign thread
+  return sender == this_worker() || sender->looks_for_work.load(std::memory_order_relaxed) ||
          since(c.last, now) > old_after_;
 }
 

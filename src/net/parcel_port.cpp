@@ -224,8 +224,7 @@ void parcel_port::close(const open_parcel& p) noexcept {
   if (goes(c, p.bytes, gap, now) || is_urgent(c, p.action)) {
     leaves = take(c);
   } else {
-    const plx::detail::worker* w = this_worker();
-    c.worker = w != nullptr && &w->home == &scheduler_ ? w : nullptr;
+    c.worker = own_worker();
     const bool self = c.way == coalescing_way::self_clocking;
     if (!std::exchange(self ? c.in_ready : c.in_timed, true)) waits_in = self ? &ready_ : &timed_;
     impatient = c.leaves_idle;
@@ -240,9 +239,21 @@ void parcel_port::close(const open_parcel& p) noexcept {
   if (waits_in != nullptr) put_into(*waits_in, c);
   if (impatient && !any_impatient_.load(std::memory_order_relaxed))
     any_impatient_.store(true, std::memory_order_relaxed);
+  rouse((waits_in == &ready_ || impatient) && waits_in != nullptr);
   const bool alarms = due < alarm_at_.load(std::memory_order_seq_cst);
   if (alarms) set_alarm(due);
   if (p.begun != 0 || alarms) note_prepared(preparing + (alarms ? since(begin, now_ticks()) : 0));
+}
+
+const plx::detail::worker* parcel_port::own_worker() const noexcept {
+  const plx::detail::worker* w = this_worker();
+  return w != nullptr && &w->home == &scheduler_ ? w : nullptr;
+}
+
+// A worker looks at its pollers before it sleeps. Who is none looks at nothing, and the workers may all sleep: one of
+// them gets up to send what waits now, and to let the transport go on with what it has begun.
+void parcel_port::rouse(bool waits) noexcept {
+  if (own_worker() == nullptr && (waits || transport_.pending())) scheduler_.ask_pollers();
 }
 
 // What a poller does is its own time.
@@ -278,6 +289,7 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   p.under_way.fetch_add(m.counted_bytes, std::memory_order_relaxed);
   p.not_counted.fetch_add(m.size_bytes - m.counted_bytes, std::memory_order_relaxed);  // only for who reads the sum
   hand_over(to, m, now_ticks());
+  rouse(false);
 }
 
 void parcel_port::wait_for_room(locality_id to) {

@@ -5,7 +5,7 @@
 // and none was sent there just before; else the message leaves when it is full, or as soon as the scheduler looks at
 // its pollers on the worker that sent last: before it idles, and every few microseconds between its tasks. Fixed: by
 // number, bytes, a timer of the scheduler for the interval, and, unless it is strict, when that worker has nothing else
-// to do.
+// to do. What a foreign thread sends, any worker looks at; a sleeping one gets up for it.
 //
 // Bytes that have not left are bounded per locality: beyond that, tasks that call wait until half of them have. Answers
 // do not wait: they are as many as the calls that came.
@@ -28,7 +28,8 @@
 
 namespace plx::detail {
 class scheduler;
-}
+struct worker;
+}  // namespace plx::detail
 
 namespace plx::net {
 
@@ -180,6 +181,8 @@ class parcel_port {
   ticks leave(frame_message* m, ticks begin) noexcept;
   ticks hand_over(locality_id to, outgoing& m, ticks begin) noexcept;
   void note_prepared(ticks span) noexcept;
+  [[nodiscard]] const plx::detail::worker* own_worker() const noexcept;  // the caller; null: a foreign thread
+  void rouse(bool waits) noexcept;
   static void sent(outgoing* o, bool ok) noexcept;
   static void large_sent(outgoing* o, bool ok) noexcept;
 
