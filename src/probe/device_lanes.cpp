@@ -46,18 +46,18 @@ void device_lane::add(const device_operation& o) {
   PLX_ASSERT(o.begin <= o.end, o.begin, o.end);
   const std::lock_guard guard(lock_);
   const bool new_call = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)].add(o);
-  const device_lanes::wish wanted = home_.note(device_, o, new_call);
-  if (wanted.show) {
+  const device_lanes::wish wish = home_.note(device_, o, new_call);
+  if (wish.show) {
     if (recent_.size() < most_recent) recent_.emplace_back();
     recent_[n_recent_++ % most_recent] = {.begin = o.begin, .end = o.end, .ready = o.submitted, .name = o.name};
   }
-  if (!wanted.keep) return;
+  if (!wish.keep) return;
   if (kept_.empty() || kept_.back().size() == piece_records) kept_.emplace_back().reserve(piece_records);
   kept_.back().push_back(o);
 }
 
 recent_operations device_lane::recent(ticks from) const {
-  recent_operations r{.lane = name_};
+  recent_operations r{.lane = name_, .slices = {}};
   const std::lock_guard guard(lock_);
   const std::uint64_t n = recent_.size();
   if (n == 0) return r;

@@ -113,7 +113,8 @@ std::string timeline_json(const std::vector<recent_work>& workers, const std::ve
   std::string lane_names;
   for (const recent_work& l : lanes) {
     writer.row(l);
-    lane_names += (lane_names.empty() ? "" : ",") + json_text(l.lane);
+    if (!lane_names.empty()) lane_names += ',';
+    lane_names += json_text(l.lane);
   }
   const timeline_writer::group of_lanes = writer.take();
   return fmt::format(
