@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -27,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Calls f after each step, on the root.
 class hook final : public run_observer {
@@ -82,6 +84,29 @@ class RunLocalities : public testing::Test {
         hook observer(i == 0, after_step);
         if (i + 1 == n) observer.stop = &stop_last;
         ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
+      });
+    for (auto& t : threads) t.join();
+    return ends;
+  }
+
+  /// The run on two localities with a device each, that of number 1 is `bad`: after_step is called there.
+  std::vector<run_end> run_beside(gpu::cpu::testing_backend& bad, const std::string& out,
+                                  const std::vector<std::string>& sets) {
+    run_request request;
+    request.out = path(out);
+    net::test::localities job(2, 2);
+    const gpu::cpu::testing_backend good({});
+    std::vector<run_end> ends(2);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        const auto in = blast(sets);
+        const setup s = in->prepare().value();
+        exchange net(job.at(i));
+        hook observer(i == 1, after_step);
+        run_request mine = request;
+        mine.backend = &(i == 1 ? bad : good).get();
+        ends[i] = run(*in, s, job.at(i).home(), mine, observer, net);
       });
     for (auto& t : threads) t.join();
     return ends;
@@ -217,37 +242,64 @@ TEST_F(RunLocalities, AllLeaveAStepThatFailsOnDevicesWithTheCellOfTheCpu) {
 TEST_F(RunLocalities, ADeviceThatFailsEndsAllAndItsCheckpointContinues) {
   const std::vector<std::string> sets{"run.device=emulated", "run.max_steps=1000", "run.t_end=10",
                                       "output.checkpoint_interval_s=1e-9"};
-  run_request request;
-  request.out = path("out");
-  net::test::localities job(2, 2);
-  gpu::cpu::testing_backend good({}), bad({});
+  gpu::cpu::testing_backend bad({});
   after_step = [&](const step_report& r) {
     if (r.step == 4) bad.lose(0);
   };
-  std::vector<run_end> ends(2);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 2; ++i)
-    threads.emplace_back([&, i] {
-      const auto in = blast(sets);
-      const setup s = in->prepare().value();
-      exchange net(job.at(i));
-      hook observer(i == 0, after_step);
-      run_request mine = request;
-      mine.backend = &(i == 1 ? bad : good).get();
-      ends[i] = run(*in, s, job.at(i).home(), mine, observer, net);
-    });
-  for (auto& t : threads) t.join();
+  const auto ends = run_beside(bad, "out", sets);
   for (const unsigned i : {0u, 1u}) {
     EXPECT_EQ(ends[i].status, run_status::failed);
     EXPECT_FALSE(ends[i].lost);
     EXPECT_EQ(ends[i].speaks, i == 0);
     EXPECT_THAT(ends[i].message, HasSubstr("locality 1: "));
-    EXPECT_THAT(ends[i].message, HasSubstr("plx-star --resume " + request.out));
+    EXPECT_THAT(ends[i].message, HasSubstr("plx-star --resume " + path("out")));
   }
   EXPECT_THAT(read_file(path("out") + "/run.json").value(), HasSubstr("\"status\": \"failed\""));
   after_step = [](const step_report&) {};
   for (const run_end& e : run_on(2, "out", {"run.max_steps=6", "run.t_end=10"}, newest("out")))
     EXPECT_EQ(e.status, run_status::finished) << e.message;
+}
+
+// Blocks are divided anew at the end of step 16, without the others: between that and the next step nobody may write
+// what is left of the values.
+TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
+  const std::vector<std::string> sets{"mesh.max_level=0", "run.max_steps=18", "run.t_end=10",
+                                      "output.checkpoint_interval_s=1e-9", "output.mesh_interval=0"};
+  const setup s = blast(sets)->prepare().value();
+  std::vector<std::string> cpu = sets;
+  cpu.push_back("run.max_steps=15");
+  ASSERT_EQ(run_on(1, "cpu", cpu)[0].status, run_status::finished);
+  const state at_15 = read(newest("cpu"), s);
+  const auto end_of = [&](const std::string& out, const char* call, unsigned after, unsigned times, const char* rows) {
+    SCOPED_TRACE(out);
+    gpu::cpu::testing_backend bad({});
+    after_step = [&](const step_report& r) {
+      if (r.step == 15) bad.fail_call(call, gpu::cpu::device_lost, after, times);
+    };
+    std::vector<std::string> how = sets;
+    how.insert(how.end(), {"run.device=emulated", "run.device_share=auto", rows});
+    const auto ends = run_beside(bad, out, how);
+    EXPECT_EQ(ends[0].status, run_status::failed);
+    EXPECT_EQ(ends[0].message, ends[1].message);
+    EXPECT_THAT(ends[0].message, HasSubstr("locality 1: "));
+    EXPECT_THAT(ends[0].message, Not(HasSubstr("\n")));
+    EXPECT_THAT(newest(out), HasSubstr("00000015.h5"));
+    expect_same(read(newest(out), s), at_15);
+    EXPECT_EQ(files_in(path(out) + "/mesh"), 2u);  // of the start
+    EXPECT_THAT(read_file(path(out) + "/history.csv").value(), Not(HasSubstr("\n16,")));
+    return ends[0].message;
+  };
+  // The first copy behind those of the step: it brings values here.
+  unsigned after = 7;
+  const auto end_of_copy = [&] {
+    return end_of(fmt::format("copy{}", after), "copy", after, 1000, "output.history_interval=100");
+  };
+  std::string message = end_of_copy();
+  ASSERT_THAT(message, testing::StartsWith("after step 15: ")) << "a step has fewer copies: begin with one of them";
+  while (message.find("after step 15: ") == 0 && ++after < 100 && !HasFailure()) message = end_of_copy();
+  EXPECT_THAT(message, testing::StartsWith("after step 16: "));
+  EXPECT_THAT(end_of("allocate", "allocate", 0, 1, "output.history_interval=1"),
+              testing::StartsWith("after step 16: "));
 }
 
 TEST_F(RunLocalities, ALocalityWithoutADeviceIsNamedBeforeTheRun) {

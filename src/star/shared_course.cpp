@@ -51,12 +51,13 @@ result<std::unique_ptr<shared_course>> shared_course::open(const input& in, cons
   });
 }
 
-// f(), which may find that a device has failed: then all localities throw that.
+// f(), which may find that a device has failed, or one had before: then all localities throw that.
 template <class F>
 void shared_course::all_or_none(F&& f) {
   if (gas_.net.is_alone()) return f();
   std::string why;
   try {
+    all_->check();
     f();
   } catch (const gpu::error& e) {
     why = e.what();
@@ -166,6 +167,7 @@ std::vector<double> shared_course::totals() {
   const std::span<exact_sum> of_variables(sums.data(), sums.size() - 1);
   std::string why;
   try {
+    all_->check();
     all_->at_work([&](device_part& d) { d.values.add_totals(of_variables); });
   } catch (const gpu::error& e) {
     if (gas_.net.is_alone()) throw;
@@ -187,7 +189,7 @@ void shared_course::fetch() {
 
 // Mirrors of other localities' blocks are what has come last.
 void shared_course::fetch_own() {
-  if (std::exchange(values_here_, true)) return;
+  if (values_here_) return;
   all_->at_work([&](device_part& d) { d.values.download_part(gas_.now); });
   for (int p = 0; p < all_->count(); ++p) {
     const auto groups = all_->borders(p).ghosts.receives();
@@ -195,6 +197,7 @@ void shared_course::fetch_own() {
       if (!all_->view.is_own(groups[g].peer) && groups[g].size() > 0)
         unpack(groups[g], all_->far.in(far_message::ghosts, setup_.scheme.stages - 1, p, g), gas_.now);
   }
+  values_here_ = true;
 }
 
 }  // namespace plx::star

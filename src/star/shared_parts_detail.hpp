@@ -94,6 +94,10 @@ struct shared_parts {
   double workers_s = 0.0;  // of the step
   probe::actuator_handle<double> share;
 
+  /// Throws what has failed before: nothing of the devices, nor of the parts, is of use then.
+  void check() const {
+    if (failed_before != nullptr) std::rethrow_exception(failed_before);
+  }
   int count() const { return static_cast<int>(devices.size()) + 1; }
   int host_index() const { return static_cast<int>(devices.size()); }
   const device::part_borders& borders(int part) const {

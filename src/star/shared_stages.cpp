@@ -25,7 +25,7 @@ struct lists {
 }  // namespace
 
 void shared_course::run_step(double dt, step_account& mine, std::vector<double>& rates) {
-  if (all_->failed_before != nullptr) std::rethrow_exception(std::exchange(all_->failed_before, nullptr));
+  all_->check();
   values_here_ = false;
   all_->workers_s = 0.0;
   all_->at_work([&](device_part& d) { d.values.begin_step(dt, steps_); });
