@@ -113,6 +113,7 @@ TEST(DeviceCourse, ACheckpointGoesOnOnTheOther) {
     ASSERT_TRUE(c) << c.error().message;
     ASSERT_TRUE(mesh::same_input(*c, path, identity_of(b.in->table)));  // the device may differ
     ASSERT_TRUE(b.sim->restore(*c, path));
+    b.sim->go_on();
     while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
     EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << second.back();
     EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << second.back();
@@ -140,6 +141,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
     if (on == 2 && tested() != "emulated") continue;  // it takes two devices
     one_run r("sedov", on == 0 ? sets : on == 1 ? on_device(sets) : with(on_device(sets), several));
     ASSERT_TRUE(r.sim->restore(*c, path));
+    r.sim->go_on();
     const auto stepped = r.sim->step();
     ASSERT_FALSE(stepped);
     said[on] = stepped.error().message;

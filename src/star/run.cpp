@@ -65,7 +65,9 @@ result<void> begin_state(simulation& sim, run_files& files, const run_request& r
     if (auto r = sim.restore(*c, checkpoint); !r) return r;
     return files.restore(*c, checkpoint);
   };
-  return agree(sim.state().net, sim.tasks(), restore());
+  if (auto r = agree(sim.state().net, sim.tasks(), restore()); !r) return r;
+  sim.go_on();
+  return {};
 }
 
 /// The same. A device that fails here, such as one without enough memory, is an error before the run: there is no

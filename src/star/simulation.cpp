@@ -277,9 +277,12 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
+  return {};
+}
+
+void simulation::go_on() {
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
   if (shared_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { shared_->take(); });
-  return {};
 }
 
 }  // namespace plx::star

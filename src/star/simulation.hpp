@@ -2,7 +2,7 @@
 //
 // The natural way through:
 //   simulation sim(in, setup, rt);
-//   sim.start();                      // or sim.restore(state, leaves, ...)
+//   sim.start();                      // or sim.restore(checkpoint, path), sim.go_on()
 //   while (!sim.finished()) sim.step();
 //
 // On many localities each has a simulation of its own, all made of the same input, and what is marked *all* is called
@@ -65,8 +65,11 @@ class simulation {
 
   /// The initial state on its mesh. All. Errors: locality_lost, thrown.
   void start();
-  /// The state of a checkpoint, read from `path`. All.
+  /// The state of a checkpoint, read from `path`; go_on() comes next, when all have theirs. Errors: one line, here
+  /// alone.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
+  /// Hands a restored state to the devices, where it is on some. All. Errors: gpu::error, thrown.
+  void go_on();
 
   /// One time step, and a new mesh where it is time for one. All. On failure the gas is as it was before the step; one
   /// line says which block, cell and time. Errors: locality_lost, thrown; then nothing but the mesh and the last good

@@ -81,6 +81,7 @@ TEST(Reproducibility, StopAndResume) {
   ASSERT_TRUE(mesh::same_input(*c, path, identity_of(second.options().table)));
   const auto restored = second.sim().restore(*c, path);
   ASSERT_TRUE(restored) << restored.error().message;
+  second.sim().go_on();
   t.holds("the restored state is the stored one", same_state(first.sim(), second.sim()));
   while (!second.sim().finished()) ASSERT_TRUE(second.sim().step());
   t.holds("resumed on another number of workers as without a stop", same_state(whole.sim(), second.sim()));
