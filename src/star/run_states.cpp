@@ -38,7 +38,7 @@ result<void> run_files::write_mesh() {
   if (mesh_step_ == sim_.steps()) return {};
   sim_.fetch();
   const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
-  sim_.costs().collect(sim_.tasks().recorder());
+  sim_.collect_costs();
   auto written = alone() ? write_mesh_file(path, sim_, measure_idle()) : write_parts_of_mesh(path);
   if (!written) return written;
   if (is_root(net())) run_folder::drop_other_parts(path, mark_);

@@ -62,6 +62,19 @@ TEST(SharedCourse, TellsWhoHasAdvancedWhat) {
   EXPECT_EQ(r.sim->shares()->worker_blocks, 6);
 }
 
+// For a mesh file, also where the mesh is never looked at.
+TEST(SharedCourse, WhatPartsTookIsTheCostOfTheBlocks) {
+  one_run r("sedov",
+            on_device({"mesh.max_level=0", "mesh.root_blocks=[2,2,2]", "run.max_steps=3", "run.device_share=0.75"}));
+  r.sim->start();
+  while (!r.sim->finished()) ASSERT_TRUE(r.sim->step());
+  r.sim->collect_costs();
+  for (const mesh::slot_id slot : r.sim->state().own()) {
+    EXPECT_GT(r.sim->costs().of(slot).seconds, 0.0);
+    EXPECT_EQ(r.sim->costs().of(slot).steps, 3.0);
+  }
+}
+
 // Two blocks on three devices: what has none is never asked, so that it may be gone.
 TEST(SharedCourse, ADeviceWithoutBlocksIsNeitherWaitedForNorAsked) {
   gpu::cpu::testing_backend b({.devices = 3});

@@ -112,11 +112,15 @@ void simulation::stepped() {
   device_ != nullptr ? adapt_on_device() : adapt_mesh();
 }
 
+void simulation::collect_costs() {
+  costs_.collect(rt_.recorder());
+  if (shared_ != nullptr) costs_.add(gas_.own(), shared_->take_busy_s());
+}
+
 void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
     if (shared_ != nullptr) shared_->fetch();
-    costs_.collect(rt_.recorder());
-    if (shared_ != nullptr) costs_.add(gas_.own(), shared_->take_busy_s());
+    collect_costs();
     balance_.measure(gas_, costs_);
     const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
     const regrid_result changed = regrid(gas_, setup_, flags, static_cast<int>(in_.refinement.coarsen_after),

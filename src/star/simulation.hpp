@@ -99,6 +99,7 @@ class simulation {
   std::vector<double> totals() const;
   /// Of an own block; 0 on a device.
   unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
+  void collect_costs();                    ///< adds to costs() what has come since the last time
   block_costs& costs() { return costs_; }  ///< of own blocks
   const balancer& balance() const { return balance_; }
 

@@ -127,6 +127,14 @@ def test_devices_of_many_processes_give_the_same_bits(folder, reference, n, more
     assert sum(advanced["devices"]) + advanced["workers"] == summary["cell_updates"] / 8**3
 
 
+def test_what_devices_took_is_the_cost_of_blocks_where_the_mesh_stays(folder):
+    sets = ["--set", "run.device=emulated", "--set", "mesh.max_level=0"]
+    done = run(2, "in.toml", "--out", "out", "--threads", 1, *sets)
+    assert done.returncode == 0, done.stderr
+    with h5py.File("out/mesh/sedov.00001.athdf") as f:
+        assert np.all(f["Cost"][()] > 0) and np.all(f["Updates"][()] == 10)
+
+
 def test_a_checkpoint_of_devices_continues_on_the_cpu(folder, reference):
     device = ["--set", "run.device=emulated", "--threads", 1]
     done = run(2, "in.toml", "--out", "out", "--set", "run.max_steps=5", *device)
