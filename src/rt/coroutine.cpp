@@ -101,7 +101,10 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
   // acq_rel: the last one sees what all the others did.
   if (siblings->missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     siblings->parent_->runner_ = here;
-    if (here->is_task) this_worker()->task_id = siblings->parent_;  // the child may go now
+    if (here->is_task) {  // the child may go now
+      this_worker()->task_id = siblings->parent_;
+      this_worker()->task_owner = siblings->parent_->owner;
+    }
     return siblings->parent_->go_on_in(siblings->parent_at_);
   }
   task* t = here->in_loop ? take_back_from_deque(siblings) : nullptr;

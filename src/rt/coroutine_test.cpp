@@ -2,7 +2,10 @@
 #include "rt/coroutine.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -15,6 +18,7 @@
 #include "rt/every_schedule_test.hpp"
 #include "rt/executor.hpp"
 #include "rt/once.hpp"
+#include "rt/task_group.hpp"
 #include "rt/thread.hpp"
 #include "rt/when.hpp"
 
@@ -471,6 +475,43 @@ TEST(ForeignCoroutine, MayAwaitOurTasksAndFutures) {
     auto f = p.get_future();
     foreign(std::move(p), 20);
     EXPECT_EQ(f.get(), 80);
+  });
+}
+
+/// The sum of 0 to 3, by children that take `size` bytes each besides.
+template <std::size_t size>
+long sum_of_children() {
+  std::atomic<long> sum{0};
+  std::array<std::byte, size> ballast{};
+  plx::task_group group;
+  for (int i = 0; i < 4; ++i) group.run([&sum, i, ballast] { sum += i + std::to_integer<int>(ballast[0]); });
+  group.wait();
+  return sum;
+}
+
+fire_and_forget foreign_with_children(plx::promise<long> result) {
+  long sum = 0;
+  for (int i = 0; i < 3; ++i) sum += co_await later(0) + sum_of_children<100>();
+  result.set_value(sum);
+}
+
+// The chain by which it waited is freed by then, and a child may get its memory.
+TEST(ForeignCoroutine, MayHaveChildrenAfterwards) {
+  on_every_schedule([] {
+    plx::promise<long> p;
+    auto f = p.get_future();
+    foreign_with_children(std::move(p));
+    EXPECT_EQ(f.get(), 18);
+  });
+}
+
+plx::future<int> future_coroutine() { co_return co_await later(1); }
+
+// So is the frame of a coroutine when what was attached to its future runs in its place.
+TEST(FutureCoroutine, WhatFollowsInItsPlaceMayHaveChildren) {
+  on_every_schedule([] {
+    auto f = future_coroutine().then(plx::launch::sync, [](auto one) { return one.get() + sum_of_children<200>(); });
+    EXPECT_EQ(f.get(), 7);
   });
 }
 

@@ -61,10 +61,6 @@ const wait_reason* reason_of(const fiber& f) {
   return why;
 }
 
-const void* owner_of(const void* task_id) {
-  return task_id == nullptr ? nullptr : static_cast<const task*>(task_id)->owner;
-}
-
 waiting_task look_at(const fiber& f, const wait_reason& why) {
   waiting_task t;
   t.on = &f;
@@ -79,10 +75,10 @@ waiting_task look_at(const fiber& f, const wait_reason& why) {
   t.since = f.since;
   if (!t.ready && why.holder != nullptr) t.holder = why.holder(why.object);
   t.held = t.holder != 0;
-  // A task that was not resumed is in the midst of its run, and so are those below it: their structs are alive.
-  if (const void* owner = owner_of(f.task_id)) t.owners.push_back(owner);
+  // A task that was not resumed is in the midst of its run, and so are those below it: their frames are alive.
+  if (f.task_owner != nullptr) t.owners.push_back(f.task_owner);
   for (const outer_task* o = f.outer; o != nullptr; o = o->outer)
-    if (const void* owner = owner_of(o->id)) t.owners.push_back(owner);
+    if (o->owner != nullptr) t.owners.push_back(o->owner);
   const void* frames[wait_report::most_frames];
   const std::size_t n = frames_of(f.context.load(std::memory_order_acquire), frames, wait_report::most_frames);
   t.frames.assign(frames, frames + n);

@@ -39,7 +39,7 @@ struct wait_reason {
 /// A task that waits for one which it took back and runs in its own frame.
 struct outer_task {
   task_info info;
-  const void* id;
+  const void* owner;
   const outer_task* outer;
 };
 
@@ -54,6 +54,7 @@ struct fiber {
   task resume;                                        // what is put in a deque to make it run again
   task_info info{};                                   // of the suspended task
   const void* task_id = nullptr;                      // its identity
+  const void* task_owner = nullptr;                   // its task::owner
   const outer_task* outer = nullptr;                  // those whose frames it runs in
   ticks earlier = 0;                                  // the time it has taken so far
   ticks since = 0;                                    // when it was suspended

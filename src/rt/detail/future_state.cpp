@@ -31,12 +31,12 @@ namespace detail {
 void throw_future_error(future_errc code) { throw future_error(code); }
 
 void submit_task(task* t) { current_scheduler().submit(t); }
-// A task lives as long as it runs. Of a child that its parent calls in its own frame, and which has no name, nothing is
-// known here; it is a part of the parent, and harms nobody.
+// Of a child that its parent calls in its own frame, and which has no name, nothing is known here; it is a part of the
+// parent, and harms nobody.
 [[gnu::noinline]] void check_parent(const task& child) {
   const worker* w = worker_of_this_thread;
   PLX_ASSERT(
-      (w == nullptr || !w->in_task || static_cast<const task*>(w->task_id)->owner != child.owner) &&
+      (w == nullptr || !w->in_task || w->task_owner != child.owner) &&
       "task_group::run() was called by a child of the group: expected the task that made it; what a child starts "
       "needs a group of the child's own");
 }

@@ -64,9 +64,10 @@ struct worker {
   alignas(cache_line_bytes) scheduler& home;
   const unsigned index;
 
-  fiber* current = nullptr;  // what runs now
-  task_info info{};          // of the running task
-  const void* task_id = nullptr;
+  fiber* current = nullptr;           // what runs now
+  task_info info{};                   // of the running task
+  const void* task_id = nullptr;      // its identity: not to be looked into, a coroutine frees itself before it has run
+  const void* task_owner = nullptr;   // its task::owner
   const outer_task* outer = nullptr;  // the tasks in whose frames it runs
   bool part_ended = false;            // the coroutine that ran is suspended, and its time is booked
   ticks earlier = 0;                  // what the running task took before it was suspended

@@ -312,7 +312,7 @@ task* scheduler::search(worker& w) {
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
   for (;;) {
-    const ticks now = now_ticks();
+    ticks now = now_ticks();
     if (benched(w)) [[unlikely]]
       break;
     found = look_for_work(w, now);
@@ -321,7 +321,7 @@ task* scheduler::search(worker& w) {
     // sleeps between two of them.
     if (const std::uint64_t n = w.poller_progress.get(); n != progress) {
       progress = n;
-      spin_begin = now_ticks();
+      now = spin_begin = now_ticks();
       spin_end = std::max(spin_end, spin_begin + spans_.spin);
     }
     if (now < spin_end) {

@@ -161,6 +161,7 @@ void take_up(worker& w, fiber& f) noexcept {
   book_wait(w, f);
   w.info = f.info;
   w.task_id = f.task_id;
+  w.task_owner = f.task_owner;
   w.earlier = f.earlier;
   w.outer = f.outer;
   f.waits_on.store(nullptr, std::memory_order_relaxed);
@@ -188,6 +189,7 @@ void split_slice(worker& w) noexcept { end_slice(w, false); }
 static void run_scheduled(worker& w, task* t) {
   w.info = t->info;
   w.task_id = t;
+  w.task_owner = t->owner;
   w.earlier = 0;
   w.outer = nullptr;
   begin_slice(w, *t, probe::task_event_kind::start);
@@ -367,6 +369,7 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
     unguarded_stack_overflowed(self);
   self.info = w.info;
   self.task_id = w.task_id;
+  self.task_owner = w.task_owner;
   self.outer = w.outer;
   w.suspended.add();
   end_slice(w, false);
@@ -443,13 +446,14 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   }
   const task_info parent = w.info;
   const void* const parent_id = w.task_id;
+  const void* const parent_owner = w.task_owner;
   end_slice(w, false);
   const ticks parent_earlier = std::exchange(w.earlier, 0);
-  const outer_task here{parent, parent_id, w.outer};
+  const outer_task here{parent, parent_owner, w.outer};
   const caller_origin caller(w, *t);
   w.outer = &here;
   w.info = t->info;
-  if (!as_caller) w.task_id = t;
+  if (!as_caller) w.task_id = t, w.task_owner = t->owner;
   w.log->tell(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   t->run(t, run_mode::taken_back);
   worker& after = *this_worker();
@@ -458,6 +462,7 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   caller.goes_on(after);
   after.info = parent;
   after.task_id = parent_id;
+  after.task_owner = parent_owner;
   after.earlier = parent_earlier;
   after.outer = here.outer;
 }
