@@ -6,6 +6,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "base/patience_test.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
 #include "net/threads_test.hpp"
@@ -46,7 +47,8 @@ int overloaded(double) { return -1; }
 void throws_loss(locality_id which) { throw locality_lost(which, "it was here a moment ago"); }
 std::atomic<bool> loss_was_seen{false};
 int waits_for_the_loss() {
-  while (!loss_was_seen) this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(
+      comes_true([] { return loss_was_seen.load(); }, [] { this_thread::sleep_for(std::chrono::milliseconds(1)); }));
   return 0;
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <thread>
 
+#include "base/patience_test.hpp"
 #include "net/archive.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
@@ -158,7 +159,7 @@ TEST(Component, IsMadeCalledAndDestroyed) {
         EXPECT_TRUE(c);
         EXPECT_EQ(async<&counter::add>(c, 3).get(), 8);
         post<&counter::add>(c, 2);
-        while (async<&counter::value>(c).get() != 10) this_thread::yield();
+        EXPECT_TRUE(comes_true([&] { return async<&counter::value>(c).get() == 10; }, this_thread::yield));
         EXPECT_EQ(async<&counter::name>(c).get(), "five");
         EXPECT_EQ(async<&counter::where>(c).get(), where);
         EXPECT_EQ(locate(c).get(), where);
@@ -167,7 +168,7 @@ TEST(Component, IsMadeCalledAndDestroyed) {
         const global<counter> copy = c;
         EXPECT_EQ(copy, c);
         EXPECT_NE(copy, global<counter>());
-        while (alive != 1) this_thread::yield();
+        EXPECT_TRUE(comes_true([] { return alive == 1; }, this_thread::yield));
         if (where == 0)
           EXPECT_EQ(get_ptr(c)->value(), 11);
         else
@@ -226,7 +227,7 @@ TEST(Component, TheLastHandleMayBeAnywhere) {
     EXPECT_EQ(alive, 2);  // the keeper, and what it keeps, which nobody else holds
     EXPECT_EQ(async<&counter::add_to_kept>(keeper, 1).get(), 4);
     async<&counter::drop>(keeper).get();
-    while (alive != 1) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return alive == 1; }, this_thread::yield));
   });
   expect_nothing_left(all, 3);
 }
@@ -332,7 +333,7 @@ TEST(Migration, WaitsForCallsThatRunAndForThoseWhoHoldTheObject) {
     slow_ones_begun = 0;
     auto slow = async<&counter::slowly>(c, 1);
     auto later = async<&counter::later>(c, 1);
-    while (slow_ones_begun != 2) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return slow_ones_begun == 2; }, this_thread::yield));
     migrate(c, 1).get();
     EXPECT_EQ(async<&counter::value>(c).get(), 2);
     EXPECT_EQ(slow.get() + later.get(), 3);

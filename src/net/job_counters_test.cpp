@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/patience_test.hpp"
 #include "net/action.hpp"
 #include "net/threads_test.hpp"
 
@@ -59,7 +60,7 @@ TEST(JobCounters, ALostLocalityIsNamed) {
   for (unsigned i = 0; i < 2; ++i) all.at(i).get<net::job_counters>();
   all.lose(1);
   all.run(0, [&all] {
-    while (!all.at(0).is_lost(1)) plx::async([] {}).get();
+    EXPECT_TRUE(comes_true([&] { return all.at(0).is_lost(1); }, [] { plx::async([] {}).get(); }));
     EXPECT_EQ(value("/localities/count/lost"), 1);
     const auto gone = net::node_here().home().counters().query("/parcels{locality#1/total}/count/sent");
     ASSERT_FALSE(gone);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "base/patience_test.hpp"
 #include "net/archive.hpp"
 #include "net/continuation.hpp"
 #include "net/locality.hpp"
@@ -81,7 +82,7 @@ TEST(Names, FindWhatWasRegisteredAndKeepItAlive) {
     EXPECT_THROW(find<other>("things/4").get(), std::invalid_argument);
     for (int i = 0; i < 10; ++i) EXPECT_TRUE(unregister("things/" + std::to_string(i)).get());
     EXPECT_FALSE(unregister("things/4").get());
-    while (alive != 0) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return alive == 0; }, this_thread::yield));
   });
 }
 
@@ -102,7 +103,7 @@ TEST(Names, ThoseOnALostLocalityAreLost) {
   net::test::localities all(2);
   all.run(0, [&all] {
     all.lose(1);
-    while (find_all_localities().size() > 1) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return find_all_localities().size() == 1; }, this_thread::yield));
     int lost = 0, here = 0;
     const auto t = new_<thing>(0).get();
     for (int i = 0; i < 40; ++i) {
@@ -127,7 +128,7 @@ TEST(Continuation, TheResultGoesOnWithoutTheCaller) {
     const auto t = new_<thing>(2).get();
     EXPECT_EQ((async_then<&triple, &thing::add>(1, t, 5).get()), 15);
     post_then<&triple, &note>(1, 2, 7);
-    while (noted != 21) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return noted == 21; }, this_thread::yield));
     try {
       async_then<&refuse, &minus_one>(1, 2, 5).get();
       FAIL();
@@ -155,7 +156,7 @@ TEST(Continuation, TheFirstMayBeAMemberOfAnObject) {
       EXPECT_EQ((async_then<&thing::get, &triple>(a, at).get()), 9);
       EXPECT_EQ((async_then<&thing::add, &thing::add>(a, a, 1).get()), 8);  // the same object twice
       post_then<&thing::get, &note>(a, 1);
-      while (noted != 8) this_thread::yield();
+      EXPECT_TRUE(comes_true([] { return noted == 8; }, this_thread::yield));
       noted = 0;
       EXPECT_EQ(what_comes_of(async_then<&thing::refuse, &minus_one>(a, 2, 5)),
                 at == 0 ? "no" : "on locality " + std::to_string(at) + ": no");

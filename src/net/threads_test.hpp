@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/assert.hpp"
+#include "base/patience_test.hpp"
 #include "net/node.hpp"
 #include "rt/runtime.hpp"
 
@@ -136,16 +138,24 @@ class localities {
   /// Waits until all parcels have been done; after a loss, until all know of it and nothing more happens: some went
   /// nowhere.
   void settle() {
-    while (network_->losses_under_way()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    const auto sleep = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
+    const bool told = comes_true([this] { return !network_->losses_under_way(); }, sleep);
+    PLX_ASSERT(told && "a locality is not told of a loss");
     std::uint64_t before = 0;
-    for (unsigned quiet = 0; quiet < (some_lost_ ? 50u : 2u);) {
-      std::uint64_t sent = 0, done = 0;
-      for (const auto& n : nodes_) done += n->done();
-      for (const auto& n : nodes_) sent += n->sent();
-      quiet = (some_lost_ ? sent + done == before : sent == done) ? quiet + 1 : 0;
-      before = sent + done;
-      if (some_lost_ || quiet == 0) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    }
+    unsigned quiet = 0;
+    const bool settled = comes_true(
+        [&] {
+          std::uint64_t sent = 0, done = 0;
+          for (const auto& n : nodes_) done += n->done();
+          for (const auto& n : nodes_) sent += n->sent();
+          quiet = (some_lost_ ? sent + done == before : sent == done) ? quiet + 1 : 0;
+          before = sent + done;
+          return quiet == (some_lost_ ? 50u : 2u);
+        },
+        [&] {
+          if (some_lost_ || quiet == 0) sleep();
+        });
+    PLX_ASSERT(settled && "parcels are still under way, or come for ever");
   }
   ~localities() {
     for (auto& n : nodes_) n->stop(1);

@@ -32,8 +32,8 @@ double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), 
 net::test::localities* traced = nullptr;
 void until_all_wait_at(locality_id caller) {
   auto& counters = traced->at(caller).home().counters();
-  while (counters.query("/scheduler/tasks/active").value().at(0).value != 0)
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  EXPECT_TRUE(comes_true([&] { return counters.query("/scheduler/tasks/active").value().at(0).value == 0; }))
+      << "locality " << caller << " does not come to rest";
 }
 int twice_for(locality_id caller, int x) { return until_all_wait_at(caller), 2 * x; }
 int relay(locality_id caller, locality_id to, int x) {
@@ -116,7 +116,7 @@ TEST(TraceGather, WhoHasLeftBeforeTheRootCameIsMissingAndNotWaitedFor) {
   traced_job job(3);
   job.all.run(1, [&] { EXPECT_FALSE(job.all.at(1).get<net::trace_gather>().wait_until_taken(0)); });
   job.all.run(0, [&] {
-    while (!job.all.at(0).get<net::trace_gather>().left(1)) plx::this_thread::yield();
+    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_gather>().left(1); }, plx::this_thread::yield));
   });
   const trace_job d = job.gathered().job;
   ASSERT_EQ(d.localities.size(), 3u);

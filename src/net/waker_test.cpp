@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/patience_test.hpp"
 #include "rt/runtime.hpp"
 
 namespace {
@@ -32,7 +33,7 @@ TEST(Waker, AsksThePollersWhenSomethingCanBeRead) {
       const int before = a.times;
       w.armed();
       ASSERT_EQ(write(ends[1], "x", 1), 1);
-      while (a.times == before) std::this_thread::yield();
+      ASSERT_TRUE(plx::comes_true([&] { return a.times != before; }, std::this_thread::yield));
       char x;
       ASSERT_EQ(read(ends[0], &x, 1), 1);
     }
