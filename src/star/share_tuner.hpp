@@ -14,7 +14,8 @@ namespace plx::star {
 
 class share_tuner {
  public:
-  /// What was measured while the share was that of share(): seconds that steps took, and that either side was busy.
+  /// What was measured while the share was that of share(): seconds that steps took, less those of waiting for other
+  /// localities, and that either side was busy.
   struct sample {
     double blocks = 0.0;  ///< advanced by a step, all of them
     std::int64_t steps = 0;

@@ -128,7 +128,7 @@ std::optional<bad_cell> shared_course::advance(double dt) {
   if (!alone) all_->far.close();
   if (error != nullptr && (alone || why.empty())) std::rethrow_exception(error);
   const auto bad = end_step(mine, why, rates);
-  all_->sample.wall_s += monotonic_seconds() - begin;
+  all_->sample.wall_s += monotonic_seconds() - begin - std::exchange(all_->waited_s, 0.0);
   if (!bad) measure();
   return bad;
 }

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -92,6 +93,7 @@ struct shared_parts {
   share_tuner tuner;
   share_tuner::sample sample;
   double workers_s = 0.0;  // of the step
+  double waited_s = 0.0;   // for other localities
   probe::actuator_handle<double> share;
 
   /// Throws what has failed before: nothing of the devices, nor of the parts, is of use then.
@@ -104,6 +106,15 @@ struct shared_parts {
     return part == host_index() ? host.borders() : devices[part]->values.borders();
   }
   part_messages& out(int part) { return part == host_index() ? host_out : devices[part]->out; }
+
+  /// f(), which waits for other localities: no time of the parts here.
+  template <class F>
+  auto wait_for_others(F&& f) {
+    const double begin = monotonic_seconds();
+    auto found = std::forward<F>(f)();
+    waited_s += monotonic_seconds() - begin;
+    return found;
+  }
 
   /// f(device) of those that have blocks: the others have nothing to do, and nobody waits for them.
   template <class F>

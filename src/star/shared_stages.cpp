@@ -89,7 +89,7 @@ void shared_course::pass_on(far_message what, int stage, const Borders& borders_
   for (int p = 0; p < all_->count(); ++p) packed.push_back(out(p));
   all_->far.send(what, stage, packed);
   for (const bool far : {false, true}) {
-    if (far && !all_->far.wait(what, stage)) throw peer_failed();
+    if (far && !all_->wait_for_others([&] { return all_->far.wait(what, stage); })) throw peer_failed();
     for (int p = 0; p < all_->count(); ++p) {
       const auto groups = borders_of(p).halo.receives();
       for (int g = 0; g < static_cast<int>(groups.size()); ++g) {
@@ -176,7 +176,7 @@ std::optional<bad_cell> shared_course::end_step(step_account& mine, const std::s
   left_.resize(static_cast<std::size_t>(mesh::face_count) * gas_.now.variable_count());
   if (!why.empty()) mine.failed = 1.0 + gas_.net.here();
   if (why.empty() && !mine.is_bad()) all_->host.add_left(left_);
-  const step_account all = agree_on_step(gas_.net, mine, left_);
+  const step_account all = all_->wait_for_others([&] { return agree_on_step(gas_.net, mine, left_); });
   wishes_ = static_cast<std::uint32_t>(all.wishes);
   if (all.failed > 0.0) throw_if(first_complaint(gas_.net, why));
   if (all.is_bad()) {
