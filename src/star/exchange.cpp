@@ -39,7 +39,7 @@ struct exchange::state {
     std::unique_lock held(lock);
     if (handler != nullptr && m.tag.round == round)
       call(held, [&](message_handler& h) { h.arrived(m); });
-    else
+    else if (m.tag.round > round)
       early.push_back(std::move(m));
   }
   void lose(int peer, std::string why) {

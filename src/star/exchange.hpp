@@ -66,8 +66,8 @@ class exchange {
 
   /// Begins the next round: its messages go to `h`, those first that came early.
   void open(message_handler& h);
-  /// Ends it, when no call of the handler runs any more. Requires: it has got all of the round's messages, or a peer is
-  /// lost.
+  /// Ends it, when no call of the handler runs any more. What has not come of the round's messages is dropped when it
+  /// comes.
   void close();
   /// A message of the open round. May wait, as a task.
   void send(int to, message_tag tag, buffer<double> values);

@@ -202,8 +202,10 @@ void far_messages::tell_failure() {
     if (peer == net_.here()) continue;
     message_tag tag;
     tag.kind = static_cast<std::uint16_t>(kind::failure);
+    buffer<double> nothing(1);
+    nothing[0] = 0.0;
     try {
-      net_.send(peer, tag, buffer<double>(1));
+      net_.send(peer, tag, std::move(nothing));
     } catch (const locality_lost&) {  // it needs no telling
     }
   }

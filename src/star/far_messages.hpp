@@ -56,10 +56,17 @@ class far_messages final : private message_handler {
   /// Has any locality something for or from this one?
   bool has(kind what) const;
 
-  /// Begins a step: a round of the exchange.
-  void open(int stages);
-  /// Ends it, whatever has come.
-  void close() { net_.close(); }
+  /// A step: a round of the exchange, which ends with it, whatever has come or is thrown.
+  class round {
+   public:
+    round(far_messages& all, int stages) : all_(all) { all.open(stages); }
+    ~round() { all_.net_.close(); }
+    round(const round&) = delete;
+    round& operator=(const round&) = delete;
+
+   private:
+    far_messages& all_;
+  };
   /// Sends what own parts have packed. Shapes: from: by part, as its borders say.
   void send(kind what, int stage, const std::vector<const double*>& from);
   /// Waits for what all others send. False: the device of another locality has failed.
@@ -87,6 +94,7 @@ class far_messages final : private message_handler {
   static std::size_t place(kind what, int stage) {
     return static_cast<std::size_t>((what == kind::ghosts ? 0 : most_stages) + stage);
   }
+  void open(int stages);
   void list_ghosts(int variables);
   void list_fluxes();
   void arrived(const message& m) override;

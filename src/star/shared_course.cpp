@@ -114,18 +114,19 @@ std::optional<bad_cell> shared_course::advance(double dt) {
   std::vector<double> rates;
   std::exception_ptr error;
   std::string why;
-  all_->far.open(setup_.scheme.stages);
-  try {
-    run_step(dt, mine, rates);
-  } catch (const gpu::error& e) {
-    why = e.what();
-    error = std::current_exception();
-  } catch (const peer_failed&) {
-  } catch (...) {
-    error = std::current_exception();
+  {
+    const far_messages::round open(all_->far, setup_.scheme.stages);
+    try {
+      run_step(dt, mine, rates);
+    } catch (const gpu::error& e) {
+      why = e.what();
+      error = std::current_exception();
+    } catch (const peer_failed&) {
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!why.empty() && !alone) all_->far.tell_failure();
   }
-  if (!why.empty() && !alone) all_->far.tell_failure();
-  if (!alone) all_->far.close();
   if (error != nullptr && (alone || why.empty())) std::rethrow_exception(error);
   const auto bad = end_step(mine, why, rates);
   all_->sample.wall_s += monotonic_seconds() - begin - std::exchange(all_->waited_s, 0.0);
