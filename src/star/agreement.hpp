@@ -1,9 +1,9 @@
 // What all localities of a run must know alike: whether what each did by itself has worked everywhere, and what the
 // root says.
 //
-// Thread safety: all localities call these in the same order, each from one thread that is no worker, but for
-// first_complaint(). Cost: an exchange
-// of some numbers; alone none. Errors: locality_lost, thrown. Example: star/agreement_test.cpp
+// Thread safety: all localities call these in the same order, each from one thread that is no worker; first_complaint()
+// from a task. Cost: an exchange of some numbers; alone none. Errors: locality_lost, thrown.
+// Example: star/agreement_test.cpp
 #pragma once
 
 #include <string>

@@ -59,51 +59,56 @@ void keep_left_fiber(void* f) noexcept {
   w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
 }
 
-// end_slice() while a trace is recorded. Apart, since who does not trace should not load what only traces tell.
-template <bool finished>
-[[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
-  const ticks now = w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
-  w.log->record_traced({.name = w.info.name,
-                        .key = w.info.key,
-                        .begin = w.boundary,
-                        .end = now,
-                        .finished = finished,
-                        .earlier = finished ? w.earlier : 0,
-                        .id = w.id,
-                        .cause = w.cause,
-                        .ready = w.ready});
+// The time at which what ran until now ends.
+[[gnu::always_inline]] inline ticks end_now(worker& w) noexcept {
+  return w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
+}
+
+[[gnu::always_inline]] inline probe::task_slice slice_until(const worker& w, ticks now, bool finished) noexcept {
+  return {.name = w.info.name,
+          .key = w.info.key,
+          .begin = w.boundary,
+          .end = now,
+          .finished = finished,
+          .earlier = finished ? w.earlier : 0,
+          .id = w.id,
+          .cause = w.cause,
+          .ready = w.ready};
+}
+
+// What ran until `now` counts to its task, and what comes next begins. Gives its length.
+[[gnu::always_inline]] inline ticks begin_anew(worker& w, ticks now) noexcept {
   const ticks length = now - w.boundary;
   w.earlier += length;
   w.boundary = now;
+  return length;
+}
+
+// The same for what only measurement of tasks wants to know.
+[[gnu::always_inline]] inline void lengthen_path(worker& w, ticks length, bool finished) noexcept {
   w.path += length;
   w.cause = 0;
   w.ready = 0;
   if (finished) w.log->path(w.path);
 }
 
+// end_slice() while a trace is recorded. Apart, since who does not trace should not load what only traces tell.
+template <bool finished>
+[[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
+  const ticks now = end_now(w);
+  w.log->record_traced(slice_until(w, now, finished));
+  lengthen_path(w, begin_anew(w, now), finished);
+}
+
 // What ran until now is booked, and what comes next begins.
 void end_slice(worker& w, bool finished) noexcept {
   if (w.id != 0 && w.log->traces()) [[unlikely]]
     return finished ? end_traced_slice<true>(w) : end_traced_slice<false>(w);
-  const ticks now = w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
-  w.log->record({.name = w.info.name,
-                 .key = w.info.key,
-                 .begin = w.boundary,
-                 .end = now,
-                 .finished = finished,
-                 .earlier = finished ? w.earlier : 0,
-                 .id = w.id,
-                 .cause = w.cause,
-                 .ready = w.ready});
-  const ticks length = now - w.boundary;
-  w.earlier += length;
-  w.boundary = now;
-  if (w.id == 0) [[likely]]
-    return;
-  w.path += length;
-  w.cause = 0;
-  w.ready = 0;
-  if (finished) w.log->path(w.path);
+  const ticks now = end_now(w);
+  w.log->record(slice_until(w, now, finished));
+  const ticks length = begin_anew(w, now);
+  if (w.id != 0) [[unlikely]]
+    lengthen_path(w, length, finished);
 }
 
 // A call of a task has returned: the task has ended, or it is a coroutine that is suspended and has booked its part.
