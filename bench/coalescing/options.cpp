@@ -71,9 +71,7 @@ result<void> check(const options& o) {
 
 const char* usage() {
   return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|finals|carrier [--settings 'A B ...'] "
-         "[--csv "
-         "FILE] "
-         "[--parcels N] [--sizes N,...] [--variants rows,packed] [--traffic toy|rotation] [--phase-s S] "
+         "[--csv FILE] [--parcels N] [--sizes N,...] [--variants rows,packed] [--traffic toy|rotation] [--phase-s S] "
          "[--long-phase-s S] [--turns N] [--first-turn N]; ./plx bench coalescing runs all of it";
 }
 

@@ -186,27 +186,7 @@ TEST(Localities, NobodyWaitsForTheDead) {
   }
 }
 
-TEST(Localities, WhoeverIsLeftIsToldWhenAPeerIsLost) {
-  net::test::localities job(3, 2);
-  std::vector<std::string> errors(3);
-  std::atomic<int> steps{0};
-  job.run_all([&] {
-    net::node& here = net::node_here();
-    exchange net(here);
-    const auto in = blast({"run.max_steps=100000", "run.t_end=100"});
-    const setup s = in->prepare().value();
-    simulation sim(*in, s, here.home(), net);
-    try {
-      sim.start();
-      while (sim.step())
-        if (++steps == 20) job.lose(1);
-    } catch (const locality_lost& e) {
-      errors[here.here()] = e.what();
-    }
-  });
-  for (const int i : {0, 2}) EXPECT_NE(errors[i].find("locality 1 is lost"), std::string::npos) << errors[i];
-  EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
-}
+TEST(Localities, WhoeverIsLeftIsToldWhenAPeerIsLost) { expect_told_of_a_loss({}, 20); }
 
 }  // namespace
 }  // namespace plx::star

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "net/locality_lost.hpp"
 #include "net/threads_test.hpp"
 #include "rt/runtime.hpp"
 #include "star/simulation.hpp"
@@ -123,6 +125,32 @@ inline outcome run_on(
   all.numbers = each[0].numbers;
   all.error = each[0].error;
   return all;
+}
+
+/// Of three localities that would go on for long, number 1 is lost after so many steps of all together: the others are
+/// told, and end.
+inline void expect_told_of_a_loss(std::vector<std::string> sets, int steps) {
+  sets.insert(sets.end(), {"run.max_steps=100000", "run.t_end=100"});
+  net::test::localities job(3, 2);
+  std::vector<std::string> errors(3);
+  std::atomic<int> made{0};
+  job.run_all([&] {
+    net::node& here = net::node_here();
+    exchange net(here);
+    const auto in = blast(sets);
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, here.home(), net);
+    try {
+      ASSERT_TRUE(sim.take_device());
+      sim.start();
+      while (sim.step())
+        if (++made == steps) job.lose(1);
+    } catch (const locality_lost& e) {
+      errors[here.here()] = e.what();
+    }
+  });
+  for (const int i : {0, 2}) EXPECT_NE(errors[i].find("locality 1 is lost"), std::string::npos) << errors[i];
+  EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
 }
 
 }  // namespace plx::star::test

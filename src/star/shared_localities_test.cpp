@@ -8,7 +8,6 @@
 
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/error.hpp"
-#include "net/locality_lost.hpp"
 #include "net/simulation.hpp"
 #include "rt/async.hpp"
 #include "rt/thread.hpp"
@@ -176,28 +175,7 @@ TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
   on_each(3, 1, [](int here, exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
 }
 
-TEST(SharedLocalities, NobodyWaitsForTheLost) {
-  net::test::localities job(3, 2);
-  std::vector<std::string> errors(3);
-  std::atomic<int> steps{0};
-  job.run_all([&] {
-    net::node& here = net::node_here();
-    exchange net(here);
-    const auto in = blast(on_devices({"run.max_steps=100000", "run.t_end=100", "mesh.max_level=1"}, {}));
-    const setup s = in->prepare().value();
-    simulation sim(*in, s, here.home(), net);
-    try {
-      ASSERT_TRUE(sim.take_device());
-      sim.start();
-      while (sim.step())
-        if (++steps == 5) job.lose(1);
-    } catch (const locality_lost& e) {
-      errors[here.here()] = e.what();
-    }
-  });
-  for (const int i : {0, 2}) EXPECT_NE(errors[i].find("locality 1 is lost"), std::string::npos) << errors[i];
-  EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
-}
+TEST(SharedLocalities, NobodyWaitsForTheLost) { expect_told_of_a_loss(on_devices({"mesh.max_level=1"}, {}), 5); }
 
 // Localities under one seed, which also drives their devices; the network of net/sim delays, reorders, loses and
 // doubles messages.

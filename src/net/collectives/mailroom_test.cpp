@@ -181,7 +181,8 @@ TEST(Mailroom, AFullRingIsNoHindrance) {
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    while (all.rank() == 1 && !sent) std::this_thread::yield();  // its only worker takes nothing meanwhile
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; },
+                           std::this_thread::yield));  // its only worker takes nothing meanwhile
     std::vector<future<unsigned>> values;
     for (unsigned i = 0; i < 2000; ++i) values.push_back(all.broadcast(all.rank() == 0 ? i : 0, 0));
     sent = true;
@@ -228,8 +229,9 @@ TEST(Mailroom, WhoSleepsIsWoken) {
   near.all.run_all([&] {
     const communicator all;
     for (unsigned i = 0; i < 10; ++i) {
-      if (all.rank() == i % 2)
-        while (near.of(1 - all.rank()).asleep() == 0) this_thread::sleep_for(std::chrono::microseconds(100));
+      const auto other_sleeps = [&] { return near.of(1 - all.rank()).asleep() != 0; };
+      EXPECT_TRUE(comes_true([&] { return all.rank() != i % 2 || other_sleeps(); },
+                             [] { this_thread::sleep_for(std::chrono::microseconds(100)); }));
       ASSERT_EQ(all.all_reduce(i, std::plus<>()).get(), 2 * i);
     }
   });
@@ -248,12 +250,12 @@ TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
       if (find_here() == 0) polling = plx::detail::this_worker()->polling && !plx::detail::this_worker()->in_task;
       return a + b;
     };
-    if (all.rank() == 1)
-      while (turn != 1) std::this_thread::yield();
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || turn == 1; }, std::this_thread::yield));
     auto first = all.reduce(1, note, 0);  // at 0, its letter is not there yet
     if (all.rank() == 0) {
       turn = 1;
-      while (turn != 2) std::this_thread::yield();  // its only worker takes nothing meanwhile
+      EXPECT_TRUE(
+          comes_true([&] { return turn == 2; }, std::this_thread::yield));  // its only worker takes nothing meanwhile
     }
     auto second = all.reduce(2, std::plus<>(), 0);
     if (all.rank() == 0)
@@ -292,7 +294,8 @@ TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    while (all.rank() == 1 && !sent) std::this_thread::yield();  // its only worker does not see the knock
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; },
+                           std::this_thread::yield));  // its only worker does not see the knock
     auto value = all.broadcast(7, 0);
     sent = true;
     EXPECT_EQ(value.get(), 7);
@@ -325,15 +328,15 @@ TEST(Mailroom, LettersOfALostOneThatAreHereCount) {
   std::atomic<int> turn{0};
   near.all.run_all([&] {
     const communicator all;
-    if (all.rank() == 1)
-      while (turn != 1) std::this_thread::yield();
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || turn == 1; }, std::this_thread::yield));
     auto value = all.broadcast(all.rank() == 1 ? 7 : 0, 1);  // at 0, its letter is not there yet
     if (all.rank() == 1) {
       turn = 2;
       return;
     }
     turn = 1;
-    while (turn != 2) std::this_thread::yield();  // its only worker takes nothing meanwhile
+    EXPECT_TRUE(
+        comes_true([&] { return turn == 2; }, std::this_thread::yield));  // its only worker takes nothing meanwhile
     net::node_here().give_up(1, "the test said so");
     EXPECT_EQ(value.get(), 7);
     EXPECT_THROW(all.broadcast(0, 1).get(), locality_lost);
@@ -346,7 +349,7 @@ TEST(Mailroom, WhatALostOneLeftMayBeNoLetter) {
     net::node_here().give_up(1, "the test said so");
     near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 0);
     EXPECT_THROW(communicator().all_reduce(1, std::plus<>()).get(), locality_lost);
-    while (net::node_here().port().counts().refused == 0) this_thread::yield();
+    EXPECT_TRUE(comes_true([] { return net::node_here().port().counts().refused != 0; }, this_thread::yield));
   });
 }
 
@@ -407,7 +410,7 @@ TEST(Mailroom, LettersOfNoCallAreRefused) {
   ASSERT_TRUE(w.put(few, {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&no_kind, 1)), {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&wrong_kind, 1)), {}));
-  while (near.at(0).counted().received < 3) near.all.run(0, [] { this_thread::yield(); });
+  EXPECT_TRUE(comes_true([&] { return near.at(0).counted().received == 3; }));
   EXPECT_EQ(near.all.at(0).port().counts().refused, 3u);
   EXPECT_FALSE(near.all.at(0).is_lost(1));
 }
