@@ -105,6 +105,9 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
   if (now.message_share(1) < options_.enough_gain / 2)
     return give_up_fixed(
         rate, false, fmt::format("messages cost {:.2f} % of the workers' time at most", 100 * now.message_share(1)));
+  if (const double each = now.parcels_per_message();
+      now.message_share(1) - now.message_share(each) < options_.enough_gain / 2)
+    return give_up_fixed(rate, true, fmt::format("messages hold {:.2f} parcels: nothing is gained", each));
   if (usual_rate_ == 0) usual_rate_ = rate;
   strange_ = far_apart(last_rate, usual_rate_, options_.other_traffic) ? strange_ + 1 : 0;
   if (strange_ >= options_.window) {
@@ -123,7 +126,7 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
 }
 
 coalescing_move coalescing_follower::give_up_fixed(double rate, bool refuse_it, std::string why) {
-  if (refuse_it) refuse(rate, kept_);
+  if (refuse_it) refuse(rate, kept_, options_.useless * options_.rest);
   kept_ = self_clocking;
   usual_rate_ = 0;
   why_ = std::move(why);
@@ -143,13 +146,13 @@ bool coalescing_follower::refused(double rate, const coalescing& what) const noe
   });
 }
 
-void coalescing_follower::refuse(double rate, const coalescing& what) {
+void coalescing_follower::refuse(double rate, const coalescing& what, std::int64_t rest) {
   const auto known = std::find_if(refusals_.begin(), refusals_.end(), [&](const refusal& r) {
     return r.what.way == what.way && !far_apart(rate, r.rate, 2);
   });
-  refusal r{rate, what, 0, options_.rest};
+  refusal r{rate, what, 0, rest};
   if (known != refusals_.end()) {
-    r.rest = std::min(2 * known->rest, 64 * options_.rest);
+    r.rest = std::clamp(2 * known->rest, rest, 64 * options_.rest);
     refusals_.erase(known);
   }
   if (refusals_.size() == most_refusals) refusals_.erase(refusals_.begin());
@@ -166,6 +169,7 @@ coalescing_move coalescing_follower::try_out(const coalescing& what, bool favour
   comparing_ = on_trial_ = true;
   turn_ = 0;
   ratios_.clear();
+  under_trial_ = under_kept_ = {};
   rate_at_trial_ = rate_of(window_.front());
   for (const traffic& t : window_) rate_at_trial_ = std::min(rate_at_trial_, rate_of(t));
   return coalescing_move::set;
@@ -175,6 +179,7 @@ coalescing_move coalescing_follower::try_out(const coalescing& what, bool favour
 coalescing_move coalescing_follower::compare(const traffic& seen) {
   const double rate = rate_of(seen);
   const bool was_trial = on_trial_;
+  (was_trial ? under_trial_ : under_kept_) += seen;
   if (turn_ == 0 && rate < far_less * rate_at_trial_) return end_comparison(rate / rate_at_trial_, false);
   ++turn_;
   on_trial_ = (turn_ + 1) / 2 % 2 == 0;
@@ -197,16 +202,27 @@ coalescing_move coalescing_follower::compare(const traffic& seen) {
   return coalescing_move::set;
 }
 
-coalescing_move coalescing_follower::end_comparison(double median, bool kept) {
+// The share of the workers' time that fewer messages have left them.
+double coalescing_follower::saved_by_trial() const noexcept {
+  return under_kept_.message_share(under_kept_.parcels_per_message()) -
+         under_kept_.message_share(under_trial_.parcels_per_message());
+}
+
+coalescing_move coalescing_follower::end_comparison(double median, bool as_good) {
   const bool was_trial = on_trial_;
   comparing_ = on_trial_ = false;
   why_ = fmt::format("{} sends {:.3f} x the parcels of {} (median of {})", in_words(trial_), median, in_words(kept_),
                      std::max<std::size_t>(ratios_.size(), 1));
+  // What was to save messages, and is kept where there is doubt, has saved some.
+  const bool kept = as_good && (!favoured_ || saved_by_trial() >= options_.enough_gain / 2);
+  if (as_good && !kept)
+    why_ += fmt::format(", in messages of {:.2f} parcels instead of {:.2f}", under_trial_.parcels_per_message(),
+                        under_kept_.parcels_per_message());
   if (kept) {
     kept_ = trial_;
     usual_rate_ = 0;
   } else {
-    refuse(rate_at_trial_, trial_);
+    refuse(rate_at_trial_, trial_, as_good ? options_.useless * options_.rest : options_.rest);
   }
   new_window();
   if (kept == was_trial) return coalescing_move::settled;

@@ -6,8 +6,9 @@
 // better to do. In the fixed form they also do, but not between two tasks of a busy worker. Where messages take a share
 // of the time that the model (net/coalescing_model.hpp) says is worth it, the model's proposal is tried: larger
 // messages, or the fixed form. It is compared with what held before in turns (A B B A A B ...), by the ratios of
-// neighbouring rates of parcels and an interval for their median, and taken back when it made things worse. What was
-// refused is not tried again for traffic like that for a while, longer each time. What is kept stays until parcels
+// neighbouring rates of parcels and an interval for their median, and taken back when it made things worse, or did not
+// do what it was for: calls of which each waits for the one before are alone in their messages in whatever form. What
+// was refused is not tried again for traffic like that for a while, longer each time. What is kept stays until parcels
 // become rare or their rate is another one for several looks; then it must show anew what it is good for. Thread
 // safety: none. Cost: microseconds per look. Example: net/coalescing_follower_test.cpp
 #pragma once
@@ -32,6 +33,7 @@ struct coalescing_follower_options {
   unsigned window = 3;          // looks that must agree before anything moves
   double other_traffic = 1.6;   // factor of the rate by which other traffic is seen
   std::int64_t rest = 80;       // looks before a refused proposal is tried again, doubled up to 64 times that
+  std::int64_t useless = 8;     // times that, where messages were no fewer: that is not noise
 };
 
 /// What happened to the setting at a look. settled: a comparison ended, and what it ended with holds already.
@@ -60,13 +62,14 @@ class coalescing_follower {
 
   coalescing_move quiet(const traffic& seen);
   coalescing_move compare(const traffic& seen);
-  coalescing_move end_comparison(double median, bool kept);
+  coalescing_move end_comparison(double median, bool as_good);
+  [[nodiscard]] double saved_by_trial() const noexcept;
   coalescing_move watch();
   coalescing_move watch_fixed(const traffic& now);
   coalescing_move propose(const traffic& now);
   coalescing_move try_out(const coalescing& what, bool favoured, std::string why);
   coalescing_move give_up_fixed(double rate, bool refuse, std::string why);
-  void refuse(double rate, const coalescing& what);
+  void refuse(double rate, const coalescing& what, std::int64_t rest);
   [[nodiscard]] bool refused(double rate, const coalescing& what) const noexcept;
   void new_window() noexcept;
 
@@ -86,7 +89,8 @@ class coalescing_follower {
   coalescing trial_;
   unsigned turn_ = 0;
   double first_of_pair_ = 0, rate_at_trial_ = 0;
-  std::vector<double> ratios_;  // rate under trial_ over that under kept_; sorted
+  std::vector<double> ratios_;        // rate under trial_ over that under kept_; sorted
+  traffic under_trial_, under_kept_;  // of this comparison
 };
 
 }  // namespace plx::net

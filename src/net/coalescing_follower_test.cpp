@@ -161,6 +161,39 @@ TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
   EXPECT_GE(undone, 2);
 }
 
+/// Calls of which each waits for the one before, 50 us after it: the model sees gaps that an interval would bridge, and
+/// the rate is the same in whatever form, for a fixed one leaves when its worker has nothing else to do.
+traffic lone_calls(double parcels_per_message) {
+  constexpr double parcels = 400;
+  traffic t{.span_s = 0.025, .parcels = parcels, .messages = parcels / parcels_per_message, .bytes = parcels * 32};
+  t.slack = 0.9, t.overhead = 0.05, t.message_s = 2e-6, t.most_bytes = 8192;
+  t.gaps[16] = parcels;  // 33 to 66 us
+  return t;
+}
+
+TEST(CoalescingFollower, WhatMakesNoFewerMessagesIsNotKept) {
+  coalescing_follower f;
+  int tried = 0;
+  for (int i = 0; i < 40; ++i) {
+    const bool fixed = f.setting().way == coalescing_way::fixed;
+    tried += fixed;
+    f.look(lone_calls(fixed ? 1.05 : 1));
+  }
+  EXPECT_EQ(f.setting(), self_clocking) << f.why();
+  EXPECT_FALSE(f.comparing());
+  EXPECT_GT(tried, 0) << "this traffic no longer makes it try anything: the test says nothing";
+  EXPECT_LE(tried, 12) << "it was refused once, and rests";
+  EXPECT_NE(f.why().find("in messages of 1.05 parcels instead of 1.00"), std::string::npos) << f.why();
+}
+
+TEST(CoalescingFollower, WhatNoLongerMakesFewerMessagesIsGivenUp) {
+  coalescing_follower f;
+  for (int i = 0; i < 40; ++i) f.look(lone_calls(f.setting().way == coalescing_way::fixed ? 40 : 1));
+  ASSERT_EQ(f.setting().way, coalescing_way::fixed) << f.why();
+  for (int i = 0; i < 4; ++i) f.look(lone_calls(1.05));
+  EXPECT_EQ(f.setting(), self_clocking) << f.why();
+}
+
 TEST(CoalescingFollower, NoiseMakesItNeitherWrongNorRestless) {
   for (const auto& [name, phase, begins] : phases()) {
     int wrong = 0, moves = 0;

@@ -276,6 +276,22 @@ TEST(runtime, nobody_sleeps_while_what_is_polled_for_comes) {
   EXPECT_EQ(p.sleeps, 0u);
 }
 
+// The system wakes a sleeper late: a time that is nearer than that is waited for awake.
+TEST(runtime, nobody_sleeps_before_a_deadline_that_is_near) {
+  using namespace std::chrono_literals;
+  plx::runtime rt({.workers = 1, .bind = false});
+  const plx::detail::worker& w = rt.get_scheduler().worker_at(0);
+  const auto sleeps_while = [&w](int times, std::chrono::microseconds each) {
+    const std::uint64_t before = w.sleeps.get();
+    for (int i = 0; i < times; ++i) plx::this_thread::sleep_for(each);
+    return w.sleeps.get() - before;
+  };
+  rt.run([&] {
+    EXPECT_EQ(sleeps_while(100, 60us), 0u);
+    EXPECT_GE(sleeps_while(1, 50ms), 1u);
+  });
+}
+
 // Pollers run between tasks, where nothing can be suspended.
 TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {

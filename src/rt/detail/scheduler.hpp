@@ -312,6 +312,7 @@ class scheduler {
   bool sleep_as_listed(worker& w, bool naps, ticks close_nap);
   [[nodiscard]] ticks close_gap(const worker& w) const noexcept;
   [[nodiscard]] ticks nap_cost() const noexcept;
+  [[nodiscard]] ticks close_deadline(ticks now) const noexcept;
   bool nap_closely(worker& w, ticks nap);
   void wake_for_work() noexcept;
   void wake_one() noexcept;

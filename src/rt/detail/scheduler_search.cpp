@@ -302,6 +302,14 @@ ticks scheduler::nap_cost() const noexcept {
   return std::min(nap_lateness_.load(std::memory_order_relaxed), spans_.poll);
 }
 
+// A deadline that comes before a sleep would have paid: the system wakes sleepers some 40 us late. The last one who
+// looks for work stays awake for it; 0: there is none.
+ticks scheduler::close_deadline(ticks now) const noexcept {
+  if (n_searching_.load(std::memory_order_relaxed) > 1) return 0;
+  const ticks at = earliest_deadline();
+  return at > now && at - now < spans_.spin ? at : 0;
+}
+
 task* scheduler::search(worker& w) {
   const ticks begin = now_ticks();
   const ticks polled_before = w.log->background_time();
@@ -333,6 +341,8 @@ task* scheduler::search(worker& w) {
       if (found != nullptr) break;
     } else if (const ticks gap = close_gap(w); gap != 0 && gap < nap_cost()) {
       spin_end = now + gap;  // a nap would end too late
+    } else if (const ticks deadline = close_deadline(now); deadline != 0) {
+      spin_end = deadline;
     } else {
       found = stop_searching(w);
       if (found != nullptr) break;
