@@ -175,9 +175,10 @@ if(look)
   endif()
 endif()
 
-# Kokkos itself has its sources compiled by nvcc where it was built with CUDA.
+# Where Kokkos was built with CUDA, what includes it is compiled by its nvcc_wrapper (plx_compile_with_kokkos). Without
+# `separable_compilation` it would put a script before every command of the tree, which steps aside where ccache is.
 if(PLX_KOKKOS)
-  find_package(Kokkos 4.2 QUIET)
+  find_package(Kokkos 4.2 QUIET COMPONENTS separable_compilation)
   if(Kokkos_FOUND)
     set(PLX_KOKKOS_FOUND TRUE)
   elseif(NOT PLX_KOKKOS STREQUAL "AUTO")
@@ -186,6 +187,18 @@ if(PLX_KOKKOS)
   endif()
 endif()
 plx_optional(Kokkos "${PLX_KOKKOS_FOUND}" "there are no futures for Kokkos' loops")
+
+# plx_compile_with_kokkos(TARGET): by the compiler that Kokkos needs, if that is another one; then without ccache.
+function(plx_compile_with_kokkos target)
+  if(NOT Kokkos_ENABLE_CUDA OR Kokkos_COMPILE_LANGUAGE STREQUAL "CUDA")
+    return()
+  endif()
+  kokkos_compiler_is_nvcc(is_nvcc ${CMAKE_CXX_COMPILER})
+  if(NOT is_nvcc)
+    kokkos_compilation(TARGET ${target})
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "")
+  endif()
+endfunction()
 
 plx_optional(CUDA "${PLX_CUDA_FOUND}" "the library gpu has no backend cuda")
 

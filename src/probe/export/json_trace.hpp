@@ -15,8 +15,9 @@
 
 namespace plx::probe {
 
-/// Compressed when the path ends in .gz. Of a task, at most 16 parents are told ("more_parents" says that there are
-/// more), and at most 8 arrows are drawn into a piece, 2^18 in all; `otherData` counts records, losses and arrows.
+/// Compressed when the path ends in .gz. Of a piece all parents are told, within probe/export/told_parents.hpp's
+/// bounds ("more_parents" says that there are more), and at most 8 arrows are drawn into it, 2^18 in all; `otherData`
+/// counts records, losses, arrows, and pieces with more parents.
 /// With `job` it is the trace of a job: a process per locality, and each parcel a short slice where it was sent,
 /// another one where it came, and an arrow between. Requires: `graph` was made of `data`.
 result<void> write_json_trace(const trace_data& data, const trace_graph& graph, const std::string& path,

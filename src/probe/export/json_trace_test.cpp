@@ -112,13 +112,27 @@ TEST_F(JsonTrace, ParentsAreArgumentsAndArrowsBindToTheSlicesOfBothEnds) {
   }
 }
 
-TEST_F(JsonTrace, ManyParentsAreCutAndThatIsSaid) {
+TEST_F(JsonTrace, ManyParentsAreAllTold) {
   trace_builder b(1);
   for (task_id i = 1; i <= 20; ++i) b.task(0, i, "in", 100 * i, 100 * i + 50).edge(i, 99, 100 * i + 50);
   b.task(0, 99, "out", 5000, 6000);
   const json last = events(written(b.data), "X").back();
-  EXPECT_EQ(last["args"]["parents"].list.size(), 16u);
-  EXPECT_TRUE(last["args"].has("more_parents"));
+  EXPECT_EQ(last["args"]["parents"].list.size(), 20u);
+  EXPECT_FALSE(last["args"].has("more_parents"));
+}
+
+TEST_F(JsonTrace, WhereParentsWouldOutgrowTheGraphTheyAreCutAndThatIsSaid) {
+  trace_builder b(1);
+  const task_id join = join_bit | 1;
+  for (task_id i = 1; i <= 50; ++i) b.task(0, i, "in", 100 * i, 100 * i + 50).edge(i, join, 100 * i + 50);
+  for (task_id i = 51; i <= 100; ++i) b.edge(join, i, 5050).task(0, i, "out", 100 * i, 100 * i + 50);
+  const json trace = written(b.data);
+  const auto slices = events(trace, "X");
+  EXPECT_EQ(slices[50]["args"]["parents"].list.size(), 50u);
+  EXPECT_FALSE(slices[50]["args"].has("more_parents"));
+  EXPECT_EQ(slices[99]["args"]["parents"].list.size(), 16u);
+  EXPECT_TRUE(slices[99]["args"].has("more_parents"));
+  EXPECT_GT(trace["otherData"]["pieces_with_more_parents"].number, 30);
 }
 
 TEST_F(JsonTrace, SamplesAreCurvesAndMarksAreInstants) {

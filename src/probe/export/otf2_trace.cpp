@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "probe/export/told_parents.hpp"
 #include "probe/export/trace_text.hpp"
 
 extern "C" {
@@ -44,13 +45,23 @@ namespace {
 
 using index = trace_graph::index;
 
-constexpr std::size_t most_parents = 16;
 constexpr OTF2_LocationType location_of_worker = OTF2_LOCATION_TYPE_CPU_THREAD;
 constexpr OTF2_LocationType location_of_device = 2;  // OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, before OTF2 3 GPU
 constexpr std::uint64_t event_chunk = 1u << 20, definition_chunk = 4u << 20;
 
-enum attribute : OTF2_AttributeRef { a_task, a_key, a_wait, a_finished, a_parents, a_parent_0 };
-constexpr OTF2_AttributeRef a_parcel = a_parent_0 + most_parents, a_action = a_parcel + 1, a_bytes = a_parcel + 2;
+// The parents are last: there are as many as the piece with the most of them has.
+enum attribute : OTF2_AttributeRef {
+  a_task,
+  a_key,
+  a_wait,
+  a_finished,
+  a_parcel,
+  a_action,
+  a_bytes,
+  a_more_parents,
+  a_parents,
+  a_parent_0
+};
 
 /// An error of the library, thrown out of its midst: some versions free a file's buffer twice when they go on after a
 /// write that failed, so nothing of the archive may be called again. It is left as it is.
@@ -176,15 +187,12 @@ class archive {
     if (s.ready != 0) check(OTF2_AttributeList_AddUint64(&list, a_wait, s.begin - std::min(s.ready, s.begin)));
     if (s.id == 0) return;
     check(OTF2_AttributeList_AddUint64(&list, a_task, s.id));
-    parents_.clear();
-    for (const trace_graph::link& l : graph_.inputs(node, most_parents))
-      parents_.push_back(graph_.tasks()[graph_.pieces()[l.from].task].id);
-    std::sort(parents_.begin(), parents_.end());
-    parents_.erase(std::unique(parents_.begin(), parents_.end()), parents_.end());
-    if (parents_.empty()) return;
-    const auto n = static_cast<std::uint32_t>(parents_.size());
+    const auto parents = parents_.of(node);
+    if (parents.empty()) return;
+    const auto n = static_cast<std::uint32_t>(parents.size());
     check(OTF2_AttributeList_AddUint32(&list, a_parents, n));
-    for (std::uint32_t i = 0; i < n; ++i) check(OTF2_AttributeList_AddUint64(&list, a_parent_0 + i, parents_[i]));
+    if (parents_.cut()) check(OTF2_AttributeList_AddUint8(&list, a_more_parents, 1));
+    for (std::uint32_t i = 0; i < n; ++i) check(OTF2_AttributeList_AddUint64(&list, a_parent_0 + i, parents[i]));
   }
 
   [[nodiscard]] std::uint32_t creator(task_id id) const {
@@ -355,8 +363,9 @@ class archive {
     define(a_key, "key", "object worked on", OTF2_TYPE_UINT64);
     define(a_wait, "wait", "ticks between being ready and beginning", OTF2_TYPE_UINT64);
     define(a_finished, "finished", "1: the task ended; 0: it was suspended", OTF2_TYPE_UINT8);
-    define(a_parents, "parents", "how many tasks it waited for, at most 16", OTF2_TYPE_UINT32);
-    for (std::uint32_t i = 0; i < most_parents; ++i)
+    define(a_parents, "parents", "how many tasks it waited for", OTF2_TYPE_UINT32);
+    define(a_more_parents, "more parents", "1: it waited for more than are told", OTF2_TYPE_UINT8);
+    for (std::uint32_t i = 0; i < parents_.longest(); ++i)
       define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
     define(a_parcel, "parcel", "number of the parcel, of its sender", OTF2_TYPE_UINT64);
     define(a_action, "action", "what was called, or of an answer, had been", OTF2_TYPE_REGION);
@@ -431,7 +440,7 @@ class archive {
   std::vector<std::uint64_t> n_events_;    // by location
   std::vector<OTF2_RegionRef> region_of_;  // by name
   std::vector<name_id> regions_;
-  std::vector<task_id> parents_;
+  told_parents parents_{graph_};
   std::map<std::string, std::uint32_t> metrics_;
   std::map<std::string, OTF2_StringRef> texts_;
   ticks first_ = ~ticks{0}, last_ = 0;

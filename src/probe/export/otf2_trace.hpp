@@ -2,13 +2,12 @@
 // per kind of task, enter and leave of each piece, parents as attributes, counters as metrics, marks as markers.
 //
 // Attributes of "enter": `task`, its number; `key`; `wait`, the ticks it lay ready; `parents`, how many tasks' doing it
-// waited for (joins looked through, at most 16), and `parent 0` ... `parent 15`, their numbers. Of "leave": `finished`.
-// A piece with a number lies between a ThreadTaskSwitch and, when its task ends, a ThreadTaskComplete: generationNumber
-// is the lower 32 bits of the task's number, creatingThread the worker that gave it. Times are ticks of the clock since
-// the machine's start, ClockProperties tell their rate.
-// Thread safety: one archive at a time (a lock): the library's errors have one place per process. Cost: 0.35 us of a
-// core per piece; memory: a few MiB. Errors: one line; on an error nothing remains. Example:
-// probe/export/otf2_trace_test.cpp
+// waited for (joins looked through, within probe/export/told_parents.hpp's bounds: `more parents`), and `parent 0` ...,
+// their numbers. Of "leave": `finished`. A piece with a number lies between a ThreadTaskSwitch and, when its task ends,
+// a ThreadTaskComplete: generationNumber is the lower 32 bits of the task's number, creatingThread the worker that gave
+// it. Times are ticks of the clock since the machine's start, ClockProperties tell their rate. Thread safety: one
+// archive at a time (a lock): the library's errors have one place per process. Cost: 0.35 us of a core per piece;
+// memory: a few MiB. Errors: one line; on an error nothing remains. Example: probe/export/otf2_trace_test.cpp
 #pragma once
 
 #include <string>

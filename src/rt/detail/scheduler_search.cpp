@@ -302,10 +302,8 @@ ticks scheduler::nap_cost() const noexcept {
   return std::min(nap_lateness_.load(std::memory_order_relaxed), spans_.poll);
 }
 
-// A deadline that comes before a sleep would have paid: the system wakes sleepers some 40 us late. The last one who
-// looks for work stays awake for it; 0: there is none.
+// A deadline that comes before a sleep would have paid: the system wakes sleepers some 40 us late. 0: there is none.
 ticks scheduler::close_deadline(ticks now) const noexcept {
-  if (n_searching_.load(std::memory_order_relaxed) > 1) return 0;
   const ticks at = earliest_deadline();
   return at > now && at - now < spans_.spin ? at : 0;
 }
@@ -341,19 +339,21 @@ task* scheduler::search(worker& w) {
       if (found != nullptr) break;
     } else if (const ticks gap = close_gap(w); gap != 0 && gap < nap_cost()) {
       spin_end = now + gap;  // a nap would end too late
-    } else if (const ticks deadline = close_deadline(now); deadline != 0) {
-      spin_end = deadline;
     } else {
       found = stop_searching(w);
       if (found != nullptr) break;
-      n_searching_.fetch_sub(1, std::memory_order_seq_cst);
-      w.log->idle_begins(begin);
-      const ticks nap = std::min(gap, spans_.close_nap);
-      const bool got_up = sleep_until_work(w, gap == 0 ? 0 : nap - std::min(nap - 1, nap_cost()));
+      const bool last = n_searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
+      if (const ticks deadline = last ? close_deadline(now) : 0; deadline != 0) {
+        spin_end = deadline;  // the last one who looks for work stays awake for it
+      } else {
+        w.log->idle_begins(begin);
+        const ticks nap = std::min(gap, spans_.close_nap);
+        const bool got_up = sleep_until_work(w, gap == 0 ? 0 : nap - std::min(nap - 1, nap_cost()));
+        spin_begin = now_ticks();
+        spin_end = spin_begin + (got_up && (gap != 0 || watcher_ == &w) ? spans_.glance : spans_.spin);
+      }
       w.searching.store(true, std::memory_order_relaxed);
       n_searching_.fetch_add(1, std::memory_order_seq_cst);
-      spin_begin = now_ticks();
-      spin_end = spin_begin + (got_up && (gap != 0 || watcher_ == &w) ? spans_.glance : spans_.spin);
     }
   }
   if (task* handed = stop_searching(w)) {

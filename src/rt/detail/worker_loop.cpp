@@ -84,7 +84,8 @@ void keep_left_fiber(void* f) noexcept {
   return length;
 }
 
-// The same for what only measurement of tasks wants to know.
+// Lengthens the path that leads to the task by its piece, and forgets what made the piece ready: both are of interest
+// to the measurement of tasks alone.
 [[gnu::always_inline]] inline void lengthen_path(worker& w, ticks length, bool finished) noexcept {
   w.path += length;
   w.cause = 0;

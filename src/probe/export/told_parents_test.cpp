@@ -1,0 +1,59 @@
+#include "probe/export/told_parents.hpp"
+
+#include <gtest/gtest.h>
+
+#include "probe/trace_builder_test.hpp"
+
+namespace told_parents_test {
+
+using namespace plx::probe;
+
+/// n tasks and a join of them, which m others wait for.
+trace_data inputs_of_many(task_id n, task_id m) {
+  trace_builder b(1);
+  const task_id join = join_bit | 1;
+  for (task_id i = 1; i <= n; ++i) b.task(0, i, "in", 10 * i, 10 * i + 5).edge(i, join, 10 * i + 5);
+  for (task_id i = 1; i <= m; ++i)
+    b.edge(join, n + i, 10 * n + 5).task(0, n + i, "out", 10 * (n + i), 10 * (n + i) + 5);
+  return b.data;
+}
+
+TEST(ToldParents, AllOfThemInOrderOfNumber) {
+  const trace_graph g(inputs_of_many(500, 1));
+  told_parents told(g);
+  EXPECT_TRUE(told.of(0).empty());
+  const auto parents = told.of(500);
+  ASSERT_EQ(parents.size(), 500u);
+  for (task_id i = 0; i < 500; ++i) EXPECT_EQ(parents[i], i + 1);
+  EXPECT_FALSE(told.cut());
+  EXPECT_EQ(told.pieces_cut(), 0u);
+  EXPECT_EQ(told.longest(), 500u);
+}
+
+TEST(ToldParents, StayInProportionToTheLinks) {
+  const trace_graph g(inputs_of_many(500, 500));
+  told_parents told(g);
+  std::size_t sum = 0, few = 0;
+  for (trace_graph::index p = 0; p < 1000; ++p) {
+    const std::size_t n = told.of(p).size();
+    sum += n;
+    few += told.cut();
+    if (p >= 500) {
+      EXPECT_GE(n, told_parents::always);
+      EXPECT_EQ(told.cut(), n < 500) << p;
+    }
+  }
+  EXPECT_EQ(told.pieces_cut(), few);
+  EXPECT_GT(few, 400u);
+  EXPECT_LE(sum, 4 * g.link_count() + 500 * told_parents::always);
+  EXPECT_GT(sum, 4 * g.link_count());
+}
+
+TEST(ToldParents, OnePieceHasALimit) {
+  const trace_graph g(inputs_of_many(told_parents::most + 1, 1));
+  told_parents told(g);
+  EXPECT_EQ(told.of(static_cast<trace_graph::index>(told_parents::most + 1)).size(), told_parents::most);
+  EXPECT_TRUE(told.cut());
+}
+
+}  // namespace told_parents_test
