@@ -1,4 +1,4 @@
-"""What a run leaves behind, as other programs read it: JSON (strictly), Perfetto's trace processor, OTF2's own tools, CSV, DOT.
+"""What a run leaves behind, as other programs read it: JSON (strictly), Perfetto, OTF2's own tools, CSV, DOT.
 
 The program known_graph builds a graph that is known; every file must tell that graph. PLX_BIN names its folder.
 """
@@ -145,7 +145,7 @@ def test_perfetto_reads_the_graph_from_the_json_trace(folder):
 def test_perfetto_refuses_what_is_no_trace(tmp_path):
     """That it reads ours would say nothing if it took anything."""
     (tmp_path / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "cut of')
-    with pytest.raises(RuntimeError, match="trace processor"):
+    with pytest.raises(RuntimeError, match="the trace processor: "):
         trace_processor.ask(tmp_path / "trace.json", "select count(*) from slice")
 
 

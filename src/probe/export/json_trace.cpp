@@ -20,7 +20,7 @@ namespace {
 using index = trace_graph::index;
 
 constexpr std::uint64_t exact_in_json = 1ull << 53;  // a reader with doubles would round larger numbers
-constexpr std::size_t most_arrows = 8;
+constexpr std::size_t most_parents = 16384, most_arrows = 8;
 constexpr std::uint64_t most_arrows_in_all = 1u << 18;
 constexpr std::size_t buffered = 1u << 15;
 
@@ -272,7 +272,7 @@ class json_writer {
   std::string text_;
   result<void> done_;
   trace_names names_{json_text};
-  told_parents parents_{graph_};
+  told_parents parents_{graph_, most_parents};
   std::uint64_t n_arrows_ = 0, left_out_ = 0;
 };
 

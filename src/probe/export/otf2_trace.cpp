@@ -45,6 +45,7 @@ namespace {
 
 using index = trace_graph::index;
 
+constexpr std::size_t most_parents = 1024;  // each attribute added to a list is compared with all that it has
 constexpr OTF2_LocationType location_of_worker = OTF2_LOCATION_TYPE_CPU_THREAD;
 constexpr OTF2_LocationType location_of_device = 2;  // OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, before OTF2 3 GPU
 constexpr std::uint64_t event_chunk = 1u << 20, definition_chunk = 4u << 20;
@@ -356,6 +357,7 @@ class archive {
   }
 
   void attribute_definitions() {
+    // In order: otf2-print warns otherwise.
     const auto define = [&](OTF2_AttributeRef ref, const std::string& name, const char* what, OTF2_Type type) {
       check(OTF2_GlobalDefWriter_WriteAttribute(defs_, ref, text(name), text(what), type));
     };
@@ -363,13 +365,13 @@ class archive {
     define(a_key, "key", "object worked on", OTF2_TYPE_UINT64);
     define(a_wait, "wait", "ticks between being ready and beginning", OTF2_TYPE_UINT64);
     define(a_finished, "finished", "1: the task ended; 0: it was suspended", OTF2_TYPE_UINT8);
-    define(a_parents, "parents", "how many tasks it waited for", OTF2_TYPE_UINT32);
-    define(a_more_parents, "more parents", "1: it waited for more than are told", OTF2_TYPE_UINT8);
-    for (std::uint32_t i = 0; i < parents_.longest(); ++i)
-      define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
     define(a_parcel, "parcel", "number of the parcel, of its sender", OTF2_TYPE_UINT64);
     define(a_action, "action", "what was called, or of an answer, had been", OTF2_TYPE_REGION);
     define(a_bytes, "bytes", "bytes that an operation of a device moved", OTF2_TYPE_UINT64);
+    define(a_more_parents, "more parents", "1: it waited for more than are told", OTF2_TYPE_UINT8);
+    define(a_parents, "parents", "how many tasks that it waited for are told", OTF2_TYPE_UINT32);
+    for (std::uint32_t i = 0; i < parents_.longest(); ++i)
+      define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
   }
 
   /// The workers as a team, which the task events name.
@@ -440,7 +442,7 @@ class archive {
   std::vector<std::uint64_t> n_events_;    // by location
   std::vector<OTF2_RegionRef> region_of_;  // by name
   std::vector<name_id> regions_;
-  told_parents parents_{graph_};
+  told_parents parents_{graph_, most_parents};
   std::map<std::string, std::uint32_t> metrics_;
   std::map<std::string, OTF2_StringRef> texts_;
   ticks first_ = ~ticks{0}, last_ = 0;

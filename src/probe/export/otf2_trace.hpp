@@ -6,8 +6,9 @@
 // their numbers. Of "leave": `finished`. A piece with a number lies between a ThreadTaskSwitch and, when its task ends,
 // a ThreadTaskComplete: generationNumber is the lower 32 bits of the task's number, creatingThread the worker that gave
 // it. Times are ticks of the clock since the machine's start, ClockProperties tell their rate. Thread safety: one
-// archive at a time (a lock): the library's errors have one place per process. Cost: 0.35 us of a core per piece;
-// memory: a few MiB. Errors: one line; on an error nothing remains. Example: probe/export/otf2_trace_test.cpp
+// archive at a time (a lock): the library's errors have one place per process. Cost: 0.35 us of a core per piece with
+// few parents; memory: a few MiB. Errors: one line; on an error nothing remains. Example:
+// probe/export/otf2_trace_test.cpp
 #pragma once
 
 #include <string>

@@ -100,6 +100,28 @@ TEST_F(Otf2Trace, PrintShowsAllThatWasRecorded) {
   EXPECT_THAT(text, HasSubstr("(\"finished\" <3>; UINT8; 0)"));
 }
 
+/// n tasks whose doing a join tells to m others.
+trace_builder joined(task_id n, task_id m) {
+  trace_builder b(1);
+  const task_id first = 1ull << 40, join = join_bit | 1;
+  for (task_id i = 1; i <= n; ++i) b.task(0, first | i, "o2 in", 10 * i, 10 * i + 5).edge(first | i, join, 10 * i + 5);
+  for (task_id i = n + 1; i <= n + m; ++i)
+    b.edge(join, first | i, 10 * n + 5).task(0, first | i, "o2 out", 10 * i, 10 * i + 5);
+  return b;
+}
+
+TEST_F(Otf2Trace, ManyParentsAreToldAndWhatIsCutIsSaid) {
+  const std::string all = written(joined(1024, 1).data);
+  if (all.empty()) GTEST_SKIP() << "without otf2-print";
+  EXPECT_THAT(all, HasSubstr("(\"parents\" <8>; UINT32; 1024)"));
+  EXPECT_THAT(all, HasSubstr("(\"parent 1023\" <1032>; UINT64; 1099511628800)"));
+  EXPECT_THAT(all, testing::Not(HasSubstr("\"more parents\" <7>; UINT8")));
+  const std::string cut = written(joined(50, 50).data);
+  EXPECT_THAT(cut, HasSubstr("(\"parents\" <8>; UINT32; 50)"));
+  EXPECT_THAT(cut, HasSubstr("(\"parents\" <8>; UINT32; 16)"));
+  EXPECT_THAT(cut, HasSubstr("(\"more parents\" <7>; UINT8; 1)"));
+}
+
 TEST_F(Otf2Trace, StreamsOfDevicesAreLocationsOfTheirOwnKindOutsideOfTheTeam) {
   trace_builder b(3);
   b.device(1, 0, "gpu 0 (x), stream 1");

@@ -5,7 +5,7 @@
 namespace plx::probe {
 
 std::span<const task_id> told_parents::of(trace_graph::index piece) {
-  const std::size_t limit = std::clamp(left_, always, most);
+  const std::size_t limit = std::clamp(left_, always, most_);
   const std::vector<trace_graph::link> found = graph_.inputs(piece, limit + 1);
   cut_ = found.size() > limit;
   n_cut_ += cut_ ? 1 : 0;
@@ -14,7 +14,7 @@ std::span<const task_id> told_parents::of(trace_graph::index piece) {
     ids_.push_back(graph_.tasks()[graph_.pieces()[l.from].task].id);
   std::sort(ids_.begin(), ids_.end());
   ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-  left_ -= std::min(left_, ids_.size());
+  left_ -= std::min(left_, found.size());
   longest_ = std::max(longest_, ids_.size());
   return ids_;
 }

@@ -20,7 +20,7 @@ trace_data inputs_of_many(task_id n, task_id m) {
 
 TEST(ToldParents, AllOfThemInOrderOfNumber) {
   const trace_graph g(inputs_of_many(500, 1));
-  told_parents told(g);
+  told_parents told(g, 1000);
   EXPECT_TRUE(told.of(0).empty());
   const auto parents = told.of(500);
   ASSERT_EQ(parents.size(), 500u);
@@ -32,7 +32,7 @@ TEST(ToldParents, AllOfThemInOrderOfNumber) {
 
 TEST(ToldParents, StayInProportionToTheLinks) {
   const trace_graph g(inputs_of_many(500, 500));
-  told_parents told(g);
+  told_parents told(g, 1000);
   std::size_t sum = 0, few = 0;
   for (trace_graph::index p = 0; p < 1000; ++p) {
     const std::size_t n = told.of(p).size();
@@ -50,10 +50,27 @@ TEST(ToldParents, StayInProportionToTheLinks) {
 }
 
 TEST(ToldParents, OnePieceHasALimit) {
-  const trace_graph g(inputs_of_many(told_parents::most + 1, 1));
-  told_parents told(g);
-  EXPECT_EQ(told.of(static_cast<trace_graph::index>(told_parents::most + 1)).size(), told_parents::most);
+  const trace_graph g(inputs_of_many(101, 1));
+  told_parents told(g, 100);
+  EXPECT_EQ(told.of(101).size(), 100u);
   EXPECT_TRUE(told.cut());
+}
+
+/// A task of many pieces, each with a link, is one parent: what counts is what was looked at.
+TEST(ToldParents, LinksOfOneTaskCountLikeOthers) {
+  trace_builder b(1);
+  const task_id join = join_bit | 1;
+  constexpr task_id pieces = 200, waiters = 200;
+  for (task_id i = 0; i < pieces; ++i)
+    b.piece(0, 1, "in", 10 * i, 10 * i + 5, i + 1 == pieces, i != 0).edge(1, join, 10 * i + 5);
+  for (task_id i = 0; i < waiters; ++i) {
+    const task_id begin = 10 * (pieces + i);
+    b.edge(join, 2 + i, 10 * pieces).task(0, 2 + i, "out", begin, begin + 5);
+  }
+  const trace_graph g(b.data);
+  told_parents told(g, 1000);
+  for (trace_graph::index p = 0; p < pieces + waiters; ++p) EXPECT_LE(told.of(p).size(), 1u);
+  EXPECT_GT(told.pieces_cut(), waiters / 2);
 }
 
 }  // namespace told_parents_test
