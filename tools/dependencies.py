@@ -255,7 +255,7 @@ TABLE = (
         "otf2-print",
         "reads OTF2 archives in tests",
         (),
-        ("otf2-tools", "python3-otf2"),
+        ("otf2-tools", "python3-otf2", "python3-six"),  # six: Debian 12's package does not ask for it
         programs=("otf2-print",),
         wanted_by=("test", "pytest"),
         without="OTF2 archives are written but not read again in tests",
