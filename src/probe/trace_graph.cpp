@@ -197,8 +197,11 @@ class trace_graph_builder {
   void sort_links() {
     const index n = static_cast<index>(g_.pieces_.size()) + n_joins_;
     for (const trace_graph::task& t : g_.tasks_)
-      for (index k = 1; k < t.n_pieces; ++k)
-        links_.push_back({t.first_piece + k, {t.first_piece + k - 1, g_.pieces_[t.first_piece + k - 1].end}});
+      for (index k = 1; k < t.n_pieces; ++k) {
+        // A worker that lost its core between two tasks takes up the next piece with the time from before.
+        const trace_graph::piece &last = g_.pieces_[t.first_piece + k - 1], &next = g_.pieces_[t.first_piece + k];
+        links_.push_back({t.first_piece + k, {t.first_piece + k - 1, std::min(last.end, next.begin)}});
+      }
     std::vector<index> place(n + 1, 0);
     for (const full_link& l : links_) ++place[l.to + 1];
     for (index i = 0; i < n; ++i) place[i + 1] += place[i];

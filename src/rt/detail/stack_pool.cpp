@@ -58,7 +58,12 @@ stack_pool::~stack_pool() {
 #endif
     return;
   }
-  for (const slab& s : slabs_) munmap(s.base, s.bytes);
+  for (const slab& s : slabs_) {
+#if defined(PLX_ASAN)
+    __asan_unpoison_memory_region(s.base, s.bytes);  // or who gets these addresses next has the redzones of ours
+#endif
+    munmap(s.base, s.bytes);
+  }
   guards_of_process.fetch_sub(guards_, std::memory_order_relaxed);
 }
 
