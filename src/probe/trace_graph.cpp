@@ -198,7 +198,7 @@ class trace_graph_builder {
     const index n = static_cast<index>(g_.pieces_.size()) + n_joins_;
     for (const trace_graph::task& t : g_.tasks_)
       for (index k = 1; k < t.n_pieces; ++k) {
-        // A worker that lost its core between two tasks takes up the next piece with the time from before.
+        // A worker that loses its core between two tasks may take up the next piece with the time from before.
         const trace_graph::piece &last = g_.pieces_[t.first_piece + k - 1], &next = g_.pieces_[t.first_piece + k];
         links_.push_back({t.first_piece + k, {t.first_piece + k - 1, std::min(last.end, next.begin)}});
       }

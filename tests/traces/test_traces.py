@@ -117,7 +117,7 @@ def test_perfetto_reads_the_graph_from_the_json_trace(folder):
     slices, arguments, arrows, complaints = trace_processor.ask(
         folder / "trace.json.gz",
         "select track_id, name, ts, dur, arg_set_id from slice order by track_id, ts",
-        "select arg_set_id, key, flat_key, int_value from args",
+        "select arg_set_id, flat_key, int_value from args",
         "select slice.ts as began, later.ts as at from flow"
         " join slice on slice.id = slice_out join slice later on later.id = slice_in",
         "select name, value from stats where severity in ('error', 'data_loss') and value > 0",

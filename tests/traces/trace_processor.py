@@ -78,7 +78,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 def ask(trace: Path, *queries: str, timeout_s: float = 600) -> list[list[dict]]:
     """The rows (column -> value) that each query gives for the trace. Raises RuntimeError with Perfetto's words when it
-    cannot read the trace or does not understand a query. Memory: some 20 times the size of the trace, uncompressed."""
+    cannot read the trace or does not understand a query."""
     from perfetto.common.query_result_iterator import QueryResultIterator
     from perfetto.trace_processor.platform import PlatformDelegate
     from perfetto.trace_processor.protos import ProtoFactory
