@@ -59,6 +59,7 @@ struct beat::state {
   std::uint64_t running = 0;  // the id of the function that runs, 0: none
   bool end = false;
   double busy_s = 0;
+  const char* thread_name = "";
   std::thread thread;  // made with the first entry
 
   void loop();
@@ -93,7 +94,7 @@ void beat::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
 
 void beat::state::loop() {
 #if defined(__linux__)
-  pthread_setname_np(pthread_self(), "plx-probe");
+  pthread_setname_np(pthread_self(), thread_name);
 #endif
   std::unique_lock lock(mutex);
   while (!end) {
@@ -108,7 +109,7 @@ void beat::state::loop() {
   }
 }
 
-beat::beat() : state_(std::make_unique<state>()) {}
+beat::beat(const char* thread_name) : state_(std::make_unique<state>()) { state_->thread_name = thread_name; }
 
 beat::~beat() {
   {

@@ -1,6 +1,6 @@
 // One thread that calls functions again and again: draining traces, printing counters, periodic policies, monitors.
 //
-// Thread safety: everything; functions run one at a time, on a thread named "plx-probe" that exists while there are
+// Thread safety: everything; functions run one at a time, on a thread of that name that exists while there are
 // functions. Cost: a sleep between calls. A function that throws is taken out and reported in the log.
 // Example: probe/beat_test.cpp
 #pragma once
@@ -13,7 +13,8 @@ namespace plx::probe {
 
 class beat {
  public:
-  beat();
+  /// `thread_name`: at most 15 characters, and a literal.
+  explicit beat(const char* thread_name = "plx-probe");
   /// Waits for the function that runs now.
   ~beat();
   beat(const beat&) = delete;

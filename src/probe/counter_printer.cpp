@@ -37,24 +37,29 @@ void begin_anew(const std::string& path) {
 }  // namespace
 
 counter_printer::counter_printer(counter_registry& registry, printing how)
-    : registry_(registry), how_(std::move(how)), begin_s_(monotonic_seconds()) {
+    : registry_(registry), how_(std::move(how)), begin_s_(monotonic_seconds()), output_(how_.to) {
   if (!is_stream(how_.to)) begin_anew(how_.to);
   for (const std::string& pattern : how_.patterns) (void)registry_.list(pattern);
 }
 
+counter_printer::~counter_printer() {
+  if (const std::uint64_t n = output_.dropped(); n > 0)
+    (void)error_output_.write(
+        "",
+        fmt::format("{} prints of counters to '{}' were dropped: expected a consumer that reads, found none\n", n,
+                    how_.to),
+        patience_s);
+}
+
 result<void> counter_printer::write(const std::string& text) {
-  const bool header = how_.format == counter_format::csv;
-  const auto with_header = [&] { return header && !header_written_ ? std::string(counters_csv_header) + text : text; };
-  result<void> done;
-  if (how_.to == "stdout") done = write_stream(stdout, "stdout", with_header());
-  if (how_.to == "stderr") done = write_stream(stderr, "stderr", with_header());
-  if (!is_stream(how_.to)) done = append_file(how_.to, header ? counters_csv_header : "", text);
+  const std::string_view header = how_.format == counter_format::csv ? counters_csv_header : std::string_view{};
+  result<void> done = output_.write(header, text, patience_s);
   if (!done && how_.to != "stderr") {
-    if (said_.insert("file").second)
-      (void)write_stream(stderr, "stderr", fmt::format("{}; counters are printed here\n", done.error().message));
-    (void)write_stream(stderr, "stderr", with_header());
+    const bool first = said_.insert("file").second;
+    if (first)
+      (void)error_output_.write("", fmt::format("{}; counters are printed here\n", done.error().message), patience_s);
+    (void)error_output_.write("", first ? std::string(header) + text : text, patience_s);
   }
-  header_written_ = true;
   return done;
 }
 
@@ -70,7 +75,8 @@ result<void> counter_printer::print() {
       continue;
     }
     if (first) first = found.error();
-    if (said_.insert(pattern).second) (void)write_stream(stderr, "stderr", fmt::format("{}\n", found.error().message));
+    if (said_.insert(pattern).second)
+      (void)error_output_.write("", fmt::format("{}\n", found.error().message), patience_s);
   }
   if (how_.reset)
     for (const std::string& pattern : how_.patterns)

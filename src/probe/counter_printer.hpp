@@ -2,7 +2,9 @@
 //
 // What cannot be written to the file (no such folder, a full disk) is said once and goes to stderr instead, so that the
 // numbers are not lost; the file is tried again each time. A file that somebody took away is made again. A pattern that
-// nothing matches is said once, with the nearest name, and is tried again: the counter may come later.
+// nothing matches is said once, with the nearest name, and is tried again: the counter may come later. A consumer that
+// does not read (a full pipe, a FIFO without a reader, a stopped terminal) delays a call by at most `patience_s`; what
+// it does not take is dropped, and one line on stderr at the end gives the number of dropped prints.
 // Thread safety: one call at a time. Cost: of reading the counters and writing a line for each.
 // Example: probe/counter_printer_test.cpp
 #pragma once
@@ -12,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "probe/bounded_output.hpp"
 #include "probe/counter_registry.hpp"
 
 namespace plx::probe {
@@ -33,6 +36,12 @@ class counter_printer {
  public:
   /// The registry must outlive it. Statistics that are asked for begin to be sampled.
   counter_printer(counter_registry& registry, printing how);
+  ~counter_printer();
+  counter_printer(const counter_printer&) = delete;
+  counter_printer& operator=(const counter_printer&) = delete;
+
+  /// The longest wait for a consumer that does not read.
+  static constexpr double patience_s = 1;
 
   /// Prints all that match now. Its error is the file's or a pattern's; what could be printed has been.
   result<void> print();
@@ -43,7 +52,7 @@ class counter_printer {
   counter_registry& registry_;
   const printing how_;
   const double begin_s_;
-  bool header_written_ = false;
+  bounded_output output_, error_output_{"stderr"};
   std::set<std::string, std::less<>> said_;
 };
 

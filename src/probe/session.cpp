@@ -77,7 +77,10 @@ struct session::state {
     if (diagnosis) samples_diagnosis = periodic.every(diagnose_log::period_s, [&log = *diagnosis] { log.sample(); });
   }
   void serve();
-  beat periodic;  // the last member: its functions use the others
+  [[nodiscard]] double busy_s() const { return periodic.busy_s() + draining.busy_s(); }
+  // The last members: their functions use the others. Records that are not drained are lost, so nothing that may wait
+  // (for a consumer, a locality, a user's function) runs in `draining`.
+  beat periodic, draining{"plx-drain"};
 };
 
 session::session(recorder& r, counter_registry& counters, settings s)
@@ -93,7 +96,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
   if (wants_trace(state_->asked)) {
     const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
     r.trace(true, ring_records);
-    state_->periodic.every(0.02, [&r, &own = state_->periodic] {
+    state_->draining.every(0.02, [&r, &own = *state_] {
       r.drain();
       r.set_background(own.busy_s());
     });
@@ -138,7 +141,7 @@ beat& session::periodic() noexcept { return state_->periodic; }
 
 result<void> session::finish() {
   if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
-  state_->rec.set_background(state_->periodic.busy_s());
+  state_->rec.set_background(state_->busy_s());
   const result<void> counters = state_->end_counters();
   if (!counters) log_error("{}", counters.error().message);
   const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};

@@ -46,7 +46,7 @@ class session {
 
   /// The settings.
   [[nodiscard]] const settings& asked() const noexcept;
-  /// The thread of everything periodic.
+  /// The thread of everything periodic but draining, which has its own: no reader, function or policy delays it.
   [[nodiscard]] beat& periodic() noexcept;
   /// Where a simulation shows itself; null while no live page is served.
   [[nodiscard]] picture_board* pictures() noexcept;

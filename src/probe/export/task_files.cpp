@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/json_text.hpp"
 #include "base/log.hpp"
+#include "probe/bounded_output.hpp"
 #include "probe/export/call_tree.hpp"
 #include "probe/export/concurrency.hpp"
 #include "probe/export/critical_path_files.hpp"
@@ -28,11 +29,6 @@
 
 namespace plx::probe {
 namespace {
-
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
 
 class task_files {
  public:
@@ -63,6 +59,14 @@ class task_files {
   [[nodiscard]] const trace_data& data() const noexcept { return whole_ != nullptr ? whole_->data : data_; }
 
   [[nodiscard]] const trace_job* job() const noexcept { return whole_ != nullptr ? &whole_->job : nullptr; }
+
+  /// On stdout. A consumer that does not read does not hold the program back: the text is dropped.
+  void print(const std::string& text) {
+    constexpr double patience_s = 1;
+    if (auto r = screen_.write("", text, patience_s); !r) log_error("{}", r.error().message);
+    if (screen_.dropped() == 1)
+      log_warning("a profile was not printed: stdout is not read; set profile to csv for a file");
+  }
 
   /// Writes one file, and notes how that went.
   template <class Write>
@@ -188,6 +192,7 @@ class task_files {
   trace_data data_;
   std::optional<trace_graph> graph_;
   std::vector<written_file> files_;
+  bounded_output screen_{"stdout"};
   result<void> first_;
 };
 
