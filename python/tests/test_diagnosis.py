@@ -23,7 +23,8 @@ def folder_of(
     path_json=None,
 ):
     """workers: (in tasks, overhead, idle) of each; tasks: of each; profile: (name, calls, total, longest);
-    waits: (kind, object, name, waits, total, longest); counters: {name: last value}; memory: bytes, a second apart."""
+    waits: (kind, object, name, waits, total, longest); counters: {name: last value}; memory: bytes, a second apart. Idle
+    time and waits for mutexes grow evenly over the first second."""
     path.mkdir()
     lines = ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals"]
     lines += [f"{i},{t},{o},0,{idle},{tasks},0" for i, (t, o, idle) in enumerate(workers)]
@@ -35,6 +36,10 @@ def folder_of(
     known = {"/machine/time/user": 1e9, "/machine/time/system": 0, **(counters or {})}
     lines = ["time_s,name,value,unit"]
     lines += [f"{i},/machine/memory/resident,{value},bytes" for i, value in enumerate(memory or [1e6] * 20)]
+    idle, locked = sum(row[2] for row in workers), sum(row[4] for row in waits if row[0] == "mutex")
+    for i in range(21):
+        lines += [f"{0.05 * i},{TOTAL}time/idle,{idle * i / 20},s"]
+        lines += [f"{0.05 * i},{TOTAL}wait/time/mutex,{locked * i / 20},s"]
     lines += [f"20,{name},{value},1" for name, value in known.items()]
     write(path / "diagnose.csv", lines)
     if path_json is not None:
@@ -116,7 +121,7 @@ def test_waiting_for_a_lock_costs_nothing_while_workers_are_busy(tmp_path):
     assert ids(run) == ["nothing"]
 
 
-def test_contention_that_explains_the_idle_time_is_told_alone(tmp_path):
+def test_contention_that_explains_the_idle_time_is_the_only_finding(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.2, 0.0, 0.8),) * 4, waits=[("mutex", "0x1", "one", 10, 3.0, 0.3)])
     assert ids(run) == ["contention"]
 
@@ -138,7 +143,7 @@ def test_imbalance_names_the_worker_and_the_long_task(tmp_path):
     run = folder_of(tmp_path / "r", workers=workers, profile=[("long", 1, 0.9, 0.9), ("short", 130, 1.3, 0.01)])
     finding = only(run)
     assert finding.id == "imbalance"
-    assert "worker 0" in finding.text and '"long"' in finding.text
+    assert "Worker 0" in finding.text and '"long"' in finding.text
 
 
 def test_equal_idleness_is_no_imbalance(tmp_path):
@@ -149,8 +154,9 @@ def test_latency_is_idleness_beside_full_queues(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
     with open(run / "diagnose.csv", "a") as f:
         for time in range(20):
-            f.write(f"{time},/scheduler{{locality#0/total}}/queue/length,30,1\n")
+            f.write(f"{0.05 * time},/scheduler{{locality#0/total}}/queue/length,30,1\n")
     assert ids(run) == ["latency"]
+    assert "30 ready tasks lay in queues and at least 1.0 of 2 workers were idle" in only(run).text
 
 
 def test_chains_come_from_the_critical_path(tmp_path):
@@ -161,7 +167,7 @@ def test_chains_come_from_the_critical_path(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 4, path_json=path, profile=[("step", 80, 0.8, 0.01)])
     finding = only(run)
     assert finding.id == "chains"
-    assert '"step" in 80 pieces' in finding.text
+    assert '"step" in 80 slices' in finding.text
     assert 'If "step" took half the time, the run would take 600 ms.' in finding.suggestion
     assert finding.figures["parallelism"] == pytest.approx(2.0 / 0.9)
     assert diagnose(run).not_judged == ""
@@ -194,20 +200,59 @@ def cpu(seconds, voluntary=0, involuntary=0, sleeps=0):
     }
 
 
-def test_tasks_that_wait_in_the_system_are_input_and_output(tmp_path):
-    counters = {**cpu(1.0, voluntary=500), "/machine/io/read": 3 * 2**20}
+READY = TOTAL + "time/waiting-for-processor"
+
+
+def test_tasks_that_are_blocked_in_calls(tmp_path):
+    counters = {**cpu(1.0, voluntary=500), READY: 0.05, "/machine/io/read": 3 * 2**20}
     finding = only(folder_of(tmp_path / "r", counters=counters))
-    assert finding.id == "io" and "read 3.00 MiB" in finding.text
+    assert finding.id == "waiting" and "read 3.00 MiB" in finding.text
+    assert finding.figures["off_core_s"] == pytest.approx(1.0) and finding.saves_s == pytest.approx(0.475)
 
 
-def test_cores_that_the_system_takes_away_are_shared(tmp_path):
-    assert ids(folder_of(tmp_path / "r", counters=cpu(1.0, voluntary=500, involuntary=300, sleeps=450))) == [
-        "shared_cores"
-    ]
+def test_workers_that_wait_for_a_core(tmp_path):
+    # However often threads gave their cores away: the time counts.
+    finding = only(folder_of(tmp_path / "r", counters={**cpu(1.0, voluntary=500), READY: 0.95}))
+    assert finding.id == "off_core" and "ready to run but had no core" in finding.text
+    assert finding.saves_s == pytest.approx(0.475)
 
 
-def test_cores_that_are_used_are_nothing_to_say(tmp_path):
+def test_time_off_core_without_a_record_of_its_reason(tmp_path):
+    finding = only(folder_of(tmp_path / "r", counters=cpu(1.0, voluntary=500, involuntary=300)))
+    assert finding.id == "off_core" and "waited for a core or were blocked in calls" in finding.text
+
+
+def test_the_columns_of_the_workers_count_before_those_of_the_process(tmp_path):
+    run = folder_of(tmp_path / "r", counters=cpu(1e9))
+    write(run / "workers.csv", ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s"]
+          + [f"{i},1,0,0,0,1000,0,0.7,0.3" for i in range(2)])  # fmt: skip
+    assert only(run).id == "off_core" and only(run).figures["ready_s"] == pytest.approx(0.6)
+    write(run / "workers.csv", ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s"]
+          + [f"{i},1,0,0,0,1000,0,," for i in range(2)])  # fmt: skip
+    assert ids(run) == ["nothing"]
+
+
+def test_cores_that_are_used_are_no_finding(tmp_path):
     assert ids(folder_of(tmp_path / "r", counters=cpu(1.9, voluntary=500))) == ["nothing"]
+    assert ids(folder_of(tmp_path / "s", counters={**cpu(1.9, voluntary=500), READY: 0.1})) == ["nothing"]
+
+
+def test_instructions_that_take_many_cycles(tmp_path):
+    counted = {"/perf{locality#0/total}/instructions": 1e9, "/perf{locality#0/total}/cycles": 5e9}
+    finding = only(folder_of(tmp_path / "r", counters=counted))
+    assert finding.id == "slow_instructions" and "0.20 instructions per cycle" in finding.text
+    counted["/perf{locality#0/total}/cycles"] = 1e9
+    assert ids(folder_of(tmp_path / "s", counters=counted)) == ["nothing"]
+
+
+def test_page_faults(tmp_path):
+    major = only(folder_of(tmp_path / "a", counters={"/machine/page-faults/major": 5000}))
+    assert major.id == "page_faults" and "5,000 page faults that read from a disk, 5,000 per second" in major.text
+    assert ids(folder_of(tmp_path / "b", counters={"/machine/page-faults/major": 500})) == ["nothing"]
+    kernel = {"/machine/time/user": 1.5, "/machine/time/system": 0.5, "/machine/page-faults/minor": 1e5}
+    assert "kernel took 25 %" in only(folder_of(tmp_path / "c", counters=kernel)).text
+    kernel["/machine/time/system"] = 0.2
+    assert "page_faults" not in ids(folder_of(tmp_path / "d", counters=kernel))
 
 
 def test_memory_that_grows_steadily(tmp_path):
@@ -287,7 +332,7 @@ def test_the_command_prints_text_and_json(tmp_path, capsys):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
     assert main(["diagnose", str(run)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("2 workers for 1.00 s: 50 % in tasks, under 0.1 % managing them, 50 % idle.\n1. There are")
+    assert text.startswith("2 workers for 1.00 s: 50 % in tasks, under 0.1 % managing them, 50 % idle.\n1. Ready tasks")
     assert main(["diagnose", "--json", str(run)]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["findings"][0]["id"] == "starvation" and said["figures"]["share_idle"] == 0.5

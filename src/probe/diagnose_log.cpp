@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 #include "base/clock.hpp"
@@ -19,6 +20,7 @@ constexpr std::string_view watched[] = {
     "/machine/time/system",
     "/machine/context-switches/voluntary",
     "/machine/context-switches/involuntary",
+    "/machine/page-faults/minor",
     "/machine/page-faults/major",
     "/machine/io/read",
     "/machine/io/written",
@@ -30,6 +32,7 @@ constexpr std::string_view watched[] = {
     "/threads{locality#0/total}/count/tasks",
     "/threads{locality#0/total}/count/sleeps",
     "/threads{locality#0/total}/wait/time/mutex",
+    "/threads{locality#0/total}/time/waiting-for-processor",
     "/scheduler{locality#0/total}/queue/length",
     "/scheduler{locality#0/total}/queue/injected",
     "/scheduler{locality#0/total}/queue/placed",
@@ -37,7 +40,8 @@ constexpr std::string_view watched[] = {
 };
 /// At the end only.
 constexpr std::string_view final_ones[] = {"/scheduler{locality#0/total}/task-cost", "/probe/measurement-cost",
-                                           "/system{total}/energy"};
+                                           "/system{total}/energy", "/perf{locality#0/total}/instructions",
+                                           "/perf{locality#0/total}/cycles"};
 
 double machine_bytes() {
   const auto text = read_file("/proc/meminfo");
@@ -88,13 +92,21 @@ result<void> diagnose_log::write(const std::string& folder) {
 }
 
 result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path) {
-  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals\n";
+  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n";
   for (unsigned w = 0; w < r.worker_count(); ++w) {
     const worker_times t = r.times(w);
-    const auto steals = counters.query(fmt::format("/threads{{locality#0/worker-thread#{}}}/count/steals", w));
-    const double stolen = steals && !steals->empty() ? steals->front().value : 0.0;
-    fmt::format_to(std::back_inserter(text), "{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f}\n", w, t.exec_s, t.overhead_s,
-                   t.background_s, t.idle_s, t.tasks, stolen);
+    const auto counter_of = [&](std::string_view name) -> std::optional<double> {
+      const auto values =
+          counters.query(fmt::format("/threads{{{}/worker-thread#{}}}/{}", counters.locality_name(), w, name));
+      return values && !values->empty() ? std::optional(values->front().value) : std::nullopt;
+    };
+    const auto time_of = [&](std::string_view name) {  // empty where the system does not report it
+      const auto value = counter_of(name);
+      return value ? fmt::format("{:.6f}", *value) : std::string();
+    };
+    fmt::format_to(std::back_inserter(text), "{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f},{},{}\n", w, t.exec_s,
+                   t.overhead_s, t.background_s, t.idle_s, t.tasks, counter_of("count/steals").value_or(0.0),
+                   time_of("time/processor"), time_of("time/waiting-for-processor"));
   }
   return write_file(path, text);
 }

@@ -47,7 +47,8 @@ class diagnose_log {
   std::vector<moment> moments_;
 };
 
-/// worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals
+/// worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time of the
+/// worker's thread on a core, and runnable without one (schedstat); empty where the system does not report them.
 result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path);
 
 }  // namespace plx::probe

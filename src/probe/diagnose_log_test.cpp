@@ -39,9 +39,25 @@ TEST_F(DiagnoseLog, WritesCountersOverTimeAndWorkers) {
   EXPECT_NE(text.find(",/threads{locality#0/total}/time/exec,0.5,s\n"), std::string::npos);
   EXPECT_NE(text.find(",/machine/memory/resident,"), std::string::npos);
   EXPECT_EQ(file("workers.csv"),
-            "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals\n"
-            "0,0.000000,0.000000,0.000000,0.250000,0,0\n"
-            "1,0.500000,0.000000,0.000000,0.000000,1,0\n");
+            "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n"
+            "0,0.000000,0.000000,0.000000,0.250000,0,0,,\n"
+            "1,0.500000,0.000000,0.000000,0.000000,1,0,,\n");
+  EXPECT_NE(text.find(",/machine/page-faults/minor,"), std::string::npos);
+}
+
+TEST_F(DiagnoseLog, TimeWithoutACoreIsWrittenPerWorkerAndOverTime) {
+  const auto add = [&](const char* name, double value) {
+    return counters.add({name, "s", "time of the thread", true}, [value] { return value; });
+  };
+  const auto one = add("/threads{locality#0/worker-thread#1}/time/processor", 1.5);
+  const auto two = add("/threads{locality#0/worker-thread#1}/time/waiting-for-processor", 0.25);
+  const auto sum = add("/threads{locality#0/total}/time/waiting-for-processor", 0.25);
+  diagnose_log log(r, counters);
+  ASSERT_TRUE(log.write(folder));
+  EXPECT_NE(file("workers.csv").find("\n1,0.000000,0.000000,0.000000,0.000000,0,0,1.500000,0.250000\n"),
+            std::string::npos);
+  EXPECT_NE(file("diagnose.csv").find(",/threads{locality#0/total}/time/waiting-for-processor,0.25,s\n"),
+            std::string::npos);
 }
 
 TEST_F(DiagnoseLog, ALongRunKeepsFewSamplesFromAllOfIt) {

@@ -31,6 +31,11 @@ TEST(DiagnoseSetting, ARunWritesWhatDiagnoseReads) {
     EXPECT_TRUE(std::filesystem::exists(folder + "/" + name)) << name;
   const std::string text = read_file(folder + "/diagnose.csv").value();
   EXPECT_NE(text.find(",/scheduler{locality#0/total}/task-cost,"), std::string::npos);
+  if (std::filesystem::exists("/proc/self/schedstat")) {
+    EXPECT_NE(text.find(",/threads{locality#0/total}/time/waiting-for-processor,"), std::string::npos);
+    const std::string workers = read_file(folder + "/workers.csv").value();
+    EXPECT_EQ(workers.find(",,"), std::string::npos) << workers;  // on_core_s and ready_s of each worker
+  }
 }
 
 TEST(TaskCost, IsThatOfATask) {

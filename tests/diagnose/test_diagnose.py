@@ -106,7 +106,7 @@ PAIRS = {
     "contention": ("lock", "lock_for_short"),
     "imbalance": ("imbalance", "healthy"),
     "memory_growth": ("memory", "memory_at_once"),
-    "io": ("io", "healthy"),
+    "waiting": ("io", "healthy"),
 }
 
 

@@ -1,7 +1,7 @@
 """`parallax diagnose run/`: what held a run up, in a few sentences with their figures.
 
-evidence.py reads what a run folder has; rules.py decides; this says it. The thresholds are constants of rules.py and
-stand in docs/probe.md. Example to read: tests/test_diagnosis.py.
+evidence.py reads the run folder; idle_time.py places the idle time; rules.py and idle_rules.py decide. The thresholds are
+constants of the latter two and are documented in docs/why-slow.md. Example to read: tests/test_diagnosis.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .evidence import Evidence
-from .rules import Finding, findings_of, headline_of
+from .finding import Finding
+from .rules import findings_of, headline_of
 
 most_findings = 4  # of two sentences each: with the headline and what could not be judged, ten in all
 

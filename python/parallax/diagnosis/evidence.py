@@ -1,6 +1,7 @@
 """What a run folder says about time, waiting and memory, as numbers. What is missing is None.
 
     profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
+    threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
     critical_path.json                    by the setting critical-path=1
     job.json                              of a job of many processes: all localities, all kinds of tasks
@@ -21,6 +22,7 @@ from ..tables import read_table
 files = ("workers.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
 scheduler = "/scheduler{locality#0/total}/"
+perf = "/perf{locality#0/total}/"
 of_locality = (
     "locality", "host", "workers", "exec_s", "idle_s", "overhead_s", "background_s", "idle_rate", "network_overhead",
     "parcels_sent", "messages_sent", "bytes_sent", "wait_s",
@@ -70,13 +72,25 @@ class Evidence:
     def n_workers(self) -> int:
         return len(self._workers)
 
+    @property
+    def worker_word(self) -> str:
+        return "worker" if self.lived_equally else "thread"
+
+    @cached_property
+    def threads(self):
+        """threads.csv of plx-exec, or None for a program of the runtime."""
+        table = self._table("threads.csv")
+        return table if table is not None and len(table) else None
+
     @cached_property
     def tasks_s(self) -> float:
         return self._sum("tasks")
 
     @cached_property
     def idle_s(self) -> float:
-        return self._sum("idle")
+        """Time without a ready task; under plx-exec time in waits, without those for the end of other threads."""
+        joins_s = self.waited_s("thread") if self.threads is not None else 0.0
+        return max(0.0, self._sum("idle") - joins_s)
 
     @cached_property
     def overhead_s(self) -> float:
@@ -92,8 +106,49 @@ class Evidence:
         return self.tasks_s + self.idle_s + self.overhead_s + self.background_s
 
     @cached_property
+    def rows_s(self) -> np.ndarray:
+        """How long each worker (under plx-exec: each thread) lived [worker]."""
+        return sum(self._workers.numbers(f"{use}_s") for use in ("tasks", "overhead", "background", "idle"))
+
+    @cached_property
+    def lived_equally(self) -> bool:
+        """Whether all workers lived as long as the run. Threads that a program makes do not."""
+        longest = float(np.max(self.rows_s))
+        return self.threads is None and float(np.min(self.rows_s)) >= 0.9 * longest
+
+    @cached_property
     def wall_s(self) -> float:
-        return self.worker_time_s / self.n_workers
+        """Length of the run: that of its workers, or, where these lived for parts of it, that of what was sampled."""
+        if self.lived_equally:
+            return self.worker_time_s / self.n_workers
+        spans = [float(np.max(self.rows_s)), *(float(times[-1]) for times, _ in self._samples.values())]
+        if self.threads is not None:
+            spans.append(float(np.max(self.threads.numbers("end_s")) - np.min(self.threads.numbers("begin_s"))))
+        return max(spans)
+
+    @cached_property
+    def capacity(self) -> float:
+        """Mean number of workers over the run."""
+        return self.worker_time_s / self.wall_s
+
+    def _optional(self, table, name: str):
+        """The sum of a column that may be missing, or empty where the system does not report it; then None."""
+        if table is None or name not in table or not isinstance(table[name], np.ndarray):
+            return None
+        return float(np.sum(table[name]))
+
+    @cached_property
+    def ready_s(self):
+        """How long the workers' threads were runnable without a core, or None."""
+        found = self._optional(self.threads, "ready_s")
+        if found is None:
+            found = self._optional(self._workers, "ready_s")
+        return found if found is not None else self.last(all_threads + "time/waiting-for-processor")
+
+    @cached_property
+    def instructions_per_cycle(self):
+        n, cycles = self.last(perf + "instructions"), self.last(perf + "cycles")
+        return n / cycles if n is not None and cycles else None
 
     @cached_property
     def tasks_of_workers(self) -> np.ndarray:
@@ -133,11 +188,6 @@ class Evidence:
         series = self.series(name)
         return float(series[1][-1]) if series is not None else None
 
-    def mean(self, name: str):
-        """A counter's mean over the run's samples, or None; without the first and the last, when nothing runs."""
-        series = self.series(name)
-        return float(np.mean(series[1][1:-1])) if series is not None and len(series[1]) > 4 else None
-
     @cached_property
     def task_cost_s(self):
         """Making, running and ending an empty task; None when it was not measured."""
@@ -149,7 +199,10 @@ class Evidence:
 
     @cached_property
     def cpu_s(self):
-        """Processor time of the process so far, or None."""
+        """Processor time of the workers' threads, or of the whole process, which is more; None when it is unknown."""
+        on_core_s = self._optional(self._workers, "on_core_s") if self._workers is not None else None
+        if on_core_s is not None:
+            return on_core_s
         user, system = self.last("/machine/time/user"), self.last("/machine/time/system")
         return None if user is None or system is None else user + system
 

@@ -1,70 +1,55 @@
 """The rules of a diagnosis: each looks at the evidence and gives a finding or None.
 
-A finding's `share` is the share of all workers' time that it explains; findings come in that order. A rule that lacks
-its evidence says nothing: what could not be judged is told apart (Evidence.missing). Example to read:
-tests/test_diagnosis.py, and tests/diagnose/ for a program that provokes each.
+A finding's `share` is the share of all workers' time that it claims; findings come in that order. Rules about idle time
+are in idle_rules.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
+Example to read: tests/test_diagnosis.py, and tests/diagnose/ for a program that provokes each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from ..text import count, percent, plural, seconds, trimmed
-from .evidence import Evidence, all_threads, scheduler
+from ..text import count, plural, seconds, trimmed
+from .evidence import Evidence
+from .finding import Finding, at_most, bytes_text, long_time_text, ratio_text, share_text, short
+from .idle_rules import findings_about_idle_time
+from .idle_time import locks
 
 # Of all workers' time, unless said otherwise.
 least_grain = 0.10  # of the processor's time, lost to managing tasks
-least_idle = 0.15  # idle
-least_lock = 0.10  # waited for one lock, where idle is at least least_lock_idle
-least_lock_idle = 0.10
-least_imbalance = 0.15  # (most - mean) / run time, of seconds in tasks per worker
-least_long_task = 0.25  # of the run time: a task longer than that holds everybody up
 least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
 least_network = 0.10  # of the time of tasks and network, in messages
-least_path = 0.70  # of the run time: longest chain of dependent tasks
-least_delay = 0.20  # of the run time: how long tasks on the longest chain lay ready before they began
-least_queue = 1.0  # ready tasks per worker, on average, in queues while workers idle
-least_blocked = 0.10  # in tasks, but on no core
+least_off_core = 0.10  # in tasks, but on no core
+most_slow_ipc = 0.5  # instructions per cycle
+least_major_faults = 1000  # in the run, and
+least_major_fault_rate = 100  # per second of the run
+least_minor_fault_rate = 1000  # per second of the run and worker, and
+least_kernel = 0.20  # of the processor's time, in the kernel
 least_growth = 0.20  # of the memory at the end, since the first fifth of the run
 least_growth_bytes = 32 * 2**20
 good_grain = 10  # times the METG: then at most a tenth is lost
 
-locks = ("mutex", "shared_mutex", "recursive_mutex", "timed_mutex", "spinlock")
-
-
-@dataclass
-class Finding:
-    id: str
-    share: float
-    text: str
-    suggestion: str = ""
-    figures: dict = field(default_factory=dict)
-
-    def json(self) -> dict:
-        return {"id": self.id, "share": self.share, "text": self.text, "suggestion": self.suggestion, **self.figures}
-
 
 def headline_of(e: Evidence) -> str:
     if not e.has_workers:
-        return f"{e.folder} says nothing of the workers' time."
+        return f"{e.folder} has no record of the workers' time."
+    if not e.lived_equally:
+        return (
+            f"{plural(e.n_workers, 'thread')} in a run of {seconds(e.wall_s)}, {trimmed(e.capacity, 2)} at a time on "
+            f"average: {share_text(e.share(e.tasks_s))} of their time running, {share_text(e.share(e.idle_s))} waiting."
+        )
     shares = [("in tasks", e.tasks_s), ("managing them", e.overhead_s), ("idle", e.idle_s)]
     if e.share(e.background_s) >= 0.005:
         shares.append(("polling", e.background_s))
-    text = ", ".join(f"{_percent(e.share(spent))} {what}" for what, spent in shares)
-    return f"{plural(e.n_workers, 'worker')} for {seconds(e.wall_s)}: {text}."
+    text = ", ".join(f"{share_text(e.share(spent))} {what}" for what, spent in shares)
+    return f"{plural(e.n_workers, e.worker_word)} for {seconds(e.wall_s)}: {text}."
 
 
 def findings_of(e: Evidence) -> list:
     """The most costly first. Memory, which costs no time by itself, comes last."""
-    rules = [grain, contention, chains, localities, network, imbalance, latency, starvation, blocked, memory_growth]
+    rules = [grain, localities, network, off_core, slow_instructions, page_faults, memory_growth]
     found = [finding for finding in (rule(e) for rule in rules) if finding is not None]
-    # Idle time that a more particular rule explains is not told a second time.
-    if any(finding.id in ("chains", "imbalance", "latency") for finding in found):
-        found = [finding for finding in found if finding.id != "starvation"]
-    if any(f.id == "contention" and f.share >= 0.5 * e.share(e.idle_s) for f in found):
-        found = [finding for finding in found if finding.id not in ("starvation", "imbalance")]
+    found = findings_about_idle_time(e) + found
     found.sort(key=lambda finding: -finding.share)
     return found or [nothing(e)]
 
@@ -87,12 +72,12 @@ def grain(e: Evidence):
     if work_s >= good_grain * metg_s:
         return None
     small = max(e.task_rows, key=lambda row: row["calls"], default=None)
-    which = f', most of them "{_short(small["name"])}"' if small else ""
+    which = f', most of them "{short(small["name"])}"' if small else ""
     return Finding(
         "grain",
         share,
         f"Tasks are too small: {count(e.n_tasks)} of them{which}, do {seconds(work_s)} of work each and cost at least "
-        f"{seconds(metg_s)} to manage, {_percent(share)} of the processor's time.",
+        f"{seconds(metg_s)} to manage, {share_text(share)} of the processor's time.",
         f"Let each do at least {seconds(good_grain * metg_s)} ({good_grain} times this run's METG of "
         f"{seconds(metg_s)}, at which half the time is lost): larger chunks of loops, recursion that ends earlier.",
         {"metg_s": metg_s, "work_s": work_s, "tasks": e.n_tasks},
@@ -102,101 +87,6 @@ def grain(e: Evidence):
 def metg(e: Evidence) -> float:
     """What managing a task costs in this run: making and ending it, and its part of the search for tasks."""
     return (e.task_cost_s or 0.0) + e.overhead_s / max(e.n_tasks, 1)
-
-
-def contention(e: Evidence):
-    """One lock that tasks wait for while workers have nothing to do."""
-    if not e.has_workers or not e.wait_rows or e.share(e.idle_s + e.overhead_s) < least_lock_idle:
-        return None
-    lock = next((row for row in e.wait_rows if row["kind"] in locks), None)
-    if lock is None or e.share(lock["total_s"]) < least_lock:
-        return None
-    name = f'"{lock["name"]}"' if lock["name"] else f"at {lock['object']}" if lock["object"] else "of many"
-    naming = "" if lock["name"] else ' Give it a name (plx::mutex m("name")) to see which one it is.'
-    share = min(e.share(lock["total_s"]), e.share(e.idle_s + e.overhead_s))
-    return Finding(
-        "contention",
-        share,
-        f"Tasks wait for the {lock['kind']} {name}: {plural(int(lock['waits']), 'wait')}, together "
-        f"{seconds(lock['total_s'])} in a run of {seconds(e.wall_s)} (the longest {seconds(lock['max_s'])}), while "
-        f"workers were idle {_percent(e.share(e.idle_s))} of their time.",
-        "Hold it for less, split it into several, or let every task collect its own part and join them at the end."
-        + naming,
-        {
-            "lock": lock["name"] or lock["object"],
-            "kind": lock["kind"],
-            "waits": lock["waits"],
-            "waited_s": lock["total_s"],
-        },
-    )
-
-
-def _path_kinds(e: Evidence) -> list:
-    """[(name, seconds on the path, pieces on the path, run time if that kind took half)], the largest first."""
-    rows = (e.critical_path or {}).get("kinds") or []
-    found = [
-        (str(row["name"]), float(row["path_s"]), int(row["on_path"]), (row.get("if_half") or {}).get("wall_s"))
-        for row in rows
-        if isinstance(row, dict) and {"name", "path_s", "on_path"} <= set(row)
-    ]
-    return sorted((row for row in found if row[1] > 0), key=lambda row: -row[1])
-
-
-def chains(e: Evidence):
-    """The longest chain of dependent tasks takes nearly the whole run: more workers cannot help."""
-    path_s = e.span_s if e.has_workers else None
-    if path_s is None or e.share(e.idle_s) < least_idle or path_s < least_path * e.wall_s or e.n_workers < 2:
-        return None
-    if _long_task(e):
-        return None  # one long task is no chain: imbalance() tells it
-    kinds = _path_kinds(e)
-    most, what_if = "", "" if kinds else " PLX_CRITICAL_PATH=1 names the tasks on it."
-    if kinds:
-        name, on_path_s, n, half_s = kinds[0]
-        most = f', {_percent(on_path_s / path_s)} of it "{_short(name)}" in {plural(n, "piece")}'
-        if half_s:
-            what_if = f' If "{_short(name)}" took half the time, the run would take {seconds(half_s)}.'
-    return Finding(
-        "chains",
-        e.share(e.idle_s),
-        f"Tasks wait for each other: the longest chain of dependent tasks takes {seconds(path_s)} of "
-        f"{seconds(e.wall_s)}{most}; all work is only {trimmed(e.tasks_s / path_s, 2)} times that, for "
-        f"{plural(e.n_workers, 'worker')}.",
-        "More workers do not help: shorten what is on the chain, or let parts of it go on side by side (finer tasks, "
-        f"fewer places where all wait for all).{what_if}",
-        {"path_s": path_s, "parallelism": e.tasks_s / path_s},
-    )
-
-
-def _long_task(e: Evidence):
-    """The row of the kind with the longest task, when that takes so much of the run that it holds everybody up."""
-    row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
-    return row if row and row["max_s"] >= least_long_task * e.wall_s else None
-
-
-def imbalance(e: Evidence):
-    """Some workers have much more to do than others."""
-    if not e.has_workers or e.n_workers < 2 or e.share(e.idle_s) < least_idle:
-        return None
-    most, mean = float(np.max(e.tasks_of_workers)), float(np.mean(e.tasks_of_workers))
-    row = _long_task(e)
-    if (most - mean) / e.wall_s < least_imbalance or (row is None and _one_at_a_time(e)):
-        return None
-    busiest = int(np.argmax(e.tasks_of_workers))
-    reason = f'; one task "{_short(row["name"])}" took {seconds(row["max_s"])}' if row else ""
-    advice = (
-        "Cut that task into smaller ones, or begin it first (priority::high)."
-        if row
-        else "See which tasks are bound to that worker; let others take them, or give each worker an equal part."
-    )
-    return Finding(
-        "imbalance",
-        e.share(e.idle_s),
-        f"The work is not balanced: worker {busiest} was in tasks for {seconds(most)}, the mean is "
-        f"{seconds(mean)}{reason}.",
-        advice,
-        {"most_s": most, "mean_s": mean, "worker": busiest},
-    )
 
 
 def localities(e: Evidence):
@@ -210,7 +100,7 @@ def localities(e: Evidence):
         return None
     kinds = [row for row in (e.job or {}).get("tasks", []) if row["most_at"] == most_at]
     row = max(kinds, key=lambda row: row["most_locality_s"] - row["total_s"] / len(busy), default=None)
-    reason = f', most of it "{_short(row["name"])}" ({seconds(row["most_locality_s"])} there)' if row else ""
+    reason = f', most of it "{short(row["name"])}" ({seconds(row["most_locality_s"])} there)' if row else ""
     return Finding(
         "localities",
         (most - mean) / most,
@@ -236,8 +126,8 @@ def network(e: Evidence):
     return Finding(
         "network",
         share,
-        f"Messages take {_percent(share)} of the time of tasks and network: {count(parcels)} parcels in "
-        f"{count(messages)} messages of {_bytes(size)} on average.",
+        f"Messages take {share_text(share)} of the time of tasks and network: {count(parcels)} parcels in "
+        f"{count(messages)} messages of {bytes_text(size)} on average.",
         "Let small parcels travel together (PLX_COALESCE), or send fewer and larger ones."
         if small
         else "Send less, or keep what talks with each other on one locality.",
@@ -245,112 +135,126 @@ def network(e: Evidence):
     )
 
 
-def _one_at_a_time(e: Evidence) -> bool:
-    """About one task runs at any moment: that is no matter of balance."""
-    return e.tasks_s / e.wall_s < 1.15
+# ---- tasks that make no progress, or little ----
 
 
-def latency(e: Evidence):
-    """Ready tasks lie in queues although workers idle: on the way of the longest chain, or many of them."""
-    if not e.has_workers or e.share(e.idle_s) < least_idle or e.n_workers < 2:
-        return None
-    delay_s = (e.critical_path or {}).get("path_delay_s") or 0.0
-    if delay_s >= least_delay * e.wall_s:
-        return Finding(
-            "latency",
-            e.share(e.idle_s),
-            f"Ready tasks wait although workers are idle {_percent(e.share(e.idle_s))} of their time: those on the "
-            f"longest chain lay ready for {seconds(delay_s)} of {seconds(e.wall_s)} before they began.",
-            _latency_advice,
-            {"delay_s": delay_s},
-        )
-    lengths = [e.mean(scheduler + name) for name in ("queue/length", "queue/injected", "queue/placed")]
-    queued = sum(length for length in lengths if length is not None)
-    if queued < least_queue * e.n_workers:
-        return None
-    return Finding(
-        "latency",
-        e.share(e.idle_s),
-        f"Ready tasks wait although workers are idle {_percent(e.share(e.idle_s))} of their time: on average "
-        f"{trimmed(queued, 2)} lay in queues.",
-        _latency_advice,
-        {"queued": queued},
-    )
-
-
-_latency_advice = (
-    "Look for tasks that are bound to a worker, for one worker that makes all tasks, and for workers that the system "
-    "does not let run (more workers than cores); tasks on the longest chain can have priority::high."
-)
-
-
-def starvation(e: Evidence):
-    """Workers find nothing to do."""
-    if not e.has_workers or e.share(e.idle_s) < least_idle:
-        return None
-    busy = e.tasks_s / e.wall_s
-    sleeping_s = e.waited_s("sleep")
-    if sleeping_s >= 0.5 * e.wall_s:
-        why = f", and tasks slept for {seconds(sleeping_s)} in all"
-        advice = "Wait for what is to happen (a future, a condition variable) instead of sleeping."
-    elif e.n_tasks < 4 * e.n_workers:
-        why = f", and there were only {plural(e.n_tasks, 'task')}"
-        advice = "Divide the work into more tasks: several per worker, so that all can keep busy."
-    else:
-        why = ""
-        enough = max(1, round(busy + 0.5))
-        fewer = f", or use {plural(enough, 'worker')}" if enough < e.n_workers else ""
-        advice = f"Make tasks earlier and more of them at a time, let parts that run alone run as tasks{fewer}."
-    return Finding(
-        "starvation",
-        e.share(e.idle_s),
-        f"There are too few ready tasks: on average {trimmed(busy, 2)} of {plural(e.n_workers, 'worker')} had one"
-        f"{why}.",
-        advice,
-        {"busy": busy},
-    )
-
-
-def off_core_s(e: Evidence) -> float:
-    """How long workers were in tasks but on no core, at least: idle ones use cores too, as they look for tasks."""
-    if e.cpu_s is None:
-        return 0.0
-    return max(0.0, e.tasks_s + e.overhead_s + e.background_s - e.cpu_s)
-
-
-def blocked(e: Evidence):
-    """Workers are in tasks but on no core: input and output, other calls that wait, or a core shared with others."""
+def off_core(e: Evidence):
+    """Workers are in tasks but on no core: they wait for a core (`off_core`), or are blocked in calls (`waiting`)."""
     if not e.has_workers or e.cpu_s is None:
         return None
-    off_s = off_core_s(e)
-    if e.share(off_s) < least_blocked:
+    # At least, as idle workers use cores too, while they look for tasks.
+    off_s = max(0.0, e.tasks_s + e.overhead_s + e.background_s - e.cpu_s)
+    figures = {"off_core_s": off_s, "ready_s": e.ready_s, **_switches(e)}
+    if e.ready_s is None:
+        return _off_core_for_some_reason(e, off_s, figures)
+    ready_s = min(e.ready_s, e.worker_time_s)
+    blocked_s = max(0.0, off_s - ready_s)
+    if max(ready_s, blocked_s) < least_off_core * e.worker_time_s:
         return None
-    gave = e.last("/machine/context-switches/voluntary") or 0.0
-    lost = e.last("/machine/context-switches/involuntary") or 0.0
-    sleeps = e.last(all_threads + "count/sleeps") or 0.0
+    if ready_s >= blocked_s:
+        saves_s = ready_s / e.capacity
+        return Finding(
+            "off_core",
+            e.share(ready_s),
+            f"For {seconds(ready_s)}, {share_text(e.share(ready_s))} of their time, {e.worker_word}s were ready to run but "
+            f"had no core; {at_most(saves_s, e.wall_s)}.",
+            _own_cores,
+            figures,
+            saves_s,
+        )
+    saves_s = blocked_s / e.capacity
     moved = " and ".join(
-        f"{what} {_bytes(e.last(name))}"
+        f"{what} {bytes_text(e.last(name))}"
         for what, name in (("read", "/machine/io/read"), ("wrote", "/machine/io/written"))
         if (e.last(name) or 0) >= 2**20
     )
-    figures = {"off_core_s": off_s, "voluntary": gave, "involuntary": lost}
-    share = e.share(off_s)
-    begin = f"For at least {seconds(off_s)}, {_percent(share)} of the workers' time, tasks were on no core"
-    if lost > max(0.0, gave - sleeps):
+    also = f" (they waited for a core for {seconds(ready_s)} more)" if e.share(ready_s) >= 0.05 else ""
+    return Finding(
+        "waiting",
+        e.share(blocked_s),
+        f"For at least {seconds(blocked_s)}, {share_text(e.share(blocked_s))} of the {e.worker_word}s' time, "
+        f"{'tasks' if e.lived_equally else 'threads'} were blocked in system calls or page faults{also}"
+        f"{'; the program ' + moved if moved else ''}; {at_most(saves_s, e.wall_s)}.",
+        "Input and output, locks of other libraries and sleeps hold a worker: do them in fewer and larger pieces, in "
+        "dedicated threads, or with more workers than cores.",
+        figures,
+        saves_s,
+    )
+
+
+_own_cores = (
+    "Other programs share the cores, or the program has more threads than cores: give the program its own cores, or fewer "
+    "workers (PLX_THREADS)."
+)
+
+
+def _switches(e: Evidence) -> dict:
+    names = ("voluntary", "involuntary")
+    return {name: e.last(f"/machine/context-switches/{name}") or 0.0 for name in names}
+
+
+def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
+    """Where the system does not say how long threads waited for a core."""
+    if e.share(off_s) < least_off_core:
+        return None
+    saves_s = off_s / e.capacity
+    lost = count(figures["involuntary"])
+    return Finding(
+        "off_core",
+        e.share(off_s),
+        f"For at least {seconds(off_s)}, {share_text(e.share(off_s))} of the {e.worker_word}s' time, tasks were on no core: "
+        f"they waited for a core or were blocked in calls, and the run has no record of which (the system took a core away "
+        f"{lost} times); {at_most(saves_s, e.wall_s)}.",
+        f"{_own_cores} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
+        figures,
+        saves_s,
+    )
+
+
+def slow_instructions(e: Evidence):
+    """Few instructions per cycle: the cores wait, mostly for memory."""
+    ipc = e.instructions_per_cycle
+    if ipc is None or not e.has_workers or ipc >= most_slow_ipc:
+        return None
+    on_core_s = min(e.tasks_s, e.cpu_s or e.tasks_s)
+    return Finding(
+        "slow_instructions",
+        e.share(on_core_s) * (1 - ipc),
+        f"The cores complete {trimmed(ipc, 2)} instructions per cycle; at 1 per cycle the same instructions need "
+        f"{share_text(ipc)} of the cycles.",
+        "A core that waits for memory does this: use data in the order in which it lies in memory, in smaller working sets "
+        "and types; PLX_PERF=cache-misses,llc-load-misses,dtlb-load-misses counts misses, perf record finds the lines.",
+        {"instructions_per_cycle": ipc},
+    )
+
+
+def page_faults(e: Evidence):
+    """Page faults that read from a disk, or so many that the kernel takes much of the processor's time."""
+    major = e.last("/machine/page-faults/major") or 0.0
+    minor = e.last("/machine/page-faults/minor") or 0.0
+    if not e.has_workers or e.wall_s <= 0:
+        return None
+    figures = {"major": major, "minor": minor}
+    if major >= max(least_major_faults, least_major_fault_rate * e.wall_s):
         return Finding(
-            "shared_cores",
-            share,
-            f"{begin}: the system took cores away {count(lost)} times.",
-            "Other programs share the cores, or there are more workers than cores: give the program its own, or fewer "
-            "workers (PLX_THREADS).",
+            "page_faults",
+            0.0,
+            f"The program had {count(major)} page faults that read from a disk, {ratio_text(major / e.wall_s)} per second.",
+            "The memory is too small for the data, or files are read through mmap page by page: use less memory at a time, "
+            "or read such files ahead (madvise).",
             figures,
         )
+    user, system = e.last("/machine/time/user"), e.last("/machine/time/system")
+    kernel = system / (user + system) if user is not None and system and user + system > 0 else 0.0
+    if kernel < least_kernel or minor < least_minor_fault_rate * e.wall_s * e.n_workers:
+        return None
     return Finding(
-        "io",
-        share,
-        f"{begin}: they were in calls that wait{'; the program ' + moved if moved else ''}.",
-        "Input and output, locks of other libraries and sleeps hold a worker: do them in fewer and larger pieces, in "
-        "threads of their own, or with more workers than cores.",
+        "page_faults",
+        0.0,
+        f"The kernel took {share_text(kernel)} of the processor's time, and the program had {count(minor)} page faults, "
+        f"{ratio_text(minor / e.wall_s)} per second.",
+        "Memory that is given back and obtained again faults each time: keep and reuse large buffers, use huge pages "
+        "(madvise), or an allocator that keeps memory.",
         figures,
     )
 
@@ -372,12 +276,12 @@ def memory_growth(e: Evidence):
         return None
     rate = growth / max(0.6 * float(times[-1] - times[0]), 1e-9)  # from the middle of one fifth to that of another
     total, last = e.last("/machine/memory/total"), float(values[-1])
-    full = f"; at this rate the machine's {_bytes(total)} are full in {_time((total - last) / rate)}" if total else ""
+    full = f"; at this rate the machine's {bytes_text(total)} are full in {long_time_text((total - last) / rate)}" if total else ""
     return Finding(
         "memory_growth",
         0.0,
-        f"Memory grows steadily, from {_bytes(fifths[1])} to {_bytes(last)}, {_bytes(rate)} per second{full}.",
-        "Look for what is kept for every step or task: results, futures, channels that nobody empties, caches without "
+        f"Memory grows steadily, from {bytes_text(fifths[1])} to {bytes_text(last)}, {bytes_text(rate)} per second{full}.",
+        "Look for what is kept for every step or task: results, futures, channels that are never emptied, caches without "
         "a limit.",
         {"bytes_per_s": rate},
     )
@@ -385,48 +289,22 @@ def memory_growth(e: Evidence):
 
 def nothing(e: Evidence):
     if not e.has_workers:
-        return Finding("unknown", 0.0, "Too little was recorded to judge.", "Run it with PLX_DIAGNOSE=1.")
-    bits = [f"workers are in tasks {_percent(e.share(e.tasks_s))} of their time"]
-    if e.n_tasks:
+        advice = (
+            "Run it with plx-exec -d." if e.threads is not None else "Run it with PLX_DIAGNOSE=1, or under plx-exec -d."
+        )
+        return Finding("unknown", 0.0, "Too little was recorded to judge.", advice)
+    bits = [f"{e.worker_word}s are in tasks {share_text(e.share(e.tasks_s))} of their time"]
+    if not e.lived_equally:
+        bits = [f"threads run {share_text(e.share(e.tasks_s))} of their time"]
+    elif e.n_tasks:
         work_s = e.tasks_s / e.n_tasks
         cost_s = metg(e)
-        times = f", {_times(work_s / cost_s)} times this run's METG of {seconds(cost_s)}" if cost_s > 0 else ""
+        times = f", {ratio_text(work_s / cost_s)} times this run's METG of {seconds(cost_s)}" if cost_s > 0 else ""
         bits.append(f"tasks take {seconds(work_s)} on average{times}")
     if e.measurement_cost is not None:
-        bits.append(f"measuring cost {_percent(e.measurement_cost)}")
-    most = f' To be faster, make "{_short(e.task_rows[0]["name"])}" faster.' if e.task_rows else ""
+        bits.append(f"measuring cost {share_text(e.measurement_cost)}")
+    most = f' To be faster, make "{short(e.task_rows[0]["name"])}" faster.' if e.task_rows else ""
     return Finding("nothing", 0.0, f"Nothing stands out: {', '.join(bits)}.", most.strip())
 
 
-# ---- words ----
-
-
-def _percent(share: float) -> str:
-    if share < 0.001:
-        return "under 0.1 %"
-    return percent(share, 2) if share < 0.0995 else f"{100 * share:.0f} %"
-
-
-def _times(ratio: float) -> str:
-    """Two digits are enough: 15,065 is 15,000."""
-    rounded = float(f"{ratio:.1e}")
-    return count(rounded) if rounded >= 10 else trimmed(rounded, 2)
-
-
-def _short(name: str, most: int = 60) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _bytes(n: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(n) < 1024 or unit == "GiB":
-            return f"{trimmed(n)} {unit}"
-        n /= 1024
-    return ""
-
-
-def _time(s: float) -> str:
-    for factor, unit in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
-        if s >= 2 * factor:
-            return f"{trimmed(s / factor, 2)} {unit}"
-    return f"{max(s, 0):.0f} s"
+__all__ = ["Finding", "findings_of", "headline_of", "locks"]
