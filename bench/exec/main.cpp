@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     for (int turn = 0; turn < (quick ? 1 : 15); ++turn) {
       const std::string line = own + " --child " + p.name;
       plain.push_back(run(line));
-      measured.push_back(run(folder + "/plx-exec -q -o " + output + " " + line));
+      measured.push_back(run(folder + "/plx-exec -q --force -o " + output + " " + line));
       added.push_back(measured.back() - plain.back());
     }
     const std::string row = std::string("exec/") + p.name;

@@ -65,6 +65,21 @@ TEST(PlxExec, CountsThreadsAndWaits) {
   EXPECT_LT(worked_s, lived_s - waited_s / 2) << "what else they lived is work, or no core to have it done";
 }
 
+TEST(PlxExec, TimeWithoutACoreIsToldPerThread) {
+  if (!exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count it";
+  const std::string folder = fresh_folder();
+  // Two threads that compute for 0.3 s of processor time each, on one core: one of them is without it at any time.
+  EXPECT_EQ(run("exec taskset -c 0 %BIN%/plx-exec -q -o " + folder + " %BIN%/locks two_on_one_core").exit_code, 0);
+  const table threads = where(read_csv(folder + "/threads.csv"), "function", "lambda#");
+  double ready_s = 0;
+  for (const auto& t : threads) {
+    EXPECT_NE(t.at("ready_s"), "");
+    ready_s += std::strtod(t.at("ready_s").c_str(), nullptr);
+  }
+  EXPECT_GT(ready_s, 0.25);
+  check_threads(folder, 2);
+}
+
 TEST(PlxExec, TheProgramPrintsTheSame) {
   const outcome plain = run("%BIN%/locks");
   const outcome measured = measure(fresh_folder(), "%BIN%/locks");
@@ -151,7 +166,7 @@ TEST(PlxExec, ProgramsThatItStartsAreFollowedOnRequest) {
   const std::string line = "/bin/sh -c '%BIN%/locks; true'";
   EXPECT_EQ(measure(folder, line).exit_code, 0);
   EXPECT_TRUE(read_csv(folder + "/waits.csv").empty());  // the shell itself waits for no lock
-  EXPECT_EQ(measure(folder, line, "-q -f").exit_code, 0);
+  EXPECT_EQ(measure(folder, line, "-q -f --force").exit_code, 0);
   const std::string children = run("ls " + folder + " | grep process-").out;
   const std::string first = children.substr(0, children.find('\n'));
   check_threads(folder + "/" + first);
@@ -195,10 +210,45 @@ TEST(PlxExec, WhatCannotBeMeasuredIsOneLine) {
   EXPECT_THAT(other_user.err, HasSubstr("set-user-id"));
 }
 
+TEST(PlxExec, AUsedFolderIsKeptUnlessForced) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder + "/new", "%BIN%/any_program").exit_code, 0);
+  const std::string before = whole_file(folder + "/new/threads.csv");
+  const outcome again = measure(folder + "/new", "%BIN%/locks");
+  EXPECT_EQ(again.exit_code, 125);
+  EXPECT_THAT(again.out, IsEmpty());
+  EXPECT_THAT(again.err, HasSubstr("'" + folder + "/new' is not empty"));
+  EXPECT_THAT(again.err, HasSubstr("--force"));
+  EXPECT_EQ(whole_file(folder + "/new/threads.csv"), before);
+  // Each rank of a job has a folder, and a rank that is new does not disturb another.
+  EXPECT_EQ(run("PMIX_RANK=0 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program").exit_code, 0);
+  EXPECT_EQ(run("PMIX_RANK=1 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program").exit_code, 0);
+  const outcome rank = run("PMIX_RANK=1 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program");
+  EXPECT_EQ(rank.exit_code, 125);
+  EXPECT_THAT(rank.err, HasSubstr("job/rank-1' is not empty"));
+  EXPECT_EQ(run("PLX_OUTPUT=" + folder + "/new %BIN%/plx-exec -q /bin/true").exit_code, 125);
+
+  EXPECT_EQ(measure(folder + "/new", "%BIN%/locks", "-q --force").exit_code, 0);
+  EXPECT_NE(whole_file(folder + "/new/threads.csv"), before);
+}
+
+TEST(PlxExec, APathThatCannotBePreloadedIsRefused) {
+  const std::string folder = fresh_folder();
+  for (const char* name : {"with space", "with:colon"}) {
+    const std::string place = folder + "/" + name;
+    const outcome o = run("mkdir '" + place + "' && cp %BIN%/plx-exec %BIN%/libplx-exec.so '" + place + "' && '" +
+                          place + "/plx-exec' -o " + folder + "/run %BIN%/locks");
+    EXPECT_EQ(o.exit_code, 125) << name;
+    EXPECT_THAT(o.err, HasSubstr(place));
+    EXPECT_THAT(o.out, IsEmpty()) << "the program does not run without measurement";
+  }
+}
+
 TEST(PlxExec, HelpAndVersion) {
   const outcome help = run("%BIN%/plx-exec --help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("plx-exec [OPTIONS] PROGRAM"));
+  EXPECT_THAT(help.out, HasSubstr("--force"));
   EXPECT_THAT(run("%BIN%/plx-exec -V").out, HasSubstr("plx-exec 0."));
 }
 

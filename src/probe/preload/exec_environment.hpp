@@ -1,7 +1,10 @@
-// How plx-exec tells its library what to do: variables of the environment.
+// What plx-exec and its library agree on: variables of the environment, and the folder of the files.
 //
-// Thread safety: constants. Example: probe/preload/plx_exec.cpp
+// Thread safety: constants; the environment must not change meanwhile. Example: probe/preload/plx_exec.cpp
 #pragma once
+
+#include <cstdlib>
+#include <string>
 
 namespace plx::probe {
 
@@ -10,5 +13,12 @@ inline constexpr const char* exec_arguments = "PLX_EXEC_ARGUMENTS";  // --plx:ke
 inline constexpr const char* exec_follow = "PLX_EXEC_FOLLOW";        // 1: programs that it starts, too
 inline constexpr const char* exec_quiet = "PLX_EXEC_QUIET";          // 1: says nothing at the end
 inline constexpr char exec_separator = '\x1f';
+
+/// The folder that this process writes: each rank of an MPI program has its own within `folder`.
+inline std::string folder_of_rank(const std::string& folder) {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
+    if (const char* rank = std::getenv(name); rank != nullptr && *rank != '\0') return folder + "/rank-" + rank;
+  return folder;
+}
 
 }  // namespace plx::probe

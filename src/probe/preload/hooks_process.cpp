@@ -50,13 +50,6 @@ plx::result<settings> asked_for() {
   return s;
 }
 
-/// Ranks of an MPI program write into folders of their own.
-std::string folder_of_rank(const std::string& folder) {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
-    if (const char* rank = std::getenv(name); rank != nullptr && *rank != '\0') return folder + "/rank-" + rank;
-  return folder;
-}
-
 bool has_flag(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value == '1';

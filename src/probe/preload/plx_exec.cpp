@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,23 +24,24 @@ using namespace plx::probe;
 
 namespace {
 
-constexpr const char* help_text = R"(plx-exec: measures a program of threads, without building it anew
+constexpr const char* help_text = R"(plx-exec: measures a program of threads as it is, without building it again
 
   plx-exec [OPTIONS] PROGRAM [ARGUMENTS...]
 
-  -o, --output FOLDER  where the files go; default: plx-run, or what PLX_OUTPUT says
-  -t, --trace          a trace as well, for https://ui.perfetto.dev
-  -d, --diagnose       what `parallax diagnose FOLDER` reads as well
-  -m, --mpi            calls of MPI as well: mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder
-  -f, --follow         programs that it starts as well, in folders process-N
-  -q, --quiet          no line at the end
+  -o, --output FOLDER  folder of the files; default: PLX_OUTPUT, or plx-run
+      --force          write into a folder that is not empty; files of the same names are replaced
+  -t, --trace          also a trace, for https://ui.perfetto.dev
+  -d, --diagnose       also the files that `./plx diagnose FOLDER` reads
+  -m, --mpi            also calls of MPI, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
+  -f, --follow         also programs that PROGRAM starts, in folders process-N
+  -q, --quiet          print no line at the end
       --plx:KEY=VALUE  any option of measurement, as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too
-  -h, --help           this
-  -V, --version
+  -h, --help           print this text
+  -V, --version        print the version
 
-Measured are threads (threads.csv), waiting for mutexes, condition variables, semaphores, barriers, futures, threads and
-time (waits.csv), the time that threads work (profile.csv), and where they are used, OpenMP (LLVM's), Kokkos, and the
-calls of probe/plx_probe.h. `parallax diagnose FOLDER` says what is to be learnt from it.
+plx-exec measures threads (threads.csv), their waits for mutexes, condition variables, semaphores, barriers, futures,
+threads and time (waits.csv), and the time that they work (profile.csv); also OpenMP (LLVM's), Kokkos, and the calls of
+probe/plx_probe.h where PROGRAM uses them. `./plx diagnose FOLDER` names the likely causes of lost time; it needs -d.
 PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its exit status is plx-exec's.
 )";
 
@@ -50,7 +52,7 @@ PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its
 
 struct wishes {
   std::vector<std::string> settings;
-  bool follow = false, quiet = false, mpi = false;
+  bool follow = false, quiet = false, mpi = false, force = false;
   int first = 0;  // the program among the arguments
 };
 
@@ -82,6 +84,8 @@ wishes read(int argc, char** argv) {
       w.mpi = true;
     } else if (a == "-f" || a == "--follow") {
       w.follow = true;
+    } else if (a == "--force") {
+      w.force = true;
     } else if (a == "-q" || a == "--quiet") {
       w.quiet = true;
     } else if (a.starts_with("--plx:")) {
@@ -94,15 +98,27 @@ wishes read(int argc, char** argv) {
   return w;
 }
 
-/// The same check as in the program, where nobody could see it in time.
-void check(const wishes& w, const char* own) {
+/// Checks the settings before the program runs, when errors can still be acted upon.
+settings checked(const wishes& w, const char* own) {
   std::vector<std::string> words{own};
   words.insert(words.end(), w.settings.begin(), w.settings.end());
   std::vector<char*> argv;
   for (std::string& s : words) argv.push_back(s.data());
   argv.push_back(nullptr);
   int argc = static_cast<int>(words.size());
-  if (auto s = settings_from_arguments(argc, argv.data()); !s) fail(125, s.error().message);
+  auto s = settings_from_arguments(argc, argv.data());
+  if (!s) fail(125, s.error().message);
+  return *std::move(s);
+}
+
+/// Files of an earlier run are kept unless --force is given. A folder that cannot be read is left to the program's end.
+void check_folder(const std::string& folder) {
+  std::error_code unreadable;
+  const bool empty = std::filesystem::is_empty(folder, unreadable);
+  if (!unreadable && !empty)
+    fail(125, fmt::format("the folder '{}' is not empty: expected an empty or a new one, so that files of an earlier "
+                          "run are kept. Name another with -o FOLDER, or replace the files with --force",
+                          folder));
 }
 
 /// In the folder of this program, as it is built, or where it is installed.
@@ -113,7 +129,13 @@ std::string library(const char* name) {
   folder.resize(folder.rfind('/') == folder.npos ? 0 : folder.rfind('/'));
   const std::string places[] = {folder, folder + "/" + PLX_EXEC_LIBRARY_FOLDER};
   for (const std::string& place : places)
-    if (const std::string path = place + "/" + name; access(path.c_str(), R_OK) == 0) return path;
+    if (const std::string path = place + "/" + name; access(path.c_str(), R_OK) == 0) {
+      if (path.find_first_of(" :") != path.npos)
+        fail(125, fmt::format("the path '{}' has a blank or a colon, at which LD_PRELOAD is split: no library can be "
+                              "loaded from it. Move plx-exec and its libraries to a path without them",
+                              path));
+      return path;
+    }
   fail(125, fmt::format("cannot find {}: expected in {} or {}", name, places[0], places[1]));
 }
 
@@ -123,13 +145,15 @@ void set(const char* name, const std::string& value) { setenv(name, value.c_str(
 
 int main(int argc, char** argv) {
   const wishes w = read(argc, argv);
-  if (w.first >= argc) fail(125, "which program? plx-exec --help says more");
-  check(w, argv[0]);
+  if (w.first >= argc) fail(125, "expected the name of a program to run; see plx-exec --help");
+  const settings asked = checked(w, argv[0]);
   const char* name = argv[w.first];
   const std::string path = find_program(name);
-  if (path.empty()) fail(127, fmt::format("'{}': there is no such program", name));
+  if (path.empty()) fail(127, fmt::format("'{}': program not found", name));
   if (access(path.c_str(), X_OK) != 0) fail(126, fmt::format("'{}': {}", path, std::strerror(errno)));
   if (auto can = can_be_measured(path); !can) fail(125, can.error().message);
+
+  if (!w.force) check_folder(folder_of_rank(asked.output));
 
   std::string libraries = library("libplx-exec.so");
   if (w.mpi) libraries += ":" + library("libplx-mpi.so");

@@ -78,6 +78,7 @@ struct program::parts {
     bool taken = false;
     std::string first_name;  // of the row: of the first thread that had it
     std::uint64_t threads = 0;
+    double ready_before_s = 0;  // when the measurement began; 0 of threads that began later
   };
 
   parts(settings s, begin_options o)
@@ -123,7 +124,7 @@ struct program::parts {
 
   living* take_row();
   void keep_out_and(ticks now, bool close);
-  thread_record finished_record(const living& l, ticks now) const;
+  thread_record finished_record(const living& l, ticks now, bool ended) const;
   void name_rows();
   result<void> write_own(ticks now, bool locked);
   std::string timers_csv() const;
@@ -153,6 +154,10 @@ result<void> program::begin(settings s, begin_options o) {
   --this_slot.inside;
   attach(register_name(o.main_name));
   ++this_slot.inside;
+  if (this_slot.row != nullptr) {
+    const std::lock_guard rows_lock(get()->parts_->mutex);
+    get()->parts_->rows[this_slot.row->index()].ready_before_s = std::max(0.0, ready_time_s(own_tid()));
+  }
   // Threads that run long without an event are seen to run as well by who looks meanwhile.
   const settings& asked = get()->parts_->run->asked();
   if (asked.diagnose || asked.sample_interval_s > 0 || asked.print_interval_s > 0 || !asked.serve.empty())
@@ -203,6 +208,7 @@ bool program::attach(name_id root, task_id cause, ticks made) {
   l->taken = true;
   l->threads += 1;
   l->record = {};
+  l->ready_before_s = 0;
   l->record.row = l->row->index();
   l->record.tid = own_tid();
   l->record.function = root;
@@ -222,10 +228,18 @@ bool program::attach(name_id root, task_id cause, ticks made) {
   return true;
 }
 
-thread_record program::parts::finished_record(const living& l, ticks now) const {
+/// `ended`: the calling thread is the one that ends.
+thread_record program::parts::finished_record(const living& l, ticks now, bool ended) const {
   thread_record r = l.record;
   r.end = now;
+  r.ended = ended;
   r.waited = l.row->waited();
+  if (ended)
+    read_usage_of_this_thread(r);
+  else
+    read_usage(r, r.tid);
+  if (r.ready_s >= 0) r.ready_s = std::max(0.0, r.ready_s - l.ready_before_s);
+  if (r.name.empty()) r.name = ended ? system_name_of_this_thread() : system_name(r.tid);
   return r;
 }
 
@@ -242,10 +256,7 @@ void program::detach() noexcept {
     const std::lock_guard lock(p.mutex);
     parts::living& l = p.rows[row->index()];
     if (!l.taken) return;  // finish() came first
-    thread_record r = p.finished_record(l, now_ticks());
-    read_usage_of_this_thread(r);
-    if (r.name.empty()) r.name = system_name_of_this_thread();
-    p.table.add(std::move(r));
+    p.table.add(p.finished_record(l, now_ticks(), true));
     l.taken = false;
     p.free_rows.push_back(row->index());
   } else {
@@ -423,11 +434,7 @@ result<void> program::parts::write_own(ticks now, bool locked) {
   std::vector<thread_record> running;
   for (const living& l : rows) {
     if (!l.taken) continue;
-    thread_record r = finished_record(l, now);
-    r.ended = false;
-    read_usage(r, r.tid);
-    if (r.name.empty()) r.name = system_name(r.tid);
-    running.push_back(std::move(r));
+    running.push_back(finished_record(l, now, false));
   }
   result<void> first = table.write_csv(output + "/threads.csv", origin, running);
   const auto note = [&](result<void> r) {

@@ -57,6 +57,8 @@
   X(fexecve, nullptr) \
   X(sigaction, nullptr) \
   X(signal, nullptr) \
+  X(__sysv_signal, nullptr) \
+  X(sigaltstack, nullptr) \
   X(dlclose, nullptr) \
   X(syscall, nullptr)
 // clang-format on

@@ -4,6 +4,7 @@
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@ void thread_table::add(thread_record r) {
   sum.end = std::max(sum.end, r.end);
   sum.waited += r.waited;
   sum.cpu_s += r.cpu_s;
+  const bool known = sum.ready_s >= 0 && r.ready_s >= 0;
+  sum.ready_s = known ? sum.ready_s + r.ready_s : thread_record::unknown;
   sum.voluntary += r.voluntary;
   sum.involuntary += r.involuntary;
   sum.threads += 1;
@@ -40,12 +43,14 @@ void thread_table::add(thread_record r) {
 result<void> thread_table::write_csv(const std::string& path, ticks origin,
                                      const std::vector<thread_record>& living) const {
   std::string text =
-      "threads,row,tid,name,function,begin_s,end_s,wait_s,cpu_s,voluntary_switches,involuntary_switches,state\n";
+      "threads,row,tid,name,function,begin_s,end_s,wait_s,cpu_s,ready_s,voluntary_switches,involuntary_switches,"
+      "state\n";
   const auto add = [&](const thread_record& r) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.9f},{:.9f},{:.9f},{:.6f},{},{},{}\n", r.threads, r.row,
-                   r.tid, csv_field(r.name), csv_field(name_of(r.function)),
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{:.9f},{:.9f},{:.9f},{:.6f},{},{},{},{}\n", r.threads,
+                   r.row, r.tid, csv_field(r.name), csv_field(name_of(r.function)),
                    r.begin > origin ? seconds(r.begin - origin) : 0.0, r.end > origin ? seconds(r.end - origin) : 0.0,
-                   seconds(r.waited), r.cpu_s, r.voluntary, r.involuntary, r.ended ? "ended" : "running");
+                   seconds(r.waited), r.cpu_s, r.ready_s < 0 ? std::string() : fmt::format("{:.9f}", r.ready_s),
+                   r.voluntary, r.involuntary, r.ended ? "ended" : "running");
   };
   for (const thread_record& r : kept_) add(r);
   for (const auto& [function, sum] : rest_) add(sum);
@@ -53,7 +58,22 @@ result<void> thread_table::write_csv(const std::string& path, ticks origin,
   return write_file(path, text);
 }
 
+double ready_time_s(int tid) {
+  // "run_ns ready_ns timeslices"; without the C++ library, because threads that end call it.
+  char path[64], text[128];
+  std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return thread_record::unknown;
+  const ssize_t n = ::read(file, text, sizeof text - 1);
+  ::close(file);
+  text[n > 0 ? n : 0] = '\0';
+  unsigned long long run_ns = 0, ready_ns = 0;
+  if (std::sscanf(text, "%llu %llu", &run_ns, &ready_ns) != 2) return thread_record::unknown;
+  return 1e-9 * static_cast<double>(ready_ns);
+}
+
 void read_usage_of_this_thread(thread_record& r) {
+  r.ready_s = ready_time_s(r.tid);
 #if defined(RUSAGE_THREAD)
   rusage u{};
   if (getrusage(RUSAGE_THREAD, &u) != 0) return;
@@ -69,6 +89,7 @@ void read_usage_of_this_thread(thread_record& r) {
 }
 
 void read_usage(thread_record& r, int tid) {
+  r.ready_s = ready_time_s(tid);
   const std::string folder = fmt::format("/proc/self/task/{}/", tid);
   if (const auto status = read_file(folder + "status")) {
     const auto number_after = [&](const char* key) -> std::uint64_t {
