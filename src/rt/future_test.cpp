@@ -12,6 +12,7 @@
 
 #include "rt/async.hpp"
 #include "rt/every_schedule_test.hpp"
+#include "rt/once.hpp"
 #include "rt/packaged_task.hpp"
 #include "rt/thread.hpp"
 
@@ -267,12 +268,56 @@ TEST(future, a_deadline_holds_whatever_the_task_does) {
   });
 }
 
-TEST(future, polling_lets_others_run) {
+TEST(future, polling_with_yields) {
   on_every_schedule([] {
     auto f = plx::async([] { return 1; });
-    while (f.wait_for(0s) != plx::future_status::ready) {
-    }
+    while (f.wait_for(0s) != plx::future_status::ready) plx::this_thread::yield();
     EXPECT_EQ(f.get(), 1);
+  });
+}
+
+// A deadline that has passed asks only: no other task runs meanwhile.
+TEST(future, a_poll_does_not_wait) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  rt.run([] {
+    plx::promise<int> p;
+    auto f = p.get_future();
+    bool other_ran = false;
+    plx::post([&other_ran] { other_ran = true; });
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(f.wait_for(0s), plx::future_status::timeout);
+      EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now() - 1s), plx::future_status::timeout);
+    }
+    EXPECT_FALSE(other_ran);
+    p.set_value(1);
+    EXPECT_EQ(f.wait_for(0s), plx::future_status::ready);
+    plx::this_thread::yield();
+    EXPECT_TRUE(other_ran);
+  });
+}
+
+TEST(future, a_poller_polls_a_future) {
+  plx::testing::with_every_runtime([](plx::runtime& rt) {
+    struct polled {
+      plx::promise<int> p;
+      plx::future<int> f = p.get_future();
+      plx::event seen;
+    } it;
+    const auto id = rt.add_poller(
+        [](void* arg) {
+          auto& mine = *static_cast<polled*>(arg);
+          if (mine.f.wait_for(0s) != plx::future_status::ready) return plx::poll_result::pending;
+          if (mine.seen.occurred()) return plx::poll_result::idle;
+          mine.seen.set();
+          return plx::poll_result::progressed;
+        },
+        &it);
+    rt.run([&it] {
+      plx::this_thread::yield();
+      it.p.set_value(1);
+      it.seen.wait();
+    });
+    rt.remove_poller(id);
   });
 }
 

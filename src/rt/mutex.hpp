@@ -91,8 +91,7 @@ class condition_variable_any {
 
   template <class Lock>
   void wait(Lock& lock) {
-    guard_.lock();
-    lock.unlock();  // after guard_ is held, so that a notification from now on finds this waiter
+    unlock_guarded(lock);
     detail::wait_on(waiters_, guard_, what_, this, name_);
     lock.lock();
   }
@@ -137,10 +136,17 @@ class condition_variable_any {
   }
 
  private:
+  /// Unlocks `lock` while guard_ is held, so that a later notification finds the caller in waiters_; guard_ stays held.
+  /// If unlock() throws, as that of a unique_lock without its mutex does, guard_ is free again.
+  template <class Lock>
+  void unlock_guarded(Lock& lock) {
+    detail::spin_guard guard(guard_);
+    lock.unlock();
+    guard.release();
+  }
   template <class Lock>
   cv_status wait_ticks(Lock& lock, ticks deadline) {
-    guard_.lock();
-    lock.unlock();
+    unlock_guarded(lock);
     const bool notified = detail::wait_on_until(waiters_, guard_, {what_, this, name_}, deadline);
     lock.lock();
     return notified ? cv_status::no_timeout : cv_status::timeout;
@@ -156,12 +162,12 @@ class condition_variable_any {
   // it finds this waiter.
   template <class Lock, class Wait>
   bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait wait_listed) {
-    guard_.lock();
-    if (token.stop_requested()) {
-      guard_.unlock();
-      return false;
+    {
+      detail::spin_guard guard(guard_);
+      if (token.stop_requested()) return false;
+      lock.unlock();
+      guard.release();
     }
-    lock.unlock();
     const bool go_on = wait_listed();
     lock.lock();
     return go_on;

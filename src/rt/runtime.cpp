@@ -233,8 +233,16 @@ runtime_options options_from_arguments(int& argc, char** argv) {
 }
 
 void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
-  PLX_ASSERT(detail::this_worker() == nullptr && "runtime::run() waits as a thread; inside a task use async()");
   detail::scheduler& s = parts_->scheduler;
+  const detail::worker* caller = detail::this_worker();
+  PLX_ASSERT((caller == nullptr || &caller->home != &s) &&
+             "runtime::run() waits as a thread; inside a task of the same runtime use async()");
+  // A task of another runtime waits as it does for a future. In the deterministic mode it would be all that is left,
+  // and waits as a thread does.
+  if (caller != nullptr && !caller->home.deterministic() && !s.deterministic()) {
+    s.submit(t);
+    return end.wait();
+  }
   struct ended : detail::continuation {
     std::atomic<bool> done{false};
     detail::parker* waiting = nullptr;

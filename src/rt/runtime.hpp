@@ -48,7 +48,8 @@ class runtime {
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  /// Runs `f()` as a task, waits for it, and gives what it returns or throws. From a foreign thread.
+  /// Runs `f()` as a task, waits for it, and gives what it returns or throws. From a foreign thread,
+  /// or a task of another runtime.
   template <class F>
   auto run(F&& f) {
     return run(task_info{}, std::forward<F>(f));

@@ -16,6 +16,7 @@
 #include "rt/detail/scheduler.hpp"
 #include "rt/detail/topology.hpp"
 #include "rt/every_schedule_test.hpp"
+#include "rt/executor.hpp"
 #include "rt/latch.hpp"
 #include "rt/task_group.hpp"
 #include "rt/thread.hpp"
@@ -52,6 +53,48 @@ TEST(runtime, several_in_one_process) {
   auto f = p.get_future();
   b.post([&p] { p.set_value(7); });
   EXPECT_EQ(a.run([&f] { return f.get(); }), 7);
+}
+
+TEST(runtime, a_local_of_a_task_of_another_runtime) {
+  plx::testing::with_every_runtime([](plx::runtime& outer) {
+    outer.run([] {
+      std::atomic<int> ran{0};
+      {
+        plx::runtime inner({.workers = 2, .bind = false});
+        inner.post([&ran] { ++ran; });
+        EXPECT_EQ(inner.run([] { return plx::async([] { return 5; }).get(); }), 5);
+        EXPECT_THROW(inner.run([]() -> int { throw std::runtime_error("planned"); }), std::runtime_error);
+      }
+      {
+        plx::runtime chosen({.workers = 2, .deterministic = true});
+        EXPECT_EQ(chosen.run([] { return plx::async([] { return 6; }).get(); }), 6);
+        chosen.post([&ran] { ++ran; });
+      }
+      EXPECT_EQ(ran.load(), 2);
+      EXPECT_EQ(plx::async([] { return 7; }).get(), 7);  // of the outer runtime again
+    });
+  });
+}
+
+// The tasks of the inner runtime wait for one of the outer runtime, whose only worker the ending one must not hold.
+TEST(runtime, the_end_of_an_inner_runtime_holds_no_worker_of_the_outer_one) {
+  plx::runtime outer({.workers = 1, .bind = false});
+  outer.run([] {
+    plx::promise<int> p;
+    std::atomic<int> got{0};
+    auto later = plx::async(plx::executor().with_priority(plx::priority::low), [&p] { p.set_value(3); });
+    {
+      plx::runtime inner({.workers = 1, .bind = false});
+      inner.post([&] { got = p.get_future().get(); });
+    }
+    later.get();
+    EXPECT_EQ(got.load(), 3);
+  });
+}
+
+TEST(runtime, hardware_concurrency_without_a_runtime) {
+  EXPECT_EQ(plx::thread::hardware_concurrency(),
+            plx::detail::default_worker_count(plx::detail::allowed_cores().size()));
 }
 
 TEST(runtime, foreign_threads_use_the_oldest_living_one) {

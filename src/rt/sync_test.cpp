@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,6 +17,31 @@ namespace {
 
 using plx::testing::on_every_schedule;
 using namespace std::chrono_literals;
+
+// A lock that does not hold its mutex breaks a requirement; the error leaves the condition variable as it was.
+TEST(condition_variable, an_unlocked_lock_throws_and_harms_nothing) {
+  on_every_schedule([] {
+    plx::mutex m;
+    plx::condition_variable c;
+    std::unique_lock unlocked(m, std::defer_lock);
+    plx::stop_source stops;
+    EXPECT_THROW(c.wait(unlocked), std::system_error);
+    EXPECT_THROW(c.wait_for(unlocked, std::chrono::seconds(1)), std::system_error);
+    EXPECT_THROW(c.wait(unlocked, stops.get_token(), [] { return false; }), std::system_error);
+    c.notify_all();
+    bool told = false;
+    auto waiting = plx::async([&] {
+      std::unique_lock lock(m);
+      c.wait(lock, [&told] { return told; });
+    });
+    {
+      std::lock_guard lock(m);
+      told = true;
+    }
+    c.notify_one();
+    waiting.get();
+  });
+}
 
 TEST(mutex, excludes) {
   on_every_schedule([] {

@@ -3,11 +3,19 @@
 #include <system_error>
 
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/topology.hpp"
 #include "rt/detail/wait.hpp"
 
 namespace plx {
 
-unsigned thread::hardware_concurrency() noexcept { return detail::current_scheduler().worker_count(); }
+unsigned thread::hardware_concurrency() noexcept {
+  if (const detail::scheduler* s = detail::find_current_scheduler()) return s->worker_count();
+  try {
+    return detail::default_worker_count(detail::allowed_cores().size());
+  } catch (...) {
+    return 0;  // as std::thread does where the number is not computable
+  }
+}
 
 void thread::check_joinable(bool by_another) const {
   if (!joinable()) throw std::system_error(std::make_error_code(std::errc::invalid_argument));

@@ -79,7 +79,8 @@ class thread {
     std::swap(id_, o.id_);
   }
   friend void swap(thread& a, thread& b) noexcept { a.swap(b); }
-  /// Workers of the runtime that the caller uses.
+  /// The number of workers of the caller's runtime; without a runtime, the number that one with default options has.
+  /// 0 if that is not computable.
   static unsigned hardware_concurrency() noexcept;
 
  private:

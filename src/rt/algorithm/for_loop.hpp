@@ -125,6 +125,17 @@ void loop_with(const spread& how, Index first, std::int64_t n, std::int64_t stri
   }
 }
 
+/// The type of the index of a loop from a First to before a Last: what holds both, so that `0, v.size()` counts in
+/// size_t.
+template <class First, class Last>
+using loop_index = std::common_type_t<First, Last>;
+
+template <class First, class Last>
+void check_loop_start([[maybe_unused]] const First& first) {
+  if constexpr (std::is_integral_v<First> && std::is_signed_v<First> && std::is_unsigned_v<loop_index<First, Last>>)
+    PLX_ASSERT(first >= 0 && "the loop begins below 0 and its end is unsigned: convert both to one signed type", first);
+}
+
 /// The last argument is the body, those before are reductions and inductions.
 template <class Policy, class Index, class... Argument, std::size_t... K>
 auto loop_by(const Policy& policy, Index first, std::int64_t n, std::int64_t stride, std::tuple<Argument...> arguments,
@@ -196,10 +207,14 @@ detail::induction_of<std::remove_cvref_t<T>, Stride> induction(T&& start, Stride
 }
 
 /// body(i, arguments...) for each i in [first, last).
-template <execution_policy Policy, class Index, class... Argument>
-auto for_loop(const Policy& policy, Index first, std::type_identity_t<Index> last, Argument&&... objects_and_body) {
-  const std::int64_t n = first < last ? detail::distance(first, last) : 0;
-  return detail::loop_by(policy, first, n, 1, std::forward<Argument>(objects_and_body)...);
+/// i has the common type of first and last.
+template <execution_policy Policy, class First, class Last, class... Argument>
+auto for_loop(const Policy& policy, First first, Last last, Argument&&... objects_and_body) {
+  detail::check_loop_start<First, Last>(first);
+  const auto begin = static_cast<detail::loop_index<First, Last>>(first);
+  const auto end = static_cast<detail::loop_index<First, Last>>(last);
+  const std::int64_t n = begin < end ? detail::distance(begin, end) : 0;
+  return detail::loop_by(policy, begin, n, 1, std::forward<Argument>(objects_and_body)...);
 }
 /// body(first + i, arguments...) for i in [0, n).
 template <execution_policy Policy, class Index, class Size, class... Argument>
@@ -207,16 +222,18 @@ auto for_loop_n(const Policy& policy, Index first, Size n, Argument&&... objects
   return detail::loop_by(policy, first, static_cast<std::int64_t>(n), 1, std::forward<Argument>(objects_and_body)...);
 }
 /// body(i, arguments...) for i = first, first + stride, ... before last; a negative stride goes down to behind last.
-/// Requires: stride != 0.
-template <execution_policy Policy, class Index, class Stride, class... Argument>
-auto for_loop_strided(const Policy& policy, Index first, std::type_identity_t<Index> last, Stride stride,
-                      Argument&&... objects_and_body) {
+/// i has the common type of first and last. Requires: stride != 0.
+template <execution_policy Policy, class First, class Last, class Stride, class... Argument>
+auto for_loop_strided(const Policy& policy, First first, Last last, Stride stride, Argument&&... objects_and_body) {
+  detail::check_loop_start<First, Last>(first);
   const auto step = static_cast<std::int64_t>(stride);
   PLX_ASSERT(step != 0);
+  const auto begin = static_cast<detail::loop_index<First, Last>>(first);
+  const auto end = static_cast<detail::loop_index<First, Last>>(last);
   std::int64_t n = 0;
-  if (step > 0 && first < last) n = (detail::distance(first, last) - 1) / step + 1;
-  if (step < 0 && last < first) n = (detail::distance(last, first) - 1) / -step + 1;
-  return detail::loop_by(policy, first, n, step, std::forward<Argument>(objects_and_body)...);
+  if (step > 0 && begin < end) n = (detail::distance(begin, end) - 1) / step + 1;
+  if (step < 0 && end < begin) n = (detail::distance(end, begin) - 1) / -step + 1;
+  return detail::loop_by(policy, begin, n, step, std::forward<Argument>(objects_and_body)...);
 }
 /// body(first + stride * i, arguments...) for i in [0, n).
 template <execution_policy Policy, class Index, class Size, class Stride, class... Argument>

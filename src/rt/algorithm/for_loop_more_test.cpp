@@ -14,6 +14,30 @@ namespace {
 using plx::testing::on_every_schedule;
 namespace ex = plx::execution;
 
+// As in HPX the index can hold every index up to the end: no iterations are lost where `0` is an int.
+TEST(for_loop_more, the_index_type_comes_from_both_ends) {
+  on_every_schedule([] {
+    const std::size_t n = (std::size_t{1} << 32) + 3;
+    std::atomic<int> calls{0};
+    std::atomic<std::size_t> largest{0};
+    plx::for_loop_strided(plx::par, 0, n, std::size_t{1} << 30, [&](auto i) {
+      static_assert(std::is_same_v<decltype(i), std::size_t>);
+      ++calls;
+      for (auto seen = largest.load(); seen < i && !largest.compare_exchange_weak(seen, i);) {
+      }
+    });
+    EXPECT_EQ(calls.load(), 5);
+    EXPECT_EQ(largest.load(), std::size_t{1} << 32);
+    std::atomic<std::int64_t> sum{0};
+    plx::for_loop(plx::par, -2, std::int64_t{3}, [&sum](auto i) {
+      static_assert(std::is_same_v<decltype(i), std::int64_t>);
+      sum += i;
+    });
+    plx::for_loop(plx::par, short{0}, short{3}, [](auto i) { static_assert(std::is_same_v<decltype(i), short>); });
+    EXPECT_EQ(sum.load(), 0);
+  });
+}
+
 TEST(for_loop_more, reductions_and_inductions_together) {
   on_every_schedule([] {
     for (int n : {0, 1, 2, 1000, 3000}) {

@@ -267,8 +267,8 @@ void future_state_base::wait_slowly() {
 // The own task is not taken back here: it may take longer than the deadline, or wait for what its waiter does after it.
 bool future_state_base::wait_until(ticks deadline) {
   if (ready()) return true;
-  if (deadline <= deadline_in(0)) {  // who polls lets others run
-    yield_task();
+  if (deadline <= deadline_in(0)) {  // a poll: pollers and continuations may do it, too
+    choice_point();
     return ready();
   }
   auto* me = new timed_wait;

@@ -21,6 +21,7 @@
 #include "rt/detail/explain.hpp"
 #include "rt/detail/origin.hpp"
 #include "rt/detail/topology.hpp"
+#include "rt/detail/wait.hpp"
 #include "rt/detail/worker_loop.hpp"
 #include "rt/runtime_options.hpp"
 
@@ -221,7 +222,8 @@ std::size_t scheduler::placed() const noexcept {
 }
 
 void scheduler::stop() {
-  PLX_ASSERT(this_worker() == nullptr && "a runtime cannot be destroyed by one of its own tasks");
+  const worker* caller = this_worker();
+  PLX_ASSERT((caller == nullptr || &caller->home != this) && "a runtime cannot be destroyed by one of its own tasks");
   if (deterministic_) {
     const std::atomic<bool> never{false};
     run_until(never);
@@ -295,7 +297,11 @@ void scheduler::wait_until_quiet(double deadline_s) {
                 explain_waits());
       last_report = monotonic_seconds();
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    // A task of another runtime releases its worker meanwhile: what this runtime waits for may need it.
+    if (const worker* caller = this_worker(); caller != nullptr && !caller->home.deterministic())
+      sleep_until_ticks(deadline_in(1e-6 * static_cast<double>(pause_us)));
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
   }
 }
 

@@ -78,7 +78,7 @@ task* scheduler::next_task_chosen(worker& asking) {
 
 bool scheduler::run_until(const std::atomic<bool>& done) {
   PLX_ASSERT(deterministic_);
-  PLX_ASSERT(this_worker() == nullptr && "run() inside a task of another runtime");
+  worker* const outer = this_worker();  // of another runtime, whose task waits here
   run_done_ = &done;
   if (conductor_ != nullptr) conductor_->begin(virtual_now_);
   worker& w = *workers_[0];
@@ -100,7 +100,7 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
   fiber_switch(thread_itself, *loop);
   run_after_switch();
   std::memcpy(w.exceptions, &of_caller, sizeof of_caller);
-  set_this_worker(nullptr);
+  set_this_worker(outer);
   return done.load(std::memory_order_acquire);
 }
 

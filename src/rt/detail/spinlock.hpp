@@ -28,13 +28,18 @@ class spinlock {
 
 class spin_guard {
  public:
-  explicit spin_guard(spinlock& l) noexcept : lock_(l) { lock_.lock(); }
-  ~spin_guard() { lock_.unlock(); }
+  explicit spin_guard(spinlock& l) noexcept : lock_(&l) { lock_->lock(); }
+  ~spin_guard() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
   spin_guard(const spin_guard&) = delete;
   spin_guard& operator=(const spin_guard&) = delete;
 
+  /// Leaves the lock locked; the caller passes it on.
+  void release() noexcept { lock_ = nullptr; }
+
  private:
-  spinlock& lock_;
+  spinlock* lock_;
 };
 
 }  // namespace plx::detail
