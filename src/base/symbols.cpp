@@ -1,7 +1,6 @@
 #include "base/symbols.hpp"
 
 #include <cxxabi.h>
-#include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
@@ -37,19 +36,39 @@ struct place {
   std::uintptr_t offset = 0;
 };
 
+// dladdr() takes the lock that dlopen() holds while constructors run, and a constructor may wait for this thread;
+// dl_iterate_phdr() takes another one, which dlopen() does not hold then.
+struct search {
+  std::uintptr_t address;
+  std::uintptr_t offset = 0;
+  char path[4096] = "";  // copied within the search: the file may be unloaded after it
+};
+
+int look_into(dl_phdr_info* file, std::size_t /*size*/, void* given) {
+  auto& wanted = *static_cast<search*>(given);
+  for (const auto& segment : std::span(file->dlpi_phdr, file->dlpi_phnum)) {
+    const std::uintptr_t begin = file->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
+    if (wanted.address < begin || wanted.address - begin >= segment.p_memsz) continue;
+    const bool named = file->dlpi_name != nullptr && file->dlpi_name[0] != '\0';
+    std::strncpy(wanted.path, named ? file->dlpi_name : "/proc/self/exe", sizeof wanted.path - 1);
+    wanted.offset = wanted.address - file->dlpi_addr;
+    return 1;
+  }
+  return 0;
+}
+
 place place_of(const void* address) {
-  Dl_info info{};
-  void* extra = nullptr;
-  if (dladdr1(address, &info, &extra, RTLD_DL_LINKMAP) == 0 || extra == nullptr) return {};
-  const auto* map = static_cast<const link_map*>(extra);
+  search wanted{reinterpret_cast<std::uintptr_t>(address)};
+  if (dl_iterate_phdr(&look_into, &wanted) == 0) return {};
   // The program itself has no name in the list; /proc has it even after a change of directory.
-  std::string path = map->l_name != nullptr && map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+  std::string path = wanted.path;
   if (path == "/proc/self/exe") {
     char real[4096];
     const ssize_t n = readlink("/proc/self/exe", real, sizeof real);
     if (n > 0 && n < static_cast<ssize_t>(sizeof real)) path.assign(real, static_cast<std::size_t>(n));
   }
-  return {std::move(path), reinterpret_cast<std::uintptr_t>(address) - map->l_addr};
+  return {std::move(path), wanted.offset};
 }
 
 // The functions and variables of a file by address, from .symtab, or .dynsym where it was stripped. The file stays
@@ -270,6 +289,8 @@ std::string demangled(const char* name) {
                                                          &std::free);
   return status == 0 ? text.get() : name;
 }
+
+std::string loaded_file(const void* address) { return place_of(address).path; }
 
 std::string function_name(const void* address) {
   const place p = place_of(address);

@@ -19,6 +19,10 @@ struct code_location {
   std::string module;  // the program or library, with the offset that addr2line wants: "/usr/bin/x+0x1234"
 };
 
+/// The path of the program or library that was loaded to `address`; "" when it is in none. Like the two functions
+/// below, it may be called while another thread is in dlopen() or dlclose().
+std::string loaded_file(const void* address);
+
 /// The demangled function that holds `address`, from the symbol table of its file; "" when it has none.
 std::string function_name(const void* address);
 

@@ -146,6 +146,19 @@ TEST(PlxExec, ACancelledThreadEndsItsWait) {
   check_threads(folder, 1);
 }
 
+TEST(PlxExec, ConstructorsOfALoadedLibraryMayWaitForThreads) {
+  const std::string folder = fresh_folder();
+  const std::string line = "%BIN%/constructors %BIN%/libconstructors_library.so";
+  const outcome o = run("exec timeout 60 %BIN%/plx-exec -q -o " + folder + " " + line);
+  EXPECT_EQ(o.exit_code, 0) << "124: it hangs";
+  EXPECT_EQ(o.out, run(line).out);
+  const table threads = read_csv(folder + "/threads.csv");
+  EXPECT_EQ(threads.size(), 5u);
+  EXPECT_EQ(where(threads, "function", "innermost").size(), 1u);
+  EXPECT_EQ(where(threads, "function", "outer").size(), 3u);  // two are lambdas within it
+  EXPECT_GE(sum(where(where(read_csv(folder + "/waits.csv"), "kind", "future"), "name", "in "), "waits"), 1);
+}
+
 TEST(PlxExec, ExecWritesFirstAndTheNextProgramIsMeasured) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "/bin/sh -c 'exec %BIN%/locks'");

@@ -151,22 +151,33 @@ PLX_HOOK int pthread_barrier_wait(pthread_barrier_t* b) noexcept {
 namespace {
 // libstdc++'s wait of std::future, of std::async and promises: (this, address, value, has a timeout, seconds, ns).
 using future_wait = bool(void*, unsigned*, unsigned, bool, long, long);
-bool wait_for_future(const char* symbol, const void* caller, void* self, unsigned* word, unsigned value, bool timed,
-                     long s, long ns) {
-  auto* wait = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, symbol));
+
+// Looked up when this library is loaded: dlsym() takes a lock that dlopen() holds while constructors run, and a
+// constructor may wait for a thread that waits for a future.
+future_wait* future_waits[2];
+
+bool wait_for_future(unsigned which, const char* symbol, const void* caller, void* self, unsigned* word, unsigned value,
+                     bool timed, long s, long ns) {
+  future_wait* wait = future_waits[which];
+  if (wait == nullptr) wait = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, symbol));
   if (wait == nullptr) return true;
   const wait_scope waits("future", caller);  // futures live shortly: told by who waits
   return wait(self, word, value, timed, s, ns);
 }
 }  // namespace
 
-#define PLX_FUTURE_WAIT(symbol)                                                                    \
-  PLX_HOOK bool symbol(void* self, unsigned* word, unsigned value, bool timed, long s, long ns) {  \
-    return wait_for_future(#symbol, __builtin_return_address(0), self, word, value, timed, s, ns); \
+#define PLX_FUTURE_WAIT(which, symbol)                                                                    \
+  [[gnu::constructor]] static void find_future_wait_##which() {                                           \
+    future_waits[which] = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, #symbol));                      \
+  }                                                                                                       \
+  PLX_HOOK bool symbol(void* self, unsigned* word, unsigned value, bool timed, long s, long ns) {         \
+    return wait_for_future(which, #symbol, __builtin_return_address(0), self, word, value, timed, s, ns); \
   }
 PLX_FUTURE_WAIT(
+    0,
     _ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_untilEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE)
 PLX_FUTURE_WAIT(
+    1,
     _ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE)
 
 // std::atomic::wait, latches, barriers and semaphores of C++20 go to the kernel through this one.

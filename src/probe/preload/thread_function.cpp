@@ -1,6 +1,5 @@
 #include "probe/preload/thread_function.hpp"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -13,10 +12,7 @@
 namespace plx::probe {
 namespace {
 
-bool is_in_a_file(const void* address) {
-  Dl_info info{};
-  return dladdr(address, &info) != 0;
-}
+bool is_in_a_file(const void* address) { return !loaded_file(address).empty(); }
 
 /// The mangled type of an object with virtual functions, by the Itanium ABI: its first word is the address of its
 /// table, before which the address of the type's description stands, whose second word is the name. Null unless each of
@@ -74,9 +70,7 @@ std::string name_in_std_thread(const void* state) {
 }
 
 bool is_of_libstdcxx(const void* routine) {
-  Dl_info info{};
-  if (dladdr(routine, &info) != 0 && info.dli_fname != nullptr && std::strstr(info.dli_fname, "libstdc++") != nullptr)
-    return true;
+  if (loaded_file(routine).find("libstdc++") != std::string::npos) return true;
   return function_name(routine) == "execute_native_thread_routine";
 }
 
@@ -86,9 +80,8 @@ name_id thread_function(void* (*routine)(void*), void* argument) {
   const auto* code = reinterpret_cast<const void*>(routine);
   if (argument != nullptr && is_of_libstdcxx(code))
     if (const std::string name = name_in_std_thread(argument); !name.empty()) return register_name(readable_name(name));
-  if (Dl_info info{}; function_name(code).empty() && dladdr(code, &info) != 0 && info.dli_fname != nullptr)
-    return register_name("function of " +
-                         std::string(info.dli_fname).substr(std::string(info.dli_fname).rfind('/') + 1));
+  if (const std::string file = loaded_file(code); !file.empty() && function_name(code).empty())
+    return register_name("function of " + file.substr(file.rfind('/') + 1));
   return register_function_name(code);
 }
 

@@ -1,6 +1,5 @@
 #include "probe/preload/wait_sites.hpp"
 
-#include <dlfcn.h>
 #include <execinfo.h>
 #include <sys/mman.h>
 
@@ -25,10 +24,8 @@ bool is_plumbing(std::string_view name) {
 }
 
 /// The name of the file that an address is in, without its folders; "" when it is in none.
-std::string_view file_of(const void* address) {
-  Dl_info info{};
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return {};
-  const std::string_view path = info.dli_fname;
+std::string file_of(const void* address) {
+  const std::string path = loaded_file(address);
   return path.substr(path.rfind('/') + 1);
 }
 
@@ -37,10 +34,10 @@ std::string name_by_frames(const std::atomic<void*>* frames, int n) {
   for (int i = 0; i < n; ++i) {
     const auto* returned_to = static_cast<const char*>(frames[i].load(std::memory_order_relaxed));
     if (returned_to == nullptr) break;
-    const std::string_view file = file_of(returned_to - 1);
+    const std::string file = file_of(returned_to - 1);
     if (file.starts_with("libplx-")) continue;  // there every function is plumbing
     const std::string function = function_name(returned_to - 1);
-    if (function.empty() && !file.empty()) return "in " + std::string(file);  // which was stripped
+    if (function.empty() && !file.empty()) return "in " + file;  // which was stripped
     if (!is_plumbing(function)) return "in " + readable_name(function);
     if (outside.empty() && !function.starts_with("plx")) outside = "in " + function;
   }

@@ -1,0 +1,61 @@
+// Two things in one source: a library whose constructor starts threads that start threads, lock, sleep and wait for
+// futures, and waits for them all, as the pools of numerical libraries do; and the program that loads it. dlopen()
+// holds a lock of the loader meanwhile.
+#include <cstdio>
+
+#if defined(LIBRARY)
+
+#include <chrono>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+namespace {
+
+std::mutex contended;
+
+void innermost() {
+  const std::lock_guard lock(contended);
+  try {
+    throw std::runtime_error("unwinds");
+  } catch (const std::exception&) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void outer() {
+  std::thread one(innermost), two([] { innermost(); });
+  one.join();
+  two.join();
+  std::promise<int> promise;
+  std::thread maker([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    promise.set_value(7);
+  });
+  std::printf("future %d\n", promise.get_future().get());
+  maker.join();
+}
+
+[[gnu::constructor]] void begin() {
+  std::thread(outer).join();
+  std::printf("constructor done\n");
+}
+
+}  // namespace
+
+#else
+
+#include <dlfcn.h>
+
+int main(int argc, char** argv) {
+  void* library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : nullptr;
+  if (library == nullptr) {
+    std::printf("%s\n", dlerror());
+    return 1;
+  }
+  std::printf("opened, then closed: %d\n", dlclose(library));
+  return 0;
+}
+
+#endif
