@@ -176,7 +176,7 @@ struct future_promise : future_promise_base<T> {
 };
 template <class T>
 struct future_promise<T&> : future_promise_base<T&> {
-  void return_value(T& v) noexcept { this->state_->emplace(&v); }
+  void return_value(T& v) noexcept { this->state_->emplace(__builtin_addressof(v)); }
 };
 template <>
 struct future_promise<void> : future_promise_base<void> {

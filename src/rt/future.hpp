@@ -369,6 +369,7 @@ class promise_base {
         retrieved_(o.retrieved_),
         satisfied_(o.satisfied_.load(std::memory_order_relaxed)) {}
   promise_base& operator=(promise_base&& o) noexcept {
+    if (this == &o) return *this;
     abandon();
     state_ = std::move(o.state_);
     retrieved_ = o.retrieved_;
@@ -445,7 +446,7 @@ class promise : public detail::promise_base<T> {
 template <class T>
 class promise<T&> : public detail::promise_base<T&> {
  public:
-  void set_value(T& v) { this->satisfy(&v); }
+  void set_value(T& v) { this->satisfy(__builtin_addressof(v)); }
 };
 
 template <>

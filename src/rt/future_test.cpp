@@ -22,7 +22,7 @@ using plx::testing::on_every_schedule;
 using plx::testing::with_every_runtime;
 using namespace std::chrono_literals;
 
-plx::future_errc code_of(auto&& f) {
+std::error_code code_of(auto&& f) {
   try {
     f();
   } catch (const plx::future_error& e) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -17,7 +18,7 @@ namespace plx {
 class latch {
  public:
   /// Requires: expected >= 0.
-  explicit latch(std::ptrdiff_t expected) : missing_(expected) { PLX_ASSERT(expected >= 0, expected); }
+  constexpr explicit latch(std::ptrdiff_t expected) : missing_(expected) { PLX_ASSERT(expected >= 0, expected); }
   latch(const latch&) = delete;
   latch& operator=(const latch&) = delete;
 
@@ -49,7 +50,7 @@ namespace detail {
 
 class semaphore_base {
  public:
-  semaphore_base(std::ptrdiff_t n, std::ptrdiff_t most) noexcept : free_(n), most_(most) {}
+  constexpr semaphore_base(std::ptrdiff_t n, std::ptrdiff_t most) noexcept : free_(n), most_(most) {}
   semaphore_base(const semaphore_base&) = delete;
   semaphore_base& operator=(const semaphore_base&) = delete;
 
@@ -79,9 +80,11 @@ class semaphore_base {
 /// As std::counting_semaphore.
 template <std::ptrdiff_t LeastMaxValue>
 class counting_semaphore : public detail::semaphore_base {
+  static_assert(LeastMaxValue >= 0, "the maximum of a counting_semaphore is not negative");
+
  public:
   /// Requires: 0 <= n <= max().
-  explicit counting_semaphore(std::ptrdiff_t n) : detail::semaphore_base(n, LeastMaxValue) {
+  constexpr explicit counting_semaphore(std::ptrdiff_t n) : detail::semaphore_base(n, LeastMaxValue) {
     PLX_ASSERT(n >= 0 && n <= LeastMaxValue, n);
   }
   static constexpr std::ptrdiff_t max() noexcept { return LeastMaxValue; }
@@ -97,7 +100,7 @@ struct no_completion {
 
 class barrier_base {
  public:
-  explicit barrier_base(std::ptrdiff_t expected) : expected_(expected), missing_(expected) {
+  constexpr explicit barrier_base(std::ptrdiff_t expected) : expected_(expected), missing_(expected) {
     PLX_ASSERT(expected >= 0, expected);
   }
 
@@ -120,6 +123,9 @@ class barrier_base {
 /// As std::barrier.
 template <class Completion = detail::no_completion>
 class barrier : detail::barrier_base {
+  static_assert(std::is_nothrow_invocable_v<Completion&>,
+                "the completion of a barrier takes no arguments and is noexcept");
+
  public:
   /// The phase that an arrival belongs to.
   class arrival_token {
@@ -128,7 +134,7 @@ class barrier : detail::barrier_base {
     friend barrier;
   };
 
-  explicit barrier(std::ptrdiff_t expected, Completion completion = {})
+  constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
       : detail::barrier_base(expected), completion_(std::move(completion)) {}
   barrier(const barrier&) = delete;
   barrier& operator=(const barrier&) = delete;

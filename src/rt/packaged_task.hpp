@@ -19,19 +19,25 @@ class packaged_task<R(A...)> {
   packaged_task() noexcept = default;
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, packaged_task>) explicit packaged_task(F&& f)
-      : body_(new holder<std::decay_t<F>>(std::forward<F>(f))) {}
+      : body_(new holder<std::decay_t<F>>(std::forward<F>(f))) {
+    static_assert(std::is_invocable_r_v<R, std::decay_t<F>&, A...>,
+                  "a packaged_task's callable takes its arguments and returns its result");
+  }
   packaged_task(packaged_task&& o) noexcept
       : body_(std::exchange(o.body_, nullptr)), result_(std::move(o.result_)), called_(o.called_) {}
+  /// Destroys the callable that was here: its future throws future_error(broken_promise) if it was never called.
   packaged_task& operator=(packaged_task&& o) noexcept {
-    std::swap(body_, o.body_);
-    std::swap(result_, o.result_);
-    std::swap(called_, o.called_);
+    packaged_task(std::move(o)).swap(*this);
     return *this;
   }
   ~packaged_task() { delete body_; }
 
   [[nodiscard]] bool valid() const noexcept { return body_ != nullptr; }
-  void swap(packaged_task& o) noexcept { *this = std::exchange(o, std::move(*this)); }
+  void swap(packaged_task& o) noexcept {
+    std::swap(body_, o.body_);
+    std::swap(result_, o.result_);
+    std::swap(called_, o.called_);
+  }
   friend void swap(packaged_task& a, packaged_task& b) noexcept { a.swap(b); }
 
   /// Throws future_error(future_already_retrieved) the second time, no_state when not valid(); so do all members.

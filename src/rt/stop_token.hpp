@@ -157,6 +157,9 @@ class stop_source {
 /// already did. The destructor waits until a call that runs elsewhere has ended; a callback may destroy itself.
 template <class Callback>
 class stop_callback : detail::stop_callback_node {
+  static_assert(std::is_invocable_v<Callback>, "a stop_callback is called without arguments");
+  static_assert(std::is_destructible_v<Callback>, "the callable of a stop_callback has a public destructor");
+
  public:
   using callback_type = Callback;
 

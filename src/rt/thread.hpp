@@ -12,23 +12,43 @@
 
 namespace plx {
 
+class thread;
+
+namespace detail {
+
+/// What a thread calls: an exception out of it ends the program.
+template <class F>
+struct thread_body {
+  template <class G>
+  thread_body(G&& g) : f(std::forward<G>(g)) {}  // NOLINT: implicit, async_state makes it from the callable
+  template <class... A>
+  void operator()(A&&... args) noexcept {
+    std::apply(std::move(f), std::forward_as_tuple(std::forward<A>(args)...));  // calls members too
+  }
+  F f;
+};
+
+struct id_of_caller;
+
+void yield_now();
+void sleep_for_seconds(double s);
+const void* current_task_id() noexcept;
+
+}  // namespace detail
+
 class thread {
  public:
   /// Identifies a running task; the default one belongs to none.
   class id {
    public:
     id() noexcept = default;
-    explicit id(const void* task) noexcept : task_(task) {}
-    friend bool operator==(id, id) noexcept = default;
-    friend auto operator<=>(id a, id b) noexcept { return std::compare_three_way{}(a.task_, b.task_); }
     [[nodiscard]] const void* value() const noexcept { return task_; }
-    template <class C, class Traits>
-    friend std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, id i) {
-      if (i.task_ == nullptr) return out << "thread::id of no task";
-      return out << i.task_;
-    }
 
    private:
+    explicit id(const void* task) noexcept : task_(task) {}
+    friend thread;
+    friend struct detail::id_of_caller;
+
     const void* task_ = nullptr;
   };
 
@@ -36,14 +56,11 @@ class thread {
   /// Runs `f(args...)` as a task. An exception out of it ends the program, as in std::thread.
   template <class F, class... A>
   requires(!std::is_same_v<std::remove_cvref_t<F>, thread>) explicit thread(F&& f, A&&... args) {
-    struct body {
-      std::decay_t<F> f;
-      std::tuple<std::decay_t<A>...> args;
-      void operator()() noexcept { std::apply(std::move(f), std::move(args)); }
-    };
-    using state = detail::async_state<void, body>;
-    auto* s = detail::make_state<state>(task_info{probe::register_callable_name(f)},
-                                        body{std::forward<F>(f), {std::forward<A>(args)...}});
+    static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
+                  "a thread's callable is called with copies of the arguments");
+    using state = detail::async_state<void, detail::thread_body<std::decay_t<F>>, std::decay_t<A>...>;
+    auto* s = detail::make_state<state>(task_info{probe::register_callable_name(f)}, std::forward<F>(f),
+                                        std::forward<A>(args)...);
     id_ = id(s->alone());
     s->start();
     end_ = detail::adopt_state<void>(s);
@@ -90,16 +107,24 @@ class thread {
   id id_;
 };
 
-namespace detail {
-void yield_now();
-void sleep_for_seconds(double s);
-const void* current_task_id() noexcept;
-}  // namespace detail
+[[nodiscard]] inline bool operator==(thread::id a, thread::id b) noexcept { return a.value() == b.value(); }
+[[nodiscard]] inline std::strong_ordering operator<=>(thread::id a, thread::id b) noexcept {
+  return std::compare_three_way{}(a.value(), b.value());
+}
+template <class C, class Traits>
+std::basic_ostream<C, Traits>& operator<<(std::basic_ostream<C, Traits>& out, thread::id i) {
+  if (i.value() == nullptr) return out << "thread::id of no task";
+  return out << i.value();
+}
+
+struct detail::id_of_caller {
+  static thread::id get() noexcept { return thread::id(current_task_id()); }
+};
 
 namespace this_thread {
 
 /// Of the running task; of the thread when the caller is no task.
-inline thread::id get_id() noexcept { return thread::id(detail::current_task_id()); }
+inline thread::id get_id() noexcept { return detail::id_of_caller::get(); }
 /// Lets other tasks run.
 inline void yield() { detail::yield_now(); }
 /// The task sleeps, its worker goes on.

@@ -133,6 +133,34 @@ void promises(report& r) {
   r.add({"promise of a reference", x});
 }
 
+// `p = std::move(p)` and what assignment leaves behind.
+void assigned(report& r) {
+  names::promise<int> p;
+  auto f = p.get_future();
+  auto& same = p;
+  p = std::move(same);
+  r.add({"promise, assigned to itself", name_of(f.wait_for(0s)), error_of([&] { p.set_value(1); })});
+  names::packaged_task<int()> task([] { return 1; }), other([] { return 2; });
+  auto first = task.get_future(), second = other.get_future();
+  task = std::move(other);
+  r.add({"packaged, assigned", error_of([&] { first.get(); }), other.valid(), name_of(second.wait_for(0s))});
+  task();
+  r.add({"packaged, the assigned one", second.get()});
+}
+
+void errors(report& r) {
+  try {
+    names::future<int>().wait();
+  } catch (const std::logic_error& e) {
+    const auto& error = dynamic_cast<const names::future_error&>(e);
+    const std::error_code code = names::future_errc::no_state;
+    r.add({"future_error", error.code() == code, error.code() == names::future_errc::broken_promise,
+           error.code().category() == names::future_category(), error.code().category().name(),
+           error.code() == names::make_error_condition(names::future_errc::no_state),
+           names::make_error_code(names::future_errc::broken_promise).message().empty()});
+  }
+}
+
 void shared(report& r) {
   names::promise<int> p;
   names::shared_future<int> s = p.get_future().share();
@@ -185,6 +213,8 @@ void futures(report& r) {
   calls(r);
   deferred(r);
   promises(r);
+  assigned(r);
+  errors(r);
   shared(r);
   packaged(r);
 }

@@ -2,6 +2,8 @@
 // Nothing runs; a member that is missing on either side does not compile.
 #include <chrono>
 #include <functional>
+#include <ostream>
+#include <system_error>
 #include <type_traits>
 
 #include PLX_CONFORMITY_HEADER
@@ -192,6 +194,53 @@ static_assert(requires(names::stop_source s, names::stop_source o, names::stop_t
   swap(t, u);
 });
 static_assert(std::is_same_v<names::stop_callback<completion>::callback_type, completion>);
+
+// thread::id has one constructor; its comparisons and its output are functions of the namespace.
+static_assert(!std::is_constructible_v<names::thread::id, const void*>);
+static_assert(requires(names::thread::id i, std::ostream& out) {
+  { names::operator==(i, i) }
+  noexcept->std::same_as<bool>;
+  { names::operator<=>(i, i) }
+  noexcept->std::same_as<std::strong_ordering>;
+  names::operator<<(out, i);
+});
+
+static_assert(std::is_error_code_enum_v<names::future_errc>);
+static_assert(requires(names::future_errc e, const names::future_error& error) {
+  { names::make_error_code(e) }
+  noexcept->std::same_as<std::error_code>;
+  { names::make_error_condition(e) }
+  noexcept->std::same_as<std::error_condition>;
+  { names::future_category() }
+  noexcept->std::same_as<const std::error_category&>;
+  { error.code() }
+  noexcept->std::same_as<const std::error_code&>;
+});
+
+// Objects of static storage duration need no dynamic initialization.
+[[maybe_unused]] constinit names::latch constant_latch(1);
+[[maybe_unused]] constinit names::mutex constant_mutex;
+[[maybe_unused]] constinit names::once_flag constant_flag;
+
+// Results whose operator& is not the language's, and const results.
+struct without_address {
+  void operator&() const = delete;
+};
+static_assert(reader<names::shared_future<const int>, const int&> && writer<names::promise<const int>>);
+[[maybe_unused]] void results_of_all_kinds(without_address& x) {
+  names::promise<without_address> value;
+  value.set_value(without_address{});
+  (void)value.get_future().get();
+  names::promise<without_address&> reference;
+  reference.set_value(x);
+  (void)reference.get_future().get();
+  names::packaged_task<without_address&()> call([&x]() -> without_address& { return x; });
+  call();
+  (void)names::async([&x]() -> without_address& { return x; }).get();
+  names::promise<const int> constant;
+  constant.set_value(1);
+  (void)constant.get_future().get();
+}
 
 }  // namespace
 }  // namespace conformity::PLX_CONFORMITY_PROGRAM

@@ -49,6 +49,26 @@ void plain(report& r) {
   r.add({"detached", done.load()});
 }
 
+struct counted {
+  counted(int& c, int& m) noexcept : copies(&c), moves(&m) {}
+  counted(const counted& o) noexcept : copies(o.copies), moves(o.moves) { ++*copies; }
+  counted(counted&& o) noexcept : copies(o.copies), moves(o.moves) { ++*moves; }
+  void operator()(const counted&) const noexcept {}
+  int* copies;
+  int* moves;
+};
+
+// How often the callable and an argument are copied and moved until the call.
+template <class Thread>
+void copied(report& r, const char* name) {
+  int copies = 0, moves = 0;
+  const counted kept(copies, moves);
+  Thread(kept, kept).join();
+  const int copies_of_lvalues = copies, moves_of_lvalues = moves;
+  Thread(counted(copies, moves), counted(copies, moves)).join();
+  r.add({name, copies_of_lvalues, moves_of_lvalues, copies - copies_of_lvalues, moves - moves_of_lvalues});
+}
+
 void identities(report& r) {
   const auto me = names::this_thread::get_id();
   std::unordered_set<names::thread::id> ids{me, names::thread::id()};
@@ -151,6 +171,8 @@ void joining(report& r) {
 
 void threads(report& r) {
   plain(r);
+  copied<names::thread>(r, "thread, copies and moves");
+  copied<names::jthread>(r, "jthread, copies and moves");
   identities(r);
   sleeping(r);
   stopping(r);

@@ -129,10 +129,10 @@ class coroutine_result : public chain_promise {
   }
 
  protected:
-  using value_type = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>;
+  using value_type = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, std::remove_cv_t<T>>;
   template <class... V>
   void emplace(V&&... v) {
-    ::new (static_cast<void*>(&value_)) value_type(std::forward<V>(v)...);
+    ::new (static_cast<void*>(__builtin_addressof(value_))) value_type(std::forward<V>(v)...);
     has_value_ = true;
   }
 
@@ -152,7 +152,7 @@ struct coroutine_promise : coroutine_result<T> {
 };
 template <class T>
 struct coroutine_promise<T&> : coroutine_result<T&> {
-  void return_value(T& v) noexcept { this->emplace(&v); }
+  void return_value(T& v) noexcept { this->emplace(__builtin_addressof(v)); }
 };
 template <>
 struct coroutine_promise<void> : chain_promise {

@@ -9,8 +9,8 @@
 namespace plx {
 
 namespace {
-const char* message_of(future_errc code) {
-  switch (code) {
+const char* message_of(int code) {
+  switch (static_cast<future_errc>(code)) {
     case future_errc::broken_promise:
       return "broken promise: the promise was destroyed before it had a value";
     case future_errc::future_already_retrieved:
@@ -22,9 +22,21 @@ const char* message_of(future_errc code) {
   }
   return "unknown future error";
 }
+
+class category_of_futures final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "future"; }
+  [[nodiscard]] std::string message(int code) const override { return message_of(code); }
+};
 }  // namespace
 
-future_error::future_error(future_errc code) : std::logic_error(message_of(code)), code_(code) {}
+const std::error_category& future_category() noexcept {
+  static const category_of_futures the_category;
+  return the_category;
+}
+
+future_error::future_error(future_errc code)
+    : std::logic_error(message_of(static_cast<int>(code))), code_(make_error_code(code)) {}
 
 namespace detail {
 

@@ -123,7 +123,9 @@ static_assert(sizeof(future_state_base) <= 64);
 
 template <class T>
 struct stored {
-  using type = T;
+  static_assert(!std::is_array_v<T> && !std::is_function_v<T>, "a future's result is no array and no function");
+  static_assert(std::is_destructible_v<T>, "a future's result has a public destructor");
+  using type = std::remove_cv_t<T>;  // written once; get() adds the qualifiers again
 };
 template <>
 struct stored<void> {
@@ -147,7 +149,7 @@ class future_state : public future_state_base {
 
   template <class... A>
   void emplace(A&&... a) {
-    ::new (static_cast<void*>(&value_)) value_type(std::forward<A>(a)...);
+    ::new (static_cast<void*>(__builtin_addressof(value_))) value_type(std::forward<A>(a)...);
     has_value_ = true;
   }
   value_type& value() noexcept { return value_; }
@@ -160,7 +162,8 @@ class future_state : public future_state_base {
         std::forward<F>(f)();
         emplace();
       } else if constexpr (std::is_reference_v<T>) {
-        emplace(&std::forward<F>(f)());
+        T result = std::forward<F>(f)();
+        emplace(__builtin_addressof(result));
       } else {
         emplace(std::forward<F>(f)());
       }
