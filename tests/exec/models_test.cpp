@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "run_program.hpp"
 
 using testing::HasSubstr;
@@ -18,6 +20,23 @@ TEST(Models, OpenMpTellsItsRegionsLoopsAndBarriers) {
   EXPECT_EQ(sum(where(profile, "name", "omp single in"), "calls"), 5);
   EXPECT_EQ(sum(where(profile, "name", "omp task"), "calls"), 4);
   EXPECT_GE(sum(where(read_csv(folder + "/waits.csv"), "kind", "omp_barrier"), "waits"), 20);
+}
+
+TEST(Models, OpenMpTasksAreCountedOnceAndTheirWaitsAreThere) {
+  if (!exists(PLX_BIN "/openmp_program")) GTEST_SKIP() << "no clang with LLVM's OpenMP here";
+  const std::string folder = fresh_folder();
+  const outcome o = run("%BIN%/plx-exec -o " + folder + " %BIN%/openmp_program tasks");
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // all were stopped where they were started
+  long made = 0, waited = 0, result = 0;
+  ASSERT_EQ(std::sscanf(o.out.c_str(), "%ld %ld %ld", &made, &waited, &result), 3) << o.out;
+  EXPECT_EQ(result, 144);
+  const table profile = read_csv(folder + "/profile.csv"), waits = read_csv(folder + "/waits.csv");
+  EXPECT_EQ(sum(where(profile, "name", "omp task in "), "calls"), made + 20);  // 10 that move, and one within each
+  EXPECT_EQ(sum(where(waits, "kind", "omp_taskwait"), "waits"), waited + 10);
+  EXPECT_LT(sum(where(waits, "kind", "omp_lock"), "total_s"), 0.01);  // after it, 20 ms of work
+  // The time of ten tasks that sleep 500 us each is theirs, whatever thread they were on.
+  EXPECT_GT(sum(where(read_csv(folder + "/timers.csv"), "name", "omp task in main"), "inclusive_s"), 10 * 500e-6);
 }
 
 TEST(Models, MpiCountsCallsAndBytesPerRank) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ enum event : int {
   work = 20,
   mutex_acquire = 26,
   mutex_acquired = 27,
+  nest_lock = 28,
 };
 enum endpoint : int { scope_begin = 1, scope_end = 2 };
 
@@ -85,6 +87,58 @@ const char* kind_of_region(int kind) {
   return "omp_barrier";
 }
 
+// What the data of a task holds: of an implicit task its timer and no mark; of an explicit one that stays on its thread
+// its timer and marks; of one that may go on on another thread a pointer to the following, and the mark for that.
+constexpr std::uint64_t is_tied = 1, is_untied = 2, has_begun = 4;
+constexpr unsigned name_shift = 32;
+
+struct untied_task {
+  name_id name;
+  bool begun = false, away = false;
+  paused_timer paused{};
+};
+
+untied_task* untied_in(std::uint64_t value) {
+  if ((value & (is_tied | is_untied)) != is_untied) return nullptr;
+  return reinterpret_cast<untied_task*>(static_cast<std::uintptr_t>(value & ~is_untied));
+}
+name_id name_in(std::uint64_t value) {
+  const untied_task* t = untied_in(value);
+  return t != nullptr ? t->name : static_cast<name_id>(value >> name_shift);
+}
+
+/// The task stops running on this thread. One that waits for another task stays on the thread's stack, and the other
+/// one runs on top of it; so does a tied task in any case.
+void leave(ompt_data& task, bool ends) {
+  if (untied_task* t = untied_in(task.value)) {
+    if (ends) {
+      if (t->begun) stop(t->name);
+      const inside_scope inside;
+      delete t;
+      task.value = 0;
+    } else {
+      program::event([&](thread_row& row, plx::ticks now) { return t->away = row.yield(t->paused, now); });
+    }
+  } else if (ends && (task.value & is_tied) != 0 && (task.value & has_begun) != 0) {
+    stop(name_in(task.value));
+  }
+}
+
+/// The task runs on this thread from now on, for the first time or again.
+void enter(ompt_data& task) {
+  if (untied_task* t = untied_in(task.value)) {
+    if (!t->begun)
+      start(t->name);
+    else if (t->away)
+      program::event([&](thread_row& row, plx::ticks now) { return row.resume(t->paused, now), true; });
+    t->begun = true;
+    t->away = false;
+  } else if ((task.value & is_tied) != 0 && (task.value & has_begun) == 0) {
+    task.value |= has_begun;
+    start(name_in(task.value));
+  }
+}
+
 // ----------------------------------------------------------------------------------------------------------- callbacks
 
 void on_parallel_begin(ompt_data*, const void*, ompt_data* parallel, unsigned, int, const void* code) {
@@ -96,10 +150,12 @@ void on_implicit_task(int endpoint, ompt_data* parallel, ompt_data* task, unsign
   constexpr int initial_task = 1;
   if ((flags & initial_task) != 0) return;
   if (endpoint == scope_begin) {
-    task->value = parallel != nullptr && parallel->value != 0 ? parallel->value : timer_of("parallel", 0, nullptr);
-    start(static_cast<name_id>(task->value));
+    const std::uint64_t name =
+        parallel != nullptr && parallel->value != 0 ? parallel->value : timer_of("parallel", 0, nullptr);
+    task->value = name << name_shift;
+    start(name_in(task->value));
   } else if (task != nullptr && task->value != 0) {
-    stop(static_cast<name_id>(task->value));
+    stop(name_in(task->value));
   }
 }
 
@@ -125,30 +181,48 @@ void on_sync_wait(int kind, int endpoint, ompt_data*, ompt_data*, const void* co
   }
 }
 
-void on_mutex_acquire(int, unsigned, unsigned, std::uint64_t, const void*) {
-  program::event([](thread_row& row, plx::ticks now) { return row.begin_wait(now); });
+/// omp_test_lock() does not wait, and reports no end when the lock is not free.
+bool is_test(int kind) { return kind == 2 || kind == 4; }
+
+void on_mutex_acquire(int kind, unsigned, unsigned, std::uint64_t, const void*) {
+  if (!is_test(kind)) program::event([](thread_row& row, plx::ticks now) { return row.begin_wait(now); });
 }
-void on_mutex_acquired(int, std::uint64_t lock, const void*) {
+void end_of_lock_wait(std::uint64_t lock) {
   program::event([&](thread_row& row, plx::ticks now) {
     if (!row.waits()) return false;
     const plx::ticks waited = row.end_wait(now);
-    // Told of free locks as well: what took less than a call of the kernel was none.
+    // Free locks are reported as well: what took less than a call of the kernel was no wait.
     static const plx::ticks least = plx::ticks_from(1e-6);
     if (waited >= least) program::book_wait(row, "omp_lock", reinterpret_cast<const void*>(lock), waited);
     return true;
   });
 }
-
-// Explicit tasks: the data of a task is its timer.
-void on_task_create(ompt_data*, const void*, ompt_data* task, int flags, int, const void* code) {
-  constexpr int explicit_task = 4;
-  if ((flags & explicit_task) != 0) task->value = std::uint64_t{1} << 32 | timer_of("task", 7, code);
+void on_mutex_acquired(int kind, std::uint64_t lock, const void*) {
+  if (!is_test(kind)) end_of_lock_wait(lock);
 }
+/// A nested lock that this thread has already; only the first time is reported as acquired.
+void on_nest_lock(int endpoint, std::uint64_t lock, const void*) {
+  if (endpoint == scope_begin) end_of_lock_wait(lock);
+}
+
+void on_task_create(ompt_data* creator, const void*, ompt_data* task, int flags, int, const void* code) {
+  constexpr int explicit_task = 4, may_move = 0x10000000;
+  if ((flags & explicit_task) == 0) return;
+  const name_id name = timer_of("task", 7, code, creator == nullptr ? unnamed : name_in(creator->value));
+  if ((flags & may_move) == 0) {
+    task->value = std::uint64_t{name} << name_shift | is_tied;
+    return;
+  }
+  const inside_scope inside;
+  auto* t = new (std::nothrow) untied_task{name};
+  task->value = t == nullptr ? 0 : reinterpret_cast<std::uintptr_t>(t) | is_untied;
+}
+
 void on_task_schedule(ompt_data* prior, int status, ompt_data* next) {
-  constexpr std::uint64_t is_task = std::uint64_t{1} << 32;
-  (void)status;
-  if (prior != nullptr && (prior->value & is_task) != 0) stop(static_cast<name_id>(prior->value));
-  if (next != nullptr && (next->value & is_task) != 0) start(static_cast<name_id>(next->value));
+  constexpr int complete = 1, cancel = 3, detach = 4, early_fulfill = 5, late_fulfill = 6;
+  if (status == early_fulfill || status == late_fulfill) return;  // of an event: no task begins or ends on this thread
+  if (prior != nullptr) leave(*prior, status == complete || status == cancel || status == detach);
+  if (next != nullptr) enter(*next);
 }
 
 int initialize(ompt_lookup lookup, int, ompt_data*) {
@@ -163,6 +237,7 @@ int initialize(ompt_lookup lookup, int, ompt_data*) {
   on(sync_region_wait, &on_sync_wait);
   on(mutex_acquire, &on_mutex_acquire);
   on(mutex_acquired, &on_mutex_acquired);
+  on(nest_lock, &on_nest_lock);
   on(task_create, &on_task_create);
   on(task_schedule, &on_task_schedule);
   return 1;
