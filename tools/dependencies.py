@@ -8,6 +8,7 @@ compares the two.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from console import ROOT
@@ -413,7 +414,7 @@ TABLE = (
         "reports (parallax)",
         ("report",),
         (),
-        python_modules=("numpy", "h5py", "matplotlib"),
+        python_modules=("numpy", "h5py", "matplotlib", *(() if sys.version_info >= (3, 11) else ("tomli",))),
         other_way="PyPI, into .venv: tools/requirements.txt",
     ),
     Dependency(

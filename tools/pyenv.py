@@ -15,7 +15,8 @@ from console import BUILD, ROOT, fail, note, output_of, run_logged, shown, step
 
 VENV = ROOT / ".venv"
 WISHES_TRIED = BUILD / ".python-wishes-tried"  # do not ask an unreachable PyPI again for what one can do without
-MODULES = {"report": ("numpy", "h5py", "matplotlib"), "test": ("numpy", "h5py", "matplotlib", "pytest")}
+REPORT = ("numpy", "h5py", "matplotlib", *(() if sys.version_info >= (3, 11) else ("tomli",)))
+MODULES = {"report": REPORT, "test": (*REPORT, "pytest")}
 WISHES = {"report": (), "test": ("yt", "prometheus_client", "perfetto", "viztracer")}
 REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
 
@@ -25,9 +26,23 @@ def has(interpreter: str | Path, modules: tuple) -> bool:
     return output_of([str(interpreter), "-c", code, *modules]) is not None
 
 
+def exists(path: Path) -> bool:
+    """False also where the user may not look."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def may_fill() -> bool:
+    """Whether .venv can be made or completed by this user: the repository may be that of another."""
+    place = VENV if exists(VENV) else VENV.parent
+    return os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
 def venv_python() -> Path | None:
     path = VENV / "bin" / "python"
-    return path if path.exists() and output_of([str(path), "-c", "pass"]) is not None else None
+    return path if exists(path) and output_of([str(path), "-c", "pass"]) is not None else None
 
 
 @lru_cache(maxsize=None)
@@ -58,7 +73,7 @@ def _make_venv() -> bool:
 
 def _fill(kind: str) -> bool:
     """Makes or completes .venv; False if that is not possible here."""
-    if os.environ.get("PLX_NO_INSTALL"):
+    if os.environ.get("PLX_NO_INSTALL") or not may_fill():
         return False
     step(f"Python packages for the {kind} (.venv)")
     if not venv_python() and not _make_venv():
@@ -86,20 +101,29 @@ def ensure(kind: str) -> str:
     """The path of an interpreter with all that `kind` (report or test) needs; ends the program otherwise."""
     needed, wished = MODULES[kind], WISHES[kind]
     inside = venv_python()
-    if inside and _stamp(kind).exists():
+    if inside and exists(_stamp(kind)):
         return str(inside)
     if has(sys.executable, needed + wished):
         return sys.executable
     enough = any(candidate and has(candidate, needed) for candidate in (inside, sys.executable))
-    if not (enough and WISHES_TRIED.exists()):
+    if not (enough and exists(WISHES_TRIED)):
         if _fill(kind):
             return str(VENV / "bin" / "python")
-        WISHES_TRIED.parent.mkdir(exist_ok=True)
-        WISHES_TRIED.touch()
+        if may_fill():
+            WISHES_TRIED.parent.mkdir(exist_ok=True)
+            WISHES_TRIED.touch()
     for candidate in (inside, sys.executable):
         if candidate and has(candidate, needed):
             note(f"without {' '.join(wished) or 'the newest versions'}: the tests that need it are skipped")
             return str(candidate)
+    if not may_fill():
+        fail(
+            f"these Python modules are missing: {' '.join(needed)}, and this user may not use or change {VENV}. Use a Python "
+            f"that has them: {install.apt_line(['python3-' + m for m in needed])}\n"
+            "or python3 -m venv FOLDER && FOLDER/bin/pip install -r "
+            f"{shown(REQUIREMENTS[kind])}, then FOLDER/bin/python -m parallax with PYTHONPATH={ROOT / 'python'}",
+            2,
+        )
     venv = "" if has(sys.executable, ("venv", "ensurepip")) else install.apt_line(["python3-venv"]) + " && "
     fail(
         f"these Python modules are missing: {' '.join(needed)}. Run this where PyPI can be reached, then again:\n"

@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
     compare = commands.add_parser(
         "compare",
         help="show what changed between two runs",
-        description="Compares configuration, physics, throughput and time per task of two runs.",
+        description="Compares two runs of any programs, those of plx-exec included: what was measured, configuration, "
+        "physics, errors against the exact solution and their order, throughput, time per task, waits, and how long threads "
+        "waited for a core.",
     )
     compare.add_argument("first", type=Path, help="folder of the first run")
     compare.add_argument("second", type=Path, help="folder of the second run")
@@ -193,8 +195,11 @@ def _compare(options) -> int:
     from .compare import compare_runs
     from .run import Run
 
-    comparison = compare_runs(Run(options.first), Run(options.second))
+    comparison = compare_runs(Run(options.first, of_any_program=True), Run(options.second, of_any_program=True))
     print(comparison.text())
+    for run in (comparison.first, comparison.second):
+        for path, why in run.ending.foreign:
+            print(f"parallax: {path}: {why}; it is not used", file=sys.stderr)
     if options.html:
         if not options.html.parent.is_dir():
             return _fail(f"{options.html.parent}: no such folder, expected one to write {options.html.name} into")

@@ -1,5 +1,6 @@
-"""`parallax compare a/ b/`: what changed between two runs.
+"""`parallax compare a/ b/`: what changed between two runs, of plx-star or of any program that was measured.
 
+compare_measured.py has the measured times, tasks and waits; compare_errors.py the errors against exact solutions.
 Mesh files are matched by their step number. Two files are bitwise equal when they have the same blocks (in any order),
 the same time, and the same bits in every cell of every variable. Where the blocks differ, those in common are compared.
 Cost: reads every matched mesh file once. Example to read: tests/test_compare.py.
@@ -7,26 +8,18 @@ Cost: reads every matched mesh file once. Example to read: tests/test_compare.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
 from . import analysis, html
 from .athdf import Mesh
+from .compare_errors import compare_errors
+from .compare_measured import Section, add_row, compare_measurement, compare_tasks, compare_time, compare_waits
 from .errors import ReadError
 from .run import Run
-from .text import count, plural, seconds, trimmed
-
-
-@dataclass
-class Section:
-    """A title, sentences, and a table (may be empty)."""
-
-    title: str
-    sentences: list = field(default_factory=list)
-    header: list = field(default_factory=list)
-    rows: list = field(default_factory=list)
+from .text import count, plural, seconds
 
 
 @dataclass
@@ -58,8 +51,15 @@ class Comparison:
 def compare_runs(first: Run, second: Run) -> Comparison:
     """Compares everything that both runs have. Raises ReadError when a file is broken."""
     physics, equal = compare_physics(first, second)
-    sections = [compare_config(first, second), physics, compare_figures(first, second), compare_tasks(first, second)]
-    return Comparison(first, second, sections, equal)
+    sections = [compare_measurement(first, second)]
+    if first.config is not None or second.config is not None:
+        sections.append(compare_config(first, second))
+    if first.mesh_files or second.mesh_files:
+        sections += [physics, compare_errors(first, second)]
+    sections += [compare_figures(first, second), compare_time(first, second), compare_tasks(first, second)]
+    sections.append(compare_waits(first, second))
+    kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
+    return Comparison(first, second, kept, equal)
 
 
 # ---- configuration ----
@@ -208,14 +208,10 @@ def compare_figures(first: Run, second: Run) -> Section:
         for name, left, right in _differences(key, a.get(key), b.get(key)):
             section.rows.append((name, left, right, ""))
     for key in ("steps", "blocks", "cell_updates"):
-        _add_row(section, key.replace("_", " "), a.get(key), b.get(key), count)
-    _add_row(section, "cell updates / s", _throughput(first), _throughput(second), lambda v: f"{v:.4g}")
+        add_row(section, key.replace("_", " "), a.get(key), b.get(key), count)
+    add_row(section, "cell updates / s", _throughput(first), _throughput(second), lambda v: f"{v:.4g}")
     for key, name in (("simulation_s", "simulation"), ("wall_s", "all")):
-        _add_row(section, f"time, {name}", a.get(key), b.get(key), seconds)
-    if first.workers is not None and second.workers is not None:
-        ours, theirs = analysis.time_shares(first.workers), analysis.time_shares(second.workers)
-        for use in analysis.time_uses:
-            _add_row(section, f"share of {use}", ours[use], theirs[use], lambda v: f"{100 * v:.2f} %")
+        add_row(section, f"time, {name}", a.get(key), b.get(key), seconds)
     return section
 
 
@@ -229,41 +225,6 @@ def _differences(key, left, right):
 
 def _throughput(run: Run):
     return analysis.throughput(run.summary, run.history)
-
-
-def _add_row(section: Section, name: str, left, right, show) -> None:
-    left, right = (v if isinstance(v, (int, float)) and not isinstance(v, bool) else None for v in (left, right))
-    if left is None and right is None:
-        return
-    ratio = f"{right / left:.3f}" if left and right is not None else ""
-    section.rows.append((name, *("-" if v is None else show(v) for v in (left, right)), ratio))
-
-
-def compare_tasks(first: Run, second: Run) -> Section:
-    """Seconds per kind of task, the largest change first."""
-    section = Section("Time per kind of task", header=["task", "a", "b", "b - a", "b / a", "calls a", "calls b"])
-    ours, theirs = _tasks(first), _tasks(second)
-    if ours is None or theirs is None:
-        section.sentences.append(f"{'a' if ours is None else 'b'} has no profile.csv")
-        section.header = []
-        return section
-    for name in sorted({*ours, *theirs}, key=lambda n: -abs(_total(theirs, n) - _total(ours, n))):
-        a, b = _total(ours, name), _total(theirs, name)
-        calls = [count(tasks[name][1]) if name in tasks else "-" for tasks in (ours, theirs)]
-        change = f"{'-' if b < a else '+'}{seconds(abs(b - a))}"
-        section.rows.append((name, seconds(a), seconds(b), change, trimmed(b / a) if a > 0 else "", *calls))
-    return section
-
-
-def _tasks(run: Run):
-    if run.profile is None:
-        return None
-    total, calls = run.profile.numbers("total_s"), run.profile.numbers("calls")
-    return {str(name): (float(total[i]), float(calls[i])) for i, name in enumerate(run.profile["name"])}
-
-
-def _total(tasks: dict, name: str) -> float:
-    return tasks[name][0] if name in tasks else 0.0
 
 
 def _text_table(header: list, rows: list) -> list:

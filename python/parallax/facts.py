@@ -16,6 +16,7 @@ from .diagnosis import Evidence, diagnose_evidence
 from .errors import NotARun, ReadError
 from .plots import tasks
 from .run import Run
+from .text import trimmed
 
 titles = {
     "sedov": "Sedov blast",
@@ -45,12 +46,16 @@ class Facts:
     def __init__(self, run: Run, film: int = 5):
         self.run, self.film = run, film
         self.problems: list = []
-        self.warnings: list = []
+        self.warnings: list = [f"{path}: {why}; it is not used" for path, why in run.ending.foreign]
         self._open: dict = {}
 
     def problem(self, text: str) -> None:
         if text not in self.problems:
             self.problems.append(text)
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def close(self) -> None:
         for mesh in self._open.values():
@@ -128,6 +133,21 @@ class Facts:
     @cached_property
     def last(self) -> Mesh | None:
         return None if self.last_index is None else self.mesh(self.last_index)
+
+    @property
+    def last_is_the_end(self) -> bool:
+        """Whether the last mesh that can be read is of the time at which the run ended, as far as that is known."""
+        end = self.run.ending.time
+        return self.last is not None and (end is None or bool(np.isclose(self.last.time, end, rtol=1e-9, atol=0)))
+
+    @property
+    def why_no_errors(self) -> str:
+        """Why nothing is compared with the exact solution; for `lines` without errors."""
+        if self.last is None:
+            return "no mesh file can be read"
+        if not self.last_is_the_end:
+            return f"the last mesh file is of t = {trimmed(self.last.time, 5)}, not of the end of the run"
+        return "no exact.csv to compare with"
 
     @_attempt
     def cut(self):
@@ -213,6 +233,13 @@ class Facts:
         """Cells against the exact solution (profiles.Profile); for problems without one None, except for a blast."""
         if self.last is None or (self.exact is None and self.run.problem != "sedov"):
             return None
+        if not self.last_is_the_end:
+            end, last = self.run.ending, self.last
+            self.warn(
+                f"{last.path}: is of t = {trimmed(last.time, 6)}, step {last.cycle}, and the run ended at "
+                f"t = {trimmed(end.time, 6)}: it is not compared with the exact solution, which is of the end"
+            )
+            return profiles.profile(self.run, last, None) if self.run.problem == "sedov" else None
         return profiles.profile(self.run, self.last, self.exact)
 
     @_attempt

@@ -8,16 +8,26 @@ Example to read: tests/test_run.py.
 from __future__ import annotations
 
 import json
+import sys
 from functools import cached_property
 from pathlib import Path
 
 from .athdf import Mesh
+from .ending import Ending, ending
 from .errors import NotARun, ReadError
 from .process import corrected
 from .tables import Table, read_table
-from .toml import flatten, read_toml
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    try:
+        import tomli as tomllib
+    except ImportError:
+        tomllib = None
 
 _marks = ("run.json", "config.toml", "history.csv", "mesh/*.athdf")
+_measured = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "measurement.json")
 
 
 class Run:
@@ -30,18 +40,31 @@ class Run:
     exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
     """
 
-    def __init__(self, folder: str | Path):
+    def __init__(self, folder: str | Path, of_any_program: bool = False):
+        """of_any_program: what a program of the runtime or plx-exec wrote is enough (PLX_DIAGNOSE=1, plx-exec -d)."""
         self.folder = Path(folder)
+        marks = (*_marks, *_measured) if of_any_program else _marks
         if not self.folder.exists():
             raise NotARun(f"{self.folder}: no such folder")
         if not self.folder.is_dir():
             raise NotARun(f"{self.folder}: expected the folder of a run, found a file")
-        if not any(next(self.folder.glob(mark), None) for mark in _marks):
-            raise NotARun(f"{self.folder}: not the folder of a run (found none of {', '.join(_marks)})")
+        if not any(next(self.folder.glob(mark), None) for mark in marks):
+            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
+            instead = f"; its processes have folders of their own: give {self.folder / ranks[0]}" if ranks else ""
+            raise NotARun(f"{self.folder}: not the folder of a run (found none of {', '.join(marks)}){instead}")
 
     @cached_property
+    def ending(self) -> Ending:
+        """Which mesh files belong to this run, and when it ended."""
+        try:
+            summary = self.summary
+        except ReadError:
+            summary = None
+        return ending(sorted((self.folder / "mesh").glob("*.athdf")), summary)
+
+    @property
     def mesh_files(self) -> list:
-        return sorted((self.folder / "mesh").glob("*.athdf"))
+        return self.ending.files
 
     def mesh(self, index: int = -1) -> Mesh:
         """Opens a mesh file; the caller closes it (`with run.mesh(-1) as mesh:`)."""
@@ -128,3 +151,29 @@ class Run:
         if not name and self.mesh_files:
             name = self.mesh_files[0].name.split(".")[0]
         return str(name or "unknown")
+
+
+def read_toml(path: str | Path) -> dict:
+    """Nested dict of the file's tables."""
+    path = Path(path)
+    if tomllib is None:
+        raise ReadError(path, "reading TOML with a Python before 3.11 needs the module tomli: pip install tomli")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"not a text file (byte {error.start})") from None
+    except OSError as error:
+        raise ReadError(path, error.strerror or str(error)) from None
+    except ValueError as error:  # TOMLDecodeError is one
+        raise ReadError(path, f"broken TOML: {error}") from None
+
+
+def flatten(table: dict, prefix: str = "") -> dict:
+    """{"mesh": {"max_level": 4}} -> {"mesh.max_level": 4}, in the order of the file."""
+    flat = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = value
+    return flat

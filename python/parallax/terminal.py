@@ -52,14 +52,14 @@ def shock_text(facts: Facts) -> str:
     if lines.shock is None:
         return "no shock found"
     if lines.shock_exact is None:
-        return f"{lines.shock:.4f} (no exact.csv to compare with)"
+        return f"{lines.shock:.4f} ({facts.why_no_errors})"
     off = lines.shock / lines.shock_exact - 1
     return f"{lines.shock:.4f}, exact {lines.shock_exact:.4f} ({100 * off:+.2f} %)"
 
 
 def error_text(facts: Facts) -> str:
     if facts.lines is None or "rho" not in facts.lines.l1:
-        return "no exact.csv to compare with"
+        return facts.why_no_errors
     return f"L1(rho) = {facts.lines.l1['rho']:.3e} against the exact solution"
 
 

@@ -14,7 +14,7 @@ from parallax.scale.machine import Costs, Program, Setting, read_costs
 from parallax.scale.sweep import Plan, columns, copies_for, draw_all, settings
 from parallax.scale.workload import read_workload
 from parallax.tables import read_table
-from parallax.toml import read_toml
+from parallax.run import read_toml
 
 root = Path(__file__).parents[2]
 folder = Path(os.environ.get("PLX_BIN", root / "build" / "release" / "bin"))

@@ -1,8 +1,10 @@
 """The parts of the commands that decide what a reader sees."""
 
+import os
 import subprocess
 
 import builds
+import pyenv
 import pytest
 import run_bench
 import run_demo
@@ -103,3 +105,25 @@ def test_another_compiler_builds_in_folders_of_its_own(monkeypatch, tmp_path):
 def test_a_wrong_number_of_seeds_is_refused(seeds):
     done = plx("test", "--seeds", seeds)
     assert done.returncode == 2 and "--seeds" in done.stderr
+
+
+def test_a_python_environment_of_another_user_is_an_error_of_two_lines(tmp_path, monkeypatch, capsys):
+    venv = tmp_path / "repository" / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").touch()
+    monkeypatch.setattr(pyenv, "VENV", venv)
+    monkeypatch.setattr(pyenv, "WISHES_TRIED", venv.parent / "build" / "tried")
+    monkeypatch.setattr(pyenv, "has", lambda interpreter, modules: False)
+    venv.parent.chmod(0)
+    me = os.geteuid()
+    if me == 0:
+        os.seteuid(65534)  # root may look everywhere
+    try:
+        assert pyenv.venv_python() is None and not pyenv.may_fill()
+        with pytest.raises(SystemExit):
+            pyenv.ensure("report")
+    finally:
+        os.seteuid(me)
+        venv.parent.chmod(0o755)
+    err = capsys.readouterr().err
+    assert "numpy" in err and "may not use or change" in err and "Traceback" not in err

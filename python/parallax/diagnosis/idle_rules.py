@@ -271,7 +271,6 @@ def _one_thread(e: Evidence, parts: IdleTime):
     saves_s = length_s * (1 - 1 / e.n_workers)
     if saves_s < least_part * e.wall_s:
         return None
-    begin, end = phase.longest
     row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
     reason = f'. The longest-running function, "{short(row["name"])}", took {seconds(row["max_s"])}' if row else ""
     return Finding(

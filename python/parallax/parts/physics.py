@@ -35,7 +35,7 @@ class Physics(Part):
     def errors(self) -> str:
         data = self.facts.lines
         if data is None or not data.l1:
-            raise Missing("the run has no exact.csv" if self.facts.run.exact is None else "no mesh file can be read")
+            raise Missing("the run has no exact.csv" if self.facts.run.exact is None else self.facts.why_no_errors)
         names = {
             "rho": "density",
             "vel": "radial velocity" if data.coordinate == "r" else "velocity",
@@ -59,7 +59,7 @@ class Physics(Part):
             raise Missing("the run has no mesh files (mesh/*.athdf)")
         if facts.lines is None and facts.exact is None:
             raise Missing("there is no exact solution to compare with (exact.csv)")
-        data = need(facts.lines, "no mesh file can be read")
+        data = need(facts.lines, facts.why_no_errors)
         picture = lines.profile_picture(data)
         return self.picture(picture, f"{picture.caption} {error_text(facts)}." if facts.exact else picture.caption)
 

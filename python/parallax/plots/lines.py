@@ -39,7 +39,7 @@ def profile_picture(profile) -> Picture:
         caption += (
             "Their spread at one radius shows how round the blast is; the line through them is the mean per shell. "
         )
-    caption += "Thin line: exact solution." if profile.reference else "No exact solution (exact.csv) in this run."
+    caption += "Thin line: exact solution." if profile.reference else "No exact solution (exact.csv) of this time."
     title = "Radial profile" if radial else "Profile along x"
     return Picture("profile", title, caption, (9.6, 5.2), draw, f"{title} of density, velocity and pressure.")
 
