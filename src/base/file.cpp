@@ -106,7 +106,9 @@ result<atomic_file> atomic_file::create(const std::string& path) {
   struct stat there {};
   const bool straight = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
   std::string temporary = straight ? path : temporary_name(path);
-  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // Nothing has a temporary name yet, but for what a process of this number left: a link there is not followed.
+  const int how = straight ? O_TRUNC : O_TRUNC | O_NOFOLLOW;
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
   if (descriptor < 0) return file_error("write", path, errno);
   return atomic_file(path, std::move(temporary), descriptor);
 }

@@ -1,7 +1,8 @@
 #include "probe/flight_dump.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,7 +28,9 @@ struct place {
 };
 constinit std::array<place, most_sources> places{};
 
-constinit std::atomic<bool> writing{false};
+/// The thread that writes a file, or ends a registration; 0: none. Memory order: acquired by who takes it, released by
+/// who gives it back.
+constinit std::atomic<std::uintptr_t> writing{0};
 constinit std::atomic<bool> crash_written{false};
 constinit std::atomic<unsigned> last_number{0};
 
@@ -71,7 +74,8 @@ class flight_file {
     if (first == nullptr) return false;
     name_file(*first);
     int error = 0;
-    const int file = ::open(temporary_, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    ::unlink(temporary_);  // of an earlier process of this number; a link that lies there is not followed
+    const int file = ::open(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) {
       error = errno;
     } else {
@@ -210,26 +214,47 @@ class flight_file {
   char path_[1024] = {}, temporary_[1032] = {};
 };
 
-/// False when somebody else was writing for too long.
-bool begin_writing() noexcept {
-  const timespec pause{0, 1'000'000};
-  for (int i = 0; i < 5000; ++i) {
-    if (!writing.exchange(true, std::memory_order_acquire)) return true;  // pairs with the release at the end
-    nanosleep(&pause, nullptr);
+std::uintptr_t this_thread() noexcept { return (std::uintptr_t)::pthread_self(); }  // a number, or a pointer (macOS)
+
+/// While it lives, this thread writes a file, or nobody does. Its signals wait, but for faults, which cannot.
+class only_writer {
+ public:
+  explicit only_writer(int most_pauses) noexcept {
+    sigset_t requests;
+    sigfillset(&requests);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&requests, fault);
+    ::pthread_sigmask(SIG_BLOCK, &requests, &before_);
+    const timespec pause{0, 1'000'000};
+    for (int i = 0; most_pauses < 0 || i < most_pauses; ++i) {
+      std::uintptr_t none = 0;
+      mine_ = writing.compare_exchange_strong(none, this_thread(), std::memory_order_acquire);
+      if (mine_ || none == this_thread()) return;  // a fault of the writer itself
+      nanosleep(&pause, nullptr);
+    }
   }
-  return false;
-}
+  ~only_writer() {
+    if (mine_) writing.store(0, std::memory_order_release);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  only_writer(const only_writer&) = delete;
+  only_writer& operator=(const only_writer&) = delete;
+  /// False when another thread was writing for too long, and in a fault of the writer itself.
+  explicit operator bool() const noexcept { return mine_; }
+
+ private:
+  sigset_t before_;
+  bool mine_ = false;
+};
 
 }  // namespace
 
 bool write_flight(std::string_view reason, unsigned number) noexcept {
   const int error = errno;
   bool written = false;
-  if (begin_writing()) {
+  if (const only_writer mine(5000); mine) {
     // A crash is told once: SIGABRT follows std::terminate().
     if (number != 0 || !crash_written.exchange(true, std::memory_order_relaxed))
       written = flight_file(reason, number).write();
-    writing.store(false, std::memory_order_release);
   }
   errno = error;
   return written;
@@ -252,9 +277,10 @@ flight_registration::flight_registration(const flight_source& s) {
 flight_registration::~flight_registration() {
   if (place_ < 0) return;
   place& p = places[static_cast<std::size_t>(place_)];
-  while (writing.exchange(true, std::memory_order_acquire)) sched_yield();
-  p.there.store(false, std::memory_order_relaxed);
-  writing.store(false, std::memory_order_release);
+  {
+    const only_writer nobody_writes(-1);
+    p.there.store(false, std::memory_order_relaxed);
+  }
   p.taken.store(false, std::memory_order_release);
 }
 

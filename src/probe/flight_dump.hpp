@@ -2,8 +2,10 @@
 // opens in Perfetto, written in the midst of a crash.
 //
 // Thread safety: everything. write() is async-signal-safe: no heap, no lock, no stdio; a fixed buffer, and open, write,
-// rename. Cost: nothing until it is written. One file at a time is written: who comes meanwhile waits for it, up to 5
-// s. Example: probe/flight_dump_test.cpp; the signals: probe/flight_signals.hpp
+// rename. Cost: nothing until it is written. One file at a time is written: another thread waits for it, up to 5 s.
+// While a file is written, its thread takes no signals but faults: a request is served afterwards, and a fault in the
+// midst of it ends at once, without another file. Example: probe/flight_dump_test.cpp; the signals:
+// probe/flight_signals.hpp
 #pragma once
 
 #include <cstdint>

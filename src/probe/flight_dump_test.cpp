@@ -110,6 +110,18 @@ TEST_F(FlightDump, AFolderThatCannotBeIsOneLine) {
   EXPECT_NE(said.find("No such file or directory"), std::string::npos) << said;
 }
 
+TEST_F(FlightDump, ALinkThatLiesInTheWayIsNotFollowed) {
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(write_file(folder + "/of another", "text\n"));
+  std::filesystem::create_symlink(folder + "/of another", file(10) + ".part");
+  const flight_registration there(source());
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(write_flight("tried", 10));
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(read_file(folder + "/of another").value(), "text\n");
+  EXPECT_FALSE(std::filesystem::is_symlink(file(10)));
+}
+
 TEST_F(FlightDump, AFullDiskIsOneLineAndLeavesNothing) {
   struct rlimit_file {  // a file that may not grow is the full disk that a test can have
     rlimit_file() {

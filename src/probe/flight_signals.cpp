@@ -81,7 +81,7 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigacti
   struct sigaction mine {};
   mine.sa_sigaction = handler;
   mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&mine.sa_mask);
+  sigemptyset(&mine.sa_mask);  // write_flight() blocks what must wait
   if (sigaction(signal, &mine, &before) != 0)
     throw std::system_error(errno, std::generic_category(), "flight-signal = " + std::to_string(signal));
 }

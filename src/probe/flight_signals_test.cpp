@@ -4,6 +4,12 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "probe/flight_dump.hpp"
+#include "probe/recorder.hpp"
+#include "probe/temporary_test.hpp"
 
 namespace plx::probe {
 namespace {
@@ -32,6 +38,47 @@ TEST(FlightSignals, ASignalThatIsIgnoredAndWasSentIsIgnored) {
     std::_Exit(3);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
+}
+
+/// Requests come while this thread writes a file: each has its own file afterwards, and nothing waits for itself.
+TEST(FlightSignals, ARequestToTheThreadThatWritesIsServedAfterwards) {
+  const std::string folder = temporary_path("flight_requests");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  static bool requested;
+  requested = false;
+  const flight_registration there({.rec = &r,
+                                   .now = [](void*, unsigned) noexcept -> flight_now {
+                                     if (!requested) requested = true, ::raise(SIGUSR2);
+                                     return {};
+                                   },
+                                   .folder = folder.c_str()});
+  const flight_signals handled(SIGUSR2);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(write_flight("no task has begun or ended for 10 s", next_flight_number()));
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("asked for by a signal"), std::string::npos);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(folder)) ++files;
+  EXPECT_EQ(files, 2u);
+}
+
+/// Of a crash in the midst of a file; alarm() is a guard against waiting for itself.
+TEST(FlightSignals, AFaultOfTheThreadThatWritesEndsTheProgram) {
+  const auto run = [] {
+    const std::string folder = temporary_path("flight_fault");
+    recorder r(1);
+    const flight_registration there({.rec = &r,
+                                     .now = [](void*, unsigned) noexcept -> flight_now {
+                                       fault();
+                                       return {};
+                                     },
+                                     .folder = folder.c_str()});
+    const flight_signals handled(0);
+    ::alarm(60);
+    write_flight("tried", next_flight_number());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), "");
 }
 
 }  // namespace

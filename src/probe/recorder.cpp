@@ -184,6 +184,16 @@ void recorder::drain() {
   state_->drain_locked();
 }
 
+void recorder::set_trace_limit(std::uint64_t records) {
+  const std::lock_guard lock(state_->mutex);
+  state_->max_kept = records;
+}
+
+std::uint64_t recorder::trace_limit() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->max_kept;
+}
+
 std::uint64_t recorder::traced() const {
   const std::lock_guard lock(state_->mutex);
   return state_->kept + state_->lanes.kept();

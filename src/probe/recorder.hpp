@@ -71,6 +71,9 @@ struct wait_statistics {
 /// Of a worker's flight recorder: 2 MiB, of which the pages that were used exist.
 inline constexpr std::size_t default_flight_records = std::size_t{1} << 16;
 
+/// Records of a trace that are kept unless asked otherwise: 512 MiB.
+inline constexpr std::uint64_t default_trace_limit = std::uint64_t{1} << 24;
+
 class device_lanes;
 
 class recorder {
@@ -121,9 +124,12 @@ class recorder {
   /// The last pieces of at least `from_s` of every worker are kept, `records` of them (32 bytes each): see
   /// flight_ring.hpp. 0 records: no longer. Requires: at most one size is used in a recorder's life.
   void flight(std::size_t records, double from_s = 1e-6);
-  /// Moves the rings' records to the recorder's own memory, so that rings do not overflow. At most 2^24 records are
-  /// kept.
+  /// Moves the rings' records to the recorder's own memory, so that rings do not overflow. At most trace_limit()
+  /// records are kept.
   void drain();
+  /// How many records of a trace are kept, of 32 bytes each; later ones are dropped and counted. From now on.
+  void set_trace_limit(std::uint64_t records);
+  [[nodiscard]] std::uint64_t trace_limit() const;
   /// Records kept by drain(), and records lost because a ring or the recorder's memory was full.
   std::uint64_t traced() const;
   /// Records for which there was no room.
@@ -136,7 +142,8 @@ class recorder {
   void mark(std::string_view category, std::string_view text);
   /// Drops the trace so far: what was drained, what lies in the rings, samples and marks. For who traces now and then.
   void forget_trace();
-  /// Drains, then gives all that was recorded so far. Cost: a copy of the trace.
+  /// Drains, then gives all that was recorded so far. Cost: a copy of the trace: 48 bytes per piece and 24 per edge,
+  /// beside the 32 bytes of each record.
   trace_data collect_trace();
 
   /// Names with at least one piece, the largest total first.

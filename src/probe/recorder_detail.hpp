@@ -88,7 +88,6 @@ class worker_list {
 };
 
 struct recorder::state {
-  static constexpr std::uint64_t max_kept = 1ull << 24;
   static constexpr std::size_t max_noted = std::size_t{1} << 20;  // samples; marks likewise
 
   explicit state(unsigned most_workers) : workers(most_workers) {}
@@ -100,8 +99,10 @@ struct recorder::state {
   device_lanes lanes{workers.most(), space};
 
   mutable std::mutex mutex;
+  std::uint64_t max_kept = default_trace_limit;
   std::uint64_t kept = 0;
-  std::uint64_t dropped = 0;  // records, samples and marks for which there was no room
+  std::uint64_t over_limit = 0;  // records beyond `max_kept`
+  std::uint64_t dropped = 0;     // samples and marks for which there was no room
   std::vector<trace_sample> samples;
   std::vector<trace_mark> marks;
   cost_map cost_base;
@@ -146,15 +147,16 @@ struct recorder::state {
     for (auto& w : workers) {
       if (!w->ring) continue;
       w->ring->drain_spans([&](std::span<const trace_record> records) {
-        const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), max_kept - kept));
+        const std::uint64_t most = max_kept - std::min(max_kept, kept);
+        const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), most));
         w->keep(records.first(room));
         kept += room;
-        dropped += records.size() - room;
+        over_limit += records.size() - room;
       });
     }
   }
   std::uint64_t lost_locked() const {
-    std::uint64_t lost = dropped + lanes.lost();
+    std::uint64_t lost = dropped + over_limit + lanes.lost();
     for (const auto& w : workers) lost += w->ring ? w->ring->lost() : 0;
     return lost;
   }

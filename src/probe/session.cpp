@@ -95,6 +95,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
   if (!state_->asked.profile.empty()) r.devices().set_statistics(true);
   if (wants_trace(state_->asked)) {
     const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
+    r.set_trace_limit(static_cast<std::uint64_t>(state_->asked.trace_limit));
     r.trace(true, ring_records);
     state_->draining.every(0.02, [&r, &own = *state_] {
       r.drain();

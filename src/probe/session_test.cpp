@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "probe/temporary_test.hpp"
+#include "probe/text_sink.hpp"
 
 namespace plx::probe {
 namespace {
@@ -21,7 +22,7 @@ TEST(Session, WritesWhatWasAskedForAtTheEnd) {
   }
   EXPECT_TRUE(std::filesystem::exists(folder + "/profile.csv"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/waits.csv"));
-  EXPECT_TRUE(std::filesystem::exists(folder + "/trace.json.gz"));
+  EXPECT_TRUE(std::filesystem::exists(text_sink::compressed_name(folder + "/trace.json")));
 }
 
 TEST(Session, WritesInBetweenAndAgainAtTheEnd) {

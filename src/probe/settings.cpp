@@ -121,6 +121,11 @@ void settings::describe(config_table& t) {
   t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, separated by commas"});
   t.add("plx.trace-records", trace_records,
         {.unit = "1", .help = "records per worker that wait to be drained, 32 bytes each", .min = 2, .max = 1u << 30});
+  t.add("plx.trace-limit", trace_limit,
+        {.unit = "1",
+         .help = "records of a trace kept in memory, of all workers together, 32 bytes each",
+         .min = 2,
+         .max = 1u << 30});
   t.add("plx.trace-budget", trace_budget,
         {.unit = "1",
          .help = "share of the workers' time that measuring may take before less is traced; 0: no limit",

@@ -26,6 +26,9 @@ struct settings {
   std::string trace{};
   /// Records per worker that wait to be drained, 32 bytes each.
   std::int64_t trace_records = std::int64_t{1} << 18;
+  /// Records of a trace that are kept in memory, of all workers together, 32 bytes each; while the files are written, a
+  /// record takes some 100 bytes, and the graph of tasks as much again. Later records are dropped and counted.
+  std::int64_t trace_limit = std::int64_t{1} << 24;
   /// The share of the workers' time that measuring may take while a trace is recorded; when it takes more, less is
   /// traced from then on (probe/trace_budget.hpp). 0: no limit.
   double trace_budget = 0;

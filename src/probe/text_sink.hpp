@@ -13,6 +13,8 @@ namespace plx::probe {
 
 class text_sink {
  public:
+  /// `path`, with ".gz" at its end if this build can compress.
+  static std::string compressed_name(std::string path);
   /// Begins a file that will appear as `path` at commit().
   static result<std::unique_ptr<text_sink>> create(const std::string& path);
   virtual ~text_sink() = default;

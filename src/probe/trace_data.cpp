@@ -51,6 +51,23 @@ struct slice_reader {
   }
 };
 
+/// Room for what take() will append at most: growing would hold the trace twice, room that is not used costs nothing.
+struct trace_size {
+  std::size_t slices = 0, edges = 0;
+  void count(const trace_record& r) {
+    if ((r.flags & detail::is_packed) != 0)
+      ++slices, ++edges;  // most have a cause
+    else if ((r.flags & trace_record::is_edge) != 0)
+      ++edges;
+    else if ((r.flags & trace_record::is_more) != 0)
+      edges += detail::most_targets;
+    else if ((r.flags & trace_record::is_link) != 0)
+      ++edges;
+    else
+      ++slices;
+  }
+};
+
 }  // namespace
 
 void recorder::trace_counter(std::string_view name, double value) {
@@ -90,9 +107,20 @@ trace_data recorder::collect_trace() {
   all.marks = state_->marks;
   all.records = state_->kept;
   all.lost = state_->lost_locked();
+  all.over_limit = state_->over_limit;
   all.share = state_->share;
+  std::vector<std::size_t> slices;
+  trace_size size;
+  for (const auto& w : state_->workers) {
+    size.slices = 0;
+    for (const auto& piece : w->kept)
+      for (const trace_record& r : piece) size.count(r);
+    slices.push_back(size.slices);
+  }
+  all.edges.reserve(size.edges);
   for (const auto& w : state_->workers) {
     slice_reader reader{all.workers.emplace_back(), all.edges, detail::first_id_of(w->log.index(), state_->space)};
+    reader.slices.reserve(slices[all.workers.size() - 1]);
     for (const auto& piece : w->kept)
       for (const trace_record& r : piece) reader.take(r);
   }

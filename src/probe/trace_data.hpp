@@ -1,4 +1,4 @@
-// A recorded run in order of time: what files and analyses are made of. Plain data; recorder::trace_data() gives it.
+// A recorded run in order of time: what files and analyses are made of. Plain data; recorder::collect_trace() gives it.
 //
 // Thread safety: none, it belongs to whoever asked. Example: probe/trace_data_test.cpp
 #pragma once
@@ -73,6 +73,8 @@ struct trace_data {
                                        // may have stepped down, and what came before has edges
   std::uint64_t records = 0;           // that were kept
   std::uint64_t lost = 0;              // for which there was no room: then the graph has holes
+  std::uint64_t over_limit = 0;        // of those: dropped because the trace held all it may hold (trace-limit); of
+                                       // this process
 
   /// Whether the row of a worker is a stream of a device.
   [[nodiscard]] bool is_device(std::size_t worker) const noexcept {

@@ -12,6 +12,7 @@
 #include "probe/export/profile.hpp"
 #include "probe/recorder.hpp"
 #include "probe/settings.hpp"
+#include "probe/text_sink.hpp"
 #include "rt/detail/task_cost.hpp"
 #include "rt/runtime.hpp"
 #include "star/run_files.hpp"
@@ -83,7 +84,9 @@ result<void> run_files::write_profile() {
   probe::recorder& r = sim_.tasks().recorder();
   if (auto w = probe::write_profile_csv(r, measured_ + "/profile.csv"); !w) return w;
   if (auto w = r.write_waits_csv(measured_ + "/waits.csv"); !w) return w;
-  return request_.trace ? probe::write_json_trace(r.collect_trace(), measured_ + "/trace.json.gz") : result<void>();
+  return request_.trace
+             ? probe::write_json_trace(r.collect_trace(), probe::text_sink::compressed_name(measured_ + "/trace.json"))
+             : result<void>();
 }
 
 // What the report and `parallax diagnose` say of the workers; diagnose.csv and workers.csv, and the tables of tasks.

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "probe/export/json_reader_test.hpp"
 #include "probe/recorder.hpp"
+#include "probe/text_sink.hpp"
 #include "probe/trace_builder_test.hpp"
 #if PLX_HAVE_ZLIB
 #include <zlib.h>
@@ -188,8 +189,9 @@ TEST_F(JsonTrace, AFullDiskIsOneLine) {
   trace_builder b(1);
   b.task(0, 1, "t", 1, 2);
   EXPECT_EQ(write_json_trace(b.data, "/dev/full").error().message, "cannot write '/dev/full': No space left on device");
-  EXPECT_EQ(write_json_trace(b.data, "/nowhere/t.json.gz").error().message,
-            "cannot write '/nowhere/t.json.gz': No such file or directory");
+  const std::string nowhere = text_sink::compressed_name("/nowhere/t.json");
+  EXPECT_EQ(write_json_trace(b.data, nowhere).error().message,
+            "cannot write '" + nowhere + "': No such file or directory");
 }
 
 TEST_F(JsonTrace, OfAJobHasAProcessPerLocalityAndAnArrowPerParcel) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -23,6 +24,7 @@
 #include "probe/export/scatter.hpp"
 #include "probe/export/trace_text.hpp"
 #include "probe/export/units.hpp"
+#include "probe/text_sink.hpp"
 #include "probe/trace_data.hpp"
 #include "probe/trace_graph.hpp"
 #include "probe/trace_job.hpp"
@@ -41,9 +43,7 @@ class task_files {
       graph_.emplace(data());
       write_trace_files();
       write_analyses();
-      if (data().lost != 0)
-        log_warning("{} of {} records of the trace found no room: drain more often, or set trace-records above {}",
-                    data().lost, data().lost + data().records, asked_.trace_records);
+      warn_of_dropped_records();
     }
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
@@ -59,6 +59,21 @@ class task_files {
   [[nodiscard]] const trace_data& data() const noexcept { return whole_ != nullptr ? whole_->data : data_; }
 
   [[nodiscard]] const trace_job* job() const noexcept { return whole_ != nullptr ? &whole_->job : nullptr; }
+
+  /// Each reason with the setting that helps.
+  void warn_of_dropped_records() const {
+    const std::uint64_t all = data().lost + data().records, over = std::min(data().over_limit, data().lost);
+    if (over != 0)
+      log_warning(
+          "{} of {} trace records were dropped (trace full): set trace-limit above {}, with 100 to 200 bytes of memory "
+          "for each, or trace-budget to trace less",
+          over, all, asked_.trace_limit);
+    if (data().lost > over)
+      log_warning(
+          "{} of {} trace records were dropped (buffer of a worker full): set trace-records above {}, or trace-budget "
+          "to trace less",
+          data().lost - over, all, asked_.trace_records);
+  }
 
   /// On stdout. A consumer that does not read does not hold the program back: the text is dropped.
   void print(const std::string& text) {
@@ -101,7 +116,8 @@ class task_files {
 
   void write_trace_files() {
     if (has_word(asked_.trace, "json"))
-      file("trace.json.gz", [&](const std::string& path) { return write_json_trace(data(), *graph_, path, job()); });
+      file(text_sink::compressed_name("trace.json"),
+           [&](const std::string& path) { return write_json_trace(data(), *graph_, path, job()); });
     if (has_word(asked_.trace, "otf2"))
       file("otf2", [&](const std::string& path) { return write_otf2_trace(data(), *graph_, path, job()); });
     if (asked_.scatter > 0)

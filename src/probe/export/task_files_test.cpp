@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "probe/export/json_reader_test.hpp"
 #include "probe/temporary_test.hpp"
+#include "probe/text_sink.hpp"
 
 namespace plx::probe {
 namespace {
@@ -49,9 +51,10 @@ TEST_F(TaskFiles, EachWishIsAFileAndTheSummaryNamesThem) {
   ASSERT_TRUE(done) << done.error().message;
   EXPECT_THAT(screen, testing::HasSubstr("tf work"));
   EXPECT_THAT(screen, testing::HasSubstr("critical path"));
-  for (const char* name :
-       {"profile.csv", "waits.csv", "tau/profile.0.0.1", "trace.json.gz", "scatter.csv", "concurrency.csv", "tree.txt",
-        "tree.csv", "graph.dot", "critical_path.csv", "critical_path.json", "measurement.json"})
+  for (const std::string& name : std::initializer_list<std::string>{
+           "profile.csv", "waits.csv", "tau/profile.0.0.1", text_sink::compressed_name("trace.json"), "scatter.csv",
+           "concurrency.csv", "tree.txt", "tree.csv", "graph.dot", "critical_path.csv", "critical_path.json",
+           "measurement.json"})
     EXPECT_TRUE(there(name)) << name;
   const json j = json_reader::read(read_file(folder_ + "/measurement.json").value());
   EXPECT_EQ(j["tasks"].number, 2);
@@ -61,6 +64,26 @@ TEST_F(TaskFiles, EachWishIsAFileAndTheSummaryNamesThem) {
   EXPECT_GE(j["measuring_cost"].number, 0);
   EXPECT_EQ(j["files"].list.size(), 11u);
   EXPECT_FALSE(j["files"].list[0].has("failure"));
+}
+
+TEST_F(TaskFiles, DroppedRecordsAreReportedWithTheSettingThatHelps) {
+  std::string logged;
+  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &logged,
+                  log_level::warning);
+  recorder full(1), slow(1);
+  full.trace(true, 1024), slow.trace(true, 4);
+  full.set_trace_limit(3);
+  for (int i = 0; i < 8; ++i)
+    for (recorder* r : {&full, &slow}) r->worker(0).record({.name = 1, .begin = 1, .end = 2});
+  for (recorder* r : {&full, &slow}) {
+    (void)write_task_files(*r, {.output = folder_, .trace_records = 4, .trace_limit = 3, .concurrency = true});
+    EXPECT_THAT(logged,
+                testing::HasSubstr(r == &full ? "5 of 8 trace records were dropped (trace full): set trace-limit"
+                                              : "4 of 8 trace records were dropped (buffer of a worker full): set "
+                                                "trace-records above 4"));
+    logged.clear();
+  }
+  log_to_function(nullptr, nullptr, log_level::none);
 }
 
 TEST_F(TaskFiles, AFileThatFailsIsToldAndTheOthersAreWritten) {

@@ -69,6 +69,8 @@ void http_connection::close() noexcept {
 void http_connection::ready(http_handler& handler, double now) {
   switch (phase_) {
     case phase::reading:
+      if (has_more_) return serve(handler, false, now);
+      return read_more(handler, now);
     case phase::parked:
       return read_more(handler, now);
     case phase::writing:
@@ -93,6 +95,7 @@ void http_connection::late(http_handler& handler, double now) {
 void http_connection::end(http_handler& handler, double now) {
   last_ = true;
   if (phase_ == phase::parked) return late(handler, now);
+  if (has_more()) serve(handler, false, now);
   if (phase_ == phase::reading) read_more(handler, now);  // what has come is answered
   if (phase_ == phase::reading && !follows_) close();
   if (phase_ == phase::writing && !follows_) ends_ = true;
@@ -114,7 +117,9 @@ void http_connection::read_more(http_handler& handler, double now) {
 
 /// Answers the requests that have come, one after the other, as long as the client takes the replies.
 void http_connection::serve(http_handler& handler, bool again, double now) {
-  while (phase_ == phase::reading && !in_.empty()) {
+  has_more_ = false;
+  for (int replies = 0; phase_ == phase::reading && !in_.empty(); ++replies) {
+    if (replies == limits_->replies && !last_) return void(has_more_ = true);
     const http_parsed parsed = parse_http_request(in_);
     if (parsed.kind == http_parsed::incomplete) return;
     if (parsed.kind == http_parsed::refused) return refuse(parsed.status, now);
@@ -126,10 +131,10 @@ void http_connection::serve(http_handler& handler, bool again, double now) {
       deadline_ = now + r.later_s;
       return;
     }
-    ends_ = last_ || !parsed.request.keep_alive;
+    ends_ = last_ || !parsed.request.keep_alive || r.status >= 400;  // a refusal costs the client its connection
     follows_ = r.follows;
     const bool head_only = parsed.request.head_only;  // the request views what is erased now
-    in_.erase(0, parsed.length);
+    in_.erase(0, ends_ ? in_.size() : parsed.length);
     reply(r, head_only, now);
   }
 }
@@ -155,6 +160,7 @@ void http_connection::reply(const http_reply& r, bool head_only, double now) {
   sent_ = 0;
   phase_ = phase::writing;
   deadline_ = now + limits_->write_s;
+  progress_ = now;
   write_more(now);
 }
 
@@ -172,6 +178,7 @@ void http_connection::write_more(double now) {
     if (n < 0 && would_wait(errno)) return;
     if (n < 0) return close();
     sent_ += static_cast<std::size_t>(n);
+    progress_ = now;
     count(counts_->bytes_sent, static_cast<std::uint64_t>(n));
   }
   written(now);

@@ -31,6 +31,8 @@ class http_connection {
         deadline_(other.deadline_),
         served_(other.served_),
         ends_(other.ends_),
+        has_more_(other.has_more_),
+        progress_(other.progress_),
         follows_(other.follows_),
         last_(other.last_),
         in_(std::move(other.in_)),
@@ -41,6 +43,7 @@ class http_connection {
     std::swap(descriptor_, other.descriptor_);
     std::swap(phase_, other.phase_), std::swap(deadline_, other.deadline_);
     std::swap(served_, other.served_), std::swap(ends_, other.ends_);
+    std::swap(has_more_, other.has_more_), std::swap(progress_, other.progress_);
     std::swap(follows_, other.follows_), std::swap(last_, other.last_);
     in_.swap(other.in_), head_.swap(other.head_), body_.swap(other.body_);
     std::swap(sent_, other.sent_);
@@ -54,8 +57,13 @@ class http_connection {
   [[nodiscard]] phase now() const noexcept { return phase_; }
   /// When the client has had its time.
   [[nodiscard]] double deadline() const noexcept { return deadline_; }
-  /// Nobody is owed anything: it may be closed to make room.
-  [[nodiscard]] bool expendable() const noexcept { return phase_ == phase::reading || phase_ == phase::draining; }
+  /// It may be closed to make room: no reply is due, or the client takes none.
+  [[nodiscard]] bool expendable(double now) const noexcept {
+    return phase_ == phase::reading || phase_ == phase::draining ||
+           (phase_ == phase::writing && now - progress_ >= limits_->stuck_s);
+  }
+  /// More requests have come than were answered in one turn: ready() goes on without new bytes.
+  [[nodiscard]] bool has_more() const noexcept { return has_more_ && phase_ == phase::reading; }
 
   /// The descriptor can be read or written, or has failed. Replies as far as that goes without waiting.
   void ready(http_handler& handler, double now);
@@ -80,8 +88,10 @@ class http_connection {
   http_counts* counts_;
   phase phase_ = phase::reading;
   double deadline_;
-  bool served_ = false;   // it has had a reply
-  bool ends_ = false;     // closed after the reply
+  bool served_ = false;  // it has had a reply
+  bool ends_ = false;    // closed after the reply
+  bool has_more_ = false;
+  double progress_ = 0;   // when the client took a part of its reply last
   bool follows_ = false;  // its last reply was to somebody who asks on
   bool last_ = false;     // the server ends: the next reply is the last
   std::string in_;

@@ -110,7 +110,7 @@ struct http_server::state {
   bool wait();
   void accept_all(double now);
   bool accept_one(double now);
-  void make_room();
+  void make_room(double now);
   void end();
 };
 
@@ -144,10 +144,10 @@ bool http_server::state::wait() {
   for (const http_connection& c : clients) {
     polled.push_back(
         {c.descriptor(), static_cast<short>(c.now() == http_connection::phase::writing ? POLLOUT : POLLIN), 0});
-    next = std::min(next, c.deadline());
+    next = std::min(next, c.has_more() ? now : c.deadline());
   }
   counts.cpu_s.store(thread_cpu_s(), std::memory_order_relaxed);
-  const int pause_ms = static_cast<int>(std::max(0.0, next - now) * 1000) + 1;
+  const int pause_ms = next <= now ? 0 : static_cast<int>((next - now) * 1000) + 1;
   if (::poll(polled.data(), static_cast<nfds_t>(polled.size()), pause_ms) < 0)
     for (pollfd& p : polled) p.revents = 0;
   return polled[0].revents == 0;
@@ -157,7 +157,7 @@ void http_server::state::loop() {
   while (wait()) {
     const double now = monotonic_seconds();
     for (std::size_t i = 0; i < clients.size(); ++i) {
-      if (polled[i + 2].revents != 0)
+      if (polled[i + 2].revents != 0 || clients[i].has_more())
         clients[i].ready(handler, now);
       else if (now >= clients[i].deadline())
         clients[i].late(handler, now);
@@ -197,7 +197,7 @@ bool http_server::state::accept_one(double now) {
 #if defined(SO_NOSIGPIPE)
   ::setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &yes, sizeof yes);
 #endif
-  if (clients.size() >= limits.connections) make_room();
+  if (clients.size() >= limits.connections) make_room(now);
   if (clients.size() >= limits.connections) {
     ::close(fd);
     counts.turned_away.fetch_add(1, std::memory_order_relaxed);
@@ -207,11 +207,11 @@ bool http_server::state::accept_one(double now) {
   return true;
 }
 
-/// Closes the connection that has been silent for longest; one that waits for a reply is kept.
-void http_server::state::make_room() {
+/// Closes the connection that has been silent for longest; one that waits for a reply, or reads one, is kept.
+void http_server::state::make_room(double now) {
   auto oldest = clients.end();
   for (auto c = clients.begin(); c != clients.end(); ++c)
-    if (c->expendable() && (oldest == clients.end() || c->deadline() < oldest->deadline())) oldest = c;
+    if (c->expendable(now) && (oldest == clients.end() || c->deadline() < oldest->deadline())) oldest = c;
   if (oldest == clients.end()) return;
   counts.turned_away.fetch_add(1, std::memory_order_relaxed);
   oldest->close();

@@ -53,10 +53,12 @@ struct http_counts {
 /// What one client, and all of them, may take.
 struct http_limits {
   std::size_t connections = 64;
-  double head_s = 5;    // from a request's first byte (or the connection) to the end of its head
-  double idle_s = 30;   // between two requests of a connection
-  double write_s = 10;  // for a reader to take a reply
-  double end_s = 2;     // for the last requests of those who follow, and the last replies, when the server stops
+  double head_s = 5;     // from a request's first byte (or the connection) to the end of its head
+  double idle_s = 30;    // between two requests of a connection
+  double write_s = 10;   // for a reader to take a reply
+  double stuck_s = 0.5;  // a reader that takes nothing for so long loses its place to a new connection
+  int replies = 16;      // to requests of one connection sent together, before others have their turn
+  double end_s = 2;      // for the last requests of those who follow, and the last replies, when the server stops
 };
 
 class http_server {

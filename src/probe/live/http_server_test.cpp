@@ -28,6 +28,7 @@ struct echo final : http_handler {
     ++asked;
     if (r.path == "/later" && !again) return {.later_s = later_s};
     if (r.path == "/later") return {.body = text("again")};
+    if (r.path == "/refused") return {.status = 403, .body = text("no token\n")};
     if (r.path == "/large") return {.body = text(std::string(16u << 20, 'x'))};
     return {.body = text(std::string(r.path)), .follows = r.path == "/follow"};
   }
@@ -126,6 +127,39 @@ TEST_F(HttpServer, NewConnectionsTakeThePlaceOfSilentOnes) {
   EXPECT_THAT(ask(port(), "/here"), StartsWith("HTTP/1.1 200"));
   EXPECT_GE(counts().turned_away, 6u);
   EXPECT_LE(counts().open, 4u);
+}
+
+TEST_F(HttpServer, ARefusalEndsTheConnectionAndWhatFollowsItIsNotAnswered) {
+  start(patient);
+  const test_client c(port());
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "GET /refused HTTP/1.1\r\n\r\n";
+  c.send(many);
+  const std::string all = c.read();
+  EXPECT_THAT(all, HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(all, ::testing::EndsWith("no token\n"));
+  EXPECT_EQ(handler_.asked, 1);
+}
+
+TEST_F(HttpServer, ManyRequestsSentTogetherAreAllAnsweredAndOthersHaveTheirTurn) {
+  start(patient);
+  const test_client c(port());
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += "GET /a HTTP/1.1\r\n\r\n";
+  c.send(many + "GET /end HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(c.read(), ::testing::EndsWith("/end"));
+  EXPECT_EQ(counts().answered, 101u);
+}
+
+TEST_F(HttpServer, ConnectionsThatTakeNoReplyLoseTheirPlace) {
+  start({.connections = 4, .write_s = 3600, .stuck_s = 0.01});
+  std::deque<test_client> deaf;
+  for (int i = 0; i < 4; ++i) {
+    deaf.emplace_back(port());
+    deaf.back().send("GET /large HTTP/1.1\r\n\r\n");
+  }
+  handler_.wait_until_asked(4);
+  EXPECT_TRUE(plx::comes_true([&] { return ask(port(), "/here").starts_with("HTTP/1.1 200"); }));
 }
 
 TEST_F(HttpServer, WhoWaitsForAReplyKeepsItsPlace) {

@@ -45,6 +45,10 @@ std::string tasks_json(const std::vector<task_statistics>& tasks);
 /// devices.
 std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
                           ticks window, std::size_t bins);
+/// The same of a recorder's workers, from their flight rings. Cost: memory of the text alone, however many pieces the
+/// rings hold.
+std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, ticks end, ticks window,
+                          std::size_t bins);
 
 /// The values as base64 of 16-bit numbers (little-endian; 65535 is no number), between "low" and "high", logarithmic
 /// where they are all above 0 and span more than a factor of 20: "log":true.

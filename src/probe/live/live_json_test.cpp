@@ -95,6 +95,22 @@ TEST_F(Timeline, AMillionPiecesAreAsManyAsThereAreBins) {
   EXPECT_LT(json(std::move(many)).size(), 500u);
 }
 
+/// The same text as of a copy of the slices; what was overwritten is not known.
+TEST_F(Timeline, OfARecorderIsMadeFromTheRings) {
+  recorder r(2);
+  r.flight(8, 0);
+  std::vector<trace_slice> there;
+  for (int i = 0; i < 20; ++i) {
+    const trace_slice s = slice(i % 3 == 0 ? a : b, i * 0.04, i % 4 == 0 ? 0.03 : 0.002);
+    r.worker(0).record({.name = s.name, .begin = s.begin, .end = s.end});
+    if (i >= 12) there.push_back(s);
+  }
+  const ticks known = there.front().begin;
+  EXPECT_EQ(timeline_json(r, {}, begin + static_cast<ticks>(second), static_cast<ticks>(second), 10),
+            timeline_json({{.slices = there, .known_from = known}, {}}, {}, begin + static_cast<ticks>(second),
+                          static_cast<ticks>(second), 10));
+}
+
 TEST(LiveJson, APictureIsScaledToSixteenBits) {
   live_picture p{
       .title = "density", .width = 2, .height = 2, .values = {1, 2, 3, NAN}, .blocks = {{0, 0, 1, 1, NAN, 2, 0}}};

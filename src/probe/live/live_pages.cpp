@@ -152,7 +152,7 @@ std::string live_pages::timeline_of(const http_request& request) {
   const ticks now = now_ticks(), window = ticks_from(window_s), from = now - std::min(now, window);
   const auto lanes = recent_lanes(recorder_, from);
   const std::size_t bins = std::clamp<std::size_t>(6400 / (recorder_.worker_count() + lanes.size()), 50, 800);
-  return timeline_json(recent_slices(recorder_, from), lanes, now, window, bins);
+  return timeline_json(recorder_, lanes, now, window, bins);
 }
 
 std::string live_pages::status_fields() const {

@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/json_text.hpp"
+#include "probe/flight_ring.hpp"
 #include "probe/live/live_json.hpp"
 
 namespace plx::probe {
@@ -50,25 +51,23 @@ class timeline_writer {
   [[nodiscard]] group take() { return {std::exchange(rows_, {}), std::exchange(known_, {})}; }
 
   void row(const recent_work& w) {
-    fmt::format_to(std::back_inserter(known_), "{}{:.1f}", known_.empty() ? "" : ",",
-                   w.known_from > begin_ ? seconds(std::min(w.known_from, end_) - begin_) * 1e6 : 0.0);
-    if (!rows_.empty()) rows_ += ',';
-    rows_ += '[';
-    first_ = true;
-    for (const trace_slice& s : w.slices) {
-      if (s.end <= begin_ || s.begin >= end_) continue;
-      const ticks from = std::max(s.begin, begin_), to = std::min(s.end, end_);
-      const ticks index = (from - begin_) / bin_;
-      if (index != bin_index_) flush(), bin_index_ = index;
-      if (to - from < bin_) {
-        sum_.add(s.name, from, to - from);
-      } else {
-        flush();
-        piece(s.name, from, to - from, 1);
-      }
+    begin_row();
+    for (const trace_slice& s : w.slices) add(s.name, s.begin, s.end);
+    end_row(w.known_from);
+  }
+
+  /// Of a worker: each record goes straight into its bin.
+  void row(const flight_ring* ring) {
+    begin_row();
+    ticks known_from = 0;
+    if (ring != nullptr) {
+      bool first = ring->pushed() > ring->capacity();  // older pieces have been overwritten
+      ring->read([&](const trace_record& t) {
+        if (std::exchange(first, false)) known_from = t.begin;
+        add(t.name, t.begin, t.end);
+      });
     }
-    flush();
-    rows_ += ']';
+    end_row(known_from);
   }
 
   [[nodiscard]] std::string names() const {
@@ -81,6 +80,30 @@ class timeline_writer {
   }
 
  private:
+  void begin_row() {
+    if (!rows_.empty()) rows_ += ',';
+    rows_ += '[';
+    first_ = true;
+  }
+  void add(name_id name, ticks begin, ticks end) {
+    if (end <= begin_ || begin >= end_) return;
+    const ticks from = std::max(begin, begin_), to = std::min(end, end_);
+    const ticks index = (from - begin_) / bin_;
+    if (index != bin_index_) flush(), bin_index_ = index;
+    if (to - from < bin_) {
+      sum_.add(name, from, to - from);
+    } else {
+      flush();
+      piece(name, from, to - from, 1);
+    }
+  }
+  void end_row(ticks known_from) {
+    flush();
+    rows_ += ']';
+    fmt::format_to(std::back_inserter(known_), "{}{:.1f}", known_.empty() ? "" : ",",
+                   known_from > begin_ ? seconds(std::min(known_from, end_) - begin_) * 1e6 : 0.0);
+  }
+
   void flush() {
     if (!sum_.empty()) piece(sum_.name(), sum_.begin(), sum_.time(), sum_.count());  // ends before the next begins
     sum_.clear();
@@ -102,13 +125,8 @@ class timeline_writer {
   std::unordered_map<name_id, std::size_t> index_of_;
 };
 
-}  // namespace
-
-std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
-                          ticks window, std::size_t bins) {
-  window = std::min(window, end);
-  timeline_writer writer(end - window, window, bins);
-  for (const recent_work& w : workers) writer.row(w);
+/// With the rows of devices behind those of the workers.
+std::string finished(timeline_writer& writer, const std::vector<recent_work>& lanes, ticks window) {
   const timeline_writer::group of_workers = writer.take();
   std::string lane_names;
   for (const recent_work& l : lanes) {
@@ -122,6 +140,24 @@ std::string timeline_json(const std::vector<recent_work>& workers, const std::ve
       "\"lane_rows\":[{}]}}",
       json_number(seconds(window)), writer.names(), of_workers.known, of_workers.rows, lane_names, of_lanes.known,
       of_lanes.rows);
+}
+
+}  // namespace
+
+std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
+                          ticks window, std::size_t bins) {
+  window = std::min(window, end);
+  timeline_writer writer(end - window, window, bins);
+  for (const recent_work& w : workers) writer.row(w);
+  return finished(writer, lanes, window);
+}
+
+std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, ticks end, ticks window,
+                          std::size_t bins) {
+  window = std::min(window, end);
+  timeline_writer writer(end - window, window, bins);
+  for (unsigned i = 0; i < r.worker_count(); ++i) writer.row(r.worker(i).flight());
+  return finished(writer, lanes, window);
 }
 
 }  // namespace plx::probe

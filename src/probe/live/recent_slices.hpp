@@ -1,6 +1,7 @@
-// What every worker did last, from the rings that are always on, and what devices did while somebody looks.
+// What devices did while the live page is read, as rows of a timeline. Those of workers are read from their rings while
+// the timeline is made (live_json.hpp).
 //
-// Thread safety: everything. Cost: a copy of the rings' records since `from`. Example: probe/live/live_server_test.cpp
+// Thread safety: everything. Cost: a copy of the operations since `from`. Example: probe/live/live_server_test.cpp
 #pragma once
 
 #include <string>
@@ -19,8 +20,6 @@ struct recent_work {
   std::string lane{};
 };
 
-/// By worker: the pieces that ended after `from` and are still there.
-std::vector<recent_work> recent_slices(const recorder& r, ticks from);
 /// By lane, in order of device and lane. Somebody looks, so the operations of the next seconds are kept, too.
 std::vector<recent_work> recent_lanes(recorder& r, ticks from);
 

@@ -1,7 +1,9 @@
 #include "probe/monitor/perf_monitor.hpp"
 
 #if defined(__linux__)
+#include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -31,6 +33,7 @@ struct perf_event {
   const char* unit;
   double scale;
   const char* help;
+  int group = 0;  // events of one group above 0 are counted over the same intervals
 };
 
 constexpr std::uint64_t cache_misses_of(std::uint64_t cache) {
@@ -44,13 +47,14 @@ constexpr perf_event known_events[] = {
     {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "1", 1, "Page faults that read from disk"},
     {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "1", 1, "Context switches"},
     {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "1", 1, "Moves to another core"},
-    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "1", 1, "Cycles of the core"},
-    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "1", 1, "Instructions that were completed"},
+    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "1", 1, "Cycles of the core", 1},
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "1", 1, "Instructions that were completed", 1},
     {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "1", 1, "Cycles at the nominal frequency"},
-    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "1", 1, "Branches that were completed"},
-    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "1", 1, "Branches that were foreseen wrongly"},
-    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "1", 1, "Uses of the last cache"},
-    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "1", 1, "Uses of memory past the last cache"},
+    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "1", 1, "Branches that were completed", 2},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "1", 1, "Branches that were foreseen wrongly",
+     2},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "1", 1, "Uses of the last cache", 3},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "1", 1, "Uses of memory past the last cache", 3},
     {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "1", 1,
      "Cycles without instructions to begin"},
     {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "1", 1,
@@ -71,6 +75,7 @@ class open_event {
   open_event& operator=(const open_event&) = delete;
   ~open_event() { ::close(descriptor_); }
 
+  [[nodiscard]] int descriptor() const { return descriptor_; }
   double value() const {
     struct {
       std::uint64_t count, enabled, running;
@@ -86,8 +91,9 @@ class open_event {
 };
 using event_ptr = std::shared_ptr<open_event>;
 
-/// With what the kernel does for the thread, if that is allowed; null and errno if not at all.
-event_ptr open_one(const perf_event& e, int thread_id, bool children) {
+/// With what the kernel does for the thread, if that is allowed; null and errno if not at all. `leader`: the event of
+/// the same group and thread, or null; where the processor has no room for both at once, the event stands alone.
+event_ptr open_one(const perf_event& e, int thread_id, bool children, const open_event* leader) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
   attributes.type = e.type;
@@ -97,12 +103,26 @@ event_ptr open_one(const perf_event& e, int thread_id, bool children) {
   attributes.exclude_hv = 1;
   for (const bool user_only : {false, true}) {
     attributes.exclude_kernel = user_only;
-    const long descriptor = ::syscall(SYS_perf_event_open, &attributes, thread_id, -1, -1,
-                                      static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+    const long descriptor =
+        ::syscall(SYS_perf_event_open, &attributes, thread_id, -1, leader == nullptr ? -1 : leader->descriptor(),
+                  static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
     if (descriptor >= 0) return std::make_shared<open_event>(static_cast<int>(descriptor));
     if (errno != EACCES && errno != EPERM) break;
   }
-  return nullptr;
+  return leader != nullptr ? open_one(e, thread_id, children, nullptr) : nullptr;
+}
+
+rlim_t descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+/// Whether `n` more descriptors leave the upper half of the table to the program. The system gives the lowest free one.
+bool room_for(std::size_t n) {
+  const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (lowest < 0) return false;
+  ::close(lowest);
+  return static_cast<rlim_t>(lowest) + n <= descriptor_limit() / 2;
 }
 
 std::string why_not(int number) {
@@ -117,7 +137,9 @@ std::string why_not(int number) {
     case ENOSYS:
       return "this kernel has no perf_event_open";
     case EMFILE:
-      return "too many open files (see ulimit -n)";
+      return fmt::format(
+          "half of the {} file descriptors are kept for the program; raise ulimit -n or name fewer events",
+          descriptor_limit());
     default:
       return std::strerror(number);
   }
@@ -180,14 +202,22 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
   const std::vector<watched_thread> whole_process{{"process", 0}};
   const std::vector<watched_thread>& watched = threads.empty() ? whole_process : threads;
   std::map<std::string, std::vector<std::string>> left_out;  // by reason
+  std::map<std::pair<int, int>, event_ptr> leaders;          // by group and thread
   for (const perf_event* e : events_named(events, said)) {
     std::vector<event_ptr> counted;
+    if (!room_for(watched.size())) {
+      left_out[why_not(EMFILE)].emplace_back(e->name);
+      continue;
+    }
     for (const watched_thread& t : watched) {
-      event_ptr one = open_one(*e, t.thread_id, threads.empty());
+      const auto leader = leaders.find({e->group, t.thread_id});
+      event_ptr one =
+          open_one(*e, t.thread_id, threads.empty(), leader == leaders.end() ? nullptr : leader->second.get());
       if (one == nullptr) {
         left_out[why_not(errno)].emplace_back(e->name);
         break;
       }
+      if (e->group != 0) leaders.try_emplace({e->group, t.thread_id}, one);
       add(t.instance, *e, {one});
       counted.push_back(std::move(one));
     }

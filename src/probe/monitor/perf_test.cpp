@@ -1,7 +1,9 @@
 #include "probe/monitor/perf_monitor.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +108,32 @@ TEST(Perf, OneNoteForAllAndNoTotalOfAPart) {
   EXPECT_TRUE(notes[0].starts_with("perf events are left out: ")) << notes[0];
   for (const std::string& name : perf_event_names()) EXPECT_NE(notes[0].find(name), std::string::npos) << notes[0];
   EXPECT_FALSE(r.query("/perf{locality#0/total}/*"));
+}
+
+/// Many threads on a small limit: what there is no room for is said in one line, and the program can open files.
+TEST(Perf, HalfOfTheFileDescriptorsAreKeptForTheProgram) {
+  struct low_limit {
+    low_limit() {
+      getrlimit(RLIMIT_NOFILE, &before);
+      const rlimit low{.rlim_cur = 128, .rlim_max = before.rlim_max};
+      setrlimit(RLIMIT_NOFILE, &low);
+    }
+    ~low_limit() { setrlimit(RLIMIT_NOFILE, &before); }
+    rlimit before{};
+  } const limited;
+  std::vector<watched_thread> threads;
+  for (int i = 0; i < 40; ++i) threads.push_back({"locality#0/worker-thread#" + std::to_string(i), gettid()});
+  counter_registry r;
+  std::vector<std::string> notes;
+  const auto keep = add_perf_counters(r, "1", threads, &notes);
+  ASSERT_EQ(notes.size(), 1u);
+  if (keep.empty()) GTEST_SKIP() << notes[0];
+  EXPECT_NE(notes[0].find("half of the 128 file descriptors are kept for the program"), std::string::npos) << notes[0];
+  EXPECT_EQ(keep.size() % (threads.size() + 1), 0u) << "each event is counted on all threads, or left out";
+  std::vector<int> files;
+  for (int i = 0; i < 50; ++i) files.push_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_GE(files.back(), 0);
+  for (const int f : files) ::close(f);
 }
 
 /// Each of the known events is counted or said to be missing; "all" is silent.
