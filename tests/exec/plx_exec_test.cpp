@@ -146,6 +146,22 @@ TEST(PlxExec, ACancelledThreadEndsItsWait) {
   check_threads(folder, 1);
 }
 
+TEST(PlxExec, MutexesWithoutANameAreToldByTheFunctionThatWaited) {
+  for (const std::string level : {"0", "2"}) {
+    const std::string folder = fresh_folder();
+    EXPECT_EQ(measure(folder + "/reuse", "%BIN%/sites_" + level + " reuse").exit_code, 0);
+    const table waits = where(read_csv(folder + "/reuse/waits.csv"), "kind", "mutex");
+    EXPECT_GT(sum(where(waits, "name", "in slow_phase_later"), "total_s"), 0.1) << level;
+    EXPECT_EQ(sum(where(waits, "name", "in slow_phase_later"), "waits"), 1) << level;
+    EXPECT_EQ(where(waits, "name", "in quick_phase_first").size(), 1u) << level;
+
+    EXPECT_EQ(measure(folder + "/heap", "%BIN%/sites_" + level + " heap").exit_code, 0);
+    const table heap = where(read_csv(folder + "/heap/waits.csv"), "kind", "mutex");
+    ASSERT_EQ(heap.size(), 1u) << level;
+    EXPECT_THAT(heap[0].at("name"), HasSubstr("heap()::lambda#2")) << level;
+  }
+}
+
 TEST(PlxExec, ConstructorsOfALoadedLibraryMayWaitForThreads) {
   const std::string folder = fresh_folder();
   const std::string line = "%BIN%/constructors %BIN%/libconstructors_library.so";

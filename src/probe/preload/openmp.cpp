@@ -175,7 +175,7 @@ void on_sync_wait(int kind, int endpoint, ompt_data*, ompt_data*, const void* co
   } else if (endpoint == scope_end) {
     program::event([&](thread_row& row, plx::ticks now) {
       if (!row.waits()) return false;
-      program::book_wait(row, kind_of_region(kind), code, row.end_wait(now));
+      program::record_wait(row, kind_of_region(kind), code, code, nullptr, row.end_wait(now));
       return true;
     });
   }
@@ -193,7 +193,8 @@ void end_of_lock_wait(std::uint64_t lock) {
     const plx::ticks waited = row.end_wait(now);
     // Free locks are reported as well: what took less than a call of the kernel was no wait.
     static const plx::ticks least = plx::ticks_from(1e-6);
-    if (waited >= least) program::book_wait(row, "omp_lock", reinterpret_cast<const void*>(lock), waited);
+    const auto* object = reinterpret_cast<const void*>(lock);
+    if (waited >= least) program::record_wait(row, "omp_lock", object, nullptr, nullptr, waited);
     return true;
   });
 }

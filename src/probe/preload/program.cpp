@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/file.hpp"
@@ -129,6 +130,7 @@ struct program::parts {
   result<void> write_own(ticks now, bool locked);
   std::string timers_csv() const;
   std::string samples_csv() const;
+  std::string waits_csv() const;
   void say_where(ticks now, bool locked);
 };
 
@@ -338,15 +340,24 @@ void program::sample(std::string_view name, double value) {
   ++s.n;
 }
 
-void program::book_wait(thread_row& row, const char* kind, const void* object, ticks waited) noexcept {
+const void* program::site_before(thread_row& row, const void* object, const void* caller) noexcept {
+  return object == nullptr ? nullptr : get()->parts_->sites.before(row.sites(), object, caller);
+}
+
+void program::record_wait(thread_row& row, const char* kind, const void* object, const void* caller, const void* site,
+                          ticks waited) noexcept {
   program* p = get();
+  if (object != nullptr) object = p->parts_->sites.after(row.sites(), object, caller, site, waited);
   p->rec().waits_of(row.index()).add({.kind = kind, .object = object}, waited);
-  if (object != nullptr) p->parts_->sites.see(object);
 }
 
 bool wait_scope::begin() noexcept {
   const int before = errno;
-  const bool waits = program::event([](thread_row& row, ticks now) { return row.begin_wait(now); });
+  const bool waits = program::event([this](thread_row& row, ticks now) {
+    if (!row.begin_wait(now)) return false;
+    site_ = program::site_before(row, object_, caller_);
+    return true;
+  });
   errno = before;
   return waits;
 }
@@ -355,7 +366,7 @@ void wait_scope::end() noexcept {
   const int before = errno;
   program::event([this](thread_row& row, ticks now) {
     const ticks waited = row.end_wait(now);
-    if (kind_ != nullptr) program::book_wait(row, kind_, object_, waited);
+    if (kind_ != nullptr) program::record_wait(row, kind_, object_, caller_, site_, waited);
     return true;
   });
   errno = before;
@@ -414,6 +425,28 @@ std::string program::parts::samples_csv() const {
   return text;
 }
 
+/// The session's table, with objects in place of sites.
+std::string program::parts::waits_csv() const {
+  std::map<std::tuple<std::string_view, const void*, std::string_view>, wait_statistics> sums;
+  for (const wait_statistics& w : rec.waits()) {
+    wait_statistics& s = sums[{w.kind, sites.object_of(w.object), w.name}];
+    s.waits += w.waits;
+    s.total_s += w.total_s;
+    s.max_s = std::max(s.max_s, w.max_s);
+  }
+  std::vector<std::pair<decltype(sums)::key_type, wait_statistics>> order(sums.begin(), sums.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.total_s > b.second.total_s; });
+  std::string text = "kind,object,name,waits,total_s,max_s\n";
+  for (const auto& [what, s] : order) {
+    const auto& [kind, object, name] = what;
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.9g},{:.9g}\n", csv_field(kind),
+                   object == nullptr ? std::string() : fmt::format("{}", object), csv_field(name), s.waits, s.total_s,
+                   s.max_s);
+  }
+  return text;
+}
+
 /// Requires: mutex held.
 void program::parts::name_rows() {
   for (const living& l : rows)
@@ -441,6 +474,7 @@ result<void> program::parts::write_own(ticks now, bool locked) {
     if (!r && first) first = std::move(r);
   };
   note(write_file(output + "/timers.csv", timers_csv()));
+  note(write_file(output + "/waits.csv", waits_csv()));
   if (!samples.empty()) note(write_file(output + "/samples.csv", samples_csv()));
   return first;
 }

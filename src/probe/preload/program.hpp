@@ -101,8 +101,11 @@ class program {
   counter_registry& counters() noexcept;
   /// As plx_probe_sample.
   void sample(std::string_view name, double value);
-  /// This thread waited: books it under the object, with the call stack if it is new.
-  static void book_wait(thread_row& row, const char* kind, const void* object, ticks waited) noexcept;
+  /// This thread is about to wait: the site, or null when record_wait() may find it. See wait_sites::before().
+  static const void* site_before(thread_row& row, const void* object, const void* caller) noexcept;
+  /// This thread waited for `object`, null for none, at a site that site_before() returned.
+  static void record_wait(thread_row& row, const char* kind, const void* object, const void* caller, const void* site,
+                          ticks waited) noexcept;
   /// Before code goes away (dlclose): names that can only be found now.
   void settle_names();
 
@@ -122,7 +125,8 @@ class program {
 /// Waits within waits are one. If the thread is cancelled meanwhile, it ends as well. errno stays as it is.
 class wait_scope {
  public:
-  wait_scope(const char* kind, const void* object) noexcept : kind_(kind), object_(object), waits_(begin()) {}
+  [[gnu::always_inline]] wait_scope(const char* kind, const void* object) noexcept
+      : kind_(kind), object_(object), caller_(__builtin_return_address(0)), waits_(begin()) {}
   ~wait_scope() {
     if (waits_) end();
   }
@@ -132,11 +136,13 @@ class wait_scope {
   wait_scope& operator=(const wait_scope&) = delete;
 
  private:
-  static bool begin() noexcept;
+  bool begin() noexcept;
   void end() noexcept;
   const char* kind_;
   const void* object_;
-  bool waits_;
+  const void* caller_;
+  const void* site_ = nullptr;
+  bool waits_;  // the last: begin() sets the site
 };
 
 }  // namespace plx::probe

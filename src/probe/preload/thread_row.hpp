@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "probe/names.hpp"
+#include "probe/preload/wait_sites.hpp"
 #include "probe/worker_log.hpp"
 
 namespace plx::probe {
@@ -71,6 +72,9 @@ class thread_row {
   /// Stops that did not fit their starts, of all threads that had the row.
   [[nodiscard]] std::uint64_t misfits() const noexcept { return misfits_.load(std::memory_order_relaxed); }
 
+  /// Of the thread alone.
+  [[nodiscard]] recent_sites& sites() noexcept { return sites_; }
+
   /// Set while the thread is in one of the functions above: see program::settle().
   std::atomic<bool> busy{false};
 
@@ -96,6 +100,7 @@ class thread_row {
   worker_log& log_;
   worker_log inclusive_;
   std::vector<open> stack_;
+  recent_sites sites_;
   ticks begin_ = 0;
   detail::counter waited_{0};
   detail::counter misfits_{0};
