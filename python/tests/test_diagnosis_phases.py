@@ -128,6 +128,27 @@ def test_threads_that_live_for_a_part_of_the_run(tmp_path):
     assert finding.id == "serial" and "Between 0 s and 9.00 s only 1.0 of 9 threads ran on average" in finding.text
     assert finding.saves_s == pytest.approx(8.0) and '"main"' in finding.text
     assert "100 % of their time running" in diagnose(tmp_path / "b").headline  # waiting for the end of threads is no work lost
+    assert diagnose(tmp_path / "b").not_judged == ""
+
+
+def test_plx_exec_without_diagnose(tmp_path):
+    """threads.csv and waits.csv alone, as plx-exec writes them without -d."""
+    (tmp_path / "threads.csv").write_text(
+        "threads,row,begin_s,end_s,wait_s,cpu_s,ready_s\n1,0,0,10,1,9,0\n" + "".join(f"1,{i},9,10,0,1,0\n" for i in range(1, 9))
+    )
+    (tmp_path / "waits.csv").write_text("kind,object,name,waits,total_s,max_s\nthread,0x1,in main,8,1.0,1.0\n")
+    (tmp_path / "counters.csv").write_text(f"time_s,name,value,unit\n10,{THREADS}time/idle,1,s\n")
+    finding = first(tmp_path)
+    assert finding.id == "serial" and "Between 0 s and 9.00 s only 1.0 of 9 threads ran" in finding.text
+    assert "plx-exec -d writes it" in diagnose(tmp_path).not_judged
+
+
+def test_a_main_that_only_waits_for_its_threads_is_no_worker(tmp_path):
+    threads = [(0.0, 10.0, 9.95, 0.0)] + [(0.0, 9.95, 0.0, 0.0)] * 4
+    waits = [("thread", "", "in main", 4, 9.95, 9.95)]
+    run = folder_of(tmp_path / "r", [(0.05, 0, 9.95, 1)] + [(9.95, 0, 0, 1)] * 4, (), waits, resident(), threads)
+    assert diagnose(run).headline.startswith("5 threads (4 of them ran for 2 % of it or more) in a run of 10.0 s")
+    assert first(run).id == "nothing"
 
 
 def test_threads_that_wait_for_a_lock_in_turn(tmp_path):

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NotARun, ReadError
-from ..tables import read_table
+from ..tables import Table, read_table
 
-files = ("workers.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
+files = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
 scheduler = "/scheduler{locality#0/total}/"
 perf = "/perf{locality#0/total}/"
@@ -53,6 +53,8 @@ class Evidence:
     @cached_property
     def _workers(self):
         table = self._table("workers.csv")
+        if table is None and self.threads is not None:
+            table = _workers_of_threads(self.threads)
         return table if table is not None and len(table) else None
 
     @cached_property
@@ -200,9 +202,10 @@ class Evidence:
     @cached_property
     def cpu_s(self):
         """Processor time of the workers' threads, or of the whole process, which is more; None when it is unknown."""
-        on_core_s = self._optional(self._workers, "on_core_s") if self._workers is not None else None
-        if on_core_s is not None:
-            return on_core_s
+        for table, name in ((self.threads, "cpu_s"), (self._workers, "on_core_s")):
+            on_core_s = self._optional(table, name)
+            if on_core_s is not None:
+                return on_core_s
         user, system = self.last("/machine/time/user"), self.last("/machine/time/system")
         return None if user is None or system is None else user + system
 
@@ -296,6 +299,10 @@ class Evidence:
     def missing(self) -> list:
         """[(what cannot be judged, the file that is missing, the setting that writes it)]."""
         gone = []
+        if self.threads is not None:
+            if self.series("/machine/memory/resident") is None:
+                gone.append(("memory, input/output and when threads waited", "diagnose.csv", "plx-exec -d"))
+            return gone
         if not self.has_workers:
             gone.append(("how the workers spent their time", "workers.csv", "PLX_DIAGNOSE=1"))
         if self.wait_rows is None:
@@ -323,6 +330,23 @@ class Evidence:
             "cpu_s": self.cpu_s,
         }
         return {key: value for key, value in found.items() if value is not None}
+
+
+def _workers_of_threads(threads: Table) -> Table:
+    """What plx-exec writes of threads, without -d, as the table of workers: what is no wait counts as work."""
+    life_s, waited_s = threads.numbers("end_s") - threads.numbers("begin_s"), threads.numbers("wait_s")
+    nothing = np.zeros(len(threads))
+    return Table(
+        {
+            "worker": np.arange(len(threads)),
+            "tasks_s": np.maximum(0.0, life_s - waited_s),
+            "overhead_s": nothing,
+            "background_s": nothing,
+            "idle_s": waited_s,
+            "tasks": threads.numbers("threads"),
+        },
+        threads.path,
+    )
 
 
 def _text(value) -> str:

@@ -103,9 +103,12 @@ def _lock_words(lock: dict):
     name = f'"{lock["name"]}"' if lock["name"] else f"at {lock['object']}" if lock["object"] else "of many"
     naming = "" if lock["name"] else ' Give it a name (plx::mutex m("name")) to see which one it is.'
     figures = {"lock": lock["name"] or lock["object"], "kind": lock["kind"], "waits": lock["waits"]}
-    return (
+    words = (
         f"wait for the {lock['kind']} {name}: {plural(int(lock['waits']), 'wait')} of {seconds(lock['total_s'])} in all "
-        f"(the longest {seconds(lock['max_s'])})",
+        f"(the longest {seconds(lock['max_s'])})"
+    )
+    return (
+        words,
         "Hold it for less, split it into several, or let every task collect its own part and join them at the end."
         + naming,
         {**figures, "waited_s": lock["total_s"]},

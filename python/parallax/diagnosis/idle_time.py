@@ -94,7 +94,14 @@ def idle_time(e: Evidence) -> IdleTime:
 def _bins(e: Evidence):
     """(edges [n + 1], workers there are [n], workers that are idle [n]) of the intervals between samples, or None."""
     series = e.series(all_threads + "time/idle")
-    if series is None or len(series[0]) < 3 or not e.has_workers:
+    if not e.has_workers:
+        return None
+    few = series is None or len(series[0]) < 3
+    if few and e.threads is not None:
+        moments = np.unique(np.concatenate([e.threads.numbers("begin_s"), e.threads.numbers("end_s")]))
+        edges = moments[:: 1 + len(moments) // 1000]
+        return (edges, _threads_alive(e, edges), np.zeros(len(edges) - 1)) if len(edges) > 1 else None
+    if few:
         return None
     edges, first = np.unique(series[0], return_index=True)
     idle_s = series[1][first]

@@ -27,6 +27,7 @@ least_minor_fault_rate = 1000  # per second of the run and worker, and
 least_kernel = 0.20  # of the processor's time, in the kernel
 least_growth = 0.20  # of the memory at the end, since the first fifth of the run
 least_growth_bytes = 32 * 2**20
+least_ran = 0.02  # of the run: threads that ran for less mostly wait for others
 good_grain = 10  # times the METG: then at most a tenth is lost
 
 
@@ -34,8 +35,10 @@ def headline_of(e: Evidence) -> str:
     if not e.has_workers:
         return f"{e.folder} has no record of the workers' time."
     if not e.lived_equally:
+        ran = int(np.count_nonzero(e.tasks_of_workers >= least_ran * e.wall_s))
+        of_them = f" ({ran} of them ran for {100 * least_ran:.0f} % of it or more)" if ran < e.n_workers else ""
         return (
-            f"{plural(e.n_workers, 'thread')} in a run of {seconds(e.wall_s)}, {trimmed(e.capacity, 2)} at a time on "
+            f"{plural(e.n_workers, 'thread')}{of_them} in a run of {seconds(e.wall_s)}, {trimmed(e.capacity, 2)} at a time on "
             f"average: {share_text(e.share(e.tasks_s))} of their time running, {share_text(e.share(e.idle_s))} waiting."
         )
     shares = [("in tasks", e.tasks_s), ("managing them", e.overhead_s), ("idle", e.idle_s)]
@@ -158,7 +161,7 @@ def off_core(e: Evidence):
             e.share(ready_s),
             f"For {seconds(ready_s)}, {share_text(e.share(ready_s))} of their time, {e.worker_word}s were ready to run but "
             f"had no core; {at_most(saves_s, e.wall_s)}.",
-            _own_cores,
+            _own_cores(e),
             figures,
             saves_s,
         )
@@ -175,17 +178,19 @@ def off_core(e: Evidence):
         f"For at least {seconds(blocked_s)}, {share_text(e.share(blocked_s))} of the {e.worker_word}s' time, "
         f"{'tasks' if e.lived_equally else 'threads'} were blocked in system calls or page faults{also}"
         f"{'; the program ' + moved if moved else ''}; {at_most(saves_s, e.wall_s)}.",
-        "Input and output, locks of other libraries and sleeps hold a worker: do them in fewer and larger pieces, in "
-        "dedicated threads, or with more workers than cores.",
+        f"Input and output, locks of other libraries and sleeps hold a {e.worker_word}: do them in fewer and larger pieces, in "
+        f"dedicated threads, or with more {e.worker_word}s than cores.",
         figures,
         saves_s,
     )
 
 
-_own_cores = (
-    "Other programs share the cores, or the program has more threads than cores: give the program its own cores, or fewer "
-    "workers (PLX_THREADS)."
-)
+def _own_cores(e: Evidence) -> str:
+    fewer = "workers (PLX_THREADS)" if e.lived_equally else "threads"
+    return (
+        "Other programs share the cores, or the program has more threads than cores: give the program its own cores, or "
+        f"fewer {fewer}."
+    )
 
 
 def _switches(e: Evidence) -> dict:
@@ -205,7 +210,7 @@ def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
         f"For at least {seconds(off_s)}, {share_text(e.share(off_s))} of the {e.worker_word}s' time, tasks were on no core: "
         f"they waited for a core or were blocked in calls, and the run has no record of which (the system took a core away "
         f"{lost} times); {at_most(saves_s, e.wall_s)}.",
-        f"{_own_cores} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
+        f"{_own_cores(e)} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
         figures,
         saves_s,
     )
@@ -289,9 +294,7 @@ def memory_growth(e: Evidence):
 
 def nothing(e: Evidence):
     if not e.has_workers:
-        advice = (
-            "Run it with plx-exec -d." if e.threads is not None else "Run it with PLX_DIAGNOSE=1, or under plx-exec -d."
-        )
+        advice = "Run it with PLX_DIAGNOSE=1, or under plx-exec -d."
         return Finding("unknown", 0.0, "Too little was recorded to judge.", advice)
     bits = [f"{e.worker_word}s are in tasks {share_text(e.share(e.tasks_s))} of their time"]
     if not e.lived_equally:
