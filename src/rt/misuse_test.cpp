@@ -145,24 +145,6 @@ TEST(misuse, a_mutex_locked_again_by_its_owner) {
   }
 }
 
-TEST(misuse_death, a_child_runs_another_one_in_its_own_group) {
-  const auto call = [](auto run) {
-    plx::runtime rt({.workers = 1, .bind = false});
-    rt.run([&] {
-      plx::task_group group;
-      plx::event done;
-      group.run([&] {
-        run(group);
-        done.set();
-      });
-      done.wait();  // so that the child has a place of its own
-      group.wait();
-    });
-  };
-  EXPECT_DEATH(call([](plx::task_group& g) { g.run([] {}); }), "by a child of the group");
-  EXPECT_DEATH(call([](plx::task_group& g) { g.run(plx::executor(), [] {}); }), "by a child of the group");
-}
-
 // What a child's own children do is their own affair, and so are groups beside it.
 TEST(misuse, children_have_groups_of_their_own) {
   std::atomic<int> ran{0};

@@ -3,10 +3,24 @@
 #include "rt/detail/origin.hpp"
 #include "rt/detail/parker.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/worker_loop.hpp"
 
 namespace plx {
 
 using detail::worker;
+
+// A task is known by its identity, which it keeps wherever it is resumed. Code between tasks (pollers) is no parent.
+[[gnu::noinline]] bool task_group::called_by_parent() noexcept {
+  const worker* w = detail::worker_of_this_thread;
+  const void* caller = nullptr;
+  if (w == nullptr)
+    caller = &detail::this_thread_parker();
+  else if (w->in_task && !w->polling)
+    caller = w->task_id;
+  if (caller == nullptr) return false;
+  if (parent_ == nullptr) parent_ = caller;
+  return parent_ == caller;
+}
 
 void task_group::wait_for_children() {
   std::int64_t taken_back = 0;
@@ -14,7 +28,8 @@ void task_group::wait_for_children() {
   if (w != nullptr && !(w->home.deterministic() && w->home.choose(2) == 0)) {
     // What this task spawned last lies on top of its worker's deque, unless it was stolen, or the task has moved, or
     // somebody woken lies above it. Anything foreign goes back: no task runs on top of a waiting one.
-    while (taken_back < spawned_) {
+    // A negative count: children of children, perhaps in this deque.
+    while (taken_back < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
       detail::task* t = w->deque.pop();
       if (t == nullptr) break;
       if (t->owner != this) {
@@ -28,13 +43,10 @@ void task_group::wait_for_children() {
   }
   const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
   used_ = 0;
-  if (elsewhere == 0) return;
   // acquire: pairs with the release of the last child; its effects are visible.
-  if (finished_elsewhere_.load(std::memory_order_acquire) == elsewhere) {
-    finished_elsewhere_.store(0, std::memory_order_relaxed);
-  } else {
-    wait_elsewhere(elsewhere);
-  }
+  if (finished_elsewhere_.load(std::memory_order_acquire) != elsewhere) wait_elsewhere(elsewhere);
+  parent_ = nullptr;
+  if (finished_elsewhere_.load(std::memory_order_relaxed) != 0) finished_elsewhere_.store(0, std::memory_order_relaxed);
   if (ended_ != nullptr) [[unlikely]]
     detail::note_inputs_taken(ended_);
 }
@@ -45,7 +57,7 @@ void task_group::wait_elsewhere(std::int64_t expected) {
     std::int64_t expected;
     // True when the children had ended meanwhile.
     bool announce() const {
-      return group->finished_elsewhere_.fetch_sub(expected, std::memory_order_acq_rel) == expected;
+      return group->finished_elsewhere_.fetch_add(announced - expected, std::memory_order_acq_rel) == expected;
     }
   } me{this, expected};
   if (worker* w = detail::this_worker()) {
@@ -72,9 +84,10 @@ void task_group::wait_elsewhere(std::int64_t expected) {
 void task_group::one_finished_elsewhere() noexcept {
   if (detail::origins_wanted()) [[unlikely]]
     detail::note_input(ended_, false);
-  // acq_rel: releases the child's effects to the parent, and acquires waiting_ from it when the count reaches zero.
-  if (finished_elsewhere_.fetch_add(1, std::memory_order_acq_rel) + 1 != 0) return;
-  // The parent has announced itself: it waits until this call, and only one child can see the zero.
+  // acq_rel: releases the child's effects to the parent, and acquires waiting_ from it when the parent has announced
+  // itself.
+  if (finished_elsewhere_.fetch_add(1, std::memory_order_acq_rel) + 1 != announced) return;
+  // The parent waits until this call, and only the last child sees this value.
   if (waiting_is_thread_)
     static_cast<detail::parker*>(waiting_)->wake();
   else

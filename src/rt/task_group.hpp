@@ -1,11 +1,14 @@
 // Structured parallelism: children that end before their parent goes on.
 //
-// Thread safety: run() and wait() by the task (or foreign thread) that made the group; a child that calls run() stops
-// the program. Cost: the first children live in the group itself, so nothing is allocated; what nobody stole the parent
-// takes back and calls. Example: task_group_test.cpp.
+// Thread safety: the parent is the task (or foreign thread) that calls run() first; run() may then be called by the
+// children, too, and by the tasks that they wait for. One task at a time calls wait(), and no child does. Cost: the
+// first children of the parent live in the group itself, so nothing is allocated; the parent calls those that no other
+// worker stole. A child of a child costs an allocation and an atomic subtraction more. Example: task_group_test.cpp.
 //
-// Invariant: `finished_elsewhere_` counts children that ended in another frame than the waiting parent's. The parent
-// subtracts how many of those it expects; whoever brings the count to zero after that wakes it.
+// Invariant: `finished_elsewhere_` is the number of children that ended in another frame than the waiting parent's,
+// less those that others than the parent started, plus `announced` while the parent waits, less what the parent
+// expects. A child is subtracted before the child that started it can end. So the parent's children have all ended
+// exactly when the word equals what the parent expects; the child that makes it `announced` wakes the parent.
 #pragma once
 
 #include <atomic>
@@ -32,10 +35,10 @@ class task_group {
   task_group& operator=(const task_group&) = delete;
   /// Waits for the children; an exception of theirs that wait() did not fetch is dropped.
   ~task_group() {
-    if (spawned_ != 0) wait_for_children();
+    if (has_children()) wait_for_children();
   }
 
-  /// Starts `f()` as a child. Its captures may refer to the parent's frame.
+  /// Starts `f()` as a child. Its captures may refer to the parent's frame. May be called by a child.
   template <class F>
   void run(F&& f) {
     run(task_info{}, std::forward<F>(f));
@@ -43,19 +46,17 @@ class task_group {
   /// As above, with a name and a key for measurement. Only such children are timed when the parent calls them itself.
   template <class F>
   void run(task_info info, F&& f) {
-    detail::submit_child(make_child(info, std::forward<F>(f)));
+    detail::submit_child(make_child(info, std::forward<F>(f), called_by_parent()));
   }
   /// On an executor, which may be of another runtime.
   template <any_executor E, class F>
   void run(const E& ex, F&& f) {
-    detail::task* const made = make_child(detail::info_of(ex), std::forward<F>(f));
-    detail::check_parent(*made);
-    detail::execute_on(ex, made);
+    detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f), called_by_parent()));
   }
 
   /// Until all children have ended. Throws the first exception of a child.
   void wait() {
-    if (spawned_ != 0) wait_for_children();
+    if (has_children()) wait_for_children();
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
       rethrow();
   }
@@ -67,7 +68,7 @@ class task_group {
   /// run(), for a large part of the work that is left: thieves take it as soon as they see it. For loops.
   template <class F>
   void offer(task_info info, F&& f) {
-    detail::offer_task(make_child(info, std::forward<F>(f)));
+    detail::offer_task(make_child(info, std::forward<F>(f), true));
   }
   /// The parent goes on where it waited, if that worker is free: for one that works on the same data again and again.
   void stay() noexcept { stays_ = true; }
@@ -97,13 +98,13 @@ class task_group {
   };
 
   template <class F>
-  detail::task* make_child(task_info info, F&& f) {
+  detail::task* make_child(task_info info, F&& f, bool by_parent) {
     using child_type = child<std::decay_t<F>>;
     static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
     child_type* c = nullptr;
     if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
       const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
-      if (at + sizeof(child_type) <= sizeof here_) {
+      if (by_parent && at + sizeof(child_type) <= sizeof here_) {
         c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
         used_ = static_cast<unsigned>(at + sizeof(child_type));
       }
@@ -112,9 +113,19 @@ class task_group {
     c->run = child_type::execute;
     c->owner = this;
     c->info = info;
-    ++spawned_;
+    if (by_parent)
+      ++spawned_;
+    else  // relaxed: the caller is a child, whose end is a later release of the same word
+      finished_elsewhere_.fetch_sub(1, std::memory_order_relaxed);
     return c;
   }
+
+  /// relaxed: of its own children the parent knows by spawned_; a child of theirs is one that they have announced.
+  [[nodiscard]] bool has_children() const noexcept {
+    return spawned_ != 0 || finished_elsewhere_.load(std::memory_order_relaxed) != 0;
+  }
+  /// True when the caller may touch what is not atomic. The caller of the first run() becomes the parent.
+  bool called_by_parent() noexcept;
 
   void wait_for_children();
   void one_finished_elsewhere() noexcept;
@@ -125,11 +136,14 @@ class task_group {
 
   static constexpr std::size_t bytes_here = 192;
 
-  std::int64_t spawned_ = 0;  // since the last wait; the owner's
+  static constexpr std::int64_t announced = std::int64_t{1} << 62;
+
+  std::int64_t spawned_ = 0;  // by the parent since the last wait; the parent's
   unsigned used_ = 0;         // bytes of here_
   std::atomic<bool> failed_{false};
   std::atomic<std::int64_t> finished_elsewhere_{0};
-  void* waiting_ = nullptr;  // the parent: a fiber, or a parker when the parent is a foreign thread
+  const void* parent_ = nullptr;  // the task's identity, or the thread's parker; null: no run() since the last wait
+  void* waiting_ = nullptr;       // the parent: a fiber, or a parker when the parent is a foreign thread
   detail::worker* waits_at_ = nullptr;
   bool waiting_is_thread_ = false;
   bool stays_ = false;

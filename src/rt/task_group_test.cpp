@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 
 #include "rt/every_schedule_test.hpp"
+#include "rt/executor.hpp"
 #include "rt/thread.hpp"
 
 namespace {
@@ -117,6 +120,100 @@ TEST(task_group, the_first_exception_is_thrown_and_all_children_end) {
     g.run([&ended] { ended.fetch_add(1); });
     g.wait();
     EXPECT_EQ(ended.load(), 7);
+  });
+}
+
+void visit(plx::task_group& g, std::atomic<int>& visited, int depth) {
+  visited.fetch_add(1);
+  if (depth == 0) return;
+  for (int i = 0; i < 2; ++i) g.run([&g, &visited, depth] { visit(g, visited, depth - 1); });
+}
+
+// The whole tree in one group: children start children while the parent works, yields, or waits.
+TEST(task_group, children_start_children) {
+  on_every_schedule([] {
+    std::atomic<int> visited{0};
+    plx::task_group g;
+    for (int round = 1; round <= 3; ++round) {
+      visit(g, visited, 4);
+      if (round == 2) plx::this_thread::yield();
+      if (round == 3) plx::this_thread::sleep_for(std::chrono::microseconds(50));
+      g.wait();
+      EXPECT_EQ(visited.load(), 31 * round);
+    }
+  });
+  plx::runtime rt({.workers = 4, .bind = false});
+  rt.run([] {
+    std::atomic<int> visited{0};
+    plx::task_group g;
+    visit(g, visited, 12);
+    g.wait();
+    EXPECT_EQ(visited.load(), (1 << 13) - 1);
+  });
+}
+
+TEST(task_group, children_that_wait_start_children) {
+  on_every_schedule([] {
+    std::atomic<int> ended{0};
+    plx::task_group g;
+    const auto leaf = [&ended] {
+      plx::this_thread::yield();
+      ended.fetch_add(1);
+    };
+    for (int i = 0; i < 3; ++i)
+      g.run(plx::task_info{plx::probe::register_name("named")}, [&g, &ended, leaf] {
+        g.run(leaf);
+        plx::this_thread::yield();
+        plx::task_group inner;
+        inner.run([&g, leaf] { g.run(plx::executor(), leaf); });
+        inner.wait();
+        plx::async([&g, leaf] { g.run(leaf); }).get();
+        ended.fetch_add(1);
+      });
+    g.wait();
+    EXPECT_EQ(ended.load(), 12);
+    g.run(leaf);
+    g.wait();
+    EXPECT_EQ(ended.load(), 13);
+  });
+}
+
+TEST(task_group, the_destructor_waits_for_children_of_children) {
+  on_every_schedule([] {
+    std::atomic<int> visited{0};
+    {
+      plx::task_group g;
+      g.run([&g, &visited] { visit(g, visited, 3); });
+      plx::this_thread::yield();
+    }
+    EXPECT_EQ(visited.load(), 15);
+  });
+}
+
+TEST(task_group, children_of_a_foreign_thread_start_children) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  std::atomic<int> visited{0};
+  plx::task_group g;
+  for (int round = 1; round <= 20; ++round) {
+    g.run([&g, &visited] { visit(g, visited, 5); });
+    g.wait();
+    EXPECT_EQ(visited.load(), 63 * round);
+  }
+}
+
+TEST(task_group, an_exception_of_a_child_of_a_child) {
+  on_every_schedule([] {
+    std::atomic<int> ended{0};
+    plx::task_group g;
+    g.run([&g, &ended] {
+      g.run([&ended] {
+        ended.fetch_add(1);
+        throw std::runtime_error("planned");
+      });
+      g.run([&ended] { ended.fetch_add(1); });
+    });
+    EXPECT_THROW(g.wait(), std::runtime_error);
+    EXPECT_EQ(ended.load(), 2);
   });
 }
 

@@ -43,20 +43,8 @@ namespace detail {
 void throw_future_error(future_errc code) { throw future_error(code); }
 
 void submit_task(task* t) { current_scheduler().submit(t); }
-// Of a child that its parent calls in its own frame, and which has no name, nothing is known here; it is a part of the
-// parent, and harms nobody.
-[[gnu::noinline]] void check_parent(const task& child) {
-  const worker* w = worker_of_this_thread;
-  PLX_ASSERT(
-      (w == nullptr || !w->in_task || w->task_owner != child.owner) &&
-      "task_group::run() was called by a child of the group: expected the task that made it; what a child starts "
-      "needs a group of the child's own");
-}
 
-void submit_child(task* t) {
-  check_parent(*t);
-  current_scheduler().submit(t, meant_for::sleepers);
-}
+void submit_child(task* t) { current_scheduler().submit(t, meant_for::sleepers); }
 void offer_task(task* t) { current_scheduler().submit(t, meant_for::thieves); }
 
 void fork_task(task* t) {

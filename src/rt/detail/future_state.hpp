@@ -241,8 +241,6 @@ class state_ref {
 void submit_task(task* t);
 /// The same for a task that a sleeper should get up for; for half of a loop, which thieves should take at once.
 void submit_child(task* t);
-/// Stops the program when the caller is a child of the group that owns `child`.
-void check_parent(const task& child);
 void offer_task(task* t);
 /// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
 /// submit_task().
