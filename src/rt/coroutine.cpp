@@ -64,7 +64,8 @@ void coroutine_chain::submit() {
 
 task* take_back_from_deque(const void* owner) {
   worker* w = this_worker();
-  if (w == nullptr || (w->home.deterministic() && w->home.choose(2) == 0)) return nullptr;
+  if (w == nullptr) return nullptr;
+  if (w->home.deterministic() ? w->home.choose(2) == 0 : w->home.boundary_due(*w)) return nullptr;
   task* t = w->deque.pop();
   if (t == nullptr) return nullptr;
   if (t->owner != owner) {

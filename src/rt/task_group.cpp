@@ -30,6 +30,7 @@ void task_group::wait_for_children() {
     // somebody woken lies above it. Anything foreign goes back: no task runs on top of a waiting one.
     // A negative count: children of children, perhaps in this deque.
     while (taken_back < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
+      w = detail::pass_boundary(w);
       detail::task* t = w->deque.pop();
       if (t == nullptr) break;
       if (t->owner != this) {

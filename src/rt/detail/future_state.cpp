@@ -224,7 +224,9 @@ bool future_state_base::take_back_own_task() {
   // Only the newest task of the own deque can be had for nothing, and only this very one may run on top of its waiter:
   // the waiter waits for nothing else.
   worker* w = this_worker();
-  if (own_task_ == nullptr || w == nullptr || w->deque.newest() != own_task_) return false;
+  if (own_task_ == nullptr || w == nullptr) return false;
+  w = pass_boundary(w);
+  if (w->deque.newest() != own_task_) return false;
   if (w->home.deterministic() && w->home.choose(2) == 0) return false;
   task* t = w->deque.pop();
   if (t == nullptr) return false;  // a thief was faster
@@ -241,7 +243,8 @@ wait_reason future_state_base::why(bool timed) const noexcept {
 }
 
 void future_state_base::wait_slowly() {
-  if (take_back_own_task() && ready()) return;
+  take_back_own_task();
+  if (ready()) return;
   worker* w = this_worker();
   if (w == nullptr) {
     thread_wait me;

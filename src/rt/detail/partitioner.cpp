@@ -16,6 +16,8 @@ bool own_deque_is_empty() noexcept {
 }
 bool on_a_worker() noexcept { return this_worker() != nullptr; }
 
+bool events_first(ticks now) { return pass_between_pieces(now); }
+
 static bool chosen() noexcept { return this_worker()->home.deterministic(); }  // the seed decides, not the clock
 
 unsigned shares() noexcept {

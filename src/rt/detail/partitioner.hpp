@@ -22,6 +22,9 @@ namespace plx::detail {
 bool own_deque_is_empty() noexcept;
 bool on_a_worker() noexcept;
 
+/// Between two pieces: urgent tasks, timers and pollers go first. True when something did.
+bool events_first(ticks now);
+
 /// Into how many halves of halves a loop is cut for all workers to have a part: log2 of their number, rounded up.
 unsigned shares() noexcept;
 
@@ -63,6 +66,10 @@ class loop_grain {
   void begin() noexcept;
   /// `done` indices ended now, and the next begin; a piece shall take so long.
   void next(std::int64_t done, ticks piece) noexcept;
+  /// When the last piece ended.
+  [[nodiscard]] ticks now() const noexcept { return begin_; }
+  /// The time since then was not the loop's.
+  void resume() noexcept { begin_ = now_ticks(); }
   void remember(loop_site& site) const noexcept;
 
  private:
@@ -162,6 +169,7 @@ class partition {
       call(begin, begin + count, run);
       begin += count;
       grain.next(count, run_.piece);
+      if (begin < end && events_first(grain.now())) grain.resume();
     }
   }
 

@@ -73,6 +73,8 @@ struct worker {
   ticks earlier = 0;                  // what the running task took before it was suspended
   ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
   ticks next_check = 0;               // when timers and pollers are looked at again
+  unsigned until_clock = 1;           // at so many boundaries within tasks the clock is read, see boundary_due()
+  unsigned clock_stride = 1;
   probe::worker_log* log = nullptr;
   probe::wait_log* waits = nullptr;
 
@@ -192,6 +194,22 @@ class scheduler {
   std::uint64_t add_poller(poll_function f, void* arg);
   void remove_poller(std::uint64_t id);
   void ask_pollers() noexcept;  // now, by whoever is free; from any thread
+
+  // A task that runs its children inline, or the pieces of a loop, passes boundaries within itself. There, as between
+  // tasks, urgent and pinned tasks go first, and each 10 us timers and pollers are looked at.
+  /// True when the running task of `w` should be suspended behind what is urgent.
+  [[nodiscard]] bool urgent_for(const worker& w) const noexcept {
+    return (!high_.empty() && w.info.where.priority != priority::high) ||
+           (!w.inbox.empty() && w.info.where.worker == 0);
+  }
+  /// True when pass_boundary() has something to do. Reads the clock rarely where boundaries are close to each other.
+  [[nodiscard]] bool boundary_due(worker& w) const noexcept {
+    if (urgent_for(w)) [[unlikely]]
+      return true;
+    return --w.until_clock == 0 && clock_says_due(w);
+  }
+  /// Fires due timers and calls pollers, in the place of the running task of `w`.
+  void attend_events(worker& w, ticks now);
   /// By a poller that answers pending: it wants to be asked again after `gap` or a little later. Without it, and for
   /// the longest, a sleeper looks every 50 us or so; with it one goes on looking, and naps only where its naps have
   /// been shorter than the gap. Until the pollers are asked again.
@@ -320,6 +338,7 @@ class scheduler {
   static bool membarrier_available() noexcept;
   void sleepers_changed() noexcept;
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
+  bool clock_says_due(worker& w) const noexcept;
   bool run_pollers(worker& w);
   [[nodiscard]] bool another_polls(const worker& w) const noexcept;
   bool ask_pollers(worker& w);
@@ -421,6 +440,11 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg);
 void resume(fiber& f);
 /// The running task goes to the end of the injection queue.
 void yield_task();
+/// Called by a task between two children that it runs inline. The caller may be on another worker afterwards: gives it.
+worker* pass_slowly(worker& w);
+inline worker* pass_boundary(worker* w) { return w->home.boundary_due(*w) ? pass_slowly(*w) : w; }
+/// Called by a task between two pieces of a loop, at the time `now`. True when others have run meanwhile.
+bool pass_between_pieces(ticks now);
 /// In the deterministic mode the seed may let others run here; otherwise nothing happens.
 inline std::atomic<unsigned> deterministic_schedulers{0};  // of the process
 void choose_here();

@@ -128,6 +128,27 @@ bool scheduler::run_pollers(worker& w) {
   return progressed;
 }
 
+// Boundaries may be nanoseconds or milliseconds apart: the distance between two looks at the clock doubles until one
+// finds something due.
+bool scheduler::clock_says_due(worker& w) const noexcept {
+  constexpr unsigned longest_stride = 64;
+  const bool due = now_ticks() >= w.next_check;
+  w.clock_stride = due ? 1 : std::min(2 * w.clock_stride, longest_stride);
+  w.until_clock = w.clock_stride;
+  return due;
+}
+
+void scheduler::attend_events(worker& w, ticks now) {
+  w.next_check = now + spans_.check;
+  const bool timer_due = earliest_deadline() <= now;
+  if (!timer_due && n_pollers_.load(std::memory_order_relaxed) == 0) return;
+  split_slice(w);
+  w.in_task = false;  // what timers and pollers do is not the task's doing
+  if (timer_due) fire_timers(now);
+  run_pollers(w);
+  w.in_task = true;
+}
+
 // The pause between two looks for work. What comes from elsewhere must not wait for its end: who asked last goes on
 // asking, the others leave it alone.
 task* scheduler::poll_until(worker& w, ticks until) {

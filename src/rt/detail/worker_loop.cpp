@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -420,6 +421,64 @@ void yield_task() {
   why.measured = false;
   suspend(
       why, [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
+}
+
+// The running task is suspended, and resumed behind what is urgent.
+static void yield_to_urgent(worker& w) {
+  wait_reason why("urgent tasks");
+  why.measured = false;
+  suspend(
+      why, [](void* f) { resume(*static_cast<fiber*>(f)); }, w.current);
+}
+
+// Code between tasks, such as a poller, passes no boundaries.
+static bool passes_boundaries(const worker& w) noexcept { return w.in_task && !w.polling && !w.home.deterministic(); }
+
+[[gnu::noinline]] worker* pass_slowly(worker& w) {
+  if (!passes_boundaries(w)) return &w;
+  const ticks now = now_ticks();
+  if (now >= w.next_check) w.home.attend_events(w, now);
+  // Whatever was made ready now lies above the children in the deque: the caller finds it there, and waits.
+  if (!w.home.urgent_for(w)) return &w;
+  yield_to_urgent(w);
+  return this_worker();
+}
+
+// Here the caller does not look into the deque next. Tasks that were made ready now go before it.
+bool pass_between_pieces(ticks now) {
+  worker& w = *this_worker();
+  if (!passes_boundaries(w)) return false;
+  if (now < w.next_check && !w.home.urgent_for(w)) [[likely]]
+    return false;
+  struct request {
+    fiber* caller;
+    const task* below;  // compared only
+  } me{w.current, w.deque.newest()};
+  if (now >= w.next_check) w.home.attend_events(w, now);
+  if (w.home.urgent_for(w)) {
+    yield_to_urgent(w);
+  } else if (w.deque.newest() != me.below && w.deque.newest() != nullptr) {
+    wait_reason why("tasks that events made ready");
+    why.measured = false;
+    suspend(
+        why,
+        [](void* p) {
+          const request r = *static_cast<request*>(p);
+          worker& here = *this_worker();
+          constexpr std::size_t most = 16;
+          std::array<task*, most> above;
+          std::size_t n = 0;
+          while (n < most && here.deque.newest() != r.below) {
+            task* t = here.deque.pop();
+            if (t == nullptr) break;
+            above[n++] = t;
+          }
+          resume(*r.caller);
+          while (n > 0) here.deque.push(above[--n]);
+        },
+        &me);
+  }
+  return true;
 }
 
 void choose_here() {
