@@ -43,7 +43,7 @@ command=${1:-help}
 case $command in
   demo) script=run_demo ;;
   test) script=run_tests ;;
-  bench) script=run_bench ;;
+  bench) script=../bench/harness/run_bench ;;
   build) script=builds ;;
   lint) script=run_lint ;;
   docs) script=run_docs ;;

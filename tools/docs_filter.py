@@ -13,10 +13,37 @@ import re
 import sys
 from pathlib import Path
 
+# Title, name, and what the headers' names begin with; the first that fits decides.
+GROUPS = (
+    ("Runtime", "runtime", ("rt/runtime", "rt/poll_result")),
+    ("Futures and tasks", "futures", ("rt/future", "rt/async.hpp", "rt/dataflow", "rt/packaged_task", "rt/unwrap", "rt/when",
+                                      "rt/wait_", "rt/replay", "rt/replicate", "rt/resilience")),
+    ("Coroutines", "coroutines", ("rt/coroutine",)),
+    ("Structured parallelism", "structure", ("rt/task_group", "rt/input_count", "rt/for_loop")),
+    ("Algorithms", "algorithms", ("rt/algorithm",)),
+    ("Executors", "executors", ("rt/executor", "rt/any_executor", "rt/schedule", "rt/sender")),
+    ("Threads", "threads", ("rt/thread", "rt/jthread", "rt/stop_token")),
+    ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/async_rw_mutex",
+                                            "rt/latch", "rt/once", "rt/channel", "rt/sliding_semaphore")),
+    ("Many localities", "localities", ("net/job", "net/locality", "net/action.hpp", "net/remote_error", "net/bitwise",
+                                      "net/buffer", "net/archive", "net/coales", "net/simulation")),
+    ("Global objects", "global", ("net/global", "net/component", "net/names", "net/continuation", "net/gid")),
+    ("Collective calls", "collectives", ("net/collectives", "net/distributed", "net/partitioned")),
+    ("Measurement", "measurement", ("probe/",)),
+    ("Numbers", "numbers", ("num/",)),
+    ("Foundations", "base", ("base/",)),
+)
 PARTS = re.compile(r"(?:^|(?<=[.)] ))(Thread safety|Thread-safe|Cost|Errors|Requires|Example|Source|Invariant)(:|,) ")
 OPENED = re.compile(r"^\s*(?:inline )?namespace ([\w:]+) \{")
 CLOSED = re.compile(r"^\s*\}  // namespace ([\w:]+)")
 TYPE = re.compile(r"^(?:class|struct)(?: \[\[\w+\]\])? (\w+)\b(?!.*;\s*$)")
+
+
+def group_of(header: str) -> str:
+    for _, group, beginnings in GROUPS:
+        if header.startswith(beginnings):
+            return group
+    return ""
 
 
 def head_of(lines: list[str]) -> int:
@@ -137,8 +164,6 @@ def filtered(lines: list[str], name: str, group: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    import run_docs
-
     path = Path(sys.argv[1]).resolve()
     header = path.relative_to(next(parent for parent in path.parents if parent.name == "src")).as_posix()
-    print("\n".join(filtered(path.read_text().split("\n"), header, run_docs.group_of(header))))
+    print("\n".join(filtered(path.read_text().split("\n"), header, group_of(header))))

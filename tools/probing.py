@@ -11,9 +11,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import dependencies
-from console import output_of
+from console import ROOT, output_of
+
+VENV = ROOT / ".venv"
+REPORT = ("numpy", "h5py", "matplotlib", *(() if sys.version_info >= (3, 11) else ("tomli",)))
+MODULES = {"report": REPORT, "test": (*REPORT, "pytest")}
 
 
 @dataclass
@@ -99,6 +104,31 @@ def _has_library(name: str) -> bool:
     return False
 
 
+def has(interpreter: str | Path, modules: tuple) -> bool:
+    code = "import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in sys.argv[1:]))"
+    return output_of([str(interpreter), "-c", code, *modules]) is not None
+
+
+def exists(path: Path) -> bool:
+    """False also where the user may not look."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def venv_python() -> Path | None:
+    path = VENV / "bin" / "python"
+    return path if exists(path) and output_of([str(path), "-c", "pass"]) is not None else None
+
+
+@lru_cache(maxsize=None)
+def best_python() -> str:
+    """The interpreter that the report runs with as things are now."""
+    inside = venv_python()
+    return str(inside) if inside and has(inside, MODULES["report"]) else sys.executable
+
+
 def _probe_program(row: dependencies.Dependency) -> Found:
     names = row.programs
     if row.name == "C++ compiler" and os.environ.get("CXX"):
@@ -127,10 +157,8 @@ def _probe_library(row: dependencies.Dependency) -> Found:
 
 
 def _probe_python(row: dependencies.Dependency) -> Found:
-    import pyenv
-
     versions = []
-    interpreter = pyenv.best_python() if row.name != "Python venv" else sys.executable
+    interpreter = best_python() if row.name != "Python venv" else sys.executable
     for module in row.python_modules:
         if interpreter == sys.executable:
             there = importlib.util.find_spec(module) is not None

@@ -7,49 +7,21 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from functools import lru_cache
 from pathlib import Path
 
 import install
-from console import BUILD, ROOT, fail, note, output_of, run_logged, shown, step
+from console import BUILD, ROOT, fail, note, run_logged, shown, step
+from probing import MODULES, VENV, exists, has, venv_python
 
-VENV = ROOT / ".venv"
 WISHES_TRIED = BUILD / ".python-wishes-tried"  # do not ask an unreachable PyPI again for what one can do without
-REPORT = ("numpy", "h5py", "matplotlib", *(() if sys.version_info >= (3, 11) else ("tomli",)))
-MODULES = {"report": REPORT, "test": (*REPORT, "pytest")}
 WISHES = {"report": (), "test": ("yt", "prometheus_client", "perfetto", "viztracer")}
 REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
-
-
-def has(interpreter: str | Path, modules: tuple) -> bool:
-    code = "import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in sys.argv[1:]))"
-    return output_of([str(interpreter), "-c", code, *modules]) is not None
-
-
-def exists(path: Path) -> bool:
-    """False also where the user may not look."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 def may_fill() -> bool:
     """Whether .venv can be made or completed by this user: the repository may be that of another."""
     place = VENV if exists(VENV) else VENV.parent
     return os.access(place, os.R_OK | os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
-
-
-def venv_python() -> Path | None:
-    path = VENV / "bin" / "python"
-    return path if exists(path) and output_of([str(path), "-c", "pass"]) is not None else None
-
-
-@lru_cache(maxsize=None)
-def best_python() -> str:
-    """The interpreter that the report runs with as things are now."""
-    inside = venv_python()
-    return str(inside) if inside and has(inside, MODULES["report"]) else sys.executable
 
 
 def _stamp(kind: str) -> Path:

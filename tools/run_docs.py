@@ -21,26 +21,6 @@ import install
 from console import BUILD, ROOT, fail, note, say, shown, step
 
 LAYERS = ("base", "probe", "num", "rt", "net")
-# Title, name, and what the headers' names begin with; the first that fits decides.
-GROUPS = (
-    ("Runtime", "runtime", ("rt/runtime", "rt/poll_result")),
-    ("Futures and tasks", "futures", ("rt/future", "rt/async.hpp", "rt/dataflow", "rt/packaged_task", "rt/unwrap", "rt/when",
-                                      "rt/wait_", "rt/replay", "rt/replicate", "rt/resilience")),
-    ("Coroutines", "coroutines", ("rt/coroutine",)),
-    ("Structured parallelism", "structure", ("rt/task_group", "rt/input_count", "rt/for_loop")),
-    ("Algorithms", "algorithms", ("rt/algorithm",)),
-    ("Executors", "executors", ("rt/executor", "rt/any_executor", "rt/schedule", "rt/sender")),
-    ("Threads", "threads", ("rt/thread", "rt/jthread", "rt/stop_token")),
-    ("Synchronization", "synchronization", ("rt/mutex", "rt/recursive_mutex", "rt/shared_mutex", "rt/async_rw_mutex",
-                                            "rt/latch", "rt/once", "rt/channel", "rt/sliding_semaphore")),
-    ("Many localities", "localities", ("net/job", "net/locality", "net/action.hpp", "net/remote_error", "net/bitwise",
-                                      "net/buffer", "net/archive", "net/coales", "net/simulation")),
-    ("Global objects", "global", ("net/global", "net/component", "net/names", "net/continuation", "net/gid")),
-    ("Collective calls", "collectives", ("net/collectives", "net/distributed", "net/partitioned")),
-    ("Measurement", "measurement", ("probe/",)),
-    ("Numbers", "numbers", ("num/",)),
-    ("Foundations", "base", ("base/",)),
-)
 OUT = BUILD / "docs"
 MAIN_PAGE = """/**
 @mainpage Parallax
@@ -64,16 +44,9 @@ def public_headers() -> list[str]:
     return sorted(n for n in names if check_headers.is_public(n) and (not n.startswith("net/") or n in of_net))
 
 
-def group_of(header: str) -> str:
-    for _, group, beginnings in GROUPS:
-        if header.startswith(beginnings):
-            return group
-    return ""
-
-
 def named_after(group: str) -> list[str]:
     """What the headers of a group are named after, as the reader of the first page sees it."""
-    return [f"`{name.rsplit('/')[-1].removesuffix('.hpp')}`" for name in public_headers() if group_of(name) == group]
+    return [f"`{name.rsplit('/')[-1].removesuffix('.hpp')}`" for name in public_headers() if docs_filter.group_of(name) == group]
 
 
 def settings() -> str:
@@ -151,10 +124,10 @@ def make() -> list[str]:
     """Runs doxygen; returns its complaints and ours."""
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(OUT / "xml", ignore_errors=True)  # of headers that are no more
-    groups = "".join(f"/** @defgroup {group} {title} */\n" for title, group, _ in GROUPS)
-    subjects = "\n".join(f"- @ref {group} - " + ", ".join(named_after(group)) for _, group, _ in GROUPS)
+    groups = "".join(f"/** @defgroup {group} {title} */\n" for title, group, _ in docs_filter.GROUPS)
+    subjects = "\n".join(f"- @ref {group} - " + ", ".join(named_after(group)) for _, group, _ in docs_filter.GROUPS)
     (OUT / "groups.dox").write_text(groups + MAIN_PAGE.format(subjects=subjects))
-    homeless = [f"src/{name}: in no group of tools/run_docs.py" for name in public_headers() if not group_of(name)]
+    homeless = [f"src/{name}: in no group of tools/docs_filter.py" for name in public_headers() if not docs_filter.group_of(name)]
     done = subprocess.run(["doxygen", "-"], input=settings(), text=True, capture_output=True, cwd=ROOT)
     (OUT / "doxygen.log").write_text(done.stdout + done.stderr)
     complaints = [line for line in done.stderr.splitlines() if ("warning:" in line or "error:" in line) and counts(line)]

@@ -12,8 +12,10 @@ from pathlib import Path
 import builds
 import install
 import pyenv
-import scale_real
-from console import BUILD, fail
+from console import BUILD, ROOT, fail
+
+sys.path.insert(0, str(ROOT / "apps" / "scale"))
+import real_runs  # noqa: E402
 
 
 def main(arguments: list[str]) -> int:
@@ -37,7 +39,7 @@ def check(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="plx scale check",
         description="Records short runs on one process, runs them on more, and compares with replays: docs/scale.md.",
-        epilog="Options of the real runs: --processes --problems --turns --budget (python3 tools/scale_real.py --help). "
+        epilog="Options of the real runs: --processes --problems --turns --budget (python3 apps/scale/real_runs.py --help). "
         "Exit code 1 when a replay is off by more than --limit.",
     )
     parser.add_argument("--real-only", type=Path, metavar="FILE", help="make the real runs, write this file, and end")
@@ -53,7 +55,7 @@ def check(arguments: list[str]) -> int:
     if not options.real:
         real = real or options.out / "real.json"
         (called_from / real).parent.mkdir(parents=True, exist_ok=True)
-        code = scale_real.main(["--bin", str(BUILD / "release" / "bin"), "--out", str(called_from / real), *of_runs])
+        code = real_runs.main(["--bin", str(BUILD / "release" / "bin"), "--out", str(called_from / real), *of_runs])
         if code != 0 or options.real_only:
             return code
     program = BUILD / "release" / "bin" / "plx-scale"

@@ -14,6 +14,6 @@ esac
 out=$2/$3
 mkdir -p "$out"
 cd "$(dirname "$0")/../.."
-python3 tools/run_bench.py coalescing --bin "$1" --out "$out" --only "$only" --json "$out/coalescing.json"
+python3 bench/harness/run_bench.py coalescing --bin "$1" --out "$out" --only "$only" --json "$out/coalescing.json"
 tar -C "$out" -czf "$2/coalescing-$3.tgz" .
 echo "written: $2/coalescing-$3.tgz"

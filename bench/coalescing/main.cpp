@@ -1,5 +1,5 @@
 // The experiments on coalescing of parcels, one line of CSV per measurement: see options.hpp for what can be asked, and
-// docs/coalescing.md for what came out. tools/bench_coalescing.py runs all of it and draws the pictures.
+// docs/coalescing.md for what came out. bench/harness/bench_coalescing.py runs all of it and draws the pictures.
 #include <cstdio>
 #include <exception>
 

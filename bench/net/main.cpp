@@ -3,7 +3,7 @@
 //   bench_net [--quick] [--json FILE]                     the rows of one process
 //   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
 //
-// `./plx bench net` starts all of it; tools/bench_jobs.py lists the parts.
+// `./plx bench net` starts all of it; bench/harness/bench_jobs.py lists the parts.
 #include <cstdio>
 #include <string>
 

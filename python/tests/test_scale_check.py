@@ -20,7 +20,7 @@ needs_both = pytest.mark.skipif(not (recorder.exists() and simulator.exists()), 
 
 
 def real_program():
-    spec = importlib.util.spec_from_file_location("scale_real", root / "tools" / "scale_real.py")
+    spec = importlib.util.spec_from_file_location("real_runs", root / "apps" / "scale" / "real_runs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -110,7 +110,7 @@ def test_a_file_of_something_else_is_one_line(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ReadError) as caught:
         RealRuns(path)
-    assert "no file of tools/scale_real.py" in str(caught.value) and said in str(caught.value)
+    assert "no file of apps/scale/real_runs.py" in str(caught.value) and said in str(caught.value)
 
 
 def test_the_curve_is_cut_as_the_mesh_does():

@@ -250,7 +250,7 @@ def made_up() -> list[dict]:
 @pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="no matplotlib")
 def test_every_experiment_has_its_picture(tmp_path):
     written(tmp_path / "a.csv", made_up())
-    script = [sys.executable, "-B", str(ROOT / "tools" / "coalescing_plot.py")]
+    script = [sys.executable, "-B", str(ROOT / "bench" / "harness" / "coalescing_plot.py")]
     done = subprocess.run([*script, str(tmp_path / "a.csv"), str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     names = [f"coalescing-{what}.png" for what in ("toy", "change", "rotation", "phases", "bandwidth")]

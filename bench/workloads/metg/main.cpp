@@ -10,7 +10,7 @@
 // metg/stencil/LIBRARY/KERNEL: the same with other kernels; metg/PATTERN/LIBRARY/empty: us of core time per task that
 // does nothing. --only takes patterns and kernels. LIBRARY-graph: the graph is made of the library's own nodes, futures
 // (plx) or flow graph (tbb), instead of tasks with counters. Lines that begin with "# curve" hold the curves, for
-// tools/run_bench.py to draw.
+// bench/harness/run_bench.py to draw.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

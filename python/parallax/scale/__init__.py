@@ -1,2 +1,2 @@
 """A measured run on simulated machines: `parallax scale RUN` (docs/scale.md). command.py says what happens in which
-order; plx-scale (tools/scale/) does the replays."""
+order; plx-scale (apps/scale/) does the replays."""

@@ -22,7 +22,7 @@ def add_arguments(parser) -> None:
 
 
 def add_check_arguments(parser) -> None:
-    parser.add_argument("real", type=Path, help="the file of tools/scale_real.py")
+    parser.add_argument("real", type=Path, help="the file of apps/scale/real_runs.py")
     parser.add_argument("--limit", type=float, default=15.0, metavar="PERCENT", help="exit code 1 beyond it (default 15)")
     parser.add_argument("--program", type=Path, default=Path("plx-scale"), help="the simulator (./plx scale builds it)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", default=Path("scale-check"), help="for tables and picture (default: scale-check)")

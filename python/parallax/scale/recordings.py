@@ -1,4 +1,4 @@
-"""The JSON file of tools/scale_real.py: real runs on one process and many, and what messages cost where they were made.
+"""The JSON file of apps/scale/real_runs.py: real runs on one process and many, and what messages cost where they were made.
 
 Example to read: tests/test_scale_check.py.
 """
@@ -96,7 +96,7 @@ class RealRuns:
         except OSError as error:
             raise ReadError(path, error.strerror or str(error)) from None
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise ReadError(path, f"no file of tools/scale_real.py ({type(error).__name__}: {error})") from None
+            raise ReadError(path, f"no file of apps/scale/real_runs.py ({type(error).__name__}: {error})") from None
 
     @property
     def problems(self) -> list:

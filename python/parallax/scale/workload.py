@@ -20,7 +20,7 @@ _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interv
 
 @dataclass
 class StepCosts:
-    """Seconds on one core of the measuring machine; tools/scale/workload.hpp says of what."""
+    """Seconds on one core of the measuring machine; apps/scale/workload.hpp says of what."""
 
     correction_s: float = 0.0
     totals_s: float = 0.0

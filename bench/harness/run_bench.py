@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import bench_coalescing
 import bench_jobs
 import bench_tables
@@ -103,11 +104,11 @@ def draw_curves(all_programs: programs) -> None:
     caption = [line[1:].strip() for line in all_programs.notes if line.startswith(("# plx", "# graphs"))]
     data.write_text(json.dumps({"caption": "; ".join(caption), "curves": all_programs.curves}) + "\n")
     if pyenv.venv_python() is None and not pyenv.has(sys.executable, ("matplotlib",)) and not install.can_install():
-        note(f"no matplotlib here: draw {shown(data)} elsewhere with tools/bench_plot.py {data.name} metg.png")
+        note(f"no matplotlib here: draw {shown(data)} elsewhere with bench/harness/bench_plot.py {data.name} metg.png")
         return
     python = pyenv.ensure("report")
     done = subprocess.run(
-        [python, "-B", str(ROOT / "tools" / "bench_plot.py"), str(data), str(picture)], env=pyenv.environment()
+        [python, "-B", str(ROOT / "bench" / "harness" / "bench_plot.py"), str(data), str(picture)], env=pyenv.environment()
     )
     if done.returncode != 0:
         fail(f"drawing {shown(data)} failed")
@@ -135,7 +136,7 @@ def pack(source: programs, names: list[str], folder: Path) -> None:
         for library in re.findall(r"=> (/\S+) \(", output_of(["ldd", str(program)]) or ""):
             if not re.match(r"(libc|libm|ld-linux.*|libpthread|libdl|librt)\.so", Path(library).name):
                 shutil.copy2(library, folder / "lib")
-    say(f"packed: {folder} ({len(names)} programs); run them with tools/run_bench.py --bin {folder} rt")
+    say(f"packed: {folder} ({len(names)} programs); run them with bench/harness/run_bench.py --bin {folder} rt")
 
 
 def thread_counts(text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"""Draws the ladder of bench_gpu_ladder: python tools/ladder_plot.py LADDER.csv PICTURE.png. Needs matplotlib.
+"""Draws the ladder of bench_gpu_ladder: python bench/harness/ladder_plot.py LADDER.csv PICTURE.png. Needs matplotlib.
 
 The file has a line per rung and number of workers: rung, workers, ms_per_step. One row of dots per rung, a dot per number
 of workers, milliseconds per step on a logarithmic axis; the number beside each row is that of most workers.
@@ -81,5 +81,5 @@ def draw(steps: dict[str, dict[int, float]], picture: Path) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        raise SystemExit("usage: python tools/ladder_plot.py LADDER.csv PICTURE.png")
+        raise SystemExit("usage: python bench/harness/ladder_plot.py LADDER.csv PICTURE.png")
     draw(read(Path(sys.argv[1])), Path(sys.argv[2]))

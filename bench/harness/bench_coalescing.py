@@ -107,9 +107,9 @@ def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None
 def draw(csv: Path, folder: Path) -> None:
     """The pictures, where matplotlib is."""
     if pyenv.venv_python() is None and not pyenv.has(sys.executable, ("matplotlib",)) and not install.can_install():
-        note(f"no matplotlib here: draw {shown(csv)} elsewhere with tools/coalescing_plot.py {csv.name} FOLDER")
+        note(f"no matplotlib here: draw {shown(csv)} elsewhere with bench/harness/coalescing_plot.py {csv.name} FOLDER")
         return
-    command = [pyenv.ensure("report"), "-B", str(ROOT / "tools" / "coalescing_plot.py"), str(csv), str(folder)]
+    command = [pyenv.ensure("report"), "-B", str(ROOT / "bench" / "harness" / "coalescing_plot.py"), str(csv), str(folder)]
     done = subprocess.run(command, env=pyenv.environment(), text=True, capture_output=True)
     if done.returncode != 0:
         fail(f"drawing {shown(csv)} failed: {(done.stderr.strip().splitlines() or ['no output'])[-1]}")

@@ -1,4 +1,4 @@
-"""Draws the curves of `bench_metg`: python tools/bench_plot.py CURVES.json PICTURE.png. Needs matplotlib.
+"""Draws the curves of `bench_metg`: python bench/harness/bench_plot.py CURVES.json PICTURE.png. Needs matplotlib.
 
 One panel per pattern of task graphs: the efficiency over the grain of the tasks. A dot marks where a curve falls below
 50 %: the grain there is half of METG, which the legend of each panel gives.

@@ -2,7 +2,7 @@
 """The real part of `./plx scale check`: what messages cost on this machine, and recordings of short runs on 1, 2, 4, ...
 processes of one worker each, all in one JSON file. It needs Python, mpirun and the built plx-scale-record, nothing else.
 
-    python3 tools/scale_real.py --bin build/release/bin --out real.json
+    python3 apps/scale/real_runs.py --bin build/release/bin --out real.json
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 60  # of one run; it takes seconds
 
 # Sedov's blast early, on a small mesh, with the shock far out, and while its mesh changes. Each: what is set,
@@ -131,7 +131,7 @@ def counts_of(text: str) -> list[int]:
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--pin"]:
         pin(arguments[1], arguments[2:])
-    parser = argparse.ArgumentParser(prog="scale_real.py", description="Records short real runs for ./plx scale check.")
+    parser = argparse.ArgumentParser(prog="real_runs.py", description="Records short real runs for ./plx scale check.")
     parser.add_argument("--bin", type=Path, default=ROOT / "build" / "release" / "bin", help="folder of plx-scale-record")
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
     parser.add_argument("--processes", type=counts_of, default=[1, 2, 4], metavar="1,2,4", help="which numbers of processes")
@@ -146,7 +146,7 @@ def main(arguments: list[str]) -> int:
         data = measure(program, options.processes, options.problems, options.turns, options.budget)
         options.out.write_text(json.dumps(data), encoding="utf-8")
     except (Failure, OSError) as error:
-        print(f"scale_real.py: {error}", file=sys.stderr)
+        print(f"real_runs.py: {error}", file=sys.stderr)
         return 1
     print(f"written: {options.out} ({options.out.stat().st_size / 1e6:.1f} MB)")
     return 0

@@ -1,4 +1,4 @@
-"""Draws the measurements of bench_coalescing: python tools/coalescing_plot.py coalescing.csv FOLDER. Needs matplotlib.
+"""Draws the measurements of bench_coalescing: python bench/harness/coalescing_plot.py coalescing.csv FOLDER. Needs matplotlib.
 
 One picture per experiment that the file holds: coalescing-toy, -change, -rotation, -bandwidth and -phases.png.
 """

@@ -48,7 +48,7 @@ bool by_number(const s4u::Host* a, const s4u::Host* b) {
 
 result<platform> platform::load(const std::string& path) {
   if (access(path.c_str(), R_OK) != 0)
-    return error{fmt::format("{}: cannot be read; expected a platform file of SimGrid (tools/scale/platforms)", path)};
+    return error{fmt::format("{}: cannot be read; expected a platform file of SimGrid (apps/scale/platforms)", path)};
   char name[] = "plx-scale", quiet[] = "--log=root.thresh:critical";
   char* arguments[] = {name, quiet, nullptr};
   int count = 2;
