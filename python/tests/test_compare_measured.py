@@ -59,7 +59,7 @@ def test_a_trace_in_one_run_alone_is_said(tmp_path):
 
 
 def test_cores_that_a_run_lost(tmp_path):
-    found = sections(folder_of(tmp_path / "a", 20.0, 4.0, ready_s=5.0), folder_of(tmp_path / "b", 20.0, 4.0, ready_s=0.1))
+    found = sections(folder_of(tmp_path / "a", 10.0, 4.0, ready_s=5.0), folder_of(tmp_path / "b", 10.0, 4.0, ready_s=0.1))
     assert rows(found["Workers"])["ready without a core"] == ("10.0 s", "200 ms", "0.020")
     assert rows(found["Workers"])["context switches, involuntary"][0] == "861"
     (sentence,) = found["Workers"].sentences

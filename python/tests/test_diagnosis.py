@@ -232,6 +232,17 @@ def test_the_columns_of_the_workers_count_before_those_of_the_process(tmp_path):
     assert ids(run) == ["nothing"]
 
 
+def test_time_that_workers_lose_between_tasks(tmp_path):
+    """Workers in tasks or idle for 1.3 s, whose threads ran or were ready for 2 s."""
+    run = folder_of(tmp_path / "r", counters=cpu(1e9))
+    write(run / "workers.csv", ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s"]
+          + [f"{i},1.3,0,0,0,1000,0,0.4,1.6" for i in range(2)])  # fmt: skip
+    found = diagnose(run)
+    assert found.headline.startswith("2 workers for 2.00 s: 65 % in tasks") and "35 % without a core between" in found.headline
+    assert found.findings[0].id == "off_core" and "For 3.20 s, 80 % of their time" in found.findings[0].text
+    assert found.findings[0].saves_s == pytest.approx(1.6)
+
+
 def test_cores_that_are_used_are_no_finding(tmp_path):
     assert ids(folder_of(tmp_path / "r", counters=cpu(1.9, voluntary=500))) == ["nothing"]
     assert ids(folder_of(tmp_path / "s", counters={**cpu(1.9, voluntary=500), READY: 0.1})) == ["nothing"]

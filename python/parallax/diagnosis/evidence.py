@@ -103,9 +103,22 @@ class Evidence:
         return self._sum("background")
 
     @cached_property
+    def unplaced_s(self) -> float:
+        """Time of the workers' threads, on a core or ready for one, beyond what their own clocks have: a worker that
+        loses its core between two tasks counts that time nowhere. Small differences are rounding."""
+        own_s = self.tasks_s + self.idle_s + self.overhead_s + self.background_s
+        if self.threads is not None or self.ready_s is None or own_s <= 0:
+            return 0.0
+        on_core_s = self._optional(self._workers, "on_core_s")
+        if on_core_s is None:
+            on_core_s = self.last(all_threads + "time/processor") or 0.0
+        whole_s = on_core_s + self.ready_s
+        return whole_s - own_s if whole_s > 1.02 * own_s else 0.0
+
+    @cached_property
     def worker_time_s(self) -> float:
         """All workers' time together."""
-        return self.tasks_s + self.idle_s + self.overhead_s + self.background_s
+        return self.tasks_s + self.idle_s + self.overhead_s + self.background_s + self.unplaced_s
 
     @cached_property
     def rows_s(self) -> np.ndarray:

@@ -23,6 +23,7 @@ least_off_core = 0.10  # in tasks, but on no core
 most_slow_ipc = 0.5  # instructions per cycle
 least_major_faults = 1000  # in the run, and
 least_major_fault_rate = 100  # per second of the run
+least_minor_faults = 20_000  # in the run, and
 least_minor_fault_rate = 1000  # per second of the run and worker, and
 least_kernel = 0.20  # of the processor's time, in the kernel
 least_growth = 0.20  # of the memory at the end, since the first fifth of the run
@@ -44,6 +45,8 @@ def headline_of(e: Evidence) -> str:
     shares = [("in tasks", e.tasks_s), ("managing them", e.overhead_s), ("idle", e.idle_s)]
     if e.share(e.background_s) >= 0.005:
         shares.append(("polling", e.background_s))
+    if e.share(e.unplaced_s) >= 0.005:
+        shares.append(("without a core between tasks", e.unplaced_s))
     text = ", ".join(f"{share_text(e.share(spent))} {what}" for what, spent in shares)
     return f"{plural(e.n_workers, e.worker_word)} for {seconds(e.wall_s)}: {text}."
 
@@ -109,7 +112,7 @@ def localities(e: Evidence):
         (most - mean) / most,
         f"The localities are not balanced: a worker of locality {most_at} was in tasks for {seconds(most)}, the mean is "
         f"{seconds(mean)}{reason}.",
-        "Give each process an equal part of the work, or let it move while the program runs (plx::migrate).",
+        "Give each process an equal part of the work, or let it move at run time (plx::migrate).",
         {"most_s": most, "mean_s": mean, "locality": most_at},
     )
 
@@ -145,7 +148,7 @@ def off_core(e: Evidence):
     """Workers are in tasks but on no core: they wait for a core (`off_core`), or are blocked in calls (`waiting`)."""
     if not e.has_workers or e.cpu_s is None:
         return None
-    # At least, as idle workers use cores too, while they look for tasks.
+    # At least, as idle workers use cores too when they look for tasks.
     off_s = max(0.0, e.tasks_s + e.overhead_s + e.background_s - e.cpu_s)
     figures = {"off_core_s": off_s, "ready_s": e.ready_s, **_switches(e)}
     if e.ready_s is None:
@@ -251,7 +254,7 @@ def page_faults(e: Evidence):
         )
     user, system = e.last("/machine/time/user"), e.last("/machine/time/system")
     kernel = system / (user + system) if user is not None and system and user + system > 0 else 0.0
-    if kernel < least_kernel or minor < least_minor_fault_rate * e.wall_s * e.n_workers:
+    if kernel < least_kernel or minor < max(least_minor_faults, least_minor_fault_rate * e.wall_s * e.n_workers):
         return None
     return Finding(
         "page_faults",
