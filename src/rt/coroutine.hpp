@@ -250,9 +250,13 @@ template <class Duration>
 auto sleep_for(const Duration& d) {
   return detail::sleep_awaiter(detail::seconds_of(d));
 }
+/// Until the clock of `t` has reached it.
 template <class TimePoint>
-auto sleep_until(const TimePoint& t) {
-  return detail::sleep_awaiter(detail::seconds_until(t));
+task<> sleep_until(TimePoint t) {
+  auto limit = detail::time_limit::at(t);
+  do {
+    co_await detail::sleep_awaiter(limit.left_s());
+  } while (!limit.passed());
 }
 
 }  // namespace this_task

@@ -91,20 +91,20 @@ class future_base {
   void wait() const { state_.checked().wait(); }
   template <class Duration>
   future_status wait_for(const Duration& d) const {
-    return wait_ticks(deadline_in(seconds_of(d)));
+    return wait_within(time_limit::after(d));
   }
   template <class TimePoint>
   future_status wait_until(const TimePoint& t) const {
-    return wait_ticks(deadline_in(seconds_until(t)));
+    return wait_within(time_limit::at(t));
   }
 
  protected:
   future_base() noexcept = default;
   explicit future_base(state_ref<T> s) noexcept : state_(std::move(s)) {}
 
-  future_status wait_ticks(ticks deadline) const {
+  future_status wait_within(time_limit limit) const {
     if (state_.checked().deferred()) return future_status::deferred;
-    return state_->wait_until(deadline) ? future_status::ready : future_status::timeout;
+    return state_->wait_until(limit) ? future_status::ready : future_status::timeout;
   }
   /// `takes`: nobody reads the result afterwards.
   future_state<T>& wait_for_result(bool takes = false) const {

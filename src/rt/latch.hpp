@@ -60,14 +60,17 @@ class semaphore_base {
   bool try_acquire() noexcept;
   template <class Duration>
   bool try_acquire_for(const Duration& d) {
-    return acquire_until(deadline_in(seconds_of(d)));
+    return acquire_until(time_limit::after(d));
   }
   template <class TimePoint>
   bool try_acquire_until(const TimePoint& t) {
-    return acquire_until(deadline_in(seconds_until(t)));
+    return acquire_until(time_limit::at(t));
   }
 
  private:
+  bool acquire_until(time_limit limit) {
+    return wait_within(limit, [this](ticks deadline) { return acquire_until(deadline); });
+  }
   bool acquire_until(ticks deadline);
   spinlock guard_;
   std::ptrdiff_t free_;

@@ -93,7 +93,7 @@ class condition_variable_any {
   void wait(Lock& lock) {
     unlock_guarded(lock);
     detail::wait_on(waiters_, guard_, what_, this, name_);
-    lock.lock();
+    lock_again(lock);
   }
   template <class Lock, class Predicate>
   void wait(Lock& lock, Predicate done) {
@@ -107,32 +107,32 @@ class condition_variable_any {
       detail::wait_on(waiters_, guard_, "condition_variable, or until a stop", this, name_);
       return true;
     };
-    return wait_stoppable(lock, token, done, listed);
+    return wait_stoppable(lock, token, done, listed, [] { return true; });
   }
 
   template <class Lock, class Duration>
   cv_status wait_for(Lock& lock, const Duration& d) {
-    return wait_ticks(lock, detail::deadline_in(detail::seconds_of(d)));
+    return wait_within(lock, detail::time_limit::after(d));
   }
   template <class Lock, class Duration, class Predicate>
   bool wait_for(Lock& lock, const Duration& d, Predicate done) {
-    return wait_ticks(lock, detail::deadline_in(detail::seconds_of(d)), done);
+    return wait_within(lock, detail::time_limit::after(d), done);
   }
   template <class Lock, class Duration, class Predicate>
   bool wait_for(Lock& lock, stop_token token, const Duration& d, Predicate done) {
-    return wait_ticks(lock, token, detail::deadline_in(detail::seconds_of(d)), done);
+    return wait_within(lock, token, detail::time_limit::after(d), done);
   }
   template <class Lock, class TimePoint>
   cv_status wait_until(Lock& lock, const TimePoint& t) {
-    return wait_ticks(lock, detail::deadline_in(detail::seconds_until(t)));
+    return wait_within(lock, detail::time_limit::at(t));
   }
   template <class Lock, class TimePoint, class Predicate>
   bool wait_until(Lock& lock, const TimePoint& t, Predicate done) {
-    return wait_ticks(lock, detail::deadline_in(detail::seconds_until(t)), done);
+    return wait_within(lock, detail::time_limit::at(t), done);
   }
   template <class Lock, class TimePoint, class Predicate>
   bool wait_until(Lock& lock, stop_token token, const TimePoint& t, Predicate done) {
-    return wait_ticks(lock, token, detail::deadline_in(detail::seconds_until(t)), done);
+    return wait_within(lock, token, detail::time_limit::at(t), done);
   }
 
  private:
@@ -144,47 +144,60 @@ class condition_variable_any {
     lock.unlock();
     guard.release();
   }
+  /// The caller of a wait owns the lock afterwards: an exception out of lock() ends the program, as in the standard.
   template <class Lock>
-  cv_status wait_ticks(Lock& lock, ticks deadline) {
-    unlock_guarded(lock);
-    const bool notified = detail::wait_on_until(waiters_, guard_, {what_, this, name_}, deadline);
+  static void lock_again(Lock& lock) noexcept {
     lock.lock();
-    return notified ? cv_status::no_timeout : cv_status::timeout;
+  }
+  // If the clock of the limit turns out to be late, the wait ends as a spurious one: a notification may have come
+  // between, which only the caller can find out.
+  template <class Lock>
+  cv_status wait_once(Lock& lock, detail::time_limit& limit) {
+    unlock_guarded(lock);
+    const bool notified = detail::wait_on_until(waiters_, guard_, {what_, this, name_}, limit.deadline());
+    lock_again(lock);
+    return notified || !limit.passed() ? cv_status::no_timeout : cv_status::timeout;
+  }
+  template <class Lock>
+  cv_status wait_within(Lock& lock, detail::time_limit limit) {
+    return wait_once(lock, limit);
   }
   template <class Lock, class Predicate>
-  bool wait_ticks(Lock& lock, ticks deadline, Predicate& done) {
+  bool wait_within(Lock& lock, detail::time_limit limit, Predicate& done) {
     while (!done())
-      if (wait_ticks(lock, deadline) == cv_status::timeout) return done();
+      if (wait_once(lock, limit) == cv_status::timeout) return done();
     return true;
   }
 
   // The callback of a request to stop takes guard_ too: either it comes first, and the request is seen under guard_, or
   // it finds this waiter.
-  template <class Lock, class Wait>
-  bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait wait_listed) {
+  template <class Lock, class Wait, class GoesOn>
+  bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait& wait_listed, GoesOn& goes_on) {
     {
       detail::spin_guard guard(guard_);
       if (token.stop_requested()) return false;
       lock.unlock();
       guard.release();
     }
-    const bool go_on = wait_listed();
-    lock.lock();
-    return go_on;
+    const bool notified = wait_listed();
+    lock_again(lock);
+    return notified || goes_on();
   }
   template <class Lock, class Predicate>
-  bool wait_ticks(Lock& lock, const stop_token& token, ticks deadline, Predicate& done) {
+  bool wait_within(Lock& lock, const stop_token& token, detail::time_limit limit, Predicate& done) {
     const auto listed = [&] {
-      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this, name_}, deadline);
+      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this, name_},
+                                   limit.deadline());
     };
-    return wait_stoppable(lock, token, done, listed);
+    return wait_stoppable(lock, token, done, listed, [&] { return !limit.passed(); });
   }
-  template <class Lock, class Predicate, class Wait>
-  bool wait_stoppable(Lock& lock, const stop_token& token, Predicate& done, Wait wait_listed) {
+  /// `goes_on()` says, after a wait that was not notified, whether to wait again.
+  template <class Lock, class Predicate, class Wait, class GoesOn>
+  bool wait_stoppable(Lock& lock, const stop_token& token, Predicate& done, Wait wait_listed, GoesOn goes_on) {
     if (token.stop_requested()) return done();
     const stop_callback notifies(token, [this] { notify_all(); });
     while (!done())
-      if (!wait_unless_stopped(lock, token, wait_listed)) return done();
+      if (!wait_unless_stopped(lock, token, wait_listed, goes_on)) return done();
     return true;
   }
 

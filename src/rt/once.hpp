@@ -33,16 +33,19 @@ class event {
   /// False when the time passed first.
   template <class Duration>
   bool wait_for(const Duration& d) {
-    return occurred() || wait_ticks(detail::deadline_in(detail::seconds_of(d)));
+    return occurred() || wait_until_set(detail::time_limit::after(d));
   }
   template <class TimePoint>
   bool wait_until(const TimePoint& t) {
-    return occurred() || wait_ticks(detail::deadline_in(detail::seconds_until(t)));
+    return occurred() || wait_until_set(detail::time_limit::at(t));
   }
 
  private:
   void wait_slowly();
   bool wait_ticks(ticks deadline);
+  bool wait_until_set(detail::time_limit limit) {
+    return detail::wait_within(limit, [this](ticks deadline) { return wait_ticks(deadline); });
+  }
   std::atomic<bool> set_{false};
   detail::spinlock guard_;
   detail::wait_list waiters_;

@@ -23,9 +23,12 @@ class handed_mutex {
 
  protected:
   explicit handed_mutex(bool recursive) noexcept : recursive_(recursive) {}
-  bool lock_until(ticks deadline);
+  bool lock_until(time_limit limit) {
+    return wait_within(limit, [this](ticks deadline) { return lock_until(deadline); });
+  }
 
  private:
+  bool lock_until(ticks deadline);
   bool take(const void* me) noexcept;
   wait_reason why() const noexcept;
 
@@ -43,11 +46,11 @@ class with_deadline : public Mutex {
  public:
   template <class Duration>
   bool try_lock_for(const Duration& d) {
-    return this->lock_until(deadline_in(seconds_of(d)));
+    return this->lock_until(time_limit::after(d));
   }
   template <class TimePoint>
   bool try_lock_until(const TimePoint& t) {
-    return this->lock_until(deadline_in(seconds_until(t)));
+    return this->lock_until(time_limit::at(t));
   }
 };
 

@@ -31,10 +31,16 @@ class shared_mutex {
   void unlock_shared();
 
  protected:
-  bool lock_until(ticks deadline);
-  bool lock_shared_until(ticks deadline);
+  bool lock_until(detail::time_limit limit) {
+    return detail::wait_within(limit, [this](ticks deadline) { return lock_until(deadline); });
+  }
+  bool lock_shared_until(detail::time_limit limit) {
+    return detail::wait_within(limit, [this](ticks deadline) { return lock_shared_until(deadline); });
+  }
 
  private:
+  bool lock_until(ticks deadline);
+  bool lock_shared_until(ticks deadline);
   // Phase-fair: after a writer come all readers that waited meanwhile, after those the next writer. Ownership is handed
   // over under the guard: a waiter that is notified owns the lock already.
   detail::waiter* admit_readers() noexcept;
@@ -53,19 +59,19 @@ class shared_timed_mutex : public shared_mutex {
  public:
   template <class Duration>
   bool try_lock_for(const Duration& d) {
-    return lock_until(detail::deadline_in(detail::seconds_of(d)));
+    return lock_until(detail::time_limit::after(d));
   }
   template <class TimePoint>
   bool try_lock_until(const TimePoint& t) {
-    return lock_until(detail::deadline_in(detail::seconds_until(t)));
+    return lock_until(detail::time_limit::at(t));
   }
   template <class Duration>
   bool try_lock_shared_for(const Duration& d) {
-    return lock_shared_until(detail::deadline_in(detail::seconds_of(d)));
+    return lock_shared_until(detail::time_limit::after(d));
   }
   template <class TimePoint>
   bool try_lock_shared_until(const TimePoint& t) {
-    return lock_shared_until(detail::deadline_in(detail::seconds_until(t)));
+    return lock_shared_until(detail::time_limit::at(t));
   }
 };
 

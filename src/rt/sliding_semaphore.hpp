@@ -33,11 +33,11 @@ class sliding_semaphore {
   /// False when the time passed first.
   template <class Duration>
   bool wait_for(std::int64_t upper, const Duration& d) {
-    return wait_ticks(upper, detail::deadline_in(detail::seconds_of(d)));
+    return wait_until_open(upper, detail::time_limit::after(d));
   }
   template <class TimePoint>
   bool wait_until(std::int64_t upper, const TimePoint& t) {
-    return wait_ticks(upper, detail::deadline_in(detail::seconds_until(t)));
+    return wait_until_open(upper, detail::time_limit::at(t));
   }
 
   /// Moves the lower end up to `lower`; signals may come in any order, the largest counts.
@@ -50,6 +50,9 @@ class sliding_semaphore {
  private:
   [[nodiscard]] bool open(std::int64_t upper) const noexcept;
   bool wait_ticks(std::int64_t upper, ticks deadline);
+  bool wait_until_open(std::int64_t upper, detail::time_limit limit) {
+    return detail::wait_within(limit, [&](ticks deadline) { return wait_ticks(upper, deadline); });
+  }
 
   mutable detail::spinlock guard_;
   std::int64_t max_difference_;

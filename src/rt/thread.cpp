@@ -27,10 +27,6 @@ namespace detail {
 
 void yield_now() { yield_task(); }
 
-void sleep_for_seconds(double s) {
-  if (s > 0) sleep_until_ticks(deadline_in(s));
-}
-
 const void* current_task_id() noexcept {
   if (const worker* w = this_worker()) return w->task_id;
   thread_local const char mine = 0;

@@ -31,7 +31,7 @@ struct thread_body {
 struct id_of_caller;
 
 void yield_now();
-void sleep_for_seconds(double s);
+void sleep_until(time_limit limit);
 const void* current_task_id() noexcept;
 
 }  // namespace detail
@@ -130,11 +130,11 @@ inline void yield() { detail::yield_now(); }
 /// The task sleeps, its worker goes on.
 template <class Duration>
 void sleep_for(const Duration& d) {
-  detail::sleep_for_seconds(detail::seconds_of(d));
+  detail::sleep_until(detail::time_limit::after(d));
 }
 template <class TimePoint>
 void sleep_until(const TimePoint& t) {
-  detail::sleep_for_seconds(detail::seconds_until(t));
+  detail::sleep_until(detail::time_limit::at(t));
 }
 
 }  // namespace this_thread
@@ -153,11 +153,14 @@ future<void> make_ready_future_after(const Duration& d) {
 }
 template <class TimePoint, class T>
 future<std::decay_t<T>> make_ready_future_at(const TimePoint& t, T&& value) {
-  return make_ready_future_after(t - TimePoint::clock::now(), std::forward<T>(value));
+  return async([t, v = std::decay_t<T>(std::forward<T>(value))]() mutable {
+    this_thread::sleep_until(t);
+    return std::move(v);
+  });
 }
 template <class TimePoint>
 future<void> make_ready_future_at(const TimePoint& t) {
-  return make_ready_future_after(t - TimePoint::clock::now());
+  return async([t] { this_thread::sleep_until(t); });
 }
 }  // namespace plx
 

@@ -1,5 +1,7 @@
 // Programs that must not compile: each case is one misuse, and CMakeLists.txt names the text of the error message.
 // Case 0 has no misuse and compiles.
+#include <chrono>
+
 #include "rt/jthread.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
@@ -21,6 +23,11 @@ struct permanent {
   ~permanent() = default;
 };
 
+struct not_a_clock {
+  using duration = std::chrono::seconds;
+};
+[[maybe_unused]] constexpr std::chrono::time_point<not_a_clock> no_time_point;
+
 [[maybe_unused]] void misuse() {
 #if PLX_CASE == 1
   plx::counting_semaphore<-1> below_zero(0);
@@ -38,6 +45,12 @@ struct permanent {
   plx::packaged_task<int()> task([](int i) { return i; });
 #elif PLX_CASE == 8
   plx::jthread thread([](int) {}, "text");
+#elif PLX_CASE == 9
+  plx::future<int>().wait_until(no_time_point);
+#elif PLX_CASE == 10
+  plx::timed_mutex().try_lock_until(no_time_point);
+#elif PLX_CASE == 11
+  plx::this_thread::sleep_until(no_time_point);
 #endif
 }
 

@@ -36,6 +36,8 @@ TEST(conformity, futures) { compare(conformity::with_std::futures, conformity::w
 TEST(conformity, locks) { compare(conformity::with_std::locks, conformity::with_plx::locks); }
 TEST(conformity, threads) { compare(conformity::with_std::threads, conformity::with_plx::threads); }
 
+TEST(conformity, timed_waits) { compare(conformity::with_std::timed_waits, conformity::with_plx::timed_waits); }
+
 struct switches {
   conformity::walkers_result result;
   long voluntary = 0;

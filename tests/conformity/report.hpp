@@ -45,12 +45,14 @@ namespace with_std {
 void futures(report& r);
 void locks(report& r);
 void threads(report& r);
+void timed_waits(report& r);
 walkers_result walkers(const walkers_options& o);
 }  // namespace with_std
 namespace with_plx {
 void futures(report& r);
 void locks(report& r);
 void threads(report& r);
+void timed_waits(report& r);
 walkers_result walkers(const walkers_options& o);
 }  // namespace with_plx
 

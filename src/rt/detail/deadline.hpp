@@ -1,5 +1,12 @@
-// Durations and time points of std::chrono as ticks of the scheduler's clock, without including <chrono>.
+// The ends of timed waits: durations and time points of any clock, as ticks of the scheduler's clock, without including
+// <chrono>.
+//
+// A time point of another clock is converted when the wait begins. At the end of the wait its clock is read again: it
+// may run at another rate, or may have been set back.
+// Thread safety: as a plain value. Cost: reading the clock twice. Example: timed_test.cpp.
 #pragma once
+
+#include <cstdint>
 
 #include "base/clock.hpp"
 
@@ -14,9 +21,71 @@ double seconds_of(const Duration& d) {
          static_cast<double>(Duration::period::den);
 }
 
+template <class C>
+concept clock_type = requires {
+  typename C::rep;
+  typename C::period;
+  typename C::duration;
+  typename C::time_point;
+  C::is_steady;
+  C::now();
+};
+
+/// The time until `t` by its own clock; 0 exactly if the clock has reached `t`.
 template <class TimePoint>
 double seconds_until(const TimePoint& t) {
-  return seconds_of(t - TimePoint::clock::now());
+  using clock = typename TimePoint::clock;
+  static_assert(clock_type<clock>, "a timed wait needs a time point of a clock (std::chrono::is_clock)");
+  constexpr double near_s = 1e6;
+  const auto now = clock::now();
+  const double left_s = seconds_of(t.time_since_epoch()) - seconds_of(now.time_since_epoch());
+  // The difference of two far time points may overflow in their integers, as for time_point::min().
+  if (!(left_s > -near_s)) return 0;
+  if (left_s > near_s) return left_s;
+  return now < t ? seconds_of(t - now) : 0;
+}
+
+/// The end of one timed wait.
+class time_limit {
+ public:
+  template <class Duration>
+  static time_limit after(const Duration& d) {
+    return time_limit(seconds_of(d));
+  }
+  /// Requires: `t` outlives the time_limit.
+  template <class TimePoint>
+  static time_limit at(const TimePoint& t) {
+    return time_limit(__builtin_addressof(t),
+                      [](const void* p) { return seconds_until(*static_cast<const TimePoint*>(p)); });
+  }
+
+  /// On the scheduler's clock.
+  [[nodiscard]] ticks deadline() const noexcept { return deadline_; }
+  /// The time that was left when the clock was read last; 0 if the limit had passed.
+  [[nodiscard]] double left_s() const noexcept { return left_s_; }
+  /// Reads the clock of the limit again, after deadline() has passed. False if that clock has not reached the limit:
+  /// then deadline() is a later one. In the deterministic mode, which has one clock, always true.
+  [[nodiscard]] bool passed();
+
+ private:
+  using seconds_left = double (*)(const void* time_point);
+  explicit time_limit(double span_s);
+  time_limit(const void* time_point, seconds_left left);
+
+  ticks deadline_;
+  const void* time_point_ = nullptr;
+  seconds_left left_ = nullptr;        // null for a duration
+  std::int64_t monotonic_end_ns_ = 0;  // of a duration, on CLOCK_MONOTONIC
+  double left_s_ = 0;
+};
+
+/// Calls `wait(deadline)` until it gives true or the limit has passed. Gives whether it gave true.
+template <class Wait>
+bool wait_within(time_limit limit, Wait&& wait) {
+  do {
+    if (wait(limit.deadline())) return true;
+  } while (!limit.passed());
+  return false;
 }
 
 }  // namespace plx::detail

@@ -64,8 +64,10 @@ class future_state_base {
     else if (made_by_ != nullptr) [[unlikely]]
       note_taken(made_by_);
   }
-  /// False when the deadline (on the scheduler's clock) passed first.
-  bool wait_until(ticks deadline);
+  /// False when the limit passed first.
+  bool wait_until(time_limit limit) {
+    return wait_within(limit, [this](ticks deadline) { return wait_until(deadline); });
+  }
 
   /// Fires `c` when the result is there; at once, in the caller, when it is there already.
   void attach(continuation& c) {
@@ -108,6 +110,7 @@ class future_state_base {
  private:
   void fire_now(continuation& c) noexcept;
   void wait_slowly();
+  bool wait_until(ticks deadline);  // on the scheduler's clock
   wait_reason why(bool timed) const noexcept;
   bool take_back_own_task();
   void submit_deferred();

@@ -127,12 +127,12 @@ bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ti
   return !me.timed_out;
 }
 
-ticks deadline_in(double seconds_from_now) {
-  worker* w = this_worker();
-  const ticks now = w != nullptr ? w->home.now() : now_ticks();
-  if (!(seconds_from_now > 0)) return now;
-  const double span_s = std::min(seconds_from_now, 1e9);
-  return now + (w != nullptr ? w->home.span_of(span_s) : ticks_from(span_s));
+void sleep_until(time_limit limit) {
+  if (!(limit.left_s() > 0)) return;
+  wait_within(limit, [](ticks deadline) {
+    sleep_until_ticks(deadline);
+    return false;
+  });
 }
 
 void sleep_until_ticks(ticks deadline) {

@@ -55,5 +55,6 @@ void wait_on(wait_list& list, spinlock& guard, const char* what, const void* obj
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
 
 void sleep_until_ticks(ticks deadline);
+void sleep_until(time_limit limit);
 
 }  // namespace plx::detail
