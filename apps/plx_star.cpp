@@ -2,10 +2,12 @@
 //
 // Exit codes: 0 finished; 1 the run failed; 2 wrong input, or output that cannot be written; 130 stopped by a signal,
 // after a checkpoint.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -13,6 +15,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -32,25 +36,81 @@ enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
 volatile std::sig_atomic_t stop_signal = 0;
 volatile std::sig_atomic_t signals_speak = 1;
+volatile std::sig_atomic_t in_steps = 0;  // the initial state is made
 
+void say(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+// The second signal ends the program at once, whichever of the two it is. A terminal that is closed may send SIGHUP
+// more than once; only the first one counts.
 extern "C" void on_stop(int signal) {
   stop_signal = signal;
-  std::signal(signal, SIG_DFL);  // the second one ends the program at once
-  const char text[] = "\nstopping after this step, with a checkpoint (once more: stop at once)\n";
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);
   if (signals_speak == 0) return;
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+  if (in_steps != 0)
+    say("\nstopping after this step, with a checkpoint (once more: stop at once)\n");
+  else
+    say("\nstopping after the initial state and one step, with a checkpoint (once more: stop at once)\n");
+}
+
+void handle_signals(bool alone) {
+  signals_speak = alone ? 1 : 0;  // a launcher passes a signal on to all
+  std::signal(SIGINT, on_stop);
+  std::signal(SIGTERM, on_stop);
+  if (std::signal(SIGHUP, on_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as nohup wants it
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is then an error like a full disk
+  std::signal(SIGPIPE, SIG_IGN);  // output that is no longer read does not end a run
+}
+
+/// Files of the run would get the numbers of closed streams, and messages would be written into them.
+void open_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    while (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+      if (open("/dev/null", O_RDWR) < 0) return;
 }
 
 struct command_line {
   std::string input, out, resume, list_options;
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, allowed;
   unsigned threads = 0;
   bool validate = false, print_config = false, trace = false, quiet = false;
 };
 
-int complain(const std::string& message, int code = wrong_input) {
-  std::fprintf(stderr, "plx-star: %s\n", message.c_str());
+/// A message may quote an input: control characters are shown as \x1b, and a long one is cut.
+std::string printable(std::string_view text) {
+  constexpr std::size_t longest = 2000;
+  std::string all;
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      all += fmt::format("\\x{:02x}", byte);
+    else
+      all += c;
+  }
+  if (text.size() > longest) all += fmt::format("... ({} more bytes)", text.size() - longest);
+  return all;
+}
+
+int complain(std::string_view message, int code = wrong_input) {
+  std::fprintf(stderr, "plx-star: %s\n", printable(message).c_str());
   return code;
+}
+
+/// Writes an answer to stdout; the exit code.
+int answer_with(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
+  return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));
+}
+
+int complain_of(const std::system_error& e) {
+  if (e.code() != std::errc::resource_unavailable_try_again) return complain(e.what(), failed);
+  return complain(
+      "cannot start another thread: the limit of threads (ulimit -u, pids.max) or of memory (ulimit -v, ulimit -d) is "
+      "reached; raise it, or use fewer workers (--threads)",
+      failed);
 }
 
 void declare(CLI::App& app, command_line& c) {
@@ -60,8 +120,15 @@ void declare(CLI::App& app, command_line& c) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--out", c.out, "folder for everything the run writes (default: run-<problem>)")->type_name("FOLDER");
-  app.add_option("--resume", c.resume, "go on from the newest checkpoint of the run in this folder")
-      ->type_name("FOLDER");
+  app.add_option("--resume", c.resume,
+                 "continue the run in this folder from its newest checkpoint, or from the one that is named "
+                 "(FOLDER/checkpoint/FILE)")
+      ->type_name("FOLDER|FILE");
+  app.add_option("--allow-change", c.allowed,
+                 "with --resume: options of the physics that may differ from the checkpoint's, e.g. hydro.cfl")
+      ->type_name("KEY,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
       ->check(CLI::Range(1u, 1024u))
       ->option_text("N (1 to 1024)");
@@ -75,8 +142,9 @@ void declare(CLI::App& app, command_line& c) {
   app.add_flag("--quiet", c.quiet, "no progress");
 }
 
-result<std::unique_ptr<star::input>> read_input(const command_line& c, const std::string& checkpoint) {
-  if (!checkpoint.empty()) return star::input_of_resumed(checkpoint, c.resume, c.input, c.sets);
+result<std::unique_ptr<star::input>> read_input(const command_line& c, const star::resume_point& from) {
+  if (!from.checkpoint.empty()) return star::input_of_resumed(from.checkpoint, from.folder, c.input, c.sets, c.allowed);
+  if (!c.allowed.empty()) return error{"--allow-change: expected --resume with it"};
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/sedov.toml; plx-star --help lists the options"};
   return star::input::from_file(c.input, c.sets);
@@ -94,13 +162,13 @@ struct run_plan {
   star::run_request request;
 };
 
-star::run_request request_of(const command_line& c, const std::string& checkpoint, const std::string& problem) {
+star::run_request request_of(const command_line& c, const star::resume_point& from, const std::string& problem) {
   star::run_request r;
   r.out = without_slash(!c.out.empty()      ? c.out
-                        : !c.resume.empty() ? c.resume
+                        : !c.resume.empty() ? from.folder
                         : c.validate        ? ""  // no folder is made, so none can be in the way
                                             : "run-" + problem);
-  r.resume_checkpoint = checkpoint;
+  r.resume_checkpoint = from.checkpoint;
   r.trace = c.trace;
   const build_info& build = this_build();
   r.version = build.version, r.git = build.git;
@@ -110,13 +178,13 @@ star::run_request request_of(const command_line& c, const std::string& checkpoin
 
 /// Writes nothing: the processes of a job do this before they meet, so that none sees what another one has made.
 result<run_plan> prepare(const command_line& c) {
-  std::string checkpoint;
+  star::resume_point from;
   if (!c.resume.empty()) {
-    auto found = star::newest_checkpoint(without_slash(c.resume));
+    auto found = star::find_resume_point(c.resume);
     if (!found) return found.error();
-    checkpoint = *found;
+    from = *std::move(found);
   }
-  auto in = read_input(c, checkpoint);
+  auto in = read_input(c, from);
   if (!in) return in.error();
   run_plan w;
   w.in = *std::move(in);
@@ -124,7 +192,7 @@ result<run_plan> prepare(const command_line& c) {
   auto setup = w.in->prepare();
   if (!setup) return setup.error();
   w.setup = *std::move(setup);
-  w.request = request_of(c, checkpoint, w.in->problem_name);
+  w.request = request_of(c, from, w.in->problem_name);
   if (auto r = star::check_run(*w.in, *w.setup, w.request); !r) return r.error();
   return w;
 }
@@ -142,13 +210,19 @@ job_options options_of(const command_line& c, runtime_options options, const run
   return all;
 }
 
+// The run has ended well even where its output is no longer read.
+void show(const std::string& line) {
+  std::fputs(line.c_str(), stdout);
+  std::fflush(stdout);
+}
+
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   switch (end.status) {
     case star::run_status::finished:
-      if (end.speaks && !quiet) fmt::print("finished: {}/ (./plx report {} draws it)\n", out, out);
+      if (end.speaks && !quiet) show(fmt::format("finished: {}/ (./plx report {} draws it)\n", out, out));
       return finished;
     case star::run_status::interrupted:
-      if (end.speaks) fmt::print("stopped; {}\n", end.message);
+      if (end.speaks) show(fmt::format("stopped; {}\n", end.message));
       return interrupted;
     case star::run_status::failed:
       break;
@@ -158,16 +232,14 @@ int report_end(const star::run_end& end, const std::string& out, bool quiet) {
 }
 
 int run_with_others(const command_line& c, const run_plan& w, plx::job& job, star::exchange& net) {
-  signals_speak = job.size() == 1;  // a launcher passes a signal on to all
-  std::signal(SIGINT, on_stop);
-  std::signal(SIGTERM, on_stop);
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is then an error like a full disk
-  app::progress progress(c.quiet || job.here() != 0, stop_signal);
+  handle_signals(job.size() == 1);
+  app::progress progress(c.quiet || job.here() != 0, stop_signal, in_steps);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
   if (job.size() > 1) {  // a launcher may end the others when the first one is gone; they are about to go anyway
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
   }
   if (!end.lost) job.run([] {});  // nobody leaves before all have come here
   return report_end(end, w.request.out, c.quiet);
@@ -191,9 +263,7 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
 
 /// Exit code of what needs no run.
 int answer(const command_line& c, const run_plan& w) {
-  if (c.print_config) std::fputs(w.in->table.text_effective().c_str(), stdout);
-  if (c.validate) fmt::print("the input is fine\n");
-  return finished;
+  return answer_with((c.print_config ? w.in->table.text_effective() : "") + (c.validate ? "the input is fine\n" : ""));
 }
 
 /// Throws CLI::Success where the library answers by itself (--help).
@@ -214,6 +284,7 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   CLI::App app("Gas on an adaptive mesh.", "plx-star");
   app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   command_line c;
@@ -222,13 +293,17 @@ int main(int argc, char** argv) {
   try {
     const auto read = read_command(app, options, argc, argv);
     if (read && app.count("--list-options") > 0)
-      return fmt::print("{}", c.list_options == "markdown" ? star::input::markdown() : star::input::text_options()), 0;
+      return answer_with(c.list_options == "markdown" ? star::input::markdown() : star::input::text_options());
     const result<run_plan> mine = read ? prepare(c) : read.error();
     return mine && (c.print_config || c.validate) ? answer(c, *mine) : go(c, options, mine);
   } catch (const CLI::Success& s) {
     return app.exit(s);
   } catch (const job_error& e) {
     return e.report("plx-star");
+  } catch (const std::invalid_argument& e) {  // of the job: cores, workers, what is measured
+    return complain(e.what());
+  } catch (const std::system_error& e) {
+    return complain_of(e);
   } catch (const std::bad_alloc&) {
     return complain("out of memory: the mesh is too large for this machine; lower mesh.max_level or refine less",
                     failed);

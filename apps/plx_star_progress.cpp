@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 namespace plx::app {
@@ -40,10 +41,22 @@ std::string bar(double share, int width) {
 
 }  // namespace
 
-progress::progress(bool quiet, const volatile std::sig_atomic_t& stop)
-    : quiet_(quiet), terminal_(isatty(STDOUT_FILENO) == 1), stop_(stop) {}
+namespace {
+
+/// mpirun gives its processes terminals of their own, also where its output goes to a file.
+bool has_terminal() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (std::getenv(name) != nullptr) return false;
+  return isatty(STDOUT_FILENO) == 1;
+}
+
+}  // namespace
+
+progress::progress(bool quiet, const volatile std::sig_atomic_t& stop, volatile std::sig_atomic_t& in_steps)
+    : quiet_(quiet), terminal_(has_terminal()), stop_(stop), in_steps_(in_steps) {}
 
 void progress::stepped(const star::step_report& now) {
+  in_steps_ = 1;
   if (quiet_) return;
   last_ = now;
   if (!started_) {
@@ -61,6 +74,8 @@ void progress::stepped(const star::step_report& now) {
   draw(now);
   drawn_ = now;
 }
+
+void progress::warned(const std::string& text) { std::fprintf(stderr, "plx-star: warning: %s\n", text.c_str()); }
 
 void progress::draw(const star::step_report& r) const {
   const double share = share_done(r);

@@ -1,10 +1,12 @@
-// How plx-star shows that it goes on: a bar that is redrawn on a terminal, now and then a plain line elsewhere.
+// How plx-star shows that it goes on: a bar that is redrawn on a terminal, now and then a plain line
+// elsewhere and under a launcher.
 //
 // Thread safety: none; used by main. Cost: a few writes per second. Example: apps/plx_star.cpp
 #pragma once
 
 #include <csignal>
 #include <cstdint>
+#include <string>
 
 #include "star/run.hpp"
 
@@ -12,9 +14,10 @@ namespace plx::app {
 
 class progress : public star::run_observer {
  public:
-  /// `stop`: set by a signal handler.
-  progress(bool quiet, const volatile std::sig_atomic_t& stop);
+  /// `stop`: set by a signal handler. `in_steps` is set to 1 when the first report comes.
+  progress(bool quiet, const volatile std::sig_atomic_t& stop, volatile std::sig_atomic_t& in_steps);
   void stepped(const star::step_report& now) override;
+  void warned(const std::string& text) override;
   bool stop_requested() override { return stop_ != 0; }
   /// Ends the line of the bar.
   void finish();
@@ -24,6 +27,7 @@ class progress : public star::run_observer {
 
   bool quiet_, terminal_;
   const volatile std::sig_atomic_t& stop_;
+  volatile std::sig_atomic_t& in_steps_;
   star::step_report first_, drawn_, last_;
   double rate_ = 0.0;        // cell updates per second since the last drawing
   double time_per_s_ = 0.0;  // code time per second, smoothed

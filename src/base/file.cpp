@@ -49,6 +49,10 @@ error file_error(std::string_view verb, std::string_view path, int number) {
 result<std::string> read_file(const std::string& path) {
   const descriptor_guard file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.descriptor < 0) return file_error("read", path, errno);
+  struct stat what {};
+  if (::fstat(file.descriptor, &what) != 0) return file_error("read", path, errno);
+  if (S_ISCHR(what.st_mode) || S_ISBLK(what.st_mode))  // such as /dev/zero, which does not end
+    return error{fmt::format("cannot read '{}': expected a file or a pipe, found a device", path)};
   std::string content;
   for (;;) {
     const std::size_t size = content.size();

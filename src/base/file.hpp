@@ -14,7 +14,7 @@
 
 namespace plx {
 
-/// The whole file.
+/// The whole file, or what comes through a pipe. A device, such as /dev/zero, is an error.
 result<std::string> read_file(const std::string& path);
 
 /// Writes the whole file: to a temporary name in the same folder, to the disk, then renamed over `path`.

@@ -85,4 +85,12 @@ TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
   EXPECT_EQ(files(), 2u);
 }
 
+TEST(ReadFile, ADeviceIsNoFile) {
+  for (const char* path : {"/dev/zero", "/dev/null"}) {
+    const auto read = plx::read_file(path);
+    ASSERT_FALSE(read);
+    EXPECT_NE(read.error().message.find("found a device"), std::string::npos);
+  }
+}
+
 }  // namespace

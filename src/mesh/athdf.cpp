@@ -1,5 +1,7 @@
 #include "mesh/athdf.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <limits>
 #include <vector>
@@ -65,6 +67,17 @@ result<void> write_athdf_of_parts(const std::string& path, const block_mesh& mes
   auto done = write_file(xdmf_path(path), xdmf_text(path, mesh, info, true));
   if (!done) std::remove(path.c_str());  // whoever wrote the parts takes them back
   return done;
+}
+
+std::optional<std::int64_t> athdf_step(const std::string& path) {
+  if (access(xdmf_path(path).c_str(), R_OK) != 0 || access(path.c_str(), R_OK) != 0) return std::nullopt;
+  const auto lock = hdf5_lock();
+  const hdf5_id file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
+  if (!file) return std::nullopt;
+  const hdf5_id step(H5Aopen(file, "NumCycles", H5P_DEFAULT), H5Aclose);
+  std::int64_t found = 0;
+  if (!step || H5Aread(step, H5T_NATIVE_INT64, &found) < 0) return std::nullopt;
+  return found;
 }
 
 }  // namespace plx::mesh

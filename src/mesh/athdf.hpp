@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -77,5 +78,8 @@ struct athdf_part {
 /// precision; their blocks add up to those of the mesh.
 result<void> write_athdf_of_parts(const std::string& path, const block_mesh& mesh, const athdf_info& info,
                                   std::span<const athdf_part> parts);
+
+/// The number of the step that the mesh file holds; none where it is missing, damaged, or has no .xdmf beside it.
+std::optional<std::int64_t> athdf_step(const std::string& path);
 
 }  // namespace plx::mesh

@@ -17,7 +17,7 @@ bool step(const domain& d, location& l, const std::array<int, 3>& dir) {
     l.x[a] += dir[a];
     if (l.x[a] >= 0 && l.x[a] < n) continue;
     if (!d.is_periodic(a)) return false;
-    l.x[a] = (l.x[a] + n) % n;
+    l.x[a] = l.x[a] < 0 ? n - 1 : 0;  // a step is of one block; a sum of two positions may not fit
   }
   return true;
 }

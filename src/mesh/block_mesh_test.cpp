@@ -114,6 +114,31 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values(std::array{1, 1, 1}, std::array{2, 1, 3}, std::array{3, 2, 2}),
                      testing::Values(boundary::periodic, boundary::reflecting), testing::Values(1, 2)));
 
+// 2 * 1023 * 2^21 is more than 32 bits hold.
+TEST(BlockMesh, TheDeepestLevelOfTheLargestRootGridIsPeriodic) {
+  domain d = test::box({1023, 1, 1}, 8, deepest_level, boundary::reflecting);
+  d.sides[0] = d.sides[1] = boundary::periodic;
+  std::vector<leaf> leaves;
+  for (std::int32_t x = 1; x < 1022; ++x) leaves.push_back({{0, {x, 0, 0}}});
+  // Towards the two ends of the row, which meet through the periodic sides, level by level.
+  location ends[2];
+  for (const int end : {0, 1}) {
+    location& inner = ends[end] = {0, {end * 1022, 0, 0}};
+    for (int level = 1; level <= deepest_level; ++level) {
+      for (int c = 0; c < 8; ++c)
+        if (c != end) leaves.push_back({child_of(inner, c)});
+      inner = child_of(inner, end);
+    }
+    leaves.push_back({inner});
+  }
+  const auto mesh = block_mesh::from_leaves(d, leaves);
+  ASSERT_TRUE(mesh) << mesh.error().message;
+  const neighbour& last = mesh->across(mesh->find(ends[1]), 1);
+  EXPECT_EQ(last.kind, relation::same);
+  EXPECT_EQ(last.slots[0], mesh->find(ends[0]));
+  EXPECT_EQ(mesh->across(mesh->find(ends[0]), 0).slots[0], mesh->find(ends[1]));
+}
+
 TEST(BlockMesh, RootGridFollowsTheCurve) {
   const block_mesh mesh(test::box({3, 2, 2}, 8, 0));
   ASSERT_EQ(mesh.block_count(), 12u);

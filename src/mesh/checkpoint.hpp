@@ -72,8 +72,15 @@ result<void> write_checkpoint_of_parts(const std::string& path, const block_mesh
 
 result<checkpoint> read_checkpoint(const std::string& path);
 
-/// Compares the lines of `identity` with those of the checkpoint; the error names the first that differs.
-result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity);
+/// What same_input() accepts beside equal lines.
+struct identity_rules {
+  std::string_view defaults;            ///< lines: a key that the checkpoint does not know yet had its default
+  std::vector<std::string> may_change;  ///< keys
+};
+
+/// Compares the lines of `identity` with those of the checkpoint by key; the error names the first that differs.
+result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity,
+                        const identity_rules& rules = {});
 
 /// Fills the blocks that the arena holds from the file. Requires: a mesh made of the checkpoint's leaves.
 result<void> read_values(const std::string& path, const block_mesh& mesh, arena& values);

@@ -136,22 +136,49 @@ result<void> read_values(const std::string& path, const block_mesh& mesh, arena&
   return {};
 }
 
-result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity) {
-  std::string_view there = c.state.identity;
-  const auto take_line = [](std::string_view& rest) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    return line;
-  };
-  while (!there.empty() || !identity.empty()) {
-    const std::string_view found = take_line(there), expected = take_line(identity);
-    if (found == expected) continue;
+namespace {
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+std::string_view key_of_line(std::string_view line) { return line.substr(0, line.find(' ')); }
+
+/// The line of that key, or "".
+std::string_view line_of(const std::vector<std::string_view>& lines, std::string_view key) {
+  const auto found =
+      std::find_if(lines.begin(), lines.end(), [&](std::string_view l) { return key_of_line(l) == key; });
+  return found == lines.end() ? std::string_view() : *found;
+}
+
+}  // namespace
+
+result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity,
+                        const identity_rules& rules) {
+  const auto there = lines_of(c.state.identity), here = lines_of(identity), defaults = lines_of(rules.defaults);
+  const auto check = [&](std::string_view key, std::string_view expected, std::string_view found) -> result<void> {
+    if (found == expected || std::find(rules.may_change.begin(), rules.may_change.end(), key) != rules.may_change.end())
+      return {};
     return error{
         fmt::format("checkpoint '{}' is of another input: expected \"{}\", found \"{}\"; resume with the input "
                     "it was written by",
                     path, expected, found)};
+  };
+  for (const std::string_view expected : here) {
+    const std::string_view key = key_of_line(expected);
+    std::string_view found = line_of(there, key);
+    if (found.empty()) found = line_of(defaults, key);
+    if (auto r = check(key, expected, found); !r) return r;
   }
+  for (const std::string_view found : there)
+    if (line_of(here, key_of_line(found)).empty())
+      if (auto r = check(key_of_line(found), "", found); !r) return r;
   return {};
 }
 

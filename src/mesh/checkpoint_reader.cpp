@@ -1,6 +1,7 @@
 #include "mesh/checkpoint_reader.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
@@ -44,10 +45,16 @@ error checkpoint_reader::damaged(const std::string& what) const {
 }
 
 // HDF5's first bytes hold its signature and, at byte 40 of the format that we write, where the file ends.
-result<void> checkpoint_reader::check_size() const {
+result<void> checkpoint_reader::check_size() {
+  struct stat there {};
+  if (stat(path().c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {  // a pipe would never end
+    if (!part_.empty()) return damaged("expected a file");
+    return error{fmt::format("'{}' is no checkpoint: expected a file", path())};
+  }
   std::ifstream file(path(), std::ios::binary | std::ios::ate);
   if (!file) return part_.empty() ? file_error("read checkpoint", path(), errno) : damaged(std::strerror(errno));
   const auto found = static_cast<std::uint64_t>(file.tellg());
+  bytes_ = found;
   char head[48] = {};
   file.seekg(0);
   file.read(head, sizeof head);
@@ -93,7 +100,8 @@ bool checkpoint_reader::texts(const char* name, std::vector<std::string>& out) c
   const hdf5_id type(H5Aget_type(a), H5Tclose), space(H5Aget_space(a), H5Sclose);
   const std::size_t length = H5Tget_size(type);
   const hssize_t count = H5Sget_simple_extent_npoints(space);
-  if (count < 0 || length == 0 || count * length > 1 << 20) return false;
+  constexpr std::size_t most = 1 << 20;
+  if (count < 0 || length == 0 || length > most || static_cast<std::size_t>(count) > most / length) return false;
   std::string all(count * length, '\0');
   if (H5Aread(a, type, all.data()) < 0) return false;
   for (hssize_t i = 0; i < count; ++i) out.emplace_back(all.substr(i * length, length).c_str());
@@ -104,7 +112,9 @@ bool checkpoint_reader::text(const char* name, std::string& out) const {
   const hdf5_id d = dataset(name);
   if (!d) return false;
   const hdf5_id type(H5Dget_type(d), H5Tclose);
-  std::string all(H5Tget_size(type), '\0');
+  const std::size_t length = H5Tget_size(type);
+  if (length > bytes_) return false;  // a damaged size
+  std::string all(length, '\0');
   if (H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data()) < 0) return false;
   out = all.c_str();  // up to the padding
   return true;
@@ -120,7 +130,7 @@ bool checkpoint_reader::read_all(const std::string& name, hid_t memory, std::vec
   if (!d) return false;
   const hdf5_id space(H5Dget_space(d), H5Sclose);
   const hssize_t count = H5Sget_simple_extent_npoints(space);
-  if (count < 0) return false;
+  if (count < 0 || static_cast<std::uint64_t>(count) > bytes_ / sizeof(T)) return false;  // a damaged size
   out.resize(count);
   return count == 0 || H5Dread(d, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, out.data()) >= 0;
 }

@@ -4,6 +4,7 @@
 // Example: mesh/checkpoint_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -36,13 +37,14 @@ class checkpoint_reader {
       : checkpoint_(std::move(checkpoint)), part_(std::move(part)) {}
   static result<checkpoint_reader> open(const std::string& checkpoint, const std::string& part, const char* format);
   std::string path() const;
-  result<void> check_size() const;
+  result<void> check_size();
   result<void> check_format(const char* format) const;
   template <class T>
   bool read_all(const std::string& name, hid_t memory, std::vector<T>& out) const;
 
   std::string checkpoint_, part_;
   hdf5_id file_;
+  std::uint64_t bytes_ = 0;  // of the file: nothing in it can be larger
 };
 
 }  // namespace plx::mesh

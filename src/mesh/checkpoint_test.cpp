@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/file.hpp"
 #include "mesh/athdf.hpp"
 #include "mesh/hdf5_file.hpp"
 #include "mesh/regrid.hpp"
@@ -56,6 +57,30 @@ class Checkpoint : public testing::Test {
   fs::path folder_;
   std::string path_;
 };
+
+// The numbers of rows of datasets in the file's structure, made huge one by one.
+TEST_F(Checkpoint, DamagedSizesAreFoundBeforeMemoryIsTaken) {
+  ASSERT_TRUE(write());
+  const std::string whole = plx::read_file(path_).value();
+  int changed = 0;
+  for (const std::uint64_t size : {std::uint64_t{mesh_.block_count()}, std::uint64_t{mesh_.block_count() + 1},
+                                   std::uint64_t{3}, std::uint64_t{state_.options.size()}}) {
+    std::string bytes(sizeof size, '\0');
+    std::memcpy(bytes.data(), &size, sizeof size);
+    for (std::size_t at = whole.find(bytes); at != std::string::npos; at = whole.find(bytes, at + 1))
+      for (const std::size_t byte : {3u, 4u, 7u}) {
+        overwrite(at + byte, "\x7f");
+        const auto c = read_checkpoint(path_);  // throws nothing
+        if (!c) {
+          EXPECT_THAT(c.error().message, HasSubstr("remove it to go on from the one before"));
+        }
+        overwrite(at + byte, std::string(1, whole[at + byte]));
+        ++changed;
+      }
+  }
+  EXPECT_GT(changed, 10);
+  EXPECT_TRUE(read_checkpoint(path_));
+}
 
 TEST_F(Checkpoint, ComesBackBitwise) {
   ASSERT_TRUE(write());
@@ -173,7 +198,13 @@ TEST_F(Checkpoint, OtherInput) {
   EXPECT_THAT(same_input(*c, path_, "mesh.block_size = 16\nproblem = sedov\n").error().message,
               HasSubstr("is of another input: expected \"mesh.block_size = 16\", found \"mesh.block_size = 8\""));
   EXPECT_FALSE(same_input(*c, path_, "mesh.block_size = 8\n"));
-  EXPECT_FALSE(same_input(*c, path_, state_.identity + "hydro.gamma = 1.4\n"));
+  const std::string newer = state_.identity + "hydro.gamma = 1.4\n";  // a program with one option more
+  EXPECT_FALSE(same_input(*c, path_, newer));
+  EXPECT_TRUE(same_input(*c, path_, newer, {"hydro.gamma = 1.4\n", {}}));
+  EXPECT_FALSE(same_input(*c, path_, newer, {"hydro.gamma = 1.6\n", {}}));
+  EXPECT_TRUE(same_input(*c, path_, newer, {"hydro.gamma = 1.6\n", {"hydro.gamma"}}));
+  EXPECT_TRUE(same_input(*c, path_, "problem = sedov\nmesh.block_size = 8\n"));  // in another order
+  EXPECT_TRUE(same_input(*c, path_, "mesh.block_size = 16\nproblem = sedov\n", {"", {"mesh.block_size"}}));
   const block_mesh other(test::box({2, 2, 1}, 8, 0));
   values_.resize(4);
   EXPECT_THAT(read_values(path_, other, values_).error().message, HasSubstr("expected 4, 6 and 8^3"));

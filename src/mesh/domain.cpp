@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "base/config.hpp"
@@ -33,6 +34,27 @@ result<void> check_box(const domain& d) {
   return {};
 }
 
+// Centres and faces of the finest cells must be different numbers, volumes must be numbers.
+result<void> check_resolution(const domain& d) {
+  const double finest = d.cell_width(d.max_level);
+  double volume = 1.0, farthest = 0.0;
+  for (int a = 0; a < 3; ++a) {
+    volume *= d.upper[a] - d.lower[a];
+    farthest = std::max({farthest, std::abs(d.lower[a]), std::abs(d.upper[a])});
+  }
+  if (!std::isfinite(volume) || !(finest * finest * finest >= std::numeric_limits<double>::min()))
+    return error{
+        fmt::format("mesh.lower, mesh.upper: a box of volume {:g} with cells of width {:g} is beyond the range of "
+                    "doubles; choose other units of length",
+                    volume, finest)};
+  constexpr double least = 64.0;  // of the smallest differences of coordinates there
+  if (finest >= least * std::numeric_limits<double>::epsilon() * farthest) return {};
+  return error{
+      fmt::format("mesh.lower, mesh.upper: cells of width {:g} at coordinates up to {:g} cannot be told apart by "
+                  "doubles; move the box to the origin, or lower mesh.max_level",
+                  finest, farthest)};
+}
+
 template <class E>
 result<E> choice(const char* key, const std::string& text, const std::vector<std::pair<const char*, E>>& known) {
   std::string names;
@@ -48,7 +70,10 @@ result<E> choice(const char* key, const std::string& text, const std::vector<std
 void mesh_options::describe(config_table& t) {
   t.section("mesh", "Mesh: an octree of blocks");
   t.add("mesh.block_size", block_size,
-        {.unit = "cells", .help = "cells along a block's edge (even); 8, 16 and 32 are fastest", .min = 6, .max = 64});
+        {.unit = "cells",
+         .help = "cells along a block's edge, a multiple of 8; 8, 16 and 32 are fastest",
+         .min = 8,
+         .max = 64});
   t.add("mesh.root_blocks", root_blocks,
         {.unit = "blocks",
          .help = "blocks of level 0 along x, y, z; the domain is this many cubes",
@@ -99,7 +124,8 @@ result<void> domain::check() const {
     if ((sides[2 * a] == boundary::periodic) != (sides[2 * a + 1] == boundary::periodic))
       return error{fmt::format("the sides {} and {} of the mesh: expected both or neither periodic", face_names[2 * a],
                                face_names[2 * a + 1])};
-  return check_box(*this);
+  if (auto r = check_box(*this); !r) return r;
+  return check_resolution(*this);
 }
 
 double domain::cell_width(int level) const {

@@ -68,7 +68,7 @@ TEST(MeshOptions, MakeADomainFromText) {
   EXPECT_EQ(d->prolongation, limiter::central);
   EXPECT_EQ(d->sides[0], boundary::inflow);
   EXPECT_EQ(d->sides[4], boundary::reflecting);
-  ASSERT_TRUE(table.set("mesh.block_size=7"));
+  ASSERT_TRUE(table.set("mesh.block_size=9"));
   EXPECT_THAT(options.make_domain().error().message, HasSubstr("expected an even number"));
   EXPECT_THAT(table.set("mesh.max_level=22").error().message, HasSubstr("mesh.max_level"));
   options.sides[1] = "open";

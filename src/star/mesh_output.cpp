@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
 #include "mesh/athdf.hpp"
 #include "star/simulation.hpp"
 
@@ -64,6 +69,32 @@ struct tables {
   }
 };
 
+/// fill_primitives(), and whether the values fit into the file.
+class checked_filler {
+ public:
+  explicit checked_filler(const simulation& sim) : sim_(sim) {}
+  void operator()(mesh::slot_id slot, int, double* out) {
+    const gas& g = sim_.state();
+    const int n_species = sim_.settings().hydro.n_species;
+    fill_primitives(g, sim_.settings().hydro, slot, out);
+    if (sim_.options().output.precision != "single") return;
+    const std::ptrdiff_t count = (5 + n_species) * static_cast<std::ptrdiff_t>(g.now.cells());
+    for (std::ptrdiff_t i = 0; i < count; ++i) largest_ = std::max(largest_, std::abs(out[i]));
+  }
+  result<void> check(const std::string& path) const {
+    if (largest_ <= std::numeric_limits<float>::max()) return {};
+    std::remove(path.c_str());
+    return error{
+        fmt::format("cannot write '{}': a value of {:g} does not fit into single precision; set "
+                    "output.precision = double",
+                    path, largest_)};
+  }
+
+ private:
+  const simulation& sim_;
+  double largest_ = 0.0;
+};
+
 }  // namespace
 
 result<void> write_mesh_file(const std::string& path, simulation& sim, const idle_rates& idle) {
@@ -71,8 +102,9 @@ result<void> write_mesh_file(const std::string& path, simulation& sim, const idl
   mesh::athdf_info info = info_of(sim);
   const tables own(sim, idle);
   own.put_into(info);
-  const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, sim.settings().hydro, slot, out); };
-  return mesh::write_athdf(path, g.mesh, info, fill);
+  checked_filler fill(sim);
+  if (auto r = mesh::write_athdf(path, g.mesh, info, fill); !r) return r;
+  return fill.check(path);
 }
 
 result<void> write_mesh_part(const std::string& path, simulation& sim, const idle_rates& idle) {
@@ -81,8 +113,9 @@ result<void> write_mesh_part(const std::string& path, simulation& sim, const idl
   mesh::athdf_info info = info_of(sim);
   const tables own(sim, idle);
   own.put_into(info);
-  const auto fill = [&](mesh::slot_id slot, int, double* out) { fill_primitives(g, sim.settings().hydro, slot, out); };
-  return mesh::write_athdf_part(path, g.own(), g.mesh.block_size(), info, fill);
+  checked_filler fill(sim);
+  if (auto r = mesh::write_athdf_part(path, g.own(), g.mesh.block_size(), info, fill); !r) return r;
+  return fill.check(path);
 }
 
 result<void> write_mesh_of_parts(const std::string& path, const simulation& sim,

@@ -99,10 +99,31 @@ result<void> refinement_options::check() const {
   return {};
 }
 
+result<void> refinement_options::check_inside(const mesh::domain& box) const {
+  for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
+    for (int a = 0; a < 3; ++a)
+      if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])
+        return error{
+            fmt::format("refinement.regions, box {}: {} from {} to {} is outside of the mesh, which is from {} "
+                        "to {}",
+                        r / 7, "xyz"[a], regions[r + 2 * a], regions[r + 2 * a + 1], box.lower[a], box.upper[a])};
+  return {};
+}
+
+result<void> output_options::check(double t_end) const {
+  constexpr double most = 1e9;
+  if (mesh_interval == 0.0 || t_end / mesh_interval <= most) return {};
+  return error{
+      fmt::format("output.mesh_interval = {:g}: expected at most {:g} mesh files up to run.t_end = {:g}; 0 "
+                  "writes the first and the last only",
+                  mesh_interval, most, t_end)};
+}
+
 void output_options::describe(config_table& t) {
   t.section("output", "What is written when; none of it changes the physics");
   t.add("output.mesh_interval", mesh_interval,
         {.unit = "code time", .help = "between mesh files; 0: at the start and the end only", .min = 0});
+  t.add("output.mesh_at_start", mesh_at_start, {.help = "write a mesh file of the initial state"});
   t.add("output.history_interval", history_interval,
         {.unit = "steps", .help = "between rows of history.csv", .min = 1});
   t.add("output.counters_interval_s", counters_interval_s,
@@ -233,8 +254,11 @@ result<setup> input::prepare() {
                     run.device, parameters->n_species)};
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
+  if (auto fine = refinement.check_inside(*box); !fine) return fine.error();
+  if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto known = select_isa(); !known) return known.error();
-  if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma}); !ready) return ready.error();
+  if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma, box->cell_width(box->max_level)}); !ready)
+    return ready.error();
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.cfl, {}};
   const int n_var = variable_count(parameters->n_species);

@@ -54,6 +54,8 @@ struct refinement_options {
   void describe(config_table& table);
   /// One line about the first value that does not fit the others.
   result<void> check() const;
+  /// The same about regions that no block meets.
+  result<void> check_inside(const mesh::domain& box) const;
 };
 
 /// Section [output]: what is written when. None of it changes the physics.
@@ -64,8 +66,11 @@ struct output_options {
   double checkpoint_interval_s = 600.0;  ///< wall time; 0: none on the way
   bool checkpoint_at_end = true;
   std::int64_t checkpoints_kept = 2;
+  bool mesh_at_start = true;
   std::string precision = "single";  ///< of the values in mesh files
 
+  /// One line about values that do not fit the end of the run.
+  result<void> check(double t_end) const;
   void describe(config_table& table);
 };
 

@@ -34,7 +34,8 @@ TEST(Input, TheProblemCanBeSet) {
 }
 
 TEST(Input, RefusesWhatDoesNotFitTogether) {
-  for (const char* wrong : {"mesh.block_size=12", "refinement.gradient_coarsen=0.9", "refinement.regions=[1]"}) {
+  for (const char* wrong : {"mesh.block_size=12", "refinement.gradient_coarsen=0.9", "refinement.regions=[1]",
+                            "refinement.regions=[3,4,0,1,0,1,1]", "output.mesh_interval=1e-300"}) {
     auto in = input::from_text(text, "t", {wrong});
     ASSERT_TRUE(in) << in.error().message;
     const auto s = in.value()->prepare();

@@ -5,10 +5,13 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/config.hpp"
 #include "base/log.hpp"
 #include "mesh/checkpoint.hpp"
 #include "net/locality.hpp"
@@ -51,18 +54,63 @@ step_report report_of(const simulation& sim, const run_files& files) {
           files.wall_s()};
 }
 
+/// A resumed run that has its end behind it would do nothing and say that it has finished.
+result<void> check_end(const simulation& sim, const std::string& checkpoint) {
+  const run_options& run = sim.options().run;
+  if (sim.time() > run.t_end)
+    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end", run.t_end,
+                             checkpoint, sim.time())};
+  if (run.max_steps > 0 && sim.steps() > run.max_steps)
+    return error{fmt::format("run.max_steps = {}: checkpoint '{}' is at step {} already; expected more steps",
+                             run.max_steps, checkpoint, sim.steps())};
+  return {};
+}
+
+/// Infinite values would only be noticed by the first step.
+result<void> check_initial(const simulation& sim) {
+  const std::vector<double> totals = sim.totals();
+  const auto& variables = sim.state().now.variables();
+  for (std::size_t v = 0; v < totals.size() && v < variables.size(); ++v)
+    if (!std::isfinite(totals[v]))
+      return error{
+          fmt::format("the initial state is not finite: the sum of {} over the mesh is {}; expected values that "
+                      "doubles can hold, with their squares; see the options [{}] and mesh.lower, mesh.upper",
+                      variables[v].name, totals[v], sim.options().problem_name)};
+  return {};
+}
+
+/// What was accepted, but does not do what it says.
+void warn_of_input(const simulation& sim, run_observer& observer) {
+  const auto warn = [&](const std::string& text) {
+    log_warning("{}", text);
+    if (is_root(sim.state().net)) observer.warned(text);
+  };
+  const floor_counts& f = sim.floors();
+  if (sim.steps() == 0 && f.density + f.pressure > 0)
+    warn(
+        fmt::format("the initial state is below hydro.density_floor = {:g} in {} cells and below "
+                    "hydro.pressure_floor = {:g} in {}, and was raised to them; lower the floors to keep it",
+                    sim.settings().hydro.density_floor, f.density, sim.settings().hydro.pressure_floor, f.pressure));
+  const std::vector<double>& regions = sim.options().refinement.regions;
+  for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
+    if (regions[r + 6] > sim.settings().domain.max_level)
+      warn(fmt::format("refinement.regions, box {}: its level {} is above mesh.max_level = {}, where it ends", r / 7,
+                       regions[r + 6], sim.settings().domain.max_level));
+}
+
 /// The state to begin with: the initial one, or that of a checkpoint.
 result<void> begin_state(simulation& sim, run_files& files, const run_request& request) {
   const std::string& checkpoint = request.resume_checkpoint;
   if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
   if (checkpoint.empty()) {
     sim.start();
-    return {};
+    return agree(sim.state().net, sim.tasks(), check_initial(sim));
   }
   const auto restore = [&]() -> result<void> {
     const auto c = mesh::read_checkpoint(checkpoint);
     if (!c) return c.error();
     if (auto r = sim.restore(*c, checkpoint); !r) return r;
+    if (auto r = check_end(sim, checkpoint); !r) return r;
     return files.restore(*c, checkpoint);
   };
   if (auto r = agree(sim.state().net, sim.tasks(), restore()); !r) return r;
@@ -129,8 +177,15 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   const exchange& net = sim.state().net;
   if (auto r = same_everywhere(sim, request); !r)
     return {run_status::failed, true, r.error().message, false, is_root(net)};
-  if (auto r = begin(sim, files, request); !r)
+  if (!request.resume_checkpoint.empty())
+    if (auto r = files.lock(); !r) {
+      files.folder().unmake();
+      return {run_status::failed, true, r.error().message, false, is_root(net)};
+    }
+  if (auto r = begin(sim, files, request); !r) {
+    files.folder().unmake();
     return {run_status::failed, true, r.error().message, false, is_root(net)};
+  }
   if (auto r = files.begin(); !r) {
     static_cast<void>(log_to_file("", log_level::none));
     files.folder().unmake();
@@ -139,6 +194,7 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
            request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
            sim.state().mesh.block_count());
+  warn_of_input(sim, observer);
   observer.stepped(report_of(sim, files));
   run_end end = loop(sim, files, observer);
   log_info("{}: ends at step {}, time {:g}", sim.options().problem_name, sim.steps(), sim.time());
@@ -164,6 +220,12 @@ run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost
   log_error("{}", end.message);
   if (first) files.end_without_files("failed", end.message);
   return end;
+}
+
+// An exception that leaves run(): run.json tells it where the run had begun.
+void end_of_exception(const simulation& sim, run_files& files, const char* why) {
+  if (is_root(sim.state().net) && files.has_begun())
+    files.end_without_files("failed", fmt::format("after step {}: {}", sim.steps(), why));
 }
 
 std::string way_to_go_on(const run_folder& folder) {
@@ -198,7 +260,10 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     log_error("{}", end.message);
     if (is_root(net)) files.end_without_files("failed", end.message);
   } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
-    if (is_root(net)) files.end_without_files("failed", fmt::format("after step {}: out of memory", sim.steps()));
+    end_of_exception(sim, files, "out of memory");
+    throw;
+  } catch (const std::exception& e) {
+    end_of_exception(sim, files, e.what());
     throw;
   }
   static_cast<void>(log_to_file("", log_level::none));
@@ -212,16 +277,57 @@ result<std::string> newest_checkpoint(const std::string& folder) {
       fmt::format("'{}' has no checkpoint ({}/checkpoint/*.h5); expected the folder of a run", folder, folder)};
 }
 
+result<resume_point> find_resume_point(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::error_code code;
+  if (fs::is_directory(folder, code) || !folder.ends_with(".h5")) {
+    auto newest = newest_checkpoint(folder);
+    if (!newest) return newest.error();
+    return resume_point{folder, *newest};
+  }
+  const fs::path file(folder);
+  const fs::path inside = file.parent_path();
+  if (inside.filename() != "checkpoint")
+    return error{fmt::format("'{}': expected a checkpoint in the folder of its run (RUN/checkpoint/*.h5)", path)};
+  const std::string run = inside.parent_path().empty() ? "." : inside.parent_path().string();
+  return resume_point{run, run + "/checkpoint/" + file.filename().string()};
+}
+
+namespace {
+
+// Without these the values of a checkpoint have no place.
+result<void> check_allowed(const config_table& table, const std::vector<std::string>& allowed) {
+  for (const std::string& key : allowed) {
+    if (!table.knows(key)) return error{fmt::format("--allow-change: there is no option '{}'", key)};
+    for (const char* fixed : {"problem.name", "mesh.block_size", "mesh.root_blocks", "mesh.lower", "mesh.upper"})
+      if (key == fixed)
+        return error{fmt::format("--allow-change: {} cannot change, the blocks of the checkpoint depend on it", key)};
+  }
+  return {};
+}
+
+}  // namespace
+
 result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, const std::string& folder,
-                                                const std::string& file, const std::vector<std::string>& sets) {
+                                                const std::string& file, const std::vector<std::string>& sets,
+                                                const std::vector<std::string>& allowed) {
   const auto c = mesh::read_checkpoint(checkpoint);
   if (!c) return c.error();
   const std::string own = folder + "/config.toml";
-  auto in = !file.empty()                    ? input::from_file(file, sets)
-            : access(own.c_str(), R_OK) == 0 ? input::from_file(own, sets)
-                                             : input::from_text(c->state.options, checkpoint, sets);
+  const bool of_folder = file.empty() && access(own.c_str(), R_OK) == 0;
+  auto in = !file.empty() ? input::from_file(file, sets)
+            : of_folder   ? input::from_file(own, sets)
+                          : input::from_text(c->state.options, checkpoint, sets);
+  if (!in && of_folder && input::from_text(c->state.options, checkpoint, sets))
+    return error{fmt::format("{}; without the file the options come from the checkpoint", in.error().message)};
   if (!in) return in;
-  if (auto same = mesh::same_input(*c, checkpoint, identity_of(in.value()->table)); !same) return same.error();
+  const config_table& table = in.value()->table;
+  if (auto r = check_allowed(table, allowed); !r) return r.error();
+  const std::string defaults = identity_of(input::of_problem(in.value()->problem_name).value()->table);
+  if (auto same = mesh::same_input(*c, checkpoint, identity_of(table), {defaults, allowed}); !same)
+    return error{same.error().message + ", or allow the change (--allow-change KEY)"};
   return in;
 }
 

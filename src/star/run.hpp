@@ -48,6 +48,8 @@ class run_observer {
  public:
   virtual ~run_observer() = default;
   virtual void stepped(const step_report&) {}
+  /// Something of the input that a person should know of before the run goes on; one line, on the root.
+  virtual void warned(const std::string&) {}
   /// Asked with each step; true ends the run with a checkpoint, on all localities when one of them says so.
   virtual bool stop_requested() { return false; }
 };
@@ -73,10 +75,20 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
 /// The newest checkpoint in the folder of a run.
 result<std::string> newest_checkpoint(const std::string& run_folder);
 
+/// Where a run is resumed from.
+struct resume_point {
+  std::string folder;      ///< of the run, without a slash at its end
+  std::string checkpoint;  ///< in folder/checkpoint
+};
+/// `path`: the folder of a run, for its newest checkpoint, or one of the files in its folder `checkpoint`.
+result<resume_point> find_resume_point(const std::string& path);
+
 /// The input of a run that continues: what `file` says (or, when it is "", the run's own config.toml) and `sets`,
 /// compared with the options that the checkpoint was made with.
+/// `allowed`: keys of the physics that may differ, too.
 /// Errors: no, a broken or another version's checkpoint; a key that differs and may not (may_change_on_resume).
 result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, const std::string& run_folder,
-                                                const std::string& file, const std::vector<std::string>& sets);
+                                                const std::string& file, const std::vector<std::string>& sets,
+                                                const std::vector<std::string>& allowed = {});
 
 }  // namespace plx::star

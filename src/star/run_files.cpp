@@ -54,7 +54,15 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
     return error{path + ": the numbers 'files' are missing; the checkpoint is not one of this program"};
   next_mesh_ = static_cast<std::int64_t>(files->at(0));
   wall_before_s_ = files->at(1);
-  mesh_step_ = history_step_ = sim_.steps();
+  // Where the run was stopped between its last checkpoint and its last mesh file, this file is still to be written;
+  // another folder has none of the files yet.
+  const std::vector<double>* last = c.state.find("last_mesh");
+  mesh_step_ = is_in_place() && last != nullptr && last->size() == 1 ? static_cast<std::int64_t>(last->at(0)) : -1;
+  if (const std::vector<double>* start = c.state.find("start"); start != nullptr && start->size() == 3) {
+    start_ = {start->at(0), start->at(1)};
+    good_step_ = static_cast<std::int64_t>(start->at(2));
+  }
+  history_step_ = sim_.steps();
   rows_updates_ = sim_.cell_updates();
   row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
   summary_.resumed_at_step = sim_.steps();
@@ -66,38 +74,64 @@ result<void> run_files::all(const result<void>& mine) {
   return agree(net(), sim_.tasks(), failure_ ? result<void>(*failure_) : mine);
 }
 
+result<void> run_files::lock() { return all(is_root(net()) ? folder_.lock(!is_in_place()) : result<void>()); }
+
 // The root makes what all write into; then each what is its own.
 result<void> run_files::make_folders() {
   result<void> made;
+  bool has_mesh = false;
   if (is_root(net())) {
     made = folder_.make(!alone());
-    if (made && resumed_) folder_.drop_leftovers();
+    if (made && resumed_) has_mesh = drop_later_files();
   }
   if (auto r = all(made); !r) return r;
   if (!is_root(net())) made = run_folder(measured_).make_alone();
-  return all(made);
+  if (auto r = all(made); !r) return r;
+  if (from_root(net(), sim_.tasks(), {has_mesh ? 1.0 : 0.0}).front() != 0.0) kept_step_ = sim_.steps();
+  return {};
+}
+
+bool run_files::is_in_place() const { return request_.resume_checkpoint.starts_with(folder_.path() + "/checkpoint/"); }
+
+// Mesh files with later numbers than the checkpoint knows come again, as do later checkpoints, where an older one was
+// named. One of them may hold the state of the checkpoint
+// itself: the last file of a run that ended or was stopped there. It stays until another takes its number; returns
+// whether it is there.
+bool run_files::drop_later_files() {
+  const std::string next = folder_.mesh_file(summary_.problem, next_mesh_);
+  const auto step = mesh::athdf_step(next);
+  const bool has_mesh = step && *step == static_cast<int>(sim_.steps());
+  folder_.drop_mesh_files(summary_.problem, next_mesh_, has_mesh ? next : "");
+  folder_.drop_checkpoints_after(sim_.steps());
+  folder_.drop_leftovers();
+  return has_mesh;
 }
 
 result<void> run_files::begin() {
+  if (auto r = lock(); !r) return r;
   if (auto r = make_folders(); !r) return r;
   const auto write_first = [this]() -> result<void> {
     if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
     if (!is_root(net())) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
+    begun_ = true;
     if (auto r = write_summary("running", ""); !r) return r;
     return resumed_ ? cut_history() : result<void>();
   };
   if (auto r = all(write_first()); !r) return r;
+  checked_time_ = sim_.time();
+  static_cast<void>(is_conserved());  // keeps the numbers of the start
   mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
-  return write_mesh();
+  return sim_.options().output.mesh_at_start ? write_mesh() : result<void>();
 }
 
-bool run_files::mesh_is_due() const {
+// With the time of the step before as it was: time() - dt() may be rounded to the other side of a multiple.
+bool run_files::mesh_is_due() {
+  const double before = std::exchange(checked_time_, sim_.time());
   const double interval = sim_.options().output.mesh_interval;
-  if (!(interval > 0.0)) return false;
-  return std::floor(sim_.time() / interval) > std::floor((sim_.time() - sim_.dt()) / interval);
+  return interval > 0.0 && std::floor(sim_.time() / interval) > std::floor(before / interval);
 }
 
 std::uint32_t run_files::wishes() const {

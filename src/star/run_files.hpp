@@ -51,8 +51,13 @@ class run_files {
   /// Numbers of a checkpoint that belong to the files. Call it before begin().
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
 
+  /// Keeps other processes out of the folder until this object is gone. A run that goes on in its folder takes it
+  /// before it reads the checkpoint.
+  result<void> lock();
   /// Folder, configuration, run.json; of a new run the first mesh file and the first row.
   result<void> begin();
+  /// Is there a run.json to end with?
+  bool has_begun() const { return begun_; }
   /// What this locality wants all to do after the next step.
   std::uint32_t wishes() const;
   /// What is due after a step, and what somebody wished before it.
@@ -90,7 +95,10 @@ class run_files {
   result<void> write_summary(const std::string& status, const std::string& message);
   result<void> cut_history() const;
   idle_rates measure_idle();
-  bool mesh_is_due() const;
+  bool mesh_is_due();
+  bool is_in_place() const;
+  bool is_conserved();
+  bool drop_later_files();
 
   simulation& sim_;
   const run_request& request_;
@@ -101,14 +109,18 @@ class run_files {
   run_summary summary_;
   trace_window window_;
   probe::diagnose_log diagnosis_;
-  bool resumed_ = false, shares_gathered_ = false;
+  bool resumed_ = false, begun_ = false, shares_gathered_ = false;
   double begin_s_;                                              // of this process, monotonic
   double wall_before_s_ = 0.0;                                  // of the runs before this one
   std::int64_t next_mesh_ = 0;                                  // number of the next mesh file
   std::int64_t mesh_step_ = -1, history_step_ = -1;             // steps they were last written at
+  std::int64_t kept_step_ = -1;                                 // of the mesh file that has the next number already
+  double checked_time_ = 0.0;                                   // when mesh_is_due() was last asked
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
+  std::vector<double> start_;            // mass and energy of the initial state
+  std::int64_t good_step_ = 0;           // of the last checkpoint that is_conserved() held for
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };
 

@@ -2,15 +2,21 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 
 namespace plx::star {
 
@@ -23,7 +29,9 @@ result<void> run_folder::check_free(const std::string& path) {
   if (code) return file_error("look at", path, code.value());
   if (!fs::is_directory(s))
     return error{fmt::format("the output folder '{}' is a file; name another with --out", path)};
-  const bool empty = fs::is_empty(path, code);
+  bool empty = true;  // the lock of a run that ended before its first file does not count
+  for (const fs::directory_entry& e : fs::directory_iterator(path, code))
+    empty = empty && e.path().filename() == folder_lock::name;
   if (code) return file_error("look into", path, code.value());
   if (!empty)
     return error{
@@ -31,6 +39,65 @@ result<void> run_folder::check_free(const std::string& path) {
                     "the run in it: --resume {}",
                     path, path)};
   return {};
+}
+
+namespace {
+
+/// What is in the lock file: "4711 on host".
+std::string read_owner(int descriptor) {
+  char text[300] = "";
+  const ssize_t n = pread(descriptor, text, sizeof text - 1, 0);
+  std::string owner(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return owner.substr(0, owner.find('\n'));
+}
+
+void write_owner(int descriptor) {
+  char host[256] = "an unknown host";
+  gethostname(host, sizeof host - 1);
+  const std::string text = fmt::format("{} on {}\n", getpid(), host);
+  // For messages only: a full disk is found by the first file.
+  if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) < 0) errno = 0;
+}
+
+bool is_file_at(int descriptor, const std::string& path) {
+  struct stat open_one {
+  }, named{};
+  return fstat(descriptor, &open_one) == 0 && stat(path.c_str(), &named) == 0 && open_one.st_ino == named.st_ino &&
+         open_one.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+result<void> folder_lock::take(const std::string& folder) {
+  if (is_held()) return {};
+  path_ = folder + "/" + name;
+  for (;;) {
+    const int d = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (d < 0) return file_error("write", path_, errno);
+    const int number = flock(d, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (number == EWOULDBLOCK) {
+      const std::string owner = read_owner(d);
+      close(d);
+      return error{
+          fmt::format("the folder '{}' is in use by process {}; wait until it has ended, or name another folder with "
+                      "--out",
+                      folder, owner.empty() ? "of an unknown number" : owner)};
+    }
+    if (number != 0) log_warning("cannot lock '{}': {}", path_, std::generic_category().message(number));
+    if (!is_file_at(d, path_)) {  // removed by its owner between open() and flock()
+      close(d);
+      continue;
+    }
+    write_owner(d);
+    descriptor_ = d;
+    return {};
+  }
+}
+
+void folder_lock::release() {
+  if (!is_held()) return;
+  unlink(path_.c_str());  // before the lock is given up: afterwards it may be that of another process
+  close(std::exchange(descriptor_, -1));
 }
 
 namespace {
@@ -48,8 +115,18 @@ std::vector<std::string> up_to(const std::string& path) {
 
 }  // namespace
 
+result<void> run_folder::lock(bool must_be_free) {
+  if (lock_.is_held()) return {};
+  if (auto r = make(up_to(path_)); !r) return r;
+  if (auto r = lock_.take(path_); !r) {
+    made_.clear();  // another process may have found the folder there and be at work in it
+    return r;
+  }
+  return must_be_free ? check_free(path_) : result<void>();
+}
+
 result<void> run_folder::make(bool of_parts) {
-  std::vector<std::string> wanted = up_to(path_);
+  std::vector<std::string> wanted;
   wanted.push_back(file("mesh"));
   wanted.push_back(file("checkpoint"));
   for (const char* whole : {"mesh", "checkpoint"})
@@ -74,6 +151,7 @@ result<void> run_folder::make(const std::vector<std::string>& wanted) {
 }
 
 void run_folder::unmake() {
+  lock_.release();
   std::error_code code;
   for (std::size_t i = made_.size(); i-- > 0;) fs::remove_all(made_[i], code);
   made_.clear();
@@ -151,22 +229,71 @@ result<void> run_folder::sync_names(const std::string& file) {
   return number == 0 ? result<void>() : file_error("write", folder, number);
 }
 
-std::vector<std::string> run_folder::checkpoints() const {
-  std::vector<std::string> found;
-  std::error_code code;
-  for (const fs::directory_entry& e : fs::directory_iterator(path_ + "/checkpoint", code))
-    if (e.path().extension() == ".h5") found.push_back(e.path().string());
-  // Names end in the step, all of the same length.
+namespace {
+
+/// The number in "<anything>.<number><ending>"; none for another name.
+std::optional<std::int64_t> number_in(std::string_view name, std::string_view ending) {
+  if (!name.ends_with(ending)) return std::nullopt;
+  name.remove_suffix(ending.size());
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = name.substr(dot + 1);
+  std::int64_t number = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (code != std::errc() || end != digits.data() + digits.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+namespace {
+
+// Compared as numbers: a step past 99,999,999 has more digits than the names of those before.
+std::vector<std::pair<std::int64_t, std::string>> checkpoints_in(const std::string& run) {
+  std::vector<std::pair<std::int64_t, std::string>> found;
+  for_each_file(run + "/checkpoint", [&](const fs::path& path, std::string_view name) {
+    if (const auto step = number_in(name, ".h5")) found.emplace_back(*step, path.string());
+  });
   std::sort(found.begin(), found.end());
   return found;
 }
 
-void run_folder::prune_checkpoints(std::size_t kept) const {
-  const std::vector<std::string> all = checkpoints();
+}  // namespace
+
+std::vector<std::string> run_folder::checkpoints() const {
+  auto found = checkpoints_in(path_);
+  std::vector<std::string> paths;
+  for (auto& [step, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+void run_folder::drop_checkpoints_after(std::int64_t step) const {
+  for_each_file(path_ + "/checkpoint", [&](const fs::path& path, std::string_view name) {
+    std::error_code code;
+    if (const auto of = number_in(name, ".h5"); of && *of > step) fs::remove(path, code);
+  });
+}
+
+void run_folder::drop_mesh_files(const std::string& problem, std::int64_t first, const std::string& kept) const {
+  const std::string kept_stem = fs::path(kept).stem().string();
+  for_each_file(path_ + "/mesh", [&](const fs::path& path, std::string_view name) {
+    auto number = number_in(name, ".athdf");
+    if (!number) number = number_in(name, ".xdmf");
+    if (!number || *number < first || !name.starts_with(problem + ".") || path.stem() == kept_stem) return;
+    std::error_code code;
+    fs::remove(path, code);
+  });
+}
+
+void run_folder::prune_checkpoints(std::size_t kept, std::int64_t good_step) const {
+  const auto all = checkpoints_in(path_);
+  const auto good = static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [&](const auto& c) { return c.first <= good_step; }));
   std::error_code code;
   for (std::size_t i = 0; i + kept < all.size(); ++i) {
-    fs::remove(all[i], code);
-    drop_parts(all[i], "");
+    if (i < good && i + kept >= good) continue;
+    fs::remove(all[i].second, code);
+    drop_parts(all[i].second, "");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <utility>
 
@@ -35,7 +36,7 @@ idle_rates run_files::measure_idle() {
 }
 
 result<void> run_files::write_mesh() {
-  if (mesh_step_ == sim_.steps()) return {};
+  if (mesh_step_ == sim_.steps() || kept_step_ == sim_.steps()) return {};
   sim_.fetch();
   const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
   sim_.collect_costs();
@@ -45,11 +46,27 @@ result<void> run_files::write_mesh() {
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
   sim_.costs().clear();
   mesh_step_ = sim_.steps();
+  kept_step_ = -1;
   ++next_mesh_;
   return {};
 }
 
+// Mass and energy, outflow through the boundaries included, only change by rounding and by floors. Where they have
+// changed by a tenth, the values of the state are no longer those of the problem.
+bool run_files::is_conserved() {
+  constexpr double most = 0.1;
+  const std::vector<double> totals = sim_.totals();
+  std::vector<double> now;
+  for (const int v : {i_density, i_energy}) now.push_back(totals[static_cast<std::size_t>(v)] + sim_.left(v));
+  if (start_.empty()) start_ = now;
+  for (std::size_t k = 0; k < now.size(); ++k)
+    if (!(std::abs(now[k] - start_[k]) <= most * std::abs(start_[k]))) return false;
+  return true;
+}
+
 result<void> run_files::write_checkpoint() {
+  const bool good = is_conserved();
+  if (good) good_step_ = sim_.steps();
   sim_.fetch();
   mesh::checkpoint_state state;
   state.build =
@@ -58,14 +75,23 @@ result<void> run_files::write_checkpoint() {
   state.identity = identity_of(sim_.options().table);
   state.numbers = sim_.numbers();
   state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
+  state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
+  state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
   auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)
                          : write_parts_of_checkpoint(path, state);
+  if (written && alone()) written = run_folder::sync_names(path);  // before an older one goes
   if (!written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
   if (is_root(net())) {
     run_folder::drop_other_parts(path, mark_);
-    folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept));
+    if (!good)
+      log_warning(
+          "step {}: mass or energy have changed by more than a tenth since the start; the checkpoints up to "
+          "step {} are kept, continue from one of them with --resume FILE and lower hydro.cfl or floors",
+          sim_.steps(), good_step_);
+    folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept),
+                              good ? run_folder::none_kept : good_step_);
   }
   checkpoint_s_ = wall_s();
   return {};

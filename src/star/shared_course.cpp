@@ -1,5 +1,7 @@
 #include "star/shared_course.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -41,6 +43,13 @@ result<std::unique_ptr<shared_course>> shared_course::open(const input& in, cons
                                                            worker_scratch& scratch, runtime& rt,
                                                            const gpu::backend* of) {
   const int rank = rank_on_host(g.net);
+  const auto there = on_backend(in.run, of, [](const gpu::backend& b) { return gpu::device_count(b); });
+  if (!there) return there.error();
+  if (*there > 0 && *there < in.run.devices && !is_opened_often(in.run, of))  // none at all: opening says why
+    return error{
+        fmt::format("run.devices = {}: expected at most {}, the number of devices of \"{}\" that this process "
+                    "sees; localities of one host may share a device, one locality opens each device once",
+                    in.run.devices, *there, in.run.device)};
   return on_backend(in.run, of, [&](const gpu::backend& b) {
     std::unique_ptr<shared_course> course(new shared_course(in, s, g, scratch, rt));
     for (int d = 0; d < static_cast<int>(in.run.devices); ++d) {

@@ -103,6 +103,17 @@ TEST(SharedCourse, ADeviceThatFailsIsAnErrorOfTheStep) {
   }
 }
 
+TEST(SharedCourse, MoreDevicesThanThereAreIsSaidInOneLine) {
+  const gpu::cpu::testing_backend b({.devices = 1});
+  const auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", {"run.devices=2", "run.device=emulated"});
+  const setup s = in.value()->prepare().value();
+  simulation sim(*in.value(), s, workers());
+  const auto taken = sim.take_device(&b.get());
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("run.devices = 2: expected at most 1, the number of devices"), std::string::npos)
+      << taken.error().message;
+}
+
 TEST(SharedCourse, WhatDoesNotFitIsSaidInOneLine) {
   EXPECT_NE(complaint_about({"run.device_share=0.5"}).find("found run.device = \"cpu\""), std::string::npos);
   EXPECT_NE(complaint_about({"run.devices=2"}).find("expected a device"), std::string::npos);

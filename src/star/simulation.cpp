@@ -261,6 +261,14 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   if (c.block_size != setup_.domain.block_size || c.variables.size() != gas_.now.variables().size())
     return error{fmt::format("{}: expected blocks of {}^3 cells with {} variables, found {}^3 with {}", path,
                              setup_.domain.block_size, gas_.now.variable_count(), c.block_size, c.variables.size())};
+  for (std::size_t v = 0; v < c.variables.size(); ++v)
+    if (c.variables[v] != gas_.now.variables()[v].name)
+      return error{fmt::format("{}: expected the variable '{}' at place {}, found '{}'", path,
+                               gas_.now.variables()[v].name, v + 1, c.variables[v])};
+  for (const mesh::leaf& l : c.leaves)
+    if (l.where.level > setup_.domain.max_level)
+      return error{fmt::format("{}: it has blocks of level {}; expected mesh.max_level to be at least that, found {}",
+                               path, l.where.level, setup_.domain.max_level)};
   auto topology = mesh::block_mesh::from_leaves(setup_.domain, c.leaves);
   if (!topology) return error{path + ": " + topology.error().message};
   const auto time = list_of(c, path, "time", 2), steps = list_of(c, path, "steps", 2);

@@ -105,6 +105,20 @@ WRONG = [
     (["in.toml", "--set", "mesh.max_level=22"], ["mesh.max_level", "21"]),
     (["in.toml", "--set", "mesh.block_size=12"], ["mesh.block_size", "12", "multiples of 8"]),
     (["in.toml", "--set", "mesh.block_size=9"], ["mesh.block_size", "9"]),
+    (["in.toml", "--set", "mesh.block_size=6"], ["mesh.block_size", "6", "8"]),
+    (
+        ["in.toml", "--set", "mesh.lower=[1e15,1e15,1e15]"]
+        + ["--set", "mesh.upper=[1000000000000001,1000000000000001,1000000000000001]"]
+        + ["--set", "sedov.centre=[1e15,1e15,1e15]"],
+        ["mesh.lower", "cannot be told apart"],
+    ),
+    (["in.toml", "--set", "mesh.lower=[-1e308,-1e308,-1e308]"], ["mesh.lower", "beyond the range"]),
+    (["in.toml", "--set", "sedov.start_time=1e-300"], ["sedov.start_time", "finest cells"]),
+    (["in.toml", "--set", "refinement.regions=[3,4,3,4,3,4,1]"], ["refinement.regions", "outside of the mesh"]),
+    (["in.toml", "--set", "output.mesh_interval=1e-300"], ["output.mesh_interval", "mesh files"]),
+    (["in.toml", "--set", "problem.name=sod", "--set", "sod.left=[1,1e308,1]"], ["initial state is not finite"]),
+    (["/dev/zero"], ["/dev/zero"]),
+    (["in.toml", "--allow-change", "hydro.cfl"], ["--allow-change", "--resume"]),
     (["in.toml", "--set", "mesh.root_blocks=[2,2,3]"], ["cubes"]),
     (["in.toml", "--set", "mesh.root_blocks=[1000,1000,1000]"], ["memory"]),
     (["in.toml", "--set", "mesh.upper=[-1,0.5,0.5]"], ["mesh.upper"]),
@@ -198,9 +212,12 @@ def test_folder_of_a_run(folder):
     assert same(last_mesh(out), last_mesh("again"))
 
 
-def test_progress_on_a_terminal(folder):
+def on_a_terminal(*arguments, env=None) -> bytes:
+    """What the program writes to a terminal."""
     ours, theirs = pty.openpty()
-    child = subprocess.Popen([str(PROGRAM), "in.toml", "--out", "out"], stdout=theirs, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        [str(PROGRAM), *arguments], stdout=theirs, stderr=subprocess.DEVNULL, env={**os.environ, **(env or {})}
+    )
     os.close(theirs)
     text = b""
     while True:
@@ -213,7 +230,18 @@ def test_progress_on_a_terminal(folder):
         text += piece
     os.close(ours)
     assert child.wait(timeout=600) == 0
+    return text
+
+
+def test_progress_on_a_terminal(folder):
+    text = on_a_terminal("in.toml", "--out", "out")
     assert b"\r" in text and b"M updates/s" in text and b"left" in text
+
+
+def test_progress_under_a_launcher_is_plain_lines(folder):
+    """Open MPI gives its processes terminals, whose text may end in a file."""
+    text = on_a_terminal("in.toml", "--out", "out", env={"OMPI_COMM_WORLD_RANK": "0", "PLX_TRANSPORT": "alone"})
+    assert b"100 %" in text and b"\033" not in text
 
 
 @pytest.mark.parametrize("workers", ["1", "4"])
@@ -374,3 +402,47 @@ def test_state_that_floors_cannot_mend(folder):
     state = last_mesh("out")
     assert np.all(np.isfinite(state["prim"])) and np.all(state["prim"][[0, 4]] > 0)
     assert state["time"] == summary["time"] and len(list(Path("out/mesh").glob("*.athdf"))) == 2
+
+
+def test_an_answer_that_cannot_be_written(folder):
+    for question in (["in.toml", "--print-config"], ["in.toml", "--validate"], ["--list-options"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([str(PROGRAM), *question], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 2 and "No space left" in done.stderr, done
+
+
+def test_messages_are_short_and_without_control_characters(folder):
+    (folder / "long.toml").write_text('[problem]\nname = "' + "x" * 100_000 + '"\n')
+    done = run("long.toml")
+    assert done.returncode == 2 and len(done.stderr) < 3000 and "more bytes" in done.stderr
+    (folder / "red.toml").write_text('[problem]\nname = "sedov"\n"\\u001b[31mred" = 1\n')
+    done = run("red.toml")
+    assert done.returncode == 2 and "\033" not in done.stderr and "\\x1b[31mred" in done.stderr
+
+
+@pytest.mark.parametrize("cores", ["abc", "0-99999"])
+def test_wrong_cores_are_wrong_input(folder, cores):
+    check_refused(run("in.toml", "--out", "out", env={"PLX_CORES": cores}), cores)
+    assert not (folder / "out").exists()
+
+
+def test_density_below_the_floor_is_said(folder):
+    done = run("in.toml", "--out", "out", "--quiet", "--set", "sedov.density=1e-24", "--set", "run.max_steps=1")
+    assert done.returncode == 0 and "hydro.density_floor" in done.stderr, done
+    assert "hydro.density_floor" in Path("out/log.txt").read_text()
+    done = run("in.toml", "--out", "far", "--quiet", "--set", "refinement.regions=[0,1,0,1,0,1,3]")
+    assert done.returncode == 0 and "mesh.max_level" in done.stderr, done
+
+
+def test_values_too_large_for_single_precision(folder):
+    large = ["--set", "sedov.energy=1e60", "--set", "run.max_steps=1"]
+    done = run("in.toml", "--out", "out", "--quiet", *large, "--set", "output.precision=single")
+    check_refused(done, "single precision", "output.precision")
+    assert not Path("out").exists()
+    assert run("in.toml", "--out", "out", "--quiet", *large).returncode == 0
+
+
+def test_no_mesh_file_at_the_start(folder):
+    assert run("in.toml", "--out", "out", "--quiet", "--set", "output.mesh_at_start=false").returncode == 0
+    assert [p.name for p in Path("out/mesh").glob("*.athdf")] == ["sedov.00000.athdf"]
+    assert last_mesh("out")["time"] == json.loads(Path("out/run.json").read_text())["time"]

@@ -89,6 +89,7 @@ struct finish_body {
     c.pressure_floors += static_cast<std::int64_t>(all_blocks.pressure);
     c.input_floors += static_cast<std::int64_t>(all_blocks.input);
     const bool last = c.dt >= c.t_end - c.time;
+    const double before = c.time;
     c.time = last ? c.t_end : c.time + c.dt;
     c.last_dt = c.dt;
     ++c.steps;
@@ -97,7 +98,7 @@ struct finish_body {
       c.stopped = device::at_end;
       return true;
     }
-    if (c.wait_interval > 0.0 && whole(c.time / c.wait_interval) > whole((c.time - c.dt) / c.wait_interval)) {
+    if (c.wait_interval > 0.0 && whole(c.time / c.wait_interval) > whole(before / c.wait_interval)) {
       c.stopped = device::waiting;
       return true;
     }

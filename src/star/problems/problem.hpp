@@ -30,6 +30,7 @@ using vector = std::array<double, 3>;
 struct problem_setting {
   vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
   double gamma = 1.4;
+  double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: not known
 };
 
 struct cell {

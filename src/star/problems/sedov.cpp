@@ -1,6 +1,8 @@
 // A point explosion: energy put as heat into a sphere of fixed physical radius, so that the same problem is solved at
 // every resolution. The part of each cell inside of the sphere is computed in closed form: the energy is right to
 // rounding on any mesh.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -101,7 +103,12 @@ class sedov_problem final : public problem {
                    std::to_string(setting().gamma)};
     }
     solution_.emplace(setting().gamma, density_, energy_);
-    return {};
+    const double start = start_time_ > 0 ? solution_->shock_radius(start_time_) : radius_;
+    if (start >= 0.5 * setting().finest_width || start_time_ == 0) return {};
+    return error{
+        fmt::format("sedov.start_time = {:g}: the blast has a radius of {:g} then, but the finest cells are {:g} "
+                    "wide; start later, or raise mesh.max_level",
+                    start_time_, start, setting().finest_width)};
   }
 
   std::array<int, 3> samples(const cell& c, double t) const override {

@@ -1,0 +1,246 @@
+"""plx-star that is killed, stopped, started twice, or resumed: its folder afterwards.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from test_plx_star import PROGRAM, check_refused, files, folder, last_mesh, rows, run, same  # noqa: F401
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+ENDLESS = ["--set", "run.max_steps=1000000", "--set", "run.t_end=10"]
+
+
+def start(*arguments, **more):
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
+    return subprocess.Popen([str(PROGRAM), *map(str, arguments)], **streams)
+
+
+def wait_for(condition):
+    """Until it holds; ten minutes are only against hanging."""
+    deadline = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def has_rows(out, count):
+    history = Path(out) / "history.csv"
+    return lambda: history.exists() and len(history.read_text().splitlines()) > count
+
+
+def names(out, inside="mesh"):
+    return sorted(p.name for p in (Path(out) / inside).glob("*.*"))
+
+
+def status_of(out):
+    return json.loads((Path(out) / "run.json").read_text())["status"]
+
+
+def test_last_mesh_file_of_a_run_killed_behind_its_checkpoint(folder):
+    assert run("in.toml", "--out", "out", "--quiet").returncode == 0
+    whole, all_names = last_mesh("out"), names("out")
+    assert run("--resume", "out", "--out", "other", "--quiet").returncode == 0
+    assert same(last_mesh("other"), whole)
+    for p in Path("out/mesh").glob("sedov.00001.*"):  # what a kill there leaves
+        p.unlink()
+    assert run("--resume", "out", "--quiet").returncode == 0
+    assert names("out") == all_names
+    assert same(last_mesh("out"), whole)
+
+
+def test_a_run_that_has_ended_keeps_its_last_mesh_file(folder):
+    assert run("in.toml", "--out", "out", "--quiet").returncode == 0
+    before = Path("out/mesh/sedov.00001.athdf").read_bytes()
+    assert run("--resume", "out", "--quiet").returncode == 0
+    assert Path("out/mesh/sedov.00001.athdf").read_bytes() == before
+
+
+def test_mesh_files_behind_the_checkpoint_go(folder):
+    often = ["--set", "output.mesh_interval=1e-6", "--set", "output.checkpoint_interval_s=1e-9"]
+    assert run("in.toml", "--out", "out", "--quiet", *often, "--set", "output.checkpoints_kept=9").returncode == 0
+    assert len(names("out")) == 14
+    for step in (3, 4, 5, 6):  # a kill after step 2
+        for p in Path("out/checkpoint").glob(f"*{step}.h5"):
+            p.unlink()
+    assert run("--resume", "out", "--quiet", "--set", "output.mesh_interval=0").returncode == 0
+    assert last_mesh("out")["time"] == json.loads(Path("out/run.json").read_text())["time"]
+    assert run("in.toml", "--out", "whole", "--quiet").returncode == 0
+    assert same(last_mesh("out"), last_mesh("whole"))
+    assert len(names("out")) == 8  # steps 0, 1, 2 and the end
+
+
+def test_a_folder_in_use_is_left_alone(folder):
+    child = start("in.toml", "--out", "out", "--set", "output.checkpoint_interval_s=1e-3", *ENDLESS)
+    wait_for(lambda: names("out", "checkpoint") and has_rows("out", 5)())
+    check_refused(run("--resume", "out"), "'out'", f"in use by process {child.pid} on ", "--out")
+    child.send_signal(signal.SIGTERM)
+    output, errors = child.communicate(timeout=600)
+    assert child.returncode == 130, (output, errors)
+    assert not Path("out/.lock").exists()
+    steps = json.loads(Path("out/run.json").read_text())["steps"]
+    assert run("--resume", "out", "--quiet", "--set", f"run.max_steps={steps + 2}").returncode == 0
+
+
+def test_two_runs_started_together_in_one_folder(folder):
+    both = [start("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=60") for _ in range(2)]
+    ends = sorted((child.communicate(timeout=600)[1], child.returncode) for child in both)
+    assert sorted(code for _, code in ends) == [0, 2], ends
+    assert "in use by process" in ends[1][0] or "not empty" in ends[1][0], ends
+    steps = [line.split(",")[0] for line in Path("out/history.csv").read_text().splitlines()]
+    assert len(steps) == len(set(steps))
+    assert status_of("out") == "finished"
+
+
+def test_a_run_that_was_killed_leaves_no_lock(folder):
+    child = start("in.toml", "--out", "out", "--quiet", "--set", "output.checkpoint_interval_s=1e-3", *ENDLESS)
+    wait_for(lambda: names("out", "checkpoint"))
+    child.kill()
+    child.communicate(timeout=600)
+    done = run("--resume", "out", "--quiet", "--set", "run.max_steps=1000000", "--set", "run.t_end=1e-4")
+    assert done.returncode == 2 or (done.returncode == 0 and status_of("out") == "finished"), done
+
+
+def test_output_that_is_no_longer_read(folder):
+    ours, theirs = os.pipe()
+    child = start("in.toml", "--out", "out", stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    os.close(ours)
+    assert child.wait(timeout=600) == 0
+    assert status_of("out") == "finished"
+
+
+def test_a_terminal_that_is_closed(folder):
+    child = start("in.toml", "--out", "out", *ENDLESS)
+    wait_for(has_rows("out", 3))
+    child.send_signal(signal.SIGHUP)
+    child.send_signal(signal.SIGHUP)
+    output, errors = child.communicate(timeout=600)
+    assert child.returncode == 130, (output, errors)
+    assert len(names("out", "checkpoint")) == 1
+
+
+def test_a_second_signal_of_another_kind_ends_at_once(folder):
+    child = start("in.toml", "--out", "out", "--set", "mesh.max_level=7", *ENDLESS)
+
+    def catches_int():
+        status = Path(f"/proc/{child.pid}/status").read_text()
+        caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+        return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1
+
+    wait_for(catches_int)
+    child.send_signal(signal.SIGINT)
+    while "stopping" not in child.stderr.readline():
+        assert child.poll() is None
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=600)
+    assert child.returncode == -signal.SIGTERM
+
+
+def test_closed_streams_are_no_files_of_the_run(folder):
+    def close():
+        for stream in (0, 1, 2):
+            os.close(stream)
+
+    child = subprocess.Popen([str(PROGRAM), "in.toml", "--out", "out", *ENDLESS], preexec_fn=close)
+    wait_for(has_rows("out", 3))
+    open_files = [os.readlink(f"/proc/{child.pid}/fd/{stream}") for stream in (0, 1, 2)]
+    child.send_signal(signal.SIGTERM)
+    assert child.wait(timeout=600) == 130
+    assert open_files == ["/dev/null"] * 3
+
+
+def test_threads_that_cannot_be_made(folder):
+    def limit():  # threads get stacks of this size: room for two of them, and enough for all else
+        resource.setrlimit(resource.RLIMIT_STACK, (4 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (11 << 30, 11 << 30))
+
+    if subprocess.run([str(PROGRAM), "--version"], preexec_fn=limit, capture_output=True).returncode != 0:
+        pytest.skip("the program does not start with little address space")
+    command = [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--threads", "8"]
+    done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 1, done
+    assert len(done.stderr.strip().splitlines()) == 1 and "cannot start another thread" in done.stderr, done
+    assert not Path("out/run.json").exists()
+
+
+def test_checkpoint_that_is_a_pipe(folder):
+    assert run("in.toml", "--out", "out", "--quiet").returncode == 0
+    checkpoint = next(Path("out/checkpoint").glob("*.h5"))
+    checkpoint.unlink()
+    os.mkfifo(checkpoint)
+    done = run("--resume", "out")
+    assert done.returncode == 2, done
+    shutil.rmtree("out")
+
+
+def test_resume_from_an_older_checkpoint(folder):
+    often = ["--set", "output.checkpoint_interval_s=1e-9", "--set", "output.checkpoints_kept=9"]
+    assert run("in.toml", "--out", "out", "--quiet", *often).returncode == 0
+    older = Path("out/checkpoint/sedov.00000003.h5")
+    assert older.exists()
+    assert run("--resume", older, "--out", "other", "--quiet").returncode == 0
+    assert same(last_mesh("out"), last_mesh("other"))
+    whole, whole_rows = last_mesh("out"), rows("out")
+    assert run("--resume", older, "--quiet", "--set", "run.max_steps=4").returncode == 0
+    assert [p.name for p in sorted(Path("out/checkpoint").glob("*.h5"))][-1] == "sedov.00000004.h5"
+    assert len(rows("out")) == 6
+    assert run("--resume", "out", "--quiet", "--set", "run.max_steps=6").returncode == 0
+    assert same(last_mesh("out"), whole) and rows("out") == whole_rows
+    shutil.copy(older, "elsewhere.h5")
+    check_refused(run("--resume", "elsewhere.h5"), "elsewhere.h5", "RUN/checkpoint")
+
+
+def test_physics_that_is_allowed_to_change(folder):
+    assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=3").returncode == 0
+    sets = ["--set", "run.max_steps=6", "--set", "hydro.cfl=0.2", "--set", "mesh.max_level=2"]
+    before = files("out")
+    check_refused(run("--resume", "out", *sets, "--allow-change", "hydro.cfl"), "mesh.max_level", "--allow-change")
+    check_refused(run("--resume", "out", *sets, "--allow-change", "hydro.clf"), "hydro.clf")
+    check_refused(run("--resume", "out", "--allow-change", "mesh.lower"), "mesh.lower", "cannot change")
+    assert files("out") == before
+    done = run("--resume", "out", "--out", "other", "--quiet", *sets, "--allow-change", "hydro.cfl,mesh.max_level")
+    assert done.returncode == 0, done
+    assert last_mesh("other")["levels"].max() == 2
+    less = ["--set", "mesh.max_level=0", "--allow-change", "mesh.max_level", "--set", "run.max_steps=6"]
+    check_refused(run("--resume", "out", "--out", "coarse", *less), "mesh.max_level", "blocks of level 1")
+    assert not Path("coarse").exists()
+
+
+def test_broken_configuration_of_a_run(folder):
+    assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=3").returncode == 0
+    Path("out/config.toml").write_text("")
+    check_refused(run("--resume", "out"), "out/config.toml", "from the checkpoint")
+    Path("out/config.toml").unlink()
+    assert run("--resume", "out", "--quiet").returncode == 0
+
+
+def test_an_end_that_is_over(folder):
+    assert run("in.toml", "--out", "out", "--quiet").returncode == 0
+    check_refused(run("--resume", "out", "--set", "run.t_end=1e-6"), "run.t_end", "already")
+    check_refused(run("--resume", "out", "--set", "run.max_steps=5"), "run.max_steps", "already")
+
+
+def test_checkpoints_before_mass_has_changed_are_kept(folder):
+    sets = ["hydro.density_floor=1.0", "output.checkpoint_interval_s=1e-9", "run.max_steps=0", "run.t_end=0.1"]  # floors fill it
+    assert run("in.toml", "--out", "out", "--quiet", *[x for s in sets for x in ("--set", s)]).returncode == 0
+    history = [line.split(",") for line in Path("out/history.csv").read_text().splitlines()]
+    columns = [history[0].index(name) for name in ("mass", "out_mass")]
+    masses = {int(row[0]): sum(float(row[c]) for c in columns) for row in history[1:]}
+    last = max(masses)
+    assert abs(masses[last] - masses[0]) > 0.1 * masses[0]
+    kept = [int(p.name.split(".")[1]) for p in Path("out/checkpoint").glob("*.h5")]
+    assert last in kept and last - 1 in kept and len(kept) == 4
+    assert all(abs(masses[step] - masses[0]) <= 0.1 * masses[0] for step in sorted(kept)[:2])
+    assert "have changed by more than a tenth" in Path("out/log.txt").read_text()
