@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         help="say what held a run up, with figures",
         description="Prints at most ten sentences: how the workers spent their time, what cost most and what to do "
         "about it, and what could not be judged because it was not measured. Any program of Parallax writes what it "
-        "reads when run with PLX_DIAGNOSE=1 (folder plx-run, or PLX_OUTPUT).",
+        "reads when run with PLX_DIAGNOSE=1 (folder plx-run, or PLX_OUTPUT), any other program under plx-exec -d.",
     )
     diagnose.add_argument("run", type=Path, help="folder of the run")
     diagnose.add_argument("--json", action="store_true", help="the same for programs")

@@ -204,9 +204,9 @@ READY = TOTAL + "time/waiting-for-processor"
 
 
 def test_tasks_that_are_blocked_in_calls(tmp_path):
-    counters = {**cpu(1.0, voluntary=500), READY: 0.05, "/machine/io/read": 3 * 2**20}
+    counters = {**cpu(1.0, voluntary=500), READY: 0.05, "/machine/io/read": 3 * 2**20, "/machine/io/disk-read": 2**20}
     finding = only(folder_of(tmp_path / "r", counters=counters))
-    assert finding.id == "waiting" and "read 3.00 MiB" in finding.text
+    assert finding.id == "waiting" and "read 3.00 MiB (1.00 MiB of it from disks);" in finding.text
     assert finding.figures["off_core_s"] == pytest.approx(1.0) and finding.saves_s == pytest.approx(0.475)
 
 
@@ -252,6 +252,8 @@ def test_instructions_that_take_many_cycles(tmp_path):
     counted = {"/perf{locality#0/total}/instructions": 1e9, "/perf{locality#0/total}/cycles": 5e9}
     finding = only(folder_of(tmp_path / "r", counters=counted))
     assert finding.id == "slow_instructions" and "0.20 instructions per cycle" in finding.text
+    of_exec = {name.replace("locality#0/total", "process"): value for name, value in counted.items()}
+    assert ids(folder_of(tmp_path / "t", counters=of_exec)) == ["slow_instructions"]
     counted["/perf{locality#0/total}/cycles"] = 1e9
     assert ids(folder_of(tmp_path / "s", counters=counted)) == ["nothing"]
 

@@ -32,16 +32,23 @@ constexpr std::string_view watched[] = {
     "/threads{locality#0/total}/count/tasks",
     "/threads{locality#0/total}/count/sleeps",
     "/threads{locality#0/total}/wait/time/mutex",
+    "/threads{locality#0/total}/wait/time/shared_mutex",
     "/threads{locality#0/total}/time/waiting-for-processor",
     "/scheduler{locality#0/total}/queue/length",
     "/scheduler{locality#0/total}/queue/injected",
     "/scheduler{locality#0/total}/queue/placed",
     "/scheduler{locality#0/total}/tasks/suspended",
 };
-/// At the end only.
-constexpr std::string_view final_ones[] = {"/scheduler{locality#0/total}/task-cost", "/probe/measurement-cost",
-                                           "/system{total}/energy", "/perf{locality#0/total}/instructions",
-                                           "/perf{locality#0/total}/cycles"};
+/// At the end only. Events of the kernel are of the workers in a runtime, of the process under plx-exec.
+constexpr std::string_view final_ones[] = {
+    "/scheduler{locality#0/total}/task-cost",
+    "/probe/measurement-cost",
+    "/system{total}/energy",
+    "/perf{locality#0/total}/instructions",
+    "/perf{locality#0/total}/cycles",
+    "/perf{process}/instructions",
+    "/perf{process}/cycles",
+};
 
 double machine_bytes() {
   const auto text = read_file("/proc/meminfo");

@@ -22,7 +22,7 @@ from ..tables import Table, read_table
 files = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
 scheduler = "/scheduler{locality#0/total}/"
-perf = "/perf{locality#0/total}/"
+perf = ("/perf{locality#0/total}/", "/perf{process}/")  # of the workers; of a program under plx-exec
 of_locality = (
     "locality", "host", "workers", "exec_s", "idle_s", "overhead_s", "background_s", "idle_rate", "network_overhead",
     "parcels_sent", "messages_sent", "bytes_sent", "wait_s",
@@ -162,8 +162,11 @@ class Evidence:
 
     @cached_property
     def instructions_per_cycle(self):
-        n, cycles = self.last(perf + "instructions"), self.last(perf + "cycles")
-        return n / cycles if n is not None and cycles else None
+        for instance in perf:
+            n, cycles = self.last(instance + "instructions"), self.last(instance + "cycles")
+            if n is not None and cycles:
+                return n / cycles
+        return None
 
     @cached_property
     def tasks_of_workers(self) -> np.ndarray:

@@ -169,11 +169,7 @@ def off_core(e: Evidence):
             saves_s,
         )
     saves_s = blocked_s / e.capacity
-    moved = " and ".join(
-        f"{what} {bytes_text(e.last(name))}"
-        for what, name in (("read", "/machine/io/read"), ("wrote", "/machine/io/written"))
-        if (e.last(name) or 0) >= 2**20
-    )
+    moved = " and ".join(text for text in (_moved(e, "read", "read"), _moved(e, "wrote", "written")) if text)
     also = f" (they waited for a core for {seconds(ready_s)} more)" if e.share(ready_s) >= 0.05 else ""
     return Finding(
         "waiting",
@@ -194,6 +190,15 @@ def _own_cores(e: Evidence) -> str:
         "Other programs share the cores, or the program has more threads than cores: give the program its own cores, or "
         f"fewer {fewer}."
     )
+
+
+def _moved(e: Evidence, verb: str, name: str) -> str:
+    """How much the program read or wrote, and how much of it from or to disks; "" below a MiB."""
+    total, disk = e.last(f"/machine/io/{name}") or 0.0, e.last(f"/machine/io/disk-{name}") or 0.0
+    if total < 2**20:
+        return ""
+    of_it = f" ({bytes_text(disk)} of it {'from' if verb == 'read' else 'to'} disks)" if disk >= 2**20 else ""
+    return f"{verb} {bytes_text(total)}{of_it}"
 
 
 def _switches(e: Evidence) -> dict:
