@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "run_program.hpp"
 
@@ -57,6 +58,74 @@ TEST(Models, MpiCountsCallsAndBytesPerRank) {
     EXPECT_EQ(sum(where(counters, "name", "/mpi/sent/Send"), "value"), first ? 8000 : 4000);
     EXPECT_EQ(sum(where(counters, "name", "/mpi/received/Recv"), "value"), first ? 4000 : 8000);
     EXPECT_EQ(sum(where(counters, "name", "/mpi/sent/Allreduce"), "value"), 24);
+  }
+}
+
+TEST(Models, MpiIgnoresWhatTheStandardIgnores) {
+  if (!exists(PLX_BIN "/mpi_calls")) GTEST_SKIP() << "no MPI here";
+  const std::string folder = fresh_folder();
+  const std::string mpirun = "mpirun -n 2 --oversubscribe --allow-run-as-root ";
+  const std::string line = " %BIN%/mpi_calls " + folder + "/shared";
+  const outcome alone = run(mpirun + line);
+  if (alone.exit_code != 0 && alone.err.find("mpirun") != std::string::npos)
+    GTEST_SKIP() << "mpirun cannot be used: " << alone.err;
+  const outcome o = run(mpirun + "%BIN%/plx-exec -q -m -o " + folder + "/run" + line);
+  ASSERT_EQ(o.exit_code, 0) << o.out << o.err;
+  EXPECT_EQ(o.out, alone.out);
+  for (const int rank : {0, 1}) {
+    const std::string files = folder + "/run/rank-" + std::to_string(rank);
+    const table profile = read_csv(files + "/profile.csv"), counters = read_csv(files + "/counters.csv");
+    const auto calls = [&](const std::string& name) {
+      double n = 0;
+      for (const auto& row : profile)
+        if (row.at("name") == name) n += std::strtod(row.at("calls").c_str(), nullptr);
+      return n;
+    };
+    const auto bytes = [&](const std::string& name) {
+      double n = 0;
+      for (const auto& row : counters)
+        if (row.at("name") == "/mpi/" + name) n += std::strtod(row.at("value").c_str(), nullptr);
+      return n;
+    };
+    // Functions of all parts of the interface are timed.
+    for (const char* name : {"Comm_size", "Intercomm_create", "Ialltoallw", "Win_lock_all", "Win_flush_all",
+                             "File_open", "Cart_create", "Neighbor_allgather", "Finalize"})
+      EXPECT_EQ(calls(std::string("MPI_") + name), 1) << name;
+    EXPECT_EQ(calls("MPI_Start"), 4);
+    EXPECT_EQ(calls("MPI_Mprobe"), rank);
+    // Both ranks.
+    for (const char* name : {"Alltoallv", "Alltoall"}) {
+      EXPECT_EQ(bytes(std::string("sent/") + name), 8) << name;
+      EXPECT_EQ(bytes(std::string("received/") + name), 8) << name;
+    }
+    for (const char* name : {"Allgather", "Allgatherv"}) {
+      EXPECT_EQ(bytes(std::string("sent/") + name), 4) << name;
+      EXPECT_EQ(bytes(std::string("received/") + name), 8) << name;
+    }
+    EXPECT_EQ(bytes("sent/Ialltoallw"), 8);
+    EXPECT_EQ(bytes("sent/Reduce_scatter"), 16);
+    EXPECT_EQ(bytes("received/Reduce_scatter"), rank == 0 ? 12 : 4);
+    EXPECT_EQ(bytes("sent/Sendrecv"), 12);
+    EXPECT_EQ(bytes("received/Sendrecv"), 12);  // of 40
+    EXPECT_EQ(bytes("sent/Neighbor_allgather"), 8);
+    EXPECT_EQ(bytes("received/Neighbor_allgather"), 8);  // the other neighbour is MPI_PROC_NULL
+    EXPECT_EQ(bytes("sent/Get_accumulate"), 0);
+    EXPECT_EQ(bytes("received/Get_accumulate"), 4);
+    EXPECT_EQ(bytes("sent/File_write_at_all"), 12);
+    EXPECT_EQ(bytes("received/File_read_at"), 12);
+    // One side: with a root in one group, and between groups.
+    EXPECT_EQ(bytes("sent/Gatherv"), 4);
+    EXPECT_EQ(bytes("received/Gatherv"), rank == 0 ? 8 : 0);
+    EXPECT_EQ(bytes("sent/Scatterv"), rank == 0 ? 8 : 0);
+    EXPECT_EQ(bytes("received/Scatterv"), 4);
+    EXPECT_EQ(bytes("sent/Bcast"), rank == 1 ? 64 : 0);
+    EXPECT_EQ(bytes("received/Bcast"), rank == 0 ? 64 : 0);
+    EXPECT_EQ(bytes("sent/Gather"), 4 + (rank == 1 ? 64 : 0));
+    EXPECT_EQ(bytes("received/Gather"), rank == 0 ? 8 + 64 : 0);
+    EXPECT_EQ(bytes("sent/Reduce"), 4 + (rank == 1 ? 64 : 0));
+    EXPECT_EQ(bytes("received/Reduce"), rank == 0 ? 4 + 64 : 0);
+    EXPECT_EQ(bytes("sent/Send"), rank == 0 ? 12 : 0);
+    EXPECT_EQ(bytes("received/Mrecv"), rank == 1 ? 12 : 0);  // of 40
   }
 }
 

@@ -142,12 +142,12 @@ PLX_HOOK sighandler_t __sysv_signal(int number, sighandler_t asked_for) noexcept
   return after_signal(number, asked_for, real().__sysv_signal(number, asked_for));
 }
 
-PLX_HOOK int sigaltstack(const stack_t* wanted, stack_t* before) noexcept {
+PLX_HOOK int sigaltstack(const stack_t* asked_for, stack_t* before) noexcept {
   stack_t current{};
   if (real().sigaltstack(nullptr, &current) != 0) return -1;
   const bool ours = (current.ss_flags & SS_DISABLE) == 0 && current.ss_sp == stack_of_main;
-  const bool leaves_none = wanted != nullptr && (wanted->ss_flags & SS_DISABLE) != 0;
-  if (wanted != nullptr && !(ours && leaves_none) && real().sigaltstack(wanted, nullptr) != 0) return -1;
+  const bool leaves_none = asked_for != nullptr && (asked_for->ss_flags & SS_DISABLE) != 0;
+  if (asked_for != nullptr && !(ours && leaves_none) && real().sigaltstack(asked_for, nullptr) != 0) return -1;
   if (before != nullptr) {
     *before = current;
     if (ours) {
