@@ -19,7 +19,7 @@ from parallax.run import read_toml
 root = Path(__file__).parents[2]
 folder = Path(os.environ.get("PLX_BIN", root / "build" / "release" / "bin"))
 star, simulator = folder / "plx-star", folder / "plx-scale"
-cluster = root / "tools" / "scale" / "platforms" / "cluster.xml"
+cluster = root / "apps" / "scale" / "platforms" / "cluster.xml"
 needs_star = pytest.mark.skipif(not star.exists(), reason=f"{star} is not built")
 needs_both = pytest.mark.skipif(not (star.exists() and simulator.exists()), reason=f"{simulator} is not built")
 
@@ -184,7 +184,7 @@ def test_wrong_costs_are_one_line(tmp_path, text, said):
 
 
 def test_the_costs_that_come_with_it_are_read():
-    costs = read_costs(root / "tools" / "scale" / "costs.json")
+    costs = read_costs(root / "apps" / "scale" / "costs.json")
     assert len(costs.messages) > 2 and costs.task_us > 0 and "measured" in costs.source
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_tools = Path(__file__).resolve().parents[3] / "tools" / "scale"
+_program = Path(__file__).resolve().parents[3] / "apps" / "scale"
 
 
 def add_arguments(parser) -> None:
@@ -15,8 +15,8 @@ def add_arguments(parser) -> None:
     parser.add_argument("--strong-blocks", type=_count, default=32768, metavar="N", help="at least so many in all (default 32768)")
     parser.add_argument("--weak-blocks", type=_count, default=128, metavar="N", help="at least so many per node (default 128)")
     parser.add_argument("--group-kib", type=_count, default=64, metavar="KIB", help="a coalesced message holds at most this (default 64)")
-    parser.add_argument("--platform", type=Path, default=_tools / "platforms" / "cluster.xml", metavar="XML", help="hosts and links, as SimGrid describes them")
-    parser.add_argument("--costs", type=Path, default=_tools / "costs.json", metavar="JSON", help="what messages cost")
+    parser.add_argument("--platform", type=Path, default=_program / "platforms" / "cluster.xml", metavar="XML", help="hosts and links, as SimGrid describes them")
+    parser.add_argument("--costs", type=Path, default=_program / "costs.json", metavar="JSON", help="what messages cost")
     parser.add_argument("--program", type=Path, default=Path("plx-scale"), help="the simulator (./plx scale builds it)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="for table and pictures (default: RUN/scale)")
 
