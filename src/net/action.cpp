@@ -1,20 +1,8 @@
 #include "net/action.hpp"
 
-#include <array>
-
 #include "net/detail/failure.hpp"
 
 namespace plx::net::detail {
-namespace {
-
-constexpr std::size_t scratch_bytes = 16384;
-
-}  // namespace
-
-std::span<std::byte> scratch() noexcept {
-  thread_local std::array<std::byte, scratch_bytes> memory;
-  return memory;
-}
 
 void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, std::span<const std::byte> payload) {
   h.size = static_cast<std::uint32_t>(payload.size());
@@ -24,13 +12,13 @@ void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, 
 }
 
 void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
-                void (*write)(wire_writer&, const large_message&)) {
+                void (*write)(wire_writer&, const large_message&), bool counted) {
+  std::unique_ptr<large_message, void (*)(large_message*) noexcept> unsent(&m, m.destroy);
   std::vector<departure> departures;
   wire_writer counting({}, &m.parts, &departures);
   write(counting, m);
   const bool fits = counting.used() <= n.port().max_payload_bytes() && m.parts.size() <= most_pieces;
   m.parts.clear();
-  for (const departure& d : departures) d.leaves(d.what, to);
   if (fits) {
     h.size = static_cast<std::uint32_t>(counting.used());
   } else {
@@ -59,7 +47,9 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
     wire_writer w({m.bytes.data() + sizeof f + sizeof h + before_payload, payload_bytes}, &m.parts);
     write(w, m);
   }
-  n.port().send(to, action, m);
+  if (counted) n.note_sent(to);
+  for (const departure& d : departures) d.leaves(d.what, to);
+  n.port().send(to, action, *unsent.release());
 }
 
 void answer(const request& q) {

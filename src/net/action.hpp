@@ -11,11 +11,16 @@
 // Thread safety: everything, from tasks and foreign threads. Cost: docs/net.md. Example: net/action_test.cpp
 #pragma once
 
+#include <array>
+#include <cstring>
 #include <exception>
+#include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "net/action_entry.hpp"
 #include "net/node.hpp"
@@ -110,8 +115,6 @@ inline constexpr bool all_bitwise = false;
 template <class... A>
 inline constexpr bool all_bitwise<std::tuple<A...>> = (is_bitwise<A> && ...);
 
-/// A parcel whose contents are written by net::write: in the open message if it is small, else in one of its own, which
-/// takes over `values` and keeps them until they have left. `action`: which it belongs to, of answers too.
 void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, std::span<const std::byte> payload);
 template <class Values>
 struct owning_message final : large_message {
@@ -121,34 +124,53 @@ struct owning_message final : large_message {
   Values values;
 };
 /// Writes the head of `m` by `write`, the pieces into its parts; a head that is too long goes into a piece as a whole.
+/// Takes over `m`. Throws what `write` throws; then nothing was counted or sent.
 void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
-                void (*write)(wire_writer&, const large_message&));
-/// Memory of this thread for a payload whose size is not known.
-std::span<std::byte> scratch() noexcept;
+                void (*write)(wire_writer&, const large_message&), bool counted);
 
-template <class... V>
+/// Payloads up to this size are written on the caller's stack. The memory belongs to one call alone: a save() function
+/// of the program may itself send parcels, suspend, and resume on another thread.
+inline constexpr std::size_t stack_payload_bytes = 1024;
+
+/// A parcel whose contents are written by net::write: in the open message if it is small, else in one of its own, which
+/// takes over `values` and keeps them until they have left. `action`: which it belongs to, of answers too. `counted`:
+/// it is a call of the program, which a job that ends waits for. Throws what a save() function of the program throws;
+/// then nothing was counted or sent.
+template <bool counted = false, class... V>
 void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h, V&&... values) {
   if (h.action != 0) n.port().wait_for_room(to);  // answers are as many as the calls that came
   if constexpr ((is_bitwise<std::decay_t<V>> && ...)) {
+    if constexpr (counted) n.note_sent(to);
     h.size = static_cast<std::uint32_t>((std::size_t{0} + ... + sizeof(std::decay_t<V>)));
     const open_parcel p = n.port().open(to, action, h);
     [[maybe_unused]] std::byte* at = p.payload;
     ((std::memcpy(at, &values, sizeof(std::decay_t<V>)), at += sizeof(std::decay_t<V>)), ...);
     n.port().close(p);
   } else {
-    const std::span<std::byte> memory = scratch();
+    std::array<std::byte, stack_payload_bytes> on_stack;
     std::vector<departure> departures;
-    wire_writer w(memory, nullptr, &departures);
+    wire_writer w(on_stack, nullptr, &departures);
     (net::write(w, std::as_const(values)), ...);
-    if (!w.met_large() && !w.overflowed() && w.used() <= n.port().max_payload_bytes()) {
+    if (!w.met_large() && w.used() <= n.port().max_payload_bytes()) {
+      std::vector<std::byte> on_heap;
+      if (w.overflowed()) {
+        on_heap.resize(w.used());
+        wire_writer again(on_heap);
+        (net::write(again, std::as_const(values)), ...);
+      }
+      if constexpr (counted) n.note_sent(to);
       for (const departure& d : departures) d.leaves(d.what, to);
-      return send_bytes(n, to, action, h, memory.first(w.used()));
+      const std::span<const std::byte> all = w.overflowed() ? std::span<const std::byte>(on_heap) : on_stack;
+      return send_bytes(n, to, action, h, all.first(w.used()));
     }
     using held = std::tuple<std::decay_t<V>...>;
     auto m = std::make_unique<owning_message<held>>(held(std::forward<V>(values)...));
-    send_large(n, to, action, h, *m.release(), [](wire_writer& into, const large_message& from) {
-      net::write(into, static_cast<const owning_message<held>&>(from).values);
-    });
+    send_large(
+        n, to, action, h, *m.release(),
+        [](wire_writer& into, const large_message& from) {
+          net::write(into, static_cast<const owning_message<held>&>(from).values);
+        },
+        counted);
   }
 }
 
@@ -227,7 +249,7 @@ struct arrived_call final : parcel_task {
     this->info.name = name;
     this->owner = this;
     this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_call*>(t)->call(); };
-    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_call*>(t)->end(); };
+    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_call*>(t)->dropped(); };
   }
   // An exception that nobody waits for ends the program, as one of plx::post() does.
   void call() noexcept {
@@ -246,12 +268,17 @@ struct arrived_call final : parcel_task {
     }
     end();
   }
+  void dropped() noexcept {
+    if (counted && from.here != nullptr) from.here->note_started(from.from);
+    end();
+  }
   void end() noexcept {
     node* n = counted ? from.here : nullptr;
+    const locality_id sender = from.from;
     plx::detail::forget_origin(*this);
     this->~arrived_call();
     plx::detail::pool_put(this, sizeof(arrived_call));
-    if (n != nullptr) n->note_done();
+    if (n != nullptr) n->note_done(sender);
   }
 
   request from;
@@ -282,7 +309,7 @@ struct action_of {
       r.fail();
     }
     if (r.complete()) return c;
-    c->end();  // it was sent, and is done
+    c->dropped();  // it was sent, and is done
     return nullptr;
   }
   static inline action_entry entry{signature_text<decltype(+F), +F>(), layout.text, decode, is_control<F>,
@@ -304,17 +331,17 @@ void send_call(node& n, locality_id to, std::uint64_t reply, A&&... arguments) {
   parcel_header h;
   h.action = e.index;
   h.reply = reply;
-  if (!e.control) n.note_sent();
   [&]<class... T>(const std::tuple<T...>*) {
     // As the function takes them: an int for a double travels as a double.
-    send_values(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
+    send_values<!is_control<F>>(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
   }(static_cast<const arguments_of<F>*>(nullptr));
 }
 
 }  // namespace net::detail
 
 /// Calls F(arguments...) on a locality as a task of its runtime; the future has its result, or what went wrong:
-/// remote_error when it threw, locality_lost when it is gone. On this locality it is an ordinary task.
+/// remote_error when it threw, locality_lost when it is gone. On this locality it is an ordinary task. Throws what a
+/// save() function of an argument throws; then nothing is sent.
 template <auto F, class... A>
 auto async(locality_id to, A&&... arguments) -> future<net::detail::result_of<F>> {
   using R = net::detail::result_of<F>;
@@ -328,7 +355,12 @@ auto async(locality_id to, A&&... arguments) -> future<net::detail::result_of<F>
     if (net::reply_target* t = n.replies().take(slot, to)) t->fail(n.loss_of(to));
     return result;
   }
-  net::detail::send_call<F>(n, to, slot, std::forward<A>(arguments)...);
+  try {
+    net::detail::send_call<F>(n, to, slot, std::forward<A>(arguments)...);
+  } catch (...) {  // an argument that cannot be written
+    if (net::reply_target* t = n.replies().take(slot, to)) t->fail(std::current_exception());
+    throw;
+  }
   return result;
 }
 

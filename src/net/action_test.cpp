@@ -7,6 +7,8 @@
 #include <numeric>
 
 #include "base/patience_test.hpp"
+#include "net/archive.hpp"
+#include "net/ending.hpp"
 #include "net/locality.hpp"
 #include "net/locality_lost.hpp"
 #include "net/threads_test.hpp"
@@ -213,6 +215,71 @@ TEST(ActionList, DifferencesAreNamed) {
             "several actions are called f; one of them is at x+0x20 here, at x+0x30 there: run the same build "
             "everywhere, or give them different names");
   EXPECT_NE(net::describe_actions().find("twice"), std::string::npos);
+}
+
+// A value of `fill` bytes whose writing is the program's own code.
+template <class Save>
+struct written_by {
+  std::size_t fill = 0;
+  template <class A>
+  void save(A& archive) const {
+    const std::string half_text(fill / 2, 'x');
+    archive(half_text);
+    Save()();
+    archive(half_text);
+  }
+  template <class A>
+  void load(A& archive) {
+    std::string first, second;
+    archive(first), archive(second);
+    fill = first == second && first == std::string(first.size(), 'x') ? 2 * first.size() : 0;
+  }
+};
+struct throws_when_written {
+  void operator()() const { throw std::runtime_error("it cannot be written now"); }
+};
+struct sends_when_written {
+  void operator()() const {
+    post<&count_up>(1, 1);
+    EXPECT_EQ(async<&joined>(1, std::vector<std::string>{"an", "other"}, ' ').get(), "an other ");
+    this_thread::yield();
+  }
+};
+template <class Save>
+std::size_t fill_of(written_by<Save> w) {
+  return w.fill;
+}
+
+TEST(Action, AnArgumentThatCannotBeWrittenIsNotSent) {
+  net::test::localities all(2);
+  all.run_all([] {
+    if (find_here() == 0) {
+      for (const std::size_t fill : {0u, 5000u, 50'000u}) {
+        EXPECT_THROW(static_cast<void>(async<&fill_of<throws_when_written>>(1, written_by<throws_when_written>{fill})),
+                     std::runtime_error);
+        EXPECT_THROW(post<&fill_of<throws_when_written>>(1, written_by<throws_when_written>{fill}), std::runtime_error);
+      }
+      EXPECT_EQ(net::node_here().replies().size(), 0u);
+    }
+    net::node_here().get<net::ending>().wait_for_all();
+  });
+}
+
+TEST(Action, WritingAnArgumentMaySendAndSuspend) {
+  net::test::localities all(2);
+  posted = 0;
+  all.run(0, [] {
+    std::vector<future<std::size_t>> answers;
+    std::vector<std::size_t> expected;
+    for (const std::size_t fill : {10u, 600u, 1000u, 1100u, 3000u, 5000u, 20'000u})
+      for (int i = 0; i < 10; ++i) {
+        expected.push_back(fill);
+        answers.push_back(async(
+            [fill] { return async<&fill_of<sends_when_written>>(1, written_by<sends_when_written>{fill}).get(); }));
+      }
+    for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].get(), expected[i]);
+  });
+  EXPECT_GE(posted, 70);
 }
 
 }  // namespace

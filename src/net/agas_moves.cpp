@@ -57,7 +57,7 @@ future<void> agas::ask_move(object_record& r, locality_id to, detail::send_objec
 
 // Its state is `moving`: nobody else changes it until finish_move().
 void agas::begin_move(const object_record& r) {
-  node_.note_sent();
+  node_.note_sent(node_.here());
   node_.home().post([this, id = r.id, to = r.move_to, moves = r.moves + 1, send = r.send, object = r.object] {
     const auto finish = [this, id, to, moves](future<void> arrived) {
       std::exception_ptr failure;
@@ -67,7 +67,7 @@ void agas::begin_move(const object_record& r) {
         failure = std::current_exception();
       }
       finish_move(id, to, moves, failure);
-      node_.note_done();
+      node_.note_done(node_.here());
     };
     future<void> arrived;
     try {

@@ -32,6 +32,7 @@ bool read_number(std::string_view text, T& value) {
 }
 
 result<coalescing> parse_one(std::string_view text) {
+  if (text == "off") return no_coalescing;
   if (text == "self") return self_clocking;
   if (text == "adaptive") return adaptive;
   coalescing c;
@@ -42,8 +43,8 @@ result<coalescing> parse_one(std::string_view text) {
   if (good && !rest.empty()) good = c.strict = trimmed(rest) == "strict";
   if (!good)
     return error{
-        fmt::format("coalesce: expected self, adaptive, or parcels,microseconds as in 128,1000 (and ,bytes and "
-                    ",strict), found '{}'",
+        fmt::format("coalesce: expected self, off, adaptive, or parcels,microseconds as in 128,1000 (and ,bytes and "
+                    ",strict), with at least 1 parcel, found '{}'",
                     text)};
   return c;
 }
@@ -68,6 +69,7 @@ result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text) 
 std::string describe(const coalescing& c) {
   if (c.way == coalescing_way::adaptive) return "adaptive";
   if (c.way == coalescing_way::self_clocking) return "self";
+  if (c == no_coalescing) return "off";
   std::string text = fmt::format("{},{}", c.parcels, c.interval_us);
   if (c.bytes != 0) text += fmt::format(",{}", c.bytes);
   return c.strict ? text + ",strict" : text;

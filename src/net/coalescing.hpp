@@ -6,8 +6,8 @@
 //   plx::coalesce<&g>(plx::adaptive);                          // what is best for them is found while they travel
 //
 // PLX_COALESCE in the environment, --plx:coalesce=... and [plx] coalesce in the file of PLX_CONFIG say the same:
-// "self", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions; "128,1000,strict" waits
-// for its interval in any case.
+// "self", "off", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions; "128,1000,strict"
+// waits for its interval in any case. "off" sends each parcel in a message of its own.
 // Thread safety: everything. Cost: none while nothing changes; of adaptive: net/adaptive_coalescing.hpp.
 // Example: net/coalescing_test.cpp
 #pragma once
@@ -42,6 +42,8 @@ struct coalescing {
 
 /// No parameters: the traffic itself says when to wait.
 inline constexpr coalescing self_clocking{.way = coalescing_way::self_clocking};
+/// Each parcel is a message of its own, and leaves at once.
+inline constexpr coalescing no_coalescing{.parcels = 1, .interval_us = 0};
 /// The policy `coalescing` of the runtime chooses, and logs each choice. In the deterministic mode it is self-clocking.
 inline constexpr coalescing adaptive{.way = coalescing_way::adaptive};
 

@@ -19,7 +19,7 @@ struct coalescing_setting {
 };
 /// Reads a setting's text. An error of one line names what is wrong.
 result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text);
-/// The same as text: "self", "adaptive", "128,1000".
+/// The same as text: "self", "off", "adaptive", "128,1000".
 std::string describe(const coalescing& c);
 
 namespace net {

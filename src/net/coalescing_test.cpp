@@ -35,13 +35,14 @@ TEST(Coalescing, IsReadFromText) {
   EXPECT_EQ(text_of("self"), "[: self]");
   EXPECT_EQ(text_of(" self ; "), "[: self]");
   EXPECT_EQ(text_of("128,1000"), "[: 128,1000]");
+  EXPECT_EQ(text_of("off; f=off"), "[: off][f: off]");
   EXPECT_EQ(text_of("adaptive; f=adaptive;g = self"), "[: adaptive][f: adaptive][g: self]");
   EXPECT_EQ(text_of("f = 4, 0.5, 65536; mine::g=self"), "[f: 4,0.5,65536][mine::g: self]");
   EXPECT_EQ(text_of("8,1000,strict; f=8,1000,512, strict"), "[: 8,1000,strict][f: 8,1000,512,strict]");
-  for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "1", "1,-1", "1,2,3,4", "1,strict",
+  for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "0,0", "1", "1,-1", "1,2,3,4", "1,strict",
                             "1,2,strict,3", "1,2,strictly", "f=", "f=1,2x"}) {
     const std::string said = text_of(wrong);
-    EXPECT_TRUE(said.starts_with("coalesce: expected self, adaptive, or parcels,microseconds")) << said;
+    EXPECT_TRUE(said.starts_with("coalesce: expected self, off, adaptive, or parcels,microseconds")) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos);
   }
 }
@@ -116,6 +117,19 @@ TEST(Coalescing, SettingsChangeWhileAllSidesSend) {
     for (auto& d : done) d.get();
   });
   EXPECT_EQ(arrived, 2 * (posts * (posts - 1) / 2));
+}
+
+TEST(Coalescing, OffSendsEachParcelAlone) {
+  net::test::localities all(2);
+  ASSERT_TRUE(net::coalesce_as(all.at(0), "off"));
+  constexpr std::uint64_t posts = 500;
+  arrived = 0;
+  all.run(0, [] {
+    for (std::uint64_t i = 0; i < posts; ++i) post<&arrive>(1, i);
+  });
+  EXPECT_EQ(arrived, posts * (posts - 1) / 2);
+  EXPECT_EQ(all.at(0).port().counts().parcels_sent, posts);
+  EXPECT_EQ(all.at(0).port().counts().messages_sent, posts);
 }
 
 /// No interval of this test ever ends: calls and answers that are fewer than a message holds leave because who sent

@@ -1,5 +1,7 @@
 #include "net/ending.hpp"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <mutex>
 #include <string>
@@ -15,13 +17,22 @@ namespace {
 void ending_arrived(sender s, std::uint64_t turn) { node_here().get<ending>().note_arrived(s.who, turn); }
 void ending_finished(sender s, std::uint64_t turn) { node_here().get<ending>().note_finished(s.who, turn); }
 void ending_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
-std::array<std::uint64_t, 2> ending_counts() {
+ending::counts ending_counts(sender s, const std::vector<locality_id>& lost, const std::vector<std::string>& why) {
   node& n = node_here();
-  // Letters of collective calls in shared memory are like parcels here. First what is done, then what is sent: a parcel
-  // that is done now may have sent others.
-  const std::uint64_t done = n.done();
-  const auto letters = n.get<collective::mailroom>().counted();
-  return {n.sent() + letters.sent, done + letters.received};
+  if (s.who != 0 || why.size() != lost.size() ||
+      std::any_of(lost.begin(), lost.end(), [&n](locality_id i) { return i >= n.size(); })) {
+    n.refuse(s.who, "expected a request of the root for the counts without lost localities");
+    return {};
+  }
+  // The root counts without them from now on: nothing that they still send may be taken.
+  for (std::size_t k = 0; k < lost.size(); ++k)
+    if (lost[k] != n.here()) n.give_up(lost[k], why[k]);
+  // Letters of collective calls in shared memory are like parcels here. What is done is read before what is sent: a
+  // parcel that is done now may have sent others.
+  const auto letters_first = n.get<collective::mailroom>().counted_without(lost);
+  const auto parcels = n.parcels_without(lost);
+  const auto letters = n.get<collective::mailroom>().counted_without(lost);
+  return {parcels.sent + letters.sent, parcels.done + letters_first.received, parcels.of_lost};
 }
 
 }  // namespace
@@ -98,23 +109,27 @@ void ending::wait_for_quiet() {
   sums before;
   for (;;) {
     const sums now = ask_all();
-    const bool whole = now.asked == node_.size();
-    if (now == before && (now.sent == now.done || !whole)) return;
-    if (now == before || !whole) this_thread::sleep_for(std::chrono::milliseconds(1));
+    const bool whole = now.answers + now.lost.size() == node_.size();
+    if (whole && now == before && now.sent == now.done && now.of_lost == 0) return;
+    if (now == before || !whole || now.of_lost != 0) this_thread::sleep_for(std::chrono::milliseconds(1));
     before = now;
   }
 }
 
 ending::sums ending::ask_all() const {
-  std::vector<future<std::array<std::uint64_t, 2>>> answers;
-  for (locality_id i = 0; i < node_.size(); ++i)
-    if (!node_.is_lost(i)) answers.push_back(async<&ending_counts>(i));
   sums s;
+  std::vector<std::string> why;
+  for (locality_id i = 0; i < node_.size(); ++i)
+    if (node_.is_lost(i)) s.lost.push_back(i), why.push_back(node_.why_lost(i));
+  std::vector<future<counts>> answers;
+  for (locality_id i = 0; i < node_.size(); ++i)
+    if (std::find(s.lost.begin(), s.lost.end(), i) == s.lost.end())
+      answers.push_back(async<&ending_counts>(i, sender{node_.here()}, s.lost, why));
   for (auto& a : answers) {
     a.wait();
     try {
-      const auto [sent, done] = a.get();
-      s.sent += sent, s.done += done, ++s.asked;
+      const auto [sent, done, of_lost] = a.get();
+      s.sent += sent, s.done += done, s.of_lost += of_lost, ++s.answers;
     } catch (const std::exception&) {  // lost just now: the next round does without it
     }
   }

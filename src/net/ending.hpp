@@ -3,12 +3,15 @@
 //
 // The root asks all for two numbers, parcels sent and parcels done, until in two rounds, one after the other, the sums
 // are the same and equal: then, between the rounds, nothing was under way (the method of four counters, Mattern 1987).
-// Where a locality was lost, what was on its way there is never done: then the sums have to stay as they are.
+// Each locality counts its parcels per peer. The root names the localities that are lost, and the others leave parcels
+// from and to those out of the sums; parcels of the lost that arrived must have been done as well. So the end is exact
+// after losses, too.
 //
 // Thread safety: one caller per node. Cost: two messages there and back per locality at least. Example:
 // net/ending_test.cpp
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -29,14 +32,18 @@ class ending final : public service {
 
   void peer_lost(locality_id) override;
 
+  /// Parcels sent, parcels done, and those of lost localities that are still at work here.
+  using counts = std::array<std::uint64_t, 3>;
+
   // What the twins call.
   void note_arrived(locality_id who, std::uint64_t turn);
   void note_finished(locality_id who, std::uint64_t turn);
 
  private:
   struct sums {
-    std::uint64_t sent = 0, done = 0;
-    unsigned asked = 0;
+    std::uint64_t sent = 0, done = 0, of_lost = 0;
+    std::size_t answers = 0;        ///< localities that have answered, the root among them
+    std::vector<locality_id> lost;  ///< those that were not asked
     friend bool operator==(const sums&, const sums&) = default;
   };
   std::uint64_t next_turn();

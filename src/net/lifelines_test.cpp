@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstring>
 #include <set>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "net/detail/fields.hpp"
@@ -107,6 +108,24 @@ TEST_P(Lifelines, TheOthersFinishAlthoughHalfDie) {
     std::multiset<locality_id> odd;
     for (locality_id i = 1; i < t.size; i += 2) odd.insert(i);
     EXPECT_EQ(p->lost(), odd);
+  });
+}
+
+// The one that leaves has finished, and so have all but locality 0, which is not always its neighbour.
+TEST_P(Lifelines, WhoLeavesBeforeAllHaveFinishedIsLost) {
+  const locality_id leaves = GetParam() > 3 ? 3 : 1;
+  test::table t(GetParam());
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    if (b.here() != 0) p->lines->tell_finished();
+    if (b.here() == leaves) return p->lines->close(0.05);  // it has not waited for locality 0
+    EXPECT_TRUE(p->look_until([&] { return !p->losses.empty(); }));
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+    EXPECT_THAT(p->lost(), testing::ElementsAre(leaves));
+    EXPECT_EQ(p->losses.at(0).why, "it has left the job");
   });
 }
 
@@ -227,6 +246,34 @@ TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
     p->lines->close(300);
     EXPECT_TRUE(p->losses.empty());
     for (const int fd : strangers) close(fd);
+  });
+}
+
+// Refused connections are forgotten, or a flood of them would cost memory and time as long as localities connect.
+TEST(LifelinesOfTwo, AFloodOfStrangersIsForgotten) {
+  if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
+  constexpr unsigned n_strangers = 3000;
+  test::table t(2);
+  std::atomic<bool> flooded{false};
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    std::thread flood;
+    if (b.here() == 0)
+      flood = std::thread([&flooded, port = port_in(p->lines->address())] {
+        for (unsigned i = 0; i < n_strangers; ++i)
+          if (const int fd = call_door(port); fd >= 0) close(fd);
+        flooded = true;
+      });
+    const auto addresses = b.exchange(p->lines->address(), 300).value();
+    while (b.here() == 1 && !flooded) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto connected = p->lines->connect(addresses, 300);
+    if (flood.joinable()) flood.join();
+    ASSERT_TRUE(connected);
+    EXPECT_EQ(p->lines->refused(), b.here() == 0 ? n_strangers : 0u);
+    EXPECT_EQ(p->lines->connections(), 1u);
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
   });
 }
 

@@ -71,6 +71,19 @@ class caused_by_parcel {
   std::optional<plx::detail::made_ready_by> by_;
 };
 
+/// While one of these lives, a message is being taken: its sender was not lost when that began.
+class taking_one {
+ public:
+  // seq_cst, as closing a peer and parcels_without() are: either this sees that the sender is lost, or those see this.
+  explicit taking_one(std::atomic<unsigned>& n) noexcept : n_(n) { n_.fetch_add(1, std::memory_order_seq_cst); }
+  ~taking_one() { n_.fetch_sub(1, std::memory_order_release); }
+  taking_one(const taking_one&) = delete;
+  taking_one& operator=(const taking_one&) = delete;
+
+ private:
+  std::atomic<unsigned>& n_;
+};
+
 std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& r) {
   detail::failure f;
   read(r, f);
@@ -97,6 +110,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
       here_(here),
       size_(localities),
       port_(scheduler_of(rt), *transport_, here, localities),
+      traffic_(localities),
       locks_(std::make_unique<locks>()),
       why_lost_(localities) {
   if (auto set = coalesce_as(*this, rt.options().measure->coalesce); !set)
@@ -170,8 +184,9 @@ void node::refuse(locality_id from, const char* why) noexcept {
   log_warning("a message from locality {} was refused: {}", from, why);
 }
 
-void node::start(parcel_task* t, bool direct) noexcept {
-  if (direct)
+void node::start(parcel_task* t, const action_entry& action, locality_id from) noexcept {
+  if (!action.control) note_started(from);
+  if (action.direct)
     t->run(t, plx::detail::run_mode::taken_back);
   else
     scheduler_of(runtime_).submit(t);
@@ -205,11 +220,12 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
   if (later != nullptr)
     later->task = t;
   else
-    start(t, actions[h.action]->direct);
+    start(t, *actions[h.action], from);
   return true;
 }
 
 void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
+  const taking_one taking(being_taken_);
   if (is_lost(from)) return;  // given up, though it still speaks
   frame_reader f(head);
   while (f.next()) {
@@ -255,6 +271,9 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
 
 void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   const std::unique_ptr<arriving> a(static_cast<arriving*>(announced));
+  const taking_one taking(being_taken_);
+  // A call of a locality that was given up meanwhile is dropped, as those that arrive whole are.
+  if (a->answer == nullptr && is_lost(from)) ok = false;
   if (ok) port_.note_received(1, a->size_bytes);
   const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
   if (a->payload != nullptr) {
@@ -263,7 +282,7 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
     if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
   } else if (a->task != nullptr) {
     if (ok)
-      start(a->task, all_actions()[a->header.action]->direct);
+      start(a->task, *all_actions()[a->header.action], from);
     else
       a->task->drop(a->task);
   } else if (ok) {
@@ -294,7 +313,8 @@ void node::give_up(locality_id peer, std::string_view why) noexcept {
   }
   log_warning("locality {} is lost: {}", peer, why);
   port_.close_peer(peer);
-  // As a task: continuations and services may do anything.
+  // As a task: continuations and services may do anything. A job is not quiet before they have.
+  note_sent(here_);
   runtime_.post([this, peer] {
     for (reply_target* t : replies_.take_all(peer)) t->fail(loss_of(peer));
     std::vector<service*> services;
@@ -303,7 +323,26 @@ void node::give_up(locality_id peer, std::string_view why) noexcept {
       for (const auto& s : owned_) services.push_back(s.get());
     }
     for (service* s : services) s->peer_lost(peer);
+    note_done(here_);
   });
+}
+
+node::parcel_sums node::parcels_without(std::span<const locality_id> lost) const {
+  const auto without = [lost](locality_id i) { return std::find(lost.begin(), lost.end(), i) != lost.end(); };
+  parcel_sums s;
+  // What was taken before it was known that its sender is lost has been started when none is being taken.
+  if (!lost.empty()) s.of_lost = being_taken_.load(std::memory_order_seq_cst);
+  // First what is done, then what is sent: a parcel that is done now may have sent others.
+  for (locality_id i = 0; i < size_; ++i) {
+    const std::uint64_t done = traffic_[i].done.load(std::memory_order_acquire);
+    if (without(i))
+      s.of_lost += traffic_[i].started.load(std::memory_order_relaxed) - done;
+    else
+      s.done += done;
+  }
+  for (locality_id i = 0; i < size_; ++i)
+    if (!without(i)) s.sent += traffic_[i].sent.load(std::memory_order_relaxed);
+  return s;
 }
 
 std::string node::why_lost(locality_id peer) const {
@@ -316,7 +355,6 @@ std::exception_ptr node::loss_of(locality_id peer) const {
 }
 
 service& node::make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&)) {
-  PLX_ASSERT(&place < services_.data() + services_.size() && "more kinds of services than node::most_services");
   const std::lock_guard guard(locks_->services);
   if (service* s = place.load(std::memory_order_relaxed)) return *s;
   std::unique_ptr<service> made = maker(*this);

@@ -9,10 +9,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "net/action_entry.hpp"
 #include "net/parcel_port.hpp"
@@ -58,7 +60,9 @@ class node final : private receiver {
   /// The service S of this node. S has a constructor from node&.
   template <class S>
   S& get() {
-    std::atomic<service*>& place = services_[detail::service_slot<S>];
+    const unsigned slot = detail::service_slot<S>;
+    PLX_ASSERT(slot < most_services && "more kinds of services than node::most_services: raise it");
+    std::atomic<service*>& place = services_[slot];
     // acquire: pairs with the release of who made it.
     if (service* s = place.load(std::memory_order_acquire)) return static_cast<S&>(*s);
     return static_cast<S&>(make(place, [](node& n) -> std::unique_ptr<service> { return std::make_unique<S>(n); }));
@@ -77,12 +81,21 @@ class node final : private receiver {
   void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
   /// Counts and logs that something from there was not taken: what came makes no sense, in one clause.
   void refuse(locality_id from, const char* why) noexcept;
-  /// Parcels of the program (not net's own) that this locality has sent, and those whose tasks have ended here.
-  /// The job is quiet when their sums over all localities agree twice.
-  [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_acquire); }
-  [[nodiscard]] std::uint64_t done() const noexcept { return done_.load(std::memory_order_acquire); }
-  void note_sent() noexcept { sent_.fetch_add(1, std::memory_order_relaxed); }
-  void note_done() noexcept { done_.fetch_add(1, std::memory_order_release); }
+  /// Parcels of the program (not net's own) between this locality and others. What a locality does on its own account,
+  /// and a job that ends must wait for, counts as a parcel to itself.
+  struct parcel_sums {
+    std::uint64_t sent = 0;
+    std::uint64_t done = 0;     ///< their tasks have ended here
+    std::uint64_t of_lost = 0;  ///< tasks of parcels of lost localities that have not ended here yet
+  };
+  /// The sums over all localities but those in `lost`. Together with the parcels of the others, these tell whether the
+  /// job is quiet: net/ending.hpp.
+  [[nodiscard]] parcel_sums parcels_without(std::span<const locality_id> lost) const;
+  [[nodiscard]] parcel_sums parcels() const { return parcels_without({}); }
+  void note_sent(locality_id to) noexcept { traffic_[to].sent.fetch_add(1, std::memory_order_relaxed); }
+  /// All that follows from a parcel of `from` may begin; only of use once `from` is lost.
+  void note_started(locality_id from) noexcept { traffic_[from].started.fetch_add(1, std::memory_order_relaxed); }
+  void note_done(locality_id from) noexcept { traffic_[from].done.fetch_add(1, std::memory_order_release); }
 
   /// Sends what there is to send and ends the transport, once. What still waits for an answer gets locality_lost.
   /// False: not in time. Requires: called while the runtime is there.
@@ -102,7 +115,7 @@ class node final : private receiver {
   static poll_result poll(void* self);
   poll_result nothing_came();
   bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
-  void start(parcel_task* t, bool direct) noexcept;
+  void start(parcel_task* t, const action_entry& action, locality_id from) noexcept;
   service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
 
   static constexpr unsigned most_services = 32;
@@ -113,7 +126,11 @@ class node final : private receiver {
   const unsigned size_;
   parcel_port port_;
   reply_table replies_;
-  std::atomic<std::uint64_t> sent_{0}, done_{0};
+  struct traffic {
+    std::atomic<std::uint64_t> sent{0}, started{0}, done{0};  // started: in a task, or about to be dropped
+  };
+  std::vector<traffic> traffic_;          // by locality
+  std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started
   std::uint64_t poller_ = 0;
   std::unique_ptr<waker> waker_;  // where the transport can say when something comes
   ticks quiet_since_ = 0;         // of the poller

@@ -34,28 +34,42 @@ class partition {
 
 namespace detail {
 
-/// Parts by the number of their vector.
+/// Names the type of the elements of a vector.
+using element_type = const void*;
+template <class T>
+inline constexpr char element_type_mark = 0;
+template <class T>
+constexpr element_type element_type_of() noexcept {
+  return &element_type_mark<T>;
+}
+
+/// Parts by the number of their vector and the type of its elements.
 class part_table {
  public:
-  void put(std::uint64_t id, void* part) {
-    if (find(id) != parts_.end()) throw std::logic_error("two partitioned vectors have the same name: rename one");
-    parts_.emplace_back(id, part);
+  void put(std::uint64_t id, element_type type, void* part) {
+    if (find(id, type) != parts_.end())
+      throw std::logic_error("two partitioned vectors have the same name: rename one");
+    parts_.push_back({id, type, part});
   }
-  void remove(std::uint64_t id) noexcept {
-    if (const auto at = find(id); at != parts_.end()) parts_.erase(at);
+  void remove(std::uint64_t id, element_type type) noexcept {
+    if (const auto at = find(id, type); at != parts_.end()) parts_.erase(at);
   }
-  [[nodiscard]] void* get(std::uint64_t id) {
-    const auto at = find(id);
+  [[nodiscard]] void* get(std::uint64_t id, element_type type) {
+    const auto at = find(id, type);
     if (at == parts_.end()) throw std::runtime_error("there is no such partitioned vector on this locality");
-    return at->second;
+    return at->part;
   }
 
  private:
-  using list = std::vector<std::pair<std::uint64_t, void*>>;
-  list::iterator find(std::uint64_t id) noexcept {
-    return std::find_if(parts_.begin(), parts_.end(), [id](const auto& p) { return p.first == id; });
+  struct entry {
+    std::uint64_t id;
+    element_type type;
+    void* part;
+  };
+  std::vector<entry>::iterator find(std::uint64_t id, element_type type) noexcept {
+    return std::find_if(parts_.begin(), parts_.end(), [=](const entry& e) { return e.id == id && e.type == type; });
   }
-  list parts_;
+  std::vector<entry> parts_;
 };
 
 /// Throws std::out_of_range unless `n` elements from `first` on are among `size`.

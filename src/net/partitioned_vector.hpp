@@ -43,21 +43,22 @@ struct ascending {
 
 namespace net::detail {
 
-/// The parts of this locality, of all vectors of T.
-template <class T>
+/// The parts of this locality, of all vectors.
 class segments final : public service {
  public:
   explicit segments(node&) {}
+  template <class T>
   void put(std::uint64_t id, std::vector<T>* part) {
     const plx::detail::spin_guard guard(lock_);
     if (part == nullptr)
-      parts_.remove(id);
+      parts_.remove(id, element_type_of<T>());
     else
-      parts_.put(id, part);
+      parts_.put(id, element_type_of<T>(), part);
   }
+  template <class T>
   std::vector<T>& at(std::uint64_t id) {
     const plx::detail::spin_guard guard(lock_);
-    return *static_cast<std::vector<T>*>(parts_.get(id));
+    return *static_cast<std::vector<T>*>(parts_.get(id, element_type_of<T>()));
   }
 
  private:
@@ -67,14 +68,14 @@ class segments final : public service {
 
 template <class T>
 std::vector<T> read_part(std::uint64_t id, std::uint64_t first, std::uint64_t n) {
-  const std::vector<T>& part = node_here().get<segments<T>>().at(id);
+  const std::vector<T>& part = node_here().get<segments>().at<T>(id);
   check_part(first, n, part.size());
   const auto begin = part.begin() + static_cast<std::ptrdiff_t>(first);
   return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(n));
 }
 template <class T>
 void write_part(std::uint64_t id, std::uint64_t first, const std::vector<T>& values) {
-  std::vector<T>& part = node_here().get<segments<T>>().at(id);
+  std::vector<T>& part = node_here().get<segments>().at<T>(id);
   check_part(first, values.size(), part.size());
   std::copy(values.begin(), values.end(), part.begin() + static_cast<std::ptrdiff_t>(first));
 }
@@ -94,7 +95,7 @@ class partitioned_vector {
     all_.barrier().get();
   }
   /// By all together, when nobody uses it any more.
-  ~partitioned_vector() { place().put(id_, nullptr); }
+  ~partitioned_vector() { place().template put<T>(id_, nullptr); }
   partitioned_vector(const partitioned_vector&) = delete;
   partitioned_vector& operator=(const partitioned_vector&) = delete;
 
@@ -213,7 +214,7 @@ class partitioned_vector {
   }
 
  private:
-  static net::detail::segments<T>& place() { return net::node_here().get<net::detail::segments<T>>(); }
+  static net::detail::segments& place() { return net::node_here().get<net::detail::segments>(); }
 
   template <class F>
   void each_piece(std::size_t i, std::size_t n, F f) const {

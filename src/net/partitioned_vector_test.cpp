@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 #include <random>
+#include <string>
+#include <utility>
 
 #include "net/simulation.hpp"
 #include "net/threads_test.hpp"
@@ -105,6 +107,34 @@ TEST(PartitionedVector, PartsAreNearlyEqualAndInOrder) {
       }
       EXPECT_EQ(at, n);
     }
+}
+
+template <int i>
+struct element {
+  double x = i;
+};
+
+}  // namespace
+
+template <int i>
+inline constexpr bool plx::is_bitwise<element<i>> = true;
+
+namespace {
+
+template <int i>
+void use_elements() {
+  partitioned_vector<element<i>> v("v" + std::to_string(i), 4);
+  v.fence().get();
+  EXPECT_EQ(v.get(3).get().x, i);
+  v.fence().get();
+}
+
+TEST(PartitionedVector, HasAnyNumberOfElementTypes) {
+  net::test::localities all(2);
+  all.run_all([] {
+    []<int... i>(std::integer_sequence<int, i...>) { (use_elements<i>(), ...); }
+    (std::make_integer_sequence<int, 40>());
+  });
 }
 
 }  // namespace

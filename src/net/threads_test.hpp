@@ -146,8 +146,8 @@ class localities {
     const bool settled = comes_true(
         [&] {
           std::uint64_t sent = 0, done = 0;
-          for (const auto& n : nodes_) done += n->done();
-          for (const auto& n : nodes_) sent += n->sent();
+          for (const auto& n : nodes_) done += n->parcels().done;
+          for (const auto& n : nodes_) sent += n->parcels().sent;
           quiet = (some_lost_ ? sent + done == before : sent == done) ? quiet + 1 : 0;
           before = sent + done;
           return quiet == (some_lost_ ? 50u : 2u);

@@ -54,7 +54,7 @@ void send_raw(const std::string& function, std::uint64_t reply, V... values) {
   net::node& n = net::node_here();
   for (const net::action_entry* e : net::all_actions())
     if (e != nullptr && (net::function_of(*e) == function || net::function_of(*e).ends_with("::" + function))) {
-      if (!e->control) n.note_sent();
+      if (!e->control) n.note_sent(0);
       net::parcel_header h;
       h.action = e->index;
       h.reply = reply;

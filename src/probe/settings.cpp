@@ -168,7 +168,7 @@ void settings::describe(config_table& t) {
   t.add("plx.threads", threads, {.unit = "1", .help = "workers; 0: one per core", .min = 0});
   t.add("plx.cores", cores, {.help = "the cores for the workers, as in 0-3,8 or numa:1"});
   t.add("plx.coalesce", coalesce,
-        {.help = "how parcels collect: self, adaptive, 128,1000 (us), or f=128,1000; g=self"});
+        {.help = "how parcels collect: self, off, adaptive, 128,1000 (us), or f=128,1000; g=self"});
 }
 
 bool settings::any() const {

@@ -167,6 +167,8 @@ TEST(places, wrong_cores_are_refused_with_one_line) {
   EXPECT_THAT(message(""), ::testing::HasSubstr("is not understood"));
   EXPECT_THAT(message("3-1"), ::testing::HasSubstr("is not understood"));
   EXPECT_THAT(message("gpu:0"), ::testing::HasSubstr("unknown kind"));
+  EXPECT_THAT(message("0-99999"), ::testing::HasSubstr("which this process may not use"));
+  EXPECT_THAT(message("0-4294967295"), ::testing::HasSubstr("which this process may not use"));
   EXPECT_THAT(message("60000"), ::testing::HasSubstr("may not use"));
   EXPECT_THAT(message("core:60000"), ::testing::HasSubstr("this machine has"));
   EXPECT_THROW(runtime({.cores = "nowhere"}), std::invalid_argument);

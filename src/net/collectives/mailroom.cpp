@@ -79,6 +79,7 @@ struct mailroom::box {
   const locality_id id;
   mail_reader reader;
   bool ended = false;                         // nothing more is taken
+  std::atomic<std::uint64_t> received{0};     // written under `taking_`; release: what they led to was sent before
   alignas(64) plx::detail::spinlock writing;  // of the threads of this locality
   mail_writer writer;
   bool reachable = false;
@@ -227,7 +228,7 @@ bool mailroom::take_from(box& b, const address* awaited, payload* contents) noex
       deliver_letter(node_, b.id, contained);
     }
   }
-  if (taken != 0) count(received_, taken);
+  if (taken != 0) count(b.received, taken);
   return awaited != nullptr ? here : taken != 0;
 }
 
@@ -274,10 +275,14 @@ poll_result mailroom::poll() noexcept {
   return poll_result::idle;
 }
 
-mailroom::counts mailroom::counted() const noexcept {
+mailroom::counts mailroom::counted_without(std::span<const locality_id> lost) const noexcept {
+  const auto without = [lost](const box& b) { return std::find(lost.begin(), lost.end(), b.id) != lost.end(); };
   counts c;
-  c.received = received_.load(std::memory_order_acquire);  // before `sent`: what a letter led to was sent before
+  // Before `sent`: what a letter led to was sent before.
+  for (const auto& b : boxes_)
+    if (!without(*b)) c.received += b->received.load(std::memory_order_acquire);
   for (const auto& b : boxes_) {
+    if (without(*b)) continue;
     c.sent += b->sent.load(std::memory_order_relaxed);
     c.refused_room += b->refused.load(std::memory_order_relaxed);
     c.knocks += b->knocks.load(std::memory_order_relaxed);

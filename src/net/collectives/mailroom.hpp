@@ -59,7 +59,9 @@ class mailroom final : public service {
     std::uint64_t refused_room = 0;        ///< letters for which there was none
     std::uint64_t knocks = 0;              ///< messages that woke somebody
   };
-  [[nodiscard]] counts counted() const noexcept;
+  [[nodiscard]] counts counted() const noexcept { return counted_without({}); }
+  /// The same, without the letters from and to the localities in `lost`.
+  [[nodiscard]] counts counted_without(std::span<const locality_id> lost) const noexcept;
 
  private:
   struct box;  // of one neighbour
@@ -79,9 +81,8 @@ class mailroom final : public service {
   std::uint64_t quiet_polls_ = 0;
   ticks quiet_since_ = 0;
   bool sleeps_ = false;
-  std::atomic<ticks> patience_{0};          // of look(): halved whenever it was in vain
-  std::atomic<unsigned> impatient_{0};      // times it was none
-  std::atomic<std::uint64_t> received_{0};  // written by who has `taking_`; release: what they led to was sent before
+  std::atomic<ticks> patience_{0};      // of look(): halved whenever it was in vain
+  std::atomic<unsigned> impatient_{0};  // times it was none
 };
 
 /// What PLX_SHARED_MEMORY says: on, which it is where nothing is set, or off. Else an error.

@@ -14,10 +14,10 @@ void outbox::filled() {
   const bool first = !std::exchange(scheduled_, true);
   lock_.unlock();
   if (!first || node_.stopped()) return;
-  node_.note_sent();
+  node_.note_sent(node_.here());
   node_.home().post([this] {
     flush();
-    node_.note_done();
+    node_.note_done(node_.here());
   });
 }
 

@@ -86,16 +86,19 @@ void lifelines::hear(std::uint32_t kind, locality_id who, std::string_view text,
   // Then they go on without this one, whatever the reason: it must not go on with them.
   if (kind == lost_message && who == meeting_.here)
     return lose_all(fmt::format("it holds this locality for lost: {}", text));
-  if (fates_[who] != fate::there || who == meeting_.here) return;
+  if (who == meeting_.here) return;
   if (kind == lost_message) return lose(who, std::string(text));
+  if (fates_[who] != fate::there) return;
   fates_[who] = fate::finished;
   spread(kind, who, text, from);
 }
 
 void lifelines::tell_lost(locality_id who, std::string why) { lose(who, std::move(why)); }
 
+// A peer that has finished is lost if it goes before all have: the others may still need it. In a job that ends in good
+// order nothing is lost here: a peer closes its lines when it knows that all have finished, and has told it by then.
 void lifelines::lose(locality_id who, std::string why) {
-  if (fates_[who] != fate::there) return;
+  if (fates_[who] == fate::lost || who == meeting_.here || all_finished()) return;
   why.resize(std::min(why.size(), longest_text));
   fates_[who] = fate::lost;
   spread(lost_message, who, why, nullptr);
@@ -104,8 +107,9 @@ void lifelines::lose(locality_id who, std::string why) {
 
 // Of what this locality alone has lost the others need not hear.
 void lifelines::lose_all(const std::string& why) {
+  if (all_finished()) return;
   for (locality_id i = 0; i < meeting_.size; ++i) {
-    if (i == meeting_.here || fates_[i] != fate::there) continue;
+    if (i == meeting_.here || fates_[i] == fate::lost) continue;
     fates_[i] = fate::lost;
     losses_.push_back({i, why});
   }
@@ -165,7 +169,9 @@ void lifelines::write(line& l) {
 void lifelines::end(line& l, std::string why) {
   ::close(std::exchange(l.fd, -1));
   l.now = state::closed;
-  if (l.peer != no_locality) lose(l.peer, std::move(why));
+  if (l.peer == no_locality) return;
+  if (fates_[l.peer] == fate::finished) why = "it has left the job";
+  lose(l.peer, std::move(why));
 }
 
 void lifelines::watch(line& l, bool also_writing) {

@@ -63,7 +63,8 @@ class lifelines {
 
   /// This locality needs the others no more.
   void tell_finished();
-  /// Everybody else has said so, or is lost.
+  /// All localities, this one included, have said so or are lost. A peer that goes earlier is lost: it has left the
+  /// job.
   [[nodiscard]] bool all_finished() const;
   /// What was told has left, and the neighbours have closed as well; or the deadline has passed. Requires:
   /// all_finished(), or nobody waits for this locality.
@@ -74,6 +75,8 @@ class lifelines {
   void add(int fd);
   /// Connections of strangers.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  /// Connections that are kept, those of strangers among them: their number is bounded.
+  [[nodiscard]] std::size_t connections() const { return lines_.size(); }
 
  private:
   enum class state { resting, connecting, called, unknown, up, closed };
@@ -101,6 +104,7 @@ class lifelines {
   void accept_all();
   void drop_oldest_unknown();
   void refuse(line& l);
+  void forget_refused();
   void go_on(line& l);
   void check_call(line& l);
   void check_answer(line& l);

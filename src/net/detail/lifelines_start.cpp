@@ -24,6 +24,7 @@ namespace {
 constexpr double connect_patience_s = 4;  // for an address that does not answer
 constexpr double speak_patience_s = 20;   // for who is connected but says nothing: a stranger, or a busy host
 constexpr std::size_t most_unknown = 64;
+constexpr int most_accepted = 64;        // at once: a crowd does not keep the others from being served
 constexpr std::size_t most_rounds = 10;  // over all addresses of a peer
 constexpr double rest_s = 0.2;           // between them
 
@@ -176,6 +177,13 @@ void lifelines::wait_for_calls() {
     line& l = *static_cast<line*>(e.data.ptr);
     l.now == state::up ? serve(l, e.events) : go_on(l);
   }
+  forget_refused();
+}
+
+// Not while events are served, which name lines.
+void lifelines::forget_refused() {
+  const auto refused = [](const auto& l) { return l->now == state::closed && l->peer == no_locality; };
+  lines_.erase(std::remove_if(lines_.begin(), lines_.end(), refused), lines_.end());
 }
 
 result<void> lifelines::check_lines() {
@@ -225,7 +233,7 @@ void lifelines::call_address(line& l, const std::string& address) {
 }
 
 void lifelines::accept_all() {
-  while (true) {
+  for (int i = 0; i < most_accepted; ++i) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
     drop_oldest_unknown();
@@ -306,6 +314,7 @@ void lifelines::stop_listening() {
   ::close(std::exchange(listener_, -1));
   for (const auto& l : lines_)
     if (l->now == state::unknown) refuse(*l);
+  forget_refused();
 }
 
 }  // namespace plx::net::detail

@@ -44,13 +44,13 @@ class pinned {
 /// A call that is under way: a handle, and something that a job that ends waits for.
 class call_ticket {
  public:
-  call_ticket(node& n, reference* r) noexcept : node_(&n), ref_(keep(r)) { n.note_sent(); }
+  call_ticket(node& n, reference* r) noexcept : node_(&n), ref_(keep(r)) { n.note_sent(n.here()); }
   call_ticket(call_ticket&& o) noexcept
       : node_(std::exchange(o.node_, nullptr)), ref_(std::exchange(o.ref_, nullptr)) {}
   call_ticket& operator=(call_ticket&&) = delete;
   ~call_ticket() {
     if (ref_ != nullptr) drop(ref_);
-    if (node_ != nullptr) node_->note_done();
+    if (node_ != nullptr) node_->note_done(node_->here());
   }
 
  private:
@@ -181,12 +181,10 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(n.loss_of(to));
     return result;
   }
-  n.note_sent();
   try {
-    std::apply([&](auto&&... x) { send_values(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
+    std::apply([&](auto&&... x) { send_values<true>(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
                std::move(args));
   } catch (...) {  // an argument that cannot be written
-    n.note_done();
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(std::current_exception());
   }
   return result;
@@ -199,7 +197,7 @@ struct arrived_object_call final : parcel_task {
     this->info.name = name;
     this->owner = this;
     this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_object_call*>(t)->call(); };
-    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_object_call*>(t)->end(); };
+    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_object_call*>(t)->dropped(); };
   }
   void call() noexcept {
     agas& a = from.here->get<agas>();
@@ -213,12 +211,17 @@ struct arrived_object_call final : parcel_task {
       answer_with_error(from, error_of(*from.here, got, target.id));
     end();
   }
+  void dropped() noexcept {
+    from.here->note_started(from.from);
+    end();
+  }
   void end() noexcept {
     node* n = from.here;
+    const locality_id sender = from.from;
     plx::detail::forget_origin(*this);
     this->~arrived_object_call();
     plx::detail::pool_put(this, sizeof(arrived_object_call));
-    n->note_done();
+    n->note_done(sender);
   }
 
   request from;
@@ -266,7 +269,7 @@ struct object_action {
       r.fail();
     }
     if (r.complete()) return c;
-    c->end();
+    c->dropped();
     return nullptr;
   }
   static inline action_entry entry{Call::signature(), layout.text, decode};
