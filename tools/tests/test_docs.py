@@ -73,7 +73,7 @@ NAMESPACES = ("plx::distributed", "plx::probe", "plx::this_thread", "plx::this_t
 def names_in(text):
     """Names of ours in code spans, as (namespace, name, its members)."""
     spans = " ".join(re.findall(r"`([^`]*)`", text))
-    for name in set(re.findall(r"\bplx(?:::\w+)+", spans)) - {"plx::rt"}:  # a target of CMake
+    for name in set(re.findall(r"\bplx(?:::\w+)+", spans)) - {"plx::rt", "plx::net"}:  # targets of CMake
         namespace = next(n for n in NAMESPACES if name.startswith(n + "::"))
         first, *members = name.removeprefix(namespace + "::").split("::")
         yield namespace, first, tuple(members)
@@ -97,6 +97,20 @@ def test_names_of_ours_on_the_pages_exist(tmp_path):
     lines = {int(line) for line in re.findall(r"names\.cpp:(\d+):\d+: (?:fatal )?error", errors)}
     missing = sorted(unknown + [places.get(line, errors) for line in lines])
     assert not missing, " ".join(missing)
+
+
+def test_headers_of_the_pages_have_the_names_beside_them():
+    wrong = []
+    for page in COMING_FROM:
+        for line in page.read_text().splitlines():
+            cells = [cell.strip() for cell in line[1:-1].split("|")] if line.startswith("| ") else []
+            if len(cells) != 4 or cells[2] == "header":
+                continue
+            headers = re.findall(r"`([^`]*)`", cells[2])
+            wrong += [h for h in headers if not (ROOT / "src" / h).exists()]
+            text = "\n".join((ROOT / "src" / h).read_text() for h in headers if (ROOT / "src" / h).exists())
+            wrong += [name for _, name, _ in names_in(cells[1]) if not re.search(rf"\b{name}\b", text)]
+    assert wrong == []
 
 
 def test_environment_variables_on_the_pages_are_read():
