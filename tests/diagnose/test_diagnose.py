@@ -152,3 +152,26 @@ def test_a_program_without_the_setting_writes_nothing(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PLX_")}
     subprocess.run([str(PROGRAM), "memory_at_once"], check=True, timeout=600, env=environment, cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+PLX_EXEC = PROGRAM.parent / "plx-exec"
+THREADS = """
+import threading, time
+time.sleep(1.0)
+threads = [threading.Thread(target=time.sleep, args=(0.05,)) for _ in range(8)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+"""
+
+
+@pytest.mark.skipif(not PLX_EXEC.exists(), reason=f"{PLX_EXEC} is not built")
+@pytest.mark.parametrize("diagnose", [["-d"], []])
+def test_threads_at_the_end_of_a_run_do_not_shorten_it(tmp_path, diagnose):
+    """Main alone for 1 s, then eight threads for 50 ms: the run is longer than 1 s, and one thread ran for most of it."""
+    command = [str(PLX_EXEC), *diagnose, "-o", str(tmp_path / "run"), sys.executable, "-c", THREADS]
+    subprocess.run(command, check=True, timeout=600, capture_output=True)
+    said = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
+    assert said["figures"]["wall_s"] >= 1.0 and said["headline"].startswith("9 threads")
+    assert finding(said, "serial").get("serial_s", 0) >= 0.9
+    text = parallax("compare", tmp_path / "run", tmp_path / "run")
+    assert "the same was measured in both" in text and "Threads" in text

@@ -48,7 +48,7 @@ class Performance(Part):
         if joules is not None:
             updates = self.facts.number("cell_updates")
             each = f", {trimmed(1e9 * joules / updates, 3)} nJ per cell update" if updates else ""
-            bits.append(f"The machine used {trimmed(joules, 3)} J meanwhile{each}.")
+            bits.append(f"The machine used {trimmed(joules, 3)} J in that time{each}.")
         return "".join(f" {bit}" for bit in bits)
 
     def idle(self) -> str:
