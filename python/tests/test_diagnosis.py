@@ -243,6 +243,14 @@ def test_time_that_workers_lose_between_tasks(tmp_path):
     assert found.findings[0].saves_s == pytest.approx(1.6)
 
 
+def test_workers_whose_clocks_differ_are_workers_all_the_same(tmp_path):
+    run = folder_of(tmp_path / "r", workers=((1.0, 0.0, 0.0), (0.8, 0.0, 0.0)))
+    assert diagnose(run).headline.startswith("2 workers")
+    write(run / "workers.csv", ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s"]
+          + [f"{i},{t},0,0,0,1000,0,{t},0" for i, t in enumerate((1.0, 0.2))])  # fmt: skip
+    assert diagnose(run).headline.startswith("2 workers")
+
+
 def test_cores_that_are_used_are_no_finding(tmp_path):
     assert ids(folder_of(tmp_path / "r", counters=cpu(1.9, voluntary=500))) == ["nothing"]
     assert ids(folder_of(tmp_path / "s", counters={**cpu(1.9, voluntary=500), READY: 0.1})) == ["nothing"]
