@@ -334,6 +334,9 @@ def test_a_folder_without_anything_is_an_error(tmp_path, capsys):
         diagnose(tmp_path)
     assert main(["diagnose", str(tmp_path / "none")]) == 2
     assert "no such folder" in capsys.readouterr().err
+    (tmp_path / "job" / "rank-0").mkdir(parents=True)
+    with pytest.raises(NotARun, match="job/rank-0"):
+        diagnose(tmp_path / "job")
 
 
 @pytest.mark.parametrize("file", ["workers.csv", "waits.csv", "diagnose.csv", "critical_path.json"])

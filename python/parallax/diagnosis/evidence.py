@@ -36,10 +36,13 @@ class Evidence:
         if not self.folder.exists():
             raise NotARun(f"{self.folder}: no such folder")
         if not any((self.folder / name).exists() for name in files):
-            raise NotARun(
-                f"{self.folder}: nothing to judge by (found none of {', '.join(files)}); "
-                "run the program with PLX_DIAGNOSE=1"
+            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
+            what_to_do = (
+                f"its processes have folders of their own: give {self.folder / ranks[0]}"
+                if ranks
+                else "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
             )
+            raise NotARun(f"{self.folder}: nothing to judge by (found none of {', '.join(files)}); {what_to_do}")
 
     def _table(self, name: str):
         path = self.folder / name
