@@ -46,11 +46,13 @@ class async_state final : public future_state<R> {
  private:
   static void run(task* t, run_mode mode) {
     auto* self = const_cast<async_state*>(static_cast<const async_state*>(t->owner));
+    const task_frame frame;
     auto error = self->emplace_result_of(
         [self]() -> R { return std::apply(std::move(self->call_.f), std::move(self->call_.args)); });
     // The callable goes before the result is seen: what it holds must not outlive the task.
     self->call_.~call();
     self->called_ = true;
+    frame.end();
     if (error)
       self->complete_with(std::move(error));
     else

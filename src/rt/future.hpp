@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <tuple>  // allocator_arg_t
 #include <type_traits>
 #include <utility>
 
@@ -360,10 +361,36 @@ auto unwrap_on(future<Inner>&& outer) {
   return result;
 }
 
+/// A state in memory of the program's own allocator.
+template <class T, class Allocator>
+class allocated_state final : public future_state<T> {
+  using traits = typename std::allocator_traits<Allocator>::template rebind_traits<allocated_state>;
+  using allocator = typename traits::allocator_type;
+
+ public:
+  explicit allocated_state(const allocator& a) noexcept : future_state<T>(destroy, 1u), allocator_(a) {}
+  static allocated_state* make(const Allocator& given) {
+    allocator a(given);
+    return ::new (static_cast<void*>(std::to_address(traits::allocate(a, 1)))) allocated_state(a);
+  }
+
+ private:
+  static void destroy(future_state_base* base) noexcept {
+    auto* s = static_cast<allocated_state*>(base);
+    const auto memory = std::pointer_traits<typename traits::pointer>::pointer_to(*s);
+    allocator a(std::move(s->allocator_));
+    s->~allocated_state();
+    traits::deallocate(a, memory, 1);
+  }
+  [[no_unique_address]] allocator allocator_;
+};
+
 template <class T>
 class promise_base {
  public:
   promise_base() : state_(make_state<future_state<T>>(destroy_state<future_state<T>>, 1u)) {}
+  template <class Allocator>
+  promise_base(std::allocator_arg_t, const Allocator& a) : state_(allocated_state<T, Allocator>::make(a)) {}
   promise_base(promise_base&& o) noexcept
       : state_(std::move(o.state_)),
         retrieved_(o.retrieved_),
@@ -388,6 +415,10 @@ class promise_base {
   friend void swap(promise_base& a, promise_base& b) noexcept { a.swap(b); }
   /// Throws future_error(promise_already_satisfied) the second time.
   void set_exception(std::exception_ptr e) { claim().complete_with(std::move(e)); }
+  /// The future has the exception when the running task ends; see set_value_at_thread_exit().
+  void set_exception_at_thread_exit(std::exception_ptr e) {
+    store_at_task_end([](future_state<T>&) {}, std::move(e));
+  }
 
  protected:
   /// What the value's constructor throws leaves the promise as it was.
@@ -403,7 +434,24 @@ class promise_base {
     s.complete();
   }
 
+  template <class... V>
+  void satisfy_at_task_end(V&&... v) {
+    store_at_task_end([&](future_state<T>& s) { s.emplace(std::forward<V>(v)...); }, nullptr);
+  }
+
  private:
+  template <class Store>
+  void store_at_task_end(Store store, std::exception_ptr e) {
+    future_state<T>& s = claim();
+    try {
+      result_at_task_end result(s);
+      store(s);
+      result.arrange(std::move(e));
+    } catch (...) {
+      satisfied_.store(false, std::memory_order_release);  // pairs with the acquire in claim()
+      throw;
+    }
+  }
   // Of several threads that try at once, one may.
   future_state<T>& claim() {
     future_state<T>& s = state_.checked();
@@ -434,25 +482,40 @@ future<T> ready_future(V&&... v) {
 }  // namespace detail
 
 /// The writer of a result. Destroyed without one, its future throws future_error(broken_promise).
-/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time. There are no
-/// ..._at_thread_exit() forms: a task's frames are gone when its result is seen (docs/runtime.md).
+/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time.
+/// The ..._at_thread_exit() forms store the result at once; the future is ready when the task that calls them ends, or
+/// the thread if it is no task (docs/runtime.md, "Conformity").
 template <class T>
 class promise : public detail::promise_base<T> {
  public:
+  promise() = default;
+  /// The state of the future is in memory of the allocator.
+  template <class Allocator>
+  promise(std::allocator_arg_t tag, const Allocator& a) : detail::promise_base<T>(tag, a) {}
   void set_value(const T& v) { this->satisfy(v); }
   void set_value(T&& v) { this->satisfy(std::move(v)); }
+  void set_value_at_thread_exit(const T& v) { this->satisfy_at_task_end(v); }
+  void set_value_at_thread_exit(T&& v) { this->satisfy_at_task_end(std::move(v)); }
 };
 
 template <class T>
 class promise<T&> : public detail::promise_base<T&> {
  public:
+  promise() = default;
+  template <class Allocator>
+  promise(std::allocator_arg_t tag, const Allocator& a) : detail::promise_base<T&>(tag, a) {}
   void set_value(T& v) { this->satisfy(__builtin_addressof(v)); }
+  void set_value_at_thread_exit(T& v) { this->satisfy_at_task_end(__builtin_addressof(v)); }
 };
 
 template <>
 class promise<void> : public detail::promise_base<void> {
  public:
+  promise() = default;
+  template <class Allocator>
+  promise(std::allocator_arg_t tag, const Allocator& a) : detail::promise_base<void>(tag, a) {}
   void set_value() { this->satisfy(); }
+  void set_value_at_thread_exit() { this->satisfy_at_task_end(); }
 };
 
 /// A future that is ready from the start.
@@ -469,3 +532,6 @@ future<T> make_exceptional_future(std::exception_ptr e) {
 }
 
 }  // namespace plx
+
+template <class T, class Allocator>
+struct std::uses_allocator<plx::promise<T>, Allocator> : std::true_type {};

@@ -209,4 +209,7 @@ class condition_variable_any {
 
 using condition_variable = condition_variable_any;
 
+/// At the end of the running task: unlocks, then notifies. Requires: the caller owns `lock`.
+void notify_all_at_thread_exit(condition_variable& condition, std::unique_lock<mutex> lock);
+
 }  // namespace plx

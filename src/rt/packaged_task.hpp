@@ -47,8 +47,7 @@ class packaged_task<R(A...)> {
   }
   /// Throws future_error(promise_already_satisfied) the second time.
   void operator()(A... args) {
-    require_body();
-    if (std::exchange(called_, true)) detail::throw_future_error(future_errc::promise_already_satisfied);
+    begin_call();
     try {
       if constexpr (std::is_void_v<R>) {
         body_->call(std::forward<A>(args)...);
@@ -58,6 +57,20 @@ class packaged_task<R(A...)> {
       }
     } catch (...) {
       result_.set_exception(std::current_exception());
+    }
+  }
+  /// As a call; the future is ready when the task that makes it ends.
+  void make_ready_at_thread_exit(A... args) {
+    begin_call();
+    try {
+      if constexpr (std::is_void_v<R>) {
+        body_->call(std::forward<A>(args)...);
+        result_.set_value_at_thread_exit();
+      } else {
+        result_.set_value_at_thread_exit(body_->call(std::forward<A>(args)...));
+      }
+    } catch (...) {
+      result_.set_exception_at_thread_exit(std::current_exception());
     }
   }
   void reset() {
@@ -84,6 +97,10 @@ class packaged_task<R(A...)> {
     }
     F f_;
   };
+  void begin_call() {
+    require_body();
+    if (std::exchange(called_, true)) detail::throw_future_error(future_errc::promise_already_satisfied);
+  }
   void require_body() const {
     if (body_ == nullptr) detail::throw_future_error(future_errc::no_state);
   }

@@ -2,6 +2,7 @@
 // Nothing runs; a member that is missing on either side does not compile.
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <system_error>
 #include <type_traits>
@@ -221,6 +222,23 @@ static_assert(requires(names::future_errc e, const names::future_error& error) {
 [[maybe_unused]] constinit names::latch constant_latch(1);
 [[maybe_unused]] constinit names::mutex constant_mutex;
 [[maybe_unused]] constinit names::once_flag constant_flag;
+
+// Results at the end of the thread, and allocators.
+template <class T>
+concept has_allocator = std::uses_allocator_v<T, std::allocator<int>> &&
+    std::is_constructible_v<T, std::allocator_arg_t, std::allocator<int>>;
+static_assert(has_allocator<names::promise<int>> && has_allocator<names::promise<int&>> &&
+              has_allocator<names::promise<void>>);
+static_assert(requires(names::promise<int> p, names::promise<int&> q, names::promise<void> r, const int c, int i,
+                       task t, std::exception_ptr e, names::condition_variable v, names::unique_lock<names::mutex> l) {
+  p.set_value_at_thread_exit(1);
+  p.set_value_at_thread_exit(c);
+  q.set_value_at_thread_exit(i);
+  r.set_value_at_thread_exit();
+  p.set_exception_at_thread_exit(e);
+  t.make_ready_at_thread_exit(1.0);
+  names::notify_all_at_thread_exit(v, std::move(l));
+});
 
 // Results whose operator& is not the language's, and const results.
 struct without_address {

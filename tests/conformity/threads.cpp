@@ -69,6 +69,94 @@ void copied(report& r, const char* name) {
   r.add({name, copies_of_lvalues, moves_of_lvalues, copies - copies_of_lvalues, moves - moves_of_lvalues});
 }
 
+template <class F>
+bool is_ready(const F& f) {
+  return f.wait_for(0s) == names::future_status::ready;
+}
+template <class F>
+bool throws(F f) {
+  try {
+    f();
+  } catch (int) {
+    return true;
+  }
+  return false;
+}
+
+// Results and notifications when the thread ends, which is before join() returns.
+void exits(report& r) {
+  names::promise<int> value, failing;
+  names::promise<void> nothing;
+  auto f = value.get_future(), g = failing.get_future();
+  auto h = nothing.get_future();
+  names::packaged_task<int(int)> call([](int i) { return 2 * i; }), thrower([](int) -> int { throw 1; });
+  auto called = call.get_future(), thrown = thrower.get_future();
+  bool early = true, again = false;
+  names::thread t([&] {
+    value.set_value_at_thread_exit(7);
+    failing.set_exception_at_thread_exit(std::make_exception_ptr(1));
+    nothing.set_value_at_thread_exit();
+    call.make_ready_at_thread_exit(21);
+    thrower.make_ready_at_thread_exit(0);
+    early = is_ready(f) || is_ready(g) || is_ready(h) || is_ready(called) || is_ready(thrown);
+    try {
+      value.set_value(8);
+    } catch (const names::future_error& e) {
+      again = e.code() == names::future_errc::promise_already_satisfied;
+    }
+  });
+  t.join();
+  r.add({"at exit", early, again, is_ready(f) && is_ready(g) && is_ready(h) && is_ready(called) && is_ready(thrown)});
+  r.add({"at exit, results", f.get(), throws([&] { g.get(); }), called.get(), throws([&] { thrown.get(); })});
+  names::promise<int> of_async;
+  auto later = of_async.get_future();
+  names::async(names::launch::async, [&] { of_async.set_value_at_thread_exit(3); }).get();
+  r.add({"at exit of async", is_ready(later), later.get()});
+  names::mutex m;
+  names::condition_variable condition;
+  bool ended = false;
+  names::thread notifying([&] {
+    names::unique_lock<names::mutex> lock(m);
+    ended = true;
+    names::notify_all_at_thread_exit(condition, std::move(lock));
+  });
+  {
+    names::unique_lock<names::mutex> lock(m);
+    condition.wait(lock, [&] { return ended; });
+  }
+  notifying.join();
+  r.add({"notified at exit", ended});
+}
+
+int allocated = 0, deallocated = 0;
+template <class T>
+struct counting_allocator {
+  using value_type = T;
+  counting_allocator() = default;
+  template <class U>
+  counting_allocator(const counting_allocator<U>&) noexcept {}  // NOLINT: implicit, as the standard's
+  T* allocate(std::size_t n) {
+    ++allocated;
+    return std::allocator<T>().allocate(n);
+  }
+  void deallocate(T* p, std::size_t n) noexcept {
+    ++deallocated;
+    std::allocator<T>().deallocate(p, n);
+  }
+  friend bool operator==(const counting_allocator&, const counting_allocator&) = default;
+};
+
+void allocating(report& r) {
+  allocated = deallocated = 0;
+  names::future<std::string> f;
+  {
+    names::promise<std::string> p(std::allocator_arg, counting_allocator<int>());
+    f = p.get_future();
+    p.set_value("text");
+  }
+  r.add({"allocator", allocated > 0, deallocated > 0 && allocated == deallocated, f.get(), allocated == deallocated});
+}
+
 void identities(report& r) {
   const auto me = names::this_thread::get_id();
   std::unordered_set<names::thread::id> ids{me, names::thread::id()};
@@ -173,6 +261,8 @@ void threads(report& r) {
   plain(r);
   copied<names::thread>(r, "thread, copies and moves");
   copied<names::jthread>(r, "jthread, copies and moves");
+  exits(r);
+  allocating(r);
   identities(r);
   sleeping(r);
   stopping(r);

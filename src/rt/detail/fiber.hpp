@@ -15,6 +15,7 @@
 namespace plx::detail {
 
 class scheduler;
+struct at_task_end;  // task_end.hpp
 
 /// What a task waits on, as explain_waits() tells it. Lives in the frame of who calls suspend().
 struct wait_reason {
@@ -56,6 +57,7 @@ struct fiber {
   const void* task_id = nullptr;                      // its identity
   const void* task_owner = nullptr;                   // its task::owner
   const outer_task* outer = nullptr;                  // those whose frames it runs in
+  at_task_end* at_end = nullptr;                      // what it does at its end
   ticks earlier = 0;                                  // the time it has taken so far
   ticks since = 0;                                    // when it was suspended
   std::atomic<const wait_reason*> waits_on{nullptr};  // null when not suspended

@@ -20,6 +20,7 @@
 #include "rt/detail/origin.hpp"
 #include "rt/detail/pool.hpp"
 #include "rt/detail/task.hpp"
+#include "rt/detail/task_end.hpp"
 #include "rt/future_error.hpp"
 
 namespace plx::detail {
@@ -124,6 +125,24 @@ class future_state_base {
 };
 static_assert(sizeof(future_state_base) <= 64);
 
+/// Completes a state at the end of the running task.
+class result_at_task_end {
+ public:
+  explicit result_at_task_end(future_state_base& s);
+  result_at_task_end(const result_at_task_end&) = delete;
+  result_at_task_end& operator=(const result_at_task_end&) = delete;
+  ~result_at_task_end();  // without arrange(), nothing happens at the end
+  /// The result is `error`, or the value that the state holds.
+  void arrange(std::exception_ptr error) noexcept;
+
+ private:
+  struct action : at_task_end {
+    future_state_base* state = nullptr;
+    std::exception_ptr error;
+  };
+  action* action_;
+};
+
 template <class T>
 struct stored {
   static_assert(!std::is_array_v<T> && !std::is_function_v<T>, "a future's result is no array and no function");
@@ -178,7 +197,10 @@ class future_state : public future_state_base {
 
   template <class F>
   void complete_with_result_of(F&& f, bool at_end = false) noexcept {
-    if (auto e = emplace_result_of(std::forward<F>(f)))
+    const task_frame frame;
+    auto e = emplace_result_of(std::forward<F>(f));
+    frame.end();
+    if (e)
       this->complete_with(std::move(e));
     else
       this->complete(at_end);

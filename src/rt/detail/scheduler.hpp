@@ -69,6 +69,7 @@ struct worker {
   const void* task_id = nullptr;      // its identity: not to be looked into, a coroutine frees itself before it has run
   const void* task_owner = nullptr;   // its task::owner
   const outer_task* outer = nullptr;  // the tasks in whose frames it runs
+  at_task_end* at_end = nullptr;      // what it does at its end, see task_end.hpp
   bool part_ended = false;            // the coroutine that ran is suspended, and its time is booked
   ticks earlier = 0;                  // what the running task took before it was suspended
   ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now

@@ -17,6 +17,7 @@
 #include "rt/detail/origin.hpp"
 #include "rt/detail/overflow.hpp"
 #include "rt/detail/scheduler.hpp"
+#include "rt/detail/task_end.hpp"
 
 namespace plx::detail {
 
@@ -171,6 +172,7 @@ void take_up(worker& w, fiber& f) noexcept {
   w.task_owner = f.task_owner;
   w.earlier = f.earlier;
   w.outer = f.outer;
+  w.at_end = f.at_end;
   f.waits_on.store(nullptr, std::memory_order_relaxed);
   if (w.home.inspected()) [[unlikely]]
     w.home.wait_for_inspector();
@@ -192,6 +194,15 @@ void leave_loop(worker& w) { leave_loop_for(w, *w.thread_fiber); }
 
 void split_slice(worker& w) noexcept { end_slice(w, false); }
 
+// The actions may let other tasks run, as the end of any task may not.
+[[gnu::noinline]] static void end_with_actions() noexcept {
+  worker& w = *this_worker();
+  if (w.at_end == nullptr) return;
+  const bool part_ended = std::exchange(w.part_ended, false);
+  run_task_end(nullptr);
+  this_worker()->part_ended = part_ended;
+}
+
 // Every task that was not suspended begins and ends here. Everything about "the worker" is asked anew after it.
 static void run_scheduled(worker& w, task* t) {
   w.info = t->info;
@@ -199,8 +210,11 @@ static void run_scheduled(worker& w, task* t) {
   w.task_owner = t->owner;
   w.earlier = 0;
   w.outer = nullptr;
+  w.at_end = nullptr;
   begin_slice(w, *t, probe::task_event_kind::start);
   t->run(t, run_mode::scheduled);
+  if (task_end_used.load(std::memory_order_relaxed)) [[unlikely]]
+    end_with_actions();
   worker& after = *this_worker();
   if (!intact(after.current->memory)) [[unlikely]]
     unguarded_stack_overflowed(*after.current);
@@ -378,6 +392,7 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   self.task_id = w.task_id;
   self.task_owner = w.task_owner;
   self.outer = w.outer;
+  self.at_end = w.at_end;
   w.suspended.add();
   end_slice(w, false);
   if (w.id != 0) [[unlikely]]
@@ -505,7 +520,9 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   if (t->info.name == 0 && t->info.key == probe::no_key) {
     if (t->from != nullptr) [[unlikely]]
       forget_origin(*t);
+    const task_frame frame;
     t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    frame.end();
     if (origins_wanted()) note_going_on();
     return;
   }
@@ -520,7 +537,9 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   w.info = t->info;
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
   w.log->tell(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
+  const task_frame frame;
   t->run(t, run_mode::taken_back);
+  frame.end();
   worker& after = *this_worker();
   end_run(after);
   after.in_task = true;
