@@ -31,7 +31,7 @@ static void* work(void* argument) {
 }
 
 int main(int argc, char** argv) {
-  double value = 42;
+  static double value = 42; /* read until the files are written, after main has returned */
   int n = 10;
   const int on = plx_probe_init_arguments(&argc, argv);
   if (!on && argc > 1 && strcmp(argv[1], "must") == 0) {

@@ -1,0 +1,145 @@
+"""Plain words: comments, messages and pages use the field's terms and ordinary sentences.
+
+Usage: check_words.py [--root ROOT] [PATH...]. Checks the comments and string literals of sources and the text of pages
+against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one. Code in pages (blocks and
+`spans`), CHANGELOG.md and test inputs are left out. A line that needs a listed word, such as a quotation, ends in the
+comment `words: ok`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+from typing import NamedTuple
+
+# A pattern, and what to write instead. Patterns are matched with case, at word boundaries.
+WORDS = (
+    (r"[Ww]ho|[Ww]hoever|[Ww]homever", "name the subject: a worker, the caller, the sender, a user"),
+    (r"[Nn]obody|[Ss]omebody|[Aa]nybody", "name the subject: no worker, another thread, any caller"),
+    (r"told|tells|telling", "reported, recorded, shown, says"),
+    (r"anew", "again, from the start"),
+    (r"[Ll]ikewise", "also, in the same way"),
+    (r"borne|booked|books|booking", "tolerated; accounted, recorded"),
+    (r"so many|so much", "the number, as many, that much"),
+    (r"there (?:is|are) not", "there is no; does not exist"),
+    (r"(?:go|goes|going|went|gone) on", "continue, resume, happen"),
+    (r"(?:take|takes|taken|taking|took) back", "run inline"),
+    (r"foreign threads?", "external thread"),
+    (r"in vain", "unsuccessfully"),
+    (r"[Mm]end|mends|mended|mending", "repair, fix"),
+    (r"lends|lent", "gives, provides"),
+    (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
+)
+# A sentence does not begin with these.
+OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")
+PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<w{i}>{words})" for i, (words, _) in enumerate(WORDS)) + r")\b")
+SOURCES = (".cpp", ".hpp", ".h", ".c", ".cu", ".inl")
+SCRIPTS = (".cmake", ".sh", ".toml")
+LEFT_OUT = re.compile(r"^CHANGELOG\.md$|/corpus/|^docs/decisions/|^tools/check_words\.py$|^tools/tests/test_check_words\.py$")
+ALLOWED = "words: ok"
+
+
+class Finding(NamedTuple):
+    path: str
+    line: int
+    text: str
+    advice: str
+
+
+def text_of_source(text: str) -> list[tuple[int, str]]:
+    """Comments and string literals of C++, with their lines."""
+    found, line = [], 1
+    token = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
+    )
+    at = 0
+    for match in token.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        piece = match.group(0)
+        include = piece.startswith('"') and re.match(r"\s*#\s*include", text[text.rfind("\n", 0, at) + 1 : at])
+        if piece[0] != "'" and not include:
+            found += [(line + i, re.sub(r"^\s*(//+|/?\*+)?[<!]? ?", "", part)) for i, part in enumerate(piece.split("\n"))]
+    return found
+
+
+def text_of_python(text: str) -> list[tuple[int, str]]:
+    found = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.COMMENT, tokenize.STRING) or token.type == getattr(tokenize, "FSTRING_MIDDLE", -1):
+                parts = token.string.lstrip('#"\' ').split("\n")
+                found += [(token.start[0] + i, part.strip()) for i, part in enumerate(parts)]
+    except (tokenize.TokenError, IndentationError):
+        pass
+    return found
+
+
+def text_of_page(text: str) -> list[tuple[int, str]]:
+    found, code = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not code:
+            found.append((number, re.sub(r"`[^`]*`|\]\([^)]*\)", "``", line).lstrip("#>-*| ")))
+    return found
+
+
+def text_of_script(text: str) -> list[tuple[int, str]]:
+    lines = enumerate(text.split("\n"), 1)
+    return [(n, line.split("#", 1)[1].strip()) for n, line in lines if "#" in line]
+
+
+def readable(path: Path) -> list[tuple[int, str]]:
+    text = path.read_text(errors="replace")
+    if path.suffix in SOURCES:
+        return text_of_source(text)
+    if path.suffix == ".py":
+        return text_of_python(text)
+    if path.suffix == ".md":
+        return text_of_page(text)
+    if path.suffix in SCRIPTS or path.name == "CMakeLists.txt":
+        return text_of_script(text)
+    return []
+
+
+def check_file(path: Path, name: str) -> list[Finding]:
+    lines = path.read_text(errors="replace").split("\n")
+    found = []
+    for number, text in readable(path):
+        if ALLOWED in lines[number - 1]:
+            continue
+        for match in PATTERN.finditer(text):
+            advice = WORDS[int(match.lastgroup[1:])][1]
+            found.append(Finding(name, number, match.group(0), advice))
+        for match in OPENINGS.finditer(text):
+            found.append(Finding(name, number, match.group(1) + " ...", "begin with the subject"))
+    return found
+
+
+def check(root: Path, paths: list[str] | None = None) -> list[Finding]:
+    """Findings in the tracked files below `paths` (default: all)."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "--", *(paths or [])], capture_output=True, text=True, check=True)
+    names = [n for n in listed.stdout.split("\n") if n and not LEFT_OUT.search(n) and (root / n).is_file()]
+    return [finding for name in names for finding in check_file(root / name, name)]
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="check_words.py", description="Finds words that docs/glossary.md replaces.")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("path", nargs="*", help="files or folders (default: everything tracked)")
+    options = parser.parse_args(arguments)
+    findings = check(options.root, options.path)
+    for finding in findings:
+        print(f"{finding.path}:{finding.line}: '{finding.text}': write {finding.advice}")
+    print(f"words: {len(findings)} findings" if findings else "words: every text uses plain words")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

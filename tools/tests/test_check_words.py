@@ -1,0 +1,50 @@
+"""What the check of words finds, and where it does not look."""
+
+import check_words
+import pytest
+
+
+def findings(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return [(f.line, f.text) for f in check_words.check_file(path, name)]
+
+
+@pytest.mark.parametrize(
+    "text, found",
+    [
+        ("// Who waits is woken.\n", [(1, "Who"), (1, "Who ...")]),
+        ("int a;  // nobody reads it\n", [(1, "nobody")]),
+        ("/// Gives it.\n/// It is told\n/// anew.\n", [(2, "told"), (3, "anew")]),
+        ('fail("there is not any");\n', [(1, "there is not")]),
+        ("// Of net, the headers.\n", [(1, "Of ...")]),
+        ("/* one\n   goes on */\n", [(2, "goes on")]),
+    ],
+)
+def test_comments_and_strings_of_sources(tmp_path, text, found):
+    assert sorted(findings(tmp_path, "a.cpp", text)) == sorted(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '#include "told/who.hpp"\n',
+        "int who = told();\n",
+        "// A worker is woken. What is a fiber? It continues.\n",
+        "// The word who  words: ok\n",
+        "auto c = 'w';  // a whole sentence\n",
+    ],
+)
+def test_code_and_plain_sentences_are_left_alone(tmp_path, text):
+    assert findings(tmp_path, "a.cpp", text) == []
+
+
+def test_text_of_python_and_pages(tmp_path):
+    assert findings(tmp_path, "a.py", '"""Who asks."""\nwho = 1  # told\n') == [(1, "Who"), (1, "Who ..."), (2, "told")]
+    assert findings(tmp_path, "a.md", "# Title\n```\nwho told\n```\n`who` is told\n") == [(5, "told")]
+
+
+def test_paths_that_are_left_out():
+    assert check_words.LEFT_OUT.search("CHANGELOG.md")
+    assert check_words.LEFT_OUT.search("tests/fuzz/corpus/letters/a")
+    assert not check_words.LEFT_OUT.search("docs/net.md")
