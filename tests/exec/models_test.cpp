@@ -10,7 +10,7 @@
 using testing::HasSubstr;
 
 TEST(Models, OpenMpTellsItsRegionsLoopsAndBarriers) {
-  if (!exists(PLX_BIN "/openmp_program")) GTEST_SKIP() << "no clang with LLVM's OpenMP here; GCC's does not tell tools";
+  if (!exists(PLX_BIN "/openmp_program")) GTEST_SKIP() << "no clang with LLVM's OpenMP here";
   const std::string folder = fresh_folder();
   const outcome o = run("%BIN%/plx-exec -q -o " + folder + " %BIN%/openmp_program");
   ASSERT_EQ(o.exit_code, 0) << o.err;
@@ -38,6 +38,29 @@ TEST(Models, OpenMpTasksAreCountedOnceAndTheirWaitsAreThere) {
   EXPECT_LT(sum(where(waits, "kind", "omp_lock"), "total_s"), 0.01);  // after it, 20 ms of work
   // The time of ten tasks that sleep 500 us each is theirs, whatever thread they were on.
   EXPECT_GT(sum(where(read_csv(folder + "/timers.csv"), "name", "omp task in main"), "inclusive_s"), 10 * 500e-6);
+}
+
+TEST(Models, OpenMpOfGccHasRegionsTasksAndWaits) {
+  if (!exists(PLX_BIN "/gomp_program")) GTEST_SKIP() << "no gcc with OpenMP here";
+  const std::string folder = fresh_folder();
+  const outcome alone = run("%BIN%/gomp_program");
+  const outcome o = run("%BIN%/plx-exec -o " + folder + " %BIN%/gomp_program");
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(o.out, alone.out);
+  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // all were stopped where they were started
+  const table profile = read_csv(folder + "/profile.csv"), waits = read_csv(folder + "/waits.csv");
+  EXPECT_EQ(sum(where(profile, "name", "omp parallel in unequal_regions"), "calls"), 10);
+  EXPECT_EQ(sum(where(profile, "name", "omp parallel in loop"), "calls"), 4);
+  EXPECT_EQ(sum(where(profile, "name", "omp task in fibonacci"), "calls"), 2 * 88);
+  EXPECT_EQ(sum(where(profile, "name", "omp task in tasks_with_data"), "calls"), 20);
+  EXPECT_EQ(sum(where(profile, "name", "omp task in loop_of_tasks"), "calls"), 10);
+  EXPECT_EQ(sum(where(waits, "kind", "omp_taskwait"), "waits"), 88 + 1);
+  EXPECT_GE(sum(where(where(waits, "kind", "omp_barrier"), "name", "in unequal_regions"), "waits"), 9);
+  // The second thread waits while the first computes: 5 x 59 ms, all but the last by the next region.
+  const table threads = read_csv(folder + "/threads.csv");
+  ASSERT_EQ(threads.size(), 2u);
+  EXPECT_GT(sum(where(threads, "function", "libgomp"), "wait_s"), 4 * 0.05);
+  EXPECT_LT(sum(where(profile, "name", "libgomp"), "total_s"), 0.05);  // its own function does next to nothing
 }
 
 TEST(Models, MpiCountsCallsAndBytesPerRank) {

@@ -1,9 +1,10 @@
 // OpenMP as its own runtime tells it (OMPT, OpenMP 5.0 section 4): parallel regions and worksharing as timers by the
 // function they stand in, waiting at barriers and for locks as waits. LLVM's libomp, and the runtimes of Intel and AMD
-// that are made of it, have the interface; GCC's libgomp has not, and its threads are measured as threads alone.
+// that are made of it, have the interface; GCC's libgomp has not, its functions are measured by gomp.cpp.
 //
 // Thread safety: each callback is called by the thread that it is about. Cost: two reads of the clock per region, wait
 // or loop and thread. The declarations below are those of the standard that are used here.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/symbols.hpp"
+#include "probe/preload/gomp.hpp"
 #include "probe/preload/program.hpp"
 #include "probe/preload/real.hpp"
 
@@ -47,6 +49,10 @@ enum endpoint : int { scope_begin = 1, scope_end = 2 };
 /// The function that an address stands in; of the functions that the compiler makes of regions, the one around.
 std::string function_around(const void* code, name_id region) {
   const std::string name = code == nullptr ? std::string() : plx::function_name(static_cast<const char*>(code) - 1);
+  if (const std::size_t suffix = name.find("._omp_fn."); suffix != std::string::npos) {  // GCC's
+    const std::size_t clone = name.rfind(" [clone", suffix);
+    return readable_name(name.substr(0, std::min(clone, suffix)));
+  }
   if (!name.starts_with(".omp_")) return readable_name(name);
   const std::string_view parallel = name_of(region);  // "omp parallel in f"
   const std::size_t at = parallel.find(" in ");
@@ -226,7 +232,11 @@ void on_task_schedule(ompt_data* prior, int status, ompt_data* next) {
   if (next != nullptr) enter(*next);
 }
 
+std::atomic<bool> has_own_tool_interface{
+    false};  // then libgomp's functions are another runtime's, which reports itself
+
 int initialize(ompt_lookup lookup, int, ompt_data*) {
+  has_own_tool_interface = true;
   using set_callback = int (*)(int, ompt_interface_fn);
   auto set = reinterpret_cast<set_callback>(lookup("ompt_set_callback"));
   if (set == nullptr) return 0;
@@ -246,7 +256,26 @@ int initialize(ompt_lookup lookup, int, ompt_data*) {
 
 void finalize(ompt_data*) {}
 
+const gomp_table calls_of_gomp{
+    .version = gomp_table::current,
+    .measures = [] { return program::measures() && program::begun() && !has_own_tool_interface.load(); },
+    .timer = [](const char* what, const void* code) { return timer_of(what, *what == 't' ? 7 : 0, code); },
+    .start = [](unsigned timer) { start(timer); },
+    .stop = [](unsigned timer) { stop(timer); },
+    .begin_wait = [] { return program::event([](thread_row& row, plx::ticks now) { return row.begin_wait(now); }); },
+    .end_wait =
+        [](const char* kind, const void* object, const void* caller, double least_s) {
+          program::event([&](thread_row& row, plx::ticks now) {
+            if (!row.waits()) return false;
+            const plx::ticks waited = row.end_wait(now);
+            if (waited >= plx::ticks_from(least_s)) program::record_wait(row, kind, object, caller, nullptr, waited);
+            return true;
+          });
+        }};
+
 }  // namespace
+
+PLX_HOOK const gomp_table* plx_exec_gomp_calls() { return program::begun() ? &calls_of_gomp : nullptr; }
 
 // The OpenMP runtime looks for this function when it starts.
 PLX_HOOK void* ompt_start_tool(unsigned /*version*/, const char* /*runtime*/) {

@@ -40,7 +40,7 @@ constexpr const char* help_text = R"(plx-exec: measures a program of threads as 
   -V, --version        print the version
 
 plx-exec measures threads (threads.csv), their waits for mutexes, condition variables, semaphores, barriers, futures,
-threads and time (waits.csv), and the time that they work (profile.csv); also OpenMP (LLVM's), Kokkos, and the calls of
+threads and time (waits.csv), and the time that they work (profile.csv); also OpenMP, Kokkos, and the calls of
 probe/plx_probe.h where PROGRAM uses them. `./plx diagnose FOLDER` names the likely causes of lost time; it needs -d.
 PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its exit status is plx-exec's.
 )";
@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
   if (!w.force) check_folder(folder_of_rank(asked.output));
 
   std::string libraries = library("libplx-exec.so");
+  if (is_linked_with(path, "libgomp.so.1")) libraries += ":" + library("libplx-gomp.so");
   if (w.mpi) libraries += ":" + library("libplx-mpi.so");
   if (std::getenv("KOKKOS_TOOLS_LIBS") == nullptr) set("KOKKOS_TOOLS_LIBS", library("libplx-exec.so"));
   if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')

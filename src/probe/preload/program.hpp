@@ -60,7 +60,11 @@ class program {
   };
   /// Begins; files will go to s.output. Error: it had begun before, or has ended.
   static result<void> begin(settings s, begin_options o);
-  static bool measures() noexcept { return state_.load(std::memory_order_relaxed) == mode::running; }
+  /// Also while settle() pauses it: events wait for its end then.
+  static bool measures() noexcept {
+    const mode m = state_.load(std::memory_order_relaxed);
+    return m == mode::running || m == mode::paused;
+  }
   /// Whether begin() was called in this process, and not in the one that it was forked from.
   static bool begun() noexcept;
   /// Null before begin().

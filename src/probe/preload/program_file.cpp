@@ -8,6 +8,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -103,5 +105,42 @@ std::string find_program(const std::string& name) {
 }
 
 result<void> can_be_measured(const std::string& path) { return check(path, 0); }
+
+bool is_linked_with(const std::string& path, const std::string& library) {
+  std::ifstream file(path, std::ios::binary);
+  ElfW(Ehdr) header{};
+  if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return false;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return false;
+  if (header.e_phentsize != sizeof(ElfW(Phdr))) return false;
+  std::vector<ElfW(Phdr)> segments(header.e_phnum);
+  file.seekg(static_cast<std::streamoff>(header.e_phoff));
+  file.read(reinterpret_cast<char*>(segments.data()),
+            static_cast<std::streamsize>(segments.size() * sizeof segments[0]));
+  std::vector<ElfW(Dyn)> entries;
+  for (const auto& s : segments) {
+    if (s.p_type != PT_DYNAMIC || s.p_filesz > (1u << 20)) continue;
+    entries.resize(s.p_filesz / sizeof(ElfW(Dyn)));
+    file.seekg(static_cast<std::streamoff>(s.p_offset));
+    file.read(reinterpret_cast<char*>(entries.data()),
+              static_cast<std::streamsize>(entries.size() * sizeof entries[0]));
+  }
+  std::uint64_t names = 0;  // its address, then its place in the file
+  for (const auto& e : entries)
+    if (e.d_tag == DT_STRTAB) names = e.d_un.d_ptr;
+  const auto holds = [&](const auto& s) {
+    return s.p_type == PT_LOAD && names >= s.p_vaddr && names - s.p_vaddr < s.p_filesz;
+  };
+  const auto segment = std::find_if(segments.begin(), segments.end(), holds);
+  if (!file || segment == segments.end()) return false;
+  for (const auto& e : entries) {
+    if (e.d_tag != DT_NEEDED) continue;
+    std::string name(library.size() + 1, ' ');
+    file.seekg(static_cast<std::streamoff>(names - segment->p_vaddr + segment->p_offset + e.d_un.d_val));
+    file.read(name.data(), static_cast<std::streamsize>(name.size()));
+    if (name.back() == '\0' && name.compare(0, library.size(), library) == 0) return true;
+    file.clear();
+  }
+  return false;
+}
 
 }  // namespace plx::probe

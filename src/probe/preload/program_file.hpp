@@ -16,4 +16,7 @@ std::string find_program(const std::string& name);
 /// set-user-id). Of a script its interpreter counts. What cannot be read is left to the system to refuse.
 result<void> can_be_measured(const std::string& path);
 
+/// Whether the program itself, not only a library of it, is linked with a library of this name ("libgomp.so.1").
+bool is_linked_with(const std::string& path, const std::string& library);
+
 }  // namespace plx::probe

@@ -57,6 +57,15 @@ bool is_of_the_system(std::string_view file) {
   return false;
 }
 
+/// "f._omp_fn.0" is a part of f.
+std::string whole_function(const std::string& name) { return readable_name(name.substr(0, name.find("._omp_fn."))); }
+
+/// Of an object that is an address in the code, which a call returns to, or the second byte of a function.
+std::string name_of_code(const void* object) {
+  const std::string function = function_name(static_cast<const char*>(object) - 1);
+  return is_plumbing(function) ? std::string() : "in " + whole_function(function);
+}
+
 /// The innermost function of the program; of a library that was stripped its name. Where the compiler has put the
 /// program's function into one of the standard library: the lambda that is named there, or that one.
 std::string name_by_frames(const std::atomic<void*>* frames, int n) {
@@ -70,7 +79,7 @@ std::string name_by_frames(const std::atomic<void*>* frames, int n) {
     if (function.empty() && is_of_the_system(file)) continue;
     if (!lambda.empty()) break;  // what is around it called the lambda
     if (function.empty() && !file.empty()) return "in " + file;
-    if (!is_plumbing(function)) return "in " + readable_name(function);
+    if (!is_plumbing(function)) return "in " + whole_function(function);
     lambda = lambda_in(function);
     if (outside.empty() && !function.starts_with("plx")) outside = function;
   }
@@ -146,6 +155,7 @@ void wait_sites::name_all() {
     if (object == nullptr || object_name(&c) != unnamed) continue;
     const name_id own = object_name(object);
     std::string name = own != unnamed ? std::string(name_of(own)) : variable_name(object);
+    if (name.empty()) name = name_of_code(object);
     if (name.empty()) name = name_by_frames(c.frames, n_frames);
     if (!name.empty()) name_object(&c, readable_name(name));
   }
