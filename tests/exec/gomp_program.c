@@ -2,6 +2,7 @@
  * with data of their own, a loop of tasks, barriers, locks. Prints the same whether it is measured or not. */
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -88,6 +89,8 @@ int main(void) {
   long fib = 0, taskloop = 0;
   double data = 0;
   omp_lock_t lock;
+  const char* preloaded = getenv("LD_PRELOAD"); /* children must not inherit a library for another libgomp */
+  printf("for children: %d\n", preloaded != NULL && strstr(preloaded, "gomp") != NULL);
   omp_init_lock(&lock);
   unequal_regions();
 #pragma omp parallel num_threads(2)

@@ -1,7 +1,8 @@
 // OpenMP of GCC by the functions of libgomp that compiled programs call: parallel regions and tasks as timers by the
 // function they stand in; waiting at barriers, for tasks and for locks as waits. A library apart from plx-exec's, which
 // plx-exec loads into programs that are linked with libgomp: there every call goes to that libgomp, with this library
-// or without.
+// or without. Other programs may have a libgomp of their own, or several, so the library takes itself out of the
+// environment that children inherit.
 //
 // The threads of a team wait in libgomp after the outlined function has returned, the first one until the region ends,
 // the others until they get work again. Tasks that they run meanwhile are work, on top of the wait.
@@ -10,6 +11,7 @@
 #include "probe/preload/gomp.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,6 +26,23 @@ namespace {
 
 using plx::probe::gomp_table;
 using outlined = void (*)(void*);
+
+/// Cuts this library's path out of LD_PRELOAD, in place.
+[[gnu::constructor]] void leave_environment() {
+  constexpr const char* variable = "LD_PRELOAD=";
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
+    if (std::strncmp(*e, variable, std::strlen(variable)) != 0) continue;
+    char* begin = std::strstr(*e, "libplx-gomp.so");
+    if (begin == nullptr) continue;
+    char* end = begin + std::strcspn(begin, ": ");
+    while (std::strchr("=: ", begin[-1]) == nullptr) --begin;
+    if (*end != '\0')
+      ++end;  // with the separator behind it,
+    else if (begin[-1] != '=')
+      --begin;  // or before it
+    std::memmove(begin, end, std::strlen(end) + 1);
+  }
+}
 
 /// Null when nothing is measured.
 const gomp_table* measuring() {
