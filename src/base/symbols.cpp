@@ -290,19 +290,26 @@ std::string demangled(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
+namespace {
+/// A symbol for people. Without the prefix it is a name of C, which may read as a mangled type: "m" is unsigned long.
+std::string symbol_text(const char* symbol) {
+  return std::strncmp(symbol, "_Z", 2) == 0 ? demangled(symbol) : std::string(symbol);
+}
+}  // namespace
+
 std::string loaded_file(const void* address) { return place_of(address).path; }
 
 std::string function_name(const void* address) {
   const place p = place_of(address);
   const char* symbol = p.path.empty() ? nullptr : symbol_at(p);
-  return symbol == nullptr ? std::string() : demangled(symbol);
+  return symbol == nullptr ? std::string() : symbol_text(symbol);
 }
 
 std::string variable_name(const void* address) {
   const place p = place_of(address);
   const auto* s = p.path.empty() ? nullptr : table_of(p).variable(p.offset);
   if (s == nullptr) return {};
-  return p.offset == s->begin ? demangled(s->name) : demangled(s->name) + "+" + hex(p.offset - s->begin);
+  return p.offset == s->begin ? symbol_text(s->name) : symbol_text(s->name) + "+" + hex(p.offset - s->begin);
 }
 
 std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses) {
@@ -332,7 +339,7 @@ std::vector<std::vector<code_location>> locate(std::span<const void* const> addr
     if (places[i].path.empty() || !fresh) continue;
     code_location& outermost = found[i].back();
     if (outermost.function.empty())
-      if (const char* symbol = symbol_at(places[i])) outermost.function = demangled(symbol);
+      if (const char* symbol = symbol_at(places[i])) outermost.function = symbol_text(symbol);
     outermost.module = places[i].path + "+" + hex(places[i].offset);
     keep_answer(places[i], found[i]);
   }

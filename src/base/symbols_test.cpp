@@ -4,6 +4,15 @@
 
 #include <cstdlib>
 
+// As mangled types these are unsigned long and float.
+extern "C" {
+long m = 1;
+[[gnu::noinline]] int f(int n) {
+  asm volatile("" : "+r"(n));
+  return n + 2;
+}
+}
+
 namespace {
 
 // External linkage and static: the second is in no dynamic symbol table.
@@ -32,6 +41,14 @@ TEST(symbols, variables_with_the_offset_in_them) {
   EXPECT_EQ(plx::variable_name(&on_the_stack), "");
   EXPECT_EQ(plx::variable_name(nullptr), "");
   EXPECT_EQ(plx::variable_name(reinterpret_cast<const void*>(&planted_function)), "");
+}
+
+TEST(symbols, names_of_c_are_no_types) {
+  EXPECT_EQ(plx::variable_name(&m), "m");
+  EXPECT_EQ(plx::function_name(reinterpret_cast<const void*>(&f)), "f");
+  EXPECT_EQ(plx::loaded_file(&m), plx::loaded_file(reinterpret_cast<const void*>(&f)));
+  EXPECT_NE(plx::loaded_file(reinterpret_cast<const void*>(&std::qsort)).find("libc"), std::string::npos);
+  EXPECT_EQ(plx::loaded_file(nullptr), "");
 }
 
 TEST(symbols, lines) {
