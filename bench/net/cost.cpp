@@ -33,9 +33,9 @@ void one_by_one() {
 }
 void posts() {
   net::node& n = net::node_here();
-  const std::uint64_t before = n.done();
+  const std::uint64_t before = n.parcels().done;
   for (int i = 0; i < batch; ++i) post<&take>(1, number(i, 1));
-  while (n.done() - before < batch) this_thread::yield();
+  while (n.parcels().done - before < batch) this_thread::yield();
 }
 
 template <class F>
