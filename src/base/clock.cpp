@@ -1,8 +1,81 @@
 #include "base/clock.hpp"
 
 #include <ctime>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <fcntl.h>
+#include <unistd.h>
+#endif
 
 namespace plx {
+
+namespace detail {
+
+constinit std::atomic<tick_source> tick_source_used{tick_source::undecided};
+
+static ticks monotonic_ticks() noexcept {
+  std::timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<ticks>(t.tv_sec) * 1'000'000'000u + static_cast<ticks>(t.tv_nsec);
+}
+
+// Clocks that hypervisors compute from the counter. The kernel prefers them although it trusts the counter, too; it no
+// longer lists a counter that it has found unstable.
+static bool computed_from_counter(std::string_view clock) noexcept {
+  return clock == "kvm-clock" || clock == "xen" || clock == "hyperv_clocksource_tsc_page";
+}
+
+bool counter_is_trusted(bool invariant, std::string_view current, std::string_view available) noexcept {
+  if (!invariant) return false;
+  if (current.empty() || current == "tsc") return true;  // without /sys, the processor's word is all there is
+  return computed_from_counter(current) && available.find("tsc") != std::string_view::npos &&
+         (available.starts_with("tsc") || available.find(" tsc") != std::string_view::npos);
+}
+
+#if defined(__x86_64__)
+namespace {
+
+struct short_text {
+  char bytes[256];
+  std::size_t size = 0;
+  [[nodiscard]] std::string_view view() const noexcept { return {bytes, size}; }
+};
+
+// Not by streams: the first reading of the clock may be early in the life of the process.
+short_text read_line(const char* path) noexcept {
+  short_text t;
+  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return t;
+  const auto n = ::read(file, t.bytes, sizeof t.bytes);
+  ::close(file);
+  t.size = n > 0 ? static_cast<std::size_t>(n) : 0;
+  while (t.size > 0 && (t.bytes[t.size - 1] == '\n' || t.bytes[t.size - 1] == ' ')) --t.size;
+  return t;
+}
+
+tick_source decide() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  const bool invariant = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
+  const short_text current = read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+  const short_text available = read_line("/sys/devices/system/clocksource/clocksource0/available_clocksource");
+  return counter_is_trusted(invariant, current.view(), available.view()) ? tick_source::counter
+                                                                         : tick_source::monotonic;
+}
+
+}  // namespace
+#endif
+
+ticks now_ticks_slowly() noexcept {
+#if defined(__x86_64__)
+  if (tick_source_used.load(std::memory_order_relaxed) == tick_source::undecided)
+    tick_source_used.store(decide(), std::memory_order_relaxed);  // every thread decides the same
+  if (tick_source_used.load(std::memory_order_relaxed) == tick_source::counter) return __builtin_ia32_rdtsc();
+#endif
+  return monotonic_ticks();
+}
+
+}  // namespace detail
+
 namespace {
 
 struct clock_pair {
@@ -29,6 +102,8 @@ double find_rate() noexcept {
   asm volatile("mrs %0, cntfrq_el0" : "=r"(hertz));
   return static_cast<double>(hertz);
 #elif defined(__x86_64__)
+  (void)now_ticks();  // decides
+  if (detail::tick_source_used.load(std::memory_order_relaxed) != detail::tick_source::counter) return 1e9;
   // The processor's own statement of the frequency is often absent or rounded in virtual machines: measure.
   constexpr double measure_s = 5e-3;
   const clock_pair start = read_both();

@@ -35,4 +35,22 @@ TEST(Clock, GoesForward) {
   }
 }
 
+TEST(Clock, ACounterThatTheKernelDistrustsIsNotUsed) {
+  using plx::detail::counter_is_trusted;
+  EXPECT_TRUE(counter_is_trusted(true, "tsc", "tsc hpet acpi_pm"));
+  EXPECT_TRUE(counter_is_trusted(true, "tsc", ""));
+  EXPECT_TRUE(counter_is_trusted(true, "", ""));  // no /sys
+  EXPECT_TRUE(counter_is_trusted(true, "kvm-clock", "kvm-clock tsc acpi_pm"));
+  EXPECT_FALSE(counter_is_trusted(true, "kvm-clock", "kvm-clock acpi_pm"));
+  EXPECT_FALSE(counter_is_trusted(true, "kvm-clock", "kvm-clock tsc-early"));
+  EXPECT_FALSE(counter_is_trusted(true, "hpet", "hpet acpi_pm"));
+  EXPECT_FALSE(counter_is_trusted(true, "acpi_pm", "tsc acpi_pm"));  // the administrator's choice
+  EXPECT_FALSE(counter_is_trusted(false, "tsc", "tsc hpet acpi_pm"));
+}
+
+TEST(Clock, ASpanIsNeverNegative) {
+  EXPECT_EQ(plx::ticks_between(5, 7), 2u);
+  EXPECT_EQ(plx::ticks_between(7, 5), 0u);
+}
+
 }  // namespace

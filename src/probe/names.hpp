@@ -52,6 +52,7 @@ name_id register_type_name() {
 }
 
 /// The name of what `f` calls: a function's own for a pointer to it, else that of the type, looked up once per type.
+/// What has a wrapped_callable() is named after that.
 template <class F>
 name_id register_callable_name(const F& f) {
   if constexpr (std::is_function_v<F>) {
@@ -64,6 +65,8 @@ name_id register_callable_name(const F& f) {
     std::memcpy(words, &f, sizeof f < sizeof words ? sizeof f : sizeof words);
     return words[0] < 65536 || (words[0] & 1u) != 0 ? register_type_name<F>()
                                                     : register_function_name(reinterpret_cast<const void*>(words[0]));
+  } else if constexpr (requires { f.wrapped_callable(); }) {
+    return register_callable_name(f.wrapped_callable());
   } else {
     return register_type_name<F>();
   }

@@ -37,7 +37,7 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
   at = where;
   worker* w = this_worker();
   if (w != nullptr) {
-    home = &w->home;
+    home = &w->home.link();
     info = w->info;
     info.where.stack = static_cast<std::uint8_t>(w->current->stack_class);  // it goes on on such a one
     since = 0;
@@ -58,9 +58,7 @@ void coroutine_chain::not_suspended() noexcept {
   forget_origin(*this);
 }
 
-void coroutine_chain::submit() {
-  if (home == nullptr || !submit_to(home, this)) submit_task(this);
-}
+void coroutine_chain::submit() { submit_late(home, this); }
 
 task* take_back_from_deque(const void* owner) {
   worker* w = this_worker();
@@ -85,11 +83,14 @@ std::coroutine_handle<> fork::start(child* children, std::size_t n, coroutine_ch
   parent_ = &parent;
   parent_at_ = parent_at;
   const worker* w = this_worker();
-  scheduler& s = w != nullptr ? w->home : current_scheduler();
   // The second one lies on top, where its sibling or this worker's loop finds it next.
   for (std::size_t i = n; --i > 0;) {
-    if (w != nullptr) children[i].info = w->info;
-    s.submit(&children[i], meant_for::sleepers);
+    if (w != nullptr) {
+      children[i].info = w->info;
+      w->home.submit(&children[i], meant_for::sleepers);
+    } else {
+      submit_late(nullptr, &children[i]);  // without a runtime it runs here, and does not find itself the last one
+    }
   }
   // The first one is not ended, so the parent and this fork are still here.
   children[0].runner_ = parent.runner_;
@@ -118,12 +119,16 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
 // As in scheduler::submit_last(): a pinned or a low one keeps its place.
 void yield_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
   c.suspend_at(at);
+  const worker* w = this_worker();
   const task_placement where = c.info.where;
-  if (c.home != nullptr && (where.worker != 0 || where.priority == priority::low))
-    c.home->submit(&c);
+  if (w == nullptr || where.worker != 0 || where.priority == priority::low)
+    c.submit();
   else
-    (c.home != nullptr ? *c.home : current_scheduler()).inject(&c);
+    w->home.inject(&c);
 }
+
+// Without a runtime no other task can go first.
+bool yield_awaiter::await_ready() noexcept { return find_current_scheduler() == nullptr; }
 
 sleep_awaiter::sleep_awaiter(double s) : seconds_(s) {}
 
@@ -135,7 +140,7 @@ bool sleep_awaiter::await_ready() {
 }
 
 void sleep_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
-  alarm_.deadline = deadline_in(seconds_);
+  alarm_.deadline = deadline_in(seconds_ * (1 + 2e-5));  // the measured rate of the clock may be that much too high
   alarm_.fire = [](void* chain) { static_cast<coroutine_chain*>(chain)->submit(); };
   alarm_.context = &c;
   c.suspend_at(at);

@@ -6,6 +6,7 @@
 
 #include "rt/async.hpp"
 #include "rt/detail/future_sequence.hpp"
+#include "rt/unwrap.hpp"
 
 namespace plx {
 namespace detail {
@@ -96,7 +97,7 @@ class dataflow_state final : public future_state<R> {
 };
 
 template <class Place, class F, class... A>
-auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
+auto checked_dataflow_on(Place place, task_info info, F&& f, A&&... args) {
   using R = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>...>;
   using state = dataflow_state<Place, R, std::decay_t<F>, std::decay_t<A>...>;
   // Before anything is moved or attached, so that a mistake leaves no half-made state.
@@ -109,6 +110,31 @@ auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
   auto result = adopt_state<R>(made);
   made->start();
   return result;
+}
+
+/// What `f` gives for the values of the futures: so that a call without unwrapping() is the only error of a program.
+template <class F, class Values>
+struct result_of_values {
+  using type = void;
+};
+template <class F, class... V>
+requires std::is_invocable_v<F, V...>
+struct result_of_values<F, std::tuple<V...>> {
+  using type = std::invoke_result_t<F, V...>;
+};
+
+template <class Place, class F, class... A>
+auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
+  constexpr bool takes_futures = std::is_invocable_v<std::decay_t<F>&, std::decay_t<A>...>;
+  static_assert(
+      takes_futures,
+      "dataflow calls the function with the futures themselves; wrap it in plx::unwrapping(f) to receive values");
+  if constexpr (takes_futures) {
+    return checked_dataflow_on(std::move(place), info, std::forward<F>(f), std::forward<A>(args)...);
+  } else {
+    using values = decltype(std::tuple_cat(values_in(std::declval<std::decay_t<A>>())...));
+    return future<typename result_of_values<std::decay_t<F>&, values>::type>();
+  }
 }
 
 }  // namespace detail

@@ -9,7 +9,8 @@
 
 namespace plx {
 
-executor::executor() : home_(&detail::current_scheduler()) {}
+executor::executor() : executor(detail::current_scheduler()) {}
+executor::executor(detail::scheduler& home) noexcept : home_(&home.link()) {}
 
 executor executor::with_priority(priority p) const noexcept {
   executor e = *this;
@@ -23,7 +24,7 @@ executor executor::with_stack_size(std::size_t bytes) const noexcept {
   return e;
 }
 executor executor::with_affinity(unsigned worker) const noexcept {
-  PLX_ASSERT(worker < home_->worker_count(), worker, home_->worker_count());
+  PLX_ASSERT(worker < worker_count(), worker, worker_count());
   executor e = *this;
   e.info_.where.worker = static_cast<std::uint16_t>(worker + 1);
   return e;
@@ -39,11 +40,18 @@ executor executor::with_key(std::uint64_t key) const noexcept {
   return e;
 }
 
-unsigned executor::worker_count() const { return home_->worker_count(); }
+unsigned executor::worker_count() const {
+  detail::spin_guard guard(home_->lock);
+  PLX_ASSERT(home_->home != nullptr && "the runtime of this executor has ended");
+  return home_->home->worker_count();
+}
 
 void executor::execute(detail::task* t) const {
-  const bool alive = detail::submit_to(home_, t);
+  const bool alive = detail::submit_to(*home_, t);
   PLX_ASSERT(alive && "the runtime of this executor has ended");
+}
+void executor::execute_late(detail::task* t) const {
+  if (!detail::submit_to(*home_, t)) detail::run_here(t);
 }
 
 namespace detail {
@@ -66,7 +74,8 @@ struct limited_task final : task {
 struct limit {
   limit(const executor& ex, std::size_t n) : inner(ex), all(n), free_(n) {}
 
-  void submit(task* t, std::size_t units) {
+  /// `late`: a continuation, which runs in the caller's frame when the runtime has ended.
+  void submit(task* t, std::size_t units, bool late) {
     auto* mine = ::new (pool_get(sizeof(limited_task))) limited_task;
     mine->run = run;
     mine->inner = t;
@@ -84,7 +93,10 @@ struct limit {
       }
       free_ -= units;
     }
-    inner.execute(mine);
+    if (late)
+      inner.execute_late(mine);
+    else
+      inner.execute(mine);
   }
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
@@ -122,7 +134,7 @@ struct limit {
       if (first_ == nullptr) last_ = nullptr;
       *link = nullptr;
     }
-    while (fits != nullptr) inner.execute(std::exchange(fits, fits->next));
+    while (fits != nullptr) inner.execute_late(std::exchange(fits, fits->next));
   }
 
   std::atomic<std::size_t> refs_{1};
@@ -152,6 +164,7 @@ limiting_executor limiting_executor::with_units(std::size_t per_task) const {
   return e;
 }
 task_info limiting_executor::info() const noexcept { return limit_.get()->inner.info(); }
-void limiting_executor::execute(detail::task* t) const { limit_.get()->submit(t, per_task_); }
+void limiting_executor::execute(detail::task* t) const { limit_.get()->submit(t, per_task_, false); }
+void limiting_executor::execute_late(detail::task* t) const { limit_.get()->submit(t, per_task_, true); }
 
 }  // namespace plx

@@ -6,8 +6,8 @@
 //   plx::limiting_executor few(ex, 4);              // at most 4 of its tasks at once
 //   plx::strand in_order(ex);                       // one after another, in the order of submission
 //
-// A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion; that goes
-// for continuations attached with it, too. (One attached without an executor then runs where its future is completed.)
+// A handle does not keep its runtime alive. To use one after its runtime has ended is caught by an assertion. A
+// continuation that was attached before is no error: it then runs in the frame that completes its future.
 // Thread safety: everything; handles are values. Cost: of executor that of async; limiting_executor and strand take one
 // block from the pool and a spinlock more per task. Example: executor_test.cpp, examples/08_executors.cpp.
 #pragma once
@@ -54,12 +54,14 @@ class executor {
 
   /// For the runtime's own headers: `t` becomes a task of this executor's runtime; its info is what it is.
   void execute(detail::task* t) const;
+  /// For the runtime's own headers: execute() of a continuation, which the caller runs when the runtime has ended.
+  void execute_late(detail::task* t) const;
 
  private:
-  explicit executor(detail::scheduler* home) noexcept : home_(home) {}
+  explicit executor(detail::scheduler& home) noexcept;
   friend class runtime;
 
-  detail::scheduler* home_;
+  detail::home_link* home_;
   task_info info_{};
 };
 
@@ -108,6 +110,8 @@ class limiting_executor {
   }
   /// For the runtime's own headers: `t` becomes a task of this executor.
   void execute(detail::task* t) const;
+  /// For the runtime's own headers: execute() of a continuation, which the caller runs when the runtime has ended.
+  void execute_late(detail::task* t) const;
 
  private:
   detail::limit_ref limit_;

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "rt/every_schedule_test.hpp"
@@ -94,6 +98,25 @@ TEST(for_loop, one_after_the_other) {
     });
     for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], i < 7 ? 400 : 320) << i;
   }
+}
+
+// Both loops have the same type of body, so the second one finds the grain of the first.
+void call_each(int n, const std::function<void(int)>& f) { plx::for_loop(0, n, f); }
+
+TEST(for_loop, a_cheap_loop_does_not_serialize_an_expensive_one_of_the_same_type) {
+  plx::runtime rt({.workers = 4, .bind = false});
+  rt.run([] {
+    for (int i = 0; i < 3; ++i) call_each(1'000'000, [](int) {});
+    const auto first = std::this_thread::get_id();
+    std::atomic<bool> helped{false};
+    call_each(400, [&](int i) {
+      if (std::this_thread::get_id() != first) helped = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (i == 8 && !helped && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    });
+    EXPECT_TRUE(helped);
+  });
 }
 
 }  // namespace

@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "probe/counter_registry.hpp"
 #include "rt/detail/platform.hpp"
+#include "rt/executor.hpp"
 #include "rt/latch.hpp"
+#include "rt/once.hpp"
 #include "rt/runtime.hpp"
 
 namespace {
@@ -86,6 +89,33 @@ TEST(memory, suspended_tasks_cost_the_page_they_touched_and_less_than_a_kilobyte
     for (auto& f : all) f.get();
   });
   EXPECT_EQ(again.load(), 3000);
+}
+
+// Stacks of a size that tasks asked for are used again, and those beyond a few give their memory back.
+TEST(memory, stacks_of_a_size_that_tasks_asked_for) {
+  constexpr int n = 100;
+  constexpr std::size_t touched = std::size_t{512} << 10;
+  plx::runtime rt({.workers = 2, .bind = false});
+  const auto ex = rt.get_executor().with_stack_size(2 * touched);
+  for (int round = 0; round < 2; ++round) {
+    const double before = resident_bytes();
+    rt.run([&] {
+      plx::event go_on;
+      std::vector<plx::future<int>> all;
+      for (int i = 0; i < n; ++i)
+        all.push_back(plx::async(ex, [&go_on] {
+          volatile char large[touched];
+          for (std::size_t k = 0; k < touched; k += 1024) large[k] = 1;
+          go_on.wait();
+          return static_cast<int>(large[1024]);
+        }));
+      go_on.set();
+      for (auto& f : all) EXPECT_EQ(f.get(), 1);
+    });
+#if !defined(PLX_TSAN) && !defined(PLX_ASAN)
+    EXPECT_LT(resident_bytes() - before, 0.5 * n * static_cast<double>(touched));
+#endif
+  }
 }
 
 }  // namespace

@@ -265,7 +265,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
 }
 
 detail::scheduler& runtime::get_scheduler() noexcept { return parts_->scheduler; }
-executor runtime::get_executor() noexcept { return executor(&parts_->scheduler); }
+executor runtime::get_executor() noexcept { return executor(parts_->scheduler); }
 void runtime::inject(detail::task* t) { parts_->scheduler.inject(t); }
 unsigned runtime::worker_count() const noexcept { return parts_->scheduler.worker_count(); }
 probe::recorder& runtime::recorder() noexcept { return parts_->recorder; }

@@ -138,4 +138,22 @@ TEST(thread_death, a_joinable_thread_must_not_be_dropped) {
       "terminate");
 }
 
+TEST(this_thread, sleeps_do_not_end_early) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  const auto sleeps = [] {
+    for (int i = 1; i <= 5; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      plx::this_thread::sleep_for(std::chrono::microseconds(300 * i));
+      EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::microseconds(300 * i));
+      const auto until = std::chrono::system_clock::now() + std::chrono::microseconds(300 * i);
+      plx::this_thread::sleep_until(until);
+      EXPECT_GE(std::chrono::system_clock::now(), until);
+    }
+    plx::this_thread::sleep_until(std::chrono::steady_clock::now() - std::chrono::seconds(1));
+    plx::this_thread::sleep_for(std::chrono::seconds(-1));
+  };
+  rt.run(sleeps);
+  sleeps();  // on a thread that is no worker
+}
+
 }  // namespace

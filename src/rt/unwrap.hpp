@@ -59,6 +59,8 @@ auto values_in(A&& a) {
 template <class F>
 struct unwrapping_call {
   F f;
+  /// Profiles name the call after what the user wrote: see probe::register_callable_name().
+  const F& wrapped_callable() const noexcept { return f; }
   template <class... A>
   decltype(auto) operator()(A&&... args) {
     return std::apply(f, std::tuple_cat(values_in(std::forward<A>(args))...));

@@ -48,7 +48,7 @@ class each_state final : public future_state<void> {
       last_ = &n;
       submit = !std::exchange(calling_, true);
     }
-    if (submit) submit_task(&task_);
+    if (submit) submit_late(nullptr, &task_);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "probe/names.hpp"
 #include "rt/every_schedule_test.hpp"
 #include "rt/mutex.hpp"
 #include "rt/thread.hpp"
@@ -287,6 +288,16 @@ TEST(dataflow, policies_and_sequences) {
                   .get(),
               3);
   });
+}
+
+int sum_of(int a, int b) { return a + b; }
+
+// Profiles show the user's function, not the wrapper.
+TEST(unwrapping, is_named_after_the_function) {
+  using plx::probe::register_callable_name;
+  const auto lambda = [](int a) { return a; };
+  EXPECT_EQ(register_callable_name(plx::unwrapping(sum_of)), register_callable_name(&sum_of));
+  EXPECT_EQ(register_callable_name(plx::unwrapping(lambda)), register_callable_name(lambda));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Case 0 has no misuse and compiles.
 #include <chrono>
 
+#include "rt/dataflow.hpp"
 #include "rt/jthread.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
@@ -51,6 +52,8 @@ struct not_a_clock {
   plx::timed_mutex().try_lock_until(no_time_point);
 #elif PLX_CASE == 11
   plx::this_thread::sleep_until(no_time_point);
+#elif PLX_CASE == 12
+  plx::future<int> sum = plx::dataflow([](int a, int b) { return a + b; }, plx::future<int>(), plx::future<int>());
 #endif
 }
 

@@ -1,7 +1,8 @@
 // for_each, for_each_n: a function on each element, in parallel.
 //
 // Thread safety: the function is called from several workers at once, on different elements. Cost: that of a for_loop;
-// nothing is allocated until somebody helps. Iterators that are not random-access are walked in order by the caller.
+// nothing is allocated until somebody helps. Iterators that are not random-access, and those of a vector<bool>,
+// whose elements share words, are walked in order by the caller.
 // Example: algorithm/for_each_test.cpp.
 #pragma once
 
@@ -13,7 +14,7 @@ namespace detail {
 /// f(*it) for n elements; the iterator behind them.
 template <bool Unsequenced, class It, class F>
 It walk(const spread& how, It first, std::int64_t n, F& f) {
-  if constexpr (std::random_access_iterator<It>) {
+  if constexpr (shareable_it<It>) {
     in_pieces(how, n, [&f, first](std::int64_t begin, std::int64_t end) {
       each_index<Unsequenced>(0, end - begin, [&f, here = at(first, begin)](std::int64_t i) { f(*at(here, i)); });
     });

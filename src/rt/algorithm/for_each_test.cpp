@@ -207,4 +207,16 @@ TEST(search, a_match_ends_it_early) {
   });
 }
 
+// Its elements share words: two workers that set neighbours would lose one.
+TEST(for_each, the_bits_of_a_vector) {
+  plx::runtime rt({.workers = 4, .bind = false});
+  rt.run([] {
+    for (int round = 0; round < 20; ++round) {
+      std::vector<bool> bits(50'003, false);
+      plx::for_each(plx::par, bits, [](auto bit) { bit = true; });
+      EXPECT_EQ(std::count(bits.begin(), bits.end(), true), 50'003);
+    }
+  });
+}
+
 }  // namespace

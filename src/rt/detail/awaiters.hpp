@@ -145,7 +145,7 @@ class [[nodiscard]] schedule_sender {
 };
 
 struct yield_awaiter {
-  static constexpr bool await_ready() noexcept { return false; }
+  static bool await_ready() noexcept;
   template <chained P>
   void await_suspend(std::coroutine_handle<P> h) const {
     wait(*h.promise().chain, h);

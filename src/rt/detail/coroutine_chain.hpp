@@ -18,7 +18,7 @@
 
 namespace plx::detail {
 
-class scheduler;
+struct home_link;
 
 struct coroutine_chain : task {
   /// The outermost coroutine has ended; may destroy it, and the chain. Gives what goes on in this place.
@@ -58,7 +58,7 @@ struct coroutine_chain : task {
 
   std::coroutine_handle<> at{};  // where it goes on
   runner* runner_ = nullptr;     // valid while it runs
-  scheduler* home = nullptr;     // of the last suspension; null: none, it happened on a foreign thread
+  home_link* home = nullptr;     // of the last suspension; null: none, it happened on a foreign thread
   end_function ended;
   unsigned transfers_ = 0;
   ticks earlier = 0;                // what it took until its last suspension

@@ -15,6 +15,7 @@
 namespace plx::detail {
 
 class scheduler;
+struct home_link;
 struct at_task_end;  // task_end.hpp
 
 /// What a task waits on, as explain_waits() tells it. Lives in the frame of who calls suspend().
@@ -48,8 +49,9 @@ struct fiber {
   /// Where the fiber goes on; owned by Boost.Context. Null exactly while the fiber runs.
   std::atomic<void*> context{nullptr};
   stack memory{};
-  scheduler* home = nullptr;
-  unsigned stack_class = 0;  // not 0: of a size that a task asked for; it serves such tasks only
+  scheduler* home = nullptr;  // as long as the fiber is not abandoned
+  home_link* link = nullptr;  // to it, for as long as the process lives
+  unsigned stack_class = 0;   // not 0: of a size that a task asked for; it serves such tasks only
 
   // While a task on this fiber is suspended:
   task resume;                                        // what is put in a deque to make it run again

@@ -67,13 +67,17 @@ void fork_task(task* t) {
       &me);
 }
 
-scheduler* home_of_caller() noexcept {
+home_link* home_of_caller() noexcept {
   const worker* w = this_worker();
-  return w != nullptr ? &w->home : nullptr;
+  return w != nullptr ? &w->home.link() : nullptr;
 }
 
-void home_place::submit(task* t) const {
-  if (home_ == nullptr || !submit_to(home_, t)) submit_task(t);
+void run_here(task* t) {
+  if (t->from != nullptr) [[unlikely]]
+    forget_origin(*t);
+  if (origins_wanted()) [[unlikely]]
+    note_going_on();
+  t->run(t, run_mode::taken_back);
 }
 
 bool future_state_base::try_attach(continuation& c) noexcept {
@@ -158,7 +162,7 @@ void future_state_base::put_back(continuation* first) noexcept {
 void future_state_base::submit_deferred() {
   if (!deferred_.exchange(false, std::memory_order_acq_rel)) return;
   add_ref();  // which running gives back
-  submit_task(own_task_);
+  submit_late(nullptr, own_task_);
 }
 
 namespace {

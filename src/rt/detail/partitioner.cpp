@@ -26,7 +26,7 @@ unsigned shares() noexcept {
 }
 
 // Remembered by the place in the program: a time step's loop is the same size as the last step's. But not trusted far:
-// the same place may be another loop this time.
+// the same place may be another loop this time, see trial().
 void loop_grain::begin(const loop_site& site, std::int64_t n, loop_run& run) noexcept {
   static const ticks usual = ticks_from(2e-6);
   run.piece = usual;
@@ -58,12 +58,22 @@ void loop_run::tell(bool complete) noexcept {
   this_worker()->home.tuned_loops()->end(std::exchange(place, nullptr), n, took_s);
 }
 
+// Loops at the same place may differ: the type of a body does not say what a std::function calls. At most 32 us are
+// lost to a wrong belief: 64 trials of half a piece each.
+void loop_grain::judge(std::int64_t done, ticks piece) noexcept {
+  const ticks now = now_ticks(), took = ticks_between(begin_, now);
+  begin_ = now;
+  if (took > piece / 2)
+    size_ = known_ =
+        std::max(done * static_cast<std::int64_t>(piece) / static_cast<std::int64_t>(took), std::int64_t{1});
+}
+
 void loop_grain::next(std::int64_t done, ticks piece) noexcept {
   if (chosen()) {
     if (done == size_ && this_worker()->home.choose(3) == 0) size_ *= 2;
     return;
   }
-  const ticks now = now_ticks(), took = now - begin_;
+  const ticks now = now_ticks(), took = ticks_between(begin_, now);
   begin_ = now;
   done_ += done;
   took_ += took;

@@ -64,6 +64,11 @@ class loop_grain {
   /// The first piece begins: of a loop over n indices, or (without) of a part of one.
   void begin(const loop_site& site, std::int64_t n, loop_run& run) noexcept;
   void begin() noexcept;
+  /// The size of a first piece that shows whether this is the loop that is known from the last time: it should take a
+  /// 64th of a piece or less. 0: nothing is known.
+  [[nodiscard]] std::int64_t trial() const noexcept { return known_ > 1 ? (size_ + 63) / 64 : 0; }
+  /// The trial of `done` indices ended. When it took half a piece, another loop runs at the same place.
+  void judge(std::int64_t done, ticks piece) noexcept;
   /// `done` indices ended now, and the next begin; a piece shall take so long.
   void next(std::int64_t done, ticks piece) noexcept;
   /// When the last piece ended.
@@ -116,10 +121,16 @@ class partition {
     grain.begin(site_, n, run_);
     task_group halves;
     halves.stay();
-    std::int64_t end = n;
-    for (unsigned i = may_offer() ? shares() : 0; i > 0 && end > 1 && !grain.too_small(end); --i)
+    std::int64_t begin = 0, end = n;
+    if (const std::int64_t few = grain.trial(); few != 0) {
+      call(0, few, 0);
+      begin = few;
+      grain.judge(few, run_.piece);
+    }
+    // Cut as if nothing had been done, so that the parts are the same as the last time.
+    for (unsigned i = may_offer() ? shares() : 0; i > 0 && end / 2 > begin && !grain.too_small(end); --i)
       end = give_half(halves, 0, end, grain);
-    proceed(halves, 0, end, grain);
+    proceed(halves, begin, end, grain, 0);
     grain.remember(site_);
     halves.wait();
     run_.done();
@@ -147,14 +158,14 @@ class partition {
       loop_grain mine = grain;
       mine.begin();
       task_group more;
-      proceed(more, middle, end, mine);
+      proceed(more, middle, end, mine, middle);
       more.wait();
     });
     return middle;
   }
 
-  void proceed(task_group& halves, std::int64_t begin, std::int64_t end, loop_grain& grain) {
-    const std::int64_t run = begin;
+  /// Requires: the caller did [run, begin).
+  void proceed(task_group& halves, std::int64_t begin, std::int64_t end, loop_grain& grain, const std::int64_t run) {
     for (;;) {
       const std::int64_t cut = end_.get();
       if (cut < end) end = cut;

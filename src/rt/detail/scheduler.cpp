@@ -20,6 +20,7 @@
 #include "probe/recorder.hpp"
 #include "rt/detail/explain.hpp"
 #include "rt/detail/origin.hpp"
+#include "rt/detail/place.hpp"
 #include "rt/detail/topology.hpp"
 #include "rt/detail/wait.hpp"
 #include "rt/detail/worker_loop.hpp"
@@ -62,21 +63,75 @@ worker::~worker() = default;
   return *s;
 }
 
-bool submit_to(scheduler* home, task* t) {
+scheduler::reachable::reachable(scheduler& s) : link(*new home_link) {
+  static std::atomic<home_link*> newest{nullptr};  // keeps them in sight of leak checkers
+  link.home = &s;
+  link.older = newest.load(std::memory_order_relaxed);
+  while (!newest.compare_exchange_weak(link.older, &link, std::memory_order_relaxed)) {
+  }
+}
+
+void scheduler::reachable::end() noexcept {
+  spin_guard guard(link.lock);
+  link.takes_tasks = false;
+  link.home = nullptr;
+}
+
+static bool is_home_of_caller(const home_link& home) noexcept {
   const worker* w = this_worker();
-  if (w != nullptr && &w->home == home) {
-    home->submit(t);
+  return w != nullptr && &w->home.link() == &home;
+}
+
+// Runs use(scheduler) while stop() waits for its end; false when the scheduler has ended, or takes no more tasks.
+template <class Use>
+static bool visit(home_link& home, bool with_task, Use use) {
+  scheduler* s = nullptr;
+  {
+    spin_guard guard(home.lock);
+    s = home.home;
+    if (s == nullptr || (with_task && !home.takes_tasks)) return false;
+    s->begin_visit();
+  }
+  use(*s);
+  s->end_visit();
+  return true;
+}
+
+bool submit_to(home_link& home, task* t) {
+  if (is_home_of_caller(home)) {
+    this_worker()->home.submit(t);
     return true;
   }
+  return visit(home, true, [t](scheduler& s) { s.submit(t); });
+}
+
+void submit_late(home_link* home, task* t) {
+  if (home != nullptr && submit_to(*home, t)) return;
+  if (const worker* w = this_worker()) return w->home.submit(t);
+  scheduler* oldest = nullptr;
   {
     scheduler_list& all = schedulers();
     spin_guard guard(all.lock);
-    if (std::find(all.living.begin(), all.living.end(), home) == all.living.end()) return false;
-    home->begin_visit();
+    if (!all.living.empty()) {
+      oldest = all.living.front();
+      oldest->begin_visit();
+    }
   }
-  home->submit(t);
-  home->end_visit();
-  return true;
+  if (oldest == nullptr) return run_here(t);
+  oldest->submit(t);
+  oldest->end_visit();
+}
+
+// The fiber outlives its scheduler if its task is abandoned.
+void resume(fiber& f) {
+  const worker* w = this_worker();
+  const auto submit = [&f](scheduler& home) {
+    f.resume.info.where = f.info.where;
+    f.ready.store(true, std::memory_order_relaxed);
+    home.submit(&f.resume);
+  };
+  if (w != nullptr && &w->home.link() == f.link) return submit(w->home);
+  visit(*f.link, false, submit);
 }
 
 struct scheduler::threads {
@@ -237,10 +292,20 @@ void scheduler::stop() {
     std::erase(all.living, this);
     all.oldest_is_default();
   }
-  // acquire: pairs with end_visit(). What a visitor has left here meanwhile is still done.
-  while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();
-  if (!deterministic_ && !quiet(true)) wait_until_quiet(shutdown_deadline_s_);
+  {
+    spin_guard guard(link().lock);
+    link().takes_tasks = false;
+  }
+  wait_for_visitors();
+  home_.end();  // from here on no other thread resumes a task of this scheduler
+  wait_for_visitors();
   end_threads();
+}
+
+// What they have left here is still done.
+void scheduler::wait_for_visitors() {
+  while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();  // acquire: pairs with end_visit()
+  if (!deterministic_ && !quiet(true)) wait_until_quiet(shutdown_deadline_s_);
 }
 
 scheduler::~scheduler() {
@@ -259,14 +324,14 @@ scheduler::~scheduler() {
   free_fibers();
 }
 
-// Whoever wakes an abandoned task late finds its fiber, and that it has no home.
+// A late call of resume() finds the fiber of an abandoned task, and that its home has ended.
 void scheduler::free_fibers() noexcept {
   static std::atomic<fiber*> abandoned{nullptr};  // for ever, and for leak checkers to see
   while (all_fibers_ != nullptr) {
     fiber* f = std::exchange(all_fibers_, all_fibers_->next_in_registry);
     forget_origin(f->resume);
     if (f->waits_on.load(std::memory_order_relaxed) != nullptr) {
-      std::atomic_ref(f->home).store(nullptr, std::memory_order_relaxed);
+      f->home = nullptr;
       f->next_in_registry = abandoned.load(std::memory_order_relaxed);
       while (!abandoned.compare_exchange_weak(f->next_in_registry, f, std::memory_order_relaxed)) {
       }

@@ -54,6 +54,15 @@ class owned_count {
   std::atomic<std::uint64_t> n_{0};
 };
 
+/// See place.hpp. Invariant, guarded by the lock: `home` may be used until the lock is released, or until end_visit()
+/// after a begin_visit() under it.
+struct home_link {
+  spinlock lock;
+  bool takes_tasks = true;    // false from the beginning of stop() on: only suspended tasks are resumed then
+  scheduler* home = nullptr;  // null when it has ended
+  home_link* older = nullptr;
+};
+
 struct worker {
   worker(scheduler& s, unsigned i);
   ~worker();
@@ -162,6 +171,7 @@ class scheduler {
   /// Around a submit() from outside that nothing else keeps this scheduler alive for: stop() waits for the visitors.
   void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }
   void end_visit() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
+  [[nodiscard]] home_link& link() const noexcept { return home_.link; }
   /// Asks what is polled for, for a moment, in the place of the running task of `w`, which waits for `awaited`: true
   /// when that is there. False at once where there is other work.
   bool poll_for(worker& w, const future_state_base& awaited);
@@ -297,6 +307,7 @@ class scheduler {
   void thread_main(unsigned index);
   void end_of_thread(worker& w) noexcept;
   void wait_until_quiet(double deadline_s);
+  void wait_for_visitors();
   // Work that any worker may do; and what lies in somebody's inbox.
   [[nodiscard]] bool any_work() const noexcept { return any_but_low() || !low_.empty(); }
   [[nodiscard]] bool any_but_low() const noexcept;
@@ -363,6 +374,14 @@ class scheduler {
     ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between looks for work
   };
 
+  // The first member: no fiber or executor finds a scheduler whose constructor has failed.
+  struct reachable {
+    explicit reachable(scheduler& s);
+    ~reachable() { end(); }
+    void end() noexcept;
+    home_link& link;
+  };
+  reachable home_{*this};
   const spans spans_;
   const bool deterministic_;
   conductor* const conductor_;
@@ -385,6 +404,8 @@ class scheduler {
     sized_stacks(std::size_t bytes, bool guards) : stacks(bytes, guards) {}
     stack_pool stacks;
     fiber* free = nullptr;
+    unsigned n_free = 0;
+    fiber* cold = nullptr;  // free ones whose memory was given back
   };
   static constexpr unsigned n_stack_classes = 32;
 

@@ -88,7 +88,7 @@ bool scheduler::ask_pollers(worker& w) {
 // The time since `begin` was background work; what comes next begins now.
 void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
   w.boundary = now;
-  w.log->background(now - begin);
+  w.log->background(ticks_between(begin, now));
   // This worker may be busy for long: an idle one has to go on asking.
   if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
@@ -186,7 +186,8 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   unsigned rounds = 0;
   do ask_pollers(w), now = now_ticks();
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
-         now - begin < (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
+         ticks_between(begin, now) <
+             (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
          (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
   last_polled_.store(&w, std::memory_order_relaxed);  // it goes on when the task gives up its place

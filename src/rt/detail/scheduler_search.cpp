@@ -375,7 +375,7 @@ task* scheduler::search(worker& w) {
 
 // The time since `begin` without a task is booked; pollers have booked theirs.
 void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept {
-  w.boundary = now_ticks();
+  w.boundary = std::max(begin, now_ticks());
   const ticks polled = w.log->background_time() - polled_before;
   if (w.boundary - begin < spans_.idle && !w.log->idles())
     w.log->overhead(w.boundary - begin - std::min(polled, w.boundary - begin));

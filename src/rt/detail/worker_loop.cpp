@@ -63,7 +63,8 @@ void keep_left_fiber(void* f) noexcept {
 
 // The time at which what ran until now ends.
 [[gnu::always_inline]] inline ticks end_now(worker& w) noexcept {
-  return w.end != 0 ? std::exchange(w.end, 0) : now_ticks();
+  // Not before its begin: after a move to another socket, whose counter may be behind.
+  return std::max(w.boundary, w.end != 0 ? std::exchange(w.end, 0) : now_ticks());
 }
 
 [[gnu::always_inline]] inline probe::task_slice slice_until(const worker& w, ticks now, bool finished) noexcept {
@@ -298,6 +299,7 @@ fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
   auto* f = new fiber;
   f->memory = memory;
   f->home = this;
+  f->link = &link();
   f->resume.run = resume_marker;
   f->resume.owner = f;
   fiber_prepare(*f, entry);
@@ -309,25 +311,45 @@ fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
 fiber* scheduler::take_sized_fiber(unsigned stack_class) {
   PLX_ASSERT(stack_class < n_stack_classes, stack_class);
   stack_pool* stacks = nullptr;
+  fiber* cold = nullptr;
   {
     spin_guard guard(fibers_lock_);
     auto& sized = sized_[stack_class];
     if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class), guard_pages_);
     if (fiber* f = sized->free) {
       sized->free = std::exchange(f->next_free, nullptr);
+      --sized->n_free;
       return f;
     }
+    cold = sized->cold;
+    if (cold != nullptr) sized->cold = std::exchange(cold->next_free, nullptr);
     stacks = &sized->stacks;
+  }
+  if (cold != nullptr) {
+    fiber_prepare(*cold, sized_entry);
+    return cold;
   }
   fiber* f = new_fiber(*stacks, sized_entry);
   f->stack_class = stack_class;
   return f;
 }
 
+// These stacks are large: a few of each size stay warm, the others give their memory back.
 void scheduler::keep_sized_fiber(fiber* f) noexcept {
+  constexpr unsigned most_warm = 8;
+  {
+    spin_guard guard(fibers_lock_);
+    sized_stacks& sized = *sized_[f->stack_class];
+    if (sized.n_free < most_warm) {
+      ++sized.n_free;
+      f->next_free = std::exchange(sized.free, f);
+      return;
+    }
+  }
+  f->next_free = nullptr;
+  cool(f);
   spin_guard guard(fibers_lock_);
-  sized_stacks& sized = *sized_[f->stack_class];
-  f->next_free = std::exchange(sized.free, f);
+  f->next_free = std::exchange(sized_[f->stack_class]->cold, f);
 }
 
 void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
@@ -414,15 +436,6 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   worker& here = *this_worker();
   run_after_switch(here);
   put_handled_exceptions(here, of_task);
-}
-
-void resume(fiber& f) {
-  scheduler* const home = std::atomic_ref(f.home).load(std::memory_order_relaxed);
-  if (home == nullptr) [[unlikely]]
-    return;  // its runtime has ended and left it behind
-  f.resume.info.where = f.info.where;
-  f.ready.store(true, std::memory_order_relaxed);
-  home->submit(&f.resume);
 }
 
 void yield_task() {
