@@ -25,11 +25,18 @@ static bool computed_from_counter(std::string_view clock) noexcept {
   return clock == "kvm-clock" || clock == "xen" || clock == "hyperv_clocksource_tsc_page";
 }
 
+static bool lists(std::string_view words, std::string_view word) noexcept {
+  for (std::size_t i = words.find(word); i != std::string_view::npos; i = words.find(word, i + 1)) {
+    const std::size_t end = i + word.size();
+    if ((i == 0 || words[i - 1] == ' ') && (end == words.size() || words[end] == ' ')) return true;
+  }
+  return false;
+}
+
 bool counter_is_trusted(bool invariant, std::string_view current, std::string_view available) noexcept {
   if (!invariant) return false;
   if (current.empty() || current == "tsc") return true;  // without /sys, the processor's word is all there is
-  return computed_from_counter(current) && available.find("tsc") != std::string_view::npos &&
-         (available.starts_with("tsc") || available.find(" tsc") != std::string_view::npos);
+  return computed_from_counter(current) && lists(available, "tsc");
 }
 
 #if defined(__x86_64__)
