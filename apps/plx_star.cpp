@@ -241,6 +241,7 @@ int run_with_others(const command_line& c, const run_plan& w, plx::job& job, sta
     std::signal(SIGTERM, SIG_IGN);
     std::signal(SIGHUP, SIG_IGN);
   }
+  if (!end.begun) job.leave_out_summary();
   if (!end.lost) job.run([] {});  // nobody leaves before all have come here
   return report_end(end, w.request.out, c.quiet);
 }

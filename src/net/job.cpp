@@ -258,6 +258,8 @@ void job::fail(const std::exception_ptr& e) noexcept {
   }
 }
 
+void job::leave_out_summary() noexcept { parts_->summed = false; }
+
 runtime& job::home() noexcept { return *parts_->home; }
 net::node& job::node() noexcept { return *parts_->node; }
 locality_id job::here() const noexcept { return parts_->node->here(); }

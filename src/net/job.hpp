@@ -108,6 +108,9 @@ class job {
     });
   }
 
+  /// For a program that refused its input: the end writes no summary. All call it, before the job ends.
+  void leave_out_summary() noexcept;
+
   [[nodiscard]] runtime& home() noexcept;           ///< the runtime of this locality
   [[nodiscard]] net::node& node() noexcept;         ///< its part of the network
   [[nodiscard]] locality_id here() const noexcept;  ///< its number

@@ -173,23 +173,25 @@ result<void> same_everywhere(const simulation& sim, const run_request& request) 
   return agree(net, sim.tasks(), same_as_root(net, sim.tasks(), text));
 }
 
+run_end refusal(const exchange& net, const error& e) {
+  run_end end{run_status::failed, true, e.message, false, is_root(net)};
+  end.begun = false;
+  return end;
+}
+
 run_end begin_and_loop(simulation& sim, run_files& files, const run_request& request, run_observer& observer) {
   const exchange& net = sim.state().net;
-  if (auto r = same_everywhere(sim, request); !r)
-    return {run_status::failed, true, r.error().message, false, is_root(net)};
-  if (!request.resume_checkpoint.empty())
-    if (auto r = files.lock(); !r) {
-      files.folder().unmake();
-      return {run_status::failed, true, r.error().message, false, is_root(net)};
-    }
-  if (auto r = begin(sim, files, request); !r) {
-    files.folder().unmake();
-    return {run_status::failed, true, r.error().message, false, is_root(net)};
-  }
-  if (auto r = files.begin(); !r) {
+  if (auto r = same_everywhere(sim, request); !r) return refusal(net, r.error());
+  const auto begin_all = [&]() -> result<void> {
+    if (!request.resume_checkpoint.empty())
+      if (auto r = files.lock(); !r) return r;
+    if (auto r = begin(sim, files, request); !r) return r;
+    return files.begin();
+  };
+  if (auto r = begin_all(); !r) {
     static_cast<void>(log_to_file("", log_level::none));
     files.folder().unmake();
-    return {run_status::failed, true, r.error().message, false, is_root(net)};
+    return refusal(net, r.error());
   }
   log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
            request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
@@ -261,6 +263,10 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
     if (is_root(net)) files.end_without_files("failed", end.message);
   } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
     end_of_exception(sim, files, "out of memory");
+    throw;
+  } catch (const std::system_error& e) {
+    const bool is_limit = e.code() == std::errc::resource_unavailable_try_again;
+    end_of_exception(sim, files, is_limit ? "no further thread could be started" : e.what());
     throw;
   } catch (const std::exception& e) {
     end_of_exception(sim, files, e.what());

@@ -62,6 +62,7 @@ struct run_end {
   std::string message;         ///< one line: why it failed, or how to go on
   bool lost = false;           ///< failed because another locality is gone
   bool speaks = true;          ///< this locality should tell it; the others would only repeat it
+  bool begun = true;           ///< false: refused, on all localities, before there was a folder
 };
 
 /// Looks for what would stop a run before it begins: a folder that is in use, a mesh larger than the memory.

@@ -1,6 +1,8 @@
 // A cube and a ball, each of its own species, carried by a uniform flow through a periodic box. A third species fills
 // the rest, so fractions sum to one. Averages are exact at all times: the parts of a cell inside of both bodies are
 // known in closed form.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -60,9 +62,9 @@ class advection_problem final : public problem {
     const vector width = box_width();
     const double shortest = std::min({width[0], width[1], width[2]});
     if (cube_edge_ > 0.5 * shortest || 2 * ball_radius_ > 0.5 * shortest) {
-      return error{"advection: expected bodies of at most half the box (" + std::to_string(0.5 * shortest) +
-                   "), found cube_edge " + std::to_string(cube_edge_) + " and ball_radius " +
-                   std::to_string(ball_radius_)};
+      return error{"advection: expected bodies of at most half the box (" + fmt::format("{:g}", 0.5 * shortest) +
+                   "), found cube_edge " + fmt::format("{:g}", cube_edge_) + " and ball_radius " +
+                   fmt::format("{:g}", ball_radius_)};
     }
     vector gap = from(cube_centre_, ball_centre_, 0);  // from the cube's surface to the ball's centre
     for (double& g : gap) g = std::max(std::abs(g) - 0.5 * cube_edge_, 0.0);

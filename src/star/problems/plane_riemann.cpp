@@ -1,5 +1,7 @@
 #include "star/problems/plane_riemann.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -36,11 +38,11 @@ result<void> plane_riemann::do_prepare() {
     const std::string key = section_ + (side == &options_.left ? ".left" : ".right");
     if ((*side)[0] <= 0 || (*side)[2] <= 0) {
       return error{key + ": expected [density > 0, velocity, pressure > 0], found density " +
-                   std::to_string((*side)[0]) + " and pressure " + std::to_string((*side)[2])};
+                   fmt::format("{:g}", (*side)[0]) + " and pressure " + fmt::format("{:g}", (*side)[2])};
     }
     if (options_.periodic && (*side)[1] != 0) {
       return error{key + ": expected velocity 0 because " + section_ + ".periodic is true, found " +
-                   std::to_string((*side)[1])};
+                   fmt::format("{:g}", (*side)[1])};
     }
   }
   auto direction = plane_direction::make(options_.direction, setting(), (section_ + ".direction").c_str());

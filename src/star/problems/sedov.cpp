@@ -94,13 +94,13 @@ class sedov_problem final : public problem {
   result<void> do_prepare() override {
     for (int axis = 0; axis < 3; ++axis) {
       if (centre_[axis] < setting().lower[axis] || centre_[axis] > setting().upper[axis]) {
-        return error{"sedov.centre: expected a point inside of the box, found " + std::to_string(centre_[axis]) +
+        return error{"sedov.centre: expected a point inside of the box, found " + fmt::format("{:g}", centre_[axis]) +
                      " along axis " + std::to_string(axis + 1) + "; see mesh.lower and mesh.upper"};
       }
     }
     if (setting().gamma >= 7) {
       return error{"hydro.gamma: expected a value below 7 for the exact Sedov solution, found " +
-                   std::to_string(setting().gamma)};
+                   fmt::format("{:g}", setting().gamma)};
     }
     solution_.emplace(setting().gamma, density_, energy_);
     const double start = start_time_ > 0 ? solution_->shock_radius(start_time_) : radius_;
