@@ -270,7 +270,9 @@ int answer(const command_line& c, const run_plan& w) {
 /// Throws CLI::Success where the library answers by itself (--help).
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv) {
   try {
-    options = options_from_arguments(argc, argv);  // takes out --plx:...
+    auto read = read_options(argc, argv);  // takes out --plx:...
+    if (!read) return read.error();
+    options = *std::move(read);
     app.parse(argc, argv);
   } catch (const CLI::Success&) {
     throw;

@@ -3,8 +3,8 @@
 
 #include "rt/runtime.hpp"
 
-int main() {
-  plx::runtime rt;  // one worker per core that this process may use
+int main(int argc, char** argv) {
+  plx::runtime rt(plx::options_from_arguments(argc, argv));  // --plx:... options; by default a worker per core
   const int answer = rt.run([] {
     plx::future<int> six = plx::async([] { return 6; });
     plx::future<int> seven = plx::async([] { return 7; });

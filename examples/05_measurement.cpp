@@ -9,8 +9,8 @@
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 
-int main() {
-  plx::runtime rt;
+int main(int argc, char** argv) {
+  plx::runtime rt(plx::options_from_arguments(argc, argv));  // --plx:diagnose, --plx:print-counter=..., --plx:serve=1
   rt.recorder().trace(true);
 
   static const auto relax = plx::probe::register_name("relax block");

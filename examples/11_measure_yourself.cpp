@@ -8,8 +8,10 @@
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 
-int main() {
-  plx::runtime rt({.workers = 2});
+int main(int argc, char** argv) {
+  plx::runtime_options options = plx::options_from_arguments(argc, argv);  // --plx:print-counter=/walker/count/walks
+  options.workers = 2;
+  plx::runtime rt(options);
 
   std::atomic<int> walks{0};  // the program's own
   const auto kept =

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -130,7 +132,10 @@ struct job::parts {
 
 job::job(int& argc, char** argv) {
   job_options options;
-  options.runtime = options_from_arguments(argc, argv);
+  auto read = read_options(argc, argv);
+  const char* const rank = std::getenv("PMIX_RANK");  // of all processes with this argument, the first one reports it
+  if (!read) throw job_error(read.error().message, rank == nullptr || std::string_view(rank) == "0");
+  options.runtime = *std::move(read);
   start(std::move(options));
 }
 

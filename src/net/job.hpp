@@ -59,8 +59,8 @@ struct job_options {
 
 class job {
  public:
-  /// Options of the runtime from the program's arguments (options_from_arguments). Throws std::invalid_argument for a
-  /// wrong one, else as below.
+  /// Options of the runtime from the program's arguments (read_options). Throws job_error for a wrong one, else as
+  /// below.
   job(int& argc, char** argv);
   /// Finds the other processes and checks that they run the same program. Throws job_error.
   explicit job(job_options options = {});

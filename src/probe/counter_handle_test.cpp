@@ -153,4 +153,27 @@ TEST(CounterRegistryDeathTest, AFunctionMustNotEndItsOwnRegistration) {
   EXPECT_DEATH((void)r.query("/a/x"), "must not end its own registration");
 }
 
+/// Two counters that read each other, read by two threads at once: without an order of their locks both would wait for
+/// ever.
+TEST(CounterHandle, CountersOfEachOtherHaveNoValueOnManyThreads) {
+  counter_registry r;
+  std::atomic<int> inside{0};
+  const auto other = [&](const char* name) {
+    return [&r, &inside, name] {
+      if (++inside <= 2)  // both are inside before either reads the other
+        for (int i = 0; i < 100'000 && inside < 2; ++i) std::this_thread::yield();
+      const auto value = r.find(name).value().read();
+      if (!value) throw std::runtime_error(value.error().message);
+      return *value;
+    };
+  };
+  const registration a = r.add({"/c/a"}, other("/c/b")), b = r.add({"/c/b"}, other("/c/a"));
+  for (int i = 0; i < 100; ++i) {
+    inside = 0;
+    const counter_handle first = r.find("/c/a").value(), second = r.find("/c/b").value();
+    std::jthread beside([&] { EXPECT_FALSE(second.read()); });
+    EXPECT_FALSE(first.read());
+  }
+}
+
 }  // namespace

@@ -63,17 +63,19 @@ result<void> counter_printer::write(const std::string& text) {
   return done;
 }
 
-result<void> counter_printer::print() {
+result<void> counter_printer::print(bool last) {
   result<void> first;
   std::vector<counter_value> values;
   const after_reading then = how_.reset ? after_reading::reset : after_reading::keep;
   for (const std::string& pattern : how_.patterns) {
     // Statistics of one counter share their samples: they begin anew once all were read.
     auto found = registry_.query(pattern, is_statistic(pattern) ? after_reading::keep : then);
-    if (found) {
+    std::vector<counter_value> ended;
+    if (last) ended = registry_.last_values(pattern);
+    if (found)
       for (counter_value& v : *found) values.push_back(std::move(v));
-      continue;
-    }
+    for (counter_value& v : ended) values.push_back(std::move(v));
+    if (found || !ended.empty()) continue;
     if (first) first = found.error();
     if (said_.insert(pattern).second)
       (void)error_output_.write("", fmt::format("{}\n", found.error().message), patience_s);

@@ -43,8 +43,9 @@ class counter_printer {
   /// The longest wait for a consumer that does not read.
   static constexpr double patience_s = 1;
 
-  /// Prints all that match now. Its error is the file's or a pattern's; what could be printed has been.
-  result<void> print();
+  /// Prints all that match now; `last`: and the last values of those that have ended (keep_last_values()). Its error is
+  /// the file's or a pattern's; what could be printed has been.
+  result<void> print(bool last = false);
 
  private:
   result<void> write(const std::string& text);

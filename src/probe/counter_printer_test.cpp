@@ -9,6 +9,7 @@
 
 #include "base/file.hpp"
 #include "probe/counter_sampler.hpp"
+#include "probe/gauge.hpp"
 #include "probe/session.hpp"
 
 namespace {
@@ -127,6 +128,29 @@ TEST(CounterPrinter, APatternWithoutACounterIsSaidOnceAndTriedAgain) {
             "no counter matches '/app/siez'; did you mean '/app/size'?\n"
             "no counter matches '/late/x'; --plx:list-counters lists them all\n");
   EXPECT_NE(read_file(f.path).value().find(",/late/x,7,"), std::string::npos);
+}
+
+/// A program declares its counters after the runtime, so they end before the runtime prints.
+TEST(CounterPrinter, ACounterThatHasEndedIsPrintedWithItsLastValue) {
+  fixture f;
+  recorder rec(1);
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    session s(rec, f.r, {.output = f.path, .print_counter = "/walker/*,/app/size", .print_format = "csv"});
+    int walks = 0;
+    const registration own = f.r.add({"/walker/count/walks", "1", "", true}, [&walks] { return walks; });
+    tally pushed(f.r, {"/walker/count/steps", "1"});
+    const registration unwanted = f.r.add({"/other/count"}, [] { return 1; });
+    walks = 3;
+    pushed.add(5);
+  }
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find(",/walker/count/walks,3,1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(",/walker/count/steps,5,1\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("/other"), std::string::npos) << text;
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(f.r.last_values("/walker/*").empty()) << "they are forgotten after the last print";
 }
 
 TEST(CounterLister, OneLineForAllWorkersAndThenWhatIsAdded) {

@@ -40,14 +40,73 @@ detail::reading failed(std::string why) { return {not_a_number, std::move(why)};
 
 namespace detail {
 
+namespace {
+
+thread_local const char this_reader = 0;  // its address stands for the thread
+
+/// Readers that hold an entry and wait for the mutex of another.
+struct wait_list {
+  std::mutex mutex;
+  std::vector<std::pair<const void*, const counter_entry*>> waits;
+
+  /// Null when the reader waits for none. Requires: `mutex` is held.
+  [[nodiscard]] const counter_entry* of(const void* reader) const {
+    for (const auto& [who, what] : waits)
+      if (who == reader) return what;
+    return nullptr;
+  }
+};
+/// Never destroyed: counters may be read while the program ends.
+wait_list& waiting() {
+  static wait_list& all = *new wait_list;
+  return all;
+}
+
+/// Takes e.mutex, unless its holder waits, perhaps through others, for an entry that this thread reads: then they would
+/// wait for ever. Each thread sets the owner of what it reads before it waits under `waiting`, so the last one of a
+/// circle sees it whole. An entry that somebody waits for stays.
+bool lock_unless_circular(counter_entry& e) {
+  if (e.mutex.try_lock()) return true;
+  if (innermost == nullptr) return e.mutex.lock(), true;  // it holds nothing that others wait for
+  {
+    wait_list& all = waiting();
+    const std::lock_guard guard(all.mutex);
+    for (const counter_entry* next = &e; next != nullptr;) {
+      const void* const owner = next->owner.load(std::memory_order_acquire);
+      if (owner == &this_reader) return false;
+      next = all.of(owner);
+    }
+    all.waits.emplace_back(&this_reader, &e);
+  }
+  e.mutex.lock();
+  wait_list& all = waiting();
+  const std::lock_guard guard(all.mutex);
+  std::erase_if(all.waits, [](const auto& w) { return w.first == &this_reader; });
+  return true;
+}
+
+}  // namespace
+
 result<void> counter_entry::make(std::string_view parameters) {
   const std::lock_guard lock(mutex);
   return pull == nullptr ? result<void>{} : pull->make(parameters);
 }
 
 reading counter_entry::read(after_reading then) {
-  if (runs_here(*this)) return failed("its value is made from itself");
-  const std::lock_guard lock(mutex);
+  if (runs_here(*this) || !lock_unless_circular(*this)) return failed("its value is made from itself");
+  struct unlock {
+    counter_entry& e;
+    ~unlock() {
+      e.owner.store(nullptr, std::memory_order_release);
+      e.mutex.unlock();
+    }
+  } const at_the_end{*this};
+  owner.store(&this_reader, std::memory_order_release);  // pairs with the acquire in lock_unless_circular()
+  return read_locked(then);
+}
+
+/// Requires: `mutex` is held by this thread.
+reading counter_entry::read_locked(after_reading then) {
   if (pull == nullptr) return failed("it is no longer registered");
   const reading_now here{this, innermost};
   struct leave {
@@ -112,6 +171,10 @@ registration::~registration() { remove(); }
 
 void registration::remove() noexcept {
   if (!state_) return;
+  try {
+    state_->keep_last_value(*entry_);
+  } catch (const std::exception&) {  // no memory: then there is no last value
+  }
   {
     const std::lock_guard lock(state_->mutex);
     // A family may have the name of a counter.
@@ -121,6 +184,39 @@ void registration::remove() noexcept {
     std::erase(state_->families, entry_);
   }
   entry_->end();
+}
+
+void detail::registry_state::keep_last_value(counter_entry& e) {
+  {
+    const std::lock_guard lock(mutex);
+    if (kept_patterns.empty() || last_values.size() >= 4096) return;
+    if (std::none_of(kept_patterns.begin(), kept_patterns.end(), [&](const std::string& p) {
+          const auto wanted = counter_name::parse(p);
+          return wanted && (p == e.about->name || matches(*wanted, e.parts));
+        }))
+      return;
+  }
+  const reading r = e.read(after_reading::keep);
+  if (!r.problem.empty()) return;
+  const std::lock_guard lock(mutex);
+  last_values.insert_or_assign(e.about->name, counter_value{e.about->name, r.value, e.about->unit, {}, e.about});
+}
+
+void counter_registry::keep_last_values(std::vector<std::string> patterns) {
+  const std::lock_guard lock(state_->mutex);
+  if (patterns.empty()) state_->last_values.clear();
+  state_->kept_patterns = std::move(patterns);
+}
+
+std::vector<counter_value> counter_registry::last_values(std::string_view pattern) const {
+  std::vector<counter_value> values;
+  const auto wanted = counter_name::parse(pattern);
+  if (!wanted) return values;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [name, value] : state_->last_values)
+    if (!state_->by_name.contains(name) && (name == pattern || matches(*wanted, *counter_name::parse(name))))
+      values.push_back(value);
+  return values;
 }
 
 counter_registry::counter_registry(unsigned locality) : state_(std::make_shared<detail::registry_state>(locality)) {}

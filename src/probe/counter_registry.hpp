@@ -9,9 +9,9 @@
 //   "/arithmetics/max@/threads{*/worker-thread#*}/idle-rate".
 //
 // Thread safety: everything. A pull function runs on the thread that asks, one call at a time, under a lock of its own
-//   counter: it may read other counters, but must not end its own registration. Once a registration is gone its
-//   function runs no more. Nobody's reading stops a worker. Cost: none until somebody asks; a counter_handle saves the
-//   search.
+//   counter: it may read other counters, but must not end its own registration. Counters whose functions read each
+//   other have no value, on whichever threads they are read. Once a registration is gone its function runs no more.
+//   Nobody's reading stops a worker. Cost: none until somebody asks; a counter_handle saves the search.
 // Errors: of one line, with the nearest name. A function that throws is that counter's `problem`; others are read.
 // Example: probe/counter_registry_test.cpp
 #pragma once
@@ -181,6 +181,11 @@ class counter_registry {
   /// Appends time_s,name,value,unit for each that matches; the header comes first in a new file.
   result<void> append_csv(const std::string& path, double time_s, std::string_view pattern = "/*{*}/*@*") const;
 
+  /// From now on, a counter that matches one of `patterns` and ends leaves its last value: its function is read once
+  /// more while it ends. None: values left so far are forgotten.
+  void keep_last_values(std::vector<std::string> patterns);
+  /// The values that counters matching `pattern` left, but of those that exist again. At most 4096 are kept.
+  [[nodiscard]] std::vector<counter_value> last_values(std::string_view pattern) const;
   /// Where counters of other localities are read; null: nowhere.
   void set_source(std::shared_ptr<counter_source> source);
   /// Calls `added(arg, info)` for each counter from now on, when it is registered, one at a time; null ends it. It must

@@ -5,6 +5,7 @@
 // this order: an entry's, the state's, that of sampling.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,10 +33,12 @@ struct counter_entry {
   const std::shared_ptr<const counter_info> about;
   const counter_name parts;  // views about->name
   std::mutex mutex;
-  std::unique_ptr<pull_base> pull;  // null: no longer registered
-  double base = 0;                  // of the last reset
+  std::atomic<const void*> owner{nullptr};  // stands for the thread that holds `mutex` in read()
+  std::unique_ptr<pull_base> pull;          // null: no longer registered
+  double base = 0;                          // of the last reset
 
   reading read(after_reading then);
+  reading read_locked(after_reading then);
   result<void> make(std::string_view parameters);
   void end();
 };
@@ -84,6 +87,8 @@ struct registry_state {
   std::map<std::string, std::weak_ptr<sample_series>> series;  // of derived_counters.cpp
   std::size_t n_derived = 0;
   std::shared_ptr<counter_source> source;
+  std::vector<std::string> kept_patterns;  // counters that match them leave their last value
+  std::map<std::string, counter_value> last_values;
   void (*added)(void*, const counter_info&) = nullptr;
   void* added_arg = nullptr;
   sampling sampler;
@@ -99,6 +104,8 @@ struct registry_state {
   /// Those of a family, made if need be; none when there is no such family.
   result<std::vector<entry_ptr>> made(const counter_name& wanted);
   void insert(const entry_ptr& e);  // mutex held
+  /// If it matches a pattern that is kept. Requires: it is still registered.
+  void keep_last_value(counter_entry& e);
   [[nodiscard]] error no_match(std::string_view pattern, const counter_name& wanted) const;
 };
 

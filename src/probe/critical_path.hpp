@@ -51,7 +51,7 @@ critical_path find_critical_path(const trace_graph& g);
 double span_of(const trace_graph& g, name_factors factors = {});
 
 /// How long `workers` workers would need for the graph, in ticks, if each took the piece that was ready first, any
-/// piece could run anywhere, and managing tasks took no time. Requires: workers > 0.
+/// piece could run anywhere, and starting a task took no time. Requires: workers > 0.
 double replay(const trace_graph& g, unsigned workers, name_factors factors = {});
 
 /// An answer to "what if tasks of this kind took `factor` times as long".

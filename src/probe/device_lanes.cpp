@@ -42,8 +42,9 @@ bool device_lane::sums::add(const device_operation& o) {
   return new_call;
 }
 
-void device_lane::add(const device_operation& o) {
-  PLX_ASSERT(o.begin <= o.end, o.begin, o.end);
+void device_lane::add(const device_operation& given) {
+  device_operation o = given;
+  o.end = std::max(o.begin, o.end);  // the clock of a device may step back
   const std::lock_guard guard(lock_);
   const bool new_call = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)].add(o);
   const device_lanes::wish wish = home_.note(device_, o, new_call);

@@ -33,6 +33,18 @@ TEST(device_lanes, nothing_is_wanted_until_somebody_asks) {
   EXPECT_EQ(r.devices().mode(), device_lanes::statistics);
 }
 
+TEST(device_lanes, an_operation_that_ends_before_it_begins_has_no_length) {
+  recorder r(1);
+  r.trace(true, 16);
+  device_lane& lane = *r.devices().take("gpu 0", "stream 1");
+  const ticks t = now_ticks();
+  lane.add(operation(lane, t + 40, t + 10));
+  const trace_data data = r.collect_trace();
+  ASSERT_EQ(data.workers.size(), 2u);
+  ASSERT_EQ(data.workers[1].size(), 1u);
+  EXPECT_EQ(data.workers[1][0].begin, data.workers[1][0].end);
+}
+
 TEST(device_lanes, show_what_they_did_last_to_who_looks) {
   recorder r(1);
   device_lanes& all = r.devices();

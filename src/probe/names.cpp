@@ -17,6 +17,8 @@ struct name_table {
   std::unordered_map<std::string_view, name_id> ids{{names.front(), unnamed}, {"", unnamed}};
 };
 
+std::atomic<std::uint64_t> dropped{0};
+
 /// Never destroyed: static objects of other files may still write results while the process ends.
 [[gnu::used]] name_table* all_names = nullptr;  // for tools/gdb/plx_gdb.py
 name_table& table() {
@@ -30,11 +32,13 @@ name_id register_name(std::string_view name) {
   name_table& t = table();
   const std::lock_guard lock(t.mutex);
   if (const auto known = t.ids.find(name); known != t.ids.end()) return known->second;
-  if (t.names.size() >= max_names) return unnamed;
+  if (t.names.size() >= max_names) return dropped.fetch_add(1, std::memory_order_relaxed), unnamed;
   const auto id = static_cast<name_id>(t.names.size());
   t.ids.emplace(t.names.emplace_back(name), id);
   return id;
 }
+
+std::uint64_t names_dropped() noexcept { return dropped.load(std::memory_order_relaxed); }
 
 std::string_view name_of(name_id id) {
   name_table& t = table();

@@ -25,8 +25,12 @@ inline constexpr std::uint64_t no_key = ~0ull;
 /// Ids stay below this; when a program registers more names, the rest are `unnamed`.
 inline constexpr name_id max_names = 1u << 14;
 
-/// The id of a name: the same text gets the same id for the life of the process. "" is `unnamed`.
+/// The id of a name: the same text gets the same id for the life of the process. "" is `unnamed`, and so is a new name
+/// beyond max_names, which is counted.
 name_id register_name(std::string_view name);
+
+/// Calls of register_name() with a new name beyond max_names.
+std::uint64_t names_dropped() noexcept;
 
 /// The text of an id, valid for the life of the process. "unnamed" for 0 and for ids never given out.
 std::string_view name_of(name_id id);

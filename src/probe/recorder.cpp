@@ -248,6 +248,12 @@ std::vector<key_cost> recorder::costs() const {
   return costs;
 }
 
+std::uint64_t recorder::costs_lost() const {
+  std::uint64_t lost = 0;
+  for (const auto& w : state_->workers) lost += w->log.lost_costs();
+  return lost;
+}
+
 /// The workers' counters only ever grow, because they have one writer: a reset remembers where they stood.
 void recorder::reset_costs() {
   const std::lock_guard lock(state_->mutex);

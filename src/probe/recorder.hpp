@@ -152,6 +152,8 @@ class recorder {
   std::vector<task_statistics> tasks(unsigned i) const;
   /// Keys with any cost since the last reset_costs(), in order of key.
   std::vector<key_cost> costs() const;
+  /// Slices whose cost is in none of them: a worker met more than 2^20 keys that are no small numbers.
+  std::uint64_t costs_lost() const;
   /// Cost per key counts from zero again.
   void reset_costs();
   /// What tasks waited for, the largest total first.
@@ -159,7 +161,7 @@ class recorder {
   /// Requires: i < worker_count().
   worker_times times(unsigned i) const;
 
-  /// How long tasks lay ready before they began, of the sample that was taken (one in 13 while edges are traced).
+  /// How long tasks were ready before they began, of a sample: one in 128, or one in 13 while edges are traced.
   probe::ready_wait ready_wait() const;
 
   /// The share of the workers' time that measuring took: (ticks per slice, per record of a trace, per look at the

@@ -155,6 +155,7 @@ void session::state::begin_counters() {
   if (!asked.list_counters.empty()) lister.emplace(counters, asked.list_counters == "full");
   if (!asked.print_counter.empty()) {
     printer.emplace(counters, printing_of(asked));
+    counters.keep_last_values(printing_of(asked).patterns);
     if (asked.print_interval_s > 0)
       counter_beats.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
   }
@@ -170,7 +171,10 @@ result<void> session::state::end_counters() {
   for (const std::uint64_t id : counter_beats) periodic.remove(id);
   lister.reset();
   result<void> first;
-  if (printer) first = printer->print();
+  if (printer) {
+    first = printer->print(true);
+    counters.keep_last_values({});
+  }
   if (sampler)
     if (auto r = sampler->sample(); !r && first) first = r;
   return first;

@@ -2,14 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <utility>
 
+#include "base/nearest.hpp"
 #include "probe/counter_name.hpp"
-
 #include "probe/live/live_address.hpp"
 
 namespace plx::probe {
@@ -80,7 +85,21 @@ result<void> completed(settings& s) {
   return check_words("trace", s.trace, {"json", "otf2"});
 }
 
+/// Variables of Parallax that are no settings of this table.
+constexpr std::string_view other_variables[] = {
+    "PLX_ADDR2LINE",      "PLX_BIN",           "PLX_BIND",   "PLX_CALLED_FROM", "PLX_CMAKE_ARGS",   "PLX_CONFIG",
+    "PLX_EXPLAIN_SIGNAL", "PLX_GPU_BACKEND",   "PLX_ISA",    "PLX_JOBS",        "PLX_NO_INSTALL",   "PLX_REPORT_HANG",
+    "PLX_SEEDS",          "PLX_SHARED_MEMORY", "PLX_STARTS", "PLX_SUSPENDED",   "PLX_SYCL_DEVICES", "PLX_TOKEN",
+    "PLX_TRANSPORT"};
+
+void print_mistyped_variables() {
+  static std::atomic<bool> printed{false};
+  if (printed.exchange(true, std::memory_order_relaxed)) return;
+  for (const std::string& line : mistyped_variables(environ)) std::fprintf(stderr, "plx: %s\n", line.c_str());
+}
+
 result<void> read_environment(config_table& t) {
+  print_mistyped_variables();
   if (const char* file = std::getenv("PLX_CONFIG"); file != nullptr && *file != '\0')
     if (auto r = t.load_file(file); !r) return r;
   for (const std::string& key : t.keys()) {
@@ -103,6 +122,13 @@ result<void> read_arguments(config_table& t, int& argc, char** argv) {
     const std::string_view said = argument.substr(prefix.size());
     const std::size_t equals = std::min(said.find('='), said.size());
     const std::string key = std::string(section) + std::string(said.substr(0, equals));
+    const std::vector<std::string> known = t.keys();
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
+      std::vector<std::string> options;
+      for (const std::string& k : known) options.push_back(std::string(prefix) + k.substr(section.size()));
+      const std::string found(argument.substr(0, prefix.size() + equals));
+      return error{fmt::format("unknown option '{}'{}", found, did_you_mean(found, options))};
+    }
     std::string value(equals == said.size() ? "1" : said.substr(equals + 1));
     if (key == "plx.print-counter") value = printed += (printed.empty() ? "" : ",") + value;
     if (auto r = assign(t, key, value, argument.substr(0, prefix.size() + equals)); !r) return r;
@@ -194,6 +220,24 @@ result<settings> settings_from_arguments(int& argc, char** argv) {
   if (auto r = read_arguments(t, argc, argv); !r) return r.error();
   if (auto r = completed(s); !r) return r.error();
   return s;
+}
+
+std::vector<std::string> mistyped_variables(const char* const* environment) {
+  settings s;
+  config_table t;
+  s.describe(t);
+  std::vector<std::string> known(std::begin(other_variables), std::end(other_variables)), lines;
+  for (const std::string& key : t.keys()) known.push_back(variable_of(key));
+  for (const char* const* v = environment; v != nullptr && *v != nullptr; ++v) {
+    const std::string_view text = *v;
+    const std::string name(text.substr(0, text.find('=')));
+    if (!name.starts_with("PLX_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string near = nearest(name, known);
+    // Programs may have variables of that prefix, too: only a slip of a letter or two is taken for one.
+    if (near.empty() || edit_distance(name, near) > (name.size() < 12 ? 1u : 2u)) continue;
+    lines.push_back(fmt::format("the environment variable {} is not known; did you mean {}?", name, near));
+  }
+  return lines;
 }
 
 std::vector<std::string> words_of(std::string_view list) {

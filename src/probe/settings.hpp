@@ -106,6 +106,10 @@ result<settings> settings_from_environment();
 /// The same, and then by the arguments "--plx:key=value", which are taken out of argv.
 result<settings> settings_from_arguments(int& argc, char** argv);
 
+/// A line for each variable of `environment` ("NAME=value", null at the end) that is no setting of Parallax but nearly
+/// the name of one, as PLX_PROFLE is. The functions above print these lines on stderr, once in a process.
+std::vector<std::string> mistyped_variables(const char* const* environment);
+
 /// The words of a comma-separated list, without spaces around them.
 std::vector<std::string> words_of(std::string_view list);
 /// Whether `word` is one of them.

@@ -71,7 +71,19 @@ std::string error_of(const char* argument) {
   return s ? "" : s.error().message;
 }
 
+TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
+  const char* const environment[] = {
+      "HOME=/",     "PLX_PROFLE=1", "PLX_PROFILE=1", "PLX_TRACE_BUGDET=0.1", "PLX_REPORT_HAGN=1", "PLX_OF_A_PROGRAM=2",
+      "PLXTRACE=1", nullptr};
+  const std::vector<std::string> expected{
+      "the environment variable PLX_PROFLE is not known; did you mean PLX_PROFILE?",
+      "the environment variable PLX_TRACE_BUGDET is not known; did you mean PLX_TRACE_BUDGET?",
+      "the environment variable PLX_REPORT_HAGN is not known; did you mean PLX_REPORT_HANG?"};
+  EXPECT_EQ(mistyped_variables(environment), expected);
+}
+
 TEST(Settings, WhatIsWrongIsSaidWithTheNearestKey) {
+  EXPECT_EQ(error_of("--plx:trase=json"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
   EXPECT_NE(error_of("--plx:trase=json").find("trace"), std::string::npos) << error_of("--plx:trase=json");
   EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, found 'jsn'"), std::string::npos)
       << error_of("--plx:trace=jsn");

@@ -53,12 +53,13 @@ struct time_counter {
   double (*of)(const worker_times&);
 };
 
-// docs/probe.md has the formulas: t_func is the time of a task with its management, t_exec that in the user's function.
+// docs/probe.md has the formulas: t_exec is the time in tasks, t_func adds the time of short searches for them.
 constexpr time_counter time_counters[] = {
     {"time/exec", "s", "Time in the functions of tasks", [](const worker_times& t) { return t.exec_s; }},
-    {"time/func", "s", "Time of tasks with their management: exec + overhead", func_s},
+    {"time/func", "s", "Time in tasks and in short searches for them: exec + overhead", func_s},
     {"time/idle", "s", "Time without a ready task", [](const worker_times& t) { return t.idle_s; }},
-    {"time/overhead", "s", "Time of managing tasks", [](const worker_times& t) { return t.overhead_s; }},
+    {"time/overhead", "s", "Time of searching for a task, in searches below 2 us",
+     [](const worker_times& t) { return t.overhead_s; }},
     {"time/background", "s", "Time of polling and other background work",
      [](const worker_times& t) { return t.background_s; }},
     {"background-work", "s", "The same as time/background", [](const worker_times& t) { return t.background_s; }},
@@ -77,7 +78,7 @@ constexpr quotient_counter quotient_counters[] = {
     {"time/average", "s", "Mean time in the function of a task: exec / tasks",
      [](const worker_times& t) { return t.exec_s; },
      [](const worker_times& t) { return static_cast<double>(t.tasks); }},
-    {"time/average-overhead", "s", "Mean time of managing a task: overhead / tasks",
+    {"time/average-overhead", "s", "Mean time of short searches for a task: overhead / tasks",
      [](const worker_times& t) { return t.overhead_s; },
      [](const worker_times& t) { return static_cast<double>(t.tasks); }},
     {"background-overhead", "1", "Background work beside the tasks: background / (exec + overhead)",
@@ -139,8 +140,22 @@ std::vector<registration> add_recorder_counters(counter_registry& registry, cons
     for (registration& one : add_worker_counters(registry, r, i)) all.push_back(std::move(one));
   all.push_back(registry.add({"/probe/measurement-cost", "1", "Share of the workers' time that recording took"},
                              [&r] { return r.measurement_cost(); }));
-  all.push_back(registry.add({"/probe/trace/lost", "1", "Trace records that found no place", true},
+  all.push_back(registry.add({"/probe/trace/lost", "1", "Trace records that were dropped", true},
                              [&r] { return r.trace_lost(); }));
+  all.push_back(registry.add({"/probe/costs/lost", "1", "Slices without a cost per key: too many different keys", true},
+                             [&r] { return r.costs_lost(); }));
+  all.push_back(
+      registry.add({"/probe/names/dropped", "1", "Names recorded as 'unnamed': too many different names", true},
+                   [] { return names_dropped(); }));
+  const auto add_wait = [&](const char* name, const char* help, double ready_wait::*of) {
+    all.push_back(registry.add({fmt::format("/threads{{{}/total}}/ready-wait/{}", registry.locality_name(), name), "s",
+                                fmt::format("{} time from ready to begin of tasks, of a sample", help)},
+                               [&r, of] { return r.ready_wait().*of; }));
+  };
+  add_wait("mean", "Mean", &ready_wait::mean_s);
+  add_wait("median", "Median", &ready_wait::p50_s);
+  add_wait("p99", "99th percentile of the", &ready_wait::p99_s);
+  add_wait("max", "Longest", &ready_wait::max_s);
   return all;
 }
 

@@ -85,6 +85,7 @@ TEST(StandardCounters, QuotientsAreResetInBothParts) {
 TEST(StandardCounters, IdleTimeGrowsWhileItLasts) {
   worker_log log;
   log.idle(0, 1000);
+  const auto an_hour = static_cast<plx::ticks>(3600 * plx::ticks_per_second());  // longer than this test takes
   const plx::ticks begin = plx::now_ticks();
   log.idle_begins(begin);
   log.idle_begins(begin + 5);  // no effect: it has begun
@@ -95,11 +96,31 @@ TEST(StandardCounters, IdleTimeGrowsWhileItLasts) {
   while (plx::now_ticks() < begin + 100000) {
   }
   EXPECT_GE(log.idle_time(), 101000u);
-  log.idle(begin, begin + 200000, 50000);
+  log.idle(begin, begin + an_hour, 50000);
   EXPECT_FALSE(log.idles());
-  EXPECT_EQ(log.idle_time(), 1000u + 200000u - 50000u);
+  EXPECT_EQ(log.idle_time(), 1000u + an_hour - 50000u);
   log.idle(10, 20, 4);
-  EXPECT_EQ(log.idle_time(), 1000u + 200000u - 50000u + 6u);
+  EXPECT_EQ(log.idle_time(), 1000u + an_hour - 50000u + 6u);
+}
+
+/// What a reader was given is a lower bound of what it is given later, whatever the clocks of two cores say; and what
+/// pollers did meanwhile is never counted as idle.
+TEST(StandardCounters, IdleTimeNeverGoesBack) {
+  worker_log log;
+  const auto second = static_cast<plx::ticks>(plx::ticks_per_second());
+  const plx::ticks now = plx::now_ticks();
+  log.idle_begins(now + 3600 * second);  // by a clock that is ahead
+  EXPECT_EQ(log.idle_time(), 0u);
+  log.idle(now, now + 3600 * second);  // ends what has begun, in the same moment
+  const plx::ticks at = plx::now_ticks();
+  log.background(5 * second);
+  log.idle_begins(at - 3000 * second, log.background_time());
+  log.background(1000 * second);
+  const plx::ticks open = log.idle_time();
+  EXPECT_GE(open, 2000 * second);
+  EXPECT_LT(open, 3000 * second);
+  log.idle(at - 3000 * second, at, 1000 * second);  // a moment earlier than the reader's clock said
+  EXPECT_GE(log.idle_time(), open);
 }
 
 }  // namespace

@@ -82,6 +82,8 @@ class trace_graph_builder {
   }
 
  private:
+  static constexpr std::size_t most_slices = (std::size_t{1} << 31) - 1;  // numbers of nodes have 32 bits, with joins
+
   struct found_slice {
     ticks begin;
     const trace_slice* slice;
@@ -92,11 +94,15 @@ class trace_graph_builder {
     std::vector<found_slice> all;
     std::size_t n = 0;
     for (const auto& w : d_.workers) n += w.size();
-    PLX_ASSERT_LT(n, std::size_t{1} << 31);
-    all.reserve(n);
+    all.reserve(std::min(n, most_slices));
     std::vector<std::size_t> ends{0};
     for (std::uint32_t w = 0; w < d_.workers.size(); ++w) {
-      for (const trace_slice& s : d_.workers[w]) all.push_back({s.begin, &s, w});
+      for (const trace_slice& s : d_.workers[w]) {
+        if (all.size() < most_slices)
+          all.push_back({s.begin, &s, w});
+        else
+          ++g_.missing_.lost_records;
+      }
       ends.push_back(all.size());
     }
     const auto earlier = [](const found_slice& a, const found_slice& b) { return a.begin < b.begin; };
@@ -286,7 +292,19 @@ class trace_graph_builder {
       });
     });
     find_order();
-    PLX_ASSERT_EQ(g_.order_.size(), g_.node_count());
+    if (g_.order_.size() < g_.node_count()) drop_links_of_unordered();
+  }
+
+  /// The last resort: what still waits for itself waits for nothing, which is counted.
+  void drop_links_of_unordered() {
+    std::vector<bool> ordered(g_.node_count(), false);
+    for (const index node : g_.order_) ordered[node] = true;
+    drop_links([&](index node, std::vector<trace_graph::link>& mine) {
+      if (ordered[node]) return;
+      g_.missing_.against_time += mine.size();
+      mine.clear();
+    });
+    find_order();
   }
 
   /// The latest of what a node waited for; through joins, which stand in the order before what they made begin. What an

@@ -58,7 +58,7 @@ class trace_graph {
     [[nodiscard]] bool any() const noexcept { return lost_records + headless != 0; }
   };
 
-  /// Requires: fewer than 2^31 slices.
+  /// Slices beyond 2^31 count as lost.
   explicit trace_graph(const trace_data& data);
 
   /// In order of their begin.

@@ -67,12 +67,20 @@ class open_sum {
     x_.store(((x >> 1) + (more > less ? more - less : 0)) << 1, std::memory_order_relaxed);
   }
   [[nodiscard]] bool open() const noexcept { return (x_.load(std::memory_order_relaxed) & 1) != 0; }
-  [[nodiscard]] ticks sum() const noexcept {
+  /// `less`: what does not count of a span that has not ended. Never less than a call before gave: the clocks of two
+  /// sockets may differ, and the clock may be read before the sum.
+  [[nodiscard]] ticks sum(ticks less = 0) const noexcept {
     const std::uint64_t x = x_.load(std::memory_order_relaxed);
-    return ((x >> 1) + ((x & 1) != 0 ? now_ticks() : 0)) & (~std::uint64_t{0} >> 1);
+    const ticks now = ((x >> 1) + ((x & 1) != 0 ? now_ticks() - less : 0)) & (~std::uint64_t{0} >> 1);
+    ticks before = largest_.load(std::memory_order_relaxed);
+    if (now > ~std::uint64_t{0} >> 2) return before;  // below 0: the reader's clock is behind
+    while (now > before)
+      if (largest_.compare_exchange_weak(before, now, std::memory_order_relaxed)) return now;
+    return before;
   }
 
  private:
+  mutable std::atomic<ticks> largest_{0};  // that sum() gave; by readers
   // Modulo 2^63: the closed sum, or, with the lowest bit set, the closed sum less the time the open span began at.
   std::atomic<std::uint64_t> x_{0};
 };
@@ -205,11 +213,19 @@ class alignas(64) worker_log {
   /// Time without a ready task, less what is counted as background time within it. Ends what idle_begins() began, from
   /// there.
   void idle(ticks begin, ticks end, ticks less = 0) noexcept { idle_.add(begin, end, less); }
-  /// A long time without a ready task begins: idle_time() grows from here on, until idle(). A second call does nothing.
-  void idle_begins(ticks begin) noexcept { idle_.begin(begin); }
+  /// A long time without a ready task begins: idle_time() grows from here on, until idle(), less the background time
+  /// that is added to `background_before`. A second call does nothing.
+  void idle_begins(ticks begin, ticks background_before) noexcept {
+    if (idle_.open()) return;
+    background_before_.store(background_before, std::memory_order_relaxed);
+    idle_.begin(begin);
+  }
+  /// As above, with the background time of now.
+  void idle_begins(ticks begin) noexcept { idle_begins(begin, background_time()); }
   /// Whether idle_begins() was called and idle() was not.
   [[nodiscard]] bool idles() const noexcept { return idle_.open(); }
-  /// Time of managing tasks: scheduling, stealing, switching.
+  /// Time of searching for a task, in searches so short (below 2 us) that they do not count as idle. Making, starting
+  /// and ending a task is part of the time of tasks.
   void overhead(ticks t) noexcept { detail::add(overhead_, t); }
   /// Time of polling and other background work.
   void background(ticks t) noexcept { detail::add(background_, t); }
@@ -217,7 +233,11 @@ class alignas(64) worker_log {
   // For anyone.
 
   /// Sums of the spans recorded as such, in ticks.
-  ticks idle_time() const noexcept { return idle_.sum(); }
+  ticks idle_time() const noexcept {
+    if (!idle_.open()) return idle_.sum();
+    const ticks before = background_before_.load(std::memory_order_relaxed), now = background_time();
+    return idle_.sum(now > before ? now - before : 0);
+  }
   /// Likewise.
   ticks overhead_time() const noexcept { return overhead_.load(std::memory_order_relaxed); }
   /// Likewise.
@@ -364,6 +384,7 @@ class alignas(64) worker_log {
   detail::open_sum idle_;
   detail::counter overhead_{0};
   detail::counter background_{0};
+  detail::counter background_before_{0};  // when the idle time that has not ended began
   std::atomic<detail::hashed_keys*> hashed_{nullptr};
   detail::counter lost_costs_{0};
   detail::key_cell no_place_;  // takes what lost_costs_ counts

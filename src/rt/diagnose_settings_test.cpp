@@ -45,5 +45,25 @@ TEST(TaskCost, IsThatOfATask) {
   EXPECT_EQ(cost, detail::task_cost_s());
 }
 
+TEST(OptionsFromArguments, AWrongOptionEndsTheProgramWithOneLine) {
+  const auto with_wrong_option = [] {
+    int argc = 2;
+    char program[] = "program", wrong[] = "--plx:trase=json";
+    char* argv[] = {program, wrong, nullptr};
+    (void)options_from_arguments(argc, argv);
+  };
+  EXPECT_EXIT(with_wrong_option(), testing::ExitedWithCode(2),
+              "^program: unknown option '--plx:trase'; did you mean '--plx:trace'.\n$");
+}
+
+TEST(OptionsFromArguments, ReadOptionsGivesTheErrorInstead) {
+  int argc = 2;
+  char program[] = "program", wrong[] = "--plx:thread=4";
+  char* argv[] = {program, wrong, nullptr};
+  const auto options = read_options(argc, argv);
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().message, "unknown option '--plx:thread'; did you mean '--plx:threads'?");
+}
+
 }  // namespace
 }  // namespace plx

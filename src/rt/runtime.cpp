@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -224,7 +225,16 @@ runtime::~runtime() {
 }
 
 runtime_options options_from_arguments(int& argc, char** argv) {
-  auto s = std::make_shared<probe::settings>(value_or_throw(probe::settings_from_arguments(argc, argv)));
+  auto options = read_options(argc, argv);
+  if (options) return *std::move(options);
+  std::fprintf(stderr, "%s: %s\n", argc > 0 && argv[0] != nullptr ? argv[0] : "plx", options.error().message.c_str());
+  std::exit(2);
+}
+
+result<runtime_options> read_options(int& argc, char** argv) {
+  auto read = probe::settings_from_arguments(argc, argv);
+  if (!read) return read.error();
+  auto s = std::make_shared<probe::settings>(*std::move(read));
   runtime_options o;
   o.workers = static_cast<unsigned>(s->threads);
   o.cores = s->cores;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "base/result.hpp"
+
 namespace plx {
 
 namespace probe {
@@ -62,8 +64,11 @@ struct runtime_options {
   std::shared_ptr<const probe::settings> measure{};
 };
 
-/// Options from the program's arguments: takes all "--plx:key=value" out of argv, such as --plx:threads=4,
-/// --plx:trace=json (docs/probe.md lists them). Throws std::invalid_argument with one line on a wrong one.
+/// For main(): options from the program's arguments. Takes all "--plx:key=value" out of argv, such as --plx:threads=4,
+/// --plx:trace=json (docs/probe.md lists them). A wrong option ends the program: one line on stderr with the nearest
+/// option, exit code 2.
 [[nodiscard]] runtime_options options_from_arguments(int& argc, char** argv);
+/// The same for programs that handle errors themselves: a wrong option is an error of one line.
+[[nodiscard]] result<runtime_options> read_options(int& argc, char** argv);
 
 }  // namespace plx

@@ -57,7 +57,7 @@ std::string what_workers_did(const recorder& r) {
   const worker_times t = sum_of_times(r);
   const double all = t.exec_s + t.idle_s + t.overhead_s + t.background_s;
   return fmt::format(
-      "{} tasks on {} worker{}, {} of worker time: tasks {}, idle {}, managing tasks {}, background {}\n"
+      "{} tasks on {} worker{}, {} of worker time: tasks {}, idle {}, searching {}, background {}\n"
       "measuring cost {} of that\n",
       count_text(t.tasks), r.worker_count(), r.worker_count() == 1 ? "" : "s", time_text(all),
       share_text(share_of(t.exec_s, all)), share_text(share_of(t.idle_s, all)), share_text(share_of(t.overhead_s, all)),
@@ -95,7 +95,7 @@ std::string tau_profile(const recorder& r, unsigned worker) {
       fmt::format("{} templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls #\n", tasks.size() + 3);
   for (const task_statistics& s : tasks) tau_row(text, s.name, s.calls, s.total_s, "TAU_USER");
   tau_row(text, "[worker] idle", 1, t.idle_s, "PLX_RUNTIME");
-  tau_row(text, "[worker] managing tasks", 1, t.overhead_s, "PLX_RUNTIME");
+  tau_row(text, "[worker] searching", 1, t.overhead_s, "PLX_RUNTIME");
   tau_row(text, "[worker] background", 1, t.background_s, "PLX_RUNTIME");
   return text + "0 aggregates\n";
 }

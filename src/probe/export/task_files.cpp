@@ -45,6 +45,12 @@ class task_files {
       write_analyses();
       warn_of_dropped_records();
     }
+    if (const std::uint64_t n = names_dropped(); n != 0)
+      log_warning(
+          "{} names were recorded as 'unnamed': expected at most {} different names, found more; use one name with a "
+          "key "
+          "for things of one type",
+          n, max_names);
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
   }
@@ -156,9 +162,9 @@ class task_files {
     }
     std::string text = fmt::format(
         "{{\"workers\":{},\"tasks\":{},\n\"time_s\":{{\"tasks\":{:.9g},\"idle\":{:.9g},\"managing_tasks\":{:.9g},"
-        "\"background\":{:.9g}}},\n\"measuring_cost\":{:.6g},\n",
+        "\"background\":{:.9g}}},\n\"measuring_cost\":{:.6g},\n\"names_dropped\":{},\n",
         rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s,
-        rec_.measurement_cost());
+        rec_.measurement_cost(), names_dropped());
     if (graph_) text += trace_summary();
     text += "\"files\":[";
     for (const written_file& f : files_)
