@@ -115,9 +115,9 @@ struct worker {
     std::int64_t oldest = -1;
     ticks since = 0;
   };
-  std::vector<single_task> singles;  // by victim
-  std::vector<unsigned> victims;     // the other workers, the nearest first
-  std::vector<unsigned> groups;      // where in `victims` each group of equal distance ends
+  alignas(cache_line_bytes) std::vector<single_task> singles;  // by victim; from here on the worker's own
+  std::vector<unsigned> victims;                               // the other workers, the nearest first
+  std::vector<unsigned> groups;                                // where in `victims` each group of equal distance ends
   std::uint64_t rng;
   unsigned turn = 0;  // counts loop rounds, so that the injection queue is looked at now and then
 
@@ -422,11 +422,13 @@ class scheduler {
   fiber* cold_fibers_ = nullptr;  // free ones whose memory was given back
   std::atomic<unsigned> n_cold_fibers_{0};
 
+  // Read at every push, and written when a worker falls asleep or wakes up. Searchers and visitors write at every
+  // round, each on a line of their own.
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
-  std::atomic<unsigned> n_searching_{0};
   std::atomic<bool> watched_{false};  // somebody takes naps, see sleep_until_work()
   std::atomic<bool> stop_{false};
-  std::atomic<unsigned> visitors_{0};
+  alignas(cache_line_bytes) std::atomic<unsigned> n_searching_{0};
+  alignas(cache_line_bytes) std::atomic<unsigned> visitors_{0};
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
   std::vector<worker*> bench_;  // who sits there and sleeps; guarded by sleep_lock_

@@ -242,6 +242,9 @@ task* scheduler::take_half(worker& w, worker& victim) noexcept {
 // One thief at a time, because each look takes the owner's cache line away from it: with 15 of them, making a task and
 // having it stolen takes 190 ns, without this lock 345.
 task* scheduler::steal_from(worker& w, worker& victim, ticks now) noexcept {
+  // A victim that searches itself has nothing. Its flag is written only when it begins and ends a search; the lock is
+  // written by every thief.
+  if (victim.looks_for_work.load(std::memory_order_relaxed)) return nullptr;
   if (!victim.thief.try_lock()) return nullptr;
   task* t = may_steal(w, victim, now, spans_.patience) ? take_half(w, victim) : nullptr;
   victim.thief.unlock();
