@@ -15,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <tuple>
@@ -27,6 +28,14 @@
 #include "net/remote_error.hpp"
 #include "net/sender.hpp"
 #include "rt/async.hpp"
+
+/// Outside of plx: a compiler leaves out the scopes that a named function shares with the one that names it.
+namespace plx_scope {
+template <class T, T F>
+constexpr std::string_view name_of() {
+  return __PRETTY_FUNCTION__;
+}
+}  // namespace plx_scope
 
 namespace plx {
 namespace net::detail {
@@ -242,6 +251,21 @@ void answer(const request& q, future<R>&& result) {
   }));
 }
 
+/// Names the function and its type.
+template <class T, T F>
+constexpr std::string_view signature_text() {
+  return __PRETTY_FUNCTION__;
+}
+/// Whether a plx_scope::name_of() is of a function of net itself.
+constexpr bool is_of_net(std::string_view signature) {
+  constexpr std::string_view before = " F = ";
+  const std::size_t at = signature.find(before);
+  if (at == std::string_view::npos) return false;
+  signature.remove_prefix(at + before.size());
+  if (signature.starts_with('&')) signature.remove_prefix(1);
+  return signature.starts_with("plx::net::") || signature.starts_with("plx::distributed::");
+}
+
 /// A parcel of the action F, as a task.
 template <auto F>
 struct arrived_call final : parcel_task {
@@ -251,11 +275,23 @@ struct arrived_call final : parcel_task {
     this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_call*>(t)->call(); };
     this->drop = [](parcel_task* t) noexcept { static_cast<arrived_call*>(t)->dropped(); };
   }
-  // An exception that nobody waits for ends the program, as one of plx::post() does.
+  // An exception out of a posted function ends the program, as one of plx::post() does. Net itself posts none that
+  // throw: such a parcel is no parcel of this program, and is refused.
   void call() noexcept {
     using R = typename signature_of<decltype(+F)>::result;
     if (from.reply_to == 0) {
-      static_cast<void>(std::apply(F, std::move(arguments)));
+      if constexpr (is_of_net(plx_scope::name_of<decltype(+F), +F>())) {
+        try {
+          static_cast<void>(std::apply(F, std::move(arguments)));
+        } catch (const std::bad_alloc&) {
+          std::terminate();  // the fault of this process
+        } catch (...) {
+          from.here->refuse(from.from,
+                            "an internal call that expects an answer came without a place for it, and failed");
+        }
+      } else {
+        static_cast<void>(std::apply(F, std::move(arguments)));
+      }
     } else {
       try {
         if constexpr (std::is_void_v<R>)
@@ -285,12 +321,6 @@ struct arrived_call final : parcel_task {
   bool counted;
   arguments_of<F> arguments{};
 };
-
-/// Names the function and its type.
-template <class T, T F>
-constexpr std::string_view signature_text() {
-  return __PRETTY_FUNCTION__;
-}
 
 /// The entry of the function F.
 template <auto F>

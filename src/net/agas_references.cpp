@@ -24,6 +24,10 @@ void detail::drop(reference* r) noexcept {
 
 void detail::write_handle(wire_writer& w, reference* r) {
   const agas* home = r == nullptr ? nullptr : r->home.load(std::memory_order_acquire);
+  if (held_handles* held = w.held(); held != nullptr) {
+    if (home != nullptr) held->add(r);
+    return net::write(w, std::uint64_t{home == nullptr ? 0 : held->size()});
+  }
   if (home == nullptr) return net::write(w, gid{});
   net::write(w, r->id);
   net::write(w, home->home().here());
@@ -36,6 +40,14 @@ void detail::write_handle(wire_writer& w, reference* r) {
 }
 
 reference* detail::read_handle(wire_reader& r, const std::uint32_t* type) {
+  if (const held_handles* held = r.held(); held != nullptr) {
+    std::uint64_t number = 0;  // from 1 on; 0: it is empty
+    net::read(r, number);
+    if (number == 0) return nullptr;
+    reference* known = number <= held->size() ? held->at(number - 1) : nullptr;
+    if (known == nullptr || (type != nullptr && *type != known->id.type)) return r.fail(), nullptr;
+    return keep(known);
+  }
   gid id;
   net::read(r, id);
   if (!id) return nullptr;

@@ -34,7 +34,7 @@ auto call_then(To to, arguments_of<F> arguments) {
     return plx::async<G>(to, first());
 }
 template <auto F, auto G, class To>
-void post_call_then(To to, arguments_of<F> arguments) {
+void post_call_then(To to, arguments_of<F> arguments) noexcept {
   call_then<F, G, To>(std::move(to), std::move(arguments)).get();
 }
 

@@ -40,6 +40,8 @@ class outcomes {
     o.to = std::move(p);
     o.error = std::move(e);
   }
+  /// What nobody will read. A handle in it may be the last of its object, which ends when no lock is held any more.
+  void discard(element&& e) { discarded_.push_back(std::move(e)); }
   ~outcomes() { keep(of<bool>()), keep(of<element>()), keep(of<void>()); }
 
  private:
@@ -68,6 +70,7 @@ class outcomes {
     }
   }
   std::tuple<outcomes_of<bool>, outcomes_of<element>, outcomes_of<void>> all_;
+  std::vector<element> discarded_;
 };
 
 /// A channel, where it lives.
@@ -102,10 +105,15 @@ class queue {
     for (auto& [from, p] : receivers_)
       if (from != which) then.fail(std::move(p), e);
     receivers_.clear();
-    for (offer& o : offers_)
+    for (offer& o : offers_) {
       if (o.from != which) then.fail(std::move(o.taken), e);
+      then.discard(std::move(o.contents));
+    }
     offers_.clear();
-    senders_.erase(which);
+    if (const auto s = senders_.find(which); s != senders_.end()) {
+      for (auto& [number, o] : s->second.early) then.discard(std::move(o.contents));
+      senders_.erase(s);
+    }
   }
 
  private:
@@ -122,6 +130,7 @@ class queue {
   void take_up(offer&& o, outcomes& then) {
     if (o.contents && !closed_) return offers_.push_back(std::move(o));
     then.add(std::move(o.taken), !o.contents);
+    then.discard(std::move(o.contents));
     closed_ = true;
   }
   void match(outcomes& then) {

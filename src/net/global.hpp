@@ -4,7 +4,8 @@
 //   plx::global<counter> c = plx::new_<counter>(locality, 5).get();   // net/component.hpp
 //   plx::async<&counter::add>(c, 3).get();
 //
-// Handles are arguments and results of actions, members of what travels, and are kept as long as one likes.
+// Handles are arguments and results of actions, of collective calls and channels, members of what travels, and are kept
+// as long as one likes.
 // Thread safety: as std::shared_ptr: one thread per handle, copies are independent. A handle belongs to the locality it
 // is on. Cost: a copy is an atomic increment; docs/net.md says what travelling costs. Example: net/component_test.cpp
 #pragma once

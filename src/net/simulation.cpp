@@ -5,7 +5,6 @@
 #include <thread>
 #include <utility>
 
-#include "net/reliable.hpp"
 namespace plx::net {
 namespace {
 
@@ -25,17 +24,9 @@ runtime_options options_of(const sim_options& o, locality_id which, stage& s) {
 
 struct simulation::locality {
   locality(const sim_options& o, locality_id here, stage& s, sim_network& n)
-      : rt(options_of(o, here, s)), of(rt, made_reliable(n.transport_of(here), o.localities), here, o.localities) {}
-
-  std::unique_ptr<transport> made_reliable(std::unique_ptr<transport> t, unsigned localities) {
-    if (t->reliable()) return t;
-    auto r = std::make_unique<reliable_transport>(std::move(t), rt.get_scheduler(), localities);
-    above_loss = r.get();
-    return r;
-  }
+      : rt(options_of(o, here, s)), of(rt, n.transport_of(here), here, o.localities) {}
 
   runtime rt;
-  reliable_transport* above_loss = nullptr;  // of the node, if the network loses or doubles
   node of;
   std::exception_ptr thrown;
 };
@@ -52,15 +43,6 @@ simulation::~simulation() {
 }
 
 node& simulation::at(locality_id which) noexcept { return places_[which]->of; }
-reliable_counts simulation::retries() const noexcept {
-  reliable_counts sum;
-  for (const auto& p : places_) {
-    const reliable_counts c = p->above_loss != nullptr ? p->above_loss->counts() : reliable_counts{};
-    sum.sent += c.sent, sum.sent_again += c.sent_again, sum.answers += c.answers;
-    sum.doubles += c.doubles, sum.refused += c.refused;
-  }
-  return sum;
-}
 runtime& simulation::runtime_at(locality_id which) noexcept { return places_[which]->rt; }
 
 void simulation::run_all(locality_id first, locality_id last, void* body, void (*call)(void*)) {

@@ -1,11 +1,10 @@
 // A job of many localities in one process, under one seed: the same seed, the same order of everything.
 //
-//   plx::net::simulation sim({.localities = 4, .seed = 7, .loss = 0.1});
+//   plx::net::simulation sim({.localities = 4, .seed = 7});
 //   sim.run([] { ... });       // on every locality; returns when nothing is left to do anywhere
 //   sim.run_root([] { ... });  // on the root, which the others serve
 //
-// Each locality is a deterministic runtime with a node; one of them goes on at a time. Time is virtual. Where the
-// network loses or doubles messages, net/reliable.hpp stands upon it.
+// Each locality is a deterministic runtime with a node; one of them goes on at a time. Time is virtual.
 // Thread safety: one thread, and kill(), network(), now_s() from tasks of the simulation. Cost: a thread per locality
 // and run, some microseconds per hand-over. Example: net/sim_test.cpp
 #pragma once
@@ -17,7 +16,6 @@
 
 #include "net/locality_lost.hpp"
 #include "net/node.hpp"
-#include "net/reliable.hpp"
 #include "net/sim/network.hpp"
 #include "net/sim/options.hpp"
 #include "net/sim/stage.hpp"
@@ -73,8 +71,6 @@ class simulation {
   [[nodiscard]] node& at(locality_id which) noexcept;                 ///< its node
   [[nodiscard]] runtime& runtime_at(locality_id which) noexcept;      ///< its runtime
   [[nodiscard]] sim_network& network() noexcept { return network_; }  ///< what carries the messages
-  /// What the layer above a network that loses or doubles had to do, of all localities.
-  [[nodiscard]] reliable_counts retries() const noexcept;
   [[nodiscard]] double now_s() const noexcept { return static_cast<double>(stage_.now()) * 1e-9; }  ///< virtual
 
  private:

@@ -2,8 +2,7 @@
 //
 // A message is a head, which arrives in memory of the transport, and any number of pieces: large contiguous data that
 // go from the sender's memory to the receiver's without a copy between. Messages arrive once, whole, and, between two
-// localities, in any order; a transport that loses or doubles messages says so (`reliable`), and net puts
-// net/reliable.hpp upon it.
+// localities, in any order.
 //
 // Thread safety: send() from any thread. progress() by one thread at a time (a poller of the scheduler); it alone
 // calls the receiver and `sent`, but for sends that end at once. Cost: send() of a small head is one copy.
@@ -72,8 +71,6 @@ class transport {
  public:
   virtual ~transport() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// Every message arrives exactly once, unless its peer is lost.
-  [[nodiscard]] virtual bool reliable() const noexcept { return true; }
   /// Messages come without notice: progress() must be called now and then even when nothing is pending().
   [[nodiscard]] virtual bool must_be_asked() const noexcept { return true; }
   /// A file descriptor that becomes readable when progress() has something to do, once arm() has said true; -1: there

@@ -38,14 +38,19 @@ struct departure {
   void* what = nullptr;
 };
 
+namespace detail {
+class held_handles;  // net/detail/reference.hpp
+}
+
 /// Writes into memory of a fixed size, and goes on counting when that is full.
 class wire_writer {
  public:
   /// With `pieces`, large contiguous data are named there and not copied; they must stay until the message was sent.
-  /// With `departures`, what is to be done before it is sent is named there.
+  /// With `departures`, what is to be done before it is sent is named there. With `held`, the bytes stay here for now:
+  /// handles are added there, and the bytes name them by their index.
   explicit wire_writer(std::span<std::byte> to, std::vector<piece>* pieces = nullptr,
-                       std::vector<departure>* departures = nullptr) noexcept
-      : begin_(to.data()), size_(to.size()), pieces_(pieces), departures_(departures) {}
+                       std::vector<departure>* departures = nullptr, detail::held_handles* held = nullptr) noexcept
+      : begin_(to.data()), size_(to.size()), pieces_(pieces), departures_(departures), held_(held) {}
 
   void bytes(const void* data, std::size_t n) noexcept {
     if (n <= size_ - std::min(size_, used_) && n != 0) std::memcpy(begin_ + used_, data, n);
@@ -61,6 +66,7 @@ class wire_writer {
   void departs(departure d) {
     if (departures_ != nullptr) departures_->push_back(d);
   }
+  [[nodiscard]] detail::held_handles* held() const noexcept { return held_; }
   /// How many bytes all of it needs, whether they fitted or not.
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
   [[nodiscard]] bool overflowed() const noexcept { return used_ > size_; }
@@ -76,15 +82,18 @@ class wire_writer {
   std::size_t used_ = 0;
   std::vector<piece>* pieces_;
   std::vector<departure>* departures_;
+  detail::held_handles* held_;
   bool large_ = false;
 };
 
 /// Reads what a writer wrote.
 class wire_reader {
  public:
-  /// With `places`, data that came as pieces get memory there, in their order.
-  explicit wire_reader(std::span<const std::byte> from, std::span<place> places = {}) noexcept
-      : at_(from.data()), left_(from.size()), places_(places) {}
+  /// With `places`, data that came as pieces get memory there, in their order. With `held`, handles are those that a
+  /// writer has added to it.
+  explicit wire_reader(std::span<const std::byte> from, std::span<place> places = {},
+                       const detail::held_handles* held = nullptr) noexcept
+      : at_(from.data()), left_(from.size()), places_(places), held_(held) {}
 
   void bytes(void* data, std::size_t n) noexcept {
     if (n > left_) {
@@ -120,6 +129,7 @@ class wire_reader {
   /// Everything was read, and every piece has its place.
   [[nodiscard]] bool complete() const noexcept { return !failed_ && left_ == 0 && next_place_ == places_.size(); }
   [[nodiscard]] std::size_t left() const noexcept { return left_; }
+  [[nodiscard]] const detail::held_handles* held() const noexcept { return held_; }
   /// The same, with the pieces that have no place yet.
   [[nodiscard]] std::size_t left_with_pieces() const noexcept {
     std::size_t n = left_;
@@ -137,6 +147,7 @@ class wire_reader {
   const std::byte* at_;
   std::size_t left_;
   std::span<place> places_;
+  const detail::held_handles* held_;
   std::size_t next_place_ = 0;
   unsigned whole_ = 0, elements_ = 0, depth_ = 0;
   bool failed_ = false;

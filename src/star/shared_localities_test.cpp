@@ -191,11 +191,7 @@ TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
     for (std::uint64_t i = 0; i < 3; ++i)
       devices.push_back(std::make_unique<gpu::cpu::testing_backend>(
           gpu::cpu::options{.devices = 2, .stepped = true, .seed = 3 * seed + i}));
-    net::simulation job({.localities = 3,
-                         .seed = seed,
-                         .delay_max_s = 1e-3,
-                         .loss = seed % 2 == 0 ? 0.1 : 0.0,
-                         .doubling = seed % 4 == 0 ? 0.1 : 0.0});
+    net::simulation job({.localities = 3, .seed = seed, .delay_max_s = 1e-3});
     job.run([&] {
       net::node& here = net::node_here();
       exchange net(here);

@@ -45,21 +45,26 @@ class bundle {
     wire_writer w({p.data(), size});
     for (unsigned i = 0; i < count; ++i) {
       const auto rank = static_cast<std::uint32_t>((first + i) % of_.size());
-      const head h{rank, apart_[rank], bytes_here(rank)};
+      const head h{rank, apart_[rank], bytes_here(rank), handles_here(rank)};
       w.bytes(&h, sizeof h);
       w.bytes(of_[rank].data(), bytes_here(rank));
+      p.add_handles(of_[rank], 0, handles_here(rank));
     }
     return p;
   }
   /// Takes over what packed() made.
   void unpack(const payload& p) {
+    std::size_t handles = 0;  // that were taken
     for (wire_reader r(p.bytes()); r.left() != 0;) {
       head h;
       r.bytes(&h, sizeof h);
-      if (r.failed() || h.rank >= of_.size() || h.apart > 1 || h.size > r.left())
+      if (r.failed() || h.rank >= of_.size() || h.apart > 1 || h.size > r.left() ||
+          h.handles > p.handle_count() - handles)
         throw std::runtime_error("what another locality sent is no bundle of payloads");
       payload one(h.size);
       r.bytes(one.data(), h.size);
+      one.add_handles(p, handles, h.handles);
+      handles += h.handles;
       of_[h.rank] = std::move(one);
       apart_[h.rank] = h.apart != 0;
     }
@@ -68,9 +73,10 @@ class bundle {
  private:
   struct head {
     std::uint32_t rank = 0, apart = 0;
-    std::uint64_t size = 0;
+    std::uint64_t size = 0, handles = 0;
   };
   [[nodiscard]] std::size_t bytes_here(std::size_t rank) const { return apart_[rank] ? 0 : of_[rank].size(); }
+  [[nodiscard]] std::size_t handles_here(std::size_t rank) const { return apart_[rank] ? 0 : of_[rank].handle_count(); }
 
   std::vector<payload> of_;
   std::vector<bool> apart_;

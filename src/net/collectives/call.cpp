@@ -48,6 +48,22 @@ void append(letter*& first, letter* l) noexcept {
   *at = l;
 }
 
+/// Letters that are dropped when this goes, and no lock is held any more: a handle in one may be the last of its
+/// object.
+class dropped_letters {
+ public:
+  dropped_letters() = default;
+  ~dropped_letters() { drop_all(first_); }
+  dropped_letters(const dropped_letters&) = delete;
+  dropped_letters& operator=(const dropped_letters&) = delete;
+  void take(letter*& first) noexcept {
+    if (first != nullptr) append(first, std::exchange(first_, nullptr)), first_ = std::exchange(first, nullptr);
+  }
+
+ private:
+  letter* first_ = nullptr;
+};
+
 }  // namespace
 
 /// The groups of a node. What comes for groups that nobody here knows yet is bounded: how much there is, others say.
@@ -252,11 +268,12 @@ void group::enter(call& c) {
 }
 
 void group::leave(call& c) noexcept {
+  dropped_letters dropped;
   const spin_guard guard(lock_);
   slot& s = slots_[c.number_ - first_];
   s.here = nullptr;
   s.ended = true;
-  drop_all(s.first);
+  dropped.take(s.first);
   while (!slots_.empty() && slots_.front().ended) slots_.pop_front(), ++first_;
 }
 
@@ -331,12 +348,13 @@ void group::deliver(locality_id from, const address& to, payload&& contents) {
 
 bool group::end(const std::exception_ptr& error) {
   std::vector<call*> waiting;
+  dropped_letters dropped;
   {
     const spin_guard guard(lock_);
     if (error_ != nullptr) return false;
     error_ = error;
     for (slot& s : slots_) {
-      drop_all(s.first);
+      dropped.take(s.first);
       if (s.here == nullptr || !s.here->waits_) continue;
       s.here->waits_ = false;
       s.here->error_ = error;
@@ -427,9 +445,10 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   const locality_id to = group_.members_[rank];
   if (n.is_lost(to)) return;
   const address there{group_.id_, number_, group_.rank_, step, kind_};
-  // In a trace, letters are parcels with their arrows.
-  if (!n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
-  if (contents.size() <= few_bytes) {
+  // Handles travel in parcels of the general form. In a trace, letters are parcels with their arrows.
+  const bool bytes_only = contents.handle_count() == 0;
+  if (bytes_only && !n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
+  if (bytes_only && contents.size() <= few_bytes) {
     small_parcel p{there, contents.size(), {}};
     std::memcpy(p.bytes.data(), contents.data(), contents.size());
     net::detail::send_call<&deliver_few>(n, to, 0, sender{n.here()}, p);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -65,6 +66,31 @@ inline reference* keep(reference* r) noexcept {
 }
 /// One handle less.
 void drop(reference* r) noexcept;
+
+/// Handles of this locality that the bytes of a net::payload name by their index: while the payload waits to be read,
+/// each counts as a handle, so that its object lives.
+class held_handles {
+ public:
+  held_handles() = default;
+  ~held_handles() {
+    for (reference* r : all_) drop(r);
+  }
+  held_handles(const held_handles&) = delete;
+  held_handles& operator=(const held_handles&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
+  [[nodiscard]] reference* at(std::size_t i) const { return all_[i]; }
+  /// Holds one more, of which the caller keeps its own.
+  void add(reference* r) {
+    all_.push_back(r);
+    keep(r);
+  }
+  /// Takes over one of the reference's count.
+  void adopt(reference* r) { all_.push_back(r); }
+
+ private:
+  std::vector<reference*> all_;
+};
 
 }  // namespace detail
 }  // namespace plx::net

@@ -75,9 +75,6 @@ class sim_network::carrier final : public transport {
   ~carrier() override { carrier::stop(0); }
 
   [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
-  [[nodiscard]] bool reliable() const noexcept override {
-    return network_.options_.loss == 0 && network_.options_.doubling == 0;
-  }
   [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return network_.options_.max_head_bytes; }
   void start(receiver& r) override { network_.boxes_[here_]->to = &r; }
@@ -179,21 +176,13 @@ void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<
     ++counts_.of_the_dead;
     return;
   }
-  if (stage_.choose().happens(options_.loss)) {
-    ++counts_.lost;
-    return note("lost", from, to, m->size_bytes());
-  }
-  const bool twice = stage_.choose().happens(options_.doubling);
-  counts_.doubled += twice;
-  for (int i = 0; i <= static_cast<int>(twice); ++i) {
-    event e;
-    e.when = stage_.now() + delay(options_.delay_min_s, options_.delay_max_s);
-    if (!options_.reorder) e.when = box.last_from[from] = std::max(e.when, box.last_from[from]);
-    e.what = event::kind::arrives;
-    e.peer = from;
-    e.data = m;
-    book(to, std::move(e));
-  }
+  event e;
+  e.when = stage_.now() + delay(options_.delay_min_s, options_.delay_max_s);
+  if (!options_.reorder) e.when = box.last_from[from] = std::max(e.when, box.last_from[from]);
+  e.what = event::kind::arrives;
+  e.peer = from;
+  e.data = m;
+  book(to, std::move(e));
 }
 
 // ------------------------------------------------------------------------------------------------------ arriving

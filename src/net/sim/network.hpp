@@ -1,5 +1,5 @@
 // The network of a simulation: messages between localities of one process, on a virtual clock. The seed decides how
-// long each is on its way, which overtake each other, which are lost, which arrive twice, and when a locality dies.
+// long each is on its way, which overtake each other, and when a locality dies.
 //
 // What it checks of its users: memory that was handed over must not change before `sent`.
 //
@@ -22,8 +22,6 @@ namespace plx::net {
 struct sim_counts {
   std::uint64_t sent = 0;         ///< send() was called
   std::uint64_t delivered = 0;    ///< a receiver was called
-  std::uint64_t lost = 0;         ///< by chance
-  std::uint64_t doubled = 0;      ///< by chance
   std::uint64_t of_the_dead = 0;  ///< from or to a locality that had died
 };
 

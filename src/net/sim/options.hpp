@@ -24,8 +24,6 @@ struct sim_options {
   double delay_min_s = 1e-6;  ///< a message is on its way at least so long
   double delay_max_s = 50e-6;
   bool reorder = true;            ///< a message may overtake another one between the same two
-  double loss = 0;                ///< how probable it is that a message never arrives
-  double doubling = 0;            ///< how probable it is that a message arrives twice
   double late_sent = 0.25;        ///< how probable it is that `sent` comes later, and pieces later than their head
   double detection_min_s = 1e-3;  ///< a death is seen by others after so long
   double detection_max_s = 10e-3;
