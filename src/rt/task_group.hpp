@@ -103,8 +103,9 @@ class task_group {
     static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
     child_type* c = nullptr;
     if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
-      const std::size_t at = (used_ + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
-      if (by_parent && at + sizeof(child_type) <= sizeof here_) {
+      const unsigned used = by_parent ? used_ : sizeof here_;
+      const std::size_t at = (used + alignof(child_type) - 1) / alignof(child_type) * alignof(child_type);
+      if (at + sizeof(child_type) <= sizeof here_) {
         c = ::new (static_cast<void*>(here_ + at)) child_type(std::forward<F>(f), false);
         used_ = static_cast<unsigned>(at + sizeof(child_type));
       }
