@@ -57,6 +57,12 @@ set(pc_otf2)
 if(OTF2_FOUND)
   set(pc_otf2 " otf2")
 endif()
+# What plx_touch_every_page() gives a program that CMake builds.
+set(pc_stack_option)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86" OR
+   CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
+  set(pc_stack_option " -fstack-clash-protection")
+endif()
 configure_file(cmake/parallax.pc.in ${PROJECT_BINARY_DIR}/generated/parallax.pc.in @ONLY)
 configure_file(cmake/parallax-probe.pc.in ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,3 +1,15 @@
+# plx_touch_every_page(RESULT): the compiler option that makes a function with a large frame touch each page of it. The
+# guard below the stack of a task is 64 KiB; without the option a larger frame can step over it into another stack.
+# plx::rt passes the option on to what links it. Clang has it for x86, and for ARM from version 18 on.
+function(plx_touch_every_page result)
+  set(option -fstack-clash-protection)
+  set(clang $<COMPILE_LANG_AND_ID:CXX,Clang>)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86")
+    set(clang $<AND:${clang},$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,18>>)
+  endif()
+  set(${result} $<$<OR:$<COMPILE_LANG_AND_ID:CXX,GNU>,${clang}>:${option}> PARENT_SCOPE)
+endfunction()
+
 # plx_library(NAME SOURCES ... [DEPENDS other libraries of the project] [LINK public external targets]
 #             [LINK_PRIVATE external targets] [TESTS test sources])
 #

@@ -103,8 +103,7 @@ task_info named(task_info info, const F& f) {
 template <class F>
 task* make_posted(task_info info, F&& f) {
   using t = posted_task<std::decay_t<F>>;
-  static_assert(alignof(t) <= pooled_alignment, "a task may be aligned to 64 bytes at most");
-  return ::new (pool_get(sizeof(t))) t(named(info, f), std::forward<F>(f));
+  return pool_new<t>(named(info, f), std::forward<F>(f));
 }
 
 template <class F, class... A>

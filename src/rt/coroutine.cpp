@@ -21,6 +21,12 @@ void coroutine_chain::run_from(std::coroutine_handle<> first, bool is_task, bool
   while (here.next) std::exchange(here.next, nullptr).resume();
 }
 
+void coroutine_chain::begin(std::coroutine_handle<> first) {
+  if (!stack_is_low() || find_current_scheduler() == nullptr) return run_from(first);
+  suspend_at(first);
+  submit();
+}
+
 void coroutine_chain::run_as_task(task* t, run_mode mode) {
   auto& self = *static_cast<coroutine_chain*>(t);
   worker* w = this_worker();
@@ -67,7 +73,7 @@ task* take_back_from_deque(const void* owner) {
   task* t = w->deque.pop();
   if (t == nullptr) return nullptr;
   if (t->owner != owner) {
-    w->deque.push(t);
+    w->home.put_back(*w, t);
     return nullptr;
   }
   w->taken_back.add();
@@ -197,7 +203,7 @@ struct foreign_wait final : coroutine_chain, continuation {
 bool await_as_foreigner(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting) {
   auto* c = ::new (pool_get(sizeof(foreign_chain))) foreign_chain(waiting);
   link.chain = c;
-  c->run_from(first);
+  c->begin(first);
   if (!c->second()) return true;
   foreign_chain::destroy(*c);
   return false;

@@ -125,6 +125,10 @@ template <class T>
 class future_promise_base : public chain_link {
  public:
   future_promise_base() : own_chain_(nullptr) { this->chain = &own_chain_; }
+  /// Holds its state still only when the coroutine could not begin, for want of memory.
+  ~future_promise_base() {
+    if (state_ != nullptr) state_->release();
+  }
   future<T> get_return_object(std::source_location where = std::source_location::current()) {
     where_ = where;
     state_ = make_state<future_state<T>>(destroy_state<future_state<T>>, 2u);
@@ -136,7 +140,7 @@ class future_promise_base : public chain_link {
     template <class P>
     static void await_suspend(std::coroutine_handle<P> h) {
       h.promise().own_chain_.name = name_of_coroutine(h.promise().where_);
-      h.promise().own_chain_.run_from(h);
+      h.promise().own_chain_.begin(h);
     }
     static constexpr void await_resume() noexcept {}
   };
@@ -144,7 +148,7 @@ class future_promise_base : public chain_link {
     static constexpr bool await_ready() noexcept { return false; }
     template <class P>
     static void await_suspend(std::coroutine_handle<P> h) noexcept {
-      future_state<T>* s = h.promise().state_;
+      future_state<T>* s = std::exchange(h.promise().state_, nullptr);
       std::exception_ptr error = std::move(h.promise().error_);
       h.destroy();
       if (error)
@@ -206,7 +210,7 @@ T sync_wait(task<T> t) {
   PLX_ASSERT(frame && "sync_wait of a task that was moved from");
   detail::waited_chain chain;
   frame.promise().chain = &chain;
-  chain.run_from(frame);
+  chain.begin(frame);
   chain.wait();
   return frame.promise().take();
 }

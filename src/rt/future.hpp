@@ -20,8 +20,8 @@ enum class future_status { ready, timeout, deferred };
 
 /// How a call is made. async: as a task. deferred: by the first who waits. fork: as a task that starts at once, while
 /// the caller can be taken over by another worker. sync: by the caller; of a continuation: in the task that completes
-/// the future (for a few instructions). Of several that are allowed, the first in this order is taken:
-/// async, fork, sync, deferred.
+/// the future (for a few instructions), or in a new task when little is left of that one's stack. Of several that are
+/// allowed, the first in this order is taken: async, fork, sync, deferred.
 enum class launch : unsigned { async = 1, deferred = 2, sync = 4, fork = 8 };
 
 constexpr launch operator|(launch a, launch b) noexcept {
@@ -322,6 +322,7 @@ class unwrap_state final : public future_state<typename future_value<Inner>::typ
     auto& outer = state_of(outer_).checked();
     if (outer.error()) return end_with(outer.error());
     inner_ = std::move(outer.value());
+    outer_ = {};
     if (!inner_.valid()) return end_with(std::make_exception_ptr(future_error(future_errc::broken_promise)));
     this->fire = [](continuation* c) { static_cast<unwrap_state&>(*c).inner_ready(); };
     state_of(inner_).checked().attach(*this);
@@ -340,7 +341,10 @@ class unwrap_state final : public future_state<typename future_value<Inner>::typ
     }
     end_with(std::move(e));
   }
+  // The inputs go before the result is seen, or a loop of futures would destroy all its states one inside the other.
   void end_with(std::exception_ptr e) {
+    outer_ = {};
+    inner_ = {};
     if (e != nullptr)
       this->complete_with(std::move(e));
     else

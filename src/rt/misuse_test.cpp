@@ -214,4 +214,23 @@ TEST(misuse, an_abandoned_task_may_be_woken_late) {
   event->set();
 }
 
+struct throws_when_copied {
+  explicit throws_when_copied(int value) : large{value} {}
+  throws_when_copied(const throws_when_copied&) { throw std::runtime_error("copied"); }
+  void operator()() const {}
+  int large[100];  // too large for the place inside a task_group
+};
+
+// Nothing is leaked (AddressSanitizer's build checks) and nothing is started.
+TEST(misuse, a_callable_whose_copy_throws) {
+  on_every_schedule([] {
+    const throws_when_copied f(1);
+    EXPECT_THROW(plx::post(f), std::runtime_error);
+    EXPECT_THROW((void)plx::async(f), std::runtime_error);
+    plx::task_group g;
+    EXPECT_THROW(g.run(f), std::runtime_error);
+    g.wait();
+  });
+}
+
 }  // namespace

@@ -140,6 +140,7 @@ class condition_variable_any {
   /// If unlock() throws, as that of a unique_lock without its mutex does, guard_ is free again.
   template <class Lock>
   void unlock_guarded(Lock& lock) {
+    detail::require_stack_to_wait();  // or the wait would fail with `lock` unlocked
     detail::spin_guard guard(guard_);
     lock.unlock();
     guard.release();
@@ -173,6 +174,7 @@ class condition_variable_any {
   // it finds this waiter.
   template <class Lock, class Wait, class GoesOn>
   bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait& wait_listed, GoesOn& goes_on) {
+    detail::require_stack_to_wait();  // as above
     {
       detail::spin_guard guard(guard_);
       if (token.stop_requested()) return false;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rt/dataflow.hpp"
+#include "rt/task_group.hpp"
 #include "rt/unwrap.hpp"
 
 namespace plx {
@@ -100,15 +101,14 @@ struct replica {
   std::exception_ptr error;
 };
 
-/// Waits for all replicas; the valid results, in the order of their numbers, so that what comes of them does not depend
-/// on the schedule.
+/// The valid results, in the order of the replicas' numbers, so that what comes of them does not depend on the
+/// schedule.
 template <class R>
-std::vector<R> valid_results(std::vector<future<replica<R>>>& replicas) {
+std::vector<R> valid_results(std::vector<replica<R>>& replicas) {
   std::vector<R> results;
   std::exception_ptr error;
   bool refused = false;
-  for (auto& f : replicas) {
-    replica<R> r = f.get();
+  for (replica<R>& r : replicas) {
     if (r.result)
       results.push_back(std::move(*r.result));
     else if (r.error)
@@ -121,24 +121,26 @@ std::vector<R> valid_results(std::vector<future<replica<R>>>& replicas) {
   std::rethrow_exception(std::move(error));
 }
 
+// The replicas refer to this frame; the group waits for all of them before an exception can leave it.
 template <class Choose, class Valid, class F, class... A>
 auto replicate(std::size_t n, Choose& choose, Valid& valid, F& f, const A&... args) {
   using R = std::decay_t<std::invoke_result_t<F&, A...>>;
   static_assert(!std::is_void_v<R>, "replicas are compared by their results: give one");
-  std::vector<future<replica<R>>> replicas;
-  replicas.reserve(n);
-  for (std::size_t i = 0; i < n; ++i)
-    replicas.push_back(async(named<F>({}), [&] {
-      replica<R> mine;
-      try {
-        mine.result.emplace(call_with_copies(f, args...));
-        if (!valid(std::as_const(*mine.result))) mine.result.reset();
-      } catch (...) {
-        mine.result.reset();
-        mine.error = std::current_exception();
-      }
-      return mine;
-    }));
+  std::vector<replica<R>> replicas(n);
+  {
+    task_group all;
+    for (replica<R>& mine : replicas)
+      all.run(named<F>({}), [&] {
+        try {
+          mine.result.emplace(call_with_copies(f, args...));
+          if (!valid(std::as_const(*mine.result))) mine.result.reset();
+        } catch (...) {
+          mine.result.reset();
+          mine.error = std::current_exception();
+        }
+      });
+    all.wait();
+  }
   return choose(valid_results(replicas));
 }
 

@@ -171,4 +171,41 @@ TEST(replay, once_the_arguments_are_ready) {
   });
 }
 
+// A copy of the result throws while other replicas still run: they use the callable, which must not go before.
+struct throws_when_copied {
+  int copies_left = 1000;
+  throws_when_copied() = default;
+  throws_when_copied(const throws_when_copied& o) : copies_left(o.copies_left - 1) {
+    if (copies_left < 0) throw planned(7);
+  }
+};
+struct counted {
+  explicit counted(std::atomic<int>& l) : living(&l) { ++*living; }
+  counted(const counted& o) : living(o.living) { ++*living; }
+  ~counted() { --*living; }
+  std::atomic<int>* living;
+};
+
+TEST(replicate, waits_for_all_when_a_result_cannot_be_moved) {
+  on_every_schedule([] {
+    std::atomic<int> number{0}, ended{0}, living{0};
+    auto f = plx::async_replicate(
+        3,
+        [&, callable = counted(living)](int) {
+          throws_when_copied r;
+          if (number++ == 0)
+            r.copies_left = 1;  // the one into its place; not the one out of it
+          else
+            for (int i = 0; i < 10; ++i) plx::this_thread::yield();
+          EXPECT_GT(callable.living->load(), 0);
+          ++ended;
+          return r;
+        },
+        1);
+    EXPECT_THROW(f.get(), planned);
+    EXPECT_EQ(ended.load(), 3);
+    EXPECT_EQ(living.load(), 0);
+  });
+}
+
 }  // namespace

@@ -29,14 +29,17 @@ struct runtime_options {
   /// (taskset, Slurm, cpuset) and there are as many workers as cores; with `cores` and another number of workers, all
   /// workers to all of them. PLX_BIND in the environment: 0 never binds, 1 also when the whole machine may be used.
   bool bind = true;
-  /// Virtual memory of each stack; memory is used only for the pages that are touched.
+  /// Virtual memory of each stack, besides its guard; memory is used only for the pages that are touched. A task that
+  /// runs in the frame of the task that waits for it has at least a quarter of this.
   std::size_t stack_bytes = std::size_t{256} << 10;
-  /// A guard page below each stack, as long as the kernel's map entries allow (vm.max_map_count): an overflow ends the
-  /// program at once. Without, a few words below the stack are looked at whenever the task waits or ends.
+  /// 64 KiB of inaccessible memory below each stack, as long as the kernel's map entries allow (vm.max_map_count): an
+  /// overflow ends the program at once. Code with frames larger than that needs -fstack-clash-protection, which the
+  /// target plx::rt and pkg-config pass on. Without guards, a few words below the stack are checked whenever the task
+  /// waits or ends.
   bool guard_pages = true;
   /// So many stacks without a task keep the pages that they touched; what more there are give theirs back.
   std::size_t warm_stacks = 4096;
-  /// A stack that overflows its guard page says so, with the task's name, before the program ends as it would: by a
+  /// A stack that overflows into its guard says so, with the task's name, before the program ends as it would: by a
   /// handler of SIGSEGV that hands everything else on to the one before it. Not under AddressSanitizer, which does the
   /// same.
   bool explain_overflow = true;

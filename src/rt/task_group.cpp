@@ -31,10 +31,11 @@ void task_group::wait_for_children() {
     // A negative count: children of children, perhaps in this deque.
     while (taken_back < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
       w = detail::pass_boundary(w);
+      if (detail::low_in(w->current->memory)) break;  // the parent suspends, and the children get stacks of their own
       detail::task* t = w->deque.pop();
       if (t == nullptr) break;
       if (t->owner != this) {
-        w->deque.push(t);
+        w->home.put_back(*w, t);
         break;
       }
       detail::run_taken_back(*w, t);
@@ -42,6 +43,7 @@ void task_group::wait_for_children() {
       w = detail::this_worker();
     }
   }
+  if (w != nullptr && w->free_fibers == nullptr) require_stack(*w, taken_back);
   const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
   used_ = 0;
   // acquire: pairs with the release of the last child; its effects are visible.
@@ -50,6 +52,15 @@ void task_group::wait_for_children() {
   if (finished_elsewhere_.load(std::memory_order_relaxed) != 0) finished_elsewhere_.store(0, std::memory_order_relaxed);
   if (ended_ != nullptr) [[unlikely]]
     detail::note_inputs_taken(ended_);
+}
+
+// No memory for a stack: the exception leaves the other children counted. The destructor, which must wait for them,
+// ends the program if there is still none.
+void task_group::require_stack(worker& w, std::int64_t taken_back) {
+  const bool all_ended = finished_elsewhere_.load(std::memory_order_relaxed) == spawned_ - taken_back;
+  if (all_ended || w.home.reserve_loop_fiber(w)) return;
+  finished_elsewhere_.fetch_add(taken_back, std::memory_order_relaxed);  // counts as the others
+  throw std::bad_alloc();
 }
 
 void task_group::wait_elsewhere(std::int64_t expected) {

@@ -100,7 +100,6 @@ class task_group {
   template <class F>
   detail::task* make_child(task_info info, F&& f, bool by_parent) {
     using child_type = child<std::decay_t<F>>;
-    static_assert(alignof(child_type) <= detail::pooled_alignment, "a task may be aligned to 64 bytes at most");
     child_type* c = nullptr;
     if constexpr (alignof(child_type) <= alignof(std::max_align_t) && sizeof(child_type) <= bytes_here) {
       const unsigned used = by_parent ? used_ : sizeof here_;
@@ -110,7 +109,7 @@ class task_group {
         used_ = static_cast<unsigned>(at + sizeof(child_type));
       }
     }
-    if (c == nullptr) c = ::new (detail::pool_get(sizeof(child_type))) child_type(std::forward<F>(f), true);
+    if (c == nullptr) c = detail::pool_new<child_type>(std::forward<F>(f), true);
     c->run = child_type::execute;
     c->owner = this;
     c->info = info;
@@ -134,6 +133,7 @@ class task_group {
   void keep(std::exception_ptr e) noexcept;
   [[noreturn]] void rethrow();
   void wait_elsewhere(std::int64_t expected);
+  void require_stack(detail::worker& w, std::int64_t taken_back);
 
   static constexpr std::size_t bytes_here = 192;
 

@@ -31,6 +31,9 @@ struct coroutine_chain : task {
   /// Runs `first`, and whatever names itself as next, until nothing more can go on here. The chain may be gone then, or
   /// run by somebody else.
   void run_from(std::coroutine_handle<> first, bool is_task = false, bool in_loop = false);
+  /// run_from() in the caller's frame; as a task when little is left of the caller's stack. The chain may be gone
+  /// then.
+  void begin(std::coroutine_handle<> first);
   /// What await_suspend() of the coroutine that runs has to return so that `h` goes on.
   [[nodiscard]] std::coroutine_handle<> go_on_in(std::coroutine_handle<> h) noexcept {
 #if !defined(__clang__)

@@ -54,6 +54,7 @@ void fork_task(task* t) {
   } me{nullptr, t};
   worker* w = this_worker();
   if (w == nullptr || w->polling) return submit_task(t);
+  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return submit_task(t);  // no memory for a stack
   me.caller = w->current;
   wait_reason why("fork");
   why.measured = false;
@@ -94,24 +95,69 @@ bool future_state_base::try_attach(continuation& c) noexcept {
 
 namespace {
 
-// Newest first in the list; fired in the order of attaching.
-void fire_all(continuation* newest) {
-  continuation* in_order = nullptr;
-  for (continuation* c = newest; c != nullptr;) {
-    continuation* next = std::exchange(c->next, in_order);
-    in_order = std::exchange(c, next);
-  }
+void fire_each(continuation* in_order) noexcept {
   while (in_order != nullptr) {
     continuation* c = std::exchange(in_order, in_order->next);
     c->fire(c);
   }
 }
 
+// Fires continuations in a task, which begins on an empty stack.
+struct firing_task final : task {
+  explicit firing_task(continuation* first) noexcept : in_order(first) {
+    static const probe::name_id continuations = probe::register_name("continuations");
+    info.name = continuations;
+    run = [](task* t, run_mode) noexcept {
+      auto* self = static_cast<firing_task*>(t);
+      continuation* c = self->in_order;
+      pool_put(self, sizeof *self);
+      fire_each(c);
+    };
+  }
+  continuation* in_order;
+};
+static_assert(std::is_trivially_destructible_v<firing_task>);
+
+// False when there is no memory for it. Without a runtime the continuations fire in this frame.
+bool fire_in_task(continuation* in_order) noexcept {
+  firing_task* t = nullptr;
+  try {
+    t = pool_new<firing_task>(in_order);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  submit_late(home_of_caller(), t);
+  return true;
+}
+
+// A continuation may complete another state, whose continuations fire in its frame, and so on: a chain of N
+// continuations would need N frames. When the stack is low the next link fires in a task of its own.
+//
+// Invariant: a continuation that fires in a task depends on nothing that the completing frame does afterwards, and
+// nothing may depend on it having fired when complete() returns. Both hold for every continuation, because another
+// thread may complete the state and be interrupted between its exchange on `word_` and the call of fire(). The task is
+// in a queue of the runtime before complete() returns, so the caller may suspend, block or end at any point after it.
+void fire_in_order(continuation* in_order) noexcept {
+  if (stack_is_low() && fire_in_task(in_order)) return;
+  fire_each(in_order);
+}
+
+// Newest first in the list; fired in the order of attaching.
+void fire_all(continuation* newest) noexcept {
+  continuation* in_order = nullptr;
+  for (continuation* c = newest; c != nullptr;) {
+    continuation* next = std::exchange(c->next, in_order);
+    in_order = std::exchange(c, next);
+  }
+  fire_in_order(in_order);
+}
+
 }  // namespace
 
 void future_state_base::fire_now(continuation& c) noexcept {
   const made_ready_by result(made_by_);
-  c.fire(&c);
+  c.next = nullptr;
+  fire_in_order(&c);
 }
 
 void future_state_base::complete(bool at_end) noexcept {
@@ -217,6 +263,10 @@ void timed_wait_expired(void* context) {
 
 bool future_state_base::take_back_own_task() {
   if (deferred_.load(std::memory_order_relaxed)) {
+    if (stack_is_low() && find_current_scheduler() != nullptr) {
+      submit_deferred();  // it gets a stack of its own
+      return false;
+    }
     if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
     add_ref();  // which running gives back
     if (worker* w = this_worker())
@@ -231,6 +281,7 @@ bool future_state_base::take_back_own_task() {
   if (own_task_ == nullptr || w == nullptr) return false;
   w = pass_boundary(w);
   if (w->deque.newest() != own_task_) return false;
+  if (low_in(w->current->memory)) return false;  // the waiter suspends, and the task gets a stack of its own
   if (w->home.deterministic() && w->home.choose(2) == 0) return false;
   task* t = w->deque.pop();
   if (t == nullptr) return false;  // a thief was faster
@@ -278,6 +329,7 @@ bool future_state_base::wait_until(ticks deadline) {
     choice_point();
     return ready();
   }
+  if (worker* w = this_worker()) require_stack(*w);  // before the node is shared
   auto* me = new timed_wait;
   me->fire = timed_wait_completed;
   me->state = this;

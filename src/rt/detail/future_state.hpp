@@ -216,14 +216,7 @@ class future_state : public future_state_base {
 /// Makes and frees states of type S from the pool.
 template <class S, class... A>
 S* make_state(A&&... a) {
-  static_assert(alignof(S) <= pooled_alignment, "a task or result may be aligned to 64 bytes at most");
-  void* memory = pool_get(sizeof(S));
-  try {
-    return ::new (memory) S(std::forward<A>(a)...);
-  } catch (...) {
-    pool_put(memory, sizeof(S));
-    throw;
-  }
+  return pool_new<S>(std::forward<A>(a)...);
 }
 
 template <class S>

@@ -11,7 +11,7 @@ namespace plx::detail {
 
 struct fiber;
 
-/// While one lives, SIGSEGV in a guard page names the task; everything else goes to the handler that was there before.
+/// While one lives, SIGSEGV in a guard names the task; everything else goes to the handler that was there before.
 class overflow_watch {
  public:
   explicit overflow_watch(bool wanted);
@@ -37,7 +37,7 @@ class signal_stack {
   stack_t before_{};
 };
 
-/// Ends the program, with the name of the task that runs here: the words below its stack, which has no guard page, are
+/// Ends the program, with the name of the task that runs here: the words below its stack, which has no guard, are
 /// not what they were.
 [[noreturn, gnu::cold]] void unguarded_stack_overflowed(const fiber& f);
 

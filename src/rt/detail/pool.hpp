@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
+#include <utility>
 
 namespace plx::detail {
 
@@ -14,5 +16,18 @@ inline constexpr std::size_t pooled_alignment = 64;  // of every block; enough f
 
 [[nodiscard]] void* pool_get(std::size_t bytes);
 void pool_put(void* p, std::size_t bytes) noexcept;
+
+/// Makes a T in a block of the pool. What the constructor throws frees the block.
+template <class T, class... A>
+T* pool_new(A&&... a) {
+  static_assert(alignof(T) <= pooled_alignment, "a task or result may be aligned to 64 bytes at most");
+  void* memory = pool_get(sizeof(T));
+  try {
+    return ::new (memory) T(std::forward<A>(a)...);
+  } catch (...) {
+    pool_put(memory, sizeof(T));
+    throw;
+  }
+}
 
 }  // namespace plx::detail

@@ -277,7 +277,11 @@ class scheduler {
   [[nodiscard]] std::size_t placed() const noexcept;
 
   // Used by suspend() and the worker loop.
-  fiber* take_loop_fiber(worker& w);
+  fiber* take_loop_fiber(worker& w);  // throws std::bad_alloc
+  /// Sees to it that w.free_fibers is not empty. False: the system has no memory for another stack.
+  bool reserve_loop_fiber(worker& w) noexcept;
+  /// Pushes a task back that was popped from the own deque: a worker that is about to sleep may have missed it.
+  void put_back(worker& w, task* t);
   void keep_loop_fiber(worker& w, fiber* f) noexcept;
   fiber* take_sized_fiber(unsigned stack_class);
   void keep_sized_fiber(fiber* f) noexcept;
@@ -459,7 +463,14 @@ scheduler* find_current_scheduler() noexcept;
 
 /// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
 /// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.
+///
+/// Suspending takes a free loop fiber of the worker. The loop reserves one before it begins a task, and a task that is
+/// resumed leaves the loop's own one, so suspend() neither allocates nor fails as long as the system has memory. Where
+/// it has none, the task begins without, and suspend() throws std::bad_alloc before it changes anything. A caller that
+/// changes something before it suspends calls require_stack() before that.
 void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg);
+/// Throws std::bad_alloc when suspend() would.
+void require_stack(worker& w);
 /// Makes a suspended task run again. Exactly once per suspend().
 void resume(fiber& f);
 /// The running task goes to the end of the injection queue.
@@ -489,7 +500,12 @@ constexpr std::size_t bytes_of_stack_class(unsigned c) noexcept { return std::si
 /// what it took so far.
 ticks end_part(worker& w) noexcept;
 
-/// Runs a task that its waiter took back, in the waiter's own frame.
+/// True when less than a quarter of the caller's stack is left. What may run in the caller's frame or on a stack of its
+/// own asks this before it runs in the frame: then neither chains of waiting tasks nor chains of continuations are
+/// limited by the size of a stack, and what runs in the frame has at least a quarter of one.
+bool stack_is_low() noexcept;
+
+/// Runs a task that its waiter took back, in the waiter's own frame. Requires: !stack_is_low().
 /// `as_caller`: with its identity, as a deferred function has it.
 void run_taken_back(worker& w, task* t, bool as_caller = false);
 

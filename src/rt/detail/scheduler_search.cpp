@@ -64,6 +64,14 @@ void scheduler::heavy_fence() noexcept {
   }
 }
 
+void scheduler::put_back(worker& w, task* t) {
+  w.deque.push(t);
+  light_fence();
+  if (n_sleeping_.load(std::memory_order_relaxed) != 0 &&
+      (!watched_.load(std::memory_order_relaxed) || w.deque.size() > 1)) [[unlikely]]
+    wake_for_work();
+}
+
 // The task may be what kept this scheduler alive: once it can be seen, it may end, and then stop() waits for who
 // brought it.
 void scheduler::submit_from_outside(task* t) {
@@ -363,7 +371,7 @@ task* scheduler::search(worker& w) {
     if (found == nullptr)
       found = handed;
     else
-      w.deque.push(handed);
+      put_back(w, handed);
   }
   const bool watched = watcher_.load(std::memory_order_relaxed) == &w;
   if (watched) stop_watching();

@@ -127,6 +127,24 @@ TEST(stack_pool, stacks_are_writable_distinct_and_used_again) {
   EXPECT_EQ(pool.total(), total);
 }
 
+TEST(stack_pool, several_threads_get_and_put) {
+  stack_pool pool(16384, false);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&pool, t] {
+      std::vector<stack> mine;
+      for (int i = 0; i < 500; ++i) {
+        mine.push_back(pool.get());
+        mine.back().bottom[0] = static_cast<std::byte>(t);
+        if (i % 3 == 0) pool.put(std::exchange(mine[mine.size() / 2], mine.back())), mine.pop_back();
+      }
+      for (const stack& s : mine) EXPECT_EQ(s.bottom[0], static_cast<std::byte>(t));
+      for (const stack& s : mine) pool.put(s);
+    });
+  for (auto& t : threads) t.join();
+  EXPECT_LE(pool.total(), 4096u);
+}
+
 // More stacks than the kernel has map entries for guard pages (65,530 by default, two for each): the pool goes on
 // without.
 TEST(stack_pool, goes_on_without_guard_pages) {
@@ -142,6 +160,7 @@ TEST(stack_pool_death, the_guard_page_stops_an_overflow) {
   const stack s = pool.get();
   if (!s.guarded) GTEST_SKIP() << "the stacks of abandoned tasks have taken all guard pages of this process";
   EXPECT_DEATH(*(static_cast<volatile std::byte*>(s.bottom) - 1) = std::byte{1}, "");
+  EXPECT_DEATH(*(static_cast<volatile std::byte*>(s.bottom) - (64 << 10)) = std::byte{1}, "");
 }
 
 TEST(topology, names_at_least_one_core) {

@@ -1,6 +1,7 @@
 #include "rt/detail/wait.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "rt/detail/parker.hpp"
@@ -9,12 +10,20 @@
 namespace plx::detail {
 namespace {
 
-// Fills in who the caller is.
-void identify(waiter& me) {
-  if (worker* w = this_worker())
+[[gnu::cold]] void refuse(spinlock& guard) {
+  guard.unlock();
+  throw std::bad_alloc();
+}
+
+// Fills in who the caller is. A task that cannot be suspended (see suspend()) must not get into a list.
+[[gnu::always_inline]] inline void identify(waiter& me, spinlock& guard) {
+  if (worker* w = this_worker()) {
+    if (w->free_fibers == nullptr) [[unlikely]]
+      refuse(guard);  // without another attempt to get memory, as the caller holds a spinlock
     me.task = w->current;
-  else
+  } else {
     me.thread = &this_thread_parker();
+  }
 }
 
 void release(void* lock) { static_cast<spinlock*>(lock)->unlock(); }
@@ -91,7 +100,7 @@ void notify_all(waiter* first) {
 
 [[gnu::always_inline]] static inline void wait_in(wait_list& list, spinlock& guard, const wait_reason& what) {
   waiter me;
-  identify(me);
+  identify(me, guard);
   list.push(me);
   if (me.task != nullptr) {
     suspend(what, release, &guard);
@@ -111,7 +120,7 @@ void wait_on(wait_list& list, spinlock& guard, const char* what, const void* obj
 
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline) {
   timed_waiter me;
-  identify(me);
+  identify(me, guard);
   list.push(me);
   if (me.task == nullptr) return wait_thread_until(me, list, guard, deadline);
   me.guard = &guard;
@@ -125,6 +134,10 @@ bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ti
   suspend(until, release, &guard);
   timer_queue::cancel(me.alarm);
   return !me.timed_out;
+}
+
+void require_stack_to_wait() {
+  if (worker* w = this_worker()) require_stack(*w);
 }
 
 void sleep_until(time_limit limit) {

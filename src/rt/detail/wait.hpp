@@ -48,11 +48,15 @@ class wait_list {
 
 void notify_all(waiter* first);
 
-/// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released.
+/// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released. Throws
+/// std::bad_alloc, with `guard` released and the caller in no list, when there is no memory for a stack to go on with.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);
 void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name = 0);
 /// As above, at most until `deadline` on the scheduler's clock. False when it passed.
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
+
+/// Throws std::bad_alloc when the calling task could not wait now: for a caller that changes something before it waits.
+void require_stack_to_wait();
 
 void sleep_until_ticks(ticks deadline);
 void sleep_until(time_limit limit);

@@ -238,6 +238,7 @@ void loop_entry() {
     } else if (t->info.where.stack != 0) [[unlikely]] {
       begin_on_own_stack(w, t);
     } else {
+      if (w.free_fibers == nullptr) (void)w.home.reserve_loop_fiber(w);  // see suspend()
       run_scheduled(w, t);
     }
   }
@@ -261,14 +262,26 @@ static void sized_entry() {
 
 // ------------------------------------------------------------------------------------------------------ loop fibers
 
-fiber* scheduler::take_loop_fiber(worker& w) {
+bool scheduler::reserve_loop_fiber(worker& w) noexcept {
   if (w.free_fibers == nullptr) take_common_fibers(w);
-  if (w.free_fibers != nullptr) {
-    --w.n_free_fibers;
-    return std::exchange(w.free_fibers, w.free_fibers->next_free);
+  if (w.free_fibers != nullptr) return true;
+  try {
+    fiber* f = take_cold_fiber();
+    keep_loop_fiber(w, f != nullptr ? f : new_fiber(stacks_, loop_entry));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  if (fiber* f = take_cold_fiber()) return f;
-  return new_fiber(stacks_, loop_entry);
+}
+
+fiber* scheduler::take_loop_fiber(worker& w) {
+  if (!reserve_loop_fiber(w)) throw std::bad_alloc();
+  --w.n_free_fibers;
+  return std::exchange(w.free_fibers, w.free_fibers->next_free);
+}
+
+void require_stack(worker& w) {
+  if (w.free_fibers == nullptr && !w.home.reserve_loop_fiber(w)) throw std::bad_alloc();
 }
 
 // A loop between two tasks holds nothing: it can begin anew on an empty stack just as well.
@@ -295,8 +308,9 @@ fiber* scheduler::take_cold_fiber() {
 }
 
 fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
+  auto owned = std::make_unique<fiber>();
   const stack memory = stacks.get();
-  auto* f = new fiber;
+  fiber* f = owned.release();
   f->memory = memory;
   f->home = this;
   f->link = &link();
@@ -396,7 +410,7 @@ static fiber* next_in_place(worker& w) noexcept {
   task* t = w.home.next_resumed(w);
   if (t == nullptr) return nullptr;
   if (t->run != resume_marker) {
-    w.deque.push(t);
+    w.home.put_back(w, t);
     return nullptr;
   }
   fiber* f = suspended_in(*t);
@@ -407,6 +421,7 @@ static fiber* next_in_place(worker& w) noexcept {
 void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   worker& w = *this_worker();
   PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
+  require_stack(w);
   fiber& self = *w.current;
   if (!intact(self.memory)) [[unlikely]]
     unguarded_stack_overflowed(self);
@@ -444,6 +459,7 @@ void yield_task() {
     sched_yield();
     return;
   }
+  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller runs on
   w->yields.add();
   wait_reason why("yield");
   why.measured = false;
@@ -459,8 +475,11 @@ static void yield_to_urgent(worker& w) {
       why, [](void* f) { resume(*static_cast<fiber*>(f)); }, w.current);
 }
 
-// Code between tasks, such as a poller, passes no boundaries.
-static bool passes_boundaries(const worker& w) noexcept { return w.in_task && !w.polling && !w.home.deterministic(); }
+// Code between tasks, such as a poller, passes no boundaries; nor does a task that cannot be suspended for want of
+// memory.
+static bool passes_boundaries(const worker& w) noexcept {
+  return w.in_task && !w.polling && w.free_fibers != nullptr && !w.home.deterministic();
+}
 
 [[gnu::noinline]] worker* pass_slowly(worker& w) {
   if (!passes_boundaries(w)) return &w;
@@ -526,6 +545,11 @@ ticks end_part(worker& w) noexcept {
   end_slice(w, false);
   w.part_ended = true;
   return w.earlier;
+}
+
+[[gnu::noinline]] bool stack_is_low() noexcept {
+  const worker* w = worker_of_this_thread;
+  return w != nullptr ? low_in(w->current->memory) : thread_stack_is_low();
 }
 
 void run_taken_back(worker& w, task* t, bool as_caller) {
