@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed base build_info probe num rt net gpu)
+set(installed base build_info num probe control trace session attach rt net gpu)
 set(left_out "^gpu/kokkos/")  # headers around a library that was not found
 if(PLX_KOKKOS_FOUND)
   set(left_out "^$")
@@ -30,7 +30,7 @@ endif()
 
 # Which headers are public, and what they include, is looked up when they are installed: sources change between.
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
-set(folders base probe num rt net gpu)
+set(folders base num probe control trace session attach rt net gpu)
 set(left_out \"${left_out}\")
 set(destination \"\${CMAKE_INSTALL_PREFIX}/${header_dir}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake\")")
@@ -62,6 +62,10 @@ set(pc_stack_option)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86" OR
    CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   set(pc_stack_option " -fstack-clash-protection")
+endif()
+set(pc_stack)  # see plx_touch_every_page() in plx_library.cmake
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(pc_stack " -fstack-clash-protection")
 endif()
 configure_file(cmake/parallax.pc.in ${PROJECT_BINARY_DIR}/generated/parallax.pc.in @ONLY)
 configure_file(cmake/parallax-probe.pc.in ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc @ONLY)

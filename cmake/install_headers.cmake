@@ -1,13 +1,13 @@
 # Installs from SOURCE the public headers of FOLDERS but those that LEFT_OUT matches, and every header that these include,
-# below DESTINATION. Public is what tools/check_headers.py calls so: not in a folder detail/ or preload/, not named
-# *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
+# below DESTINATION. Public is what tools/check_headers.py calls so: not in a folder that its INTERNAL
+# matches, not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
 cmake_policy(VERSION 3.25)
 set(open)
 foreach(folder ${folders})
   file(GLOB_RECURSE found RELATIVE ${source} ${source}/${folder}/*.hpp)
   list(APPEND open ${found})
 endforeach()
-list(FILTER open EXCLUDE REGEX "(^net/(mpi|pmix|ucx)/|^gpu/(hip|sycl|testing)/|_backend\\.hpp$|/detail/|/preload/|/test_[^/]*$|_(detail|body|test)\\.hpp$)")
+list(FILTER open EXCLUDE REGEX "(^rt/(core|explain|future|measure|sync)/|^net/[a-z]+/|^gpu/(core|hip|sycl)/|_backend\\.hpp$|/(detail|preload|test|testing)/|/test_[^/]*$|_(detail|body|test)\\.hpp$)")
 list(FILTER open EXCLUDE REGEX "${left_out}")
 set(wanted)
 while(open)

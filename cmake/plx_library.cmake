@@ -10,14 +10,29 @@ function(plx_touch_every_page result)
   set(${result} $<$<OR:$<COMPILE_LANG_AND_ID:CXX,GNU>,${clang}>:${option}> PARENT_SCOPE)
 endfunction()
 
-# plx_library(NAME SOURCES ... [DEPENDS other libraries of the project] [LINK public external targets]
-#             [LINK_PRIVATE external targets] [TESTS test sources])
+option(PLX_UNITY "Compile up to eight sources of a folder as one: half the time of a full build" ON)
+
+# plx_library(NAME [SOURCES ...] [WITHOUT regex...] [DEPENDS other libraries of the project]
+#             [LINK public external targets] [LINK_PRIVATE external targets] [TESTS test sources])
 #
 # Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers
-# are included from the root of src, as "rt/future.hpp". TESTS, which stand beside the sources, become one GoogleTest
-# program NAME_test whose cases are registered with CTest as "NAME.Suite.Case" and labelled NAME.
+# are included from the root of src, as "rt/future.hpp". Without SOURCES, the library consists of every .cpp file below
+# the folder except those in folders test/ and those whose path matches WITHOUT, and its tests are the files
+# test/*_test.cpp below it. The tests, with TESTS, become one GoogleTest program NAME_test whose cases are registered
+# with CTest as "NAME.Suite.Case" and labelled NAME. Sources that match ALONE are not compiled together with others: their
+# internal names are those of a neighbour.
 function(plx_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;WITHOUT;ALONE;DEPENDS;LINK;LINK_PRIVATE;TESTS" ${ARGN})
+  if(NOT arg_SOURCES)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
+    foreach(pattern ${arg_WITHOUT})
+      list(FILTER found EXCLUDE REGEX "${pattern}")
+    endforeach()
+    set(arg_SOURCES ${found})
+    list(FILTER arg_SOURCES EXCLUDE REGEX "(^|/)test/")
+    list(FILTER found INCLUDE REGEX "(^|/)test/.*_test\\.cpp$")
+    list(APPEND arg_TESTS ${found})
+  endif()
   add_library(plx_${name} STATIC ${arg_SOURCES})
   add_library(plx::${name} ALIAS plx_${name})
   target_include_directories(plx_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
@@ -29,18 +44,58 @@ function(plx_library name)
     target_link_libraries(plx_${name} PUBLIC plx_${dependency})
   endforeach()
   target_link_libraries(plx_${name} PUBLIC ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE} $<BUILD_INTERFACE:plx_warnings>)
+  plx_unity(plx_${name} ALONE ${arg_ALONE})
   if(PLX_BUILD_TESTS AND arg_TESTS)
-    plx_test(${name} SOURCES ${arg_TESTS} LINK plx_${name})
+    plx_test(${name} SOURCES ${arg_TESTS} ALONE ${arg_ALONE} LINK plx_${name})
   endif()
 endfunction()
 
-# plx_test(NAME SOURCES ... LINK targets ...): the GoogleTest program NAME_test, its cases registered with CTest.
+# plx_unity(TARGET [ALONE regex...]): compiles up to eight sources of a folder as one, except those that match ALONE, those
+# of other folders than the target's, and those with compile options of their own, which CMake leaves out.
+function(plx_unity target)
+  cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
+  if(NOT PLX_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  foreach(pattern ${arg_ALONE})
+    list(FILTER sources EXCLUDE REGEX "${pattern}")
+  endforeach()
+  foreach(source ${sources})
+    if(source MATCHES "\\.cpp$" AND NOT IS_ABSOLUTE "${source}")
+      cmake_path(GET source PARENT_PATH folder)
+      string(MAKE_C_IDENTIFIER "in_${folder}" folder)
+      math(EXPR n_${folder} "${n_${folder}} + 1")
+      math(EXPR group "(${n_${folder}} - 1) / 8")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+    endif()
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # GCC takes what an included source keeps to itself for part of a header.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
+# The headers that every test parses, compiled once.
+function(plx_test_headers target)
+  if(NOT TARGET plx_test_headers)
+    add_library(plx_test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/headers/headers.cpp)
+    target_link_libraries(plx_test_headers PRIVATE GTest::gtest GTest::gmock fmt::fmt plx_warnings)
+    target_compile_features(plx_test_headers PRIVATE cxx_std_20)
+    target_compile_options(plx_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_precompile_headers(plx_test_headers PRIVATE ${PROJECT_SOURCE_DIR}/tests/headers/headers.hpp)
+  endif()
+  target_precompile_headers(${target} REUSE_FROM plx_test_headers)
+endfunction()
+
+# plx_test(NAME SOURCES ... [ALONE regex...] LINK targets ...): the GoogleTest program NAME_test, its cases registered with CTest.
 function(plx_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;LINK" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
+  plx_test_headers(${name}_test)
   # What is tested is optimised; the tests themselves compile a third faster with little optimisation.
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
+  plx_unity(${name}_test ALONE ${arg_ALONE})
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
                        DISCOVERY_MODE PRE_TEST)
 endfunction()

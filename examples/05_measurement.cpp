@@ -2,12 +2,12 @@
 // name, cost per key and counters are there at any time, and a trace when it is switched on.
 #include <cstdio>
 
-#include "probe/counter_registry.hpp"
-#include "probe/export/json_trace.hpp"
-#include "probe/export/profile.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
+#include "trace/json_trace.hpp"
+#include "trace/profile.hpp"
 
 int main(int argc, char** argv) {
   plx::runtime rt(plx::options_from_arguments(argc, argv));  // --plx:diagnose, --plx:print-counter=..., --plx:serve=1

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <vector>
 
+#include "rt/event.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
-#include "rt/once.hpp"
 #include "rt/runtime.hpp"
 #include "rt/shared_mutex.hpp"
 #include "rt/thread.hpp"

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdio>
 
-#include "probe/counter_registry.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 

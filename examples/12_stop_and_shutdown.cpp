@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "base/log.hpp"
-#include "rt/jthread.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"
+#include "rt/thread.hpp"
 
 using namespace std::chrono_literals;
 

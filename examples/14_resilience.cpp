@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "rt/resilience.hpp"
+#include "rt/patterns/resilience.hpp"
 #include "rt/runtime.hpp"
 
 int main() {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdio>
 
-#include "probe/counter_registry.hpp"
-#include "probe/policy/policy.hpp"
+#include "control/policy.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "rt/runtime.hpp"
 
 int main() {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "probe/zone.hpp"
+#include "attach/zone.hpp"
 
 static void relax(int sweeps) {
   PLX_ZONE("relax");

@@ -10,17 +10,22 @@ import sys
 from pathlib import Path
 
 # A folder under src/ -> the folders whose headers it may include besides its own. Subfolders count as their layer.
+MEASUREMENT = ("base", "probe", "control", "trace", "session")
 ALLOWED = {
     "base": (),
-    "probe": ("base",),
     "num": ("base",),
-    "rt": ("base", "probe"),
-    "net": ("base", "probe", "rt"),
-    "gpu": ("base", "probe", "rt"),
-    "mesh": ("base", "probe", "num", "rt", "net", "gpu"),
-    "star": ("base", "probe", "num", "rt", "net", "gpu", "mesh"),
-    "qmc": ("base", "probe", "num", "rt", "net", "gpu"),
-    "parquet": ("base", "probe", "num", "rt", "net", "gpu"),
+    "probe": ("base",),
+    "control": ("base", "probe"),
+    "trace": ("base", "probe"),
+    "session": ("base", "probe", "control", "trace"),
+    "attach": ("base", "probe", "control", "trace", "session"),
+    "rt": MEASUREMENT,
+    "net": (*MEASUREMENT, "rt"),
+    "gpu": (*MEASUREMENT, "rt"),
+    "mesh": (*MEASUREMENT, "num", "rt", "net", "gpu"),
+    "star": (*MEASUREMENT, "num", "rt", "net", "gpu", "mesh"),
+    "qmc": (*MEASUREMENT, "num", "rt", "net", "gpu"),
+    "parquet": (*MEASUREMENT, "num", "rt", "net", "gpu"),
 }
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".inl"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

@@ -20,7 +20,7 @@ import docs_filter
 import install
 from console import BUILD, ROOT, fail, note, say, shown, step
 
-LAYERS = ("base", "probe", "num", "rt", "net")
+LAYERS = ("base", "num", "probe", "control", "trace", "session", "attach", "rt", "net")
 OUT = BUILD / "docs"
 MAIN_PAGE = """/**
 @mainpage Parallax
@@ -32,16 +32,9 @@ Every public name of the runtime and of what it stands on, by subject. Includes 
 """
 
 
-# Of net, what programs use; the rest is for who builds upon actions, or carries messages, and is told in docs/net.md.
-OF_NET = ("job", "locality_id", "locality_lost", "locality", "action", "remote_error", "bitwise", "buffer", "archive",
-          "coalescing", "coalesce", "global", "component", "names", "continuation", "collectives", "distributed",
-          "partitioned_vector", "simulation")  # fmt: skip
-
-
 def public_headers() -> list[str]:
     names = (p.relative_to(ROOT / "src").as_posix() for layer in LAYERS for p in (ROOT / "src" / layer).rglob("*.hpp"))
-    of_net = {f"net/{name}.hpp" for name in OF_NET}
-    return sorted(n for n in names if check_headers.is_public(n) and (not n.startswith("net/") or n in of_net))
+    return sorted(n for n in names if check_headers.is_public(n))
 
 
 def named_after(group: str) -> list[str]:

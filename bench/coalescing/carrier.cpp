@@ -11,7 +11,7 @@
 
 #include "base/clock.hpp"
 #include "csv.hpp"
-#include "net/find_transport.hpp"
+#include "net/transport/find_transport.hpp"
 #include "parts.hpp"
 
 namespace plx::bench {

@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "net/coalescing_setting.hpp"
+#include "net/parcels/collector.hpp"
 
 namespace plx::bench {
 namespace {

@@ -8,9 +8,9 @@
 #include <stdexcept>
 
 #include "base/clock.hpp"
-#include "net/coalescing_setting.hpp"
+#include "net/core/node.hpp"
 #include "net/job.hpp"
-#include "net/node.hpp"
+#include "net/parcels/collector.hpp"
 
 namespace plx::bench {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "csv.hpp"
 #include "net/collectives.hpp"
-#include "net/parcel_port.hpp"
+#include "net/parcels/parcel_port.hpp"
 #include "options.hpp"
-#include "probe/counter_registry.hpp"
+#include "probe/counters/counter_registry.hpp"
 
 namespace plx {
 class job;

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "net/locality_id.hpp"
+#include "net/locality.hpp"
 #include "traffic.hpp"
 
 namespace plx::bench {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "net/locality_id.hpp"
+#include "net/locality.hpp"
 #include "rt/future.hpp"
 #include "traffic.hpp"
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include "net/locality_id.hpp"
+#include "net/locality.hpp"
 
 namespace plx::bench {
 

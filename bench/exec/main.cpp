@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "probe/zone.hpp"
+#include "attach/zone.hpp"
 #include "report.hpp"
 #include "timing.hpp"
 

@@ -1,6 +1,6 @@
 // Calls with an argument of 64 MiB, four under way at a time (and one, and two), beside messages of UCX alone, to one
 // place of memory or to four, and copies within a process. A call's data come to memory that calls before it have left;
-// of four calls under way the transport has two, for more do not leave at a time (net/parcel_port.hpp).
+// of four calls under way the transport has two, for more do not leave at a time (net/parcels/parcel_port.hpp).
 //
 // Besides times there are two counts of the receiver, which do not depend on who else is on the machine: page faults
 // (memory that was not used again) and how often it slept for each call.

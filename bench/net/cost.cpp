@@ -4,7 +4,7 @@
 
 #include "mirror.hpp"
 #include "net/action.hpp"
-#include "net/node.hpp"
+#include "net/core/node.hpp"
 #include "parts.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"

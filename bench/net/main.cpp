@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "net/core/node.hpp"
 #include "net/job.hpp"
-#include "net/node.hpp"
 #include "parts.hpp"
 #include "raw_mpi.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/transport.hpp"
+#include "net/transport/transport.hpp"
 
 namespace plx::bench {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "net/ucx/ucx_library.hpp"
+#include "net/transport/ucx/ucx_library.hpp"
 
 namespace plx::bench {
 

@@ -8,7 +8,7 @@
 #include "base/clock.hpp"
 #include "net/action.hpp"
 #include "net/coalescing.hpp"
-#include "net/node.hpp"
+#include "net/core/node.hpp"
 #include "parts.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"

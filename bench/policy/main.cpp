@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "probe/counter_registry.hpp"
-#include "probe/policy/policy.hpp"
+#include "control/policy.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "probe/settings.hpp"
 #include "report.hpp"
 #include "rt/for_loop.hpp"

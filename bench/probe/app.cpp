@@ -9,9 +9,9 @@
 
 #include "base/clock.hpp"
 #include "parts.hpp"
-#include "probe/beat.hpp"
-#include "probe/counter_registry.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/beat.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/regrid.hpp"
 #include "star/stepper.hpp"

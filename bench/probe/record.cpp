@@ -5,7 +5,7 @@
 
 #include "base/clock.hpp"
 #include "parts.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include "base/clock.hpp"
 #include "parts.hpp"
-#include "probe/counter_registry.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 
 namespace {

@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "net/core/node.hpp"
 #include "net/job.hpp"
-#include "net/node.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
 #include "star/simulation.hpp"

@@ -2,7 +2,7 @@
 //
 // Thread safety: any thread may fail; the message is one write, then the process aborts.
 // Cost: one compare and a branch that is never taken; values are evaluated and formatted only on failure, out of line.
-// Example: base/assert_test.cpp
+// Example: base/test/assert_test.cpp
 //
 //   PLX_ASSERT(index < size, index, size);   // file:12: in f(): assertion failed: index < size (index=7, size=5)
 //   PLX_ASSERT_EQ(blocks.size(), expected);  // each side is evaluated once; integers compare by value, whatever their

@@ -6,7 +6,7 @@
 //
 // Thread safety: everything. Cost: now_ticks is one instruction and a test (or clock_gettime, some 20 ns); the first
 // call asks the kernel, and the first call of seconds() may measure the rate for up to 5 ms.
-// Example: base/clock_test.cpp
+// Example: base/test/clock_test.cpp
 #pragma once
 
 #include <atomic>

@@ -5,7 +5,7 @@
 // Thread safety: none; a table belongs to one thread. Cost: of reading a small file, once at start.
 // Errors: one line with file:line:column, what was expected, what was found, the nearest known key. A file or an
 //   assignment with an error changes nothing.
-// Example: base/config_test.cpp
+// Example: base/test/config_test.cpp
 //
 //   struct hydro_options {
 //     double cfl = 0.4;

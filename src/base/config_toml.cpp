@@ -8,7 +8,7 @@
 
 #include "base/config_detail.hpp"
 #include "base/file.hpp"
-#include "base/nearest.hpp"
+#include "base/text.hpp"
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push

@@ -4,7 +4,7 @@
 // Cost: a copy into a 64 KiB buffer and the system's writes; commit waits until the disk has the data.
 // Errors: one line with the path and the system's reason, e.g. "cannot write 'run/a.csv': No space left on device". A
 //   process that limits file sizes (RLIMIT_FSIZE) must ignore SIGXFSZ to see the error instead of the signal.
-// Example: base/file_test.cpp
+// Example: base/test/file_test.cpp
 #pragma once
 
 #include <string>

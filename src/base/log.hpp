@@ -2,7 +2,7 @@
 //
 // A library only calls log_info() and its kin; it prints nothing until the program adds a sink. One log per process.
 // Thread safety: everything. Cost: one relaxed load when no sink wants the level; else formatting, a lock, and a write.
-// Example: base/log_test.cpp
+// Example: base/test/log_test.cpp
 //
 //   log_info("block {} refined to level {}", block, level);
 #pragma once

@@ -1,7 +1,7 @@
 // result<T>: a value, or an error with one line of text. For failures that are expected; broken contracts assert.
 //
 // Thread safety: as its parts. Cost: a value and a string; no allocation when there is no error.
-// Example: base/result_test.cpp
+// Example: base/test/result_test.cpp
 //
 //   result<int> parse(std::string_view s);        // return 7;  or  return error{"expected a number, found 'x'"};
 //   if (auto r = parse(s); !r) return r.error();  // errors pass on to any other result<U>

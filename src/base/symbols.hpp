@@ -2,7 +2,7 @@
 //
 // Thread safety: everything. Cost: function_name() reads the symbol table of the address's file once per process
 // (milliseconds), then a binary search; locate() starts `addr2line` once per file (0.05 to 1 s) and is for rare
-// occasions. Neither may be called in a signal handler. Example: base/symbols_test.cpp
+// occasions. Neither may be called in a signal handler. Example: base/test/symbols_test.cpp
 #pragma once
 
 #include <span>

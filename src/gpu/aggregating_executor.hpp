@@ -11,7 +11,7 @@
 //
 // Thread safety: everything; copies share the batches. Requires: the device outlives the last copy's use.
 // Cost: per item a lock, a copy of the item and an allocation of the future; per batch a launch and a completion.
-//   bench/gpu tells both. Errors: as executor's. Example: gpu/aggregating_executor_test.cpp
+//   bench/gpu tells both. Errors: as executor's. Example: gpu/core/test/aggregating_executor_test.cpp
 #pragma once
 
 #include <cstdint>

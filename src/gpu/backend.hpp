@@ -3,7 +3,7 @@
 //
 // Thread safety: all functions, from any thread; two calls for the same stream in turn, unless said otherwise. None
 //   waits unless it says so. Errors: outcomes; nothing throws. To add a backend: docs/gpu.md.
-// Example: gpu/backend_test.cpp runs every function on every backend that is there.
+// Example: gpu/core/test/backend_test.cpp runs every function on every backend that is there.
 #pragma once
 
 #include <cstddef>

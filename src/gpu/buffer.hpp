@@ -10,7 +10,7 @@
 // Thread safety: as any container's; different buffers in any threads. Requires: the device outlives it.
 // Cost: some 20 ns to make and to destroy together, on a worker that has one to spare (docs/gpu.md); the first ones ask
 //   the device, which takes 100 us. Errors: gpu::error; without memory the pools are trimmed first, once.
-// Example: gpu/buffer_test.cpp
+// Example: gpu/core/test/buffer_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 // Thread safety: everything but construction and destruction. Cost: opening a device takes up to a second; polling asks
 // the backend for the oldest open completion of each busy stream (0.1 us each on CUDA), between tasks, by one worker.
 // Errors: gpu::error. After a device is lost every future of it holds that error, and every call throws it.
-// Example: gpu/stream_test.cpp, examples/
+// Example: gpu/core/test/stream_test.cpp, examples/
 #pragma once
 
 #include <cstdint>

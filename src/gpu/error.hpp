@@ -1,6 +1,6 @@
 // What goes wrong on a device, as an exception with the call, its code and the kernel.
 //
-// Thread safety: values. Example: gpu/stream_test.cpp
+// Thread safety: values. Example: gpu/core/test/stream_test.cpp
 #pragma once
 
 #include <cstdint>

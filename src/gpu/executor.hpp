@@ -12,7 +12,7 @@
 // Thread safety: everything; an executor is a handle. Requires: the device outlives it.
 // Cost: that of stream::launch and future(), and an allocation from the worker's pool.
 // Errors: in the future: a gpu::error, or what the cpu backend's item has thrown. Of post(): a warning in the log.
-// Example: gpu/executor_test.cpp
+// Example: gpu/core/test/executor_test.cpp
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@
 #include "gpu/device.hpp"
 #include "gpu/operation.hpp"
 #include "rt/future.hpp"
-#include "rt/when_all.hpp"
+#include "rt/when.hpp"
 
 namespace plx::gpu {
 

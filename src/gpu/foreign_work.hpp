@@ -6,7 +6,7 @@
 // Thread safety: everything. Cost: future()'s. Errors: in the future: what put() throws, what the device says later,
 // and
 //   why it takes nothing any more; they name the operation. What put() had put in before it threw stays there.
-// Example: gpu/foreign_work_test.cpp
+// Example: gpu/core/test/foreign_work_test.cpp
 #pragma once
 
 #include <string_view>

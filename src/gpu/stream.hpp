@@ -6,7 +6,7 @@
 // unless there is none to be had. Errors: a call that the device refuses throws gpu::error, and nothing is put in the
 // stream. What fails later is held
 //   by the next future of the stream; after a device is lost, by all of them.
-// Example: gpu/stream_test.cpp
+// Example: gpu/core/test/stream_test.cpp
 #pragma once
 
 #include <cstddef>

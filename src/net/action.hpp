@@ -5,10 +5,10 @@
 //   plx::post<&log_line>(locality, "done");                       // nobody waits
 //
 // A function that is called so is an action. Its identity is its name and type, taken by the compiler; all localities
-// check at start-up that they have the same ones. Arguments and results travel as net/wire.hpp says. A function that
-// returns a future answers when that is ready.
+// check at start-up that they have the same ones. Arguments and results travel as net/core/wire.hpp says. A function
+// that returns a future answers when that is ready.
 //
-// Thread safety: everything, from tasks and foreign threads. Cost: docs/net.md. Example: net/action_test.cpp
+// Thread safety: everything, from tasks and foreign threads. Cost: docs/net.md. Example: net/core/test/action_test.cpp
 #pragma once
 
 #include <array>
@@ -23,10 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "net/action_entry.hpp"
-#include "net/node.hpp"
-#include "net/remote_error.hpp"
-#include "net/sender.hpp"
+#include "net/core/action_entry.hpp"
+#include "net/core/node.hpp"
+#include "net/core/sender.hpp"
+#include "net/error.hpp"
 #include "rt/async.hpp"
 
 /// Outside of plx: a compiler leaves out the scopes that a named function shares with the one that names it.

@@ -9,20 +9,20 @@
 //     void serialize(Archive& archive) { archive(name, orbit); }
 //   };
 //
-// What net/wire.hpp knows by itself is written as it says there, in such types too; their large contiguous data become
-// pieces. A piece comes after serialize() has returned: who looks at what was read, or writes from memory that does not
-// stay, has save() and load() instead, in which everything is there at once and nothing is a piece.
+// What net/core/wire.hpp knows by itself is written as it says there, in such types too; their large contiguous data
+// become pieces. A piece comes after serialize() has returned: who looks at what was read, or writes from memory that
+// does not stay, has save() and load() instead, in which everything is there at once and nothing is a piece.
 //
 // What comes in is not trusted: absurd sizes, and whatever cereal throws, make the reader fail. Thread safety: values.
-// Cost: with cereal 0.5 s to compile; to run, docs/net.md. Example: net/archive_test.cpp
+// Cost: with cereal 0.5 s to compile; to run, docs/net.md. Example: net/test/archive_test.cpp
 #pragma once
 
-#include "net/wire.hpp"
+#include "net/core/wire.hpp"
 
 #if __has_include(<cereal/cereal.hpp>)
-#include "net/detail/cereal_archive.hpp"
+#include "net/core/cereal_archive.hpp"
 #else
-#include "net/detail/plain_archive.hpp"
+#include "net/core/plain_archive.hpp"
 namespace plx::net {
 /// What serialize() and save() write to.
 using output_archive = plain_output_archive;

@@ -1,6 +1,6 @@
 // Which types travel as the bytes they are made of.
 //
-// Thread safety: compile time only. Example: net/wire_test.cpp
+// Thread safety: compile time only. Example: net/core/test/wire_test.cpp
 #pragma once
 
 #include <array>

@@ -2,8 +2,8 @@
 // memory it was filled in, and arrives in memory of its own, without a copy between.
 //
 // Thread safety: copies of one buffer may be used by several threads; the elements are the users' to guard. Cost: one
-// allocation (large ones use memory again: net/buffer_memory.hpp); a copy is an atomic increment. Example:
-// net/wire_test.cpp
+// allocation (large ones use memory again: net/core/buffer_memory.hpp); a copy is an atomic increment. Example:
+// net/core/test/wire_test.cpp
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "net/bitwise.hpp"
-#include "net/buffer_memory.hpp"
+#include "net/core/buffer_memory.hpp"
 
 namespace plx {
 

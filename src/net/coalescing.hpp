@@ -8,8 +8,8 @@
 // PLX_COALESCE in the environment, --plx:coalesce=... and [plx] coalesce in the file of PLX_CONFIG say the same:
 // "self", "off", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions; "128,1000,strict"
 // waits for its interval in any case. "off" sends each parcel in a message of its own.
-// Thread safety: everything. Cost: none while nothing changes; of adaptive: net/adaptive_coalescing.hpp.
-// Example: net/coalescing_test.cpp
+// Thread safety: everything. Cost: none while nothing changes; of adaptive: net/adaptive/adaptive_coalescing.hpp.
+// Example: net/parcels/test/coalescing_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ enum class coalescing_way : std::uint8_t {
   /// `strict`, as soon as who sent last has nothing else to do. A parcel that comes later than the interval after the
   /// one before goes at once.
   fixed,
-  /// One of the two, with the numbers that a policy chooses by the traffic it sees (net/adaptive_coalescing.hpp).
+  /// One of the two, with the numbers that a policy chooses by the traffic it sees
+  /// (net/adaptive/adaptive_coalescing.hpp).
   adaptive,
 };
 

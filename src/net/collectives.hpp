@@ -20,7 +20,7 @@
 //
 // A value of a bitwise type of at most 256 bytes is combined by whoever takes it from the network: the operation must
 // then not wait. Thread safety: everything, but see above. Cost: log2(n) messages one after the other (all_to_all: n -
-// 1 at once); docs/net.md has times. Example: net/collectives_test.cpp
+// 1 at once); docs/net.md has times. Example: net/test/collectives_test.cpp
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/collectives/results.hpp"
+#include "net/group/algorithms.hpp"
 #include "rt/future.hpp"
 
 namespace plx {

@@ -16,16 +16,16 @@
 // An object moves when no call runs in it; one whose member function returns a future runs until that is ready. A call
 // that waits for the move of its own object waits for ever.
 // What a future may hold: what the call threw (remote_error from another locality); locality_lost when the object, or
-// the directory of its id (net/agas.hpp), is on a lost locality.
+// the directory of its id (net/agas/agas.hpp), is on a lost locality.
 //
-// Thread safety: everything. Cost: docs/net.md. Example: net/component_test.cpp, examples/18_components.cpp
+// Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp, examples/18_components.cpp
 #pragma once
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "net/detail/object_call.hpp"
+#include "net/agas/object_call.hpp"
 #include "net/global.hpp"
 
 namespace plx {

@@ -8,7 +8,7 @@
 // second. The object of the first may move as soon as its own function has ended.
 //
 // Thread safety: everything. Cost: one message for each hop there, and one for each hop of the last result back.
-// Example: net/names_test.cpp
+// Example: net/test/names_test.cpp
 #pragma once
 
 #include <tuple>

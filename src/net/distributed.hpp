@@ -13,7 +13,7 @@
 // lost, whoever waits gets locality_lost; a channel goes on, a latch or barrier that is not through stays broken.
 //
 // Thread safety: everything, from tasks. Cost: a message there and back; none from the locality that has the object.
-// Example: net/distributed_test.cpp
+// Example: net/group/test/distributed_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 #include <optional>
 #include <string_view>
 
-#include "net/collectives/payload.hpp"
-#include "net/locality_id.hpp"
+#include "net/group/call.hpp"
+#include "net/locality.hpp"
 #include "rt/future.hpp"
 
 namespace plx::distributed {

@@ -7,14 +7,15 @@
 // Handles are arguments and results of actions, of collective calls and channels, members of what travels, and are kept
 // as long as one likes.
 // Thread safety: as std::shared_ptr: one thread per handle, copies are independent. A handle belongs to the locality it
-// is on. Cost: a copy is an atomic increment; docs/net.md says what travelling costs. Example: net/component_test.cpp
+// is on. Cost: a copy is an atomic increment; docs/net.md says what travelling costs. Example:
+// net/agas/test/component_test.cpp
 #pragma once
 
 #include <string_view>
 #include <utility>
 
-#include "net/detail/reference.hpp"
-#include "net/wire.hpp"
+#include "net/agas/gid.hpp"
+#include "net/core/wire.hpp"
 
 namespace plx {
 namespace net {

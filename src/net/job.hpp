@@ -11,9 +11,9 @@
 //   }
 //
 // Each process is a locality with a runtime of its own. Where the processes of a host may use the same cores, each
-// takes its part of them. PLX_TRANSPORT in the environment chooses what carries messages (net/find_transport.hpp).
-// Thread safety: made, used and destroyed by one thread. Cost: alone, that of a runtime; else docs/net.md. Example:
-// examples/17_hello_localities.cpp
+// takes its part of them. PLX_TRANSPORT in the environment chooses what carries messages
+// (net/transport/find_transport.hpp). Thread safety: made, used and destroyed by one thread. Cost: alone, that of a
+// runtime; else docs/net.md. Example: examples/17_hello_localities.cpp
 #pragma once
 
 #include <exception>
@@ -23,7 +23,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "net/locality_id.hpp"
+#include "net/locality.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx {
@@ -53,7 +53,7 @@ struct job_options {
   double start_deadline_s = 60;
   /// How long to wait for them at the end, seconds.
   double stop_deadline_s = 10;
-  /// The root writes a summary of all localities (net/job_summary.hpp) also where no setting asks for one.
+  /// The root writes a summary of all localities (net/observe/job_summary.hpp) also where no setting asks for one.
   bool summary = false;
 };
 

@@ -1,14 +1,20 @@
 // Who takes part in the job, and which of them this is.
 //
 // Thread safety: everything, from tasks and, where one runtime is there, from foreign threads. Cost: a few loads; the
-// lists allocate. Example: net/action_test.cpp
+// lists allocate. Example: net/core/test/action_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "net/locality_id.hpp"
-
 namespace plx {
+
+// The number of a locality: a process of the job, 0 to locality_count() - 1. The root is 0.
+
+/// Of a process of the job.
+using locality_id = std::uint32_t;
+/// Is none.
+inline constexpr locality_id no_locality = ~locality_id{0};
 
 /// The locality of the runtime that the caller belongs to. Requires: it belongs to a job; likewise below.
 [[nodiscard]] locality_id find_here();

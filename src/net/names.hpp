@@ -4,7 +4,7 @@
 //   auto root = plx::find<block>("mesh/root", plx::if_absent::wait).get();
 //
 // Names are spread over the localities by hash; those on a lost locality are lost, and asking for one gives
-// locality_lost. Thread safety: everything. Cost: a message there and back. Example: net/names_test.cpp
+// locality_lost. Thread safety: everything. Cost: a message there and back. Example: net/test/names_test.cpp
 #pragma once
 
 #include <stdexcept>

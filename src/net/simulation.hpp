@@ -6,7 +6,7 @@
 //
 // Each locality is a deterministic runtime with a node; one of them goes on at a time. Time is virtual.
 // Thread safety: one thread, and kill(), network(), now_s() from tasks of the simulation. Cost: a thread per locality
-// and run, some microseconds per hand-over. Example: net/sim_test.cpp
+// and run, some microseconds per hand-over. Example: net/sim/test/sim_test.cpp
 #pragma once
 
 #include <memory>
@@ -14,10 +14,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "net/locality_lost.hpp"
-#include "net/node.hpp"
+#include "net/core/node.hpp"
+#include "net/error.hpp"
 #include "net/sim/network.hpp"
-#include "net/sim/options.hpp"
 #include "net/sim/stage.hpp"
 #include "rt/runtime.hpp"
 

@@ -2,7 +2,7 @@
 // threads, and the exact negative for negated terms. For error norms, totals and averages that must compare bit by bit.
 //
 // Thread safety: none; give each thread its own and merge. Cost: about 5 ns per add, 64 to 300 ns per value(), 560
-// bytes. Read num/exact_sum_test.cpp as an example.
+// bytes. Read num/test/exact_sum_test.cpp as an example.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Gauss-Legendre quadrature of any number of points.
 //
 // Thread safety: rules are values; const use from any thread. Cost: O(n^2) to make a rule of n points.
-// Read num/quadrature_test.cpp as an example.
+// Read num/test/quadrature_test.cpp as an example.
 #pragma once
 
 #include <vector>

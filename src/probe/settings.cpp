@@ -13,8 +13,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/nearest.hpp"
-#include "probe/counter_name.hpp"
+#include "base/text.hpp"
+#include "probe/counters/counter_name.hpp"
 #include "probe/live/live_address.hpp"
 
 namespace plx::probe {

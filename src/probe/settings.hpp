@@ -3,7 +3,7 @@
 // Each key "trace" is the environment variable PLX_TRACE, the argument --plx:trace=..., and [plx] trace = ... of the
 // TOML file that PLX_CONFIG names; dots and dashes of a key are underscores in the environment. The command line goes
 // before the environment, and that before the file. A flag's argument may leave out "=true".
-// Thread safety: none. Errors: one line with the nearest known key. Example: probe/settings_test.cpp
+// Thread safety: none. Errors: one line with the nearest known key. Example: probe/test/settings_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct settings {
   /// record takes some 100 bytes, and the graph of tasks as much again. Later records are dropped and counted.
   std::int64_t trace_limit = std::int64_t{1} << 24;
   /// The share of the workers' time that measuring may take while a trace is recorded; when it takes more, less is
-  /// traced from then on (probe/trace_budget.hpp). 0: no limit.
+  /// traced from then on (probe/record/trace_budget.hpp). 0: no limit.
   double trace_budget = 0;
   /// Files made of the trace: the call-path tree, the task graph (DOT), concurrency over time, the critical path.
   bool tree = false;
@@ -43,8 +43,8 @@ struct settings {
   double scatter = 0;
 
   /// Counters that are printed at the end, and every print_interval_s seconds if that is not 0: names and patterns
-  /// separated by commas, braces around one that has commas of its own (probe/counter_name.hpp). Given several times,
-  /// they add up.
+  /// separated by commas, braces around one that has commas of its own (probe/counters/counter_name.hpp). Given several
+  /// times, they add up.
   std::string print_counter{};
   double print_interval_s = 0;
   std::string print_format = "text";  // or csv, json

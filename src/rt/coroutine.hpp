@@ -14,8 +14,7 @@
 #pragma once
 
 #include "base/assert.hpp"
-#include "rt/detail/awaiters.hpp"
-#include "rt/detail/when_all_tasks.hpp"
+#include "rt/future/awaiters.hpp"
 
 namespace plx {
 

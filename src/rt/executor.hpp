@@ -16,8 +16,8 @@
 #include <string_view>
 #include <utility>
 
+#include "rt/any_executor.hpp"
 #include "rt/async.hpp"
-#include "rt/detail/place.hpp"
 
 namespace plx {
 

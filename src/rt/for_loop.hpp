@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "rt/detail/partitioner.hpp"
+#include "rt/algorithm/detail/partitioner.hpp"
 
 namespace plx {
 namespace detail {

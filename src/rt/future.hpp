@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "rt/detail/future_state.hpp"
-#include "rt/detail/place.hpp"
+#include "rt/any_executor.hpp"
+#include "rt/future/future_state.hpp"
 
 namespace plx {
 

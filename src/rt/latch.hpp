@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "rt/detail/wait.hpp"
+#include "rt/sync/wait.hpp"
 
 namespace plx {
 

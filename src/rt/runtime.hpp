@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "rt/async.hpp"
-#include "rt/poll_result.hpp"
 #include "rt/runtime_options.hpp"
 
 namespace plx {
@@ -81,9 +80,9 @@ class runtime {
   /// the first time, or now if that has been; what it registers goes with the runtime. Requires: no wait in it.
   void when_counted(std::vector<probe::registration> (*add)(void* arg, probe::counter_registry& r), void* arg);
   /// What of this runtime can be set while it runs, such as `worker-cap`, and what a program adds
-  /// (probe/policy/actuator.hpp).
+  /// (control/actuator.hpp).
   [[nodiscard]] probe::actuator_registry& actuators();
-  /// The policies of this runtime (probe/policy/policy.hpp). They are called until the destructor has run all tasks.
+  /// The policies of this runtime (control/policy.hpp). They are called until the destructor has run all tasks.
   [[nodiscard]] probe::policy_registry& policies();
   /// The measurement that the settings asked for; null when they asked for nothing.
   [[nodiscard]] probe::session* session() noexcept;

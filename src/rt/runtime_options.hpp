@@ -10,6 +10,11 @@
 
 namespace plx {
 
+// What a poller answers.
+
+/// Nothing outstanding; something outstanding; something completed just now.
+enum class poll_result : std::uint8_t { idle, pending, progressed };
+
 namespace probe {
 struct settings;
 }
@@ -47,7 +52,7 @@ struct runtime_options {
   bool deterministic = false;
   std::uint64_t seed = 1;
   /// Of a deterministic runtime that is one of several in a simulation: who decides when it goes on
-  /// (rt/detail/conductor.hpp, made by net/simulation.hpp). Must outlive the runtime.
+  /// (rt/core/deterministic.hpp, made by net/simulation.hpp). Must outlive the runtime.
   detail::conductor* conducted_by = nullptr;
   /// How long the destructor waits, in seconds, for tasks that nothing inside the runtime can wake any more, and for
   /// pollers that answer `pending` when nothing else is left to do.

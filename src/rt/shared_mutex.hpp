@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <shared_mutex>
 
-#include "rt/detail/deadline.hpp"
-#include "rt/detail/wait.hpp"
+#include "rt/sync/deadline.hpp"
+#include "rt/sync/wait.hpp"
 
 namespace plx {
 

@@ -12,8 +12,8 @@
 
 #include <cstdint>
 
-#include "rt/detail/deadline.hpp"
-#include "rt/detail/wait.hpp"
+#include "rt/sync/deadline.hpp"
+#include "rt/sync/wait.hpp"
 
 namespace plx {
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "rt/detail/wait.hpp"
+#include "rt/sync/wait.hpp"
 
 namespace plx {
 

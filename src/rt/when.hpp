@@ -1,11 +1,538 @@
+// when_any and when_some: a future that is ready when the first, or the first n, of many are.
+//
+// Thread safety: everything. Cost: one allocation for the state; one atomic operation per input, for when_some a short
+// spinlock. Example: when_test.cpp, when_more_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <stdexcept>
+#include <vector>
+
+#include "rt/async.hpp"
+#include "rt/core/spinlock.hpp"
+#include "rt/dataflow.hpp"  // IWYU pragma: export
+#include "rt/future/future_sequence.hpp"
+#include "rt/sync/wait.hpp"
+
+namespace plx {
+
+// wait_all, wait_any, wait_some, wait_each: waiting for many futures, which stay where they are.
+//
+// None of them throws what the futures hold: get() does. Thread safety: as for the futures; the caller is a task or a
+// foreign thread. Cost: wait_all nothing but the waiting; the others one allocation and a node per future.
+// Example: when_more_test.cpp.
+
+namespace detail {
+
+/// The order in which futures become ready. It holds its states, so that their futures may go before it does.
+class ready_order {
+ public:
+  /// Attaches to all; the states stay the caller's.
+  explicit ready_order(const std::vector<future_state_base*>& states);
+  /// Detaches from those that are not ready.
+  ~ready_order();
+  ready_order(const ready_order&) = delete;
+  ready_order& operator=(const ready_order&) = delete;
+
+  /// Waits until `n` are ready. Requires: n is at most the number of states.
+  void wait_for(std::size_t n);
+  /// The index of the i-th that became ready. Requires: wait_for(i + 1) has returned.
+  std::size_t operator[](std::size_t i) const;
+
+ private:
+  struct shared;
+  shared* shared_;
+};
+
+template <class Future>
+future_state_base* base_of(Future& f) {
+  return &state_of(const_cast<std::remove_const_t<Future>&>(f)).checked();
+}
+template <class... F>
+std::vector<future_state_base*> bases_of(F&... futures) {
+  return {base_of(futures)...};
+}
+template <class It>
+std::vector<future_state_base*> bases_of_range(It first, It last) {
+  std::vector<future_state_base*> all;
+  for (; first != last; ++first) all.push_back(base_of(*first));
+  return all;
+}
+std::size_t wait_any_of(const std::vector<future_state_base*>& states);
+std::vector<std::size_t> wait_some_of(std::size_t n, const std::vector<future_state_base*>& states);
+
+template <class Call>
+void wait_each_of(const std::vector<future_state_base*>& states, Call call) {
+  ready_order order(states);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    order.wait_for(i + 1);
+    call(order[i]);
+  }
+}
+
+template <class F, class Future>
+void call_each(F& f, std::size_t index, Future& future) {
+  if constexpr (std::is_invocable_v<F&, std::size_t, Future&>)
+    f(index, future);
+  else
+    f(future);
+}
+
+template <class R>
+concept future_range = requires(R& r) {
+  r.begin();
+  r.end();
+  requires is_future<std::remove_cvref_t<decltype(*r.begin())>>;
+};
+
+}  // namespace detail
+
+/// Returns when all are ready. Futures without a state: future_error(no_state), as in all that follow.
+template <class... F>
+requires(detail::is_future<F>&&...) void wait_all(const F&... futures) { (futures.wait(), ...); }
+template <class It>
+requires(!detail::is_future<It>) void wait_all(It first, It last) {
+  for (; first != last; ++first) first->wait();
+}
+template <class It>
+void wait_all_n(It first, std::size_t n) {
+  for (; n != 0; --n, ++first) first->wait();
+}
+template <detail::future_range Range>
+void wait_all(const Range& futures) {
+  wait_all(futures.begin(), futures.end());
+}
+
+/// Returns when one is ready: its index. Without futures at once: size_t(-1).
+template <class... F>
+requires(detail::is_future<F>&&...) std::size_t wait_any(const F&... futures) {
+  return detail::wait_any_of(detail::bases_of(futures...));
+}
+template <class It>
+requires(!detail::is_future<It>) std::size_t wait_any(It first, It last) {
+  return detail::wait_any_of(detail::bases_of_range(first, last));
+}
+template <class It>
+std::size_t wait_any_n(It first, std::size_t n) {
+  return wait_any(first, std::next(first, static_cast<std::ptrdiff_t>(n)));
+}
+template <detail::future_range Range>
+std::size_t wait_any(const Range& futures) {
+  return wait_any(futures.begin(), futures.end());
+}
+
+/// Returns when `n` are ready: their indices, in the order of becoming ready. More than there are:
+/// std::invalid_argument.
+template <class... F>
+requires(detail::is_future<F>&&...) std::vector<std::size_t> wait_some(std::size_t n, const F&... futures) {
+  return detail::wait_some_of(n, detail::bases_of(futures...));
+}
+template <class It>
+requires(!detail::is_future<It>) std::vector<std::size_t> wait_some(std::size_t n, It first, It last) {
+  return detail::wait_some_of(n, detail::bases_of_range(first, last));
+}
+template <class It>
+std::vector<std::size_t> wait_some_n(std::size_t n, It first, std::size_t count) {
+  return wait_some(n, first, std::next(first, static_cast<std::ptrdiff_t>(count)));
+}
+template <detail::future_range Range>
+std::vector<std::size_t> wait_some(std::size_t n, const Range& futures) {
+  return wait_some(n, futures.begin(), futures.end());
+}
+
+/// Calls `f(future)` or `f(index, future)`, in the caller, for each future as they become ready; `f` may take its
+/// value. An exception out of `f` ends it.
+template <class F, class Range>
+requires detail::future_range<std::remove_reference_t<Range>>
+void wait_each(F&& f, Range&& futures) {
+  detail::wait_each_of(detail::bases_of_range(futures.begin(), futures.end()), [&](std::size_t i) {
+    detail::call_each(f, i, *std::next(futures.begin(), static_cast<std::ptrdiff_t>(i)));
+  });
+}
+template <class F, class... Future>
+requires(detail::is_future<std::remove_cvref_t<Future>>&&...) void wait_each(F&& f, Future&&... futures) {
+  detail::wait_each_of(detail::bases_of(futures...), [&](std::size_t index) {
+    std::size_t i = 0;
+    ((i++ == index ? detail::call_each(f, index, futures) : void()), ...);
+  });
+}
+template <class F, class It>
+requires(!detail::is_future<It> && std::input_iterator<It>) void wait_each(F&& f, It first, It last) {
+  detail::wait_each_of(detail::bases_of_range(first, last), [&](std::size_t i) {
+    detail::call_each(f, i, *std::next(first, static_cast<std::ptrdiff_t>(i)));
+  });
+}
+template <class F, class It>
+void wait_each_n(F&& f, It first, std::size_t n) {
+  wait_each(std::forward<F>(f), first, std::next(first, static_cast<std::ptrdiff_t>(n)));
+}
+
+// when_all: a future that is ready when all of many are.
+//
+// Thread safety: everything. Cost: one allocation for the state and one word of atomic counting per input.
+// Example: when_test.cpp.
+
+namespace detail {
+
+/// Counts inputs down from n + 1; the maker holds the extra one while it attaches, so that nothing completes early.
+template <class Sequence>
+class all_state final : public future_state<Sequence> {
+ public:
+  explicit all_state(Sequence s)
+      : future_state<Sequence>(destroy_state<all_state>, 2),
+        inputs_(std::move(s)),
+        nodes_(storage::make(inputs_)),
+        missing_(count_of(inputs_) + 1) {}
+  void start() {
+    for_each_future(inputs_,
+                    [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
+    one_ready();
+  }
+  void ready(input_node<all_state>&) {
+    this->input_came();
+    one_ready();
+  }
+
+ private:
+  void one_ready() {
+    // acq_rel: the last one sees what all the others published.
+    if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    this->emplace(std::move(inputs_));
+    this->complete();
+    this->release();
+  }
+
+  using storage = node_storage<Sequence, input_node<all_state>>;
+  Sequence inputs_;
+  typename storage::type nodes_;
+  std::atomic<std::size_t> missing_;
+};
+
+template <class Sequence>
+future<Sequence> all_of(Sequence s) {
+  return start_state<all_state<Sequence>, Sequence>(std::move(s));
+}
+
+}  // namespace detail
+
+/// Ready when all inputs are; holds them all. Futures are moved in, shared futures copied. An input with an exception
+/// counts as ready; its get() throws. Inputs without a state: future_error(no_state).
+template <class... F>
+requires(detail::is_future<std::decay_t<F>>&&...) future<std::tuple<std::decay_t<F>...>> when_all(F&&... futures) {
+  return detail::all_of(std::tuple<std::decay_t<F>...>(std::forward<F>(futures)...));
+}
+/// Of a vector, an array or a tuple of futures.
+template <class Sequence>
+requires detail::is_future_sequence<Sequence> future<Sequence> when_all(Sequence futures) {
+  return detail::all_of(std::move(futures));
+}
+template <std::input_iterator It>
+future<detail::futures_of<It>> when_all(It first, It last) {
+  return detail::all_of(detail::gather(first, last));
+}
+template <std::input_iterator It>
+future<detail::futures_of<It>> when_all_n(It first, std::size_t n) {
+  return detail::all_of(detail::gather_n(first, n));
+}
+
+/// Which one was ready first, and all of them.
+template <class Sequence>
+struct when_any_result {
+  std::size_t index = static_cast<std::size_t>(-1);
+  Sequence futures;
+};
+
+/// Which were ready first, in that order, and all of them.
+template <class Sequence>
+struct when_some_result {
+  std::vector<std::size_t> indices;  // in the order of becoming ready
+  Sequence futures;
+};
+
+namespace detail {
+
+/// The first input to be ready decides; its index is delivered once the maker has attached to all of them, because then
+/// the inputs are given away.
+template <class Sequence>
+class any_state final : public future_state<when_any_result<Sequence>> {
+ public:
+  explicit any_state(Sequence s)
+      : future_state<when_any_result<Sequence>>(destroy_state<any_state>, static_cast<std::uint32_t>(count_of(s)) + 2),
+        inputs_(std::move(s)),
+        nodes_(storage::make(inputs_)) {}
+  void start() {
+    for_each_future(inputs_,
+                    [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
+    if (count_of(inputs_) == 0) pending_.store(1, std::memory_order_relaxed);  // nobody will ever win
+    arrive();
+    this->release();
+  }
+  void ready(input_node<any_state>& n) {
+    std::size_t expected = none;
+    if (winner_.compare_exchange_strong(expected, n.index, std::memory_order_acq_rel)) arrive();
+    this->release();  // the input's own hold on this state, whose nodes it used
+  }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  void arrive() {
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    this->emplace(when_any_result<Sequence>{winner_.load(std::memory_order_relaxed), std::move(inputs_)});
+    this->complete();
+  }
+
+  using storage = node_storage<Sequence, input_node<any_state>>;
+  Sequence inputs_;
+  typename storage::type nodes_;
+  std::atomic<std::size_t> winner_{none};
+  std::atomic<int> pending_{2};  // the winner and the maker
+};
+
+/// As any_state, with n winners.
+template <class Sequence>
+class some_state final : public future_state<when_some_result<Sequence>> {
+ public:
+  some_state(Sequence s, std::size_t n)
+      : future_state<when_some_result<Sequence>>(destroy_state<some_state>,
+                                                 static_cast<std::uint32_t>(count_of(s)) + 2),
+        inputs_(std::move(s)),
+        nodes_(storage::make(inputs_)),
+        n_(n) {
+    winners_.reserve(n);  // so that an input that becomes ready allocates nothing
+  }
+  void start() {
+    for_each_future(inputs_,
+                    [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
+    if (n_ == 0) pending_.store(1, std::memory_order_relaxed);
+    arrive();
+    this->release();
+  }
+  void ready(input_node<some_state>& n) {
+    bool last = false;
+    {
+      spin_guard guard(guard_);
+      if (winners_.size() < n_) {
+        winners_.push_back(n.index);
+        last = winners_.size() == n_;
+      }
+    }
+    if (last) arrive();
+    this->release();  // as in any_state
+  }
+
+ private:
+  void arrive() {
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    std::vector<std::size_t> winners;
+    {
+      // A late input may look at the list still; with n_ winners it adds nothing.
+      spin_guard guard(guard_);
+      winners = winners_;
+    }
+    this->emplace(when_some_result<Sequence>{std::move(winners), std::move(inputs_)});
+    this->complete();
+  }
+
+  using storage = node_storage<Sequence, input_node<some_state>>;
+  Sequence inputs_;
+  typename storage::type nodes_;
+  const std::size_t n_;
+  spinlock guard_;
+  std::vector<std::size_t> winners_;
+  std::atomic<int> pending_{2};  // the n-th winner and the maker
+};
+
+template <class Sequence>
+future<when_any_result<Sequence>> any_of(Sequence s) {
+  return start_state<any_state<Sequence>, when_any_result<Sequence>>(std::move(s));
+}
+template <class Sequence>
+future<when_some_result<Sequence>> some_of(std::size_t n, Sequence s) {
+  if (n > count_of(s)) throw std::invalid_argument("when_some: more futures are asked for than there are inputs");
+  return start_state<some_state<Sequence>, when_some_result<Sequence>>(std::move(s), n);
+}
+
+}  // namespace detail
+
+/// Ready when one input is; holds its index and all inputs. Without inputs the index is size_t(-1). Futures are moved
+/// in, shared futures copied. Inputs without a state: future_error(no_state).
+template <class... F>
+requires(detail::is_future<std::decay_t<F>>&&...) future<when_any_result<std::tuple<std::decay_t<F>...>>> when_any(
+    F&&... futures) {
+  return detail::any_of(std::tuple<std::decay_t<F>...>(std::forward<F>(futures)...));
+}
+template <class Sequence>
+requires detail::is_future_sequence<Sequence> future<when_any_result<Sequence>> when_any(Sequence futures) {
+  return detail::any_of(std::move(futures));
+}
+template <std::input_iterator It>
+future<when_any_result<detail::futures_of<It>>> when_any(It first, It last) {
+  return detail::any_of(detail::gather(first, last));
+}
+template <std::input_iterator It>
+future<when_any_result<detail::futures_of<It>>> when_any_n(It first, std::size_t n) {
+  return detail::any_of(detail::gather_n(first, n));
+}
+
+/// Ready when n inputs are; holds their indices in the order of becoming ready, and all inputs. More than there are:
+/// std::invalid_argument.
+template <class... F>
+requires(detail::is_future<std::decay_t<F>>&&...) future<when_some_result<std::tuple<std::decay_t<F>...>>> when_some(
+    std::size_t n, F&&... futures) {
+  return detail::some_of(n, std::tuple<std::decay_t<F>...>(std::forward<F>(futures)...));
+}
+template <class Sequence>
+requires detail::is_future_sequence<Sequence> future<when_some_result<Sequence>> when_some(std::size_t n,
+                                                                                           Sequence futures) {
+  return detail::some_of(n, std::move(futures));
+}
+template <std::input_iterator It>
+future<when_some_result<detail::futures_of<It>>> when_some(std::size_t n, It first, It last) {
+  return detail::some_of(n, detail::gather(first, last));
+}
+template <std::input_iterator It>
+future<when_some_result<detail::futures_of<It>>> when_some_n(std::size_t n, It first, std::size_t count) {
+  return detail::some_of(n, detail::gather_n(first, count));
+}
+
+// when_each: a call for each of many futures as they become ready.
+//
+// Thread safety: everything. Cost: one allocation for the state, a short spinlock per input, and a task whenever inputs
+// become ready while none is at work. Example: when_more_test.cpp.
+
+namespace detail {
+
+/// Inputs that are ready queue up; one task at a time calls `f` for them.
+/// Invariant: while `calling_`, the task is submitted or runs; who sets it submits. Each input holds a reference until
+/// its call has been made.
+template <class Sequence, class F>
+class each_state final : public future_state<void> {
+ public:
+  template <class G>
+  each_state(Sequence s, task_info info, G&& f)
+      : future_state<void>(destroy_state<each_state>, static_cast<std::uint32_t>(count_of(s)) + 2),
+        inputs_(std::move(s)),
+        nodes_(storage::make(inputs_)),
+        f_(std::forward<G>(f)),
+        missing_(count_of(inputs_)) {
+    task_.run = run;
+    task_.owner = this;
+    task_.info = info;
+  }
+  void start() {
+    if (missing_ == 0) {
+      this->emplace();
+      this->complete();
+    } else {
+      // Others take the inputs away while this loop runs, each only after it was attached.
+      for_each_future(inputs_,
+                      [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
+    }
+    this->release();
+  }
+  void ready(input_node<each_state>& n) {
+    bool submit = false;
+    {
+      spin_guard guard(guard_);
+      n.next = nullptr;  // the link in its future's list, which is no longer needed
+      (last_ != nullptr ? last_->next : first_) = &n;
+      last_ = &n;
+      submit = !std::exchange(calling_, true);
+    }
+    if (submit) submit_late(nullptr, &task_);
+  }
+
+ private:
+  static void run(task* t, run_mode) {
+    auto* self = const_cast<each_state*>(static_cast<const each_state*>(t->owner));
+    while (continuation* next = self->take()) {
+      const std::size_t index = static_cast<input_node<each_state>*>(next)->index;
+      self->call(index);
+      const bool last = --self->missing_ == 0;
+      if (last && !self->failed_) {
+        self->emplace();
+        self->complete();
+      }
+      self->release();
+      if (last) return;
+    }
+  }
+  continuation* take() noexcept {
+    spin_guard guard(guard_);
+    continuation* c = first_;
+    if (c == nullptr) {
+      calling_ = false;
+      return nullptr;
+    }
+    first_ = c->next;
+    if (first_ == nullptr) last_ = nullptr;
+    return c;
+  }
+  void call(std::size_t index) noexcept {
+    if (failed_) return;
+    try {
+      if constexpr (requires { inputs_.size(); })
+        invoke(index, std::move(inputs_[index]));
+      else
+        for_each_future(inputs_, [&](auto& f, std::size_t i) {
+          if (i == index) invoke(i, std::move(f));
+        });
+    } catch (...) {
+      failed_ = true;
+      this->complete_with(std::current_exception());
+    }
+  }
+  template <class Future>
+  void invoke(std::size_t i, Future&& f) {
+    if constexpr (std::is_invocable_v<F&, std::size_t, Future>)
+      f_(i, std::forward<Future>(f));
+    else
+      f_(std::forward<Future>(f));
+  }
+
+  using storage = node_storage<Sequence, input_node<each_state>>;
+  Sequence inputs_;
+  typename storage::type nodes_;
+  F f_;
+  task task_;
+  spinlock guard_;
+  continuation* first_ = nullptr;
+  continuation* last_ = nullptr;
+  bool calling_ = false;
+  bool failed_ = false;      // this and missing_: the calling task's
+  std::size_t missing_ = 0;  // calls to make
+};
+
+template <class F, class Sequence>
+future<void> each_of(F&& f, Sequence s) {
+  return start_state<each_state<Sequence, std::decay_t<F>>, void>(std::move(s), named({}, f), std::forward<F>(f));
+}
+
+}  // namespace detail
+
+/// Calls `f(future)` or `f(index, future)` once for each input when it is ready, in a task, never two calls at a time.
+/// The result is ready after the last call. An exception out of `f` goes to the result at once; no more calls are made.
+/// Futures are moved in, shared futures copied. Inputs without a state: future_error(no_state).
+template <class F, class... Future>
+requires(detail::is_future<std::decay_t<Future>>&&...) future<void> when_each(F&& f, Future&&... futures) {
+  return detail::each_of(std::forward<F>(f), std::tuple<std::decay_t<Future>...>(std::forward<Future>(futures)...));
+}
+template <class F, class Sequence>
+requires detail::is_future_sequence<Sequence> future<void> when_each(F&& f, Sequence futures) {
+  return detail::each_of(std::forward<F>(f), std::move(futures));
+}
+template <class F, std::input_iterator It>
+future<void> when_each(F&& f, It first, It last) {
+  return detail::each_of(std::forward<F>(f), detail::gather(first, last));
+}
+template <class F, std::input_iterator It>
+future<void> when_each_n(F&& f, It first, std::size_t n) {
+  return detail::each_of(std::forward<F>(f), detail::gather_n(first, n));
+}
+
+}  // namespace plx
+
 // when_all, when_any, when_some, when_each, wait_*, dataflow, unwrapping: one future out of many, and waiting for many.
 //
 // Each has a header of its own; this one includes them. Example: when_test.cpp, when_more_test.cpp.
-#pragma once
-
-#include "rt/dataflow.hpp"   // IWYU pragma: export
-#include "rt/unwrap.hpp"     // IWYU pragma: export
-#include "rt/wait_all.hpp"   // IWYU pragma: export
-#include "rt/when_all.hpp"   // IWYU pragma: export
-#include "rt/when_any.hpp"   // IWYU pragma: export
-#include "rt/when_each.hpp"  // IWYU pragma: export

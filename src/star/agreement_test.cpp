@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "net/threads_test.hpp"
+#include "net/test/threads_test.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::star {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "probe/names.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/names.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::star {
 namespace {

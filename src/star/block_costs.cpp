@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::star {
 

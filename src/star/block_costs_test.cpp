@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "probe/names.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/names.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::star {
 namespace {

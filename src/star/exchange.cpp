@@ -8,7 +8,7 @@
 #include "base/assert.hpp"
 #include "net/action.hpp"
 #include "net/collectives.hpp"
-#include "net/locality_lost.hpp"
+#include "net/error.hpp"
 #include "rt/thread.hpp"
 #include "star/round_end.hpp"
 

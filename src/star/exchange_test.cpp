@@ -5,9 +5,9 @@
 #include <cmath>
 #include <mutex>
 
-#include "net/locality_lost.hpp"
+#include "net/error.hpp"
 #include "net/simulation.hpp"
-#include "net/threads_test.hpp"
+#include "net/test/threads_test.hpp"
 #include "star/exact_sums.hpp"
 #include "star/round_end.hpp"
 

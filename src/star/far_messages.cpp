@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "net/locality_lost.hpp"
+#include "net/error.hpp"
 
 namespace plx::star {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "probe/session.hpp"
 #include "rt/runtime.hpp"
+#include "session/session.hpp"
 #include "star/simulation.hpp"
 
 namespace plx::star {

@@ -6,7 +6,7 @@
 // star/live_slice_test.cpp
 #pragma once
 
-#include "probe/live/live_picture.hpp"
+#include "probe/live/live_json.hpp"
 
 namespace plx::star {
 

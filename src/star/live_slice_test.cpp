@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "probe/session.hpp"
+#include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"
-#include "probe/temporary_test.hpp"
 #include "rt/runtime.hpp"
+#include "session/session.hpp"
 #include "star/simulation.hpp"
 
 namespace plx::star {

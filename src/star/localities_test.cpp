@@ -7,7 +7,7 @@
 #include <limits>
 #include <mutex>
 
-#include "net/locality_lost.hpp"
+#include "net/error.hpp"
 #include "net/simulation.hpp"
 #include "star/localities_test.hpp"
 #include "star/regrid.hpp"

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "net/locality_lost.hpp"
-#include "net/threads_test.hpp"
+#include "net/error.hpp"
+#include "net/test/threads_test.hpp"
 #include "rt/runtime.hpp"
 #include "star/simulation.hpp"
 

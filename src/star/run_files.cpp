@@ -11,12 +11,12 @@
 #include "base/log.hpp"
 #include "mesh/athdf.hpp"
 #include "mesh/checkpoint.hpp"
-#include "probe/counter_registry.hpp"
-#include "probe/export/task_files.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/shared_course.hpp"
 #include "star/simulation.hpp"
+#include "trace/task_files.hpp"
 
 namespace plx::star {
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "probe/diagnose_log.hpp"
+#include "session/diagnose_log.hpp"
 #include "star/agreement.hpp"
 #include "star/mesh_output.hpp"
 #include "star/run_folder.hpp"

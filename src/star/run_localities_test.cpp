@@ -17,7 +17,7 @@
 #include "base/file.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "mesh/checkpoint.hpp"
-#include "net/threads_test.hpp"
+#include "net/test/threads_test.hpp"
 #include "rt/runtime.hpp"
 #include "star/gas.hpp"
 #include "star/run.hpp"

@@ -8,7 +8,7 @@
 
 #include "base/log.hpp"
 #include "mesh/checkpoint.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/identity.hpp"
 #include "star/run_files.hpp"

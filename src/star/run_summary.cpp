@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/json_text.hpp"
+#include "base/text.hpp"
 #include "star/hydro/isa.hpp"
 
 namespace plx::star {

@@ -6,17 +6,17 @@
 
 #include "base/file.hpp"
 #include "mesh/checkpoint.hpp"
-#include "probe/counter_registry.hpp"
-#include "probe/diagnose_log.hpp"
-#include "probe/export/json_trace.hpp"
-#include "probe/export/profile.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/text_sink.hpp"
 #include "probe/settings.hpp"
-#include "probe/text_sink.hpp"
-#include "rt/detail/task_cost.hpp"
+#include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
+#include "session/diagnose_log.hpp"
 #include "star/run_files.hpp"
 #include "star/simulation.hpp"
+#include "trace/json_trace.hpp"
+#include "trace/profile.hpp"
 
 namespace plx::star {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "probe/policy/actuator.hpp"
+#include "control/actuator.hpp"
 #include "rt/future.hpp"
 #include "star/course_device.hpp"
 #include "star/far_messages.hpp"

@@ -27,7 +27,7 @@
 
 #include "mesh/flux_register.hpp"
 #include "mesh/side_totals.hpp"
-#include "rt/input_count.hpp"
+#include "rt/patterns/input_count.hpp"
 #include "star/bad_cell.hpp"
 #include "star/exchange.hpp"
 #include "star/gas.hpp"

@@ -9,11 +9,10 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
-#include "probe/csv.hpp"
-#include "probe/export/concurrency.hpp"
-#include "probe/export/critical_path_files.hpp"
-#include "probe/export/scatter.hpp"
-#include "probe/trace_graph.hpp"
+#include "probe/record/text_sink.hpp"
+#include "trace/critical_path.hpp"
+#include "trace/task_plots.hpp"
+#include "trace/trace_graph.hpp"
 
 namespace plx::star {
 

@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "base/result.hpp"
-#include "probe/recorder.hpp"
-#include "probe/trace_data.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/trace_data.hpp"
 
 namespace plx::star {
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "probe/temporary_test.hpp"
+#include "probe/record/test/temporary_test.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 

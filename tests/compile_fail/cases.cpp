@@ -3,12 +3,11 @@
 #include <chrono>
 
 #include "rt/dataflow.hpp"
-#include "rt/jthread.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/packaged_task.hpp"
-#include "rt/recursive_mutex.hpp"
 #include "rt/shared_mutex.hpp"
+#include "rt/thread.hpp"
 
 #ifndef PLX_CASE
 #define PLX_CASE 0

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "report.hpp"
-#include "rt/every_schedule_test.hpp"
+#include "rt/test/every_schedule_test.hpp"
 
 namespace {
 

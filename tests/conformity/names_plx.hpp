@@ -1,13 +1,12 @@
 // The names of the programs: ours.
 #pragma once
 
-#include "rt/jthread.hpp"
+#include "rt/event.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
-#include "rt/once.hpp"
 #include "rt/packaged_task.hpp"
-#include "rt/recursive_mutex.hpp"
 #include "rt/shared_mutex.hpp"
+#include "rt/thread.hpp"
 
 namespace conformity {
 namespace names = plx;

@@ -1,5 +1,5 @@
 /* A C program outside the repository that measures itself. */
-#include "probe/plx_probe.h"
+#include "attach/plx_probe.h"
 
 int main(void) {
   plx_probe_timer t = plx_probe_timer_named("work");

@@ -4,7 +4,7 @@
 
 #include "base/build_info.hpp"
 #include "num/exact_sum.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "rt/when.hpp"
 

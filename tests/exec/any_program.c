@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/plx_probe.h"
+#include "attach/plx_probe.h"
 
 static plx_probe_timer solve, step;
 static plx_probe_counter* blocks;

@@ -1,4 +1,4 @@
-// probe/plx_probe.h in a C program without plx-exec.
+// attach/plx_probe.h in a C program without plx-exec.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "probe/temporary_test.hpp"
+#include "probe/record/test/temporary_test.hpp"
 
 namespace fs = std::filesystem;
 

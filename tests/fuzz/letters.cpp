@@ -10,9 +10,9 @@
 
 #include "base/assert.hpp"
 #include "net/collectives.hpp"
-#include "net/collectives/mailroom.hpp"
-#include "net/frame.hpp"
-#include "net/node.hpp"
+#include "net/core/node.hpp"
+#include "net/group/mailroom.hpp"
+#include "net/parcels/frame.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
 

@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-/// A node whose neighbours write what they like into the memory that letters come in (net/collectives/mail_ring.hpp),
+/// A node whose neighbours write what they like into the memory that letters come in (net/group/mail_segment.hpp),
 /// and say what they like of how far they have read what it wrote.
 ///
 /// An input is a list of steps of a neighbour and of the node: letters, well-formed or not, bytes anywhere in its ring,

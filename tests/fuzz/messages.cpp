@@ -12,10 +12,10 @@
 #include "base/assert.hpp"
 #include "net/action.hpp"
 #include "net/archive.hpp"
-#include "net/frame.hpp"
-#include "net/node.hpp"
+#include "net/core/node.hpp"
+#include "net/parcels/frame.hpp"
 #include "net/sim/stage.hpp"
-#include "rt/detail/scheduler.hpp"
+#include "rt/core/scheduler.hpp"
 
 #if __has_include(<cereal/cereal.hpp>)
 #include <cereal/types/map.hpp>

@@ -1,7 +1,7 @@
 // Collective calls between processes, checked against results that each computes by itself.
 #pragma once
 
-#include "net/locality_id.hpp"
+#include "net/locality.hpp"
 
 /// Thousands of several kinds, some of them under way together. Throws when a result is wrong.
 void check_calls();

@@ -13,11 +13,11 @@
 #include "base/log.hpp"
 #include "check_calls.hpp"
 #include "net/action.hpp"
-#include "net/collectives/mailroom.hpp"
+#include "net/core/node.hpp"
+#include "net/error.hpp"
+#include "net/group/mailroom.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
-#include "net/locality_lost.hpp"
-#include "net/node.hpp"
 #include "rt/thread.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 // The parts of transport_check.
 #pragma once
 
-#include "net/bootstrap.hpp"
-#include "net/transport.hpp"
+#include "net/start/bootstrap.hpp"
+#include "net/transport/transport.hpp"
 
 int check_start(plx::net::bootstrap& job, plx::net::transport& carrier);
 int check_pairs(plx::net::bootstrap& job, plx::net::transport& carrier);

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <vector>
 
-#include "probe/allocations_test.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/test/allocations_test.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 

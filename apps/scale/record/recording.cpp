@@ -11,9 +11,9 @@
 
 #include "base/clock.hpp"
 #include "border_costs.hpp"
+#include "net/core/node.hpp"
 #include "net/job.hpp"
-#include "net/node.hpp"
-#include "probe/recorder.hpp"
+#include "probe/record/recorder.hpp"
 #include "star/simulation.hpp"
 
 namespace plx::scale {

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <thread>
 
-#include "rt/detail/topology.hpp"
+#include "rt/core/topology.hpp"
 #include "timing.hpp"
 
 namespace plx::bench {

@@ -3,7 +3,7 @@
 // Each device has one thread, which runs what lies in its streams, one entry after another, so that work is really
 // seen to be not ready yet. A *stepped* device has none: whoever asks (query, synchronize) runs an entry now and then,
 // as its seed decides; with a deterministic runtime a whole program is then the same in every run. For tests a device
-// can be told to fail. Thread safety: everything. Example: gpu/backend_test.cpp, gpu/failure_test.cpp
+// can be told to fail. Thread safety: everything. Example: gpu/core/test/backend_test.cpp, gpu/test/failure_test.cpp
 #pragma once
 
 #include <cstdint>

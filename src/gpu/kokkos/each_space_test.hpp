@@ -9,7 +9,7 @@
 
 #include "gpu/kokkos/parallel.hpp"
 #include "gpu/kokkos/view.hpp"
-#include "rt/every_schedule_test.hpp"
+#include "rt/test/every_schedule_test.hpp"
 
 namespace plx::testing {
 

@@ -6,12 +6,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/patience_test.hpp"
+#include "base/test/patience_test.hpp"
 #include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
-#include "gpu/message_of_test.hpp"
-#include "probe/names.hpp"
-#include "probe/recorder.hpp"
+#include "gpu/test/message_of_test.hpp"
+#include "probe/record/names.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::kokkos {
 

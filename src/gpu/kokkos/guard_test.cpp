@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gpu/kokkos/space.hpp"
-#include "gpu/message_of_test.hpp"
+#include "gpu/test/message_of_test.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::kokkos {

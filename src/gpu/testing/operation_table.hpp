@@ -12,7 +12,7 @@
 // What surrounds each array is guarded: nothing may be written there, and what is read from there is different in the
 // reference and in the trial, so that the results are.
 // Thread safety: none. Errors: gpu::error where the device fails. Cost: each array three times, on the host too.
-// Example: gpu/operation_table_test.cpp
+// Example: gpu/test/operation_table_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -12,8 +12,6 @@
 namespace plx::net {
 namespace {
 
-ticks ns_from(double s) { return s > 0 ? static_cast<ticks>(std::llround(s * 1e9)) : 0; }
-
 std::vector<std::byte> copy_of(const void* data, std::size_t n) {
   const auto* begin = static_cast<const std::byte*>(data);
   return {begin, begin + n};

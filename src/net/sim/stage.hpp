@@ -5,7 +5,7 @@
 // the next event when nobody can go on. When there is no next event, the run is over for all.
 //
 // Thread safety: each seat is used by its own thread; the rest by whoever has the turn, or while no run goes on. Cost:
-// a turn that passes on is a hand-over between two threads, some microseconds. Example: net/sim_test.cpp
+// a turn that passes on is a hand-over between two threads, some microseconds. Example: net/sim/test/sim_test.cpp
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "rt/detail/conductor.hpp"
-#include "rt/detail/timer_queue.hpp"
+#include "rt/core/deterministic.hpp"
+#include "rt/core/timer_queue.hpp"
 
 namespace plx::net {
 

@@ -2,7 +2,7 @@
 // body is refused with a status code.
 //
 // Thread safety: none; values view the text they were read from. Cost: one pass over the text, no allocation.
-// Example: probe/live/http_request_test.cpp
+// Example: probe/live/test/http_request_test.cpp
 #pragma once
 
 #include <cstddef>

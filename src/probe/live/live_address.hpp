@@ -1,6 +1,6 @@
 // Where the live page listens: "127.0.0.1:0", "[::1]:8080", "localhost:8080", ":8080"; "1" is "127.0.0.1:0".
 //
-// Thread safety: everything. Cost: none to speak of. Example: probe/live/live_address_test.cpp
+// Thread safety: everything. Cost: none to speak of. Example: probe/live/test/live_address_test.cpp
 #pragma once
 
 #include <cstdint>

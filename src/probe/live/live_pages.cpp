@@ -1,4 +1,3 @@
-#include "probe/live/live_pages.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -6,16 +5,36 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <random>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
-#include "probe/counter_registry.hpp"
+#include "base/text.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "probe/live/live_json.hpp"
+#include "probe/live/live_pages.hpp"
+#include "probe/live/live_timeline.hpp"
 #include "probe/live/metrics_text.hpp"
-#include "probe/live/recent_slices.hpp"
 #include "probe/settings.hpp"
 
 namespace plx::probe {
+
+std::string random_hex() {
+  std::random_device device;  // the operating system's generator, or the processor's
+  std::string text;
+  for (int i = 0; i < 32; ++i) text += "0123456789abcdef"[device() % 16];
+  return text;
+}
+
+access_token::access_token() : text_(random_hex()) {}
+
+bool access_token::equals(std::string_view other) const noexcept {
+  if (other.size() != text_.size()) return false;  // the length is no secret
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < text_.size(); ++i)
+    difference |= static_cast<unsigned char>(text_[i]) ^ static_cast<unsigned char>(other[i]);
+  return difference == 0;
+}
+
 namespace {
 
 constexpr double keep_s = 0.2;  // how old an answer may be that is given to another client

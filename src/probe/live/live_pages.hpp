@@ -1,6 +1,6 @@
 // Internal: which request gets which answer.
 //
-// Thread safety: of the server's thread, but end(), counts() and pictures(). Example: probe/live/live_server_test.cpp
+// Thread safety: of the server's thread, but end(), counts() and pictures(). Example: session/test/live_server_test.cpp
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,35 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
-#include "probe/live/access_token.hpp"
 #include "probe/live/http_server.hpp"
-#include "probe/live/live_picture.hpp"
-#include "probe/recorder.hpp"
+#include "probe/live/live_json.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::probe {
+
+// The secret in the live page's URL: who has the URL may read, nobody else.
+//
+// Thread safety: const. Cost: a system call when made; a comparison always looks at the whole token.
+// Example: session/test/live_server_test.cpp
+
+class access_token {
+ public:
+  /// 128 random bits from the operating system.
+  access_token();
+
+  /// 32 hexadecimal digits.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+  /// Takes the same time for every text of the right length, so that nobody can guess digit by digit.
+  [[nodiscard]] bool equals(std::string_view other) const noexcept;
+
+ private:
+  std::string text_;
+};
+
+/// 32 random hexadecimal digits. Aborts where the system has no randomness to give.
+std::string random_hex();
 
 class counter_registry;
 

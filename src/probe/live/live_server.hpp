@@ -9,16 +9,16 @@
 //
 // Thread safety: everything. Cost: a sleeping thread; an answer is kept for a fifth of a second and given to all who
 // ask meanwhile, so many clients cost little more than one. Errors: one line, and the run goes on without it. Example:
-// probe/live/live_server_test.cpp
+// session/test/live_server_test.cpp
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "base/result.hpp"
-#include "probe/counter_registry.hpp"
-#include "probe/live/live_picture.hpp"
-#include "probe/recorder.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/live/live_json.hpp"
+#include "probe/record/recorder.hpp"
 
 namespace plx::probe {
 

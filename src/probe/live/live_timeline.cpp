@@ -1,4 +1,5 @@
 // The timeline of live_json.hpp: long pieces one by one, short ones summed up by bin.
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,11 +8,22 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "base/json_text.hpp"
-#include "probe/flight_ring.hpp"
+#include "base/text.hpp"
+#include "probe/crash/flight_ring.hpp"
 #include "probe/live/live_json.hpp"
+#include "probe/live/live_timeline.hpp"
+#include "probe/record/device_lanes.hpp"
 
 namespace plx::probe {
+
+std::vector<recent_work> recent_lanes(recorder& r, ticks from) {
+  r.devices().look();
+  std::vector<recent_work> lanes;
+  for (recent_operations& o : r.devices().recent(from))
+    lanes.push_back({.slices = std::move(o.slices), .known_from = o.known_from, .lane = std::move(o.lane)});
+  return lanes;
+}
+
 namespace {
 
 /// Short pieces of one bin.

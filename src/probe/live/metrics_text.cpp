@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "probe/counter_name.hpp"
+#include "probe/counters/counter_name.hpp"
 
 namespace plx::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "probe/monitor/energy_monitor.hpp"
+#include "probe/monitor/monitors.hpp"
 
 #include <fmt/format.h>
 

@@ -4,11 +4,6 @@
 #include <iterator>
 
 #include "base/log.hpp"
-#include "probe/monitor/energy_monitor.hpp"
-#include "probe/monitor/nvml_monitor.hpp"
-#include "probe/monitor/papi_monitor.hpp"
-#include "probe/monitor/perf_monitor.hpp"
-#include "probe/monitor/proc_monitor.hpp"
 
 namespace plx::probe {
 

@@ -1,4 +1,4 @@
-#include "probe/monitor/nvml_monitor.hpp"
+#include "probe/monitor/monitors.hpp"
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ struct nvml_library {
   }
 };
 
-result<std::shared_ptr<nvml_library>> load(const std::string& file) {
+result<std::shared_ptr<nvml_library>> load_nvml(const std::string& file) {
   auto opened = shared_library::open(file.empty() ? std::vector<std::string>{"libnvidia-ml.so.1", "libnvidia-ml.so"}
                                                   : std::vector<std::string>{file});
   if (!opened) return error{"GPUs are left out: " + opened.error().message};
@@ -177,7 +177,7 @@ std::vector<registration> add_nvml_counters(counter_registry& registry, std::vec
   std::vector<std::string> said;
   std::vector<registration> all;
   unsigned count = 0;
-  if (auto nvml = load(library); !nvml)
+  if (auto nvml = load_nvml(library); !nvml)
     said.push_back(nvml.error().message);
   else if (const int r = (*nvml)->count(&count); r != nvml_success)
     said.push_back("GPUs are left out: NVML: " + (*nvml)->said(r));

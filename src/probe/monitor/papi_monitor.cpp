@@ -1,4 +1,4 @@
-#include "probe/monitor/papi_monitor.hpp"
+#include "probe/monitor/monitors.hpp"
 
 #include <fmt/format.h>
 
@@ -66,7 +66,7 @@ struct papi_library {
 };
 using papi_ptr = std::shared_ptr<papi_library>;
 
-result<papi_ptr> load(const std::string& file) {
+result<papi_ptr> load_papi(const std::string& file) {
   auto opened = shared_library::open(
       file.empty() ? std::vector<std::string>{"libpapi.so.7.1", "libpapi.so.7.0", "libpapi.so.6.0", "libpapi.so"}
                    : std::vector<std::string>{file});
@@ -239,7 +239,7 @@ std::vector<registration> add_papi_counters(counter_registry& registry, const st
                                             const std::string& library) {
   std::vector<std::string> said;
   std::vector<registration> all;
-  if (auto papi = load(library)) {
+  if (auto papi = load_papi(library)) {
     papi_counters counters(registry, std::move(*papi), said);
     counters.events_named(events);
     counters.count(threads);

@@ -1,4 +1,4 @@
-#include "probe/monitor/perf_monitor.hpp"
+#include "probe/monitor/monitors.hpp"
 
 #if defined(__linux__)
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "probe/settings.hpp"
 
 namespace plx::probe {

@@ -3,7 +3,7 @@
 // Thread safety: everything. Cost: of the system's making the file, some microseconds (/proc/stat of a large machine:
 // a millisecond); several counters of one file that are read at once share one reading.
 // Errors: a file or a number that is not there throws std::runtime_error with one line, which becomes the counter's
-// problem. Example: probe/monitor/proc_test.cpp
+// problem. Example: probe/monitor/test/proc_test.cpp
 #pragma once
 
 #include <memory>

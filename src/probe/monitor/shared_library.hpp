@@ -1,7 +1,7 @@
 // A shared library that may be there or not: opened while the program runs, so that nothing is linked to it.
 //
 // Thread safety: everything but opening. Errors: one line with what the loader says. Example:
-// probe/monitor/nvml_test.cpp
+// probe/monitor/test/nvml_test.cpp
 #pragma once
 
 #include <string>

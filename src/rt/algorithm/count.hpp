@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "rt/algorithm/reduce_detail.hpp"
+#include "rt/algorithm/detail/reduce.hpp"
 
 namespace plx {
 namespace detail {

@@ -6,7 +6,7 @@
 // Example: algorithm/for_each_test.cpp.
 #pragma once
 
-#include "rt/algorithm/common_detail.hpp"
+#include "rt/algorithm/detail/common.hpp"
 
 namespace plx {
 namespace detail {

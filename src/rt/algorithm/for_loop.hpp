@@ -20,7 +20,7 @@
 #include <tuple>
 
 #include "base/assert.hpp"
-#include "rt/algorithm/reduce_detail.hpp"
+#include "rt/algorithm/detail/reduce.hpp"
 #include "rt/for_loop.hpp"
 
 namespace plx {

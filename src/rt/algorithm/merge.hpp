@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include "rt/algorithm/merge_detail.hpp"
+#include "rt/algorithm/detail/merge.hpp"
 
 namespace plx {
 

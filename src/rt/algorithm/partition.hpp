@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <functional>
 
-#include "rt/algorithm/partition_detail.hpp"
-#include "rt/algorithm/prefix_detail.hpp"
-#include "rt/algorithm/search_detail.hpp"
+#include "rt/algorithm/detail/common.hpp"
+#include "rt/algorithm/detail/partition.hpp"
+#include "rt/algorithm/detail/prefix.hpp"
 
 namespace plx {
 namespace detail {

@@ -25,8 +25,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "rt/algorithm/detail/partitioner.hpp"
 #include "rt/any_executor.hpp"
-#include "rt/detail/partitioner.hpp"
 
 namespace plx {
 namespace execution {

@@ -13,8 +13,7 @@
 
 #include <functional>
 
-#include "rt/algorithm/fold_detail.hpp"
-#include "rt/algorithm/reduce_detail.hpp"
+#include "rt/algorithm/detail/reduce.hpp"
 
 namespace plx {
 namespace detail {

@@ -11,8 +11,8 @@
 
 #include <functional>
 
-#include "rt/algorithm/fold_detail.hpp"
-#include "rt/algorithm/prefix_detail.hpp"
+#include "rt/algorithm/detail/prefix.hpp"
+#include "rt/algorithm/detail/reduce.hpp"
 
 namespace plx {
 namespace detail {

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "rt/algorithm/search_detail.hpp"
+#include "rt/algorithm/detail/common.hpp"
 
 namespace plx {
 namespace detail {

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "rt/algorithm/sort_detail.hpp"
+#include "rt/algorithm/detail/sort.hpp"
 
 namespace plx {
 

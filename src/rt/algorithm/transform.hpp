@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "rt/algorithm/common_detail.hpp"
+#include "rt/algorithm/detail/common.hpp"
 
 namespace plx {
 namespace detail {

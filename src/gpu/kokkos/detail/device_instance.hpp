@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "gpu/buffer.hpp"
-#include "gpu/detail/device_core.hpp"
+#include "gpu/core/device_core.hpp"
 #include "gpu/foreign_work.hpp"
 #include "gpu/kokkos/guard.hpp"
 

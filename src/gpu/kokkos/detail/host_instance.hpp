@@ -16,7 +16,7 @@
 
 #include "gpu/backend.hpp"
 #include "gpu/kokkos/detail/device_instance.hpp"
-#include "probe/names.hpp"
+#include "probe/record/names.hpp"
 #include "rt/executor.hpp"
 #include "rt/runtime.hpp"
 

@@ -1,0 +1,220 @@
+// Waits of POSIX threads, and of what C++ makes of them. A lock that is free is taken by the try function, which costs
+// what the lock itself does; only a wait is measured.
+//
+// Thread safety, errors and cancellation: as of the function behind each hook. Hooks that may be cancelled unwind.
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include <cstdarg>
+
+#include "attach/preload/real.hpp"
+#include "attach/program.hpp"
+
+using plx::probe::real;
+using plx::probe::wait_scope;
+
+// ------------------------------------------------------------------------------------------------------------- mutexes
+
+PLX_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
+  const int taken = real().pthread_mutex_trylock(m);
+  if (taken != EBUSY) [[likely]]
+    return taken;
+  const wait_scope waits("mutex", m);
+  return real().pthread_mutex_lock(m);
+}
+
+PLX_HOOK int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* until) noexcept {
+  const int taken = real().pthread_mutex_trylock(m);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("mutex", m);
+  return real().pthread_mutex_timedlock(m, until);
+}
+
+PLX_HOOK int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const timespec* until) noexcept {
+  const int taken = real().pthread_mutex_trylock(m);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("mutex", m);
+  return real().pthread_mutex_clocklock(m, clock, until);
+}
+
+PLX_HOOK int pthread_spin_lock(pthread_spinlock_t* s) noexcept {
+  const int taken = real().pthread_spin_trylock(s);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("spinlock", const_cast<const int*>(s));
+  return real().pthread_spin_lock(s);
+}
+
+// ------------------------------------------------------------------------------------------------- condition variables
+
+PLX_HOOK int pthread_cond_wait(pthread_cond_t* c, pthread_mutex_t* m) {
+  const wait_scope waits("condition_variable", c);
+  return real().pthread_cond_wait(c, m);
+}
+
+PLX_HOOK int pthread_cond_timedwait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* until) {
+  const wait_scope waits("condition_variable", c);
+  return real().pthread_cond_timedwait(c, m, until);
+}
+
+PLX_HOOK int pthread_cond_clockwait(pthread_cond_t* c, pthread_mutex_t* m, clockid_t clock, const timespec* until) {
+  const wait_scope waits("condition_variable", c);
+  return real().pthread_cond_clockwait(c, m, clock, until);
+}
+
+// ------------------------------------------------------------------------------------------------------ readers,
+// writers
+
+PLX_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t* l) noexcept {
+  const int taken = real().pthread_rwlock_tryrdlock(l);
+  if (taken != EBUSY) [[likely]]
+    return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_rdlock(l);
+}
+
+PLX_HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* until) noexcept {
+  const int taken = real().pthread_rwlock_tryrdlock(l);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_timedrdlock(l, until);
+}
+
+PLX_HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
+  const int taken = real().pthread_rwlock_tryrdlock(l);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_clockrdlock(l, clock, until);
+}
+
+PLX_HOOK int pthread_rwlock_wrlock(pthread_rwlock_t* l) noexcept {
+  const int taken = real().pthread_rwlock_trywrlock(l);
+  if (taken != EBUSY) [[likely]]
+    return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_wrlock(l);
+}
+
+PLX_HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) noexcept {
+  const int taken = real().pthread_rwlock_trywrlock(l);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_timedwrlock(l, until);
+}
+
+PLX_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
+  const int taken = real().pthread_rwlock_trywrlock(l);
+  if (taken != EBUSY) return taken;
+  const wait_scope waits("shared_mutex", l);
+  return real().pthread_rwlock_clockwrlock(l, clock, until);
+}
+
+// ------------------------------------------------------------------------------------------------ semaphores, barriers
+
+namespace {
+/// Whether it was taken at once. errno stays as it was.
+bool taken_at_once(sem_t* s) {
+  pthread_testcancel();  // as the function that waits
+  const int before = errno;
+  if (real().sem_trywait(s) == 0) return true;
+  errno = before;
+  return false;
+}
+}  // namespace
+
+PLX_HOOK int sem_wait(sem_t* s) {
+  if (taken_at_once(s)) return 0;
+  const wait_scope waits("semaphore", s);
+  return real().sem_wait(s);
+}
+
+PLX_HOOK int sem_timedwait(sem_t* s, const timespec* until) {
+  if (taken_at_once(s)) return 0;
+  const wait_scope waits("semaphore", s);
+  return real().sem_timedwait(s, until);
+}
+
+PLX_HOOK int sem_clockwait(sem_t* s, clockid_t clock, const timespec* until) {
+  if (taken_at_once(s)) return 0;
+  const wait_scope waits("semaphore", s);
+  return real().sem_clockwait(s, clock, until);
+}
+
+PLX_HOOK int pthread_barrier_wait(pthread_barrier_t* b) noexcept {
+  const wait_scope waits("barrier", b);
+  return real().pthread_barrier_wait(b);
+}
+
+// --------------------------------------------------------------------------------------- futures, atomics of the
+// library
+
+namespace {
+// libstdc++'s wait of std::future, of std::async and promises: (this, address, value, has a timeout, seconds, ns).
+using future_wait = bool(void*, unsigned*, unsigned, bool, long, long);
+
+// Looked up when this library is loaded: dlsym() takes a lock that dlopen() holds while constructors run, and a
+// constructor may wait for a thread that waits for a future.
+future_wait* future_waits[2];
+
+bool wait_for_future(unsigned which, const char* symbol, const void* caller, void* self, unsigned* word, unsigned value,
+                     bool timed, long s, long ns) {
+  future_wait* wait = future_waits[which];
+  if (wait == nullptr) wait = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, symbol));
+  if (wait == nullptr) return true;
+  const wait_scope waits("future", caller);  // futures live shortly: told by who waits
+  return wait(self, word, value, timed, s, ns);
+}
+}  // namespace
+
+#define PLX_FUTURE_WAIT(which, symbol)                                                                    \
+  [[gnu::constructor]] static void find_future_wait_##which() {                                           \
+    future_waits[which] = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, #symbol));                      \
+  }                                                                                                       \
+  PLX_HOOK bool symbol(void* self, unsigned* word, unsigned value, bool timed, long s, long ns) {         \
+    return wait_for_future(which, #symbol, __builtin_return_address(0), self, word, value, timed, s, ns); \
+  }
+PLX_FUTURE_WAIT(
+    0,
+    _ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_untilEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE)
+PLX_FUTURE_WAIT(
+    1,
+    _ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE)
+
+// std::atomic::wait, latches, barriers and semaphores of C++20 go to the kernel through this one.
+PLX_HOOK long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  long a[6];
+  for (long& x : a) x = va_arg(list, long);
+  va_end(list);
+  const long command = a[1] & FUTEX_CMD_MASK;
+  if (number != SYS_futex || (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET))
+    return real().syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  wait_scope waits("futex", reinterpret_cast<const void*>(a[0]));
+  const long done = real().syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  if (done != 0 && errno == EAGAIN) waits.was_none();  // the value had changed before
+  return done;
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// sleeps
+
+PLX_HOOK int nanosleep(const timespec* span, timespec* left) {
+  const wait_scope waits("sleep", __builtin_return_address(0));
+  return real().nanosleep(span, left);
+}
+
+PLX_HOOK int clock_nanosleep(clockid_t clock, int flags, const timespec* span, timespec* left) {
+  const wait_scope waits("sleep", __builtin_return_address(0));
+  return real().clock_nanosleep(clock, flags, span, left);
+}
+
+PLX_HOOK int usleep(useconds_t span) {
+  const wait_scope waits("sleep", __builtin_return_address(0));
+  return real().usleep(span);
+}
+
+PLX_HOOK unsigned sleep(unsigned span) {
+  const wait_scope waits("sleep", __builtin_return_address(0));
+  return real().sleep(span);
+}

@@ -1,0 +1,344 @@
+// MPI by its profiling interface: every function that returns an error code is a timer of its own name, and those that
+// move data count the bytes (/mpi/sent/Send, /mpi/received/Recv, ...). A library apart from plx-exec's, because it is
+// built for one MPI: mpi_wrappers.py writes a wrapper for each function of the mpi.h that was found.
+//
+// Bytes are those of this rank's own buffers: of a collective what it gives to and takes from the operation, whatever
+// the network moves; of a receive that does not wait the room that it has; of persistent requests none. They are
+// counted after a call that has succeeded, from arguments that are significant by the standard: what it ignores (counts
+// and types with MPI_IN_PLACE, everything on the receiving side at a rank that is not the root) is never read. Calls
+// from Fortran are seen if the MPI's Fortran calls the MPI_ functions of C. Thread safety: as MPI's level of threads.
+// Cost: two reads of the clock and two locked additions; while nothing is
+//   measured two loads.
+// Example: tests/exec/mpi_calls.c
+#include <mpi.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "attach/preload/call_table.hpp"
+
+using plx::probe::call_table;
+
+// In libplx-exec.so, which is loaded before this library. Not by dlsym(), which takes a lock of the loader.
+extern "C" [[gnu::weak, gnu::visibility("default")]] const call_table* plx_probe_preloaded_calls();
+
+namespace plx_mpi {
+namespace {
+
+/// Null when nothing is measured.
+const call_table* measuring() {
+  static std::atomic<const call_table*> known{nullptr};
+  const call_table* table = known.load(std::memory_order_acquire);  // pairs with the release below
+  if (table == nullptr) {
+    if (plx_probe_preloaded_calls == nullptr) return nullptr;
+    table = plx_probe_preloaded_calls();
+    if (table == nullptr || table->version != call_table::current) return nullptr;
+    known.store(table, std::memory_order_release);
+  }
+  return table->measuring() != 0 ? table : nullptr;
+}
+
+struct bytes {
+  double sent = 0;
+  double received = 0;
+};
+
+/// One function of MPI. Requires: measuring() is not null.
+class function {
+ public:
+  function(const char* name, bool counts) : calls_(measuring()) {
+    if (calls_ == nullptr) return;  // since a moment ago
+    timer_ = calls_->timer_named((std::string("MPI_") + name).c_str());
+    if (!counts) return;
+    sent_ = calls_->counter_named((std::string("/mpi/sent/") + name).c_str(), "bytes", "Given to this call");
+    received_ = calls_->counter_named((std::string("/mpi/received/") + name).c_str(), "bytes", "Taken from this call");
+  }
+
+  template <class F>
+  int timed(F&& f) const {
+    const running now(*this);
+    return f();
+  }
+
+  void count(const bytes& b) const {
+    if (sent_ != nullptr && b.sent > 0) calls_->count(sent_, b.sent);
+    if (received_ != nullptr && b.received > 0) calls_->count(received_, b.received);
+  }
+
+ private:
+  class running {
+   public:
+    explicit running(const function& f) : f_(f) {
+      if (f_.calls_ != nullptr) f_.calls_->start(f_.timer_);
+    }
+    ~running() {
+      if (f_.calls_ != nullptr) f_.calls_->stop(f_.timer_);
+    }
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+
+   private:
+    const function& f_;
+  };
+
+  const call_table* calls_;
+  plx_probe_timer timer_ = 0;
+  plx_probe_counter* sent_ = nullptr;
+  plx_probe_counter* received_ = nullptr;
+};
+
+double size_of(double count, MPI_Datatype type) {
+  int size = 0;
+  if (count <= 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS) return 0;
+  return size > 0 ? count * size : 0;
+}
+
+// ---------------------------------------------------------------------------------------------- between two, and files
+
+bytes both(const bytes& a, const bytes& b) { return {a.sent + b.sent, a.received + b.received}; }
+
+bytes room(double n, MPI_Datatype type) { return {0, size_of(n, type)}; }
+bytes room_sent(double n, MPI_Datatype type) { return {size_of(n, type), 0}; }
+bytes send(double n, MPI_Datatype type, int to) { return to == MPI_PROC_NULL ? bytes{} : room_sent(n, type); }
+bytes receive(double n, MPI_Datatype type, int from) { return from == MPI_PROC_NULL ? bytes{} : room(n, type); }
+
+/// What arrived may be less than there was room for.
+bytes arrived(const MPI_Status* status, MPI_Datatype type) {
+  int n = 0;
+  if (PMPI_Get_count(status, type, &n) != MPI_SUCCESS || n == MPI_UNDEFINED) return {};
+  return room(n, type);
+}
+
+/// The origin's buffer is ignored when the operation takes nothing from it.
+bytes get_accumulate(double n, MPI_Datatype type, double n_result, MPI_Datatype result_type, int target, MPI_Op op) {
+  if (target == MPI_PROC_NULL) return {};
+  return {op == MPI_NO_OP ? 0 : size_of(n, type), size_of(n_result, result_type)};
+}
+
+// --------------------------------------------------------------------------------------------------------- collectives
+
+struct group {
+  bool inter = false;  // an intercommunicator: data come from and go to the remote group
+  int rank = -1;
+  int size = 0;
+  int others = 0;  // ranks that data come from and go to: the remote group, or this one
+
+  explicit group(MPI_Comm c) {
+    int flag = 0;
+    if (PMPI_Comm_test_inter(c, &flag) != MPI_SUCCESS) return;
+    inter = flag != 0;
+    PMPI_Comm_rank(c, &rank);
+    PMPI_Comm_size(c, &size);
+    others = size;
+    if (inter) PMPI_Comm_remote_size(c, &others);
+  }
+
+  enum class role { root, member, none };
+  [[nodiscard]] role role_with(int root) const {
+    if (!inter) return root == rank ? role::root : role::member;
+    return root == MPI_ROOT ? role::root : root == MPI_PROC_NULL ? role::none : role::member;
+  }
+};
+using role = group::role;
+
+template <class Count>
+double sum_of(const Count* counts, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += static_cast<double>(counts[i]);
+  return sum;
+}
+template <class Count>
+double sum_of(const Count* counts, const MPI_Datatype* types, int n) {
+  double sum = 0;
+  for (int i = 0; i < n; ++i) sum += size_of(static_cast<double>(counts[i]), types[i]);
+  return sum;
+}
+
+bytes broadcast(double n, MPI_Datatype type, int root, MPI_Comm c) {
+  switch (group(c).role_with(root)) {
+    case role::root:
+      return room_sent(n, type);
+    case role::member:
+      return room(n, type);
+    default:
+      return {};
+  }
+}
+
+bytes reduction(double n, MPI_Datatype type) { return {size_of(n, type), size_of(n, type)}; }
+
+bytes exclusive_scan(double n, MPI_Datatype type, MPI_Comm c) {
+  return group(c).rank == 0 ? room_sent(n, type) : reduction(n, type);
+}
+
+bytes reduce(double n, MPI_Datatype type, int root, MPI_Comm c) {
+  const group g(c);
+  switch (g.role_with(root)) {
+    case role::root:
+      return g.inter ? room(n, type) : reduction(n, type);
+    case role::member:
+      return room_sent(n, type);
+    default:
+      return {};
+  }
+}
+
+bytes reduce_scatter_block(double n, MPI_Datatype type, MPI_Comm c) {
+  return {size_of(n * group(c).size, type), size_of(n, type)};
+}
+template <class Count>
+bytes reduce_scatter(const Count* counts, MPI_Datatype type, MPI_Comm c) {
+  const group g(c);
+  if (g.rank < 0) return {};
+  return {size_of(sum_of(counts, g.size), type), size_of(static_cast<double>(counts[g.rank]), type)};
+}
+
+bytes gather(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, int root, MPI_Comm c) {
+  const group g(c);
+  const role r = g.role_with(root);
+  if (r == role::none) return {};
+  if (r == role::member) return room_sent(n, type);
+  bytes b = room(n_each * g.others, to_type);
+  if (!g.inter) b.sent = from == MPI_IN_PLACE ? size_of(n_each, to_type) : size_of(n, type);
+  return b;
+}
+template <class Count>
+bytes gatherv(const void* from, double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, int root,
+              MPI_Comm c) {
+  const group g(c);
+  const role r = g.role_with(root);
+  if (r == role::none) return {};
+  if (r == role::member) return room_sent(n, type);
+  bytes b = room(sum_of(counts, g.others), to_type);
+  if (!g.inter)
+    b.sent = from == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), to_type) : size_of(n, type);
+  return b;
+}
+
+bytes scatter(double n_each, MPI_Datatype from_type, const void* to, double n, MPI_Datatype type, int root,
+              MPI_Comm c) {
+  const group g(c);
+  const role r = g.role_with(root);
+  if (r == role::none) return {};
+  if (r == role::member) return room(n, type);
+  bytes b = room_sent(n_each * g.others, from_type);
+  if (!g.inter) b.received = to == MPI_IN_PLACE ? size_of(n_each, from_type) : size_of(n, type);
+  return b;
+}
+template <class Count>
+bytes scatterv(const Count* counts, MPI_Datatype from_type, const void* to, double n, MPI_Datatype type, int root,
+               MPI_Comm c) {
+  const group g(c);
+  const role r = g.role_with(root);
+  if (r == role::none) return {};
+  if (r == role::member) return room(n, type);
+  bytes b = room_sent(sum_of(counts, g.others), from_type);
+  if (!g.inter)
+    b.received = to == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), from_type) : size_of(n, type);
+  return b;
+}
+
+bytes allgather(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+  return {from == MPI_IN_PLACE ? size_of(n_each, to_type) : size_of(n, type),
+          size_of(n_each * group(c).others, to_type)};
+}
+template <class Count>
+bytes allgatherv(const void* from, double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, MPI_Comm c) {
+  const group g(c);
+  if (g.rank < 0) return {};
+  return {from == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), to_type) : size_of(n, type),
+          size_of(sum_of(counts, g.others), to_type)};
+}
+
+bytes alltoall(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+  const int others = group(c).others;
+  const double received = size_of(n_each * others, to_type);
+  return {from == MPI_IN_PLACE ? received : size_of(n * others, type), received};
+}
+template <class Count>
+bytes alltoallv(const void* from, const Count* sent, MPI_Datatype type, const Count* taken, MPI_Datatype to_type,
+                MPI_Comm c) {
+  const int others = group(c).others;
+  const double received = size_of(sum_of(taken, others), to_type);
+  return {from == MPI_IN_PLACE ? received : size_of(sum_of(sent, others), type), received};
+}
+template <class Count>
+bytes alltoallw(const void* from, const Count* sent, const MPI_Datatype* types, const Count* taken,
+                const MPI_Datatype* to_types, MPI_Comm c) {
+  const int others = group(c).others;
+  const double received = sum_of(taken, to_types, others);
+  return {from == MPI_IN_PLACE ? received : sum_of(sent, types, others), received};
+}
+
+// ---------------------------------------------------------------------------------------------------------- neighbours
+
+/// The neighbours that data come from and go to, in the order of buffers; MPI_PROC_NULL beyond the ends of a grid.
+struct neighbours {
+  std::vector<int> from, to;
+
+  explicit neighbours(MPI_Comm c) {
+    int kind = MPI_UNDEFINED, n = 0, n_to = 0, weighted = 0;
+    if (PMPI_Topo_test(c, &kind) != MPI_SUCCESS) return;
+    if (kind == MPI_CART && PMPI_Cartdim_get(c, &n) == MPI_SUCCESS) {
+      for (int dimension = 0; dimension < n; ++dimension) {
+        int below = MPI_PROC_NULL, above = MPI_PROC_NULL;
+        PMPI_Cart_shift(c, dimension, 1, &below, &above);
+        from.insert(from.end(), {below, above});
+      }
+      to = from;
+    } else if (kind == MPI_GRAPH) {
+      int rank = 0;
+      PMPI_Comm_rank(c, &rank);
+      if (PMPI_Graph_neighbors_count(c, rank, &n) == MPI_SUCCESS) from.assign(static_cast<std::size_t>(n), 0);
+      to = from;
+    } else if (kind == MPI_DIST_GRAPH && PMPI_Dist_graph_neighbors_count(c, &n, &n_to, &weighted) == MPI_SUCCESS) {
+      from.assign(static_cast<std::size_t>(n), 0);
+      to.assign(static_cast<std::size_t>(n_to), 0);
+    }
+  }
+
+  template <class F>
+  static double sum(const std::vector<int>& all, F&& bytes_of) {
+    double total = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (all[i] != MPI_PROC_NULL) total += bytes_of(i);
+    return total;
+  }
+};
+
+bytes neighbor_allgather(double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+  return {size_of(n, type), neighbours::sum(neighbours(c).from, [&](std::size_t) { return size_of(n_each, to_type); })};
+}
+template <class Count>
+bytes neighbor_allgatherv(double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, MPI_Comm c) {
+  return {size_of(n, type), neighbours::sum(neighbours(c).from, [&](std::size_t i) {
+            return size_of(static_cast<double>(counts[i]), to_type);
+          })};
+}
+bytes neighbor_alltoall(double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+  const neighbours near(c);
+  return {neighbours::sum(near.to, [&](std::size_t) { return size_of(n, type); }),
+          neighbours::sum(near.from, [&](std::size_t) { return size_of(n_each, to_type); })};
+}
+template <class Count>
+bytes neighbor_alltoallv(const Count* sent, MPI_Datatype type, const Count* taken, MPI_Datatype to_type, MPI_Comm c) {
+  const neighbours near(c);
+  return {neighbours::sum(near.to, [&](std::size_t i) { return size_of(static_cast<double>(sent[i]), type); }),
+          neighbours::sum(near.from, [&](std::size_t i) { return size_of(static_cast<double>(taken[i]), to_type); })};
+}
+template <class Count>
+bytes neighbor_alltoallw(const Count* sent, const MPI_Datatype* types, const Count* taken, const MPI_Datatype* to_types,
+                         MPI_Comm c) {
+  const neighbours near(c);
+  return {
+      neighbours::sum(near.to, [&](std::size_t i) { return size_of(static_cast<double>(sent[i]), types[i]); }),
+      neighbours::sum(near.from, [&](std::size_t i) { return size_of(static_cast<double>(taken[i]), to_types[i]); })};
+}
+
+}  // namespace
+
+#define PLX_WRAPPER extern "C" [[gnu::visibility("default")]]
+#include <mpi_wrappers.inc>  // of the build
+
+}  // namespace plx_mpi

@@ -1,0 +1,172 @@
+// plx-exec PROGRAM ARGS...: runs a program with the library that measures it. The process becomes the program: its id,
+// its files, its signals and its end are the program's own.
+//
+// Ends itself, before the program runs, with 125 (what is asked for is wrong, or cannot be measured), 126 (the program
+// cannot be run) or 127 (there is none), as env(1) does. Example: tests/exec/plx_exec_test.cpp
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "attach/preload/program_file.hpp"
+#include "base/build_info.hpp"
+#include "probe/settings.hpp"
+
+using namespace plx;
+using namespace plx::probe;
+
+namespace {
+
+constexpr const char* help_text = R"(plx-exec: measures a program of threads as it is, without building it again
+
+  plx-exec [OPTIONS] PROGRAM [ARGUMENTS...]
+
+  -o, --output FOLDER  folder of the files; default: PLX_OUTPUT, or plx-run
+      --force          write into a folder that is not empty; files of the same names are replaced
+  -t, --trace          also a trace, for https://ui.perfetto.dev
+  -d, --diagnose       also the files that `./plx diagnose FOLDER` reads
+  -m, --mpi            also calls of MPI, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
+  -f, --follow         also programs that PROGRAM starts, in folders process-N
+  -q, --quiet          print no line at the end
+      --plx:KEY=VALUE  any option of measurement, as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too
+  -h, --help           print this text
+  -V, --version        print the version
+
+plx-exec measures threads (threads.csv), their waits for mutexes, condition variables, semaphores, barriers, futures,
+threads and time (waits.csv), and the time that they work (profile.csv); also OpenMP, Kokkos, and the calls of
+attach/plx_probe.h where PROGRAM uses them. `./plx diagnose FOLDER` names the likely causes of lost time; it needs -d.
+PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its exit status is plx-exec's.
+)";
+
+[[noreturn]] void fail(int status, const std::string& why) {
+  fmt::print(stderr, "plx-exec: {}\n", why);
+  std::exit(status);
+}
+
+struct wishes {
+  std::vector<std::string> settings;
+  bool follow = false, quiet = false, mpi = false, force = false;
+  int first = 0;  // the program among the arguments
+};
+
+wishes read(int argc, char** argv) {
+  wishes w;
+  int i = 1;
+  for (; i < argc && argv[i][0] == '-'; ++i) {
+    const std::string_view a = argv[i];
+    if (a == "--") {
+      ++i;
+      break;
+    }
+    if (a == "-h" || a == "--help") {
+      fmt::print("{}", help_text);
+      std::exit(0);
+    } else if (a == "-V" || a == "--version") {
+      fmt::print("plx-exec {}\n", this_build().version);
+      std::exit(0);
+    } else if (a == "-o" || a == "--output") {
+      if (i + 1 == argc) fail(125, fmt::format("{} needs a folder", a));
+      w.settings.push_back(std::string("--plx:output=") + argv[++i]);
+    } else if (a.starts_with("--output=")) {
+      w.settings.push_back("--plx:output=" + std::string(a.substr(9)));
+    } else if (a == "-t" || a == "--trace") {
+      w.settings.emplace_back("--plx:trace=json");
+    } else if (a == "-d" || a == "--diagnose") {
+      w.settings.emplace_back("--plx:diagnose=1");
+    } else if (a == "-m" || a == "--mpi") {
+      w.mpi = true;
+    } else if (a == "-f" || a == "--follow") {
+      w.follow = true;
+    } else if (a == "--force") {
+      w.force = true;
+    } else if (a == "-q" || a == "--quiet") {
+      w.quiet = true;
+    } else if (a.starts_with("--plx:")) {
+      w.settings.emplace_back(a);
+    } else {
+      fail(125, fmt::format("unknown option '{}'; plx-exec --help lists them", a));
+    }
+  }
+  w.first = i;
+  return w;
+}
+
+/// Checks the settings before the program runs, when errors can still be acted upon.
+settings checked(const wishes& w, const char* own) {
+  std::vector<std::string> words{own};
+  words.insert(words.end(), w.settings.begin(), w.settings.end());
+  std::vector<char*> argv;
+  for (std::string& s : words) argv.push_back(s.data());
+  argv.push_back(nullptr);
+  int argc = static_cast<int>(words.size());
+  auto s = settings_from_arguments(argc, argv.data());
+  if (!s) fail(125, s.error().message);
+  return *std::move(s);
+}
+
+/// Files of an earlier run are kept unless --force is given. A folder that cannot be read is left to the program's end.
+void check_folder(const std::string& folder) {
+  std::error_code unreadable;
+  const bool empty = std::filesystem::is_empty(folder, unreadable);
+  if (!unreadable && !empty)
+    fail(125, fmt::format("the folder '{}' is not empty: expected an empty or a new one, so that files of an earlier "
+                          "run are kept. Name another with -o FOLDER, or replace the files with --force",
+                          folder));
+}
+
+/// In the folder of this program, as it is built, or where it is installed.
+std::string library(const char* name) {
+  char own[4096];
+  const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+  std::string folder(own, n > 0 ? static_cast<std::size_t>(n) : 0);
+  folder.resize(folder.rfind('/') == folder.npos ? 0 : folder.rfind('/'));
+  const std::string places[] = {folder, folder + "/" + PLX_EXEC_LIBRARY_FOLDER};
+  for (const std::string& place : places)
+    if (const std::string path = place + "/" + name; access(path.c_str(), R_OK) == 0) {
+      if (path.find_first_of(" :") != path.npos)
+        fail(125, fmt::format("the path '{}' has a blank or a colon, at which LD_PRELOAD is split: no library can be "
+                              "loaded from it. Move plx-exec and its libraries to a path without them",
+                              path));
+      return path;
+    }
+  fail(125, fmt::format("cannot find {}: expected in {} or {}", name, places[0], places[1]));
+}
+
+void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const wishes w = read(argc, argv);
+  if (w.first >= argc) fail(125, "expected the name of a program to run; see plx-exec --help");
+  const settings asked = checked(w, argv[0]);
+  const char* name = argv[w.first];
+  const std::string path = find_program(name);
+  if (path.empty()) fail(127, fmt::format("'{}': program not found", name));
+  if (access(path.c_str(), X_OK) != 0) fail(126, fmt::format("'{}': {}", path, std::strerror(errno)));
+  if (auto can = can_be_measured(path); !can) fail(125, can.error().message);
+
+  if (!w.force) check_folder(folder_of_rank(asked.output));
+
+  std::string libraries = library("libplx-exec.so");
+  if (is_linked_with(path, "libgomp.so.1")) libraries += ":" + library("libplx-gomp.so");
+  if (w.mpi) libraries += ":" + library("libplx-mpi.so");
+  if (std::getenv("KOKKOS_TOOLS_LIBS") == nullptr) set("KOKKOS_TOOLS_LIBS", library("libplx-exec.so"));
+  if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
+    libraries += std::string(":") + others;
+  set("LD_PRELOAD", libraries);
+  std::string settings;
+  for (const std::string& s : w.settings) settings += (settings.empty() ? "" : std::string(1, exec_separator)) + s;
+  set(exec_arguments, settings);
+  set(exec_process, std::to_string(getpid()));
+  set(exec_follow, w.follow ? "1" : "0");
+  set(exec_quiet, w.quiet ? "1" : "0");
+  execv(path.c_str(), argv + w.first);
+  fail(126, fmt::format("'{}': {}", path, std::strerror(errno)));
+}

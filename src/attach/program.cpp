@@ -1,0 +1,538 @@
+#include "attach/program.hpp"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "attach/thread_row.hpp"
+#include "attach/wait_sites.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "probe/counters/standard_counters.hpp"
+#include "probe/record/text_sink.hpp"
+#include "session/session.hpp"
+
+namespace plx::probe {
+
+constinit thread_local thread_slot this_slot;
+constinit std::atomic<program::mode> program::state_{mode::off};
+constinit std::atomic<program*> program::the_{nullptr};
+
+namespace {
+
+constexpr unsigned most_rows = 4096;
+constexpr unsigned most_counted_rows = 64;  // with counters of their own
+/// Rings are smaller than a runtime's: there may be many threads.
+constexpr std::int64_t ring_divisor = 8;
+
+// Makes every thread of the process pass a barrier, so that threads themselves need none (membarrier(2), numbers of
+// linux/membarrier.h). Without it, the time that a store needs to be seen, many times over.
+constexpr int barrier_of_this_process = 1 << 3, register_for_it = 1 << 4;
+void barrier_in_every_thread() {
+#if defined(SYS_membarrier)
+  if (syscall(SYS_membarrier, barrier_of_this_process, 0, 0) == 0) return;
+#endif
+  usleep(2000);
+}
+
+int own_tid() {
+#if defined(SYS_gettid)
+  return static_cast<int>(syscall(SYS_gettid));
+#else
+  return 0;
+#endif
+}
+
+/// Tells once per process that the key's destructor is to be run when the thread ends.
+pthread_key_t end_of_thread;
+
+void print(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
+
+/// The files were asked for, and there is nobody left to give an error to.
+void complain(const std::string& why) {
+  if (!log_wants(log_level::error)) print(fmt::format("plx: the measurement could not be written: {}\n", why));
+}
+
+struct sample_sum {
+  std::uint64_t n = 0;
+  double sum = 0, squares = 0, least = 0, greatest = 0;
+};
+
+}  // namespace
+
+struct program::parts {
+  struct living {
+    std::unique_ptr<thread_row> row;
+    thread_record record;  // of the thread that has the row
+    bool taken = false;
+    std::string first_name;  // of the row: of the first thread that had it
+    std::uint64_t threads = 0;
+    double ready_before_s = 0;  // when the measurement began; 0 of threads that began later
+  };
+
+  parts(settings s, begin_options o)
+      : says_where(o.says_where),
+        to_the_end(o.to_the_end),
+        pid(getpid()),
+        origin(now_ticks()),
+        rec(1, most_rows),
+        output(s.output),
+        csv(has_word(s.profile, "csv") || s.diagnose),
+        samples_counters(s.sample_interval_s > 0) {
+    s.trace_records = std::max<std::int64_t>(2, s.trace_records / ring_divisor);
+    kept = add_machine_counters(counters);
+    for (auto& r : add_recorder_counters(counters, rec)) kept.push_back(std::move(r));
+    for (auto& r : add_wait_counters(counters, rec)) kept.push_back(std::move(r));
+    kept.push_back(counters.add({"/process/count/threads", "1", "Threads that have begun so far", true},
+                                [this] { return begun.load(std::memory_order_relaxed); }));
+    run = std::make_unique<session>(rec, counters, std::move(s));
+  }
+
+  const bool says_where;
+  const bool to_the_end;
+  const pid_t pid;
+  const ticks origin;
+  recorder rec;
+  counter_registry counters;
+  std::vector<registration> kept;
+  const std::string output;
+  const bool csv;
+  const bool samples_counters;  // then the session writes them
+  std::unique_ptr<session> run;
+  wait_sites sites;
+  std::atomic<bool> finished{false};
+  std::atomic<std::uint64_t> begun{0};  // threads
+
+  // Of what follows. Not held while counters are asked or added: their functions may come here.
+  std::mutex mutex;
+  std::vector<living> rows;
+  std::vector<unsigned> free_rows;
+  thread_table table;
+  std::uint64_t without_row = 0;
+  std::map<std::string, sample_sum, std::less<>> samples;
+
+  living* take_row();
+  void keep_out_and(ticks now, bool close);
+  thread_record finished_record(const living& l, ticks now, bool ended) const;
+  void name_rows();
+  result<void> write_own(ticks now, bool locked);
+  std::string timers_csv() const;
+  std::string samples_csv() const;
+  std::string waits_csv() const;
+  void say_where(ticks now, bool locked);
+};
+
+program::program(settings s, begin_options o) : parts_(std::make_unique<parts>(std::move(s), o)) {}
+
+result<void> program::begin(settings s, begin_options o) {
+  static std::mutex one_at_a_time;
+  const inside_scope inside;
+  const std::lock_guard lock(one_at_a_time);
+  if (get() != nullptr) return error{"the measurement of this process has begun before"};
+  if (!s.any()) return error{"nothing is asked for: set PLX_PROFILE=1 or another option of docs/probe.md"};
+#if defined(SYS_membarrier)
+  (void)syscall(SYS_membarrier, register_for_it, 0, 0);
+#endif
+  if (pthread_key_create(&end_of_thread, [](void*) { detach(); }) != 0)
+    return error{"cannot watch the ends of threads: all keys of pthread_key_create are taken"};
+  pthread_atfork(nullptr, nullptr, [] {
+    state_.store(mode::off, std::memory_order_relaxed);
+    this_slot = {};
+  });
+  the_.store(new program(std::move(s), o), std::memory_order_release);
+  state_.store(mode::running, std::memory_order_release);
+  --this_slot.inside;
+  attach(register_name(o.main_name));
+  ++this_slot.inside;
+  if (this_slot.row != nullptr) {
+    const std::lock_guard rows_lock(get()->parts_->mutex);
+    get()->parts_->rows[this_slot.row->index()].ready_before_s = std::max(0.0, ready_time_s(own_tid()));
+  }
+  // Threads that run long without an event are seen to run as well by who looks meanwhile.
+  const settings& asked = get()->parts_->run->asked();
+  if (asked.diagnose || asked.sample_interval_s > 0 || asked.print_interval_s > 0 || !asked.serve.empty())
+    get()->parts_->run->periodic().every(0.05, [] { get()->settle(); });
+  return {};
+}
+
+bool program::begun() noexcept {
+  const program* p = get();
+  return p != nullptr && p->parts_->pid == getpid();
+}
+
+recorder& program::rec() noexcept { return parts_->rec; }
+counter_registry& program::counters() noexcept { return parts_->counters; }
+
+// ------------------------------------------------------------------------------------------------------------- threads
+
+program::parts::living* program::parts::take_row() {
+  if (!free_rows.empty()) {
+    living& l = rows[free_rows.back()];
+    free_rows.pop_back();
+    return &l;
+  }
+  if (rows.size() == rec.worker_count() && rec.add_worker() == nullptr) {
+    ++without_row;
+    return nullptr;
+  }
+  living& l = rows.emplace_back();
+  const auto index = static_cast<unsigned>(rows.size() - 1);
+  l.row = std::make_unique<thread_row>(index, rec.worker(index));
+  return &l;
+}
+
+bool program::attach(name_id root, task_id cause, ticks made) {
+  thread_slot& slot = this_slot;
+  program* p = get();
+  if (slot.gone || slot.row != nullptr || p == nullptr || state_.load(std::memory_order_relaxed) == mode::ended)
+    return slot.row != nullptr && !slot.gone;
+  const inside_scope inside;
+  std::unique_lock lock(p->parts_->mutex);
+  const std::size_t n_rows = p->parts_->rows.size();
+  parts::living* l = p->parts_->take_row();
+  slot.gone = l == nullptr;  // no row: never asks again
+  if (l == nullptr) return false;
+  p->parts_->begun.fetch_add(1, std::memory_order_relaxed);
+  if (root == unnamed) root = register_name("thread");
+  const ticks now = now_ticks();
+  l->taken = true;
+  l->threads += 1;
+  l->record = {};
+  l->ready_before_s = 0;
+  l->record.row = l->row->index();
+  l->record.tid = own_tid();
+  l->record.function = root;
+  l->record.begin = now;
+  if (l->threads == 1) l->first_name = name_of(root);
+  l->row->begin_thread(now);
+  l->row->start(root, no_key, now, cause, made);
+  slot.row = l->row.get();
+  pthread_setspecific(end_of_thread, slot.row);
+  const unsigned index = slot.row->index();
+  lock.unlock();
+  if (index == n_rows && index > 0 && index < most_counted_rows) {
+    auto fresh = add_worker_counters(p->counters(), p->rec(), index);
+    lock.lock();
+    for (auto& r : fresh) p->parts_->kept.push_back(std::move(r));
+  }
+  return true;
+}
+
+/// `ended`: the calling thread is the one that ends.
+thread_record program::parts::finished_record(const living& l, ticks now, bool ended) const {
+  thread_record r = l.record;
+  r.end = now;
+  r.ended = ended;
+  r.waited = l.row->waited();
+  if (ended)
+    read_usage_of_this_thread(r);
+  else
+    read_usage(r, r.tid);
+  if (r.ready_s >= 0) r.ready_s = std::max(0.0, r.ready_s - l.ready_before_s);
+  if (r.name.empty()) r.name = ended ? system_name_of_this_thread() : system_name(r.tid);
+  return r;
+}
+
+void program::detach() noexcept {
+  thread_slot& slot = this_slot;
+  thread_row* row = std::exchange(slot.row, nullptr);
+  slot.gone = true;
+  if (row == nullptr || !begun()) return;
+  const inside_scope inside;
+  if (enter(*row)) {
+    row->close(now_ticks());
+    leave(*row);
+    parts& p = *get()->parts_;
+    const std::lock_guard lock(p.mutex);
+    parts::living& l = p.rows[row->index()];
+    if (!l.taken) return;  // finish() came first
+    p.table.add(p.finished_record(l, now_ticks(), true));
+    l.taken = false;
+    p.free_rows.push_back(row->index());
+  } else {
+    leave(*row);
+  }
+}
+
+void program::name_thread(std::string_view name) {
+  if (!event([](thread_row&, ticks) { return true; })) return;
+  const inside_scope inside;
+  const std::lock_guard lock(parts_->mutex);
+  parts::living& l = parts_->rows[this_slot.row->index()];
+  l.record.name = name;
+  if (l.threads == 1) l.first_name = name;
+}
+
+// -------------------------------------------------------------------------------------------------- keeping threads
+// out
+
+bool program::enter(thread_row& row) noexcept {
+  for (;;) {
+    row.busy.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // the barrier between these two is barrier_in_every_thread()
+    const mode m = state_.load(std::memory_order_acquire);  // pairs with the releases in settle()
+    if (m == mode::running) [[likely]]
+      return true;
+    if (m != mode::paused) return false;
+    row.busy.store(false, std::memory_order_release);
+    while (state_.load(std::memory_order_relaxed) == mode::paused) usleep(10);
+  }
+}
+
+/// Requires: the state was set so that nobody enters; mutex held. A thread that does not leave within 50 ms (it was
+/// interrupted by a signal whose handler does not return) is left alone.
+void program::parts::keep_out_and(ticks now, bool close) {
+  barrier_in_every_thread();
+  const double end = monotonic_seconds() + 0.05;
+  for (living& l : rows) {
+    if (!l.taken) continue;
+    bool busy = l.row->busy.load(std::memory_order_acquire);  // pairs with the release in leave()
+    const bool own = l.row.get() == this_slot.row;
+    while (busy && !own && monotonic_seconds() < end) {
+      usleep(10);
+      busy = l.row->busy.load(std::memory_order_acquire);
+    }
+    if (busy) continue;
+    if (close)
+      l.row->close(std::max(now, now_ticks()));
+    else
+      l.row->cut(std::max(now, now_ticks()));
+  }
+}
+
+void program::settle() {
+  const inside_scope inside;
+  const std::lock_guard lock(parts_->mutex);
+  mode expected = mode::running;
+  if (!state_.compare_exchange_strong(expected, mode::paused)) return;
+  parts_->keep_out_and(now_ticks(), false);
+  expected = mode::paused;
+  state_.compare_exchange_strong(expected, mode::running, std::memory_order_release);  // pairs with enter()
+}
+
+// --------------------------------------------------------------------------------------------------------- what is
+// told
+
+void program::sample(std::string_view name, double value) {
+  if (!measures() || !std::isfinite(value)) return;
+  const inside_scope inside;
+  parts_->rec.trace_counter(name, value);
+  const std::lock_guard lock(parts_->mutex);
+  auto it = parts_->samples.find(name);
+  if (it == parts_->samples.end()) it = parts_->samples.try_emplace(std::string(name)).first;
+  sample_sum& s = it->second;
+  s.least = s.n == 0 ? value : std::min(s.least, value);
+  s.greatest = s.n == 0 ? value : std::max(s.greatest, value);
+  s.sum += value;
+  s.squares += value * value;
+  ++s.n;
+}
+
+const void* program::site_before(thread_row& row, const void* object, const void* caller) noexcept {
+  return object == nullptr ? nullptr : get()->parts_->sites.before(row.sites(), object, caller);
+}
+
+void program::record_wait(thread_row& row, const char* kind, const void* object, const void* caller, const void* site,
+                          ticks waited) noexcept {
+  program* p = get();
+  if (object != nullptr) object = p->parts_->sites.after(row.sites(), object, caller, site, waited);
+  p->rec().waits_of(row.index()).add({.kind = kind, .object = object}, waited);
+}
+
+bool wait_scope::begin() noexcept {
+  const int before = errno;
+  const bool waits = program::event([this](thread_row& row, ticks now) {
+    if (!row.begin_wait(now)) return false;
+    site_ = program::site_before(row, object_, caller_);
+    return true;
+  });
+  errno = before;
+  return waits;
+}
+
+void wait_scope::end() noexcept {
+  const int before = errno;
+  program::event([this](thread_row& row, ticks now) {
+    const ticks waited = row.end_wait(now);
+    if (kind_ != nullptr) program::record_wait(row, kind_, object_, caller_, site_, waited);
+    return true;
+  });
+  errno = before;
+}
+
+void program::settle_names() {
+  const inside_scope inside;
+  parts_->sites.name_all();
+}
+
+// --------------------------------------------------------------------------------------------------------------- the
+// end
+
+std::string program::parts::timers_csv() const {
+  struct sum {
+    std::uint64_t calls = 0, outer = 0, inclusive = 0, exclusive = 0, least = ~0ull, greatest = 0;
+  };
+  std::map<name_id, sum> sums;
+  for (name_id id = 0; id < name_count(); ++id) {
+    for (const living& l : rows) {
+      if (const auto* c = l.row->inclusive().name(id); c != nullptr && c->calls.load() != 0) {
+        sum& s = sums[id];
+        s.outer += c->calls.load();
+        s.inclusive += c->time.load();
+        s.least = std::min<std::uint64_t>(s.least, c->shortest.load());
+        s.greatest = std::max<std::uint64_t>(s.greatest, c->longest.load());
+      }
+    }
+    const auto it = sums.find(id);
+    if (it == sums.end()) continue;
+    for (const living& l : rows) {
+      if (const auto* c = l.row->log().name(id)) {
+        it->second.calls += c->calls.load();
+        it->second.exclusive += c->time.load() + c->open_time.load();
+      }
+    }
+  }
+  std::vector<std::pair<name_id, sum>> order(sums.begin(), sums.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.inclusive > b.second.inclusive; });
+  std::string text = "name,calls,inclusive_s,exclusive_s,mean_s,min_s,max_s\n";
+  for (const auto& [id, s] : order)
+    fmt::format_to(std::back_inserter(text), "{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g}\n", csv_field(name_of(id)),
+                   s.calls, seconds(s.inclusive), seconds(s.exclusive),
+                   seconds(s.inclusive) / static_cast<double>(s.outer), seconds(s.least), seconds(s.greatest));
+  return text;
+}
+
+std::string program::parts::samples_csv() const {
+  std::string text = "name,samples,mean,min,max,stddev\n";
+  for (const auto& [name, s] : samples) {
+    const double n = static_cast<double>(s.n), mean = s.sum / n;
+    fmt::format_to(std::back_inserter(text), "{},{},{:.9g},{:.9g},{:.9g},{:.9g}\n", csv_field(name), s.n, mean, s.least,
+                   s.greatest, std::sqrt(std::max(0.0, s.squares / n - mean * mean)));
+  }
+  return text;
+}
+
+/// The session's table, with objects in place of sites.
+std::string program::parts::waits_csv() const {
+  std::map<std::tuple<std::string_view, const void*, std::string_view>, wait_statistics> sums;
+  for (const wait_statistics& w : rec.waits()) {
+    wait_statistics& s = sums[{w.kind, sites.object_of(w.object), w.name}];
+    s.waits += w.waits;
+    s.total_s += w.total_s;
+    s.max_s = std::max(s.max_s, w.max_s);
+  }
+  std::vector<std::pair<decltype(sums)::key_type, wait_statistics>> order(sums.begin(), sums.end());
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.second.total_s > b.second.total_s; });
+  std::string text = "kind,object,name,waits,total_s,max_s\n";
+  for (const auto& [what, s] : order) {
+    const auto& [kind, object, name] = what;
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.9g},{:.9g}\n", csv_field(kind),
+                   object == nullptr ? std::string() : fmt::format("{}", object), csv_field(name), s.waits, s.total_s,
+                   s.max_s);
+  }
+  return text;
+}
+
+/// Requires: mutex held.
+void program::parts::name_rows() {
+  for (const living& l : rows)
+    rec.name_worker(l.row->index(),
+                    l.threads > 1 ? fmt::format("{} and {} more", l.first_name, l.threads - 1) : l.first_name);
+}
+
+/// What the session does not know of. Requires: the folder is there.
+result<void> program::parts::write_own(ticks now, bool locked) {
+  if (!csv) return {};
+  if (!samples_counters) {
+    std::error_code none;
+    std::filesystem::remove(output + "/counters.csv", none);  // of an earlier run
+    if (auto r = counters.append_csv(output + "/counters.csv", seconds(now - origin)); !r) return r;
+  }
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (locked) lock.lock();
+  std::vector<thread_record> running;
+  for (const living& l : rows) {
+    if (!l.taken) continue;
+    running.push_back(finished_record(l, now, false));
+  }
+  result<void> first = table.write_csv(output + "/threads.csv", origin, running);
+  const auto note = [&](result<void> r) {
+    if (!r && first) first = std::move(r);
+  };
+  note(write_file(output + "/timers.csv", timers_csv()));
+  note(write_file(output + "/waits.csv", waits_csv()));
+  if (!samples.empty()) note(write_file(output + "/samples.csv", samples_csv()));
+  return first;
+}
+
+result<void> program::write_now() {
+  const inside_scope inside;
+  settle();
+  settle_names();
+  {
+    const std::lock_guard lock(parts_->mutex);
+    parts_->name_rows();
+  }
+  if (auto done = parts_->run->write_now(); !done) return done;
+  return parts_->write_own(now_ticks(), true);
+}
+
+// Threads may come and go while this is told.
+void program::parts::say_where(ticks now, bool locked) {
+  std::uint64_t waits = 0, misfits = 0;
+  double wait_s = 0;
+  for (const wait_statistics& w : rec.waits()) waits += w.waits, wait_s += w.total_s;
+  std::unique_lock lock(mutex, std::defer_lock);
+  if (locked) lock.lock();
+  for (const living& l : rows) misfits += l.row->misfits();
+  std::string text =
+      fmt::format("plx: {} threads in {:.3g} s, {} waits of {:.3g} s together; see {}/\n",
+                  table.threads() + rows.size() - free_rows.size(), seconds(now - origin), waits, wait_s, output);
+  if (misfits != 0)
+    text +=
+        fmt::format("plx: {} timers were stopped that were not the innermost; their times are not exact\n", misfits);
+  if (without_row != 0)
+    text += fmt::format("plx: {} threads were not measured: more than {} lived at once\n", without_row, most_rows);
+  print(text);
+}
+
+bool program::ends_on_request() const noexcept { return !parts_->to_the_end; }
+
+void program::finish() noexcept {
+  if (!begun() || parts_->finished.exchange(true)) return;
+  const inside_scope inside;
+  const ticks now = now_ticks();
+  // A thread that was interrupted for ever, by the signal that ends the program, may hold the lock.
+  std::unique_lock lock(parts_->mutex, std::defer_lock);
+  for (int i = 0; i < 500 && !lock.try_lock(); ++i) usleep(1000);
+  const bool locked = lock.owns_lock();
+  state_.store(mode::ended, std::memory_order_release);
+  parts_->keep_out_and(now, true);
+  try {
+    parts_->sites.name_all();
+    parts_->name_rows();
+    if (locked) lock.unlock();
+    const auto done = parts_->run->finish();  // says its errors itself
+    const auto own = parts_->write_own(now, locked);
+    if (!done || !own) complain(done ? own.error().message : done.error().message);
+    if (parts_->says_where) parts_->say_where(now, locked);
+  } catch (const std::exception& x) {
+    complain(x.what());
+  }
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,79 @@
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/text.hpp"
+
+namespace plx {
+namespace {
+
+/// The length of the UTF-8 sequence that `text` begins with; 0 when there is none.
+std::size_t sequence_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t n = first >= 0xf0 && first <= 0xf4 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < n) return 0;
+  for (std::size_t i = 1; i < n; ++i)
+    if (byte(i) >> 6 != 2) return 0;
+  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool no_character = (first == 0xed && byte(1) >= 0xa0) || (first == 0xf4 && byte(1) >= 0x90);
+  return overlong || no_character ? 0 : n;
+}
+
+}  // namespace
+
+std::string json_text(std::string_view text) {
+  std::string quoted = "\"";
+  while (!text.empty()) {
+    const std::size_t n = sequence_length(text);
+    const char c = text[0];
+    if (n == 0)
+      quoted += "\xef\xbf\xbd";
+    else if (c == '"' || c == '\\')
+      (quoted += '\\') += c;
+    else if (static_cast<unsigned char>(c) < 0x20 || c == '<' || c == 0x7f)
+      fmt::format_to(std::back_inserter(quoted), "\\u{:04x}", int{c});
+    else
+      quoted += text.substr(0, n);
+    text.remove_prefix(n == 0 ? 1 : n);
+  }
+  return quoted += '"';
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Rows of the dynamic programme: two back (for swaps), one back, and the current one.
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({change, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& known) {
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::string best;
+  for (const std::string& k : known) {
+    std::size_t d = edit_distance(word, k);
+    if (k.size() > word.size() && k.ends_with(word) && k[k.size() - word.size() - 1] == '.') d = 1;
+    if (d < best_distance && d < std::max(word.size(), k.size())) best_distance = d, best = k;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::string found = nearest(word, known);
+  return found.empty() ? "" : "; did you mean '" + found + "'?";
+}
+
+}  // namespace plx

@@ -1,0 +1,81 @@
+// Internal: what a strategy is to a session. It always minimises.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "control/parameter.hpp"
+#include "control/tuning.hpp"
+
+namespace plx::probe::detail {
+
+class search {
+ public:
+  struct found {
+    places at;
+    double value;
+    bool certain;
+  };
+  virtual ~search() = default;
+  /// The next place; nothing when the search has converged.
+  virtual std::optional<places> next() = 0;
+  /// The value at the place that next() gave last; infinity for what is no number.
+  virtual void told(double value) = 0;
+  /// The same place gives another value each time: none is answered from memory, and the strategy knows the best.
+  [[nodiscard]] virtual bool repeats() const noexcept { return false; }
+  [[nodiscard]] virtual std::optional<found> best() const { return std::nullopt; }
+};
+
+/// Steele, Lea, Flood (2014): SplitMix64. The same on every machine, as the standard's distributions are not.
+class tuning_random {
+ public:
+  explicit tuning_random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
+  std::uint64_t bits() noexcept {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
+  std::uint64_t below(std::uint64_t n) noexcept { return n == 0 ? 0 : bits() % n; }  // n is small
+  double normal() noexcept {                                                         // Box, Muller (1958)
+    return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * 3.14159265358979323846 * uniform());
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The places that a parameter has: 0 .. most_place(p).
+inline double most_place(const parameter& p) noexcept {
+  return p.what == parameter::kind::real ? 1.0 : static_cast<double>(p.levels() - 1);
+}
+places start_of(const parameters& space);
+places anywhere(const parameters& space, tuning_random& random);
+/// Some way off in one direction or several; `scale` is the share of the range.
+places nearby(const parameters& space, places from, double scale, tuning_random& random);
+/// A point of the grid by its number; real numbers have `grid` steps.
+places grid_point(const parameters& space, int grid, std::uint64_t number);
+/// How many there are, 2^62 if more.
+std::uint64_t grid_size(const parameters& space, int grid) noexcept;
+
+std::unique_ptr<search> make_exhaustive(const tuning_options& o);
+std::unique_ptr<search> make_random(const tuning_options& o);
+std::unique_ptr<search> make_hill_climbing(const tuning_options& o);
+std::unique_ptr<search> make_annealing(const tuning_options& o);
+std::unique_ptr<search> make_genetic(const tuning_options& o);
+std::unique_ptr<search> make_race(const tuning_options& o);
+/// Null when this build has no NLopt.
+std::unique_ptr<search> make_nlopt(const tuning_options& o);
+
+/// Where the median of independent values lies with probability 1 - doubt at least, whatever their distribution:
+/// between the r-th least and the r-th largest, r the largest number with 2 P(Binomial(n, 1/2) < r) <= doubt.
+/// Infinite ends when there are too few. Requires: sorted.
+struct median_bounds {
+  double median, low, high;
+};
+median_bounds bounds_of_median(const std::vector<double>& sorted, double doubt) noexcept;
+
+}  // namespace plx::probe::detail

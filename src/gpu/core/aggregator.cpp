@@ -1,0 +1,266 @@
+#include "gpu/core/aggregator.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "gpu/core/device_core.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::gpu::detail {
+
+using plx::detail::spin_guard;
+
+struct aggregator::batch final : completion {
+  const any_operation* op = nullptr;
+  std::vector<std::byte> items;
+  std::vector<plx::detail::future_state<void>*> states;
+  std::vector<std::exception_ptr> errors;
+  struct giver {
+    probe::task_id task;
+    ticks when;
+  };
+  std::vector<giver> givers;  // tasks that items are from, while somebody traces
+  ticks since = 0;
+  aggregator* home = nullptr;
+
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(states.size()); }
+
+  void note_giver() {
+    const plx::detail::worker* const w = plx::detail::this_worker();
+    if (w == nullptr || !w->in_task || w->id == 0 || (!givers.empty() && givers.back().task == w->id)) return;
+    givers.push_back({w->id, now_ticks()});
+  }
+  void tell_givers(probe::task_id to) noexcept {
+    const plx::detail::worker* const w = plx::detail::this_worker();
+    if (w == nullptr) return;
+    for (const giver& g : givers) w->log->edge(g.task, to, g.when);
+  }
+
+  /// Tells item `i` how it went.
+  void tell(unsigned i, const std::exception_ptr& of_batch) noexcept {
+    const std::exception_ptr& e = errors[i] != nullptr ? errors[i] : of_batch;
+    plx::detail::future_state<void>* const s = states[i];
+    if (s == nullptr) {
+      if (e != nullptr) warn(e);
+      return;
+    }
+    if (e != nullptr) {
+      s->complete_with(e);
+    } else {
+      s->emplace();
+      s->complete();
+    }
+    s->release();
+  }
+  void warn(const std::exception_ptr& e) const noexcept {
+    try {
+      std::rethrow_exception(e);
+    } catch (const std::exception& x) {
+      log_warning("gpu: a posted item of '{}' has failed: {}", op->name, x.what());
+    } catch (...) {
+      log_warning("gpu: a posted item of '{}' has failed", op->name);
+    }
+  }
+};
+
+aggregator::aggregator(device_core& d, aggregation_options o)
+    : home_(d), deadline_(ticks_from(o.deadline_s)), most_(std::max(1u, o.most)) {
+  poller_ = d.rt.add_poller(poll, this);
+}
+
+// Batches on their way hold a reference: none is.
+aggregator::~aggregator() { home_.rt.remove_poller(poller_); }
+
+std::unique_ptr<aggregator::batch> aggregator::new_batch(const any_operation& op) {
+  std::unique_ptr<batch> b;
+  if (spare_.empty()) {
+    b = std::make_unique<batch>();
+  } else {
+    b = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  b->op = &op;
+  b->home = this;
+  b->since = home_.rt.get_scheduler().now();
+  return b;
+}
+
+void aggregator::keep(std::unique_ptr<batch> b) noexcept {
+  constexpr std::size_t most_spare = 64;
+  b->items.clear();
+  b->states.clear();
+  b->errors.clear();
+  b->givers.clear();
+  b->operation = 0;
+  b->failed = nullptr;
+  b->next = nullptr;
+  const spin_guard guard(lock_);
+  if (spare_.size() < most_spare) spare_.push_back(std::move(b));
+}
+
+void aggregator::took_out(const batch& b, reason why) noexcept {
+  n_open_.fetch_sub(1, std::memory_order_relaxed);
+  in_flight_.fetch_add(1, std::memory_order_relaxed);
+  add_ref();
+  counts_.items += b.size();
+  ++counts_.launches;
+  counts_.largest = std::max<std::uint64_t>(counts_.largest, b.size());
+  ++(why == reason::full          ? counts_.full
+     : why == reason::idle_device ? counts_.idle_device
+     : why == reason::late        ? counts_.late
+                                  : counts_.no_task);
+}
+
+void aggregator::add(const any_operation& op, const void* item, plx::detail::future_state<void>* state) {
+  std::unique_ptr<batch> full;
+  bool first = false;
+  {
+    const spin_guard guard(lock_);
+    auto it = std::find_if(open_.begin(), open_.end(), [&op](const auto& b) { return b->op == &op; });
+    if (it == open_.end()) {
+      open_.push_back(new_batch(op));
+      it = open_.end() - 1;
+      first = n_open_.fetch_add(1) == 0;
+    }
+    batch& b = **it;
+    const auto* bytes = static_cast<const std::byte*>(item);
+    b.items.insert(b.items.end(), bytes, bytes + op.item_bytes);
+    b.states.push_back(state);
+    if (plx::detail::origins_wanted()) [[unlikely]]
+      b.note_giver();
+    if (b.size() >= most_.load(std::memory_order_relaxed)) {
+      full = std::move(*it);
+      *it = std::move(open_.back());
+      open_.pop_back();
+      took_out(*full, reason::full);
+    }
+  }
+  if (full != nullptr)
+    launch(std::move(full));
+  else if (first)
+    home_.rt.ask_pollers();
+}
+
+void aggregator::flush() {
+  for (;;) {
+    std::unique_ptr<batch> b;
+    {
+      const spin_guard guard(lock_);
+      if (open_.empty()) return;
+      b = std::move(open_.back());
+      open_.pop_back();
+      took_out(*b, reason::no_task);
+    }
+    launch(std::move(b));
+  }
+}
+
+// ----------------------------------------------------------------------------------------------------------- launching
+
+// As one launch. False: nothing was launched, and b.failed says why. True: the batch may be finished already.
+bool aggregator::launch_all(batch& b) noexcept {
+  try {
+    home_.launch_for(b, *b.op, b.items.data(), b.size(), b.errors.data(), true);
+    return true;
+  } catch (...) {
+    b.failed = std::current_exception();
+    return false;
+  }
+}
+
+void aggregator::launch(std::unique_ptr<batch> b) noexcept {
+  b->errors.resize(b->size());
+  b->operation = 0;
+  b->launched = [](completion& self, probe::task_id to) noexcept { static_cast<batch&>(self).tell_givers(to); };
+  b->finish = [](completion& self) noexcept {
+    std::unique_ptr<batch> done(&static_cast<batch&>(self));
+    aggregator* const home = done->home;
+    home->in_flight_.fetch_sub(1, std::memory_order_relaxed);
+    for (unsigned i = 0; i < done->size(); ++i) done->tell(i, done->failed);
+    home->keep(std::move(done));
+    home->release();
+  };
+  batch* const on_its_way = b.release();
+  if (launch_all(*on_its_way)) return;
+  b.reset(on_its_way);
+  if (b->size() == 1 || home_.lost() != nullptr) return b->finish(*b.release());
+  launch_one_by_one(std::move(b));
+}
+
+// The device does not take them together: only those that it does not take alone have failed.
+void aggregator::launch_one_by_one(std::unique_ptr<batch> b) noexcept {
+  for (unsigned i = 0; i < b->size(); ++i) {
+    auto one = std::make_unique<batch>();
+    one->op = b->op;
+    one->home = this;
+    const std::byte* item = b->items.data() + std::size_t{b->op->item_bytes} * i;
+    one->items.assign(item, item + b->op->item_bytes);
+    one->states.push_back(b->states[i]);
+    add_ref();
+    in_flight_.fetch_add(1, std::memory_order_relaxed);
+    launch(std::move(one));
+  }
+  in_flight_.fetch_sub(1, std::memory_order_relaxed);
+  keep(std::move(b));
+  release();
+}
+
+// ------------------------------------------------------------------------------------------------------------- waiting
+
+bool aggregator::due(const batch& b, bool no_task, reason& why) {
+  auto& s = home_.rt.get_scheduler();
+  if (s.deterministic()) {  // the seed decides what comes first
+    why = reason::late;
+    return s.choose(8) == 0;
+  }
+  why = in_flight_.load(std::memory_order_relaxed) == 0 ? reason::idle_device
+        : no_task                                       ? reason::no_task
+                                                        : reason::late;
+  return why != reason::late || s.now() - b.since >= deadline_;
+}
+
+std::unique_ptr<aggregator::batch> aggregator::take_due(bool no_task) {
+  const spin_guard guard(lock_);
+  for (auto& b : open_) {
+    reason why{};
+    if (!due(*b, no_task, why)) continue;
+    std::unique_ptr<batch> taken = std::move(b);
+    b = std::move(open_.back());
+    open_.pop_back();
+    took_out(*taken, why);
+    return taken;
+  }
+  return nullptr;
+}
+
+// By a task: launches are long for a poll, and when one is refused the items' continuations run.
+void aggregator::launch_soon(std::unique_ptr<batch> b) {
+  b->finish = [](completion& self) noexcept {
+    auto& me = static_cast<batch&>(self);
+    me.home->launch(std::unique_ptr<batch>(&me));
+  };
+  home_.finish_soon(*b.release());
+}
+
+poll_result aggregator::poll() {
+  if (n_open_.load() == 0) return poll_result::idle;
+  const plx::detail::scheduler& s = home_.rt.get_scheduler();
+  const plx::detail::worker* me = plx::detail::this_worker();
+  // Who polls while it searches has found no task; it is not counted among the active ones then.
+  const bool no_task = me != nullptr && me->searching.load(std::memory_order_relaxed) && s.active_workers() == 0;
+  bool any = false;
+  while (auto b = take_due(no_task)) {
+    launch_soon(std::move(b));
+    any = true;
+  }
+  return any ? poll_result::progressed : poll_result::pending;
+}
+
+aggregation_counts aggregator::counts() const noexcept {
+  const spin_guard guard(lock_);
+  return counts_;
+}
+
+}  // namespace plx::gpu::detail

@@ -1,0 +1,364 @@
+// How an object goes from one locality to another. See net/agas/agas.hpp, "Migration".
+
+#include <mutex>
+#include <stdexcept>
+#include <string>
+
+#include "net/action.hpp"
+#include "net/agas/agas_tables.hpp"
+#include "net/agas/object_call.hpp"
+#include "net/error.hpp"
+
+namespace plx::net {
+
+// The objects that live on this locality: how calls find them, how they come and go. See net/agas/agas.hpp.
+
+using detail::access;
+using detail::object_record;
+using plx::detail::spin_guard;
+
+future<gid> agas::enter(const object_type& type, std::shared_ptr<void> object, locality_id holder,
+                        std::uint64_t stamp) {
+  const gid id = fresh_id(type);
+  {
+    auto record = std::make_unique<object_record>();
+    record->id = id;
+    record->type = &type;
+    record->object = std::move(object);
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    s.objects.emplace(id, std::move(record));
+    ++s.counts.created;
+  }
+  const auto finish = [this, id](future<bool> known) {
+    try {
+      if (known.get()) return id;
+    } catch (...) {
+      remove(id);
+      throw;
+    }
+    remove(id);
+    throw std::runtime_error("who asked for a new object is lost");
+  };
+  const locality_id directory = directory_of(id);
+  future<bool> known = directory == node_.here()
+                           ? make_ready_future(note_entered(id, directory, holder, stamp))
+                           : async<&detail::agas_entered>(directory, sender{node_.here()}, id, holder, stamp);
+  return known.then(launch::sync, finish);
+}
+
+access agas::pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move, locality_id caller) {
+  access a;
+  detail::object_place place;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    if (object_record* r = s.object(id)) {
+      if (r->type != &type) return {access::other_type};
+      if (r->doomed) return missing(id);
+      if (r->state == object_record::here && !(to_move && r->move_asked)) {
+        ++r->pins;
+        r->move_asked |= to_move;
+        return {access::here, node_.here(), r, r->object.get()};
+      }
+      if (waits == nullptr) return {access::gone};
+      r->parked.add(waits);
+      return {access::parked};
+    }
+    a = next_of(s, id, place);
+  }
+  if (a.what == access::elsewhere) forwards_.fetch_add(1, std::memory_order_relaxed);
+  if (place.where != no_locality && caller != node_.here() && caller < node_.size())
+    tables_->out.put(caller, [&](detail::letter& l) { l.places.push_back({id, place}); });
+  return a;
+}
+
+// Where what is not here is looked for; the directory knows the place. The shard's lock is held.
+access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place) {
+  const locality_id directory = directory_of(id);
+  if (directory != node_.here()) return {node_.is_lost(directory) ? access::lost : access::elsewhere, directory};
+  const detail::directory_entry* e = s.entry(id);
+  if (e == nullptr || e->owner == node_.here()) return {access::gone};
+  if (e->lost || node_.is_lost(e->owner)) return {access::lost, e->owner};
+  place = {e->owner, e->moves};
+  return {access::elsewhere, e->owner};
+}
+
+// Of an object that was here and is no more.
+access agas::missing(const gid& id) const {
+  const locality_id directory = directory_of(id);
+  if (node_.is_lost(directory)) return {access::lost, directory};
+  return {access::gone};
+}
+
+access agas::route(detail::reference& r) {
+  lookups_.fetch_add(1, std::memory_order_relaxed);
+  const detail::object_place p = r.seen();
+  const locality_id directory = directory_of(r.id);
+  if (!node_.is_lost(directory) && p.where < node_.size() && p.where != node_.here() && !node_.is_lost(p.where)) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return {access::elsewhere, p.where};
+  }
+  detail::shard& s = tables_->of(r.id);
+  const spin_guard guard(s.lock);
+  if (s.object(r.id) != nullptr) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return {access::here, node_.here()};
+  }
+  misses_.fetch_add(1, std::memory_order_relaxed);
+  if (r.state == detail::claim_state::gone)
+    return r.lost == no_locality ? access{access::gone} : access{access::lost, r.lost};
+  detail::object_place place;
+  access a = next_of(s, r.id, place);
+  if (place.where != no_locality) r.see(place);
+  return a;
+}
+
+void agas::unpin(object_record& r) noexcept {
+  std::unique_ptr<object_record> ended;
+  {
+    detail::shard& s = tables_->of(r.id);
+    const spin_guard guard(s.lock);
+    if (--r.pins != 0) return;
+    if (r.doomed)
+      ended = s.end_object(r.id);
+    else if (r.send != nullptr)
+      r.state = object_record::moving;
+    else
+      return;
+  }
+  if (ended != nullptr)
+    end(std::move(ended));
+  else
+    begin_move(r);
+}
+
+void agas::end(std::unique_ptr<object_record> r) noexcept {
+  submit(r->parked.first);  // they find that it is gone
+  if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, missing(r->id), r->id));
+}
+
+void agas::remove(const gid& id) {
+  std::unique_ptr<object_record> r;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    r = s.end_object(id);
+  }
+  if (r != nullptr) end(std::move(r));
+}
+
+// When the last call that has it pinned has ended; when it has arrived. Where it is on its way to another locality, the
+// directory will refuse that one and then this one.
+void agas::destroy(const gid& id) {
+  std::unique_ptr<object_record> ended;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record* r = s.object(id);
+    if (r == nullptr) return;
+    if (r->state == object_record::here && r->pins == 0)
+      ended = s.end_object(id);
+    else
+      r->doomed = true;
+  }
+  if (ended != nullptr) end(std::move(ended));
+}
+
+void agas::lose_objects(locality_id which) {
+  for (detail::shard& s : tables_->shards) {
+    std::vector<gid> lost;
+    {
+      const spin_guard guard(s.lock);
+      for (const auto& [id, r] : s.objects)
+        if (directory_of(id) == which) lost.push_back(id);
+    }
+    for (const gid& id : lost) destroy(id);
+  }
+}
+
+using detail::access;
+using detail::object_record;
+using plx::detail::spin_guard;
+
+detail::parking::parking() {
+  run = [](plx::detail::task* t, plx::detail::run_mode) {
+    promise<void> p = std::move(static_cast<parking*>(t)->over);  // the waiter's frame may go at once
+    p.set_value();
+  };
+}
+
+access detail::find_object(agas& a, const gid& id, const object_type& type, bool to_move) {
+  for (;;) {
+    parking place;
+    future<void> over = place.over.get_future();
+    const access got = a.pin(id, type, &place, to_move, a.home().here());
+    if (got.what != access::parked) return got;
+    over.get();
+  }
+}
+
+future<void> agas::ask_move(object_record& r, locality_id to, detail::send_object send) {
+  detail::parked_tasks others;
+  std::exception_ptr refused;
+  {
+    detail::shard& s = tables_->of(r.id);
+    const spin_guard guard(s.lock);
+    if (to >= node_.size())
+      refused = std::make_exception_ptr(std::invalid_argument("there is no locality " + std::to_string(to)));
+    else if (node_.is_lost(to))
+      refused = node_.loss_of(to);
+    if (refused == nullptr && to != node_.here()) {
+      r.move_to = to;
+      r.send = send;
+      r.moved.emplace();
+      return r.moved->get_future();  // it begins when nobody has it pinned any more
+    }
+    r.move_asked = false;
+    others.take(r.parked);
+  }
+  submit(others.first);
+  return refused == nullptr ? make_ready_future() : make_exceptional_future<void>(std::move(refused));
+}
+
+// Its state is `moving`: nobody else changes it until finish_move().
+void agas::begin_move(const object_record& r) {
+  node_.note_sent(node_.here());
+  node_.home().post([this, id = r.id, to = r.move_to, moves = r.moves + 1, send = r.send, object = r.object] {
+    const auto finish = [this, id, to, moves](future<void> arrived) {
+      std::exception_ptr failure;
+      try {
+        arrived.get();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      finish_move(id, to, moves, failure);
+      node_.note_done(node_.here());
+    };
+    future<void> arrived;
+    try {
+      arrived = send(to, id, moves, object);
+    } catch (...) {  // it cannot be written
+      arrived = make_exceptional_future<void>(std::current_exception());
+    }
+    static_cast<void>(arrived.then(launch::sync, finish));
+  });
+}
+
+void agas::ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr& failure) {
+  const locality_id directory = directory_of(id);
+  if (directory == node_.here()) return move_failed(id, take_back(id, directory, moves), failure);
+  if (node_.stopped() || node_.is_lost(directory)) return move_failed(id, false, failure);
+  static_cast<void>(async<&detail::agas_take_back>(directory, sender{node_.here()}, id, moves)
+                        .then(launch::sync, [this, id, failure](future<bool> agreed) {
+                          bool ours = false;
+                          try {
+                            ours = agreed.get();
+                          } catch (const locality_lost&) {  // the directory, and the object with it
+                          }
+                          move_failed(id, ours, failure);
+                        }));
+}
+
+void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const std::exception_ptr& failure) {
+  if (failure != nullptr) return ask_back(id, moves - 1, failure);
+  std::unique_ptr<object_record> r;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    r = s.take_object(id);
+    ++s.counts.migrations;
+    s.tell_place(id, {to, moves});
+  }
+  submit(r->parked.first);  // after it
+  r->moved->set_value();
+}
+
+void agas::move_failed(const gid& id, bool ours, const std::exception_ptr& failure) {
+  std::unique_ptr<object_record> ended;
+  detail::parked_tasks waiting;
+  std::optional<promise<void>> moved;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record& r = *s.objects.at(id);
+    moved.swap(r.moved);
+    waiting.take(r.parked);
+    r.move_asked = false;
+    r.send = nullptr;
+    r.state = object_record::here;
+    r.moves += 2;
+    if (!ours || r.doomed)
+      ended = s.end_object(id);
+    else
+      s.tell_place(id, {node_.here(), r.moves});
+  }
+  if (ended != nullptr) end(std::move(ended));
+  submit(waiting.first);
+  moved->set_exception(failure);
+}
+
+future<void> agas::install(const gid& id, const object_type& type, std::uint32_t moves, std::shared_ptr<void> object) {
+  auto r = std::make_unique<object_record>();
+  r->id = id;
+  r->type = &type;
+  r->object = std::move(object);
+  r->state = object_record::arriving;
+  r->moves = moves;
+  insert_arriving(std::move(r));
+  const auto finish = [this, id](future<bool> agreed) {
+    bool accepted = false;
+    std::exception_ptr failure;
+    try {
+      accepted = agreed.get();
+      if (!accepted) failure = std::make_exception_ptr(std::runtime_error("the object may not move here any more"));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    finish_install(id, accepted);
+    if (failure != nullptr) std::rethrow_exception(failure);
+  };
+  const locality_id directory = directory_of(id);
+  future<bool> agreed = directory == node_.here()
+                            ? make_ready_future(note_moved(id, directory, moves))
+                            : async<&detail::agas_moved>(directory, sender{node_.here()}, id, moves);
+  return agreed.then(launch::sync, finish);
+}
+
+// Waits, as a task, while it left here for where it comes from now, and has not heard that it arrived there.
+void agas::insert_arriving(std::unique_ptr<object_record> r) {
+  detail::shard& s = tables_->of(r->id);
+  for (;;) {
+    detail::parking place;
+    future<void> over = place.over.get_future();
+    {
+      const spin_guard guard(s.lock);
+      object_record* before = s.object(r->id);
+      if (before == nullptr) return void(s.objects.emplace(r->id, std::move(r)));
+      before->parked.add(&place);
+    }
+    over.get();
+  }
+}
+
+void agas::finish_install(const gid& id, bool accepted) {
+  std::unique_ptr<object_record> ended;
+  detail::parked_tasks waiting;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record& r = *s.objects.at(id);
+    waiting.take(r.parked);
+    r.state = object_record::here;
+    if (!accepted)
+      ended = s.take_object(id);  // the object itself is, or was, where it came from: it ends there
+    else if (r.doomed)
+      ended = s.end_object(id);
+    else
+      s.tell_place(id, {node_.here(), r.moves});
+  }
+  if (ended != nullptr) end(std::move(ended));
+  submit(waiting.first);
+}
+
+}  // namespace plx::net

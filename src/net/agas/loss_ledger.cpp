@@ -1,0 +1,96 @@
+#include "net/agas/loss_ledger.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plx::net::detail {
+
+using plx::detail::spin_guard;
+
+loss_ledger::loss_ledger(locality_id here, unsigned localities) : here_(here), localities_(localities), pending_(1) {}
+
+bool loss_ledger::is_lost(locality_id who) const noexcept {
+  return std::any_of(losses_.begin(), losses_.end(), [who](const loss& l) { return l.who == who; });
+}
+
+bool loss_ledger::add(locality_id lost, bool settled) {
+  const spin_guard guard(lock_);
+  if (is_lost(lost)) return false;
+  losses_.push_back({lost, settled, std::vector<bool>(localities_)});
+  pending_.push_back(0);
+  return true;
+}
+
+unsigned loss_ledger::seen() const noexcept {
+  const spin_guard guard(lock_);
+  return static_cast<unsigned>(losses_.size());
+}
+
+unsigned loss_ledger::begin_claim() {
+  const spin_guard guard(lock_);
+  ++pending_.back();
+  return static_cast<unsigned>(pending_.size() - 1);
+}
+
+void loss_ledger::end_claim(unsigned epoch) noexcept {
+  const spin_guard guard(lock_);
+  --pending_[epoch];
+}
+
+// Claims that began before the loss with this index was seen have a number up to it.
+bool loss_ledger::settled_here(std::size_t index) const noexcept {
+  return std::all_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                     [](std::uint64_t n) { return n == 0; });
+}
+
+void loss_ledger::ask(question q) {
+  const spin_guard guard(lock_);
+  if (std::find(questions_.begin(), questions_.end(), q) == questions_.end()) questions_.push_back(q);
+}
+
+std::vector<loss_ledger::question> loss_ledger::answerable() {
+  const spin_guard guard(lock_);
+  std::vector<question> now;
+  std::erase_if(questions_, [&](const question& q) {
+    const auto l = std::find_if(losses_.begin(), losses_.end(), [&q](const loss& x) { return x.who == q.lost; });
+    if (l == losses_.end() || !settled_here(static_cast<std::size_t>(l - losses_.begin()))) return false;
+    now.push_back(q);
+    return true;
+  });
+  return now;
+}
+
+void loss_ledger::answer(locality_id lost, locality_id who) {
+  const spin_guard guard(lock_);
+  for (loss& l : losses_)
+    if (l.who == lost && who < localities_) l.answers[who] = true;
+}
+
+bool loss_ledger::settled(unsigned needs) noexcept {
+  if (losses_.size() < needs) return false;
+  for (std::size_t k = 0; k < losses_.size(); ++k) {
+    loss& l = losses_[k];
+    if (l.settled) continue;
+    if (!settled_here(k)) return false;
+    for (locality_id i = 0; i < localities_; ++i)
+      if (i != here_ && !l.answers[i] && !is_lost(i)) return false;
+    l.settled = true;
+  }
+  return true;
+}
+
+bool loss_ledger::settled_or_defer(const gid& id, unsigned needs) {
+  const spin_guard guard(lock_);
+  if (settled(needs)) return true;
+  deferred_.push_back(id);
+  needs_ = std::max(needs_, needs);
+  return false;
+}
+
+std::vector<gid> loss_ledger::ready() {
+  const spin_guard guard(lock_);
+  if (deferred_.empty() || !settled(needs_)) return {};
+  return std::exchange(deferred_, {});
+}
+
+}  // namespace plx::net::detail

@@ -1,0 +1,360 @@
+// A call of an object, as it travels: to where the object was last seen, and on from there. See net/component.hpp for
+// what it means, net/agas/agas.hpp for how it stays exact.
+//
+// Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/action.hpp"
+#include "net/agas/agas.hpp"
+
+namespace plx::net::detail {
+
+/// What travels before the arguments.
+struct call_target {
+  gid id;
+  locality_id caller = no_locality;  ///< the first of those who handed it on
+  std::uint32_t posted = 0;          ///< nobody waits for its result: it is answered when the object has taken it
+};
+
+/// Keeps an object where it is.
+class pinned {
+ public:
+  pinned() noexcept = default;
+  pinned(agas& a, object_record& r) noexcept : home_(&a), record_(&r) {}
+  pinned(pinned&& o) noexcept : home_(o.home_), record_(std::exchange(o.record_, nullptr)) {}
+  pinned& operator=(pinned o) noexcept {
+    std::swap(home_, o.home_), std::swap(record_, o.record_);
+    return *this;
+  }
+  ~pinned() {
+    if (record_ != nullptr) home_->unpin(*record_);
+  }
+
+ private:
+  agas* home_ = nullptr;
+  object_record* record_ = nullptr;
+};
+
+/// A call that is under way: a handle, and something that a job that ends waits for.
+class call_ticket {
+ public:
+  call_ticket(node& n, reference* r) noexcept : node_(&n), ref_(keep(r)) { n.note_sent(n.here()); }
+  call_ticket(call_ticket&& o) noexcept
+      : node_(std::exchange(o.node_, nullptr)), ref_(std::exchange(o.ref_, nullptr)) {}
+  call_ticket& operator=(call_ticket&&) = delete;
+  ~call_ticket() {
+    if (ref_ != nullptr) drop(ref_);
+    if (node_ != nullptr) node_->note_done(node_->here());
+  }
+
+ private:
+  node* node_;
+  reference* ref_;
+};
+
+inline reference& reference_of(const handle& h) {
+  reference* r = handle_access::reference_of(h);
+  PLX_ASSERT(r != nullptr && "this global id is empty: nothing is there to be called");
+  return *r;
+}
+
+template <class M>
+struct member_signature;
+template <class R, class C, class... A>
+struct member_signature<R (C::*)(A...)> {
+  using result = R;
+  using arguments = std::tuple<std::decay_t<A>...>;
+};
+template <class R, class C, class... A>
+struct member_signature<R (C::*)(A...) const> : member_signature<R (C::*)(A...)> {};
+template <class R, class C, class... A>
+struct member_signature<R (C::*)(A...) noexcept> : member_signature<R (C::*)(A...)> {};
+template <class R, class C, class... A>
+struct member_signature<R (C::*)(A...) const noexcept> : member_signature<R (C::*)(A...)> {};
+
+/// Names the object's type, the member function, and its type.
+template <class T, class M, M F>
+constexpr std::string_view member_text() {
+  return __PRETTY_FUNCTION__;
+}
+
+// Each kind of call: what it takes and gives, and what happens where the object is, which stays meanwhile.
+
+template <auto M, class T>
+struct member_call {
+  using object = T;
+  using raw = typename member_signature<decltype(M)>::result;
+  using result = typename without_future<raw>::type;
+  using arguments = typename member_signature<decltype(M)>::arguments;
+  static constexpr bool moves = false;
+  static constexpr std::string_view signature() { return member_text<T, decltype(M), M>(); }
+  static raw invoke(agas&, const access& a, arguments&& args) {
+    T& object = *static_cast<T*>(a.object);
+    return std::apply([&object](auto&&... x) -> raw { return (object.*M)(std::forward<decltype(x)>(x)...); },
+                      std::move(args));
+  }
+};
+
+/// An object on its way; shared with the message, from which it is sent.
+template <class T>
+struct moving {
+  std::shared_ptr<T> object;
+};
+
+template <class T>
+future<void> install_object(gid id, std::uint32_t moves, moving<T> m) {
+  return node_here().get<agas>().install(id, object_type_of<T>, moves, std::move(m.object));
+}
+
+template <class T>
+struct relocation {
+  using object = T;
+  using raw = future<void>;
+  using result = void;
+  using arguments = std::tuple<locality_id>;
+  static constexpr bool moves = true;
+  static future<void> send(locality_id to, const gid& id, std::uint32_t moves, std::shared_ptr<void> object) {
+    return async<&install_object<T>>(to, id, moves, moving<T>{std::static_pointer_cast<T>(std::move(object))});
+  }
+  static constexpr std::string_view signature() { return signature_text<decltype(&send), &send>(); }
+  static raw invoke(agas& a, const access& got, arguments&& to) {
+    return a.ask_move(*got.record, std::get<0>(to), send);
+  }
+};
+
+template <class T>
+struct whereabouts {
+  using object = T;
+  using raw = locality_id;
+  using result = locality_id;
+  using arguments = std::tuple<>;
+  static constexpr bool moves = false;
+  static raw invoke(agas& a, const access&, arguments&&) { return a.home().here(); }
+  static constexpr std::string_view signature() { return signature_text<decltype(&invoke), &invoke>(); }
+};
+
+/// What a constructor's argument travels as: literals as strings.
+template <class A>
+using as_argument = std::conditional_t<std::is_convertible_v<A, const char*>, std::string, std::decay_t<A>>;
+
+template <class T, class... A>
+future<gid> create_object(sender holder, std::uint64_t stamp, A... args) {
+  return node_here().get<agas>().enter(object_type_of<T>, std::make_shared<T>(std::move(args)...), holder.who, stamp);
+}
+
+/// Runs the call on the object that was found; of one that goes on later, the object stays until its end, or as long as
+/// the call itself says.
+template <class Call>
+typename Call::raw run_on(agas& a, const access& got, typename Call::arguments&& args) {
+  pinned stays(a, *got.record);
+  if constexpr (requires { Call::run_and_release(a, got, std::move(args), std::move(stays)); }) {
+    return Call::run_and_release(a, got, std::move(args), std::move(stays));
+  } else if constexpr (!plx::detail::is_future<typename Call::raw> || Call::moves) {
+    return Call::invoke(a, got, std::move(args));
+  } else {
+    return Call::invoke(a, got, std::move(args)).then(launch::sync, [stays = std::move(stays)](typename Call::raw f) {
+      return f.get();
+    });
+  }
+}
+
+template <class Call>
+const action_entry& entry_of_call();
+
+/// Sends a call; `held` is kept until it is answered.
+template <class Call, class R>
+future<R> send_object_call(agas& a, locality_id to, reference* held, const call_target& t,
+                           typename Call::arguments&& args) {
+  node& n = a.home();
+  auto* call = plx::detail::make_state<waiting_call<R, call_ticket>>(call_ticket(n, held));
+  auto result = plx::detail::adopt_state<R>(call);
+  parcel_header h;
+  h.action = entry_of_call<Call>().index;
+  h.reply = n.replies().add(*call, to);
+  if (n.is_lost(to)) {
+    if (reply_target* w = n.replies().take(h.reply, to)) w->fail(n.loss_of(to));
+    return result;
+  }
+  try {
+    std::apply([&](auto&&... x) { send_values<true>(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
+               std::move(args));
+  } catch (...) {  // an argument that cannot be written
+    if (reply_target* w = n.replies().take(h.reply, to)) w->fail(std::current_exception());
+  }
+  return result;
+}
+
+/// A parcel of a call, as a task: runs on the object, waits for it, or goes on.
+template <class Call>
+struct arrived_object_call final : parcel_task {
+  arrived_object_call(const request& q, probe::name_id name) : from(q) {
+    this->info.name = name;
+    this->owner = this;
+    this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_object_call*>(t)->call(); };
+    this->drop = [](parcel_task* t) noexcept { static_cast<arrived_object_call*>(t)->dropped(); };
+  }
+  void call() noexcept {
+    agas& a = from.here->get<agas>();
+    const access got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, target.caller);
+    if (got.what == access::parked) return;  // it is submitted again; that may have happened
+    if (got.what == access::here)
+      run_here(a, got);
+    else if (got.what == access::elsewhere)
+      hand_on(a, got.where);
+    else
+      answer_with_error(from, error_of(*from.here, got, target.id));
+    end();
+  }
+  void dropped() noexcept {
+    from.here->note_started(from.from);
+    end();
+  }
+  void end() noexcept {
+    node* n = from.here;
+    const locality_id sender = from.from;
+    plx::detail::forget_origin(*this);
+    this->~arrived_object_call();
+    plx::detail::pool_put(this, sizeof(arrived_object_call));
+    n->note_done(sender);
+  }
+
+  request from;
+  call_target target;
+  typename Call::arguments arguments{};
+
+ private:
+  void run_here(agas& a, const access& got) noexcept {
+    if (target.posted != 0) {
+      answer(from);
+      static_cast<void>(run_on<Call>(a, got, std::move(arguments)));
+      return;
+    }
+    try {
+      if constexpr (std::is_void_v<typename Call::raw>)
+        run_on<Call>(a, got, std::move(arguments)), answer(from);
+      else
+        answer(from, run_on<Call>(a, got, std::move(arguments)));
+    } catch (...) {
+      answer_with_error(from, std::current_exception());
+    }
+  }
+  void hand_on(agas& a, locality_id to) {
+    if (target.posted != 0)
+      answer(from, send_object_call<Call, void>(a, to, nullptr, target, std::move(arguments)));
+    else
+      answer(from, send_object_call<Call, typename Call::result>(a, to, nullptr, target, std::move(arguments)));
+  }
+};
+
+template <class Call>
+struct object_action {
+  static constexpr auto layout =
+      layout_of<typename Call::result>(static_cast<const typename Call::arguments*>(nullptr));
+  static parcel_task* decode(wire_reader& r, const request& q) {
+    check_travels<typename Call::result>();
+    check_all_travel(static_cast<const typename Call::arguments*>(nullptr));
+    using call = arrived_object_call<Call>;
+    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to 64 bytes at most");
+    auto* c = ::new (plx::detail::pool_get(sizeof(call))) call(q, entry.name);
+    try {
+      net::read(r, c->target);
+      net::read(r, c->arguments);
+    } catch (...) {
+      r.fail();
+    }
+    if (r.complete()) return c;
+    c->dropped();
+    return nullptr;
+  }
+  static inline action_entry entry{Call::signature(), layout.text, decode};
+  static inline const bool registered = (add_action(entry), true);
+};
+
+template <class Call>
+const action_entry& entry_of_call() {
+  (void)object_action<Call>::registered;
+  return object_action<Call>::entry;
+}
+
+/// Finds the object from a task of this locality: waits while it is on its way.
+access find_object(agas& a, const gid& id, const object_type& type, bool to_move);
+
+/// In a task of this locality, where the object was just now.
+template <class Call>
+typename Call::raw call_here(reference& r, typename Call::arguments&& args) {
+  agas& a = *r.home.load(std::memory_order_acquire);
+  const access got = find_object(a, r.id, object_type_of<typename Call::object>, Call::moves);
+  if (got.what == access::here) return run_on<Call>(a, got, std::move(args));
+  if (got.what != access::elsewhere) std::rethrow_exception(error_of(a.home(), got, r.id));
+  future<typename Call::result> there =
+      send_object_call<Call, typename Call::result>(a, got.where, &r, {r.id, a.home().here(), 0}, std::move(args));
+  if constexpr (plx::detail::is_future<typename Call::raw>)
+    return there;
+  else
+    return there.get();
+}
+
+template <class Call>
+future<typename Call::result> call_object(const global<typename Call::object>& target,
+                                          typename Call::arguments&& args) {
+  reference& r = reference_of(target);
+  agas& a = *r.home.load(std::memory_order_acquire);
+  const access next = a.route(r);
+  if (next.what == access::here)
+    return async(task_info(entry_of_call<Call>().name), [target, args = std::move(args)]() mutable {
+      if constexpr (Call::moves)  // I4 of net/agas/agas.hpp: the object lives until it has arrived
+        return call_here<Call>(reference_of(target), std::move(args)).then(launch::sync, [target](future<void> moved) {
+          moved.get();
+        });
+      else
+        return call_here<Call>(reference_of(target), std::move(args));
+    });
+  if (next.what == access::elsewhere)
+    return send_object_call<Call, typename Call::result>(a, next.where, &r, {r.id, a.home().here(), 0},
+                                                         std::move(args));
+  return make_exceptional_future<typename Call::result>(error_of(a.home(), next, r.id));
+}
+
+template <class Call>
+void post_here(reference& r, typename Call::arguments&& args) {
+  agas& a = *r.home.load(std::memory_order_acquire);
+  const access got = find_object(a, r.id, object_type_of<typename Call::object>, false);
+  if (got.what == access::here)
+    static_cast<void>(run_on<Call>(a, got, std::move(args)));
+  else if (got.what == access::elsewhere)
+    static_cast<void>(send_object_call<Call, void>(a, got.where, &r, {r.id, a.home().here(), 1}, std::move(args)));
+}
+
+template <class Call>
+void post_object(const global<typename Call::object>& target, typename Call::arguments&& args) {
+  reference& r = reference_of(target);
+  agas& a = *r.home.load(std::memory_order_acquire);
+  const access next = a.route(r);
+  if (next.what == access::here)
+    post(task_info(entry_of_call<Call>().name),
+         [target, args = std::move(args)]() mutable { post_here<Call>(reference_of(target), std::move(args)); });
+  else if (next.what == access::elsewhere)
+    static_cast<void>(send_object_call<Call, void>(a, next.where, &r, {r.id, a.home().here(), 1}, std::move(args)));
+}
+
+}  // namespace plx::net::detail
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::detail::call_target> = true;
+
+template <class T>
+struct net::wire_codec<net::detail::moving<T>> {
+  static void write(wire_writer& w, const detail::moving<T>& m) { net::write(w, *m.object); }
+  static void read(wire_reader& r, detail::moving<T>& m) {
+    m.object = std::make_shared<T>();
+    net::read(r, *m.object);
+  }
+};
+}  // namespace plx

@@ -1,0 +1,274 @@
+// Objects that are made, called, passed on, moved and forgotten at random, under many seeds, on networks that delay and
+// overtake, and with a locality that dies: no call is lost or runs twice between the living, every future ends, and in
+// the end no reference is left and every object is gone.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "net/archive.hpp"
+#include "net/collectives.hpp"
+#include "net/component.hpp"
+#include "net/distributed.hpp"
+#include "net/error.hpp"
+#include "net/locality.hpp"
+#include "net/simulation.hpp"
+#include "rt/test/every_schedule_test.hpp"
+#include "rt/thread.hpp"
+
+namespace agas_sim {
+
+using namespace plx;
+
+constexpr unsigned n_localities = 4;
+
+struct cell {
+  int calls = 0;
+  global<cell> friend_of;
+  int call(int) { return ++calls; }
+  void befriend(const global<cell>& other) { friend_of = other; }
+  global<cell> introduce() { return friend_of; }
+  int call_friend(int n) { return friend_of ? async<&cell::call>(friend_of, n).get() : 0; }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(calls, friend_of);
+  }
+};
+
+// One locality of a simulation goes on at a time.
+struct happenings {
+  net::seeded_choice choose{1};
+  std::vector<global<cell>> held[n_localities];
+  int answered = 0, lost = 0;
+  int other = 0;  // errors that are none of a loss, but for what the dead see
+  std::set<locality_id> dead;
+};
+happenings* now = nullptr;
+
+void give(const global<cell>& c) { now->held[find_here()].push_back(c); }
+
+template <class T>
+bool ended(future<T> f) {
+  try {
+    f.get();
+    return ++now->answered, true;
+  } catch (const locality_lost&) {
+    return ++now->lost, false;
+  } catch (const std::exception&) {
+    return now->other += !now->dead.contains(find_here()), false;
+  }
+}
+
+void live(int steps) {
+  auto& choose = now->choose;
+  for (int i = 0; i < steps; ++i) {
+    auto& mine = now->held[find_here()];
+    const auto to = static_cast<locality_id>(choose(n_localities));
+    if (mine.empty() || choose(6) == 0) {
+      try {
+        auto made = new_<cell>(to).get();
+        now->held[find_here()].push_back(made);
+      } catch (const locality_lost&) {
+        ++now->lost;
+      } catch (const std::exception&) {
+        now->other += !now->dead.contains(find_here());
+      }
+      continue;
+    }
+    const global<cell> c = mine[choose(mine.size())], d = mine[choose(mine.size())];
+    switch (choose(9)) {
+      case 0:
+        static_cast<void>(ended(async<&give>(to, c)));
+        break;
+      case 1:
+        post<&give>(to, c);
+        break;
+      case 2:
+        if (d.id() < c.id())
+          static_cast<void>(ended(async<&cell::befriend>(c, d)));  // no circles: they keep themselves
+        break;
+      case 3:
+        static_cast<void>(migrate(c, to));
+        break;
+      case 4:
+        static_cast<void>(ended(migrate(c, to)));
+        break;
+      case 5:
+        static_cast<void>(ended(async<&cell::introduce>(c)));
+        break;
+      case 6:
+        post<&cell::call>(c, 1);
+        break;
+      default:
+        static_cast<void>(ended(async<&cell::call>(c, 1)));
+    }
+    auto& left = now->held[find_here()];
+    if (!left.empty() && choose(3) == 0) left.erase(left.begin() + static_cast<std::ptrdiff_t>(choose(left.size())));
+  }
+}
+
+void forget() { const auto gone = std::move(now->held[find_here()]); }
+
+}  // namespace agas_sim
+
+namespace {
+
+using namespace agas_sim;
+
+net::agas_counts sums_of(net::simulation& sim, const std::set<locality_id>& dead) {
+  net::agas_counts sum;
+  for (locality_id i = 0; i < n_localities; ++i) {
+    if (dead.contains(i)) continue;
+    const auto c = sim.at(i).get<net::agas>().counts();
+    sum.objects += c.objects, sum.references += c.references, sum.entries += c.entries, sum.holders += c.holders;
+    sum.migrations += c.migrations, sum.claims += c.claims, sum.releases += c.releases;
+    sum.created += c.created, sum.destroyed += c.destroyed;
+  }
+  return sum;
+}
+
+void check(const net::sim_options& options, const std::set<locality_id>& dead) {
+  net::simulation sim(options);
+  happenings h;
+  h.choose = net::seeded_choice(options.seed + 77);
+  h.dead = dead;
+  now = &h;
+  sim.run([] { live(25); });
+  for (const locality_id i : dead) sim.kill(i);
+  sim.run([] { this_thread::sleep_for(std::chrono::seconds(1)); });
+  for (const locality_id i : dead) h.held[i].clear();
+  sim.run(forget);
+  for (auto& held : h.held) EXPECT_TRUE(held.empty());
+  const auto sum = sums_of(sim, dead);
+  EXPECT_EQ(sum.objects, 0u);
+  EXPECT_EQ(sum.entries, 0u);
+  EXPECT_EQ(sum.holders, 0u);
+  EXPECT_EQ(sum.references, 0u);
+  EXPECT_GT(h.answered, 5);
+  EXPECT_EQ(h.other, 0);
+  if (dead.empty()) {
+    EXPECT_EQ(h.lost, 0);
+    EXPECT_EQ(sum.claims, sum.releases);
+    EXPECT_EQ(sum.created, sum.destroyed);
+  }
+  now = nullptr;
+}
+
+template <class Options>
+void with_seeds(Options options_of, const std::set<locality_id>& dead = {}) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    check(options_of(seed), dead);
+    if (::testing::Test::HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(AgasSim, NothingIsLeftOverUnderAnyOrder) {
+  with_seeds([](std::uint64_t seed) { return net::sim_options{.localities = n_localities, .seed = seed}; });
+}
+
+TEST(AgasSim, NothingIsLeftOverWhenOneDies) {
+  with_seeds(
+      [](std::uint64_t seed) {
+        return net::sim_options{.localities = n_localities,
+                                .seed = seed,
+                                .deaths = {{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}}};
+      },
+      {3});
+}
+
+TEST(AgasSim, CallsAreNeitherLostNorDoubledWhileObjectsMove) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = n_localities, .seed = seed});
+    happenings h;
+    now = &h;
+    sim.run_root([] {
+      auto c = new_<cell>(1).get();
+      for (locality_id i = 0; i < n_localities; ++i) async<&give>(i, c).get();
+    });
+    sim.run([] {
+      const auto c = now->held[find_here()][0];
+      std::vector<future<int>> calls;
+      std::vector<future<void>> moves;
+      for (unsigned i = 0; i < 20; ++i) {
+        calls.push_back(async<&cell::call>(c, 1));
+        post<&cell::call>(c, 1);
+        if (i % 5 == find_here()) moves.push_back(migrate(c, (find_here() + i) % n_localities));
+      }
+      for (auto& f : calls) f.get();
+      for (auto& f : moves) f.get();
+    });
+    const int sum = sim.run_root([] { return async<&cell::call>(now->held[0][0], 1).get() - 1; });
+    EXPECT_EQ(sum, static_cast<int>(n_localities) * 40);
+    sim.run([] { now->held[find_here()].clear(); });
+    EXPECT_EQ(sums_of(sim, {}).objects, 0u);
+    EXPECT_GT(sums_of(sim, {}).migrations, 4u);
+    now = nullptr;
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+void expect_alive(const global<cell>& c) { EXPECT_GT(async<&cell::call>(c, 1).get(), 0); }
+void expect_alive(const std::vector<global<cell>>& all) {
+  for (const auto& c : all) expect_alive(c);
+}
+
+// The value that is sent has gone when the answer comes: the handles on their way are the only ones.
+TEST(AgasSim, HandlesInCollectiveCallsAndChannelsKeepTheirObjects) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = n_localities, .seed = seed});
+    const auto root = static_cast<unsigned>(seed % n_localities);
+    sim.run([&] {
+      const communicator all;
+      const distributed::channel<global<cell>> cells("cells", 2);
+      const locality_id here = find_here();
+      const auto made = [here] { return new_<cell>((here + 1) % n_localities).get(); };
+      const auto some = [&made](std::size_t n) {
+        std::vector<global<cell>> v;
+        while (v.size() < n) v.push_back(made());
+        return v;
+      };
+      const auto both = [](std::vector<global<cell>> a, const std::vector<global<cell>>& b) {
+        a.insert(a.end(), b.begin(), b.end());
+        return a;
+      };
+      auto spread = all.broadcast(here == root ? some(3) : some(0), root);
+      auto one_each = all.all_gather(made());
+      auto at_root = all.gather(made(), root);
+      auto dealt = all.scatter(here == root ? some(n_localities) : some(0), root);
+      auto exchanged = all.all_to_all(some(n_localities));
+      auto joined = all.all_reduce(some(2), both);
+      auto up_to = all.inclusive_scan(some(1), both);
+      auto sent = cells.send(made());
+      expect_alive(spread.get());
+      expect_alive(one_each.get());
+      expect_alive(at_root.get());
+      expect_alive(dealt.get());
+      expect_alive(exchanged.get());
+      const auto sum = joined.get();
+      EXPECT_EQ(sum.size(), 2 * n_localities);
+      expect_alive(sum);
+      const auto before = up_to.get();
+      EXPECT_EQ(before.size(), here + 1);
+      expect_alive(before);
+      sent.get();
+      expect_alive(*cells.receive().get());
+    });
+    const auto sum = sums_of(sim, {});
+    EXPECT_EQ(sum.objects, 0u);
+    EXPECT_EQ(sum.references, 0u);
+    EXPECT_EQ(sum.entries, 0u);
+    EXPECT_EQ(sum.holders, 0u);
+    EXPECT_EQ(sum.claims, sum.releases);
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+}  // namespace

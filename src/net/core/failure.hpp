@@ -1,0 +1,36 @@
+// What was thrown, as it travels. A failure that comes from further on keeps where it comes from: a call that was
+// handed on fails as if it had been made directly.
+//
+// Thread safety: values. Cost: a string. Example: net/core/test/action_test.cpp
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "net/core/wire.hpp"
+#include "net/locality.hpp"
+
+namespace plx::net::detail {
+
+struct failure {
+  enum kind_of : std::uint8_t { thrown, remote, lost };
+  kind_of kind = thrown;
+  locality_id who = no_locality;  ///< of remote and lost
+  std::string text;
+};
+
+failure failure_of(const std::exception_ptr& e);
+/// As it is thrown on the locality that hears of it from `from`.
+std::exception_ptr exception_of(const failure& f, locality_id from);
+
+}  // namespace plx::net::detail
+
+template <>
+struct plx::net::wire_codec<plx::net::detail::failure> {
+  static void write(wire_writer& w, const detail::failure& f) {
+    net::write(w, f.kind), net::write(w, f.who), net::write(w, f.text);
+  }
+  static void read(wire_reader& r, detail::failure& f) {
+    net::read(r, f.kind), net::read(r, f.who), net::read(r, f.text);
+  }
+};

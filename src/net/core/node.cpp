@@ -1,0 +1,377 @@
+#include "net/core/node.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "net/action.hpp"
+#include "net/core/failure.hpp"
+#include "net/core/waker.hpp"
+#include "net/error.hpp"
+#include "net/parcels/collector.hpp"
+#include "net/parcels/message_log.hpp"
+#include "net/parcels/port_counters.hpp"
+#include "probe/settings.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/measure/origin.hpp"
+#include "trace/task_files.hpp"
+
+namespace plx::net {
+
+namespace detail {
+unsigned next_service_slot() noexcept {
+  static std::atomic<unsigned> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+}  // namespace detail
+
+// A parcel whose pieces are on their way: a task that will run, or an answer that somebody waits for. Or its whole
+// payload comes as a piece, and what it is turns out then.
+struct node::arriving {
+  parcel_task* task = nullptr;
+  reply_target* answer = nullptr;
+  parcel_header header;
+  std::unique_ptr<std::byte[]> payload;
+  std::uint64_t size_bytes = 0;
+  std::uint64_t number = 0;
+  bool told = false;  // who waits for the answer, that it never comes
+};
+
+struct node::locks {
+  std::mutex lost;
+  std::recursive_mutex services;  // a service may ask for another one as it is made
+};
+
+namespace {
+
+plx::detail::scheduler& scheduler_of(runtime& rt) { return rt.get_scheduler(); }
+
+/// While one of these lives, what a numbered parcel makes ready comes from that parcel.
+class caused_by_parcel {
+ public:
+  caused_by_parcel(message_log& log, std::uint64_t number, locality_id from, std::uint64_t bytes) noexcept {
+    if (number == 0) [[likely]]
+      return;
+    const probe::task_id join = log.received(number, from, bytes);
+    if (join == 0) return;
+    cause_.emplace();
+    cause_->id = join;
+    by_.emplace(&*cause_);
+  }
+
+ private:
+  std::optional<plx::detail::origin> cause_;
+  std::optional<plx::detail::made_ready_by> by_;
+};
+
+/// While one of these lives, a message is being taken: its sender was not lost when that began.
+class taking_one {
+ public:
+  // seq_cst, as closing a peer and parcels_without() are: either this sees that the sender is lost, or those see this.
+  explicit taking_one(std::atomic<unsigned>& n) noexcept : n_(n) { n_.fetch_add(1, std::memory_order_seq_cst); }
+  ~taking_one() { n_.fetch_sub(1, std::memory_order_release); }
+  taking_one(const taking_one&) = delete;
+  taking_one& operator=(const taking_one&) = delete;
+
+ private:
+  std::atomic<unsigned>& n_;
+};
+
+std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& r) {
+  detail::failure f;
+  read(r, f);
+  if (r.failed() || (f.kind != detail::failure::thrown && f.who >= n.size()))
+    f = {detail::failure::thrown, no_locality, "(what was thrown cannot be read)"};
+  return detail::exception_of(f, from);
+}
+
+// Of a message: what is announced need not come, but memory is made for it.
+std::uint64_t most_bytes() noexcept {
+  static const std::uint64_t bytes = [] {
+    const long pages = sysconf(_SC_PHYS_PAGES), each = sysconf(_SC_PAGESIZE);
+    return pages > 0 && each > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(each)
+                                 : std::uint64_t{1} << 40;
+  }();
+  return bytes;
+}
+
+}  // namespace
+
+node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities)
+    : runtime_(rt),
+      transport_(std::move(t)),
+      here_(here),
+      size_(localities),
+      port_(scheduler_of(rt), *transport_, here, localities),
+      traffic_(localities),
+      locks_(std::make_unique<locks>()),
+      why_lost_(localities) {
+  if (auto set = coalesce_as(*this, rt.options().measure->coalesce); !set)
+    throw std::invalid_argument(set.error().message);
+  rt.when_counted(
+      [](void* self, probe::counter_registry& r) {
+        auto& n = *static_cast<node*>(self);
+        return add_port_counters(r, n.port_, n.runtime_.recorder());
+      },
+      this);
+  if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first one comes
+  scheduler_of(rt).attach(this);
+  transport_->start(*this);
+  if (const int fd = transport_->wake_fd(); fd >= 0) waker_ = std::make_unique<waker>(runtime_, fd);
+  if (size_ > 1) poller_ = runtime_.add_poller(poll, this);
+}
+
+node::~node() {
+  PLX_ASSERT(stopped_ && "stop() a node before its runtime ends");
+  while (!owned_.empty()) owned_.pop_back();
+}
+
+bool node::stop(double deadline_s) noexcept {
+  if (stopped_.exchange(true)) return true;
+  expect_leaving();
+  if (poller_ != 0) runtime_.remove_poller(poller_);
+  waker_.reset();
+  port_.end();
+  const bool in_time = transport_->stop(deadline_s);
+  for (locality_id i = 0; i < size_; ++i) {
+    if (i == here_) continue;
+    {
+      const std::lock_guard guard(locks_->lost);
+      if (why_lost_[i].empty()) why_lost_[i] = "the job has ended";
+    }
+    port_.close_peer(i);
+    for (reply_target* t : replies_.take_all(i)) t->fail(loss_of(i));
+  }
+  return in_time;
+}
+
+poll_result node::poll(void* self) {
+  node& n = *static_cast<node*>(self);
+  const ticks begin = now_ticks();
+  ticks waited = 0;
+  bool happened = n.port_.flush(waited);
+  happened |= n.transport_->progress();
+  if (!happened) happened = n.port_.flush_idle();
+  if (!happened) return n.nothing_came();
+  n.port_.note_polled(now_ticks() - begin - waited);
+  n.quiet_since_ = 0;
+  return poll_result::progressed;
+}
+
+// Asking again is faster than being woken: only after a while the workers may sleep until they are.
+poll_result node::nothing_came() {
+  static const ticks patience = ticks_from(200e-6);
+  if (transport_->pending() || port_.pending()) return poll_result::pending;
+  if (!transport_->must_be_asked()) return poll_result::idle;
+  if (waker_ == nullptr) return poll_result::pending;
+  if (waker_->waiting()) return poll_result::idle;
+  const ticks now = now_ticks();
+  if (quiet_since_ == 0) quiet_since_ = now;
+  if (now - quiet_since_ < patience || !transport_->arm()) return poll_result::pending;
+  waker_->armed();
+  return poll_result::idle;
+}
+
+void node::refuse(locality_id from, const char* why) noexcept {
+  port_.note_refused();
+  log_warning("a message from locality {} was refused: {}", from, why);
+}
+
+void node::start(parcel_task* t, const action_entry& action, locality_id from) noexcept {
+  if (!action.control) note_started(from);
+  if (action.direct)
+    t->run(t, plx::detail::run_mode::taken_back);
+  else
+    scheduler_of(runtime_).submit(t);
+}
+
+// `later`: the parcel has pieces, which come later; else it is all there.
+bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept {
+  if (h.action == 0) {
+    reply_target* answer = replies_.take(h.reply, from);
+    if (answer == nullptr) return true;  // its caller has given up, or it came twice
+    if ((h.flags & failed_call) != 0) return answer->fail(remote_failure(*this, from, r)), true;
+    if (!answer->read(r)) {
+      answer->fail(std::make_exception_ptr(remote_error(from, "(the result is not what it should be)")));
+      return false;
+    }
+    if (later != nullptr)
+      later->answer = answer;
+    else
+      answer->complete();
+    return true;
+  }
+  const auto actions = all_actions();
+  parcel_task* t = h.action < actions.size() ? actions[h.action]->decode(r, {this, from, h.reply, h.action}) : nullptr;
+  if (t == nullptr) {
+    if (h.reply != 0)
+      detail::answer_with_error(
+          {this, from, h.reply, 0},
+          std::make_exception_ptr(std::runtime_error("the arguments are not what the action takes")));
+    return false;
+  }
+  if (later != nullptr)
+    later->task = t;
+  else
+    start(t, *actions[h.action], from);
+  return true;
+}
+
+void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
+  const taking_one taking(being_taken_);
+  if (is_lost(from)) return;  // given up, though it still speaks
+  frame_reader f(head);
+  while (f.next()) {
+    wire_reader r(f.payload());
+    const caused_by_parcel by(port_.messages(), f.number(), from, sizeof(parcel_header) + f.header().size);
+    if (!take(from, f.header(), r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
+  }
+  if (!f.valid()) return refuse(from, f.problem());
+  port_.note_received(f.parcels(), head.size());
+}
+
+void* node::announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept {
+  if (is_lost(from)) return nullptr;
+  frame_reader f(head);
+  if (!f.next() || f.parcels() != 1) return refuse(from, "a message with pieces is no parcel"), nullptr;
+  const parcel_header header = f.header();
+  const std::uint64_t number = f.number();
+  const std::span<const std::byte> payload = f.payload();
+  if (f.next() || !f.valid()) return refuse(from, f.problem()), nullptr;
+  auto a = std::make_unique<arriving>();
+  a->header = header;
+  a->number = number;
+  a->size_bytes = head.size();
+  for (const place& p : places) {
+    if (p.size_bytes > most_bytes() - std::min(most_bytes(), a->size_bytes))
+      return refuse(from, "more bytes are announced than this machine has"), nullptr;
+    a->size_bytes += p.size_bytes;
+  }
+  if ((header.flags & in_piece) != 0) {
+    if (places.size() != 1 || !payload.empty())
+      return refuse(from, "a parcel in a piece has something else besides"), nullptr;
+    a->payload.reset(new (std::nothrow) std::byte[places[0].size_bytes]);
+    if (a->payload == nullptr) return refuse(from, "there is no memory for it"), nullptr;
+    places[0].data = a->payload.get();
+    return a.release();
+  }
+  wire_reader r(payload, places);
+  if (!take(from, header, r, a.get()))
+    return refuse(from, "a parcel's contents are not what its action takes"), nullptr;
+  if (a->task == nullptr && a->answer == nullptr) return nullptr;  // nobody waits for it any more
+  return a.release();
+}
+
+void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
+  const std::unique_ptr<arriving> a(static_cast<arriving*>(announced));
+  const taking_one taking(being_taken_);
+  // A call of a locality that was given up meanwhile is dropped, as those that arrive whole are.
+  if (a->answer == nullptr && is_lost(from)) ok = false;
+  if (ok) port_.note_received(1, a->size_bytes);
+  const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
+  if (a->payload != nullptr) {
+    if (!ok) return;
+    wire_reader r({a->payload.get(), a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size});
+    if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
+  } else if (a->task != nullptr) {
+    if (ok)
+      start(a->task, *all_actions()[a->header.action], from);
+    else
+      a->task->drop(a->task);
+  } else if (ok) {
+    a->answer->complete();
+  } else if (a->told) {
+    a->answer->let_go();
+  } else {
+    a->answer->fail(loss_of(from));
+  }
+}
+
+void node::pieces_lost(locality_id from, void* announced) noexcept {
+  arriving& a = *static_cast<arriving*>(announced);
+  if (a.answer == nullptr) return;  // nobody waits for a call
+  a.told = true;
+  a.answer->lose(loss_of(from));
+}
+
+void node::lost(locality_id peer, std::string_view why) noexcept {
+  if (!leaving_.load(std::memory_order_relaxed)) give_up(peer, why);
+}
+
+void node::give_up(locality_id peer, std::string_view why) noexcept {
+  {
+    const std::lock_guard guard(locks_->lost);
+    if (!why_lost_[peer].empty()) return;
+    why_lost_[peer] = why.empty() ? "no reason is known" : why;
+  }
+  log_warning("locality {} is lost: {}", peer, why);
+  port_.close_peer(peer);
+  // As a task: continuations and services may do anything. A job is not quiet before they have.
+  note_sent(here_);
+  runtime_.post([this, peer] {
+    for (reply_target* t : replies_.take_all(peer)) t->fail(loss_of(peer));
+    std::vector<service*> services;
+    {
+      const std::lock_guard guard(locks_->services);
+      for (const auto& s : owned_) services.push_back(s.get());
+    }
+    for (service* s : services) s->peer_lost(peer);
+    note_done(here_);
+  });
+}
+
+node::parcel_sums node::parcels_without(std::span<const locality_id> lost) const {
+  const auto without = [lost](locality_id i) { return std::find(lost.begin(), lost.end(), i) != lost.end(); };
+  parcel_sums s;
+  // What was taken before it was known that its sender is lost has been started when none is being taken.
+  if (!lost.empty()) s.of_lost = being_taken_.load(std::memory_order_seq_cst);
+  // First what is done, then what is sent: a parcel that is done now may have sent others.
+  for (locality_id i = 0; i < size_; ++i) {
+    const std::uint64_t done = traffic_[i].done.load(std::memory_order_acquire);
+    if (without(i))
+      s.of_lost += traffic_[i].started.load(std::memory_order_relaxed) - done;
+    else
+      s.done += done;
+  }
+  for (locality_id i = 0; i < size_; ++i)
+    if (!without(i)) s.sent += traffic_[i].sent.load(std::memory_order_relaxed);
+  return s;
+}
+
+std::string node::why_lost(locality_id peer) const {
+  const std::lock_guard guard(locks_->lost);
+  return why_lost_[peer];
+}
+
+std::exception_ptr node::loss_of(locality_id peer) const {
+  return std::make_exception_ptr(locality_lost(peer, why_lost(peer)));
+}
+
+service& node::make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&)) {
+  const std::lock_guard guard(locks_->services);
+  if (service* s = place.load(std::memory_order_relaxed)) return *s;
+  std::unique_ptr<service> made = maker(*this);
+  service* s = made.get();
+  owned_.push_back(std::move(made));
+  place.store(s, std::memory_order_release);
+  return *s;
+}
+
+node* find_node() noexcept {
+  plx::detail::scheduler* s = plx::detail::find_current_scheduler();
+  return s == nullptr ? nullptr : static_cast<node*>(s->attached());
+}
+
+node& node_here() {
+  node* n = find_node();
+  PLX_ASSERT(n != nullptr && "this needs a plx::job: no runtime here belongs to one");
+  return *n;
+}
+
+}  // namespace plx::net

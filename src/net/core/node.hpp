@@ -1,0 +1,152 @@
+// This locality's part of the network: its transport, its parcels, the answers it waits for, and what is built on
+// those. One runtime is one locality; the node is attached to it.
+//
+// Programs use net/job.hpp, net/action.hpp and net/locality.hpp; this header is for what is built on actions.
+// Thread safety: everything. Cost: node_here() is a few loads. Example: net/core/test/action_test.cpp
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "net/core/action_entry.hpp"
+#include "net/core/reply_table.hpp"
+#include "net/parcels/parcel_port.hpp"
+#include "net/transport/transport.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::net {
+
+/// A part of a node that others can build on: made when it is first asked for, gone with the node. Its twins on other
+/// localities are reached by actions.
+class service {
+ public:
+  virtual ~service() = default;
+  /// In a task, once per lost peer, after that peer's unanswered calls have failed.
+  virtual void peer_lost(locality_id) {}
+};
+
+class waker;
+
+namespace detail {
+unsigned next_service_slot() noexcept;
+template <class S>
+inline const unsigned service_slot = next_service_slot();
+}  // namespace detail
+
+class node final : private receiver {
+ public:
+  /// Requires: nothing else is attached to `rt`, which ends after stop() and before the node does: its last tasks may
+  /// still use the network, and find all others lost.
+  node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities);
+  ~node() override;
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  [[nodiscard]] locality_id here() const noexcept { return here_; }
+  [[nodiscard]] unsigned size() const noexcept { return size_; }  ///< localities of the job, lost ones too
+  [[nodiscard]] runtime& home() const noexcept { return runtime_; }
+  [[nodiscard]] parcel_port& port() noexcept { return port_; }
+  [[nodiscard]] reply_table& replies() noexcept { return replies_; }
+  [[nodiscard]] transport& carrier() noexcept { return *transport_; }
+
+  /// The service S of this node. S has a constructor from node&.
+  template <class S>
+  S& get() {
+    const unsigned slot = detail::service_slot<S>;
+    PLX_ASSERT(slot < most_services && "more kinds of services than node::most_services: raise it");
+    std::atomic<service*>& place = services_[slot];
+    // acquire: pairs with the release of who made it.
+    if (service* s = place.load(std::memory_order_acquire)) return static_cast<S&>(*s);
+    return static_cast<S&>(make(place, [](node& n) -> std::unique_ptr<service> { return std::make_unique<S>(n); }));
+  }
+
+  /// A peer whose loss was told.
+  [[nodiscard]] bool is_lost(locality_id peer) const noexcept { return peer != here_ && port_.closed(peer); }
+  /// Why; "" while it is not lost.
+  [[nodiscard]] std::string why_lost(locality_id peer) const;
+  /// What a future gets that asks a lost peer.
+  [[nodiscard]] std::exception_ptr loss_of(locality_id peer) const;
+  /// Takes it that a peer is gone, as if the transport had said so: nothing is sent there any more, and what waits for
+  /// it fails with `why`. From any thread.
+  void give_up(locality_id peer, std::string_view why) noexcept;
+  /// From here on it is no surprise that peers go: the job ends.
+  void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
+  /// Counts and logs that something from there was not taken: what came makes no sense, in one clause.
+  void refuse(locality_id from, const char* why) noexcept;
+  /// Parcels of the program (not net's own) between this locality and others. What a locality does on its own account,
+  /// and a job that ends must wait for, counts as a parcel to itself.
+  struct parcel_sums {
+    std::uint64_t sent = 0;
+    std::uint64_t done = 0;     ///< their tasks have ended here
+    std::uint64_t of_lost = 0;  ///< tasks of parcels of lost localities that have not ended here yet
+  };
+  /// The sums over all localities but those in `lost`. Together with the parcels of the others, these tell whether the
+  /// job is quiet: net/start/ending.hpp.
+  [[nodiscard]] parcel_sums parcels_without(std::span<const locality_id> lost) const;
+  [[nodiscard]] parcel_sums parcels() const { return parcels_without({}); }
+  void note_sent(locality_id to) noexcept { traffic_[to].sent.fetch_add(1, std::memory_order_relaxed); }
+  /// All that follows from a parcel of `from` may begin; only of use once `from` is lost.
+  void note_started(locality_id from) noexcept { traffic_[from].started.fetch_add(1, std::memory_order_relaxed); }
+  void note_done(locality_id from) noexcept { traffic_[from].done.fetch_add(1, std::memory_order_release); }
+
+  /// Sends what there is to send and ends the transport, once. What still waits for an answer gets locality_lost.
+  /// False: not in time. Requires: called while the runtime is there.
+  bool stop(double deadline_s) noexcept;
+  /// stop() was called: nothing more is sent.
+  [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
+
+ private:
+  struct arriving;
+
+  void arrived(locality_id from, std::span<const std::byte> head) noexcept override;
+  void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept override;
+  void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override;
+  void pieces_lost(locality_id from, void* announced) noexcept override;
+  void lost(locality_id peer, std::string_view why) noexcept override;
+
+  static poll_result poll(void* self);
+  poll_result nothing_came();
+  bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
+  void start(parcel_task* t, const action_entry& action, locality_id from) noexcept;
+  service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
+
+  static constexpr unsigned most_services = 32;
+
+  runtime& runtime_;
+  std::unique_ptr<transport> transport_;
+  const locality_id here_;
+  const unsigned size_;
+  parcel_port port_;
+  reply_table replies_;
+  struct traffic {
+    std::atomic<std::uint64_t> sent{0}, started{0}, done{0};  // started: in a task, or about to be dropped
+  };
+  std::vector<traffic> traffic_;          // by locality
+  std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started
+  std::uint64_t poller_ = 0;
+  std::unique_ptr<waker> waker_;  // where the transport can say when something comes
+  ticks quiet_since_ = 0;         // of the poller
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> leaving_{false};
+  struct locks;
+  const std::unique_ptr<locks> locks_;
+  std::vector<std::string> why_lost_;  // by locality
+  std::array<std::atomic<service*>, most_services> services_{};
+  std::vector<std::unique_ptr<service>> owned_;  // in the order they were made
+};
+
+/// The node that the caller's runtime is attached to; on a foreign thread that of the oldest runtime. Requires: there
+/// is one.
+node& node_here();
+/// The same; null when there is none.
+node* find_node() noexcept;
+
+}  // namespace plx::net

@@ -1,0 +1,44 @@
+// Who calls, as an argument of an action: what the action may believe without asking.
+//
+//   void arrived(plx::net::sender who, std::uint64_t turn);
+//   plx::post<&arrived>(0, plx::net::sender{here}, turn);
+//
+// Where the parcel arrives it is compared with the locality that the transport got it from; a parcel that says another
+// one is refused, counted and logged with its sender (net/core/node.hpp) before the action sees anything of it.
+//
+// Thread safety: values. Cost: 4 bytes and a comparison. Example: net/test/unsound_values_test.cpp
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "net/bitwise.hpp"
+#include "net/locality.hpp"
+
+namespace plx {
+namespace net {
+
+struct sender {
+  locality_id who = no_locality;
+};
+
+namespace detail {
+/// Whether all senders among an action's arguments are `from`.
+template <class... T>
+[[nodiscard]] bool senders_are(const std::tuple<T...>& arguments, locality_id from) noexcept {
+  const auto right = [from]<class E>(const E& e) {
+    if constexpr (std::is_same_v<E, sender>)
+      return e.who == from;
+    else
+      return (static_cast<void>(e), static_cast<void>(from), true);
+  };
+  return std::apply([&right](const T&... e) { return (right(e) && ...); }, arguments);
+}
+}  // namespace detail
+
+}  // namespace net
+
+template <>
+inline constexpr bool is_bitwise<net::sender> = true;
+
+}  // namespace plx

@@ -1,0 +1,285 @@
+#include "net/action.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+
+#include "base/test/patience_test.hpp"
+#include "net/archive.hpp"
+#include "net/error.hpp"
+#include "net/locality.hpp"
+#include "net/start/ending.hpp"
+#include "net/test/threads_test.hpp"
+#include "rt/thread.hpp"
+#include "rt/when.hpp"
+
+namespace {
+
+using namespace plx;
+
+int twice(int x) { return 2 * x; }
+locality_id where() { return find_here(); }
+std::string joined(const std::vector<std::string>& words, char by) {
+  std::string all;
+  for (const auto& w : words) all += w + by;
+  return all;
+}
+double sum_of(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+buffer<int> doubled(buffer<int> b) {
+  for (int& i : b) i *= 2;
+  return b;
+}
+std::vector<std::string> many_words(std::size_t n) { return std::vector<std::string>(n, "word"); }
+void fails(const std::string& text) { throw std::invalid_argument(text); }
+void says_nothing() {}
+double half(double x) { return x / 2; }
+future<int> later(int x) {
+  return async([x] { return x + 1; });
+}
+int there_and_back(locality_id back, int depth) {
+  if (depth == 0) return 0;
+  return 1 + async<&there_and_back>(back, find_here(), depth - 1).get();
+}
+std::atomic<int> posted{0};
+void count_up(int n) { posted += n; }
+int overloaded(int x) { return x; }
+int overloaded(double) { return -1; }
+void throws_loss(locality_id which) { throw locality_lost(which, "it was here a moment ago"); }
+std::atomic<bool> loss_was_seen{false};
+int waits_for_the_loss() {
+  EXPECT_TRUE(
+      comes_true([] { return loss_was_seen.load(); }, [] { this_thread::sleep_for(std::chrono::milliseconds(1)); }));
+  return 0;
+}
+
+TEST(Action, ItsResultComesBack) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    EXPECT_EQ(find_here(), 0u);
+    EXPECT_EQ(async<&twice>(1, 21).get(), 42);
+    EXPECT_EQ(async<&where>(1).get(), 1u);
+    EXPECT_EQ(async<&where>(0).get(), 0u);
+    EXPECT_EQ(async<&half>(1, 3).get(), 1.5);  // the int travels as a double
+    async<&says_nothing>(1).get();
+    EXPECT_EQ(async<static_cast<int (*)(int)>(overloaded)>(1, 3).get(), 3);
+    EXPECT_EQ(async<static_cast<int (*)(double)>(overloaded)>(1, 3).get(), -1);
+  });
+}
+
+TEST(Action, WhatIsLargeTravelsInPieces) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    std::vector<double> values(100'000);
+    std::iota(values.begin(), values.end(), 0.0);
+    EXPECT_EQ(async<&sum_of>(1, values).get(), 99'999 * 50'000.0);
+    buffer<int> b(5000);
+    std::iota(b.begin(), b.end(), 0);
+    const buffer<int> back = async<&doubled>(1, b).get();
+    ASSERT_EQ(back.size(), 5000u);
+    for (int i = 0; i < 5000; ++i) ASSERT_EQ(back[i], 2 * i);
+    EXPECT_EQ(b[1], 1);  // the other side worked on its own
+  });
+}
+
+TEST(Action, AHeadThatIsTooLongTravelsAsAPiece) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    const std::vector<std::string> words(5000, "abc");
+    EXPECT_EQ(async<&joined>(1, words, ' ').get().size(), 20'000u);
+    EXPECT_EQ(async<&many_words>(1, 4000).get().size(), 4000u);
+  });
+}
+
+TEST(Action, WhatIsThrownThereIsThrownHere) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    try {
+      async<&fails>(1, "no such block").get();
+      FAIL();
+    } catch (const remote_error& e) {
+      EXPECT_EQ(e.where(), 1u);
+      EXPECT_STREQ(e.what(), "on locality 1: no such block");
+    }
+    EXPECT_THROW(async<&fails>(0, "x").get(), std::invalid_argument);
+  });
+}
+
+TEST(Action, AFutureThatIsReturnedIsWaitedFor) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    EXPECT_EQ(async<&later>(1, 1).get(), 2);
+    EXPECT_EQ(async<&later>(0, 1).get(), 2);
+  });
+}
+
+TEST(Action, CallsCanCallBack) {
+  net::test::localities all(2, 1);
+  all.run(0, [] { EXPECT_EQ(there_and_back(1, 20), 20); });
+}
+
+TEST(Action, ManyAtATimeFromAllSides) {
+  net::test::localities all(3);
+  posted = 0;
+  all.run_all([] {
+    std::vector<future<int>> results;
+    for (int i = 0; i < 2000; ++i)
+      for (const locality_id to : find_remote_localities()) {
+        results.push_back(async<&twice>(to, i));
+        post<&count_up>(to, 1);
+      }
+    long sum = 0;
+    for (auto& r : results) sum += r.get();
+    EXPECT_EQ(sum, 2L * 2 * 1999 * 1000);
+  });
+  EXPECT_EQ(posted, 3 * 2 * 2000);
+  const auto counts = all.at(0).port().counts();
+  EXPECT_EQ(counts.parcels_sent, 3u * 2 * 2000);  // calls, posts, answers
+  EXPECT_EQ(counts.parcels_received, counts.parcels_sent);
+  EXPECT_EQ(counts.refused, 0u);
+}
+
+TEST(Action, TheLostAreToldByTheirFutures) {
+  net::test::localities all(2);
+  all.run(0, [&all] {
+    loss_was_seen = false;
+    auto pending = async<&waits_for_the_loss>(1);
+    all.lose(1);
+    try {
+      pending.get();
+      ADD_FAILURE();
+    } catch (const locality_lost& e) {
+      EXPECT_EQ(e.which(), 1u);
+    }
+    loss_was_seen = true;
+    EXPECT_THROW(async<&twice>(1, 1).get(), locality_lost);
+    post<&count_up>(1, 1);  // goes nowhere
+    EXPECT_EQ(find_all_localities(), std::vector<locality_id>{0});
+    EXPECT_TRUE(find_remote_localities().empty());
+    EXPECT_EQ(locality_count(), 2u);
+  });
+}
+
+// Who waited for the lost one through somebody else is told the same.
+TEST(Action, ALossTravels) {
+  net::test::localities all(3);
+  all.run(0, [] {
+    try {
+      async<&throws_loss>(1, 2u).get();
+      FAIL();
+    } catch (const locality_lost& e) {
+      EXPECT_EQ(e.which(), 2u);
+      EXPECT_EQ(e.why(), "it was here a moment ago");
+    }
+  });
+}
+
+TEST(Action, NoiseIsRefusedAndCounted) {
+  net::test::localities all(2);
+  const std::string noise = "this is no frame at all, and nobody asked for it";
+  const auto* bytes = reinterpret_cast<const std::byte*>(noise.data());
+  all.network().put(0, {1, {bytes, bytes + noise.size()}, {}, false});
+  all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get(), 2); });
+  EXPECT_EQ(all.at(0).port().counts().refused, 1u);
+}
+
+TEST(Action, ACallThatCannotBeReadIsAnsweredSo) {
+  net::test::localities all(2);
+  all.run(0, [&all] {
+    // A parcel of an action that nobody has, as if it were a call of the root's.
+    auto* call = plx::detail::make_state<net::detail::waiting_call<int>>();
+    auto result = plx::detail::adopt_state<int>(call);
+    net::parcel_header h;
+    h.action = 60000;
+    h.reply = all.at(0).replies().add(*call, 1);
+    net::detail::send_values(all.at(0), 1, 0, h, 7);
+    EXPECT_THROW(result.get(), remote_error);
+  });
+  EXPECT_EQ(all.at(1).port().counts().refused, 1u);
+}
+
+TEST(ActionList, DifferencesAreNamed) {
+  const std::string here = "f(int) [with auto F = mine::f]\t4=4\ng [with auto F = g]\t=0\n";
+  EXPECT_EQ(net::difference_of_actions(here, here), "");
+  EXPECT_EQ(net::difference_of_actions(here, "g [with auto F = g]\t=0\n"), "the action mine::f is missing there");
+  EXPECT_EQ(net::difference_of_actions("g [with auto F = g]\t=0\n", here), "the action mine::f is missing here");
+  EXPECT_EQ(net::difference_of_actions(here, "f(int) [with auto F = mine::f]\t8=4\ng [with auto F = g]\t=0\n"),
+            "the action mine::f has arguments of 4=4 bytes here, 8=4 there");
+  const std::string twins = "f [with auto F = f] #1\t=4\tx+0x10\nf [with auto F = f] #2\t=4\tx+0x20\n";
+  EXPECT_EQ(net::difference_of_actions(twins, twins), "");
+  EXPECT_EQ(net::difference_of_actions(twins, "f [with auto F = f]\t=4\n"), "the action f is missing there");
+  EXPECT_EQ(net::difference_of_actions(twins,
+                                       "f [with auto F = f] #1\t=4\tx+0x10\nf [with auto F = f] "
+                                       "#2\t=4\tx+0x30\n"),
+            "several actions are called f; one of them is at x+0x20 here, at x+0x30 there: run the same build "
+            "everywhere, or give them different names");
+  EXPECT_NE(net::describe_actions().find("twice"), std::string::npos);
+}
+
+// A value of `fill` bytes whose writing is the program's own code.
+template <class Save>
+struct written_by {
+  std::size_t fill = 0;
+  template <class A>
+  void save(A& archive) const {
+    const std::string half_text(fill / 2, 'x');
+    archive(half_text);
+    Save()();
+    archive(half_text);
+  }
+  template <class A>
+  void load(A& archive) {
+    std::string first, second;
+    archive(first), archive(second);
+    fill = first == second && first == std::string(first.size(), 'x') ? 2 * first.size() : 0;
+  }
+};
+struct throws_when_written {
+  void operator()() const { throw std::runtime_error("it cannot be written now"); }
+};
+struct sends_when_written {
+  void operator()() const {
+    post<&count_up>(1, 1);
+    EXPECT_EQ(async<&joined>(1, std::vector<std::string>{"an", "other"}, ' ').get(), "an other ");
+    this_thread::yield();
+  }
+};
+template <class Save>
+std::size_t fill_of(written_by<Save> w) {
+  return w.fill;
+}
+
+TEST(Action, AnArgumentThatCannotBeWrittenIsNotSent) {
+  net::test::localities all(2);
+  all.run_all([] {
+    if (find_here() == 0) {
+      for (const std::size_t fill : {0u, 5000u, 50'000u}) {
+        EXPECT_THROW(static_cast<void>(async<&fill_of<throws_when_written>>(1, written_by<throws_when_written>{fill})),
+                     std::runtime_error);
+        EXPECT_THROW(post<&fill_of<throws_when_written>>(1, written_by<throws_when_written>{fill}), std::runtime_error);
+      }
+      EXPECT_EQ(net::node_here().replies().size(), 0u);
+    }
+    net::node_here().get<net::ending>().wait_for_all();
+  });
+}
+
+TEST(Action, WritingAnArgumentMaySendAndSuspend) {
+  net::test::localities all(2);
+  posted = 0;
+  all.run(0, [] {
+    std::vector<future<std::size_t>> answers;
+    std::vector<std::size_t> expected;
+    for (const std::size_t fill : {10u, 600u, 1000u, 1100u, 3000u, 5000u, 20'000u})
+      for (int i = 0; i < 10; ++i) {
+        expected.push_back(fill);
+        answers.push_back(async(
+            [fill] { return async<&fill_of<sends_when_written>>(1, written_by<sends_when_written>{fill}).get(); }));
+      }
+    for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i].get(), expected[i]);
+  });
+  EXPECT_GE(posted, 70);
+}
+
+}  // namespace

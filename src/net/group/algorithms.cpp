@@ -1,0 +1,241 @@
+#include "net/group/algorithms.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace plx::net::collective {
+namespace {
+
+// The tree of reductions: see algorithms.hpp.
+struct tree {
+  explicit tree(unsigned n) : places(std::bit_floor(n)), paired(2 * (n - places)) {}
+  [[nodiscard]] unsigned place_of(unsigned rank) const { return rank < paired ? rank / 2 : rank - paired / 2; }
+  /// The first rank of a place.
+  [[nodiscard]] unsigned rank_at(unsigned place) const { return place < paired / 2 ? 2 * place : place + paired / 2; }
+  unsigned places, paired;
+};
+
+constexpr std::uint16_t pair_step = 1000, result_step = 1001, apart_step = 1002, ring_step = 2000;
+
+payload join(call& c, payload left, const payload& right) {
+  c.combine(left, right);
+  return left;
+}
+
+// What of all payloads is known here, and how runs of them travel as one. Large ones are named only: they come apart.
+class bundle {
+ public:
+  explicit bundle(unsigned n) : of_(n), apart_(n, false) {}
+  payload& operator[](unsigned rank) { return of_[rank]; }
+  void put(unsigned rank, payload p) {
+    apart_[rank] = p.size() >= large_bytes;
+    of_[rank] = std::move(p);
+  }
+  /// To be had by a message of its own.
+  [[nodiscard]] bool apart(unsigned rank) const { return apart_[rank]; }
+  std::span<payload> all() { return of_; }
+
+  /// Those of `count` ranks from `first` on, round the end.
+  [[nodiscard]] payload packed(unsigned first, unsigned count) const {
+    std::size_t size = 0;
+    for (unsigned i = 0; i < count; ++i) size += sizeof(head) + bytes_here((first + i) % of_.size());
+    payload p(size);
+    wire_writer w({p.data(), size});
+    for (unsigned i = 0; i < count; ++i) {
+      const auto rank = static_cast<std::uint32_t>((first + i) % of_.size());
+      const head h{rank, apart_[rank], bytes_here(rank), handles_here(rank)};
+      w.bytes(&h, sizeof h);
+      w.bytes(of_[rank].data(), bytes_here(rank));
+      p.add_handles(of_[rank], 0, handles_here(rank));
+    }
+    return p;
+  }
+  /// Takes over what packed() made.
+  void unpack(const payload& p) {
+    std::size_t handles = 0;  // that were taken
+    for (wire_reader r(p.bytes()); r.left() != 0;) {
+      head h;
+      r.bytes(&h, sizeof h);
+      if (r.failed() || h.rank >= of_.size() || h.apart > 1 || h.size > r.left() ||
+          h.handles > p.handle_count() - handles)
+        throw std::runtime_error("what another locality sent is no bundle of payloads");
+      payload one(h.size);
+      r.bytes(one.data(), h.size);
+      one.add_handles(p, handles, h.handles);
+      handles += h.handles;
+      of_[h.rank] = std::move(one);
+      apart_[h.rank] = h.apart != 0;
+    }
+  }
+
+ private:
+  struct head {
+    std::uint32_t rank = 0, apart = 0;
+    std::uint64_t size = 0, handles = 0;
+  };
+  [[nodiscard]] std::size_t bytes_here(std::size_t rank) const { return apart_[rank] ? 0 : of_[rank].size(); }
+  [[nodiscard]] std::size_t handles_here(std::size_t rank) const { return apart_[rank] ? 0 : of_[rank].handle_count(); }
+
+  std::vector<payload> of_;
+  std::vector<bool> apart_;
+};
+
+}  // namespace
+
+algorithm meet(call& c) {
+  const unsigned n = c.size(), r = c.rank();
+  std::uint16_t step = 0;
+  for (unsigned distance = 1; distance < n; distance *= 2, ++step) {
+    c.send((r + distance) % n, step, {});
+    co_await c.from((r + n - distance) % n, step);
+  }
+  c.finish(std::span<payload>());
+}
+
+algorithm spread(call& c, payload mine, unsigned root) {
+  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // the root is 0 of the tree
+  const unsigned low = r == 0 ? std::bit_ceil(n) : r & (~r + 1);
+  if (r != 0) mine = co_await c.from((r - low + root) % n, 0);
+  for (unsigned bit = low / 2; bit != 0; bit /= 2)
+    if (r + bit < n) c.send((r + bit + root) % n, 0, mine);
+  c.finish(std::move(mine));
+}
+
+algorithm combine_at(call& c, payload mine, unsigned root) {
+  const tree t(c.size());
+  const unsigned r = c.rank(), place = t.place_of(r), root_place = t.place_of(root);
+  // Who of a pair goes on: the root, else the first.
+  const auto holder = [&](unsigned p) { return p == root_place ? root : t.rank_at(p); };
+  if (r < t.paired) {
+    const unsigned other = r ^ 1;
+    if (holder(place) != r) {
+      c.send(other, pair_step, mine);
+      co_return c.finish(std::span<payload>());
+    }
+    payload theirs = co_await c.from(other, pair_step);
+    mine = r < other ? join(c, std::move(mine), theirs) : join(c, std::move(theirs), mine);
+  }
+  // A block of 2^k places is held by the root's place if it is in it, else by its first one.
+  const auto block_holder = [&](unsigned p, unsigned size) {
+    const unsigned first = p & ~(size - 1);
+    return (root_place & ~(size - 1)) == first ? root_place : first;
+  };
+  std::uint16_t step = 0;
+  for (unsigned size = 1; size < t.places; size *= 2, ++step) {
+    const unsigned both = block_holder(place, 2 * size), other = block_holder(place ^ size, size);
+    if (both != place) {
+      c.send(holder(both), step, mine);
+      co_return c.finish(std::span<payload>());
+    }
+    payload theirs = co_await c.from(holder(other), step);
+    mine = (place & size) == 0 ? join(c, std::move(mine), theirs) : join(c, std::move(theirs), mine);
+  }
+  c.finish(std::move(mine));
+}
+
+algorithm combine_all(call& c, payload mine) {
+  const tree t(c.size());
+  const unsigned r = c.rank(), place = t.place_of(r);
+  const bool paired = r < t.paired, leads = paired && r % 2 == 0;
+  if (paired && !leads) {
+    c.send(r - 1, pair_step, mine);
+    payload result = co_await c.from(r - 1, result_step);
+    co_return c.finish(std::move(result));
+  }
+  if (leads) {
+    payload theirs = co_await c.from(r + 1, pair_step);
+    mine = join(c, std::move(mine), theirs);
+  }
+  std::uint16_t step = 0;
+  for (unsigned bit = 1; bit < t.places; bit *= 2, ++step) {
+    const unsigned other = t.rank_at(place ^ bit);
+    c.send(other, step, mine);
+    payload theirs = co_await c.from(other, step);
+    mine = (place & bit) == 0 ? join(c, std::move(mine), theirs) : join(c, std::move(theirs), mine);
+  }
+  if (leads) c.send(r + 1, result_step, mine);
+  c.finish(std::move(mine));
+}
+
+algorithm collect_at(call& c, payload mine, unsigned root) {
+  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // the root is 0 of the tree
+  bundle known(n);
+  known.put(c.rank(), std::move(mine));
+  for (unsigned bit = 1; bit < n; bit *= 2) {
+    if ((r & bit) != 0) {
+      c.send((r - bit + root) % n, 0, known.packed(c.rank(), std::min(bit, n - r)));
+      if (known.apart(c.rank())) c.send(root, apart_step, known[c.rank()]);
+      co_return c.finish(std::span<payload>());
+    }
+    if (r + bit >= n) continue;
+    payload theirs = co_await c.from((r + bit + root) % n, 0);
+    known.unpack(theirs);
+  }
+  for (unsigned i = 0; i < n; ++i)
+    if (i != c.rank() && known.apart(i)) known[i] = co_await c.from(i, apart_step);
+  c.finish(known.all());
+}
+
+algorithm collect_all(call& c, payload mine) {
+  const unsigned n = c.size(), r = c.rank();
+  bundle known(n);
+  known.put(r, std::move(mine));
+  std::uint16_t step = 0;
+  for (unsigned have = 1; have < n; have *= 2, ++step) {  // those of this rank and the next ones
+    c.send((r + n - have) % n, step, known.packed(r, std::min(have, n - have)));
+    payload theirs = co_await c.from((r + have) % n, step);
+    known.unpack(theirs);
+  }
+  for (unsigned i = 1; i < n; ++i) {
+    const unsigned passed_on = (r + n - i + 1) % n, next = (r + n - i) % n;
+    const auto round = static_cast<std::uint16_t>(ring_step + i);
+    if (known.apart(passed_on)) c.send((r + 1) % n, round, known[passed_on]);
+    if (known.apart(next)) known[next] = co_await c.from((r + n - 1) % n, round);
+  }
+  c.finish(known.all());
+}
+
+algorithm deal(call& c, std::vector<payload> all, unsigned root) {
+  const unsigned n = c.size(), r = (c.rank() + n - root) % n;
+  const unsigned low = r == 0 ? std::bit_ceil(n) : r & (~r + 1);
+  bundle known(n);
+  if (r != 0) {
+    payload mine = co_await c.from((r - low + root) % n, 0);
+    known.unpack(mine);
+  } else {
+    for (unsigned i = 0; i < n; ++i) known.put(i, std::move(all.at(i)));
+  }
+  for (unsigned bit = low / 2; bit != 0; bit /= 2)
+    if (r + bit < n) c.send((r + bit + root) % n, 0, known.packed((r + bit + root) % n, std::min(bit, n - r - bit)));
+  for (unsigned i = 0; i < n && r == 0; ++i)
+    if (i != root && known.apart(i)) c.send(i, apart_step, known[i]);
+  if (r != 0 && known.apart(c.rank())) known[c.rank()] = co_await c.from(root, apart_step);
+  c.finish(std::move(known[c.rank()]));
+}
+
+algorithm exchange_all(call& c, std::vector<payload> all) {
+  const unsigned n = c.size(), r = c.rank();
+  for (unsigned i = 1; i < n; ++i) c.send((r + i) % n, 0, all.at((r + i) % n));
+  for (unsigned i = 1; i < n; ++i) all[(r + n - i) % n] = co_await c.from((r + n - i) % n, 0);
+  c.finish(all);
+}
+
+algorithm combine_up_to(call& c, payload mine, bool exclusive) {
+  const unsigned n = c.size(), r = c.rank();
+  std::uint16_t step = 0;
+  for (unsigned have = 1; have < n; have *= 2, ++step) {  // `mine` is that of this rank and those before
+    if (r + have < n) c.send(r + have, step, mine);
+    if (r < have) continue;
+    payload before = co_await c.from(r - have, step);
+    mine = join(c, std::move(before), mine);
+  }
+  if (!exclusive) co_return c.finish(std::move(mine));
+  if (r + 1 < n) c.send(r + 1, result_step, mine);
+  if (r == 0) co_return c.finish(std::span<payload>());
+  payload before = co_await c.from(r - 1, result_step);
+  c.finish(std::move(before));
+}
+
+}  // namespace plx::net::collective

@@ -1,0 +1,122 @@
+// What the futures of collective calls hold, made of the payloads that came.
+//
+// Thread safety: as net/group/call.hpp says. Cost: a copy of each value. Example: net/test/collectives_test.cpp
+#pragma once
+
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "net/group/call.hpp"
+#include "rt/future.hpp"
+
+namespace plx::net::collective {
+
+// How the members of a group exchange payloads. Each is called once per member and call; the result goes to
+// call::finish().
+//
+// One payload: dissemination (barrier), binomial trees, recursive doubling. Many: trees of bundles while they are
+// small; what is large goes straight to who needs it, or round the ring. Reductions combine contiguous runs of ranks,
+// in a tree that depends on the number of members alone: the same result everywhere, bit for bit, whoever the root is.
+// Let p be the largest power of two that is at most n: the first 2 (n - p) ranks combine in pairs, then p places in a
+// binary tree.
+//
+// Sources: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
+// IJHPCA 19 (2005) 49; D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988)
+// 1; J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS 8 (1997) 1143. Thread safety:
+// those of call. Example: net/test/collectives_test.cpp
+
+/// Payloads from this size on do not go through trees.
+inline constexpr std::size_t large_bytes = std::size_t{1} << 16;
+
+/// Nothing; when all have come.
+algorithm meet(call& c);
+/// That of the root, everywhere.
+algorithm spread(call& c, payload mine, unsigned root);
+/// All combined: at the root, one payload; elsewhere, none.
+algorithm combine_at(call& c, payload mine, unsigned root);
+/// All combined: everywhere.
+algorithm combine_all(call& c, payload mine);
+/// All, by rank: at the root; elsewhere, none.
+algorithm collect_at(call& c, payload mine, unsigned root);
+/// All, by rank: everywhere.
+algorithm collect_all(call& c, payload mine);
+/// What the root has for each rank. `all`: at the root, one per rank.
+algorithm deal(call& c, std::vector<payload> all, unsigned root);
+/// What each rank has for each.
+algorithm exchange_all(call& c, std::vector<payload> all);
+/// Those of ranks 0 to this one combined, or (`exclusive`) without this one's, of which rank 0 has none.
+algorithm combine_up_to(call& c, payload mine, bool exclusive);
+
+/// A call and the state of its future. Result: R operator()(std::span<payload>).
+template <class R, class Result>
+class waiting final : public plx::detail::future_state<R>, public call {
+  using state = plx::detail::future_state<R>;
+
+ public:
+  waiting(group& g, kind k, bool heavy, Result r) : state(destroy, 2), call(g, k, heavy), result_(std::move(r)) {}
+  void combine(payload& left, const payload& right) override {
+    if constexpr (requires { result_.combine(left, right); }) result_.combine(left, right);
+  }
+
+ private:
+  void finished(std::span<payload> results) noexcept override {
+    this->complete_with_result_of([&]() -> R { return result_(results); });
+    this->release();
+  }
+  void failed(std::exception_ptr e) noexcept override {
+    this->complete_with(std::move(e));
+    this->release();
+  }
+  static void destroy(plx::detail::future_state_base* base) noexcept {
+    auto& self = static_cast<waiting&>(*base);  // of a reference: there is no null to keep
+    self.~waiting();
+    plx::detail::pool_put(&self, sizeof self);
+  }
+
+  [[no_unique_address]] Result result_;
+};
+
+template <class T>
+inline constexpr bool is_light = is_bitwise<T> && sizeof(T) <= 256;
+
+struct nothing {
+  void operator()(std::span<payload>) const {}
+};
+template <class T>
+struct one {
+  T operator()(std::span<payload> p) const { return p[0].as<T>(); }
+};
+template <class T>
+struct one_or_none {
+  std::optional<T> operator()(std::span<payload> p) const {
+    return p.empty() ? std::nullopt : std::optional<T>(p[0].as<T>());
+  }
+};
+template <class T>
+struct many {
+  std::vector<T> operator()(std::span<payload> all) const {
+    std::vector<T> values;
+    values.reserve(all.size());
+    for (const payload& p : all) values.push_back(p.as<T>());
+    return values;
+  }
+};
+/// A result that values are combined to.
+template <class T, class Op, class Result>
+struct combined : Result {
+  explicit combined(Op o) : op(std::move(o)) {}
+  void combine(payload& left, const payload& right) const { left = payload::of<T>(op(left.as<T>(), right.as<T>())); }
+  Op op;
+};
+
+template <class T>
+std::vector<payload> payloads_of(const std::vector<T>& values) {
+  std::vector<payload> all;
+  all.reserve(values.size());
+  for (const T& v : values) all.push_back(payload::of(v));
+  return all;
+}
+
+}  // namespace plx::net::collective

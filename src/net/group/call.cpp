@@ -1,0 +1,481 @@
+#include "net/group/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/action.hpp"
+#include "net/error.hpp"
+#include "net/group/mailroom.hpp"
+#include "net/parcels/message_log.hpp"
+#include "rt/core/scheduler.hpp"
+
+namespace plx::net::collective {
+
+using plx::detail::spin_guard;
+
+namespace {
+
+constexpr std::size_t light_bytes = 4096;                     // to copy or decode more is a task's work
+constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // calls that others may be ahead of this locality
+
+letter* make_letter(const address& to, payload&& contents) {
+  return ::new (plx::detail::pool_get(sizeof(letter))) letter{nullptr, to.rank, to.step, std::move(contents)};
+}
+void drop(letter* l) noexcept {
+  l->~letter();
+  plx::detail::pool_put(l, sizeof(letter));
+}
+void drop_all(letter*& first) noexcept {
+  while (first != nullptr) drop(std::exchange(first, first->next));
+}
+letter* take(letter*& first, std::uint32_t rank, std::uint16_t step) noexcept {
+  for (letter** at = &first; *at != nullptr; at = &(*at)->next)
+    if ((*at)->rank == rank && (*at)->step == step) return std::exchange(*at, (*at)->next);
+  return nullptr;
+}
+void append(letter*& first, letter* l) noexcept {
+  letter** at = &first;
+  while (*at != nullptr) at = &(*at)->next;
+  *at = l;
+}
+
+/// Letters that are dropped when this goes, and no lock is held any more: a handle in one may be the last of its
+/// object.
+class dropped_letters {
+ public:
+  dropped_letters() = default;
+  ~dropped_letters() { drop_all(first_); }
+  dropped_letters(const dropped_letters&) = delete;
+  dropped_letters& operator=(const dropped_letters&) = delete;
+  void take(letter*& first) noexcept {
+    if (first != nullptr) append(first, std::exchange(first_, nullptr)), first_ = std::exchange(first, nullptr);
+  }
+
+ private:
+  letter* first_ = nullptr;
+};
+
+}  // namespace
+
+/// The groups of a node. What comes for groups that nobody here knows yet is bounded: how much there is, others say.
+class groups final : public service {
+ public:
+  static constexpr std::size_t most_unknown_bytes = std::size_t{64} << 20, most_unknown = 4096;
+
+  explicit groups(node& n) : node_(n) {}
+  group& at(std::uint64_t id) {
+    // acquire: pairs with the release below; groups stay.
+    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return *g;
+    const spin_guard guard(lock_);
+    return make(id);
+  }
+  /// Of what has come; null: there are too many that nobody here knows.
+  group* of_arrival(std::uint64_t id) {
+    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return g;
+    const spin_guard guard(lock_);
+    if (unknown_ >= most_unknown && !all_.contains(id)) return refused_any_ = true, nullptr;
+    return &make(id);
+  }
+  /// A group was made known here, for the first time. False: what has come for it may have been refused.
+  bool known() {
+    const spin_guard guard(lock_);
+    --unknown_;
+    return !refused_any_;
+  }
+  /// Takes bytes for what waits for a group that is not known. False: there are too many.
+  bool take(std::size_t bytes) noexcept {
+    if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_unknown_bytes) return true;
+    give_back(bytes);
+    return false;
+  }
+  void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void peer_lost(locality_id which) override {
+    // Messages that came before the loss have been delivered by now, so letters are, too.
+    node_.get<mailroom>().take_rest(which, true);
+    std::vector<group*> hit;
+    {
+      const spin_guard guard(lock_);
+      for (const auto& [id, g] : all_) hit.push_back(g.get());
+    }
+    for (group* g : hit)
+      if (g->has(which)) g->fail(node_.loss_of(which));
+  }
+
+ private:
+  // The lock is held.
+  group& make(std::uint64_t id) {
+    auto& g = all_[id];
+    if (g == nullptr) g = std::make_unique<group>(*this, node_, id), ++unknown_;
+    last_.store(g.get(), std::memory_order_release);
+    return *g;
+  }
+
+  node& node_;
+  plx::detail::spinlock lock_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<group>> all_;
+  std::size_t unknown_ = 0;   // of them
+  bool refused_any_ = false;  // because of their number
+  std::atomic<std::size_t> bytes_{0};
+  std::atomic<group*> last_{nullptr};  // that somebody asked for
+};
+
+namespace {
+
+// Whether there are such calls; whether a member sends it, the group knows.
+bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
+
+void deliver_to(node& n, locality_id from, const address& to, payload&& contents) {
+  if (group* g = n.get<groups>().of_arrival(to.group)) return g->deliver(from, to, std::move(contents));
+  n.refuse(from, "there are too many communicators that nobody here has made");
+}
+
+void deliver(sender s, const address& to, const payload& contents) {
+  node& n = node_here();
+  if (!sound(to)) return n.refuse(s.who, "a part of a collective call that there is not");
+  deliver_to(n, s.who, to, payload(contents));
+}
+// The usual case, of which all bytes are one value.
+constexpr std::size_t few_bytes = 16;
+struct small_parcel {
+  address to;
+  std::uint64_t size = 0;
+  std::array<std::byte, few_bytes> bytes{};
+};
+void deliver_few(sender s, const small_parcel& p) {
+  node& n = node_here();
+  if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a part of a collective call that there is not");
+  deliver_to(n, s.who, p.to, payload(std::span(p.bytes).first(p.size)));
+}
+// Another member says that the group has ended, because of the locality `lost` if that is one.
+void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
+  node& n = node_here();
+  if (lost != no_locality && lost >= n.size())
+    return n.refuse(s.who, "it says that a locality is lost that there is not");
+  // What was written before this was said counts, as messages do that came before it.
+  n.get<mailroom>().take_rest(s.who, false);
+  if (lost != no_locality) n.get<mailroom>().take_rest(lost, false);
+  const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
+                                     : std::make_exception_ptr(std::runtime_error(why));
+  if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));
+  n.refuse(s.who, "there are too many communicators that nobody here has made");
+}
+
+/// The locality whose loss it is, if it is one, and the text.
+std::pair<locality_id, std::string> reason_of(const std::exception_ptr& e) {
+  try {
+    std::rethrow_exception(e);
+  } catch (const locality_lost& x) {
+    return {x.which(), x.why()};
+  } catch (const std::exception& x) {
+    return {no_locality, x.what()};
+  } catch (...) {
+    return {no_locality, "an exception that is no std::exception"};
+  }
+}
+
+}  // namespace
+}  // namespace plx::net::collective
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::collective::small_parcel> = true;
+namespace net {
+template <>
+inline constexpr bool is_direct<&collective::deliver> = true;
+template <>
+inline constexpr bool is_direct<&collective::deliver_few> = true;
+}  // namespace net
+}  // namespace plx
+
+namespace plx::net::collective {
+
+void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
+  address to;
+  if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
+  if (!sound(to)) return n.refuse(from, "a part of a collective call that there is not");
+  deliver_to(n, from, to, payload(bytes.subspan(sizeof to)));
+}
+
+const char* name_of(kind k) noexcept {
+  static constexpr const char* names[] = {"nothing",    "barrier",        "broadcast",     "reduce",
+                                          "all_reduce", "gather",         "all_gather",    "scatter",
+                                          "all_to_all", "inclusive_scan", "exclusive_scan"};
+  const auto i = static_cast<std::size_t>(k);
+  return i < std::size(names) ? names[i] : "something unknown";
+}
+
+group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended before this collective call did"))); }
+
+bool group::has(locality_id l) const noexcept { return std::binary_search(members_.begin(), members_.end(), l); }
+
+void group::become(std::string name, std::vector<locality_id> members) {
+  PLX_ASSERT(!members.empty() && std::is_sorted(members.begin(), members.end()) && "members ascend");
+  const auto here = std::lower_bound(members.begin(), members.end(), node_.here());
+  PLX_ASSERT(here != members.end() && *here == node_.here() && "this locality is no member of the communicator", name);
+  PLX_ASSERT(members.back() < node_.size() && "no such locality", members.back());
+  std::exception_ptr ended;
+  {
+    const spin_guard guard(lock_);
+    if (!members_.empty()) return;
+    rank_ = static_cast<unsigned>(here - members.begin());
+    name_ = std::move(name);
+    members_ = std::move(members);
+    all_.give_back(std::exchange(unknown_bytes_, 0));
+    ended = error_;
+  }
+  if (!all_.known())
+    fail(std::make_exception_ptr(std::runtime_error(fmt::format(
+        "parts of calls of the communicator \"{}\" may have been refused, for there were more than {} that locality {} "
+        "had not made yet: make communicators before others use them",
+        name_now(), groups::most_unknown, node_.here()))));
+  if (ended != nullptr) tell(ended);  // by what came before: nobody knew then whom to tell
+  for (const locality_id m : members_)
+    if (node_.is_lost(m)) end(node_.loss_of(m));
+}
+
+std::string group::name_now() {
+  const spin_guard guard(lock_);
+  return name_;
+}
+
+// The lock is held.
+group::slot& group::slot_of(std::uint64_t number) {
+  while (number - first_ >= slots_.size()) slots_.emplace_back();
+  return slots_[number - first_];
+}
+
+void group::enter(call& c) {
+  kind there = kind::none;
+  {
+    const spin_guard guard(lock_);
+    c.number_ = next_++;
+    c.error_ = error_;
+    slot& s = slot_of(c.number_);
+    s.here = &c;
+    if (s.what != kind::none && s.what != c.kind_) there = s.what;
+    s.what = c.kind_;
+  }
+  if (there != kind::none) mismatch(c.number_, c.kind_, there), c.error_ = error_;
+}
+
+void group::leave(call& c) noexcept {
+  dropped_letters dropped;
+  const spin_guard guard(lock_);
+  slot& s = slots_[c.number_ - first_];
+  s.here = nullptr;
+  s.ended = true;
+  dropped.take(s.first);
+  while (!slots_.empty() && slots_.front().ended) slots_.pop_front(), ++first_;
+}
+
+void group::mismatch(std::uint64_t number, kind here, kind there) {
+  fail(std::make_exception_ptr(std::logic_error(
+      fmt::format("call {} of the communicator \"{}\" is {} on locality {}, {} on another one: all members make "
+                  "the same calls in the same order",
+                  number, name_now(), name_of(here), node_.here(), name_of(there)))));
+}
+
+// The lock is held. Whether there is room for what has come before become().
+bool group::keep(std::size_t new_slots, std::size_t payload_bytes) {
+  const std::size_t bytes = new_slots * sizeof(slot) + sizeof(letter) + payload_bytes;
+  if (!all_.take(bytes)) return false;
+  unknown_bytes_ += bytes;
+  return true;
+}
+
+void group::too_much(locality_id from) {
+  node_.refuse(from, "a part of a call of a communicator that nobody here has made: there are too many of them");
+  end(std::make_exception_ptr(std::runtime_error(fmt::format(
+      "expected at most {} MiB of calls of communicators that locality {} has not made yet, found more: make "
+      "communicators before others use them, or have them wait",
+      groups::most_unknown_bytes >> 20, node_.here()))));
+  const spin_guard guard(lock_);
+  all_.give_back(std::exchange(unknown_bytes_, 0));
+  if (members_.empty()) slots_.clear();  // else there may be calls in them
+}
+
+void group::too_far(const address& to) {
+  fail(std::make_exception_ptr(std::runtime_error(
+      fmt::format("member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then",
+                  to.rank, name_now(), most_ahead, node_.here()))));
+}
+
+void group::deliver(locality_id from, const address& to, payload&& contents) {
+  call* ready = nullptr;
+  kind here = to.what;
+  {
+    std::unique_lock guard(lock_);
+    // Before become() it is only kept, and taken out by the rank of a member.
+    if (!members_.empty() && (to.rank >= members_.size() || members_[to.rank] != from)) {
+      guard.unlock();
+      return node_.refuse(from, "a part of a collective call in the name of another member");
+    }
+    if (error_ != nullptr || to.call < first_) return;
+    if (members_.empty()) {
+      const std::size_t known = first_ + slots_.size();
+      if (to.call >= most_ahead || !keep(to.call < known ? 0 : to.call + 1 - known, contents.size())) {
+        guard.unlock();
+        return too_much(from);
+      }
+    }
+    slot* s = to.call < next_ + most_ahead ? &slot_of(to.call) : nullptr;
+    if (s != nullptr && s->ended) return;
+    if (s != nullptr && s->what == kind::none) s->what = to.what;
+    here = s == nullptr ? kind::none : s->what;
+    call* c = s == nullptr ? nullptr : s->here;
+    if (here != to.what) {
+    } else if (c != nullptr && c->waits_ && c->from_ == to.rank && c->step_ == to.step) {
+      c->waits_ = false;
+      c->contents_ = std::move(contents);
+      ready = c;
+    } else {
+      append(s->first, make_letter(to, std::move(contents)));
+    }
+  }
+  if (ready != nullptr) return ready->go_on();
+  if (here == kind::none) return too_far(to);
+  if (here != to.what) return mismatch(to.call, here, to.what);
+}
+
+bool group::end(const std::exception_ptr& error) {
+  std::vector<call*> waiting;
+  dropped_letters dropped;
+  {
+    const spin_guard guard(lock_);
+    if (error_ != nullptr) return false;
+    error_ = error;
+    for (slot& s : slots_) {
+      dropped.take(s.first);
+      if (s.here == nullptr || !s.here->waits_) continue;
+      s.here->waits_ = false;
+      s.here->error_ = error;
+      waiting.push_back(s.here);
+    }
+  }
+  for (call* c : waiting) c->go_on();
+  return true;
+}
+
+void group::fail(const std::exception_ptr& error) {
+  if (end(error)) tell(error);
+}
+
+void group::tell(const std::exception_ptr& error) {
+  std::vector<locality_id> members;
+  {
+    const spin_guard guard(lock_);
+    members = members_;
+  }
+  const auto [lost, why] = reason_of(error);
+  for (const locality_id m : members)
+    if (m != node_.here() && m != lost) post<&told_of_end>(m, sender{node_.here()}, id_, lost, why);
+}
+
+// True: there is nothing to wait for.
+bool reception::has_come(std::coroutine_handle<> waits) {
+  call& c = call_;
+  group& g = c.group_;
+  letter* l = nullptr;
+  {
+    const spin_guard guard(g.lock_);
+    l = take(g.slots_[c.number_ - g.first_].first, rank_, step_);
+    if (l == nullptr) {
+      c.error_ = g.error_;
+      if (c.error_ != nullptr) return true;
+      if (!waits) return false;
+      c.from_ = rank_;
+      c.step_ = step_;
+      c.next_ = waits;
+      c.waits_ = true;  // from here on it may go on elsewhere
+      return false;
+    }
+  }
+  c.contents_ = std::move(l->contents);
+  drop(l);
+  return true;
+}
+
+bool reception::await_suspend(std::coroutine_handle<> h) {
+  call& c = call_;
+  group& g = c.group_;
+  if (has_come(nullptr)) return false;
+  const address awaited{g.id_, c.number_, rank_, step_, c.kind_};
+  if (g.node_.get<mailroom>().look(g.members_[rank_], awaited, c.contents_)) return false;
+  return !has_come(h);
+}
+
+payload reception::await_resume() {
+  if (call_.error_ != nullptr) std::rethrow_exception(call_.error_);
+  return std::move(call_.contents_);
+}
+
+call::call(group& g, kind k, bool heavy) noexcept : group_(g), kind_(k), heavy_(heavy) {
+  task_.owner = this;
+  task_.run = [](plx::detail::task* t, plx::detail::run_mode) {
+    const std::coroutine_handle<> h = static_cast<const call*>(t->owner)->next_;
+    h.resume();  // the call may be gone afterwards
+  };
+}
+
+bool call::begin() {
+  group_.enter(*this);
+  if (error_ == nullptr) return true;
+  group_.leave(*this);
+  failed(error_);
+  return false;
+}
+
+void call::go_on() {
+  if (!heavy_ && contents_.size() <= light_bytes) return next_.resume();
+  task_.info.name = probe::register_name("collective call");
+  group_.node_.home().get_scheduler().submit(&task_);
+}
+
+void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
+  node& n = group_.node_;
+  const locality_id to = group_.members_[rank];
+  if (n.is_lost(to)) return;
+  const address there{group_.id_, number_, group_.rank_, step, kind_};
+  // Handles travel in parcels of the general form. In a trace, letters are parcels with their arrows.
+  const bool bytes_only = contents.handle_count() == 0;
+  if (bytes_only && !n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
+  if (bytes_only && contents.size() <= few_bytes) {
+    small_parcel p{there, contents.size(), {}};
+    std::memcpy(p.bytes.data(), contents.data(), contents.size());
+    net::detail::send_call<&deliver_few>(n, to, 0, sender{n.here()}, p);
+  } else {
+    net::detail::send_call<&deliver>(n, to, 0, sender{n.here()}, there, contents);
+  }
+}
+
+void call::combine(payload&, const payload&) { PLX_ASSERT(false && "this call combines nothing", name_of(kind_)); }
+
+void call::finish(std::span<payload> results) {
+  group_.leave(*this);
+  finished(results);
+}
+
+void call::fail(std::exception_ptr e) noexcept {
+  group_.leave(*this);
+  group_.fail(e);
+  failed(std::move(e));
+}
+
+group& find_group(node& n, const std::string& name, std::vector<locality_id> members) {
+  std::string key = name;
+  for (const locality_id m : members) key += fmt::format(" {}", m);
+  group& g = n.get<groups>().at(hash_of(key));
+  g.become(name, std::move(members));
+  return g;
+}
+
+}  // namespace plx::net::collective

@@ -1,0 +1,348 @@
+// One collective call under way on this locality, and the group of localities that it is one of.
+//
+// A call is a coroutine (algorithms.hpp) that sends payloads to the other members and awaits theirs. What arrives goes
+// straight to the coroutine that awaits it, in the poller that took it from the network, unless the call is heavy; what
+// comes before its call was made here waits in the group. Calls of different members meet by their number in the group:
+// all members make the same calls in the same order.
+//
+// Thread safety: everything. A call's coroutine runs on one thread at a time. Cost: a lock for each arrival. Example:
+// net/test/collectives_test.cpp
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "net/buffer.hpp"
+#include "net/core/wire.hpp"
+#include "net/global.hpp"
+#include "net/locality.hpp"
+#include "rt/core/spinlock.hpp"
+#include "rt/core/task.hpp"
+#include "rt/future/awaiters.hpp"
+
+namespace plx {
+
+// The bytes of one value on its way between localities: few in place, many in memory that copies share. Handles in the
+// value (net/global.hpp) are handles of the payload, wherever it is, until it has gone: what they name lives until the
+// value has been read.
+//
+// Thread safety: copies may be used by several threads while nobody writes. Cost: up to in_place_bytes nothing but the
+// copy; else one allocation. Example: net/group/test/payload_test.cpp
+
+template <>
+inline constexpr bool is_bitwise<std::byte> = true;
+}  // namespace plx
+
+namespace plx::net {
+
+class payload;
+template <>
+struct wire_codec<payload>;
+
+class payload {
+ public:
+  static constexpr std::size_t in_place_bytes = 48;
+
+  payload() noexcept = default;
+  /// So many bytes, not initialised where they are many.
+  explicit payload(std::size_t size_bytes) : size_(size_bytes) {
+    if (size_ > in_place_bytes) there_ = buffer<std::byte>(size_);
+  }
+  explicit payload(std::span<const std::byte> bytes) : payload(bytes.size()) {
+    if (!bytes.empty()) std::memcpy(data(), bytes.data(), bytes.size());
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::byte* data() noexcept { return size_ > in_place_bytes ? there_.data() : here_.data(); }
+  [[nodiscard]] const std::byte* data() const noexcept { return size_ > in_place_bytes ? there_.data() : here_.data(); }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data(), size_}; }
+  /// A copy whose bytes are its own.
+  [[nodiscard]] payload clone() const {
+    payload p(bytes());
+    p.handles_ = handles_;
+    return p;
+  }
+  /// How many handles it has.
+  [[nodiscard]] std::size_t handle_count() const noexcept { return handles_ == nullptr ? 0 : handles_->size(); }
+  /// Adds those of `from` from the i-th on. Requires: this one has not been copied yet.
+  void add_handles(const payload& from, std::size_t i, std::size_t n) {
+    for (const std::size_t end = i + n; i < end; ++i) own_handles().add(from.handles_->at(i));
+  }
+
+  /// The value as its bytes, pieces included.
+  template <class T>
+  static payload of(const T& value) {
+    if constexpr (is_bitwise<T>) {
+      payload p(sizeof(T));
+      std::memcpy(p.data(), &value, sizeof(T));
+      return p;
+    } else {
+      payload p;
+      {
+        detail::held_handles counted;
+        wire_writer counting({}, nullptr, nullptr, &counted);
+        net::write(counting, value);
+        p = payload(counting.used());
+      }
+      auto handles = std::make_shared<detail::held_handles>();
+      wire_writer w({p.data(), p.size()}, nullptr, nullptr, handles.get());
+      net::write(w, value);
+      if (handles->size() != 0) p.handles_ = std::move(handles);
+      return p;
+    }
+  }
+  /// The value again. Throws std::runtime_error when the bytes are not those of a T.
+  template <class T>
+  [[nodiscard]] T as() const {
+    T value{};
+    static const detail::held_handles none;
+    wire_reader r(bytes(), {}, handles_ == nullptr ? &none : handles_.get());
+    net::read(r, value);
+    if (!r.complete())
+      throw std::runtime_error(
+          "what another locality sent is no value of the expected type: do all call with the same types?");
+    return value;
+  }
+
+ private:
+  friend struct wire_codec<payload>;
+  detail::held_handles& own_handles() {
+    if (handles_ == nullptr) handles_ = std::make_shared<detail::held_handles>();
+    return *handles_;
+  }
+
+  std::size_t size_ = 0;
+  std::array<std::byte, in_place_bytes> here_{};
+  buffer<std::byte> there_;
+  std::shared_ptr<detail::held_handles> handles_;  // null: there are none
+};
+
+template <>
+struct wire_codec<payload> {
+  // In the number of bytes: handles follow, their number first.
+  static constexpr std::uint64_t with_handles = std::uint64_t{1} << 63;
+
+  static void write(wire_writer& w, const payload& p) {
+    const std::uint64_t handles = p.handle_count();
+    const std::uint64_t n = p.size() | (handles != 0 ? with_handles : 0);
+    w.bytes(&n, sizeof n);
+    w.contiguous(p.data(), p.size());
+    if (handles == 0) return;
+    net::write(w, handles);
+    for (std::size_t i = 0; i < handles; ++i) detail::write_handle(w, p.handles_->at(i));
+  }
+  static void read(wire_reader& r, payload& p) {
+    const std::uint64_t n = r.count(0), size = n & ~with_handles;
+    if (!r.has_contiguous(size)) return r.fail();
+    p = payload(static_cast<std::size_t>(size));
+    r.contiguous(p.data(), p.size());
+    if ((n & with_handles) == 0) return;
+    for (std::size_t handles = r.count(sizeof(gid)); handles > 0 && !r.failed(); --handles) {
+      detail::reference* h = detail::read_handle(r, nullptr);
+      if (h == nullptr) return r.fail();
+      p.own_handles().adopt(h);
+    }
+  }
+};
+
+class node;
+}  // namespace plx::net
+
+namespace plx::net::collective {
+
+class call;
+class group;
+class groups;
+
+/// What a call is; members that make different ones at the same place are told so.
+enum class kind : std::uint16_t {
+  none,
+  barrier,
+  broadcast,
+  reduce,
+  all_reduce,
+  gather,
+  all_gather,
+  scatter,
+  all_to_all,
+  inclusive_scan,
+  exclusive_scan
+};
+[[nodiscard]] const char* name_of(kind k) noexcept;
+
+/// Where a payload belongs.
+struct address {
+  std::uint64_t group = 0;  ///< hash of its name and members
+  std::uint64_t call = 0;   ///< its number in the group
+  std::uint32_t rank = 0;   ///< of who sends
+  std::uint16_t step = 0;   ///< of the algorithm
+  kind what = kind::none;
+};
+
+/// A payload that nobody awaits yet.
+struct letter {
+  letter* next = nullptr;
+  std::uint32_t rank = 0;
+  std::uint16_t step = 0;
+  payload contents;
+};
+
+/// What a call awaits: payload p = co_await c.from(rank, step);
+class reception {
+ public:
+  reception(call& c, std::uint32_t rank, std::uint16_t step) noexcept : call_(c), rank_(rank), step_(step) {}
+  static constexpr bool await_ready() noexcept { return false; }
+  bool await_suspend(std::coroutine_handle<> h);
+  /// Throws what ended the group.
+  payload await_resume();
+
+ private:
+  bool has_come(std::coroutine_handle<> waits);  // null: it does not wait yet
+
+  call& call_;
+  const std::uint32_t rank_;
+  const std::uint16_t step_;
+};
+
+/// The localities that call together. Lives as long as the node.
+class group {
+ public:
+  group(groups& all, node& n, std::uint64_t id) noexcept : all_(all), node_(n), id_(id) {}
+  ~group();
+  group(const group&) = delete;
+  group& operator=(const group&) = delete;
+
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
+  [[nodiscard]] unsigned rank() const noexcept { return rank_; }  ///< this locality's place among the members
+  [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] bool has(locality_id l) const noexcept;
+  /// Payloads that came before anybody here knew the group wait until this is called; of all such groups together a
+  /// bounded number of bytes, and a group that needs more has failed. The first call counts.
+  void become(std::string name, std::vector<locality_id> members);
+
+  /// A payload has come from that locality.
+  void deliver(locality_id from, const address& to, payload&& contents);
+  /// All calls that wait, and all later ones, get `error`. The first one counts; true for it.
+  bool end(const std::exception_ptr& error);
+  /// As above, because of a failure here; the other members are told.
+  void fail(const std::exception_ptr& error);
+
+ private:
+  friend class call;
+  friend class reception;
+  /// What is known of one number.
+  struct slot {
+    call* here = nullptr;  // it was called here, and has not ended
+    letter* first = nullptr;
+    bool ended = false;
+    kind what = kind::none;
+  };
+
+  slot& slot_of(std::uint64_t number);
+  void enter(call& c);
+  void leave(call& c) noexcept;
+  void tell(const std::exception_ptr& error);
+  std::string name_now();
+  void too_far(const address& to);
+  void mismatch(std::uint64_t number, kind here, kind there);
+
+  bool keep(std::size_t new_slots, std::size_t payload_bytes);
+  void too_much(locality_id from);
+
+  groups& all_;
+  node& node_;
+  const std::uint64_t id_;
+  std::string name_;
+  std::vector<locality_id> members_;
+  unsigned rank_ = 0;
+  plx::detail::spinlock lock_;  // guards all below, and what each call awaits
+  std::uint64_t first_ = 0;     // the number of slots_[0]
+  std::uint64_t next_ = 0;      // of the next call made here
+  std::deque<slot> slots_;
+  std::exception_ptr error_;
+  std::size_t unknown_bytes_ = 0;  // that wait for become()
+};
+
+/// One call on this locality. Derived classes (net/collectives.hpp) are the state of its future.
+class call {
+ public:
+  /// `heavy`: what is done with arrivals takes long enough to be a task.
+  call(group& g, kind k, bool heavy) noexcept;
+  call(const call&) = delete;
+  call& operator=(const call&) = delete;
+  virtual ~call() = default;
+
+  [[nodiscard]] unsigned rank() const noexcept { return group_.rank(); }
+  [[nodiscard]] unsigned size() const noexcept { return group_.size(); }
+  /// Takes the next number; once, first of all.
+  /// False: the group has ended, and so has this.
+  [[nodiscard]] bool begin();
+  void send(unsigned rank, std::uint16_t step, const payload& contents);
+  [[nodiscard]] reception from(unsigned rank, std::uint16_t step) noexcept { return {*this, rank, step}; }
+
+  /// left := left op right, where all of left comes from lower ranks than all of right.
+  virtual void combine(payload& left, const payload& right);
+  /// The end: the future gets its value. The call may be gone afterwards.
+  void finish(std::span<payload> results);
+  void finish(payload result) { finish(std::span<payload>(&result, 1)); }
+  /// The end: the future gets the error, and so do the other members.
+  void fail(std::exception_ptr e) noexcept;
+
+ private:
+  virtual void finished(std::span<payload> results) noexcept = 0;
+  virtual void failed(std::exception_ptr e) noexcept = 0;
+
+  friend class group;
+  friend class reception;
+  /// What the coroutine awaits has come, or never will: lets it go on.
+  void go_on();
+
+  group& group_;
+  const kind kind_;
+  const bool heavy_;
+  std::uint64_t number_ = 0;
+  // Of what is awaited; the lock of the group guards it until it has come.
+  bool waits_ = false;
+  std::uint16_t step_ = 0;
+  std::uint32_t from_ = 0;
+  std::coroutine_handle<> next_;
+  payload contents_;
+  std::exception_ptr error_;  // what ended the group
+  plx::detail::task task_;
+};
+
+/// What the algorithms are: coroutines that begin at once and destroy themselves at their end.
+struct algorithm {
+  struct promise_type : plx::detail::pooled_frame {
+    // An algorithm's first parameter is its call.
+    template <class... A>
+    explicit promise_type(call& c, A&&...) noexcept : of(c) {}
+    algorithm get_return_object() noexcept { return {}; }
+    static constexpr std::suspend_never initial_suspend() noexcept { return {}; }
+    static constexpr std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { of.fail(std::current_exception()); }
+    call& of;
+  };
+};
+
+/// The group of this name and these members (ascending, without doubles) at the node; made when it is first asked for.
+group& find_group(node& n, const std::string& name, std::vector<locality_id> members);
+
+}  // namespace plx::net::collective
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::collective::address> = true;
+}  // namespace plx

@@ -1,0 +1,190 @@
+#include "net/group/mail_segment.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "net/core/fields.hpp"
+
+namespace plx::net::collective {
+
+using net::detail::append_field;
+using net::detail::job_secret;
+using net::detail::take_field;
+
+namespace {
+
+constexpr std::size_t line_bytes = sizeof(mail_line);
+constexpr std::size_t usual_lines = 128, most_bytes = std::size_t{4} << 20;
+
+error failed(const char* what) { return {fmt::format("{}: {}", what, std::strerror(errno))}; }
+
+// Closes it unless it is kept.
+class file {
+ public:
+  explicit file(int fd) noexcept : fd_(fd) {}
+  ~file() {
+    if (fd_ >= 0) close(fd_);
+  }
+  file(const file&) = delete;
+  file& operator=(const file&) = delete;
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  int keep() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+#if defined(MFD_ALLOW_SEALING)
+// Never a program: systems may ask every memfd to say so. Older ones do not know the flag.
+int new_memory() noexcept {
+  constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+#if defined(MFD_NOEXEC_SEAL)
+  const int fd = memfd_create("plx-mail", flags | MFD_NOEXEC_SEAL);
+  if (fd >= 0 || errno != EINVAL) return fd;
+#endif
+  return memfd_create("plx-mail", flags);
+}
+#endif
+
+std::optional<int> number_of(std::optional<std::string_view> text) {
+  int n = -1;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), n).ec != std::errc{} || n < 0) return {};
+  return n;
+}
+
+}  // namespace
+
+struct mail_segment::head {
+  alignas(line_bytes) job_secret key;
+  alignas(line_bytes) std::atomic<std::uint32_t> asleep;
+};
+
+std::size_t mail_segment::ring_lines(unsigned senders) noexcept {
+  const std::size_t fit = most_bytes / line_bytes / std::max(senders, 1u);
+  return std::clamp(std::bit_floor(fit), 2 * most_mail_lines, usual_lines);
+}
+
+std::size_t mail_segment::bytes_for(unsigned senders) noexcept {
+  return sizeof(head) + senders * line_bytes * (1 + ring_lines(senders));
+}
+
+mail_segment::head& mail_segment::begin() const noexcept { return *std::launder(reinterpret_cast<head*>(memory_)); }
+
+std::atomic<std::uint32_t>& mail_segment::asleep() const noexcept { return begin().asleep; }
+
+mail_ring mail_segment::ring_of(unsigned sender) const noexcept {
+  const std::size_t lines = ring_lines(senders_);
+  std::byte* at = memory_ + sizeof(head) + sender * line_bytes * (1 + lines);
+  return {std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(at)),
+          {std::launder(reinterpret_cast<mail_line*>(at + line_bytes)), lines}};
+}
+
+mail_segment mail_segment::at(std::byte* memory, unsigned senders) noexcept {
+  mail_segment s;
+  s.memory_ = memory;
+  s.senders_ = senders;
+  return s;
+}
+
+result<std::byte*> mail_segment::map(int file, std::size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) return failed("shared memory cannot be mapped");
+  return static_cast<std::byte*>(memory);
+}
+
+result<mail_segment> mail_segment::make(unsigned senders) {
+#if defined(MFD_ALLOW_SEALING) && defined(F_ADD_SEALS)
+  const auto key = net::detail::make_secret();
+  if (!key) return key.error();
+  const std::size_t bytes = bytes_for(senders);
+  rlimit most{};  // beyond it, the system would end the process
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes)
+    return error{fmt::format("expected that files may have {} bytes, found a limit of {}: see ulimit -f", bytes,
+                             std::uint64_t{most.rlim_cur})};
+  file f(new_memory());
+  if (f.get() < 0) return failed("memfd_create");
+  // All of it now: later there would be no way to say that there is none. And its size is fixed for good, so that no
+  // process can take away what another one has mapped.
+  int e = EINTR;
+  while (e == EINTR) e = posix_fallocate(f.get(), 0, static_cast<off_t>(bytes));
+  if (e != 0) return errno = e, failed("no memory to be shared");
+  if (fcntl(f.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return failed("F_ADD_SEALS");
+  auto memory = map(f.get(), bytes);
+  if (!memory) return memory.error();
+  mail_segment s = at(*memory, senders);
+  s.mapped_ = true;
+  s.file_ = f.keep();
+  s.begin().key = *key;
+  append_field(s.told_, std::to_string(getpid()));
+  append_field(s.told_, std::to_string(s.file_));
+  append_field(s.told_, {reinterpret_cast<const char*>(key->data()), key->size()});
+  return s;
+#else
+  static_cast<void>(senders);
+  return error{"this system has no memfd_create"};
+#endif
+}
+
+result<mail_segment> mail_segment::open(std::string_view told, unsigned senders) {
+#if defined(MFD_ALLOW_SEALING) && defined(F_ADD_SEALS)
+  const auto process = number_of(take_field(told));
+  const auto number = number_of(take_field(told));
+  const auto key = take_field(told);
+  if (!process || !number || !key || key->size() != sizeof(job_secret)) return error{"it did not tell where it is"};
+  const std::string path = fmt::format("/proc/{}/fd/{}", *process, *number);
+  // In a container the number may be that of another process: it is looked at what this is before it is opened, and it
+  // must have the key.
+  char link[64] = {};
+  if (readlink(path.c_str(), link, sizeof link - 1) < 0) return failed(path.c_str());
+  if (!std::string_view(link).starts_with("/memfd:plx-mail")) return error{path + " is something else"};
+  file f(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (f.get() < 0) return failed(path.c_str());
+  const std::size_t bytes = bytes_for(senders);
+  struct stat about {};
+  const int seals = fcntl(f.get(), F_GET_SEALS);
+  if (fstat(f.get(), &about) != 0 || static_cast<std::size_t>(about.st_size) != bytes || seals < 0 ||
+      (seals & F_SEAL_SHRINK) == 0)
+    return error{path + " is something else"};
+  auto memory = map(f.get(), bytes);
+  if (!memory) return memory.error();
+  mail_segment s = at(*memory, senders);
+  s.mapped_ = true;
+  if (std::memcmp(s.begin().key.data(), key->data(), key->size()) != 0) return error{path + " is another job's"};
+  return s;
+#else
+  static_cast<void>(told), static_cast<void>(senders);
+  return error{"this system has no memfd_create"};
+#endif
+}
+
+mail_segment::mail_segment(mail_segment&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)),
+      senders_(other.senders_),
+      file_(std::exchange(other.file_, -1)),
+      mapped_(std::exchange(other.mapped_, false)),
+      told_(std::move(other.told_)) {}
+
+mail_segment& mail_segment::operator=(mail_segment&& other) noexcept {
+  std::swap(memory_, other.memory_), std::swap(senders_, other.senders_), std::swap(file_, other.file_);
+  std::swap(mapped_, other.mapped_), std::swap(told_, other.told_);
+  return *this;
+}
+
+mail_segment::~mail_segment() {
+  if (mapped_) munmap(memory_, bytes_for(senders_));
+  if (file_ >= 0) close(file_);
+}
+
+}  // namespace plx::net::collective

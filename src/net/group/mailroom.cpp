@@ -1,0 +1,347 @@
+#include "net/group/mailroom.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include "base/log.hpp"
+#include "net/action.hpp"
+#include "probe/counters/gauge.hpp"
+#include "rt/core/scheduler.hpp"
+
+namespace plx::net::collective {
+
+using plx::detail::spin_guard;
+
+namespace {
+
+constexpr std::size_t looked_at_once = 16;   // neighbours, per poll
+constexpr std::size_t greeted_at_once = 64;  // at the start
+constexpr std::uint64_t polls_per_clock = 32;
+constexpr double most_patience_s = 0.5e-6;  // of look()
+
+// Of a number that is written under a lock.
+void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
+  n.store(n.load(std::memory_order_relaxed) + more, std::memory_order_release);
+}
+
+/// While one of these lives, what the caller does is not its task's doing, and must not wait: letters are delivered
+/// under a lock, as pollers deliver messages, and the calls that go on then may be anybody's.
+class like_a_poller {
+ public:
+  like_a_poller() noexcept {
+    if (worker_ == nullptr) return;
+    in_task_ = std::exchange(worker_->in_task, false);
+    polling_ = std::exchange(worker_->polling, true);
+  }
+  ~like_a_poller() {
+    if (worker_ != nullptr) worker_->in_task = in_task_, worker_->polling = polling_;
+  }
+  like_a_poller(const like_a_poller&) = delete;
+  like_a_poller& operator=(const like_a_poller&) = delete;
+
+ private:
+  plx::detail::worker* const worker_ = plx::detail::this_worker();
+  bool in_task_ = false, polling_ = false;
+};
+
+// Its arrival is all that it is for.
+void knock() {}
+// The first message: long enough that UCX gets the memory that it uses for such ones.
+void greet(const std::string&) {}
+constexpr std::size_t greeting_bytes = 512;
+
+}  // namespace
+}  // namespace plx::net::collective
+
+namespace plx::net {
+template <>
+inline constexpr bool is_direct<&collective::knock> = true;
+template <>
+inline constexpr bool is_control<&collective::knock> = true;
+template <>
+inline constexpr bool is_direct<&collective::greet> = true;
+template <>
+inline constexpr bool is_control<&collective::greet> = true;
+}  // namespace plx::net
+
+namespace plx::net::collective {
+
+struct mailroom::box {
+  box(neighbour&& n, const mail_ring& in) noexcept : id(n.id), reader(in), memory(std::move(n.memory)) {}
+
+  const locality_id id;
+  mail_reader reader;
+  bool ended = false;                         // nothing more is taken
+  std::atomic<std::uint64_t> received{0};     // written under `taking_`; release: what they led to was sent before
+  alignas(64) plx::detail::spinlock writing;  // of the threads of this locality
+  mail_writer writer;
+  bool reachable = false;
+  mail_segment memory;
+  std::atomic<std::uint64_t> sent{0}, refused{0}, knocks{0};
+};
+
+namespace {
+
+constexpr struct {
+  const char* name;
+  const char* help;
+  std::uint64_t mailroom::counts::*value;
+} counters[] = {
+    {"letters-sent", "Parts of collective calls that went to another locality by shared memory",
+     &mailroom::counts::sent},
+    {"letters-received", "Parts of collective calls that came by shared memory", &mailroom::counts::received},
+    {"letters-without-room", "Those that went by a message, for the memory was full", &mailroom::counts::refused_room},
+    {"knocks", "Messages that told a locality that slept of a letter", &mailroom::counts::knocks},
+};
+
+std::vector<probe::registration> add_counters(const mailroom& m, probe::counter_registry& r) {
+  std::vector<probe::registration> added;
+  for (const auto& c : counters)
+    added.push_back(
+        r.add({fmt::format("/collectives{{{}/total}}/count/{}", r.locality_name(), c.name), "1", c.help, true},
+              [&m, value = c.value] { return static_cast<double>(m.counted().*value); }));
+  return added;
+}
+
+}  // namespace
+
+mailroom::mailroom(node& n) : node_(n) {}
+mailroom::~mailroom() = default;
+
+void mailroom::open(mail_segment mine, std::vector<neighbour> all) {
+  unsigned here = 0;
+  for (unsigned i = 0; i < all.size(); ++i)
+    if (all[i].id == node_.here()) here = i;
+  mine_ = std::move(mine);
+  box_of_.resize(node_.size());
+  for (unsigned i = 0; i < all.size(); ++i) {
+    if (i == here) continue;
+    const locality_id id = all[i].id;
+    const bool reachable = all[i].reachable;
+    boxes_.push_back(std::make_unique<box>(std::move(all[i]), mine_.ring_of(i)));
+    box& b = *boxes_.back();
+    b.reachable = reachable;
+    if (reachable) b.writer = mail_writer(b.memory.ring_of(here));
+    box_of_[id] = &b;
+  }
+  if (boxes_.empty()) return;
+  // Both stay until the runtime ends, which is before this does.
+  node_.home().when_counted(
+      [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<mailroom*>(self), r); }, this);
+  node_.home().add_poller(poll, this);
+  // The transport makes its connections when they are first used. Those for knocks are made now: later, somebody sleeps
+  // until they are there, or they lead to a process that has just ended, which UCX complains about.
+  for (std::size_t i = 0; i < std::min(boxes_.size(), greeted_at_once); ++i)
+    net::detail::send_call<&greet>(node_, boxes_[i]->id, 0, std::string(greeting_bytes, ' '));
+}
+
+bool mailroom::send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept {
+  if (box_of_.empty() || sizeof where + contents.size() > most_mail_bytes) return false;
+  box* b = box_of_[to];
+  if (b == nullptr || !b->reachable) return false;
+  {
+    const spin_guard guard(b->writing);
+    // Counted before it can be read: the program may end once as many are received as were sent.
+    const std::uint64_t sent = b->sent.load(std::memory_order_relaxed);
+    b->sent.store(sent + 1, std::memory_order_relaxed);
+    if (!b->writer.put(std::as_bytes(std::span(&where, 1)), contents)) {
+      b->sent.store(sent, std::memory_order_relaxed);
+      return count(b->refused), false;
+    }
+  }
+  // seq_cst: pairs with the store in may_sleep(), see put().
+  std::atomic<std::uint32_t>& asleep = b->memory.asleep();
+  if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
+    b->knocks.fetch_add(1, std::memory_order_relaxed);
+    net::detail::send_call<&knock>(node_, to, 0);
+  }
+  return true;
+}
+
+bool mailroom::look(locality_id from, const address& awaited, payload& contents) noexcept {
+  if (box_of_.empty()) return false;
+  box* b = box_of_[from];
+  if (b == nullptr || !taking_.try_lock()) return false;
+  const bool here = comes_soon(*b) && take_from(*b, &awaited, &contents);
+  taking_.unlock();
+  return here;
+}
+
+void mailroom::take_rest(locality_id from, bool last) noexcept {
+  if (box_of_.empty()) return;
+  box* b = box_of_[from];
+  if (b == nullptr) return;
+  const spin_guard guard(taking_);
+  take_from(*b);
+  if (last) b->ended = true;
+}
+
+// `taking_` is held.
+bool mailroom::comes_soon(const box& b) noexcept {
+  if (b.reader.any()) return true;
+  static const ticks most = ticks_from(most_patience_s);
+  ticks patience = patience_.load(std::memory_order_relaxed);
+  if (patience < most / 16) {
+    // Others come late, or several calls are under way: that may end.
+    const unsigned n = impatient_.load(std::memory_order_relaxed) + 1;
+    impatient_.store(n, std::memory_order_relaxed);
+    if (n % 16 != 0) return false;
+    patience = most / 2;
+  }
+  const ticks until = now_ticks() + patience;
+  do
+    for (int i = 0; i < 16; ++i)
+      if (b.reader.any()) return patience_.store(most, std::memory_order_relaxed), true;
+  while (now_ticks() < until);
+  patience_.store(patience / 2, std::memory_order_relaxed);
+  return false;
+}
+
+// `taking_` is held. True: something has come, or what is awaited if something is: that comes first where it is here.
+bool mailroom::take_from(box& b, const address* awaited, payload* contents) noexcept {
+  if (b.ended || !b.reader.any()) return false;
+  const like_a_poller meanwhile;
+  std::array<std::byte, most_mail_bytes> letter;
+  std::size_t bytes = 0, taken = 0;
+  bool here = false;
+  for (; !here; ++taken) {
+    const auto found = b.reader.next(letter, bytes);
+    if (found == mail_reader::found::nothing) break;
+    if (found == mail_reader::found::nonsense) {
+      b.ended = true;  // what follows cannot be found any more: whoever waits for it must not wait for ever
+      node_.refuse(b.id, "what it wrote into this locality's memory is no letter");
+      node_.give_up(b.id, "what it wrote into this locality's memory is no letter");
+      break;
+    }
+    const auto contained = std::span<const std::byte>(letter).first(bytes);
+    if (awaited != nullptr && bytes >= sizeof *awaited && std::memcmp(letter.data(), awaited, sizeof *awaited) == 0) {
+      *contents = payload(contained.subspan(sizeof *awaited));
+      here = true;
+    } else {
+      deliver_letter(node_, b.id, contained);
+    }
+  }
+  if (taken != 0) count(b.received, taken);
+  return awaited != nullptr ? here : taken != 0;
+}
+
+bool mailroom::take_all() noexcept {
+  if (!taking_.try_lock()) return false;
+  bool any = false;
+  const std::size_t n = std::min(boxes_.size(), looked_at_once);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (++first_ >= boxes_.size()) first_ = 0;
+    any |= take_from(*boxes_[first_]);
+  }
+  taking_.unlock();
+  return any;
+}
+
+bool mailroom::may_sleep() noexcept {
+  if (!taking_.try_lock()) return false;
+  // seq_cst: see mail_writer::put().
+  mine_.asleep().store(1, std::memory_order_seq_cst);
+  const bool any = std::any_of(boxes_.begin(), boxes_.end(), [](auto& b) { return !b->ended && b->reader.any(); });
+  if (any) mine_.asleep().store(0, std::memory_order_relaxed);
+  taking_.unlock();
+  return !any;
+}
+
+poll_result mailroom::poll(void* self) { return static_cast<mailroom*>(self)->poll(); }
+
+poll_result mailroom::poll() noexcept {
+  if (node_.stopped()) return poll_result::idle;
+  if (take_all()) {
+    if (std::exchange(sleeps_, false)) mine_.asleep().store(0, std::memory_order_relaxed);
+    quiet_polls_ = 0;
+    return poll_result::progressed;
+  }
+  // Who wrote has taken the flag back, and the letter was taken by look(): the next one would not be told.
+  if (sleeps_ && mine_.asleep().load(std::memory_order_relaxed) == 0) sleeps_ = false, quiet_polls_ = 0;
+  if (sleeps_) return poll_result::idle;
+  static const ticks patience = ticks_from(200e-6);  // as that of the node for messages
+  if (quiet_polls_++ % polls_per_clock != 0) return poll_result::pending;
+  const ticks now = now_ticks();
+  if (quiet_polls_ == 1) quiet_since_ = now;
+  if (now - quiet_since_ < patience || !may_sleep()) return poll_result::pending;
+  sleeps_ = true;
+  return poll_result::idle;
+}
+
+mailroom::counts mailroom::counted_without(std::span<const locality_id> lost) const noexcept {
+  const auto without = [lost](const box& b) { return std::find(lost.begin(), lost.end(), b.id) != lost.end(); };
+  counts c;
+  // Before `sent`: what a letter led to was sent before.
+  for (const auto& b : boxes_)
+    if (!without(*b)) c.received += b->received.load(std::memory_order_acquire);
+  for (const auto& b : boxes_) {
+    if (without(*b)) continue;
+    c.sent += b->sent.load(std::memory_order_relaxed);
+    c.refused_room += b->refused.load(std::memory_order_relaxed);
+    c.knocks += b->knocks.load(std::memory_order_relaxed);
+  }
+  return c;
+}
+
+// ------------------------------------------------------------------------------------------------------------ start-up
+
+namespace {
+
+constexpr std::string_view by_messages = "collective calls within this host go by messages";
+
+}  // namespace
+
+result<bool> shared_memory_wanted() {
+  const char* text = std::getenv("PLX_SHARED_MEMORY");
+  const std::string_view found = text == nullptr ? "" : text;
+  if (found.empty() || found == "on") return true;
+  if (found == "off") return false;
+  return error{fmt::format("PLX_SHARED_MEMORY: expected on or off, found '{}'", found)};
+}
+
+result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
+  const auto asked = shared_memory_wanted();
+  if (!asked) return asked.error();
+  bool any = false;  // two on one host: then all tell, for all must take part in an exchange
+  for (std::size_t i = 0; i < hosts.size() && !any; ++i)
+    for (std::size_t k = 0; k < i && !any; ++k) any = hosts[i] == hosts[k];
+  mail_offers offers;
+  if (!any) return offers;
+  const auto senders = static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), hosts[b.here()]));
+  if (*asked && senders > 1) {
+    auto made = mail_segment::make(senders);
+    if (made)
+      offers.mine = std::move(made).value();
+    else
+      log_warning("{}: {}", by_messages, made.error().message);
+  }
+  auto told = b.exchange(offers.mine.told(), deadline_s);
+  if (!told) return told.error();
+  offers.told = std::move(told).value();
+  return offers;
+}
+
+void open_mail(node& n, mail_offers offers, const std::vector<std::string>& hosts) {
+  if (offers.mine.told().empty()) return;
+  std::vector<mailroom::neighbour> near;
+  for (locality_id i = 0; i < hosts.size(); ++i)
+    if (hosts[i] == hosts[n.here()]) near.push_back({i, {}, false});
+  std::string why;
+  for (auto& one : near) {
+    if (one.id == n.here() || offers.told[one.id].empty()) continue;  // that one has said why
+    auto theirs = mail_segment::open(offers.told[one.id], static_cast<unsigned>(near.size()));
+    if (theirs) one.memory = std::move(theirs).value(), one.reachable = true;
+    if (!theirs && why.empty()) why = fmt::format("that of locality {}: {}", one.id, theirs.error().message);
+  }
+  if (!why.empty()) log_warning("{} to some of its localities: {}", by_messages, why);
+  n.get<mailroom>().open(std::move(offers.mine), std::move(near));
+}
+
+}  // namespace plx::net::collective

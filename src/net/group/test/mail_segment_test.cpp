@@ -1,0 +1,103 @@
+#include "net/group/mail_segment.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "net/core/fields.hpp"
+
+namespace {
+
+using namespace plx::net::collective;
+using plx::net::detail::append_field;
+using plx::net::detail::take_field;
+
+std::string said(std::string_view process, std::string_view file, std::string_view key) {
+  std::string t;
+  append_field(t, process), append_field(t, file), append_field(t, key);
+  return t;
+}
+
+class MailSegment : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = mail_segment::make(3);
+    if (!made) GTEST_SKIP() << made.error().message;
+    mine = std::move(made).value();
+    std::string_view fields = mine.told();
+    process = *take_field(fields), file = *take_field(fields), key = *take_field(fields);
+  }
+  std::string why_not(std::string_view told, unsigned senders = 3) {
+    auto opened = mail_segment::open(told, senders);
+    return opened ? "" : opened.error().message;
+  }
+  mail_segment mine;
+  std::string process, file, key;
+};
+
+TEST_F(MailSegment, WhatIsWrittenThereIsReadHere) {
+  auto theirs = mail_segment::open(mine.told(), 3);
+  ASSERT_TRUE(theirs) << theirs.error().message;
+  for (unsigned sender = 0; sender < 3; ++sender) {
+    mail_writer w(theirs->ring_of(sender));
+    mail_reader r(mine.ring_of(sender));
+    const std::array<std::byte, 5> letter{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                                          static_cast<std::byte>(sender)};
+    ASSERT_TRUE(w.put(letter, {}));
+    for (unsigned other = 0; other < 3; ++other)
+      EXPECT_EQ(mail_reader(mine.ring_of(other)).any(), other <= sender) << other;
+    std::array<std::byte, most_mail_bytes> into;
+    std::size_t bytes = 0;
+    ASSERT_EQ(r.next(into, bytes), mail_reader::found::letter);
+    EXPECT_TRUE(std::equal(letter.begin(), letter.end(), into.begin()) && bytes == letter.size());
+  }
+  theirs->asleep() = 1;
+  EXPECT_EQ(mine.asleep(), 1u);
+}
+
+TEST_F(MailSegment, WhoWasNotToldTheKeyIsNotLetIn) {
+  EXPECT_NE(why_not(said(process, file, std::string(16, 'x'))).find("is another job's"), std::string::npos);
+  EXPECT_EQ(why_not(said(process, file, "short")), "it did not tell where it is");
+  EXPECT_EQ(why_not(""), "it did not tell where it is");
+  EXPECT_EQ(why_not(said("-1", file, key)), "it did not tell where it is");
+  EXPECT_EQ(why_not(said("a", file, key)), "it did not tell where it is");
+}
+
+TEST_F(MailSegment, WhatIsNoSuchMemoryIsNotMapped) {
+  EXPECT_NE(why_not(mine.told(), 2).find("is something else"), std::string::npos);  // another size
+  EXPECT_NE(why_not(said(process, "0", key)), "");
+  EXPECT_NE(why_not(said(process, "999999", key)), "");
+  EXPECT_NE(why_not(said("999999999", file, key)), "");
+  const int unsealed = memfd_create("plx-mail", MFD_CLOEXEC);  // it could be made smaller under who maps it
+  ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(mail_segment::bytes_for(3))), 0);
+  EXPECT_NE(why_not(said(process, std::to_string(unsealed), key)).find("is something else"), std::string::npos);
+  close(unsealed);
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  EXPECT_NE(why_not(said(process, std::to_string(pipe_ends[0]), key)), "");  // and does not wait for a writer
+  close(pipe_ends[0]), close(pipe_ends[1]);
+}
+
+TEST(MailSegmentSize, ALimitOnFilesIsAnErrorOfOneLine) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit few{1024, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
+  const auto made = mail_segment::make(2);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_FALSE(made);
+  EXPECT_NE(made.error().message.find("found a limit of 1024"), std::string::npos) << made.error().message;
+}
+
+TEST(MailSegmentSize, IsBounded) {
+  for (const unsigned n : {1u, 2u, 3u, 16u, 100u, 1000u}) {
+    EXPECT_LE(mail_segment::bytes_for(n), (std::size_t{4} << 20) + n * 2048 + 4096) << n;
+    EXPECT_GE(mail_segment::ring_lines(n), 2 * most_mail_lines);
+    EXPECT_EQ(mail_segment::ring_lines(n) & (mail_segment::ring_lines(n) - 1), 0u);
+  }
+}
+
+}  // namespace

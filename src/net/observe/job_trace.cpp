@@ -1,0 +1,141 @@
+#include "net/observe/job_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace plx::net {
+namespace {
+
+using probe::task_id;
+using probe::trace_data;
+using probe::trace_message;
+
+/// The number of a task in the job's trace, where its locality's first worker is row `first`.
+task_id of_job(task_id id, unsigned first) noexcept {
+  constexpr unsigned shift = 40;
+  constexpr task_id serial = (task_id{1} << shift) - 1, worker = 0xffff;
+  const task_id row = id >> shift & worker;  // from 1 on
+  if (row == 0) return 0;
+  return (id & probe::join_bit) | (row + first) << shift | (id & serial);
+}
+
+template <class T, class M>
+void append(std::vector<T>& to, std::vector<T>&& from, M change) {
+  for (T& x : from) change(x);
+  if (to.empty())
+    to = std::move(from);
+  else
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  from = {};
+}
+
+/// Together with where each is from.
+template <class T>
+void sort_by_time(std::vector<T>& all, std::vector<unsigned>& at) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return all[a].when < all[b].when; });
+  std::vector<T> sorted;
+  std::vector<unsigned> from;
+  for (const std::size_t i : order) sorted.push_back(std::move(all[i])), from.push_back(at[i]);
+  all = std::move(sorted), at = std::move(from);
+}
+
+}  // namespace
+
+void job_trace::missing(locality_id which, const std::string& why) {
+  std::string& text = job().localities.at(which).missing;
+  text += (text.empty() ? "" : "; ") + why;
+}
+
+bool job_trace::add(locality_id which, const std::string& host, trace_data&& part, message_log::records&& parcels,
+                    const clock_map& clock) {
+  probe::trace_locality& l = job().localities.at(which);
+  const auto first = static_cast<unsigned>(whole_.data.workers.size());
+  if (first + part.workers.size() > most_workers) {
+    missing(which, fmt::format("its workers are more than the {} of one trace", most_workers));
+    return false;
+  }
+  l.host = host;
+  l.first_worker = first;
+  l.workers = static_cast<unsigned>(part.workers.size());
+  l.uncertainty_s = clock.uncertainty_s();
+  l.offset_s = clock.offset_s();
+  l.drift = clock.drift();
+  if (part.lost + parcels.lost != 0) missing(which, fmt::format("{} records found no room", part.lost + parcels.lost));
+  const ticks origin = clock(part.origin);
+  whole_.data.origin = first == 0 ? origin : std::min(whole_.data.origin, origin);
+  whole_.data.records += part.records;
+  whole_.data.lost += part.lost + parcels.lost;
+  whole_.data.share = std::min(whole_.data.share, part.share);
+  part.worker_names.resize(part.workers.size());
+  part.devices.resize(part.workers.size());
+  append(whole_.data.devices, std::move(part.devices), [](std::uint32_t&) {});
+  append(whole_.data.worker_names, std::move(part.worker_names), [](std::string&) {});
+  for (auto& worker : part.workers)
+    append(whole_.data.workers.emplace_back(), std::move(worker), [&](probe::trace_slice& s) {
+      s.begin = clock(s.begin), s.end = clock(s.end), s.id = of_job(s.id, first);
+      if (s.ready != 0) s.ready = clock(s.ready);
+    });
+  append(whole_.data.edges, std::move(part.edges), [&](probe::trace_edge& e) {
+    e = {of_job(e.from, first), of_job(e.to, first), clock(e.when)};
+  });
+  append(whole_.data.samples, std::move(part.samples), [&](probe::trace_sample& s) { s.when = clock(s.when); });
+  append(whole_.data.marks, std::move(part.marks), [&](probe::trace_mark& m) { m.when = clock(m.when); });
+  job().sample_at.resize(whole_.data.samples.size(), which);
+  job().mark_at.resize(whole_.data.marks.size(), which);
+  const auto take = [&](std::vector<parcel>& to, std::vector<message_record>& from) {
+    for (message_record& r : from) {
+      r.when = clock(r.when), r.task = of_job(r.task, first);
+      to.push_back({r, which});
+    }
+    from = {};
+  };
+  take(sent_, parcels.sent);
+  take(received_, parcels.received);
+  return true;
+}
+
+/// Both lists in order of (who sent, number): a parcel stands once in each.
+void job_trace::match() {
+  const auto sender = [](const parcel& p) { return std::pair(p.r.peer, p.r.number); };
+  const auto own = [](const parcel& p) { return std::pair(p.at, p.r.number); };
+  std::sort(sent_.begin(), sent_.end(), [&](const parcel& a, const parcel& b) { return own(a) < own(b); });
+  std::sort(received_.begin(), received_.end(),
+            [&](const parcel& a, const parcel& b) { return sender(a) < sender(b); });
+  auto came = received_.begin();
+  const auto nobody_sent = [&] { ++job().localities[(came++)->at].unmatched; };
+  for (const parcel& s : sent_) {
+    while (came != received_.end() && sender(*came) < own(s)) nobody_sent();
+    trace_message m{
+        .sent = s.r.when, .number = s.r.number, .bytes = s.r.bytes, .from = s.at, .to = s.r.peer, .name = s.r.name};
+    if (came != received_.end() && sender(*came) == own(s) && came->at == s.r.peer) {
+      m.received = came->r.when;
+      if (s.r.task != 0 && came->r.task != 0)
+        whole_.data.edges.push_back({.from = s.r.task, .to = came->r.task, .when = s.r.when});
+      ++came;
+    } else {
+      ++job().localities[s.at].unmatched;
+    }
+    job().messages.push_back(m);
+  }
+  while (came != received_.end()) nobody_sent();
+  sent_ = {}, received_ = {};
+}
+
+probe::job_trace_data job_trace::finish() {
+  match();
+  sort_by_time(whole_.data.samples, job().sample_at);
+  sort_by_time(whole_.data.marks, job().mark_at);
+  std::sort(job().messages.begin(), job().messages.end(), [](const trace_message& a, const trace_message& b) {
+    return std::tie(a.sent, a.from, a.number) < std::tie(b.sent, b.from, b.number);
+  });
+  return std::move(whole_);
+}
+
+}  // namespace plx::net

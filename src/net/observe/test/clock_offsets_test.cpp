@@ -1,0 +1,152 @@
+// Clocks that are wrong in every way, in the simulated network: what is measured is right within its own bound, and
+// causes come before their effects.
+#include "net/observe/clock_offsets.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "net/action.hpp"
+#include "net/locality.hpp"
+#include "net/simulation.hpp"
+#include "net/test/threads_test.hpp"
+#include "rt/test/every_schedule_test.hpp"
+#include "rt/thread.hpp"
+
+using namespace plx;
+
+namespace clock_test {
+
+/// A clock that began anywhere and runs at any rate, made of the simulation's.
+struct wrong_clock {
+  const net::simulation* sim = nullptr;
+  double start = 0, per_s = 1e9;
+  [[nodiscard]] ticks at(double s) const { return static_cast<ticks>(std::llround(start + per_s * s)); }
+  static ticks read(void* self) {
+    const auto& c = *static_cast<const wrong_clock*>(self);
+    return c.at(c.sim->now_s());
+  }
+};
+
+struct letter_times {
+  locality_id from, to;
+  ticks sent, received;
+};
+std::vector<letter_times>* letters = nullptr;
+
+void letter_came(locality_id from, ticks sent) {
+  letters->push_back({from, find_here(), sent, net::node_here().get<net::clock_offsets>().now()});
+}
+void write_letters(int n) {
+  for (int i = 0; i < n; ++i)
+    for (const locality_id to : find_remote_localities())
+      post<&letter_came>(to, find_here(), net::node_here().get<net::clock_offsets>().now());
+}
+
+}  // namespace clock_test
+
+namespace {
+
+using namespace clock_test;
+using net::clock_map;
+using net::clock_offsets;
+
+/// Clocks of up to 100 ppm off, and what they say of their rates, up to 20 ppm off.
+std::deque<wrong_clock> make_clocks(net::simulation& sim, std::uint64_t seed) {
+  net::seeded_choice choose(seed);
+  std::deque<wrong_clock> clocks;
+  for (locality_id l = 0; l < sim.size(); ++l) {
+    const auto ppm = [&](std::uint64_t most) {
+      return 1e-6 * (static_cast<double>(choose(2 * most + 1)) - double(most));
+    };
+    const double claimed = 1e9 * (1 + static_cast<double>(choose(3)));
+    clocks.push_back({&sim, 1e12 + 1e9 * static_cast<double>(choose(1'000'000)), claimed * (1 + ppm(20))});
+    sim.at(l).get<clock_offsets>().read_with(wrong_clock::read, &clocks.back(), claimed);
+  }
+  return clocks;
+}
+
+TEST(ClockOffsets, AreRightWithinTheirOwnBoundWhateverTheClocksAndDelays) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed, .delay_min_s = 1e-6, .delay_max_s = 200e-6});
+    const auto clocks = make_clocks(sim, seed);
+    std::vector<letter_times> came;
+    letters = &came;
+    sim.run_root([&] { sim.at(0).get<clock_offsets>().measure(); });
+    const double first = sim.now_s();
+    for (int part = 0; part < 3; ++part) {
+      sim.run([] {
+        write_letters(5);
+        this_thread::sleep_for(std::chrono::seconds(20));
+      });
+      if (part == 1) sim.run_root([&] { sim.at(0).get<clock_offsets>().measure(); });
+    }
+    const double last = sim.now_s();
+    sim.run_root([&] { sim.at(0).get<clock_offsets>().measure(); });
+    std::vector<clock_map> maps;
+    std::vector<double> bound_ticks{1};
+    for (locality_id l = 0; l < 3; ++l) maps.push_back(sim.at(0).get<clock_offsets>().of(l));
+    EXPECT_FALSE(maps[0].known());
+    for (locality_id l = 1; l < 3; ++l) {
+      ASSERT_EQ(maps[l].points().size(), 3u);
+      EXPECT_LE(maps[l].uncertainty_s(), 201e-6);
+      EXPECT_GE(maps[l].uncertainty_s(), 1e-6);
+      bound_ticks.push_back(maps[l].uncertainty_s() * clocks[0].per_s + 8);  // rounding of the clocks
+      ticks before = 0;
+      for (int i = 0; i <= 100; ++i) {
+        const double at = first + (last - first) * i / 100.0;
+        const ticks mapped = maps[l](clocks[l].at(at));
+        EXPECT_LE(std::abs(double(mapped) - double(clocks[0].at(at))), bound_ticks[l]) << "locality " << l;
+        EXPECT_GT(mapped, before);
+        before = mapped;
+      }
+    }
+    EXPECT_EQ(came.size(), 3u * 5 * 3 * 2);
+    for (const letter_times& l : came) {
+      const double sent = double(maps[l.from](l.sent)), received = double(maps[l.to](l.received));
+      EXPECT_GE(received, sent - bound_ticks[l.from] - bound_ticks[l.to]);
+    }
+    letters = nullptr;
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(ClockOffsets, WhoDiesOrIsDeadGetsNoPoint) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed, .deaths = {{1, 0, 500e-6}}});
+    sim.run_root([&] {
+      auto& offsets = sim.at(0).get<clock_offsets>();
+      offsets.measure();
+      this_thread::sleep_for(std::chrono::seconds(1));
+      const std::size_t before = offsets.of(1).points().size();
+      EXPECT_LE(before, 1u);
+      offsets.measure();
+      EXPECT_EQ(offsets.of(1).points().size(), before);
+      EXPECT_EQ(offsets.of(2).points().size(), 2u);
+    });
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(ClockOffsets, WithRealThreadsOfOneClock) {
+  net::test::localities job(3, 1);
+  job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });
+  job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });
+  for (locality_id l = 1; l < 3; ++l) {
+    const clock_map m = job.at(0).get<clock_offsets>().of(l);
+    ASSERT_EQ(m.points().size(), 2u);
+    for (const auto& p : m.points())
+      EXPECT_LE(p.here > p.there ? p.here - p.there : p.there - p.here, p.uncertainty) << "it is the same clock";
+  }
+}
+
+}  // namespace

@@ -1,0 +1,192 @@
+// Traces of real localities, gathered by the root: every parcel has both ends, and the graph of tasks is that of the
+// program, across localities.
+#include "net/observe/trace_gather.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "base/test/patience_test.hpp"
+#include "net/action.hpp"
+#include "net/locality.hpp"
+#include "net/observe/clock_offsets.hpp"
+#include "net/observe/job_trace.hpp"
+#include "net/test/threads_test.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
+#include "rt/task_group.hpp"
+#include "rt/thread.hpp"
+#include "trace/trace_graph.hpp"
+
+using namespace plx;
+
+namespace gather_test {
+
+int twice(int x) { return 2 * x; }
+double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
+
+// An answer that is there before its caller waits for it makes nobody go on: no edge tells of it. So who is called by
+// `the caller` and by relay() begins only when that one waits, and its locality runs no task.
+net::test::localities* traced = nullptr;
+void until_all_wait_at(locality_id caller) {
+  auto& counters = traced->at(caller).home().counters();
+  EXPECT_TRUE(comes_true([&] { return counters.query("/scheduler/tasks/active").value().at(0).value == 0; }))
+      << "locality " << caller << " does not come to rest";
+}
+int twice_for(locality_id caller, int x) { return until_all_wait_at(caller), 2 * x; }
+int relay(locality_id caller, locality_id to, int x) {
+  until_all_wait_at(caller);
+  return async<&twice_for>(to, find_here(), x).get() + 1;
+}
+
+}  // namespace gather_test
+
+namespace {
+
+using namespace gather_test;
+using namespace plx::probe;
+
+struct traced_job {
+  explicit traced_job(unsigned n, unsigned workers = 1) : all(n, workers), size(n) {
+    for (unsigned i = 0; i < n; ++i) {
+      all.at(i).home().recorder().trace(true);
+      all.at(i).port().messages().start();
+    }
+  }
+  job_trace_data gathered() {
+    for (unsigned i = 0; i < size; ++i) {
+      sent.push_back(all.at(i).port().counts().parcels_sent);
+      received.push_back(all.at(i).port().counts().parcels_received);
+    }
+    job_trace_data d;
+    for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_gather>().freeze(); });
+    all.run(0, [&] {
+      d = all.at(0).get<net::trace_gather>().gather(10);
+      all.at(0).get<net::trace_gather>().let_go(true);
+    });
+    return d;
+  }
+  net::test::localities all;
+  unsigned size;
+  std::vector<std::uint64_t> sent, received;
+};
+
+trace_graph::index task_named(const trace_graph& g, const std::string& name) {
+  trace_graph::index found = trace_graph::none;
+  for (trace_graph::index t = 0; t < g.tasks().size(); ++t)
+    if (name_of(g.tasks()[t].name).find(name) != std::string_view::npos) {
+      EXPECT_EQ(found, trace_graph::none) << "two tasks are called " << name;
+      found = t;
+    }
+  EXPECT_NE(found, trace_graph::none) << "no task is called " << name;
+  return found;
+}
+
+TEST(TraceGather, ParentsAreOnOtherLocalities) {
+  for (const unsigned workers : {1u, 2u}) {
+    job_trace_data d;
+    // Where the machine is busy, clocks are known with less precision than these tasks are apart, and edges that they
+    // contradict are left out, and counted: then once more.
+    ASSERT_TRUE(comes_true([&] {
+      traced_job job(3, workers);
+      traced = &job.all;
+      job.all.run(0, [] {
+        task_info info(register_name("the caller"));
+        async(info, [] { EXPECT_EQ(async<&relay>(1, 0u, 2u, 20).get(), 41); }).get();
+      });
+      d = job.gathered();
+      return trace_graph(d.data).missing().against_time == 0;
+    }));
+    const trace_graph g(d.data);
+    const auto caller = task_named(g, "the caller"), relayed = task_named(g, "relay"), twice = task_named(g, "twice");
+    EXPECT_EQ(g.parents(relayed), (std::vector{std::min(caller, twice), std::max(caller, twice)}));
+    EXPECT_EQ(g.maker(relayed), caller);
+    EXPECT_EQ(g.parents(twice), std::vector{relayed});
+    const auto before = g.parents(caller);
+    EXPECT_NE(std::find(before.begin(), before.end(), relayed), before.end()) << "the answer makes it go on";
+    EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[caller])[0].worker), 0u);
+    EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[relayed])[0].worker), 1u);
+    EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[twice])[0].worker), 2u);
+  }
+}
+
+TEST(TraceGather, WhoHasLeftBeforeTheRootCameIsMissingAndNotWaitedFor) {
+  traced_job job(3);
+  job.all.run(1, [&] { EXPECT_FALSE(job.all.at(1).get<net::trace_gather>().wait_until_taken(0)); });
+  job.all.run(0, [&] {
+    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_gather>().left(1); }, plx::this_thread::yield));
+  });
+  const trace_job d = job.gathered().job;
+  ASSERT_EQ(d.localities.size(), 3u);
+  EXPECT_EQ(d.localities[2].missing, "");
+  EXPECT_NE(d.localities[1].missing.find("has written its own files"), std::string::npos) << d.localities[1].missing;
+}
+
+TEST(TraceGather, EveryParcelThatWasCountedIsThere) {
+  traced_job job(3, 2);
+  job.all.run_all([] {
+    std::vector<future<int>> small;
+    for (int i = 0; i < 500; ++i)
+      for (const locality_id to : find_remote_localities()) small.push_back(async<&twice>(to, i));
+    for (auto& f : small) f.get();
+    for (const locality_id to : find_remote_localities())
+      EXPECT_EQ(async<&sum_of>(to, std::vector<double>(20'000, 1.0)).get(), 20'000.0);
+  });
+  const trace_job d = job.gathered().job;
+  ASSERT_EQ(d.localities.size(), 3u);
+  std::vector<std::uint64_t> sent(3), received(3);
+  for (const trace_message& m : d.messages) {
+    ASSERT_NE(m.received, 0u);
+    EXPECT_NE(m.from, m.to);
+    EXPECT_GE(m.bytes, 24u);
+    ++sent.at(m.from), ++received.at(m.to);
+    const double slack = d.localities[m.from].uncertainty_s + d.localities[m.to].uncertainty_s + 1e-9;
+    EXPECT_GE(m.received + ticks_from(slack), m.sent);
+  }
+  EXPECT_EQ(sent, job.sent);
+  EXPECT_EQ(received, job.received);
+  for (const trace_locality& l : d.localities) {
+    EXPECT_EQ(l.unmatched, 0u);
+    EXPECT_EQ(l.missing, "");
+    EXPECT_EQ(l.workers, 2u);
+    EXPECT_FALSE(l.host.empty());
+  }
+  EXPECT_GT(d.localities[1].uncertainty_s, 0);
+  EXPECT_EQ(d.localities[0].uncertainty_s, 0);
+}
+
+TEST(TraceGather, TheLostAreMissed) {
+  traced_job job(3);
+  job.all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get() + async<&twice>(2, 1).get(), 4); });
+  job.all.lose(2);
+  job.all.settle();
+  const trace_job d = job.gathered().job;
+  EXPECT_EQ(d.localities[2].missing, "it is lost: the test said so");
+  EXPECT_EQ(d.localities[2].workers, 0u);
+  EXPECT_EQ(d.localities[1].missing, "");
+  EXPECT_EQ(d.localities[0].unmatched, 2u);  // what it sent there, and the answer
+}
+
+TEST(TraceGather, TheOthersWaitUntilTheirsIsTaken) {
+  traced_job job(2);
+  bool taken = false;
+  std::thread other(
+      [&] { job.all.at(1).home().run([&] { taken = job.all.at(1).get<net::trace_gather>().wait_until_taken(30); }); });
+  (void)job.gathered();
+  other.join();
+  EXPECT_TRUE(taken);
+  bool alone = true;
+  job.all.run(0, [&] { alone = job.all.at(0).get<net::trace_gather>().wait_until_taken(0.01); });
+  EXPECT_FALSE(alone) << "nobody comes";
+}
+
+TEST(TraceGather, WhatIsOffIsNotNumbered) {
+  net::test::localities all(2);
+  all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get(), 2); });
+  EXPECT_TRUE(all.at(0).port().messages().collect().sent.empty());
+  EXPECT_EQ(all.at(0).port().counts().bytes_sent, 8u + 16 + 4);
+}
+
+}  // namespace

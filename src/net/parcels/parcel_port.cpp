@@ -1,0 +1,310 @@
+// How parcels come in, and how they are counted. What makes them leave is in parcel_flush.cpp.
+#include "net/parcels/parcel_port.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "net/parcels/message_log.hpp"
+#include "net/parcels/port_parts.hpp"
+#include "rt/core/scheduler.hpp"
+
+namespace plx::net {
+
+using plx::detail::spin_guard;
+using plx::detail::this_worker;
+using plx::detail::timer_queue;
+
+namespace {
+
+constexpr std::size_t usual_message_bytes = 8192;  // of a self-clocking one
+
+// How long before `now` nothing came, and, of a self-clocking one, nothing was handed over: where that takes long, the
+// next parcel of many would seem to come late. The lock of `c` is held.
+ticks gap_before(const collector& c, ticks now) {
+  if (c.n_parcels == 0) return timer_queue::never;
+  const bool self = c.way == coalescing_way::self_clocking;
+  const ticks last = self ? std::max(c.last, c.to->handed_over.load(std::memory_order_relaxed)) : c.last;
+  return now > last ? now - last : 0;  // clocks of two threads may cross
+}
+
+// Who gets a parcel of a direct action does at once what it says, and who sent it mostly waits for that. Such a one is
+// not kept, unless others wait in its message already. The lock of `c` is held.
+bool is_urgent(const collector& c, std::uint16_t action) {
+  if (c.way != coalescing_way::self_clocking || c.open->parcels != 1 || action == 0) return false;
+  const action_entry& e = *all_actions()[action];
+  return e.direct && !e.control && c.to->in_flight() == 0;
+}
+
+/// Makes the parcel whose header was just written a numbered one; gives where its payload begins.
+std::byte* put_number(std::byte* header, std::uint64_t number) noexcept {
+  parcel_header h;
+  std::memcpy(&h, header, sizeof h);
+  h.flags |= numbered;
+  h.size += static_cast<std::uint32_t>(number_bytes);
+  std::memcpy(header, &h, sizeof h);
+  std::memcpy(header + sizeof h, &number, number_bytes);
+  return header + sizeof h + number_bytes;
+}
+
+std::uint32_t name_of_action(std::uint16_t index) noexcept {
+  const auto actions = all_actions();
+  return index < actions.size() && actions[index] != nullptr ? actions[index]->name : 0;
+}
+
+}  // namespace
+
+parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id here, unsigned localities)
+    : scheduler_(s),
+      transport_(t),
+      here_(here),
+      max_head_bytes_(t.max_head_bytes()),
+      lone_after_(s.span_of(0.3e-6)),
+      quiet_after_(s.span_of(0.5e-6)),
+      old_after_(s.span_of(5e-6)),
+      of_action_(all_actions().size()),
+      watched_(std::make_unique<watched_arrivals>(of_action_.size())),
+      messages_(std::make_unique<message_log>(s)) {
+  for (unsigned i = 0; i < localities; ++i) {
+    peers_.push_back(std::make_unique<port_peer>());
+    peers_.back()->id = i;
+    peers_.back()->common.to = peers_.back().get();
+    set(peers_.back()->common, all_);
+  }
+  alarm_.context = this;
+  alarm_.fire = ring;
+  // Net's own bookkeeping goes its own way, whatever the program says of its parcels.
+  control_ = &new_collectors(0);
+  for (const action_entry* e : all_actions())
+    if (e != nullptr && e->control) of_action_[e->index].store(control_, std::memory_order_relaxed);
+}
+
+parcel_port::~parcel_port() {
+  each_collector([](const collector& c, const action_collectors*) { delete c.open; });
+}
+
+// ------------------------------------------------------------------------------------------------------------ settings
+
+parcel_port::action_collectors& parcel_port::new_collectors(std::uint16_t action) {
+  auto a = std::make_unique<action_collectors>();
+  a->to = std::make_unique<collector[]>(peers_.size());
+  a->action = action;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    a->to[i].to = peers_[i].get();
+    a->to[i].of_one_action = action != 0;
+    set(a->to[i], a->how);
+  }
+  owned_.push_back(std::move(a));
+  return *owned_.back();
+}
+
+// What it holds leaves, and the new limits hold for what comes. Adaptive ones begin self-clocking.
+void parcel_port::set(collector& c, const coalescing& how) {
+  const std::size_t standard = how.way == coalescing_way::fixed ? max_head_bytes_ : usual_message_bytes;
+  frame_message* m = nullptr;
+  {
+    spin_guard guard(c.lock);
+    c.way = how.way == coalescing_way::fixed ? coalescing_way::fixed : coalescing_way::self_clocking;
+    // Where a seed decides who idles when, only numbers count.
+    c.leaves_idle = how.way == coalescing_way::fixed && !how.strict && !scheduler_.deterministic();
+    c.parcels = std::max(how.parcels, 1u);
+    c.interval = scheduler_.span_of(how.interval_us * 1e-6);
+    c.bytes = std::min(how.bytes == 0 ? standard : how.bytes, max_head_bytes_);
+    if (c.open != nullptr) m = take(c);
+  }
+  if (m != nullptr) leave(m, now_ticks());
+}
+
+void parcel_port::collect(std::uint16_t action, const coalescing& how) {
+  PLX_ASSERT(action < of_action_.size(), action);
+  spin_guard guard(settings_lock_);
+  if (action == 0) {
+    all_ = how;
+    for (const auto& p : peers_) note_gaps(p->common, how), set(p->common, how);
+    return;
+  }
+  action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
+  PLX_ASSERT((own == nullptr || own->action == action) && "how net's own parcels travel cannot be set", action);
+  if (own == nullptr) own = &new_collectors(action);
+  own->how = how;
+  for (std::size_t i = 0; i < peers_.size(); ++i) note_gaps(own->to[i], how), set(own->to[i], how);
+  of_action_[action].store(own, std::memory_order_release);  // pairs with the acquire in collector_of()
+}
+
+void parcel_port::note_gaps(collector& c, const coalescing& how) {
+  auto counts = how.way == coalescing_way::adaptive ? std::make_unique<gap_counts>() : nullptr;
+  spin_guard guard(c.lock);
+  c.gaps.swap(counts);
+}
+
+void parcel_port::steer(std::uint16_t action, const coalescing& how) {
+  PLX_ASSERT(action < of_action_.size() && how.way != coalescing_way::adaptive, action);
+  spin_guard guard(settings_lock_);
+  const action_collectors* own = action == 0 ? nullptr : of_action_[action].load(std::memory_order_relaxed);
+  if ((own == nullptr ? all_ : own->how).way != coalescing_way::adaptive || (own == nullptr && action != 0)) return;
+  for (std::size_t i = 0; i < peers_.size(); ++i) set(own == nullptr ? peers_[i]->common : own->to[i], how);
+}
+
+coalescing parcel_port::how_collected(std::uint16_t action) const {
+  PLX_ASSERT(action < of_action_.size(), action);
+  spin_guard guard(settings_lock_);
+  const action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
+  return own == nullptr ? all_ : own->how;
+}
+
+// ------------------------------------------------------------------------------------------------------------- parcels
+
+std::size_t parcel_port::max_payload_bytes() const noexcept {
+  return max_head_bytes_ - sizeof(frame_header) - sizeof(parcel_header) - number_bytes;
+}
+
+collector& parcel_port::collector_of(port_peer& p, std::uint16_t action) const noexcept {
+  const action_collectors* own = of_action_[action].load(std::memory_order_acquire);
+  return own == nullptr ? p.common : own->to[p.id];
+}
+
+void parcel_port::prepare_tallies(collector& c) const {
+  if (c.tallies == nullptr) [[unlikely]]
+    c.tallies = std::make_unique<action_tally[]>(c.of_one_action ? 1 : of_action_.size());
+}
+
+// Room for a parcel of so many bytes in the message that is open.
+void parcel_port::prepare(collector& c, std::size_t parcel_bytes) {
+  prepare_tallies(c);
+  if (c.open == nullptr) {
+    const std::size_t least = sizeof(frame_header) + parcel_bytes;
+    c.open = store_.get(std::max(least, std::min(c.usual_bytes, c.bytes)));
+    ++c.number;
+  } else if (c.open->used + parcel_bytes > c.open->capacity) {
+    message_store::grow(*c.open, c.open->used + parcel_bytes);
+  }
+}
+
+open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel_header& h) {
+  PLX_ASSERT(to < peers_.size() && to != here_, to);
+  PLX_ASSERT(action < of_action_.size(), action);
+  PLX_ASSERT(h.size <= max_payload_bytes(), h.size);
+  collector& c = collector_of(*peers_[to], action);
+  const std::uint64_t number = next_number();
+  const std::size_t bytes = sizeof h + h.size + (number != 0 ? number_bytes : 0);
+  open_parcel p{.in = &c, .bytes = bytes, .number = number, .action = action};
+  std::unique_lock guard(c.lock);
+  if (c.open != nullptr && c.open->used + bytes > c.bytes) p.full = take(c);
+  if (c.open == nullptr) p.begun = now_ticks();
+  prepare(c, bytes);
+  frame_message& m = *c.open;
+  std::memcpy(m.bytes.get() + m.used, &h, sizeof h);
+  p.payload = m.bytes.get() + m.used + sizeof h;
+  if (number != 0) [[unlikely]]
+    p.payload = put_number(p.payload - sizeof h, number);
+  m.used += bytes;
+  ++m.parcels;
+  guard.release();  // close() unlocks
+  return p;
+}
+
+void parcel_port::close(const open_parcel& p) noexcept {
+  collector& c = *p.in;
+  const ticks now = scheduler_.now();
+  ticks begin = scheduler_.deterministic() ? now_ticks() : now;  // of what is done for a message
+  const ticks preparing = p.begun != 0 ? since(p.begun, begin) : 0;
+  const ticks gap = gap_before(c, now);
+  count(c, p.action, false, now);
+  if (c.open->parcels == 1) {
+    c.first = now;
+    c.due = now + c.interval;
+  }
+  std::vector<collector*>* waits_in = nullptr;
+  frame_message* leaves = nullptr;
+  bool impatient = false;
+  if (goes(c, p.bytes, gap, now) || is_urgent(c, p.action)) {
+    leaves = take(c);
+  } else {
+    c.worker = own_worker();
+    const bool self = c.way == coalescing_way::self_clocking;
+    if (!std::exchange(self ? c.in_ready : c.in_timed, true)) waits_in = self ? &ready_ : &timed_;
+    impatient = c.leaves_idle;
+  }
+  const ticks due = c.way != coalescing_way::self_clocking && leaves == nullptr ? c.due : timer_queue::never;
+  const locality_id to = c.to->id;
+  c.lock.unlock();
+  if (p.number != 0) [[unlikely]]
+    messages_->sent(p.number, to, p.bytes, name_of_action(p.action), now);
+  if (p.full != nullptr) begin = leave(p.full, begin);
+  if (leaves != nullptr) leave(leaves, begin);
+  if (waits_in != nullptr) put_into(*waits_in, c);
+  if (impatient && !any_impatient_.load(std::memory_order_relaxed))
+    any_impatient_.store(true, std::memory_order_relaxed);
+  rouse((waits_in == &ready_ || impatient) && waits_in != nullptr);
+  const bool alarms = due < alarm_at_.load(std::memory_order_seq_cst);
+  if (alarms) set_alarm(due);
+  if (p.begun != 0 || alarms) note_prepared(preparing + (alarms ? since(begin, now_ticks()) : 0));
+}
+
+const plx::detail::worker* parcel_port::own_worker() const noexcept {
+  const plx::detail::worker* w = this_worker();
+  return w != nullptr && &w->home == &scheduler_ ? w : nullptr;
+}
+
+// A worker looks at its pollers before it sleeps. Who is none looks at nothing, and the workers may all sleep: one of
+// them gets up to send what waits now, and to let the transport go on with what it has begun.
+void parcel_port::rouse(bool waits) noexcept {
+  if (own_worker() == nullptr && (waits || transport_.pending())) scheduler_.ask_pollers();
+}
+
+// What a poller does is its own time.
+void parcel_port::note_prepared(ticks span) noexcept {
+  const plx::detail::worker* w = this_worker();
+  if (w == nullptr || !w->polling) preparing_.fetch_add(span, std::memory_order_relaxed);
+}
+
+std::uint64_t parcel_port::next_number() noexcept { return messages_->on() ? messages_->next_number() : 0; }
+
+void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) noexcept {
+  port_peer& p = *peers_[to];
+  m.head = m.bytes;
+  m.pieces = m.parts;
+  m.size_bytes = m.bytes.size();
+  for (const piece& part : m.parts) m.size_bytes += part.size_bytes;
+  m.to = &p;
+  m.port = this;
+  m.sent = large_sent;
+  collector& c = collector_of(p, action);
+  ticks now = 0;
+  {
+    spin_guard guard(c.lock);
+    now = scheduler_.now();  // under the lock: the times of a collector's parcels grow
+    prepare_tallies(c);
+    count(c, action, true, now);
+    ++c.n_messages;
+    c.n_bytes += m.size_bytes;
+  }
+  if (m.number != 0) [[unlikely]]
+    messages_->sent(m.number, to, m.size_bytes, name_of_action(action), now);
+  m.counted_bytes = std::min(m.size_bytes, most_unsent_.load(std::memory_order_relaxed) / 2);
+  p.under_way.fetch_add(m.counted_bytes, std::memory_order_relaxed);
+  p.not_counted.fetch_add(m.size_bytes - m.counted_bytes, std::memory_order_relaxed);  // only for who reads the sum
+  hand_over(to, m, now_ticks());
+  rouse(false);
+}
+
+void parcel_port::wait_for_room(locality_id to) {
+  port_peer& p = *peers_[to];
+  const std::uint64_t bound = most_unsent_.load(std::memory_order_relaxed);
+  if (p.unsent_bytes() < bound) [[likely]]
+    return;
+  const plx::detail::worker* w = this_worker();
+  if (w != nullptr && !w->in_task) return;
+  p.room_lock.lock();
+  for (;;) {
+    p.anybody_waits.store(true, std::memory_order_seq_cst);
+    if (p.unsent_bytes(std::memory_order_seq_cst) < bound || closed(to)) break;
+    plx::detail::wait_on(p.for_room, p.room_lock, "room for parcels", &p);
+    p.room_lock.lock();
+  }
+  p.room_lock.unlock();
+}
+
+}  // namespace plx::net

@@ -1,0 +1,161 @@
+// The simulation itself: the seed is the order of everything, time is virtual, deaths are told once, and a job that
+// cannot go on says so.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+#include "net/action.hpp"
+#include "net/error.hpp"
+#include "net/locality.hpp"
+#include "net/simulation.hpp"
+#include "rt/latch.hpp"
+#include "rt/test/every_schedule_test.hpp"
+#include "rt/thread.hpp"
+
+using namespace plx;
+
+namespace sim_test {
+
+int twice(int x) { return 2 * x; }
+locality_id where() { return find_here(); }
+int there_and_back(locality_id back, int depth) {
+  if (depth == 0) return 0;
+  return 1 + async<&there_and_back>(back, find_here(), depth - 1).get();
+}
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum;
+}
+void waits_for_ever() {
+  promise<void> never;
+  never.get_future().get();
+}
+
+}  // namespace sim_test
+
+namespace {
+
+using namespace sim_test;
+
+// Everybody calls everybody.
+void chatter() {
+  std::vector<future<int>> answers;
+  for (int i = 0; i < 20; ++i)
+    for (const locality_id to : find_remote_localities()) answers.push_back(async<&twice>(to, i));
+  int sum = 0;
+  for (auto& a : answers) sum += a.get();
+  EXPECT_EQ(sum, 2 * 190 * static_cast<int>(answers.size()) / 20);
+}
+
+std::vector<std::string> log_of(std::uint64_t seed) {
+  net::simulation sim({.localities = 3, .seed = seed, .keep_log = true});
+  sim.run(chatter);
+  return sim.network().log();
+}
+
+TEST(Sim, TheSeedIsTheOrderOfEverything) {
+  const auto first = log_of(1);
+  EXPECT_GT(first.size(), 20u);
+  int different = 0;
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    const auto once = log_of(seed);
+    EXPECT_EQ(once, log_of(seed)) << "seed " << seed;
+    different += once != first;
+  }
+  EXPECT_EQ(different, 18);
+}
+
+TEST(Sim, ActionsGoToTheirLocality) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed});
+    EXPECT_EQ(sim.size(), 3u);
+    sim.run_root([] {
+      EXPECT_EQ(find_here(), 0u);
+      EXPECT_EQ(async<&where>(2).get(), 2u);
+      EXPECT_EQ(there_and_back(1, 6), 6);
+      EXPECT_EQ(async<&sum_of>(1, std::vector<double>(3000, 0.5)).get(), 1500.0);
+    });
+    EXPECT_EQ(sim.run_at(1, where), 1u);
+    sim.run(chatter);
+    EXPECT_EQ(sim.network().under_way(), 0u);
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(Sim, AnHourPassesAtOnce) {
+  net::simulation sim({.localities = 2});
+  sim.run([] { this_thread::sleep_for(std::chrono::hours(find_here())); });
+  EXPECT_GE(sim.now_s(), 3600);
+  EXPECT_LT(sim.now_s(), 3601);
+}
+
+TEST(Sim, ADeathIsToldOnceToEach) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed, .keep_log = true});
+    sim.run_root([&] {
+      auto pending = async<&waits_for_ever>(1);
+      EXPECT_EQ(async<&where>(2).get(), 2u);
+      sim.kill(1);
+      try {
+        pending.get();
+        ADD_FAILURE() << "a dead locality has answered";
+      } catch (const locality_lost& e) {
+        EXPECT_EQ(e.which(), 1u);
+      }
+      EXPECT_THROW(async<&where>(1).get(), locality_lost);
+      EXPECT_EQ(async<&where>(2).get(), 2u);
+      EXPECT_EQ(find_all_localities(), (std::vector<locality_id>{0, 2}));
+    });
+    int told = 0;
+    for (const auto& line : sim.network().log()) told += line.find("peer-lost") != std::string::npos;
+    EXPECT_EQ(told, 4);  // 0 and 2 hear of 1; 1 hears of 0 and of 2
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(Sim, WhoWaitsForEverIsNamed) {
+  net::simulation sim({.localities = 3, .seed = 42});
+  try {
+    sim.run([] {
+      if (find_here() == 1) waits_for_ever();
+    });
+    FAIL() << "no deadlock was seen";
+  } catch (const deadlock_error& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("seed 42, locality 1"), std::string::npos) << text;
+    EXPECT_EQ(text.find("locality 0"), std::string::npos) << text;
+    EXPECT_NE(text.find("waits on future"), std::string::npos) << text;
+  }
+}
+
+TEST(Sim, WhatIsThrownGoesBeforeWhoWaitsForIt) {
+  net::simulation sim({.localities = 3});
+  EXPECT_THROW(sim.run([] {
+    if (find_here() == 1) throw std::out_of_range("mine");
+    if (find_here() == 2) waits_for_ever();
+  }),
+               std::out_of_range);
+}
+
+TEST(Sim, WhatGoesOnForEverIsEnded) {
+  net::simulation sim({.localities = 2, .time_limit_s = 1});
+  EXPECT_THROW(sim.run([] {
+    for (;;) this_thread::sleep_for(std::chrono::milliseconds(1));
+  }),
+               deadlock_error);
+  net::simulation busy({.localities = 2, .time_limit_s = 1e-3});
+  EXPECT_THROW(busy.run([] {
+    for (;;) this_thread::yield();
+  }),
+               deadlock_error);
+}
+
+}  // namespace

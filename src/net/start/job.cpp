@@ -1,0 +1,273 @@
+#include "net/job.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "net/core/action_entry.hpp"
+#include "net/core/node.hpp"
+#include "net/group/mailroom.hpp"
+#include "net/observe/clock_offsets.hpp"
+#include "net/observe/job_counters.hpp"
+#include "net/observe/job_summary.hpp"
+#include "net/observe/trace_gather.hpp"
+#include "net/start/bootstrap.hpp"
+#include "net/start/ending.hpp"
+#include "net/start/host.hpp"
+#include "net/transport/find_transport.hpp"
+#include "probe/record/trace_data.hpp"
+#include "probe/settings.hpp"
+#include "rt/core/topology.hpp"
+#include "session/session.hpp"
+#include "trace/task_files.hpp"
+
+namespace plx {
+namespace {
+
+// What a locality tells the others of itself before anything else: a line each.
+struct card {
+  std::string program;   // its actions, as one number
+  std::string cores;     // host and processors that it may use
+  std::string measures;  // "trace", "summary", both or nothing: what the root does, all take part in
+  std::string host;      // who has the same can share memory
+};
+
+std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
+
+card card_of(std::string_view text) {
+  const auto line = [&text] {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string l(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return l;
+  };
+  card c;
+  c.program = line(), c.cores = line(), c.measures = line(), c.host = line();
+  return c;
+}
+
+// Of a process that is alone.
+class no_transport final : public net::transport {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "none"; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 4096; }
+  void start(net::receiver&) override {}
+  void send(locality_id, net::outgoing& m) noexcept override { m.sent(&m, false); }
+  bool progress() noexcept override { return false; }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+};
+
+std::string host_and_cores() {
+  char host[256] = {};
+  gethostname(host, sizeof host - 1);
+  return fmt::format("{} {}", host, fmt::join(detail::allowed_cores(), ","));
+}
+
+template <class T>
+T or_throw(result<T> r, bool speaks = true) {
+  if (!r) throw job_error(r.error().message, speaks);
+  return std::move(r).value();
+}
+
+// Throws on the localities that differ from the root, and on the root when one does.
+void compare_programs(net::bootstrap& b, const std::vector<card>& cards, double deadline_s) {
+  const auto same = [&cards](const card& c) { return c.program == cards[0].program; };
+  if (std::all_of(cards.begin(), cards.end(), same)) return;
+  const auto all = or_throw(b.exchange(net::describe_actions(), deadline_s), b.here() == 0);
+  const auto other = std::find_if_not(cards.begin(), cards.end(), same) - cards.begin();
+  std::string how = net::difference_of_actions(all[0], all[static_cast<std::size_t>(other)]);
+  throw job_error(
+      fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary "
+                  "everywhere",
+                  other, how.empty() ? "their layouts differ" : how),
+      b.here() == 0);
+}
+
+std::string measures_of(const probe::settings& s, bool always_sums) {
+  const bool sums = always_sums || probe::wants_trace(s) || !s.profile.empty() || s.diagnose;
+  return fmt::format("{}{}", probe::wants_trace(s) ? "trace," : "", sums ? "summary" : "");
+}
+
+// Where several processes may use the same cores, each gets its part.
+unsigned share_of_cores(const std::vector<card>& cards, locality_id here) {
+  const auto sharing = static_cast<std::size_t>(
+      std::count_if(cards.begin(), cards.end(), [&](const card& c) { return c.cores == cards[here].cores; }));
+  return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
+}
+
+// What a locality measures of itself lies in a folder of its own, below the root's; the root alone serves a page.
+void set_apart(runtime_options& options, locality_id here) {
+  if (here == 0 || options.measure == nullptr) return;
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  measure->output += fmt::format("/localities/{}", here);
+  measure->serve.clear();
+  options.measure = std::move(measure);
+}
+
+}  // namespace
+
+int job_error::report(const char* program) const noexcept {
+  if (speaks_) std::fprintf(stderr, "%s: %s\n", program, what());
+  return 2;
+}
+
+struct job::parts {
+  double stop_deadline_s = 0;
+  bool traced = false;    // the root records a trace, and takes those of the others at the end
+  bool summed = false;    // and a summary of all
+  bool gathered = false;  // or tried
+  bool failed = false;
+  std::unique_ptr<net::bootstrap> peers;
+  std::unique_ptr<runtime> home;
+  std::unique_ptr<net::node> node;
+};
+
+job::job(int& argc, char** argv) {
+  job_options options;
+  auto read = read_options(argc, argv);
+  const char* const rank = std::getenv("PMIX_RANK");  // of all processes with this argument, the first one reports it
+  if (!read) throw job_error(read.error().message, rank == nullptr || std::string_view(rank) == "0");
+  options.runtime = *std::move(read);
+  start(std::move(options));
+}
+
+job::job(job_options options) { start(std::move(options)); }
+
+void job::start(job_options options) {
+  auto p = std::make_unique<parts>();
+  p->stop_deadline_s = options.stop_deadline_s;
+  const std::string_view wanted = or_throw(net::choose_transport());
+  or_throw(net::collective::shared_memory_wanted());  // each by itself: it may be wrong on one locality only
+  p->peers = or_throw(net::find_bootstrap(wanted));
+  net::bootstrap& peers = *p->peers;
+  const bool speaks = peers.here() == 0;
+  std::unique_ptr<net::transport> carrier = std::make_unique<no_transport>();
+  if (peers.size() > 1) carrier = or_throw(net::find_transport(wanted, peers, options.start_deadline_s), speaks);
+  if (options.runtime.measure == nullptr)
+    options.runtime.measure =
+        std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
+  const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores(),
+                  measures_of(*options.runtime.measure, options.summary), net::detail::host_key()};
+  std::vector<card> cards;
+  for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
+    cards.push_back(card_of(text));
+  compare_programs(peers, cards, options.start_deadline_s);
+  if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(cards, peers.here());
+  set_apart(options.runtime, peers.here());
+  options.runtime.locality = peers.here();
+  std::vector<std::string> hosts;
+  for (const card& c : cards) hosts.push_back(c.host);
+  net::collective::mail_offers mail;
+  if (peers.size() > 1) mail = or_throw(net::collective::offer_mail(peers, hosts, options.start_deadline_s), speaks);
+  // From here on workers use the transport's library; the main thread must not, until the node has stopped.
+  p->home = std::make_unique<runtime>(options.runtime);
+  p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
+  p->node->get<net::job_counters>();
+  net::collective::open_mail(*p->node, std::move(mail), hosts);
+  p->traced = peers.size() > 1 && probe::has_word(cards[0].measures, "trace");
+  p->summed = peers.size() > 1 && probe::has_word(cards[0].measures, "summary");
+  parts_ = std::move(p);
+  if (parts_->traced && here() == 0) begin_measuring();
+}
+
+namespace {
+constexpr double clock_period_s = 10;
+}
+
+void job::begin_measuring() {
+  home().run([this] {
+    auto& clocks = node().get<net::clock_offsets>();
+    clocks.measure(20);  // some may still be starting
+    clocks.begin(clock_period_s);
+  });
+}
+
+/// As a task. On the root all give their traces to its session; the others leave theirs to it, if it has taken them.
+void job::gather() {
+  if (std::exchange(parts_->gathered, true)) return;
+  auto& traces = node().get<net::trace_gather>();
+  if (here() == 0) node().get<net::clock_offsets>().end();
+  traces.freeze();
+  probe::session* files = home().session();
+  if (here() != 0) {
+    if (traces.wait_until_taken(parts_->stop_deadline_s / 2) && files != nullptr) files->leave_trace();
+    return;
+  }
+  probe::job_trace_data whole;
+  try {
+    if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
+    if (parts_->summed) write_summary();
+  } catch (...) {
+    traces.let_go(false);  // nobody waits for ever, and each keeps its own files
+    throw;
+  }
+  traces.let_go(true);
+  if (parts_->traced && files != nullptr) files->write_trace(std::move(whole));
+}
+
+/// It prints, because the setting asks for it.
+void job::write_summary() {
+  const probe::settings& asked = *home().options().measure;
+  const auto all = net::summaries_of_all(node());
+  if (probe::has_word(asked.profile, "screen") || asked.profile == "1") {
+    const std::string text = net::job_summary_text(all);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  if (auto r = net::write_job_summary(all, asked.output); !r) log_error("{}", r.error().message);
+}
+
+void job::end_measuring() noexcept {
+  if (!(parts_->traced || parts_->summed) || parts_->gathered || parts_->failed) return;
+  try {
+    home().run([this] { gather(); });
+  } catch (const std::exception& x) {
+    log_warning("what the localities measured was not put together: {}", x.what());
+  }
+}
+
+job::~job() {
+  parts& p = *parts_;
+  end_measuring();
+  if (!p.node->stop(p.stop_deadline_s))
+    log_warning("the network was not quiet within {} s: it was ended all the same", p.stop_deadline_s);
+  p.home.reset();  // the last tasks find all others lost
+  p.node.reset();
+  p.peers->leave(p.stop_deadline_s);
+}
+
+void job::wait_for_all() { parts_->node->get<net::ending>().wait_for_all(); }
+
+void job::fail(const std::exception_ptr& e) noexcept {
+  parts_->failed = true;
+  try {
+    // While the others still answer: what a lost locality has left of the job's trace is what one wants to see then.
+    if ((parts_->traced || parts_->summed) && here() == 0) gather();
+  } catch (const std::exception& x) {
+    log_warning("what the localities measured was not put together: {}", x.what());
+  }
+  try {
+    std::rethrow_exception(e);
+  } catch (const std::exception& x) {
+    parts_->node->get<net::ending>().fail(x.what());
+  } catch (...) {
+    parts_->node->get<net::ending>().fail("an exception that is no std::exception");
+  }
+}
+
+void job::leave_out_summary() noexcept { parts_->summed = false; }
+
+runtime& job::home() noexcept { return *parts_->home; }
+net::node& job::node() noexcept { return *parts_->node; }
+locality_id job::here() const noexcept { return parts_->node->here(); }
+unsigned job::size() const noexcept { return parts_->node->size(); }
+
+}  // namespace plx

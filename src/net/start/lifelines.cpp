@@ -1,0 +1,211 @@
+// What localities tell each other over lifelines. See lifelines_start.cpp for how they connect.
+#include "net/start/lifelines.hpp"
+
+#include <fmt/core.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <span>
+
+#include "base/clock.hpp"
+
+namespace plx::net::detail {
+
+namespace {
+
+// The first two are for all and are handed on; the others are between neighbours.
+constexpr std::uint32_t finished_message = 1, lost_message = 2, question = 3, answer_message = 4;
+constexpr std::size_t longest_text = 400;
+
+struct message_header {
+  std::uint32_t kind, who, text_bytes;
+};
+
+std::string text_of(int error_number) {
+  if (error_number == ETIMEDOUT) return "its host does not answer any more";
+  if (error_number == 0 || error_number == ECONNRESET || error_number == EPIPE) return "its process has ended";
+  return std::string("its connection failed: ") + std::strerror(error_number);
+}
+
+}  // namespace
+
+lifelines::~lifelines() {
+  for (const auto& l : lines_)
+    if (l->fd >= 0) ::close(l->fd);
+  if (listener_ >= 0) ::close(listener_);
+  if (epoll_ >= 0) ::close(epoll_);
+}
+
+bool lifelines::look() {
+  std::array<epoll_event, 32> events;
+  const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
+  bool any = false;
+  for (const epoll_event& e : std::span(events).first(static_cast<std::size_t>(std::max(n, 0)))) {
+    if (e.data.ptr == nullptr) continue;  // of somebody else
+    serve(*static_cast<line*>(e.data.ptr), e.events);
+    any = true;
+  }
+  return any;
+}
+
+void lifelines::serve(line& l, unsigned events) {
+  if (l.now == state::up && (events & EPOLLOUT) != 0) write(l);
+  if (l.now == state::up) read(l);
+}
+
+void lifelines::read(line& l) {
+  std::array<char, 4096> bytes;
+  const ssize_t got = recv(l.fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return end(l, text_of(got == 0 ? 0 : errno));
+  l.in.append(bytes.data(), static_cast<std::size_t>(got));
+  take_messages(l);
+}
+
+void lifelines::take_messages(line& l) {
+  message_header h;
+  while (l.now == state::up && l.in.size() >= sizeof h) {
+    std::memcpy(&h, l.in.data(), sizeof h);
+    if (h.kind < finished_message || h.kind > answer_message || h.text_bytes > longest_text || h.who >= meeting_.size)
+      return end(l, "what it says makes no sense");
+    if (l.in.size() < sizeof h + h.text_bytes) return;
+    const std::string text = l.in.substr(sizeof h, h.text_bytes);
+    l.in.erase(0, sizeof h + h.text_bytes);
+    hear(h.kind, h.who, text, &l);
+  }
+}
+
+void lifelines::hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from) {
+  if (kind == question) return questions_.push_back(from->peer);
+  if (kind == answer_message) return answers_.push_back(from->peer);
+  // Then they go on without this one, whatever the reason: it must not go on with them.
+  if (kind == lost_message && who == meeting_.here)
+    return lose_all(fmt::format("it holds this locality for lost: {}", text));
+  if (who == meeting_.here) return;
+  if (kind == lost_message) return lose(who, std::string(text));
+  if (fates_[who] != fate::there) return;
+  fates_[who] = fate::finished;
+  spread(kind, who, text, from);
+}
+
+void lifelines::tell_lost(locality_id who, std::string why) { lose(who, std::move(why)); }
+
+// A peer that has finished is lost if it goes before all have: the others may still need it. In a job that ends in good
+// order nothing is lost here: a peer closes its lines when it knows that all have finished, and has told it by then.
+void lifelines::lose(locality_id who, std::string why) {
+  if (fates_[who] == fate::lost || who == meeting_.here || all_finished()) return;
+  why.resize(std::min(why.size(), longest_text));
+  fates_[who] = fate::lost;
+  spread(lost_message, who, why, nullptr);
+  losses_.push_back({who, std::move(why)});
+}
+
+// Of what this locality alone has lost the others need not hear.
+void lifelines::lose_all(const std::string& why) {
+  if (all_finished()) return;
+  for (locality_id i = 0; i < meeting_.size; ++i) {
+    if (i == meeting_.here || fates_[i] == fate::lost) continue;
+    fates_[i] = fate::lost;
+    losses_.push_back({i, why});
+  }
+}
+
+void lifelines::resign(const std::string& why) {
+  spread(lost_message, meeting_.here, std::string_view(why).substr(0, longest_text), nullptr);
+  lose_all(why);
+}
+
+bool lifelines::ask(locality_id neighbour) { return tell(neighbour, question); }
+
+void lifelines::answer(locality_id neighbour) { tell(neighbour, answer_message); }
+
+bool lifelines::tell(locality_id neighbour, std::uint32_t kind) {
+  const message_header h{kind, meeting_.here, 0};
+  for (const auto& l : lines_) {
+    if (l->now != state::up || l->peer != neighbour) continue;
+    l->out.append(reinterpret_cast<const char*>(&h), sizeof h);
+    write(*l);
+    return true;
+  }
+  return false;
+}
+
+void lifelines::tell_finished() {
+  if (std::exchange(finished_, true)) return;
+  fates_[meeting_.here] = fate::finished;
+  spread(finished_message, meeting_.here, {}, nullptr);
+}
+
+bool lifelines::all_finished() const {
+  return std::none_of(fates_.begin(), fates_.end(), [](fate f) { return f == fate::there; });
+}
+
+void lifelines::spread(std::uint32_t kind, locality_id who, std::string_view text, const line* but) {
+  const message_header h{kind, who, static_cast<std::uint32_t>(text.size())};
+  for (const auto& l : lines_) {
+    if (l->now != state::up || l.get() == but) continue;
+    l->out.append(reinterpret_cast<const char*>(&h), sizeof h).append(text);
+    write(*l);
+  }
+}
+
+// That a line is broken is left to read(), which says so once.
+void lifelines::write(line& l) {
+  while (!l.out.empty()) {
+    const ssize_t sent = send(l.fd, l.out.data(), l.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno != EAGAIN) l.out.clear();
+    if (sent <= 0) break;
+    l.out.erase(0, static_cast<std::size_t>(sent));
+  }
+  watch(l, !l.out.empty());
+}
+
+void lifelines::end(line& l, std::string why) {
+  ::close(std::exchange(l.fd, -1));
+  l.now = state::closed;
+  if (l.peer == no_locality) return;
+  if (fates_[l.peer] == fate::finished) why = "it has left the job";
+  lose(l.peer, std::move(why));
+}
+
+void lifelines::watch(line& l, bool also_writing) {
+  epoll_event e{};
+  e.events = EPOLLIN | (also_writing ? EPOLLOUT : 0u);
+  e.data.ptr = &l;
+  if (epoll_ctl(epoll_, EPOLL_CTL_MOD, l.fd, &e) != 0) epoll_ctl(epoll_, EPOLL_CTL_ADD, l.fd, &e);
+}
+
+void lifelines::add(int fd) {
+  epoll_event e{};
+  e.events = EPOLLIN;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);
+}
+
+std::vector<loss> lifelines::take_losses() { return std::exchange(losses_, {}); }
+
+void lifelines::close(double deadline_s) {
+  const double until = monotonic_seconds() + deadline_s;
+  const auto any = [&](auto which) {
+    return std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) { return l->now == state::up && which(*l); });
+  };
+  const auto wait = [&] {
+    epoll_event e;
+    epoll_wait(epoll_, &e, 1, 10);
+    look();
+    return monotonic_seconds() < until;
+  };
+  while (any([](const line& l) { return !l.out.empty(); }) && wait()) {
+  }
+  for (const auto& l : lines_)
+    if (l->now == state::up) shutdown(l->fd, SHUT_WR);
+  while (any([](const line&) { return true; }) && wait()) {
+  }
+}
+
+}  // namespace plx::net::detail

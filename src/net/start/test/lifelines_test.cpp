@@ -1,0 +1,295 @@
+#include "net/start/lifelines.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "base/clock.hpp"
+#include "net/core/fields.hpp"
+#include "net/start/host.hpp"
+#include "net/start/test/meeting_test.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::net;
+using namespace plx::net::detail;
+using testing::HasSubstr;
+
+/// A locality's part: what it met, and its lines.
+struct part {
+  meeting met;
+  std::unique_ptr<lifelines> lines;
+  std::vector<loss> losses;
+
+  static std::unique_ptr<part> open(bootstrap& b) {
+    auto p = std::make_unique<part>();
+    p->met = meet(b, 300).value();
+    p->lines = lifelines::listen(p->met).value();
+    return p;
+  }
+  result<void> connect(bootstrap& b, double deadline_s = 300) {
+    auto r = lines->connect(b.exchange(lines->address(), 300).value(), deadline_s);
+    if (r) static_cast<void>(b.exchange("", 300));  // all are connected: what happens next does not spoil a start
+    return r;
+  }
+  template <class F>
+  bool look_until(F done, double limit_s = 300) {
+    for (const double until = monotonic_seconds() + limit_s; !done();) {
+      lines->look();
+      for (auto& l : lines->take_losses()) losses.push_back(l);
+      if (monotonic_seconds() > until) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
+  }
+  std::multiset<locality_id> lost() const {
+    std::multiset<locality_id> who;
+    for (const auto& l : losses) who.insert(l.who);
+    return who;
+  }
+};
+
+class Lifelines : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Lifelines, testing::Values(2, 3, 4, 5, 8, 13));
+
+TEST_P(Lifelines, AllLearnThatAllHaveFinished) {
+  test::table t(GetParam());
+  std::atomic<unsigned> finished{0};
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    std::this_thread::sleep_for(std::chrono::milliseconds(b.here() * 3));
+    EXPECT_FALSE(p->lines->all_finished());
+    ++finished;
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    EXPECT_EQ(finished, t.size);  // nobody learns it too early
+    p->lines->close(300);
+    EXPECT_TRUE(p->losses.empty());
+    EXPECT_EQ(p->lines->refused(), 0u);
+  });
+}
+
+TEST_P(Lifelines, TheDeathOfOneIsSeenByAllOnce) {
+  for (const locality_id dead : {0u, GetParam() - 1}) {
+    test::table t(GetParam());
+    test::as_localities(t, [&](bootstrap& b) {
+      const auto p = part::open(b);
+      ASSERT_TRUE(p->connect(b));
+      if (b.here() == dead) return;  // its connections close
+      EXPECT_TRUE(p->look_until([&] { return !p->losses.empty(); }));
+      EXPECT_EQ(p->losses[0].why, "its process has ended");
+      p->lines->tell_finished();
+      EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+      p->lines->close(300);
+      EXPECT_THAT(p->lost(), testing::ElementsAre(dead));
+    });
+  }
+}
+
+TEST_P(Lifelines, TheOthersFinishAlthoughHalfDie) {
+  test::table t(GetParam());
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    if (b.here() % 2 == 1) return;
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+    std::multiset<locality_id> odd;
+    for (locality_id i = 1; i < t.size; i += 2) odd.insert(i);
+    EXPECT_EQ(p->lost(), odd);
+  });
+}
+
+// The one that leaves has finished, and so have all but locality 0, which is not always its neighbour.
+TEST_P(Lifelines, WhoLeavesBeforeAllHaveFinishedIsLost) {
+  const locality_id leaves = GetParam() > 3 ? 3 : 1;
+  test::table t(GetParam());
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    if (b.here() != 0) p->lines->tell_finished();
+    if (b.here() == leaves) return p->lines->close(0.05);  // it has not waited for locality 0
+    EXPECT_TRUE(p->look_until([&] { return !p->losses.empty(); }));
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+    EXPECT_THAT(p->lost(), testing::ElementsAre(leaves));
+    EXPECT_EQ(p->losses.at(0).why, "it has left the job");
+  });
+}
+
+TEST_P(Lifelines, WhoResignsIsLostAndLosesAll) {
+  test::table t(GetParam());
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    if (b.here() == 1) p->lines->resign("tired");
+    const std::size_t expected = b.here() == 1 ? t.size - 1 : 1;
+    EXPECT_TRUE(p->look_until([&] { return p->losses.size() == expected; }));
+    for (const auto& l : p->losses) EXPECT_EQ(l.why, "tired");
+    EXPECT_EQ(p->lost().count(1), b.here() == 1 ? 0u : 1u);
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+  });
+}
+
+TEST(LifelinesOfThree, WhoIsHeldForLostLosesThoseWhoHoldIt) {
+  test::table t(3);
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    if (b.here() == 0) p->lines->tell_lost(2, "it answers nonsense");
+    const std::size_t expected = b.here() == 2 ? 2 : 1;
+    EXPECT_TRUE(p->look_until([&] { return p->losses.size() == expected; }));
+    if (b.here() == 2) {
+      EXPECT_EQ(p->losses[0].why, "it holds this locality for lost: it answers nonsense");
+      EXPECT_THAT(p->lost(), testing::ElementsAre(0, 1));
+    } else {
+      EXPECT_THAT(p->lost(), testing::ElementsAre(2));
+    }
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+  });
+}
+
+TEST(LifelinesOfThree, NeighboursAskAndAnswer) {
+  test::table t(3);
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    ASSERT_TRUE(p->connect(b));
+    EXPECT_FALSE(p->lines->ask(b.here()));
+    const locality_id other = (b.here() + 1) % 3, asking = (b.here() + 2) % 3;
+    EXPECT_TRUE(p->lines->ask(other));
+    std::vector<locality_id> asked, answered;
+    EXPECT_TRUE(p->look_until([&] {
+      for (const locality_id who : p->lines->take_questions()) asked.push_back(who), p->lines->answer(who);
+      for (const locality_id who : p->lines->take_answers()) answered.push_back(who);
+      return !asked.empty() && !answered.empty();
+    }));
+    EXPECT_THAT(asked, testing::ElementsAre(asking));
+    EXPECT_THAT(answered, testing::ElementsAre(other));
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+  });
+}
+
+TEST(LifelinesOfThree, WhoDoesNotComeIsMissedInTime) {
+  test::table t(3);
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    if (b.here() == 2) {
+      static_cast<void>(b.exchange(p->lines->address(), 300));
+      p->look_until([] { return false; }, 1.5);  // its door is open, but it does not connect
+      return;
+    }
+    const auto r = p->connect(b, 0.5);
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.error().message, testing::AnyOf(HasSubstr("to connect within 0.5 s, found"),
+                                                  HasSubstr("was lost at the start: its process has ended")));
+  });
+}
+
+std::uint16_t port_in(std::string_view address) {
+  std::uint16_t port = 0;
+  std::memcpy(&port, take_field(address)->data(), sizeof port);
+  return port;
+}
+
+int call_door(std::uint16_t port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in a{};
+  a.sin_family = AF_INET;
+  a.sin_port = htons(port);
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 ? fd : -1;
+}
+
+// Strangers come before everybody else: noise, silence, a wrong proof, a right proof of another job, and a crowd.
+TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
+  if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
+  test::table t(2);
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    std::vector<int> strangers;
+    if (b.here() == 0) {
+      struct {
+        std::uint64_t proof;
+        std::uint32_t from, zero;
+      } hello{make_proof(make_secret().value(), proof_of::call, 1, 0), 1, 0};
+      const std::uint16_t port = port_in(p->lines->address());
+      for (int i = 0; i < 100; ++i) strangers.push_back(call_door(port));
+      const std::string noise(100'000, '\xff');
+      EXPECT_EQ(send(strangers[0], noise.data(), noise.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0, true);
+      EXPECT_EQ(send(strangers[1], &hello, sizeof hello, MSG_NOSIGNAL), ssize_t{sizeof hello});
+      EXPECT_EQ(send(strangers[2], "x", 1, MSG_NOSIGNAL), 1);
+      close(strangers[3]);
+    }
+    ASSERT_TRUE(p->connect(b));
+    EXPECT_EQ(p->lines->refused(), b.here() == 0 ? 100u : 0u);
+    EXPECT_EQ(call_door(port_in(p->lines->address())), -1);  // the door is shut
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+    EXPECT_TRUE(p->losses.empty());
+    for (const int fd : strangers) close(fd);
+  });
+}
+
+// Refused connections are forgotten, or a flood of them would cost memory and time as long as localities connect.
+TEST(LifelinesOfTwo, AFloodOfStrangersIsForgotten) {
+  if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
+  constexpr unsigned n_strangers = 3000;
+  test::table t(2);
+  std::atomic<bool> flooded{false};
+  test::as_localities(t, [&](bootstrap& b) {
+    const auto p = part::open(b);
+    std::thread flood;
+    if (b.here() == 0)
+      flood = std::thread([&flooded, port = port_in(p->lines->address())] {
+        for (unsigned i = 0; i < n_strangers; ++i)
+          if (const int fd = call_door(port); fd >= 0) close(fd);
+        flooded = true;
+      });
+    const auto addresses = b.exchange(p->lines->address(), 300).value();
+    while (b.here() == 1 && !flooded) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto connected = p->lines->connect(addresses, 300);
+    if (flood.joinable()) flood.join();
+    ASSERT_TRUE(connected);
+    EXPECT_EQ(p->lines->refused(), b.here() == 0 ? n_strangers : 0u);
+    EXPECT_EQ(p->lines->connections(), 1u);
+    p->lines->tell_finished();
+    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->lines->close(300);
+  });
+}
+
+TEST(Meeting, ProgramsOfAnotherVersionAreRefused) {
+  test::table t(2);
+  test::as_localities(t, [&](bootstrap& b) {
+    if (b.here() == 1) {
+      std::string other;
+      append_field(other, "plx 0");
+      append_field(other, host_key());
+      static_cast<void>(b.exchange(other, 300));
+      return;
+    }
+    EXPECT_EQ(meet(b, 20).error().message,
+              "expected a program of the same version, found another as locality 1; start the same program everywhere");
+  });
+}
+
+}  // namespace

@@ -1,0 +1,66 @@
+// Localities as threads of one process that find each other by a table: for tests of what starts with a bootstrap.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/start/bootstrap.hpp"
+
+namespace plx::net::test {
+
+/// What all have said, by turn and number.
+struct table {
+  explicit table(unsigned n) : size(n) {}
+  const unsigned size;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::vector<std::string>> said;
+  std::vector<unsigned> came;
+};
+
+class table_bootstrap final : public bootstrap {
+ public:
+  table_bootstrap(table& t, locality_id here) : table_(t), here_(here) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "table"; }
+  [[nodiscard]] locality_id here() const noexcept override { return here_; }
+  [[nodiscard]] unsigned size() const noexcept override { return table_.size; }
+  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override {
+    std::unique_lock lock(table_.mutex);
+    const std::size_t turn = turn_++;
+    if (table_.said.size() <= turn) {
+      table_.said.resize(turn + 1, std::vector<std::string>(table_.size));
+      table_.came.resize(turn + 1);
+    }
+    table_.said[turn][here_] = mine;
+    ++table_.came[turn];
+    table_.changed.notify_all();
+    const bool all = table_.changed.wait_for(lock, std::chrono::duration<double>(deadline_s),
+                                             [&] { return table_.came[turn] == table_.size; });
+    if (!all) return error{"somebody did not come"};
+    return table_.said[turn];
+  }
+  void leave(double) noexcept override {}
+
+ private:
+  table& table_;
+  const locality_id here_;
+  std::size_t turn_ = 0;
+};
+
+/// Runs f(bootstrap) as each of n localities, each on a thread.
+inline void as_localities(table& t, const std::function<void(bootstrap&)>& f) {
+  std::vector<std::thread> threads;
+  for (locality_id i = 0; i < t.size; ++i)
+    threads.emplace_back([&, i] {
+      table_bootstrap b(t, i);
+      f(b);
+    });
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace plx::net::test

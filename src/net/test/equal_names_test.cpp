@@ -1,0 +1,64 @@
+// Actions of the same name and type in two files: this one and equal_names_other_test.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "net/component.hpp"
+#include "net/locality.hpp"
+#include "net/test/threads_test.hpp"
+
+namespace equal_names {
+
+// What the other file's do, called from there.
+int others_in_unnamed(plx::locality_id to, int x);
+int others_static(plx::locality_id to, int x);
+int others_member(plx::locality_id to, int x);
+
+namespace {
+int f(int x) { return x + 1; }
+struct thing {
+  int get(int x) { return x + 10; }
+};
+}  // namespace
+static int g(int x) { return x + 100; }
+
+}  // namespace equal_names
+
+namespace {
+
+using namespace plx;
+
+TEST(EqualNames, EachFileCallsItsOwn) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    for (const locality_id to : {0u, 1u}) {
+      EXPECT_EQ(async<&equal_names::f>(to, 1).get(), 2);
+      EXPECT_EQ(equal_names::others_in_unnamed(to, 1), -2);
+      EXPECT_EQ(async<&equal_names::g>(to, 1).get(), 101);
+      EXPECT_EQ(equal_names::others_static(to, 1), -101);
+      EXPECT_EQ(async<&equal_names::thing::get>(new_<equal_names::thing>(to).get(), 1).get(), 11);
+      EXPECT_EQ(equal_names::others_member(to, 1), -11);
+    }
+  });
+}
+
+// What localities compare tells the two apart, by a number and by their places, and all else has neither.
+TEST(EqualNames, AreToldApartInWhatLocalitiesCompare) {
+  const std::string all = net::describe_actions();
+  EXPECT_EQ(net::difference_of_actions(all, all), "");
+  std::string first = all.substr(0, all.find(" #1\t"));
+  first = first.substr(first.rfind('\n') + 1);
+  ASSERT_NE(first, all);
+  EXPECT_NE(all.find(first + " #2\t"), std::string::npos);
+  std::string moved = all;
+  const std::size_t place = moved.find('+', moved.find(first + " #1\t"));
+  moved.replace(place, 3, "+0y");
+  EXPECT_NE(net::difference_of_actions(all, moved).find("several actions are called "), std::string::npos);
+  std::string one_less = all;
+  const std::size_t begin = one_less.find(first + " #2\t");
+  one_less.erase(begin, one_less.find('\n', begin) + 1 - begin);
+  EXPECT_NE(net::difference_of_actions(all, one_less).find("is missing there"), std::string::npos);
+}
+
+}  // namespace

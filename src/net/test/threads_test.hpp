@@ -1,0 +1,172 @@
+// Localities as runtimes of one process, with a transport of queues between them: for tests of what is built on
+// transports, with real threads. (net/sim/ is the deterministic one.)
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/test/patience_test.hpp"
+#include "net/core/node.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::net::test {
+
+class queue_network {
+ public:
+  explicit queue_network(unsigned n) : inboxes_(n) {}
+
+  struct letter {
+    locality_id from = 0;
+    std::vector<std::byte> head;
+    std::vector<std::vector<std::byte>> pieces;
+    bool loss = false;
+  };
+  void put(locality_id to, letter l) {
+    if (l.loss) ++losses_under_way_;
+    const std::lock_guard guard(lock_);
+    inboxes_[to].push_back(std::move(l));
+  }
+  bool take(locality_id at, letter& l) {
+    const std::lock_guard guard(lock_);
+    if (inboxes_[at].empty()) return false;
+    l = std::move(inboxes_[at].front());
+    inboxes_[at].pop_front();
+    return true;
+  }
+  void loss_was_told() { --losses_under_way_; }
+  [[nodiscard]] bool losses_under_way() const { return losses_under_way_ != 0; }
+
+ private:
+  std::mutex lock_;
+  std::vector<std::deque<letter>> inboxes_;
+  std::atomic<int> losses_under_way_{0};  // letters that a locality was not told of yet
+};
+
+class queue_transport final : public transport {
+ public:
+  queue_transport(std::shared_ptr<queue_network> n, locality_id here) : network_(std::move(n)), here_(here) {}
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "queue"; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
+  void start(receiver& r) override { receiver_ = &r; }
+  void send(locality_id to, outgoing& m) noexcept override {
+    queue_network::letter l{here_, {m.head.begin(), m.head.end()}, {}, false};
+    for (const piece& p : m.pieces) {
+      const auto* begin = static_cast<const std::byte*>(p.data);
+      l.pieces.emplace_back(begin, begin + p.size_bytes);
+    }
+    network_->put(to, std::move(l));
+    m.sent(&m, true);
+  }
+  bool progress() noexcept override {
+    queue_network::letter l;
+    if (!network_->take(here_, l)) return false;
+    if (l.loss) {
+      if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test said so");
+      network_->loss_was_told();
+      return true;
+    }
+    if (lost_.contains(l.from)) return true;
+    if (l.pieces.empty()) {
+      receiver_->arrived(l.from, l.head);
+    } else {
+      std::vector<place> places;
+      for (const auto& p : l.pieces) places.push_back({nullptr, p.size()});
+      if (void* a = receiver_->announced(l.from, l.head, places)) {
+        for (std::size_t i = 0; i < places.size(); ++i)
+          std::memcpy(places[i].data, l.pieces[i].data(), l.pieces[i].size());
+        receiver_->pieces_arrived(l.from, a, true);
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+
+ private:
+  std::shared_ptr<queue_network> network_;
+  const locality_id here_;
+  receiver* receiver_ = nullptr;
+  std::set<locality_id> lost_;
+};
+
+/// Some localities of `workers` each.
+class localities {
+ public:
+  explicit localities(unsigned n, unsigned workers = 2) : network_(std::make_shared<queue_network>(n)) {
+    runtime_options options;
+    options.workers = workers;
+    for (unsigned i = 0; i < n; ++i) {
+      options.locality = i;
+      runtimes_.push_back(std::make_unique<runtime>(options));
+      nodes_.push_back(std::make_unique<node>(*runtimes_.back(), std::make_unique<queue_transport>(network_, i), i, n));
+    }
+  }
+  /// Runs f on one locality, and waits until no parcel is under way.
+  template <class F>
+  void run(locality_id at, F f) {
+    runtimes_[at]->run(f);
+    settle();
+  }
+  /// On all of them at the same time.
+  template <class F>
+  void run_all(F f) {
+    std::vector<std::thread> threads;
+    for (const auto& r : runtimes_) threads.emplace_back([&r, &f] { r->run(f); });
+    for (auto& t : threads) t.join();
+    settle();
+  }
+  /// All hear that one is lost, and it hears that all others are.
+  void lose(locality_id which) {
+    some_lost_ = true;
+    for (unsigned i = 0; i < nodes_.size(); ++i)
+      if (i != which) network_->put(i, {which, {}, {}, true});
+    for (unsigned i = 0; i < nodes_.size(); ++i)
+      if (i != which) network_->put(which, {i, {}, {}, true});
+  }
+  node& at(locality_id i) { return *nodes_[i]; }
+  queue_network& network() { return *network_; }
+  /// Waits until all parcels have been done; after a loss, until all know of it and nothing more happens: some went
+  /// nowhere.
+  void settle() {
+    const auto sleep = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
+    const bool told = comes_true([this] { return !network_->losses_under_way(); }, sleep);
+    PLX_ASSERT(told && "a locality is not told of a loss");
+    std::uint64_t before = 0;
+    unsigned quiet = 0;
+    const bool settled = comes_true(
+        [&] {
+          std::uint64_t sent = 0, done = 0;
+          for (const auto& n : nodes_) done += n->parcels().done;
+          for (const auto& n : nodes_) sent += n->parcels().sent;
+          quiet = (some_lost_ ? sent + done == before : sent == done) ? quiet + 1 : 0;
+          before = sent + done;
+          return quiet == (some_lost_ ? 50u : 2u);
+        },
+        [&] {
+          if (some_lost_ || quiet == 0) sleep();
+        });
+    PLX_ASSERT(settled && "parcels are still under way, or come for ever");
+  }
+  ~localities() {
+    for (auto& n : nodes_) n->stop(1);
+    runtimes_.clear();
+  }
+
+ private:
+  std::shared_ptr<queue_network> network_;
+  std::vector<std::unique_ptr<runtime>> runtimes_;
+  std::vector<std::unique_ptr<node>> nodes_;
+  std::atomic<bool> some_lost_{false};
+};
+
+}  // namespace plx::net::test

@@ -1,0 +1,294 @@
+// What no locality of the job ever says, said all the same: numbers of localities that there are not, of calls that
+// were not made, in the name of others. Each is refused, counted and logged with its sender; all goes on as before.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/test/patience_test.hpp"
+#include "net/agas/agas_tables.hpp"
+#include "net/archive.hpp"
+#include "net/collectives.hpp"
+#include "net/component.hpp"
+#include "net/distributed.hpp"
+#include "net/error.hpp"
+#include "net/group/call.hpp"
+#include "net/locality.hpp"
+#include "net/names.hpp"
+#include "net/start/ending.hpp"
+#include "net/test/threads_test.hpp"
+#include "rt/thread.hpp"
+
+namespace unsound_values {
+
+using namespace plx;
+using net::sender;
+
+constexpr locality_id none_such = 4'000'000'000;
+
+struct thing {
+  int value = 5;
+  int get() { return value; }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(value);
+  }
+};
+std::atomic<int> believed{0};
+void believes(sender) { ++believed; }
+int answers(int x, sender) { return x; }
+void takes_flags(const std::array<bool, 4>&) { ++believed; }
+void throws_loss_of(locality_id who) { throw locality_lost(who, "it was never there"); }
+
+// A parcel of the action of that name, as another program could write it.
+template <class... V>
+void send_raw(const std::string& function, std::uint64_t reply, V... values) {
+  net::node& n = net::node_here();
+  for (const net::action_entry* e : net::all_actions())
+    if (e != nullptr && (net::function_of(*e) == function || net::function_of(*e).ends_with("::" + function))) {
+      if (!e->control) n.note_sent(0);
+      net::parcel_header h;
+      h.action = e->index;
+      h.reply = reply;
+      return net::detail::send_values(n, 0, e->index, h, values...);
+    }
+  FAIL() << "no action is called " << function;
+}
+
+}  // namespace unsound_values
+
+namespace {
+
+using namespace unsound_values;
+
+void wait_for_refused(net::test::localities& all, unsigned times) {
+  const auto refused = [&all] { return all.at(0).port().counts().refused; };
+  (void)plx::comes_true([&] { return refused() >= times; });
+  EXPECT_EQ(refused(), times);
+}
+
+// Locality 1 says something to locality 0, which refuses it as often as it should.
+template <class F>
+void expect_refused(unsigned times, F say, unsigned localities = 2) {
+  net::test::localities all(localities);
+  all.run(0, [] {  // so that there is something to be spoilt
+    const auto c = new_<thing>(0).get();
+    EXPECT_EQ(async<&thing::get>(c).get(), 5);
+  });
+  wait_for_refused(all, 0);
+  all.run(1, say);
+  wait_for_refused(all, times);
+  all.run(0, [localities] {
+    for (locality_id i = 0; i < localities; ++i) EXPECT_EQ((async<&answers>(i, 3, sender{0}).get()), 3);
+    auto c = new_<thing>(1).get();
+    migrate(c, 0).get();
+    EXPECT_EQ(async<&thing::get>(c).get(), 5);
+  });
+}
+
+TEST(UnsoundValues, WhoSpeaksInTheNameOfAnotherIsNotHeard) {
+  believed = 0;
+  expect_refused(
+      3,
+      [] {
+        post<&believes>(0, sender{0});
+        post<&believes>(0, sender{none_such});
+        post<&believes>(0, sender{1});  // the truth
+        EXPECT_THROW(async<&answers>(0, 1, sender{2}).get(), remote_error);
+      },
+      3);
+  EXPECT_EQ(believed, 1);
+}
+
+TEST(UnsoundValues, OfAFlagThatIsNeitherTrueNorFalse) {
+  believed = 0;
+  expect_refused(2, [] {
+    send_raw("takes_flags", 0, std::array<std::uint8_t, 4>{0, 1, 7, 1});
+    send_raw("takes_flags", 0, std::array<std::uint8_t, 4>{0, 1, 255, 1});
+    send_raw("takes_flags", 0, std::array<std::uint8_t, 4>{0, 1, 0, 1});
+    EXPECT_NO_THROW(async<&takes_flags>(0, std::array<bool, 4>{true, false, true, true}).get());
+  });
+  EXPECT_EQ(believed, 2);
+}
+
+TEST(UnsoundValues, OfAnEnd) {
+  net::test::localities all(2);
+  all.run_all([] { net::node_here().get<net::ending>().wait_for_all(); });
+  all.run(1, [] {
+    send_raw("ending_arrived", 0, sender{none_such}, std::uint64_t{1});
+    send_raw("ending_arrived", 0, sender{1}, ~std::uint64_t{0});
+    send_raw("ending_arrived", 0, sender{1}, std::uint64_t{3});
+    send_raw("ending_finished", 0, sender{1}, std::uint64_t{1});
+    send_raw("ending_failed", 0, sender{none_such}, std::uint64_t{0});
+  });
+  wait_for_refused(all, 5);
+  all.run_all([] { net::node_here().get<net::ending>().wait_for_all(); });  // as before
+  EXPECT_EQ(all.at(0).port().counts().refused, 5u);
+}
+
+TEST(UnsoundValues, OfReferences) {
+  expect_refused(8, [] {
+    const gid nobody_has{0, 1, 123'456};
+    gid ours = nobody_has, theirs = nobody_has;
+    while (hash_of(ours) % 2 != 0) ++ours.number;      // its directory is locality 0
+    while (hash_of(theirs) % 2 != 1) ++theirs.number;  // locality 1
+    using namespace net::detail;
+    const auto say = [](auto fill) {
+      letter l;
+      fill(l);
+      post<&agas_letter>(0, sender{1}, l);
+    };
+    say([](letter& l) { l.losses = 1'000'000, l.releases = {}, l.thanked = {{gid{0, 1, 1}, 7}}; });
+    say([&](letter& l) { l.claims = {{theirs, 1}}; });
+    say([&](letter& l) { l.releases = {{theirs, 1}}; });
+    say([&](letter& l) { l.destroys = {ours}; });
+    say([&](letter& l) { l.verdicts = {{ours, 1, 1}}; });
+    say([&](letter& l) { l.places = {{ours, {none_such, 1}}}; });
+    // What only makes no difference is no reason to refuse.
+    say([&](letter& l) { l.thanked = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs}; });
+    EXPECT_FALSE(async<&agas_entered>(0, sender{1}, ours, none_such, std::uint64_t{1}).get());
+    EXPECT_FALSE(async<&agas_entered>(0, sender{1}, theirs, locality_id{1}, std::uint64_t{1}).get());
+    EXPECT_FALSE(async<&agas_moved>(0, sender{1}, ours, 1u).get());
+    EXPECT_FALSE(async<&agas_take_back>(0, sender{1}, ours, 0u).get());
+  });
+}
+
+TEST(UnsoundValues, OfLosses) {
+  expect_refused(2, [] {
+    post<&net::detail::agas_settle_asked>(0, sender{1}, none_such);
+    send_raw("agas_settle_asked", 0, sender{none_such}, locality_id{1});
+    post<&net::detail::agas_settled>(0, sender{1}, none_such);  // of nothing that is asked: no difference
+  });
+  net::test::localities all(2);
+  all.run(0, [] {
+    EXPECT_THROW(async<&throws_loss_of>(1, locality_id{1}).get(), locality_lost);
+    EXPECT_THROW(async<&throws_loss_of>(1, none_such).get(), remote_error);  // whoever looks it up finds nobody
+  });
+}
+
+TEST(UnsoundValues, OfChannelsLatchesAndBarriers) {
+  const auto there = [](const char* kind) {  // a name whose home is locality 0
+    for (int i = 0;; ++i)
+      if (distributed::detail::find(kind, std::to_string(i)).home == 0) return std::to_string(i);
+  };
+  expect_refused(6, [there] {
+    using namespace distributed::detail;
+    EXPECT_THROW(distributed::latch(there("latch"), -1).count_down().get(), remote_error);
+    EXPECT_THROW(distributed::latch(there("latch"), -1).wait().get(), remote_error);
+    EXPECT_THROW(distributed::barrier(there("barrier"), std::numeric_limits<std::ptrdiff_t>::min()).arrive().get(),
+                 remote_error);
+    EXPECT_THROW(receive(find("channel", there("channel")), 0).get(), remote_error);
+    const distributed::channel<int> c(there("channel"));
+    c.send(1).get();
+    const std::uint64_t id = find("channel", there("channel")).id;
+    const std::uint64_t capacity = c.unbounded, far = 7;
+    using element = std::optional<net::payload>;
+    send_raw("put_into", 0, sender{1}, id, capacity, std::uint64_t{0}, element());  // made before: it would close it
+    send_raw("put_into", 0, sender{1}, id, capacity, far, element());
+    send_raw("put_into", 0, sender{1}, id, capacity, far, element());
+    EXPECT_TRUE(c.send(2).get());
+    EXPECT_EQ(c.receive().get(), 1);
+    EXPECT_EQ(c.receive().get(), 2);
+  });
+}
+
+TEST(UnsoundValues, OfCollectiveCalls) {
+  net::test::localities all(3);
+  const auto sums = [&all] {
+    all.run_all([] {
+      communicator c("sums");
+      EXPECT_EQ(c.all_reduce(1, std::plus<>()).get(), 3);
+    });
+  };
+  sums();
+  all.run(1, [] {
+    using namespace net::collective;
+    group& g = find_group(net::node_here(), "sums", {0, 1, 2});
+    const auto say = [&](std::uint32_t rank, kind what) {
+      send_raw("deliver", 0, sender{1}, address{g.id(), 1, rank, 0, what}, net::payload(std::size_t{100}));
+    };
+    say(2, kind::all_reduce);  // in the name of another member
+    say(none_such, kind::all_reduce);
+    say(1, kind::none);
+    say(1, static_cast<kind>(60'000));
+    send_raw("told_of_end", 0, sender{1}, g.id(), none_such, std::string("it was never there"));
+  });
+  EXPECT_EQ(all.at(0).port().counts().refused, 5u);
+  sums();
+}
+
+TEST(UnsoundValues, OfNames) {
+  net::test::localities all(2);
+  all.run(1, [] {
+    std::string name = "a";
+    while (net::hash_of(name) % 2 != 0) name += "a";
+    send_raw("names_set", 0, name, gid{});  // an empty handle
+    EXPECT_FALSE(find<thing>(name).get());
+    EXPECT_TRUE(names_with(name).empty());
+    EXPECT_TRUE(register_as(name, new_<thing>(0).get()).get());
+    EXPECT_TRUE(unregister(name).get());
+  });
+}
+
+// A transport that gives its node what the test says.
+class told_transport final : public net::transport {
+ public:
+  explicit told_transport(net::receiver*& r) : receiver_(r) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return "told"; }
+  [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
+  void start(net::receiver& r) override { receiver_ = &r; }
+  void send(locality_id, net::outgoing& m) noexcept override { m.sent(&m, true); }
+  bool progress() noexcept override { return false; }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+
+ private:
+  net::receiver*& receiver_;
+};
+
+TEST(UnsoundValues, OfPiecesThatNoMachineHasRoomFor) {
+  net::receiver* receiver = nullptr;
+  runtime_options options;
+  options.workers = 1;
+  auto rt = std::make_unique<runtime>(options);
+  net::node n(*rt, std::make_unique<told_transport>(receiver), 0, 2);
+  net::frame_header f;
+  f.parcels = 1;
+  net::parcel_header h;
+  h.action = 1;
+  h.flags = net::in_piece;
+  std::vector<std::byte> head(sizeof f + sizeof h);
+  std::memcpy(head.data(), &f, sizeof f);
+  std::memcpy(head.data() + sizeof f, &h, sizeof h);
+  for (const std::uint64_t size_bytes : {std::uint64_t{1} << 60, ~std::uint64_t{0}}) {
+    std::vector<net::place> places{{nullptr, size_bytes}};
+    EXPECT_EQ(receiver->announced(1, head, places), nullptr);
+  }
+  std::vector<net::place> places(3, {nullptr, ~std::uint64_t{0} / 2});  // whose sum begins at 0 again
+  EXPECT_EQ(receiver->announced(1, head, places), nullptr);
+  EXPECT_EQ(n.port().counts().refused, 3u);
+  n.stop(0);
+  rt.reset();
+}
+
+// A posted call of the program whose function throws ends the process on purpose; one of net itself does not.
+TEST(UnsoundValues, InternalCallsThatFailWithoutACallerAreRefused) {
+  static_assert(net::detail::is_of_net("constexpr auto f() [with T = int (*)(); T F = plx::net::{anonymous}::g]"));
+  static_assert(net::detail::is_of_net("auto f() [T = int (*)(), F = &plx::net::detail::g<int>]"));
+  static_assert(!net::detail::is_of_net("auto f() [with T = void (*)(plx::net::sender); T F = mine::g]"));
+  expect_refused(2, [] {
+    send_raw("trace_slices", 0, std::uint32_t{999}, std::uint64_t{0});
+    const std::uint64_t id = 0, first = 1, n = 2;
+    send_raw("read_part<int>", 0, id, first, n);
+  });
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+#include "net/transport/find_transport.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/core/fields.hpp"
+#include "net/start/host.hpp"
+#include "net/start/test/meeting_test.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::net;
+using testing::HasSubstr;
+
+/// The variables that launchers set, as a test wants them; as they were, afterwards.
+class FindTransport : public testing::Test {
+ protected:
+  FindTransport() {
+    for (const char* name : {"PLX_TRANSPORT", "PMIX_RANK", "PMIX_NAMESPACE", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                             "MV2_COMM_WORLD_RANK", "SLURM_STEP_NUM_TASKS"}) {
+      const char* value = std::getenv(name);
+      before_[name] = value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+      unsetenv(name);
+    }
+  }
+  ~FindTransport() override {
+    for (const auto& [name, value] : before_) value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
+  }
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+TEST_F(FindTransport, AProcessThatNobodyLaunchedIsAlone) {
+  EXPECT_EQ(net::detail::launched_by(), nullptr);
+  const auto name = choose_transport();
+  EXPECT_EQ(*name, "alone");
+  const auto b = find_bootstrap(*name);
+  EXPECT_EQ((*b)->name(), "alone");
+  EXPECT_EQ((*b)->size(), 1u);
+  EXPECT_THAT(*(*b)->exchange("mine", 1), testing::ElementsAre("mine"));
+}
+
+TEST_F(FindTransport, OneTaskOfSlurmIsAloneToo) {
+  setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+  EXPECT_EQ(net::detail::launched_by(), nullptr);
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  EXPECT_STREQ(net::detail::launched_by(), "SLURM_STEP_NUM_TASKS");
+}
+
+TEST_F(FindTransport, TheEnvironmentDecides) {
+  for (const char* name : {"ucx", "mpi", "sim", "alone"}) {
+    setenv("PLX_TRANSPORT", name, 1);
+    EXPECT_EQ(*choose_transport(), name);
+  }
+  setenv("PMI_RANK", "3", 1);
+  EXPECT_EQ((*find_bootstrap("alone"))->size(), 1u);
+}
+
+TEST_F(FindTransport, AWrongNameIsOneLine) {
+  setenv("PLX_TRANSPORT", "ucs", 1);
+  EXPECT_EQ(choose_transport().error().message,
+            "PLX_TRANSPORT: expected ucx, mpi, sim or alone, found 'ucs'; did you mean 'ucx'?");
+  test::table t(2);
+  test::table_bootstrap b(t, 0);
+  EXPECT_EQ(find_transport("ucs", b, 1).error().message,
+            "expected a transport between processes, ucx or mpi, found 'ucs'");
+}
+
+TEST_F(FindTransport, WithoutPmixTheLineSaysHowToStart) {
+  setenv("PMI_RANK", "3", 1);
+  const auto b = find_bootstrap("ucx");
+  ASSERT_FALSE(b);
+  EXPECT_THAT(b.error().message, HasSubstr("expected a launcher with PMIx, but only PMI_RANK is set"));
+  EXPECT_THAT(b.error().message, HasSubstr("srun --mpi=pmix"));
+}
+
+TEST(Fields, ComeOutAsTheyWentIn) {
+  std::string all;
+  for (const std::string& field : std::vector<std::string>{"", "a", std::string(1000, 'x')})
+    net::detail::append_field(all, field);
+  std::string_view rest = all;
+  EXPECT_EQ(net::detail::take_field(rest), "");
+  EXPECT_EQ(net::detail::take_field(rest), "a");
+  EXPECT_EQ(net::detail::take_field(rest)->size(), 1000u);
+  EXPECT_EQ(net::detail::take_field(rest), std::nullopt);
+}
+
+TEST(Fields, APartOfAFieldIsNone) {
+  std::string all;
+  net::detail::append_field(all, "abc");
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    std::string_view part = std::string_view(all).substr(0, n);
+    EXPECT_EQ(net::detail::take_field(part), std::nullopt) << n;
+    EXPECT_EQ(part.size(), n);  // nothing is taken off
+  }
+}
+
+}  // namespace

@@ -1,0 +1,455 @@
+// Localities as threads of one process, each with a worker of UCX. Between processes: tests/net/.
+#include "net/transport/ucx/ucx_transport.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "net/core/fields.hpp"
+#include "net/start/test/meeting_test.hpp"
+#include "net/transport/find_transport.hpp"
+#include "rt/core/spinlock.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::net;
+using testing::ElementsAre;
+
+class UcxTransport : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const auto l = net::detail::load_ucx(); !l) GTEST_SKIP() << l.error().message;
+#ifdef PLX_TSAN
+    GTEST_SKIP() << "ThreadSanitizer does not see how UCX's queues order what threads do";
+#endif
+  }
+};
+
+std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
+  std::vector<std::byte> bytes(n);
+  for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>((i * 2654435761u + seed) >> 7);
+  return bytes;
+}
+
+std::vector<std::vector<std::byte>> parts_of(const std::vector<std::size_t>& sizes) {
+  std::vector<std::vector<std::byte>> parts;
+  for (const std::size_t n : sizes) parts.push_back(pattern(n, static_cast<unsigned>(parts.size())));
+  return parts;
+}
+
+/// Keeps all that comes.
+struct keeper final : receiver {
+  struct coming {
+    std::vector<std::byte> head;
+    std::vector<std::vector<std::byte>> pieces;
+  };
+  std::multimap<locality_id, std::vector<std::byte>> heads;
+  std::vector<std::unique_ptr<coming>> whole, failed;
+  std::vector<void*> given_up;  // their memory stays
+  std::vector<std::pair<locality_id, std::string>> losses;
+  bool refuses = false;
+  unsigned refusals = 0;
+
+  void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
+    heads.emplace(from, std::vector(head.begin(), head.end()));
+  }
+  void* announced(locality_id, std::span<const std::byte> head, std::span<place> places) noexcept override {
+    if (refuses) return ++refusals, nullptr;
+    auto c = std::make_unique<coming>();
+    c->head.assign(head.begin(), head.end());
+    for (place& p : places) c->pieces.emplace_back(p.size_bytes);
+    for (std::size_t i = 0; i < places.size(); ++i) places[i].data = c->pieces[i].data();
+    return c.release();
+  }
+  void pieces_arrived(locality_id, void* announced, bool ok) noexcept override {
+    (ok ? whole : failed).emplace_back(static_cast<coming*>(announced));
+  }
+  void pieces_lost(locality_id, void* announced) noexcept override { given_up.push_back(announced); }
+  void lost(locality_id peer, std::string_view why) noexcept override { losses.emplace_back(peer, why); }
+};
+
+struct message : outgoing {
+  std::vector<std::byte> bytes;
+  std::vector<std::vector<std::byte>> parts;
+  std::vector<piece> names;
+  std::atomic<int> good{0}, bad{0};
+
+  explicit message(std::vector<std::byte> head_bytes, std::vector<std::vector<std::byte>> all = {})
+      : bytes(std::move(head_bytes)), parts(std::move(all)) {
+    head = bytes;
+    for (const auto& p : parts) names.push_back({p.data(), p.size()});
+    pieces = names;
+    sent = [](outgoing* o, bool ok) noexcept {
+      ++(ok ? static_cast<message*>(o)->good : static_cast<message*>(o)->bad);
+    };
+  }
+};
+
+template <class F>
+bool progress_until(transport& t, F done, double limit_s = 300) {
+  for (const double until = monotonic_seconds() + limit_s; !done();) {
+    if (!t.progress()) std::this_thread::yield();
+    if (monotonic_seconds() > until) return false;
+  }
+  return true;
+}
+
+/// f(transport, bootstrap, keeper), as each of n localities; then all stop.
+template <class F>
+void with_transports(test::table& t, F f) {
+  test::as_localities(t, [&](bootstrap& b) {
+    auto made = find_transport("ucx", b, 300);
+    ASSERT_TRUE(made) << made.error().message;
+    keeper k;
+    (*made)->start(k);
+    f(**made, b, k);
+    EXPECT_TRUE((*made)->stop(300));
+    EXPECT_FALSE((*made)->pending());
+    made->reset();
+  });
+}
+
+TEST_F(UcxTransport, HeadsArriveWholeAndOnce) {
+  test::table t(3);
+  std::vector<std::size_t> sizes{0, 1, 7, 8, 100, 1000, 8000, 8192, 9000, 65536, 256 << 10};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    EXPECT_EQ(carrier.max_head_bytes(), sizes.back());
+    std::deque<message> out;
+    for (const std::size_t n : sizes)
+      for (locality_id to = 0; to < 3; ++to)
+        if (to != b.here()) carrier.send(to, out.emplace_back(pattern(n, b.here())));
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 2 * sizes.size() && !carrier.pending(); }));
+    for (const auto& m : out) EXPECT_EQ(m.good, 1);
+    for (locality_id from = 0; from < 3; ++from) {
+      std::multiset<std::vector<std::byte>> expected, found;
+      if (from != b.here())
+        for (const std::size_t n : sizes) expected.insert(pattern(n, from));
+      for (auto [i, end] = k.heads.equal_range(from); i != end; ++i) found.insert(i->second);
+      EXPECT_TRUE(expected == found) << from;
+    }
+  });
+}
+
+TEST_F(UcxTransport, PiecesArriveInTheirPlaces) {
+  test::table t(2);
+  const std::vector<std::vector<std::size_t>> messages{
+      {4096}, {1}, {0}, {1 << 20}, {5 << 20, 3}, {4096, 0, 100'000, 1, 2 << 20}, std::vector<std::size_t>(100, 5000)};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    std::deque<message> out;
+    for (const auto& sizes : messages)
+      for (const std::size_t head : {std::size_t{8}, carrier.max_head_bytes()})
+        carrier.send(1 - b.here(), out.emplace_back(pattern(head, 77), parts_of(sizes)));
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.whole.size() == out.size() && !carrier.pending(); }));
+    EXPECT_TRUE(k.failed.empty());
+    std::multiset<std::pair<std::vector<std::byte>, std::vector<std::vector<std::byte>>>> expected, found;
+    for (const auto& m : out) {
+      EXPECT_EQ(m.good, 1);
+      expected.emplace(m.bytes, m.parts);
+    }
+    for (const auto& c : k.whole) found.emplace(c->head, c->pieces);
+    EXPECT_TRUE(expected == found);
+  });
+}
+
+TEST_F(UcxTransport, WhatTheReceiverRefusesIsSentAllTheSame) {
+  test::table t(2);
+  std::atomic<int> done{0};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    k.refuses = true;
+    std::deque<message> out;
+    if (b.here() == 0)
+      for (const std::size_t n : {std::size_t{4096}, std::size_t{3} << 20}) {
+        carrier.send(1, out.emplace_back(pattern(8, 0), parts_of({n})));
+        carrier.send(1, out.emplace_back(pattern(8, 0), parts_of({n, n})));
+      }
+    EXPECT_TRUE(progress_until(carrier, [&] { return b.here() == 0 ? !carrier.pending() : k.refusals == 4; }));
+    for (const auto& m : out) EXPECT_EQ(m.good, 1);
+    ++done;
+    EXPECT_TRUE(progress_until(carrier, [&] { return done == 2; }));
+    EXPECT_TRUE(k.whole.empty() && k.failed.empty());
+  });
+}
+
+TEST_F(UcxTransport, ManyThreadsMaySend) {
+  test::table t(2);
+  constexpr unsigned threads = 3, each = 2000;
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    std::vector<std::deque<message>> out(threads);
+    std::vector<std::thread> senders;
+    for (unsigned i = 0; i < threads; ++i)
+      senders.emplace_back([&, i] {
+        for (unsigned n = 0; n < each; ++n) carrier.send(1 - b.here(), out[i].emplace_back(pattern(24, i * each + n)));
+      });
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == threads * each; }));
+    for (auto& s : senders) s.join();
+    EXPECT_TRUE(progress_until(carrier, [&] { return !carrier.pending(); }));
+    std::multiset<std::vector<std::byte>> expected, found;
+    for (const auto& mine : out)
+      for (const auto& m : mine) {
+        EXPECT_EQ(m.good, 1);
+        expected.insert(m.bytes);
+      }
+    for (const auto& [from, head] : k.heads) found.insert(head);
+    EXPECT_TRUE(expected == found);
+  });
+}
+
+TEST_F(UcxTransport, TheReceiverMaySend) {
+  test::table t(2);
+  struct answering final : receiver {
+    transport* carrier = nullptr;
+    std::deque<message> out;
+    unsigned left = 1000;
+    void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
+      if (left == 0) return;
+      --left;
+      carrier->send(from, out.emplace_back(std::vector(head.begin(), head.end())));
+    }
+    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+    void pieces_arrived(locality_id, void*, bool) noexcept override {}
+    void pieces_lost(locality_id, void*) noexcept override {}
+    void lost(locality_id, std::string_view) noexcept override {}
+  };
+  test::as_localities(t, [&](bootstrap& b) {
+    auto carrier = find_transport("ucx", b, 300).value();
+    answering a;
+    a.carrier = carrier.get();
+    carrier->start(a);
+    message first(pattern(16, 1));
+    if (b.here() == 0) carrier->send(1, first);
+    EXPECT_TRUE(progress_until(*carrier, [&] { return a.left == 0; }));
+    EXPECT_TRUE(carrier->stop(300));
+    for (const auto& m : a.out) EXPECT_EQ(m.good, 1);
+  });
+}
+
+TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
+  test::table t(3);
+  test::as_localities(t, [&](bootstrap& b) {
+    auto carrier = find_transport("ucx", b, 300).value();
+    keeper k;
+    carrier->start(k);
+    static_cast<void>(b.exchange("", 300));  // all have started
+    message before(pattern(16, 1)), after(pattern(16, 1));
+    carrier->send((b.here() + 1) % 3, before);
+    EXPECT_TRUE(progress_until(*carrier, [&] { return k.heads.size() == 1 && before.good == 1; }));
+    if (b.here() == 1) return;
+    EXPECT_TRUE(progress_until(*carrier, [&] { return !k.losses.empty(); }));
+    carrier->send(1, after);
+    EXPECT_EQ(after.bad, 1);
+    EXPECT_TRUE(carrier->stop(300));
+    EXPECT_THAT(k.losses, ElementsAre(testing::Pair(1u, "its process has ended")));
+  });
+}
+
+/// UCX, but what it does with pieces, in either direction, ends when end_all() is called, and not before.
+class slow_ucx {
+ public:
+  slow_ucx() : library(**net::detail::load_ucx()) {
+    real_ = library;
+    now_ = this;
+    library.am_recv_data_nbx = [](ucp_worker_h, void*, void*, std::size_t, const ucp_request_param_t* how) {
+      now_->receives_.push_back({how->cb.recv_am, how->user_data});
+      return static_cast<ucs_status_ptr_t>(now_);
+    };
+    library.am_send_nbx = [](ucp_ep_h endpoint, unsigned id, const void* header, std::size_t header_bytes,
+                             const void* data, std::size_t bytes, const ucp_request_param_t* how) {
+      if (!now_->holds_sends || bytes < 4096)
+        return now_->real_.am_send_nbx(endpoint, id, header, header_bytes, data, bytes, how);
+      now_->sends_.push_back({how->cb.send, how->user_data});
+      return static_cast<ucs_status_ptr_t>(now_);
+    };
+    library.request_free = [](void* request) {
+      if (request != now_) now_->real_.request_free(request);
+    };
+  }
+  void end_all() {
+    for (const auto& r : std::exchange(receives_, {})) r.call(this, UCS_ERR_CANCELED, 0, r.of);
+    for (const auto& s : std::exchange(sends_, {})) s.call(this, UCS_ERR_CANCELED, s.of);
+  }
+  std::size_t receives() const { return receives_.size(); }
+  std::size_t sends() const { return sends_.size(); }
+
+  net::detail::ucx_library library;
+  bool holds_sends = false;
+
+ private:
+  struct receive {
+    ucp_am_recv_data_nbx_callback_t call;
+    void* of;
+  };
+  struct sending {
+    ucp_send_nbx_callback_t call;
+    void* of;
+  };
+  static inline slow_ucx* now_ = nullptr;
+  net::detail::ucx_library real_;
+  std::vector<receive> receives_;
+  std::vector<sending> sends_;
+};
+
+/// Locality 1 dies while a large piece of a message is under way, from it or to it. `at_end` is called at locality 0
+/// when that is known there.
+template <class F>
+void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
+  slow_ucx slow;  // at locality 0
+  slow.holds_sends = to_the_dead;
+  test::table t(2);
+  std::atomic<bool> under_way{false};
+  test::as_localities(t, [&](bootstrap& b) {
+    keeper k;
+    message m(pattern(16, 1), parts_of({3 << 20}));
+    net::detail::ucx_transport carrier(b.here() == 0 ? slow.library : **net::detail::load_ucx(), 2);
+    ASSERT_TRUE(carrier.open(b, 300));
+    carrier.start(k);
+    message hello(pattern(16, 1));
+    carrier.send(1 - b.here(), hello);
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 1 && hello.good == 1; }));
+    if ((b.here() == 0) == to_the_dead) carrier.send(1 - b.here(), m);
+    if (b.here() == 0) {
+      EXPECT_TRUE(progress_until(carrier, [&] { return slow.receives() + slow.sends() == 1; }));
+      under_way = true;
+      EXPECT_TRUE(progress_until(carrier, [&] { return !k.losses.empty(); }));
+      EXPECT_FALSE(carrier.pending());
+      at_end(carrier, k, m, slow);
+    } else {
+      EXPECT_TRUE(progress_until(carrier, [&] { return under_way.load(); }));
+    }
+  });
+}
+
+TEST_F(UcxTransport, APlaceIsKeptUntilUcxHasEndedWithIt) {
+  for (const bool stops : {false, true})
+    while_a_piece_is_under_way(false, [&](transport& carrier, keeper& k, message&, slow_ucx& slow) {
+      EXPECT_EQ(k.given_up.size(), 1u);
+      EXPECT_TRUE(k.failed.empty());
+      if (!stops) slow.end_all();
+      EXPECT_TRUE(!stops || carrier.stop(300));
+      EXPECT_EQ(k.failed.size(), 1u);
+      EXPECT_TRUE(k.whole.empty());
+      EXPECT_TRUE(stops || carrier.stop(300));
+      EXPECT_EQ(k.failed.size(), 1u);
+    });
+}
+
+TEST_F(UcxTransport, WhatIsSentIsKeptUntilUcxHasEndedWithIt) {
+  for (const bool stops : {false, true})
+    while_a_piece_is_under_way(true, [&](transport& carrier, keeper&, message& m, slow_ucx& slow) {
+      EXPECT_EQ(m.good + m.bad, 0);
+      if (!stops) slow.end_all();
+      EXPECT_TRUE(!stops || carrier.stop(300));
+      EXPECT_EQ(m.bad, 1);
+      EXPECT_TRUE(stops || carrier.stop(300));
+      EXPECT_EQ(m.good + m.bad, 1);
+    });
+}
+
+TEST_F(UcxTransport, AfterTheEndNothingIsSent) {
+  test::table t(2);
+  test::as_localities(t, [&](bootstrap& b) {
+    auto carrier = find_transport("ucx", b, 300).value();
+    keeper k;
+    carrier->start(k);
+    EXPECT_TRUE(carrier->stop(300));
+    message late(pattern(8, 0), parts_of({10'000}));
+    carrier->send(1 - b.here(), late);
+    EXPECT_EQ(late.bad, 1);
+    EXPECT_FALSE(carrier->pending());
+  });
+}
+
+// Sleeping: the descriptor becomes readable when something comes, whether a message or a loss.
+TEST_F(UcxTransport, WakesWhoSleeps) {
+  test::table t(2);
+  std::atomic<int> asleep{0};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    ASSERT_GE(carrier.wake_fd(), 0);
+    message m(pattern(16, 1));
+    if (b.here() == 1) {
+      while (asleep == 0) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      carrier.send(0, m);
+      return;
+    }
+    for (const double until = monotonic_seconds() + 300; k.heads.empty() && monotonic_seconds() < until;) {
+      while (carrier.progress()) {
+      }
+      if (!carrier.arm()) continue;
+      ++asleep;
+      pollfd fd{carrier.wake_fd(), POLLIN, 0};
+      EXPECT_EQ(poll(&fd, 1, 300'000), 1);
+    }
+    EXPECT_EQ(k.heads.size(), 1u);
+    EXPECT_LT(asleep, 50);  // it slept, and was not woken for nothing all the time
+  });
+}
+
+/// A worker of UCX that belongs to no job.
+class stranger {
+ public:
+  explicit stranger(const std::string& address) : ucx_(**net::detail::load_ucx()) {
+    ucp_params_t context{};
+    context.field_mask = UCP_PARAM_FIELD_FEATURES;
+    context.features = UCP_FEATURE_AM;
+    EXPECT_EQ(ucx_.init_version(UCP_API_MAJOR, UCP_API_MINOR, &context, nullptr, &context_), UCS_OK);
+    ucp_worker_params_t worker{};
+    EXPECT_EQ(ucx_.worker_create(context_, &worker, &worker_), UCS_OK);
+    ucp_ep_params_t how{};
+    how.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+    how.address = reinterpret_cast<const ucp_address_t*>(address.data());
+    EXPECT_EQ(ucx_.ep_create(worker_, &how, &endpoint_), UCS_OK);
+  }
+  ~stranger() {
+    ucx_.worker_destroy(worker_);
+    ucx_.cleanup(context_);
+  }
+  void send(unsigned id, std::span<const std::byte> header, std::span<const std::byte> data) {
+    ucp_request_param_t how{};
+    const auto request = ucx_.am_send_nbx(endpoint_, id, header.data(), header.size(), data.data(), data.size(), &how);
+    ASSERT_FALSE(UCS_PTR_IS_ERR(request));
+    while (UCS_PTR_IS_PTR(request) && ucx_.request_check_status(request) == UCS_INPROGRESS)
+      ucx_.worker_progress(worker_);
+    if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);
+  }
+
+ private:
+  const net::detail::ucx_library& ucx_;
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucp_ep_h endpoint_ = nullptr;
+};
+
+TEST_F(UcxTransport, WhatNobodyOfTheJobSignedIsRefusedAndCounted) {
+  test::table t(2);
+  std::atomic<bool> strange{false};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    if (b.here() == 1) {
+      std::string_view said = t.said[1][0];  // of locality 0, in the second exchange
+      stranger s(std::string(*net::detail::take_field(said)));
+      for (unsigned id = net::detail::ucx_head; id <= net::detail::ucx_probe; ++id) {
+        s.send(id, {}, {});
+        s.send(id, pattern(3, id), pattern(8, id));
+        s.send(id, pattern(100, id), pattern(5000, id));
+        net::detail::ucx_signature forged{0x1234, 1, 0};
+        s.send(id, std::as_bytes(std::span(&forged, 1)), pattern(16, id));
+      }
+      strange = true;
+    }
+    EXPECT_TRUE(progress_until(carrier, [&] { return strange && (b.here() == 1 || carrier.refused() >= 20); }));
+    EXPECT_EQ(carrier.refused(), b.here() == 0 ? 20u : 0u);
+    message m(pattern(16, 1));
+    carrier.send(1 - b.here(), m);
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 1 && m.good == 1; }));
+    EXPECT_TRUE(k.whole.empty() && k.failed.empty() && k.losses.empty());
+  });
+}
+
+}  // namespace

@@ -1,0 +1,362 @@
+// Start and end of the transport, its turn, and peers that are lost. See ucx_send.cpp and ucx_receive.cpp.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "net/core/fields.hpp"
+#include "net/transport/ucx/ucx_library.hpp"
+#include "net/transport/ucx/ucx_transport.hpp"
+#include "probe/monitor/shared_library.hpp"
+
+namespace plx::net::detail {
+
+namespace {
+
+result<const ucx_library*> load() {
+  // Read when the library is loaded. Crashes are told by the flight recorder (probe/crash/flight_dump.cpp).
+  setenv("UCX_HANDLE_ERRORS", "none", 0);
+  // With it UCX 1.13 aborts over TCP in one of a hundred deaths of a peer (docs/net.md): a message in its buffer makes
+  // it write to that peer, which fails and clears what is noted of earlier writes; then the answer to one of those
+  // comes from the same buffer.
+  setenv("UCX_TCP_PUT_ENABLE", "n", 0);
+  static auto file = probe::shared_library::open({"libucp.so.0", PLX_UCX_LIBDIR "/libucp.so.0"});
+  if (!file) return error{"cannot load UCX: " + file.error().message + "; install libucx0 or set PLX_TRANSPORT=mpi"};
+  static ucx_library library;
+#define PLX_FIND(name) \
+  if (!file->find("ucp_" #name, library.name)) return error{"this UCX has no ucp_" #name "; expected 1.13 or newer"};
+  PLX_UCP_FUNCTIONS(PLX_FIND)
+#undef PLX_FIND
+  if (!file->find("ucs_status_string", library.status_string)) return error{"this UCX has no ucs_status_string"};
+  return &library;
+}
+
+}  // namespace
+
+result<const ucx_library*> load_ucx() {
+  static const result<const ucx_library*> loaded = load();
+  return loaded;
+}
+
+// Whether this locality still gets what others on this host send, after one of them died.
+//
+// A neighbour that is asked sends a message by UCX and then answers by its lifeline, so it was able to send. When
+// neighbours have answered three times, each time followed by a second of asking UCX, and not one message of any kind
+// has come from this host, none will.
+
+namespace {
+
+constexpr unsigned rounds_needed = 3;
+constexpr double round_s = 1;
+
+}  // namespace
+
+void ucx_transport::doubt_hearing(locality_id dead) noexcept {
+  doubt_ = {dead, near_arrivals_, 0, 0};
+  ask_neighbours();
+}
+
+void ucx_transport::ask_neighbours() noexcept {
+  doubt_.patience = 0;
+  bool any = false;
+  for (const peer& p : peers_) any |= p.near && !p.lost && p.id != meeting_.here && lifelines_->ask(p.id);
+  if (!any) doubt_.dead = no_locality;  // nobody is left here
+}
+
+void ucx_transport::check_hearing() noexcept {
+  for (const locality_id who : lifelines_->take_questions())
+    if (!peers_[who].lost) send_probe(peers_[who]);
+  const bool answered = !lifelines_->take_answers().empty();
+  if (doubt_.dead == no_locality) return;
+  if (near_arrivals_ != doubt_.arrivals) {
+    doubt_.dead = no_locality;
+  } else if (doubt_.patience == 0) {
+    if (answered) doubt_.patience = now_ticks() + ticks_from(round_s);
+  } else if (now_ticks() > doubt_.patience) {
+    if (++doubt_.rounds < rounds_needed) return ask_neighbours();
+    lifelines_->resign(fmt::format("shared memory of locality {} was left broken by the death of locality {}",
+                                   meeting_.here, doubt_.dead));
+    doubt_.dead = no_locality;
+  }
+}
+
+void ucx_transport::send_probe(peer& p) noexcept {
+  const ucp_ep_h endpoint = endpoint_to(p);
+  if (endpoint == nullptr) return;
+  ucp_request_param_t how{};
+  const ucs_status_ptr_t request =
+      ucx_.am_send_nbx(endpoint, ucx_probe, &signature_, sizeof signature_, nullptr, 0, &how);
+  if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);  // once it has ended
+  lifelines_->answer(p.id);
+}
+
+namespace {
+
+// Until start(): what comes is refused.
+struct : receiver {
+  void arrived(locality_id, std::span<const std::byte>) noexcept override {}
+  void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+  void pieces_arrived(locality_id, void*, bool) noexcept override {}
+  void pieces_lost(locality_id, void*) noexcept override {}
+  void lost(locality_id, std::string_view) noexcept override {}
+} nobody;
+
+}  // namespace
+
+result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadline_s) {
+  const auto library = load_ucx();
+  if (!library) return library.error();
+  auto t = std::make_unique<ucx_transport>(**library, b.size());
+  if (auto r = t->open(b, deadline_s); !r) return r.error();
+  return std::unique_ptr<transport>(std::move(t));
+}
+
+ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
+    : ucx_(ucx), receiver_(&nobody), peers_(localities) {
+  for (locality_id i = 0; i < peers_.size(); ++i) {
+    peers_[i].owner = this;
+    peers_[i].id = i;
+  }
+}
+
+ucx_transport::~ucx_transport() {
+  stopping_ = true;
+  // With requests that can never end, because their peer is lost, UCX would end with complaints: it is left as it is.
+  bool endless = !given_up_.empty();
+  for (const peer& p : peers_) endless |= p.sending != nullptr;
+  if (worker_ != nullptr && !endless) ucx_.worker_destroy(worker_);
+  if (context_ != nullptr && !endless) ucx_.cleanup(context_);
+  for (peer& p : peers_)
+    while (ucx_sending* s = p.sending) {
+      p.sending = s->after;
+      delete s;
+    }
+  delete spare_;
+}
+
+result<void> ucx_transport::open(bootstrap& b, double deadline_s) {
+  auto met = meet(b, deadline_s);
+  if (!met) return met.error();
+  meeting_ = std::move(met).value();
+  auto lines = lifelines::listen(meeting_);
+  if (!lines) return lines.error();
+  lifelines_ = std::move(lines).value();
+  if (auto r = open_worker(); !r) return r;
+  return exchange(b, deadline_s);
+}
+
+result<void> ucx_transport::open_worker() {
+  const auto failed = [&](std::string_view what, ucs_status_t s) {
+    return error{
+        fmt::format("UCX: {} failed: {}; `ucx_info -d` shows what this machine offers", what, ucx_.status_string(s))};
+  };
+  ucp_config_t* config = nullptr;
+  if (const auto s = ucx_.config_read(nullptr, nullptr, &config); s != UCS_OK) return failed("ucp_config_read", s);
+  // Within one host no other can reach us: UCX's own protocol does not ask who speaks.
+  if (meeting_.one_host && std::getenv("UCX_NET_DEVICES") == nullptr) ucx_.config_modify(config, "NET_DEVICES", "lo");
+  ucp_params_t context{};
+  context.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
+  context.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  context.estimated_num_eps = peers_.size();
+  context.name = "plx";
+  const auto opened = ucx_.init_version(UCP_API_MAJOR, UCP_API_MINOR, &context, config, &context_);
+  ucx_.config_release(config);
+  if (opened != UCS_OK) return failed("ucp_init", opened);
+  ucp_worker_params_t worker{};
+  worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  if (const auto s = ucx_.worker_create(context_, &worker, &worker_); s != UCS_OK)
+    return failed("ucp_worker_create", s);
+  ucp_worker_attr_t attributes{};
+  attributes.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER;
+  if (const auto s = ucx_.worker_query(worker_, &attributes); s != UCS_OK) return failed("ucp_worker_query", s);
+  max_header_bytes_ = attributes.max_am_header;
+  set_handler(ucx_head, on_head);
+  set_handler(ucx_single, on_single);
+  set_handler(ucx_announced, on_announced);
+  set_handler(ucx_piece, on_piece);
+  set_handler(ucx_probe, on_probe);
+  int events = -1;
+  wakes_ = ucx_.worker_get_efd(worker_, &events) == UCS_OK;
+  if (wakes_) lifelines_->add(events);
+  return {};
+}
+
+void ucx_transport::set_handler(unsigned id, ucp_am_recv_callback_t f) {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = id;
+  handler.cb = f;
+  handler.arg = this;
+  const ucs_status_t s = ucx_.worker_set_am_recv_handler(worker_, &handler);
+  PLX_ASSERT(s == UCS_OK, id, ucx_.status_string(s));
+}
+
+result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
+  ucp_address_t* address = nullptr;
+  std::size_t address_bytes = 0;
+  if (const auto s = ucx_.worker_get_address(worker_, &address, &address_bytes); s != UCS_OK)
+    return error{fmt::format("UCX does not tell its address: {}", ucx_.status_string(s))};
+  std::string mine;
+  append_field(mine, {reinterpret_cast<const char*>(address), address_bytes});
+  append_field(mine, lifelines_->address());
+  ucx_.worker_release_address(worker_, address);
+  const auto all = b.exchange(mine, deadline_s);
+  if (!all) return all.error();
+  std::vector<std::string> lines;
+  for (peer& p : peers_) {
+    std::string_view fields = (*all)[p.id];
+    const auto worker = take_field(fields);
+    const auto line = take_field(fields);
+    if (!worker || !line) return error{fmt::format("locality {} did not tell its addresses", p.id)};
+    p.address = *worker;
+    p.near = meeting_.near(p.id);
+    lines.emplace_back(*line);
+    p.proof = make_proof(meeting_.secret, proof_of::message, p.id, no_locality);
+  }
+  signature_ = {peers_[meeting_.here].proof, meeting_.here, 0};
+  return lifelines_->connect(lines, deadline_s);
+}
+
+void ucx_transport::start(receiver& r) { receiver_ = &r; }
+
+void ucx_transport::send(locality_id to, outgoing& m) noexcept {
+  PLX_ASSERT(to < peers_.size() && to != meeting_.here, to);
+  m.destination = to;
+  turn_.send(m, [this](outgoing& one) { issue(one); });
+}
+
+bool ucx_transport::progress() noexcept {
+  if (!turn_.try_take()) return false;  // a thread that sends has it, for a moment
+  bool happened = ucx_.worker_progress(worker_) != 0;
+  if (now_ticks() >= next_look_) happened |= look_at_lifelines();
+  if (any_failed_) lose_failed();
+  end_turn();
+  return happened;
+}
+
+bool ucx_transport::look_at_lifelines() noexcept {
+  static const ticks every = ticks_from(5e-3);
+  next_look_ = now_ticks() + every;
+  const bool happened = lifelines_->look();
+  check_hearing();
+  for (loss& l : lifelines_->take_losses()) fail(peers_[l.who], std::move(l.why));
+  return happened;
+}
+
+bool ucx_transport::arm() noexcept {
+  if (!turn_.try_take()) return false;
+  const bool nothing = !look_at_lifelines() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
+  end_turn();
+  return nothing;
+}
+
+void ucx_transport::end_turn() noexcept {
+  turn_.end([this](outgoing& one) { issue(one); });
+}
+
+void ucx_transport::issue(outgoing& m) noexcept {
+  peer& p = peers_[m.destination];
+  const ucp_ep_h endpoint = p.lost ? nullptr : endpoint_to(p);
+  if (endpoint == nullptr) return m.sent(&m, false);
+  if (m.pieces.empty()) return issue_head(p, endpoint, m);
+  if (m.pieces.size() == 1 && sizeof(ucx_signature) + m.head.size() <= max_header_bytes_)
+    return issue_single(p, endpoint, m);
+  issue_parts(p, endpoint, m);
+}
+
+ucp_ep_h ucx_transport::endpoint_to(peer& p) noexcept {
+  if (p.endpoint != nullptr) [[likely]]
+    return p.endpoint;
+  ucp_ep_params_t how{};
+  how.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  how.address = reinterpret_cast<const ucp_address_t*>(p.address.data());
+  how.err_mode = p.near ? UCP_ERR_HANDLING_MODE_NONE : UCP_ERR_HANDLING_MODE_PEER;
+  how.err_handler = {endpoint_failed, &p};
+  if (const auto s = ucx_.ep_create(worker_, &how, &p.endpoint); s != UCS_OK) {
+    p.endpoint = nullptr;
+    fail(p, fmt::format("UCX cannot reach it: {}", ucx_.status_string(s)));
+  }
+  return p.endpoint;
+}
+
+void ucx_transport::endpoint_failed(void* failed, ucp_ep_h, ucs_status_t status) {
+  peer& p = *static_cast<peer*>(failed);
+  p.owner->fail(p, fmt::format("UCX lost the connection: {}", p.owner->ucx_.status_string(status)));
+}
+
+// The receiver hears of it from progress(), which may not be where this was seen.
+void ucx_transport::fail(peer& p, std::string why) noexcept {
+  if (p.lost || !p.failed.empty() || stopping_) return;
+  p.failed = std::move(why);
+  any_failed_ = true;
+}
+
+void ucx_transport::lose_failed() noexcept {
+  any_failed_ = false;
+  for (peer& p : peers_)
+    if (!p.failed.empty() && !p.lost) lose(p);
+}
+
+void ucx_transport::lose(peer& p) noexcept {
+  // What it wrote to shared memory before its death is taken from there first.
+  for (int i = 0; i < 1000 && ucx_.worker_progress(worker_) != 0;) ++i;
+  p.lost = true;
+  lifelines_->tell_lost(p.id, p.failed);
+  if (p.endpoint != nullptr && !p.near) {
+    ucp_request_param_t force{};
+    force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    force.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    const ucs_status_ptr_t closing = ucx_.ep_close_nbx(p.endpoint, &force);
+    if (UCS_PTR_IS_PTR(closing)) ucx_.request_free(closing);
+  }
+  give_up_sending(p);
+  receiver_->lost(p.id, p.failed);
+  give_up_receiving(p);
+  if (p.near) doubt_hearing(p.id);
+}
+
+bool ucx_transport::stop(double deadline_s) noexcept {
+  const ticks end = now_ticks() + ticks_from(deadline_s);
+  const auto progress_until = [&](auto done) {
+    while (!done() && now_ticks() < end) progress();
+    return done();
+  };
+  bool in_time = progress_until([&] { return !pending(); });
+  in_time &= flush(end);
+  lifelines_->tell_finished();
+  in_time &= progress_until([&] { return lifelines_->all_finished(); });
+  stopping_ = true;  // from here on connections end because their owners do
+  for (int i = 0; i < 1000 && progress();) ++i;
+  for (peer& p : peers_) {
+    p.lost = true;  // what comes now goes nowhere
+    give_up_sending(p);
+    give_up_receiving(p);
+    take_back_sent(p);
+  }
+  take_back_places();
+  lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
+  return in_time;
+}
+
+// What UCX has taken over has left this process.
+bool ucx_transport::flush(ticks end) noexcept {
+  ucp_request_param_t how{};
+  for (const peer& p : peers_) {
+    if (p.endpoint == nullptr || p.lost) continue;
+    const ucs_status_ptr_t request = ucx_.ep_flush_nbx(p.endpoint, &how);
+    if (!UCS_PTR_IS_PTR(request)) continue;
+    while (ucx_.request_check_status(request) == UCS_INPROGRESS && !p.lost && now_ticks() < end) progress();
+    const bool done = ucx_.request_check_status(request) != UCS_INPROGRESS;
+    ucx_.request_free(request);
+    if (!done && !p.lost) return false;
+  }
+  return true;
+}
+
+}  // namespace plx::net::detail

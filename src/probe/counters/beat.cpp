@@ -1,0 +1,150 @@
+#include "probe/counters/beat.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+
+namespace plx::probe {
+
+using steady = std::chrono::steady_clock;
+
+namespace {
+double thread_seconds() {
+  std::timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// While it lives, the calling thread takes no signals.
+class no_signals {
+ public:
+  no_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~no_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  no_signals(const no_signals&) = delete;
+  no_signals& operator=(const no_signals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+}  // namespace
+
+struct beat::state {
+  struct entry {
+    std::uint64_t id;
+    steady::duration period;
+    steady::time_point next;
+    std::shared_ptr<task> function;
+  };
+
+  std::mutex mutex;
+  std::condition_variable changed;  // an entry was added, or the end has come
+  std::condition_variable idle;     // no function runs
+  std::vector<entry> entries;
+  std::uint64_t last_id = 0;
+  std::uint64_t running = 0;  // the id of the function that runs, 0: none
+  bool end = false;
+  double busy_s = 0;
+  const char* thread_name = "";
+  std::thread thread;  // made with the first entry
+
+  void loop();
+  void call_due(std::unique_lock<std::mutex>& lock, entry& e);
+};
+
+void beat::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
+  const std::uint64_t id = running = e.id;
+  const std::shared_ptr<task> function = e.function;
+  const double begin_s = thread_seconds();
+  lock.unlock();  // from here on `e` may be gone
+  bool failed = true;
+  try {
+    function->call();
+    failed = false;
+  } catch (const std::exception& x) {
+    log_warning("a periodic measurement failed and is switched off: {}", x.what());
+  } catch (...) {
+    log_warning("a periodic measurement failed and is switched off: it threw something that is no std::exception");
+  }
+  lock.lock();
+  busy_s += thread_seconds() - begin_s;
+  running = 0;
+  idle.notify_all();
+  const auto it = std::find_if(entries.begin(), entries.end(), [&](const entry& x) { return x.id == id; });
+  if (it == entries.end()) return;
+  if (failed)
+    entries.erase(it);
+  else
+    it->next = std::max(it->next + it->period, steady::now());
+}
+
+void beat::state::loop() {
+#if defined(__linux__)
+  pthread_setname_np(pthread_self(), thread_name);
+#endif
+  std::unique_lock lock(mutex);
+  while (!end) {
+    const auto first = std::min_element(entries.begin(), entries.end(),
+                                        [](const entry& a, const entry& b) { return a.next < b.next; });
+    if (first == entries.end())
+      changed.wait(lock);
+    else if (first->next > steady::now())
+      changed.wait_until(lock, steady::time_point(first->next));
+    else
+      call_due(lock, *first);
+  }
+}
+
+beat::beat(const char* thread_name) : state_(std::make_unique<state>()) { state_->thread_name = thread_name; }
+
+beat::~beat() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->end = true;
+    state_->changed.notify_all();
+  }
+  if (state_->thread.joinable()) state_->thread.join();
+}
+
+std::uint64_t beat::add(double period_s, std::unique_ptr<task> t) {
+  PLX_ASSERT(period_s > 0, period_s);
+  const auto period =
+      std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(std::min(period_s, 1e8)));
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->thread.joinable()) {
+    // Signals are for the program's threads: one may wait for them by sigwait(), with all others blocking them.
+    const no_signals here;
+    state_->thread = std::thread([s = state_.get()] { s->loop(); });
+  }
+  state_->entries.push_back({++state_->last_id, period, steady::now() + period, std::move(t)});
+  state_->changed.notify_all();
+  return state_->last_id;
+}
+
+double beat::busy_s() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->busy_s;
+}
+
+void beat::remove(std::uint64_t id) {
+  std::unique_lock lock(state_->mutex);
+  std::erase_if(state_->entries, [&](const state::entry& e) { return e.id == id; });
+  if (std::this_thread::get_id() == state_->thread.get_id()) return;
+  state_->idle.wait(lock, [&] { return state_->running != id; });
+}
+
+}  // namespace plx::probe

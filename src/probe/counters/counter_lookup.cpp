@@ -1,0 +1,207 @@
+// Finding counters by name, saying which name is near, and the functions that are called again and again.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.hpp"
+#include "probe/counters/counter_registry_detail.hpp"
+
+namespace plx::probe::detail {
+
+// ------------------------------------------------------------------------------------------------------------- finding
+
+error malformed(std::string_view pattern) {
+  return error{fmt::format("'{}' is no counter name: expected /object{{instance}}/name@parameters", pattern)};
+}
+
+entry_ptr registry_state::find_exact(std::string_view name) const {
+  const std::lock_guard lock(mutex);
+  const auto it = by_name.find(name);
+  return it == by_name.end() ? nullptr : it->second;
+}
+
+std::vector<entry_ptr> registry_state::matching(const counter_name& wanted) const {
+  std::vector<entry_ptr> found;
+  for (const entry_ptr& e : entries)
+    if (matches(wanted, e->parts)) found.push_back(e);
+  return found;
+}
+
+result<std::vector<entry_ptr>> registry_state::resolve(std::string_view pattern) {
+  if (auto exact = find_exact(pattern)) return std::vector<entry_ptr>{std::move(exact)};
+  const auto wanted = counter_name::parse(pattern);
+  if (!wanted) return malformed(pattern);
+  if (is_derived(*wanted)) return derived(*this, pattern, *wanted);
+  {
+    const std::lock_guard lock(mutex);
+    auto found = matching(*wanted);
+    if (!found.empty()) return found;
+  }
+  auto found = made(*wanted);
+  if (!found || !found->empty()) return found;
+  const std::lock_guard lock(mutex);
+  return no_match(pattern, *wanted);
+}
+
+result<std::vector<entry_ptr>> registry_state::made(const counter_name& wanted) {
+  if (wanted.parameters.find('*') != std::string_view::npos) return std::vector<entry_ptr>{};
+  entry_ptr family;
+  {
+    counter_name any = wanted;
+    any.parameters = {};
+    const std::lock_guard lock(mutex);
+    for (const entry_ptr& e : families)
+      if (matches(any, e->parts)) family = e;
+  }
+  if (family == nullptr) return std::vector<entry_ptr>{};
+  if (auto done = family->make(wanted.parameters); !done) return done.error();
+  const std::string several = fmt::format("{},*", wanted.parameters);
+  counter_name with_more = wanted;
+  with_more.parameters = several;
+  const std::lock_guard lock(mutex);
+  auto found = matching(wanted);
+  if (found.empty()) found = matching(with_more);
+  return found;
+}
+
+result<std::vector<entry_ptr>> registry_state::existing(std::string_view pattern) const {
+  if (auto exact = find_exact(pattern)) return std::vector<entry_ptr>{std::move(exact)};
+  const auto wanted = counter_name::parse(pattern);
+  if (!wanted) return malformed(pattern);
+  const std::lock_guard lock(mutex);
+  auto found = matching(*wanted);
+  if (!found.empty()) return found;
+  if (is_derived(*wanted))
+    return error{
+        fmt::format("'{}' does not exist and is not made for who only looks; the program asks for it, or "
+                    "--plx:print-counter does",
+                    pattern)};
+  return no_match(pattern, *wanted);
+}
+
+void registry_state::insert(const entry_ptr& e) {
+  entries.push_back(e);
+  by_name.emplace(e->about->name, e);
+  if (added != nullptr) added(added_arg, *e->about);
+}
+
+// ------------------------------------------------------------------------------------------------------------- nearest
+
+namespace {
+
+/// A name put together again from parts.
+std::string name_of(std::string_view object, std::string_view instance, std::string_view name,
+                    std::string_view parameters) {
+  std::string text = fmt::format("/{}", object);
+  if (!instance.empty()) text += fmt::format("{{{}}}", instance);
+  text += fmt::format("/{}", name);
+  if (!parameters.empty()) text += fmt::format("@{}", parameters);
+  return text;
+}
+
+std::vector<std::string> as_list(const std::set<std::string, std::less<>>& words) {
+  return {words.begin(), words.end()};
+}
+
+}  // namespace
+
+/// The first part that fits no counter is what is wrong: the object, then the name, then the instance.
+error registry_state::no_match(std::string_view pattern, const counter_name& wanted) const {
+  std::set<std::string, std::less<>> objects, names, instances;
+  bool object_fits = false, name_fits = false;
+  for (const entry_ptr& e : entries) {
+    objects.emplace(e->parts.object);
+    if (!wildcard_match(wanted.object, e->parts.object)) continue;
+    object_fits = true;
+    names.emplace(e->parts.name);
+    if (!wildcard_match(wanted.name, e->parts.name)) continue;
+    name_fits = true;
+    if (!e->parts.instance.empty()) instances.emplace(e->parts.instance);
+  }
+  const std::string start = fmt::format("no counter matches '{}'", pattern);
+  for (const entry_ptr& e : entries) {
+    counter_name other = wanted;
+    other.parameters = "*";
+    if (matches(other, e->parts)) return error{fmt::format("{}; did you mean '{}'?", start, e->about->name)};
+  }
+  if (name_fits && instances.empty())
+    return error{fmt::format("{}; did you mean '{}'?", start, name_of(wanted.object, "", wanted.name, ""))};
+  if (name_fits) {
+    std::vector<std::string> some = as_list(instances);
+    const bool more = some.size() > 4;
+    if (more) some.resize(4);
+    return error{fmt::format("{}; its instances are {{{}}}{}", start, fmt::join(some, "}, {"), more ? ", ..." : "")};
+  }
+  std::string object(wanted.object);
+  if (!object_fits) {
+    object = nearest(wanted.object, as_list(objects));
+    for (const entry_ptr& e : entries)
+      if (e->parts.object == object) names.emplace(e->parts.name);
+  }
+  const bool fits =
+      std::any_of(names.begin(), names.end(), [&](const auto& n) { return wildcard_match(wanted.name, n); });
+  const std::string name = fits ? std::string(wanted.name) : nearest(wanted.name, as_list(names));
+  if (object.empty() || name.empty()) return error{start + "; --plx:list-counters lists them all"};
+  return error{fmt::format("{}; did you mean '{}'?", start, name_of(object, wanted.instance, name, wanted.parameters))};
+}
+
+// ------------------------------------------------------------------------------------------------------------ sampling
+
+beat& sampling::chosen() {
+  if (given_ != nullptr) return *given_;
+  if (own_ == nullptr) own_ = std::make_unique<beat>();
+  return *own_;
+}
+
+void sampling::begin(entry& e) {
+  e.on = &chosen();
+  e.id_there = e.on->every(e.period_s, [f = e.f] { (void)f->pull(); });
+}
+
+std::uint64_t sampling::every(double period_s, function f) {
+  const std::lock_guard lock(mutex_);
+  if (ended_) return 0;
+  entries_.push_back({++last_id_, period_s, std::move(f), nullptr, 0});
+  begin(entries_.back());
+  return last_id_;
+}
+
+// beat::remove() waits for the function that runs, which may want mutex_: it is called without.
+void sampling::remove(std::uint64_t id) {
+  entry gone{};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = std::find_if(entries_.begin(), entries_.end(), [id](const entry& e) { return e.id == id; });
+    if (it == entries_.end()) return;
+    gone = std::move(*it);
+    entries_.erase(it);
+  }
+  gone.on->remove(gone.id_there);
+}
+
+void sampling::use(beat* other) {
+  std::vector<entry> before;
+  {
+    const std::lock_guard lock(mutex_);
+    if (given_ == other) return;
+    given_ = other;
+    before = entries_;
+    for (entry& e : entries_) begin(e);
+  }
+  for (const entry& e : before) e.on->remove(e.id_there);
+}
+
+void sampling::end() {
+  std::vector<entry> before;
+  std::unique_ptr<beat> own;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    before.swap(entries_);
+    own = std::move(own_);
+  }
+  for (const entry& e : before) e.on->remove(e.id_there);
+}
+
+}  // namespace plx::probe::detail

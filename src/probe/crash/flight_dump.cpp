@@ -1,0 +1,394 @@
+
+#include <cxxabi.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <system_error>
+
+#include "base/symbols.hpp"
+#include "probe/crash/flight_dump.hpp"
+#include "probe/crash/flight_ring.hpp"
+#include "probe/record/recorder.hpp"
+
+namespace plx::probe {
+namespace {
+
+constexpr int most_sources = 16;
+struct place {
+  std::atomic<bool> taken{false}, there{false};
+  flight_source source{};
+};
+constinit std::array<place, most_sources> places{};
+
+/// The thread that writes a file, or ends a registration; 0: none. Memory order: acquired by who takes it, released by
+/// who gives it back.
+constinit std::atomic<std::uintptr_t> writing{0};
+constinit std::atomic<bool> crash_written{false};
+constinit std::atomic<unsigned> last_number{0};
+
+/// Why the system refused, for the few reasons that there are; strerror() may allocate.
+std::string_view reason_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+      return "No space left on device";
+    case EDQUOT:
+      return "Disk quota exceeded";
+    case EFBIG:
+      return "File too large";
+    case EACCES:
+    case EPERM:
+      return "Permission denied";
+    case EROFS:
+      return "Read-only file system";
+    case ENOENT:
+      return "No such file or directory";
+    case ENOTDIR:
+      return "Not a directory";
+    case EMFILE:
+      return "Too many open files";
+    case EIO:
+      return "Input/output error";
+    default:
+      return "the system refused";
+  }
+}
+
+char file_buffer[1u << 16];
+
+/// Everything about one file.
+class flight_file {
+ public:
+  flight_file(std::string_view reason, unsigned number) noexcept : reason_(reason), number_(number) {}
+
+  bool write() noexcept {
+    now_ = now_ticks();
+    const flight_source* first = find_sources();
+    if (first == nullptr) return false;
+    name_file(*first);
+    int error = 0;
+    ::unlink(temporary_);  // of an earlier process of this number; a link that lies there is not followed
+    const int file = ::open(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (file < 0) {
+      error = errno;
+    } else {
+      signal_text out(file_buffer, sizeof file_buffer, file);
+      write_json(out);
+      out.flush();
+      error = out.error();
+      if (::close(file) != 0 && error == 0) error = errno;
+      if (error == 0 && ::rename(temporary_, path_) != 0) error = errno;
+      if (error != 0) ::unlink(temporary_);
+    }
+    say(error);
+    return error == 0;
+  }
+
+ private:
+  /// The oldest source, whose folder it is; and the worker that the caller is.
+  const flight_source* find_sources() noexcept {
+    const flight_source* first = nullptr;
+    for (place& p : places) {
+      if (!p.there.load(std::memory_order_acquire)) continue;  // pairs with the release of its registration
+      if (first == nullptr) first = &p.source;
+      const int i = p.source.here != nullptr ? p.source.here(p.source.context) : -1;
+      if (i < 0) continue;
+      worker_ = i;
+      mine_ = p.source.now(p.source.context, static_cast<unsigned>(i));
+    }
+    return first;
+  }
+
+  void name_file(const flight_source& s) noexcept {
+    ::mkdir(s.folder, 0755);  // when it is there, all is well; what else goes wrong, open() tells
+    signal_text path(path_, sizeof path_ - 1);
+    path << s.folder << "/flight-" << static_cast<std::uint64_t>(::getpid());
+    if (number_ != 0) path << "-" << number_;
+    path << ".json";
+    const std::string_view text = path.text();
+    std::memcpy(temporary_, text.data(), text.size());
+    std::memcpy(temporary_ + text.size(), ".part", 6);
+  }
+
+  static std::uint64_t ns_between(ticks from, ticks to) noexcept {
+    const auto span = static_cast<std::int64_t>(to - from);
+    return span <= 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(span) / ticks_per_second() * 1e9 + 0.5);
+  }
+
+  void write_json(signal_text& out) noexcept {
+    begin_ = now_;
+    for (place& p : places)
+      if (p.there.load(std::memory_order_acquire))
+        begin_ = std::min(begin_, now_ - std::min(now_, ticks_from(p.source.seconds)));
+    timespec wall{};
+    clock_gettime(CLOCK_REALTIME, &wall);
+    out << "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"reason\":";
+    out.quoted(reason_) << ",\"process\":" << static_cast<std::uint64_t>(::getpid())
+                        << ",\"unix_s\":" << static_cast<std::uint64_t>(wall.tv_sec);
+    if (worker_ >= 0) {
+      out << ",\"worker\":" << static_cast<std::uint64_t>(worker_);
+      if (mine_.busy) {
+        out << ",\"task\":";
+        out.quoted(name_of_at_once(mine_.name));
+        if (mine_.key != no_key) out << ",\"key\":" << mine_.key;
+      }
+    }
+    out << "},\n\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":" << tid(worker_) << ",\"ts\":";
+    out.microseconds(ns_between(begin_, now_)) << ",\"name\":";
+    out.quoted(reason_) << "}";
+    std::uint64_t process = 0;
+    for (place& p : places)
+      if (p.there.load(std::memory_order_acquire)) write_source(out, p.source, ++process);
+    out << "\n]}\n";
+  }
+
+  static std::uint64_t tid(int worker) noexcept { return static_cast<std::uint64_t>(std::max(worker, 0)); }
+
+  void write_source(signal_text& out, const flight_source& s, std::uint64_t process) noexcept {
+    out << ",\n{\"ph\":\"M\",\"pid\":" << process
+        << ",\"tid\":0,\"name\":\"process_name\",\"args\":{\"name\":\"runtime " << process << "\"}}";
+    for (unsigned i = 0; i < s.rec->worker_count(); ++i) {
+      out << ",\n{\"ph\":\"M\",\"pid\":" << process << ",\"tid\":" << i
+          << ",\"name\":\"thread_name\",\"args\":{\"name\":\"worker " << i << "\"}}";
+      if (const flight_ring* ring = s.rec->worker(i).flight()) write_ring(out, *ring, process, i);
+      const flight_now now = s.now(s.context, i);
+      if (now.busy) write_piece(out, {now.since, now_, now.key, now.name, 0}, process, i, ",\"running\":true");
+    }
+  }
+
+  void write_ring(signal_text& out, const flight_ring& ring, std::uint64_t process, unsigned worker) noexcept {
+    const std::uint64_t there = std::min<std::uint64_t>(ring.pushed(), ring.capacity());
+    std::uint64_t passed = there > most_flight_pieces ? there - most_flight_pieces : 0;
+    ring.read([&](const trace_record& r) {
+      if (passed != 0) return void(--passed);
+      if (r.end >= begin_ && r.begin <= now_) write_piece(out, r, process, worker, "");
+    });
+  }
+
+  void write_piece(signal_text& out, const trace_record& r, std::uint64_t process, unsigned worker,
+                   std::string_view more) noexcept {
+    const ticks from = std::max(r.begin, begin_);
+    out << ",\n{\"ph\":\"X\",\"pid\":" << process << ",\"tid\":" << worker << ",\"ts\":";
+    out.microseconds(ns_between(begin_, from)) << ",\"dur\":";
+    out.microseconds(ns_between(from, r.end)) << ",\"name\":";
+    out.quoted(name_of_at_once(r.name));
+    if (r.key != no_key) {
+      out << ",\"args\":{\"key\":" << r.key << more << "}";
+    } else if (!more.empty()) {
+      out << ",\"args\":{" << more.substr(1) << "}";
+    }
+    out << "}";
+  }
+
+  void say(int error) noexcept {
+    char buffer[2048];
+    signal_text line(buffer, sizeof buffer - 1);
+    line << "plx: ";
+    line.plain(reason_, 300);
+    if (mine_.busy) {
+      line << " in task \"";
+      line.plain(name_of_at_once(mine_.name), 200) << "\"";
+      if (mine_.key != no_key) line << " (key " << mine_.key << ")";
+    }
+    if (worker_ >= 0) line << " on worker " << static_cast<std::uint64_t>(worker_);
+    if (error == 0)
+      line << "; the last seconds of all workers are in '" << path_ << "' (ui.perfetto.dev opens it)\n";
+    else
+      line << "; cannot write '" << path_ << "': " << reason_of(error) << "\n";
+    const std::string_view text = line.text();
+    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+  }
+
+  const std::string_view reason_;
+  const std::uint64_t number_;
+  ticks now_ = 0, begin_ = 0;
+  int worker_ = -1;
+  flight_now mine_{};
+  char path_[1024] = {}, temporary_[1032] = {};
+};
+
+std::uintptr_t this_thread() noexcept { return (std::uintptr_t)::pthread_self(); }  // a number, or a pointer (macOS)
+
+/// While it lives, this thread writes a file, or nobody does. Its signals wait, but for faults, which cannot.
+class only_writer {
+ public:
+  explicit only_writer(int most_pauses) noexcept {
+    sigset_t requests;
+    sigfillset(&requests);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&requests, fault);
+    ::pthread_sigmask(SIG_BLOCK, &requests, &before_);
+    const timespec pause{0, 1'000'000};
+    for (int i = 0; most_pauses < 0 || i < most_pauses; ++i) {
+      std::uintptr_t none = 0;
+      mine_ = writing.compare_exchange_strong(none, this_thread(), std::memory_order_acquire);
+      if (mine_ || none == this_thread()) return;  // a fault of the writer itself
+      nanosleep(&pause, nullptr);
+    }
+  }
+  ~only_writer() {
+    if (mine_) writing.store(0, std::memory_order_release);
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  only_writer(const only_writer&) = delete;
+  only_writer& operator=(const only_writer&) = delete;
+  /// False when another thread was writing for too long, and in a fault of the writer itself.
+  explicit operator bool() const noexcept { return mine_; }
+
+ private:
+  sigset_t before_;
+  bool mine_ = false;
+};
+
+}  // namespace
+
+bool write_flight(std::string_view reason, unsigned number) noexcept {
+  const int error = errno;
+  bool written = false;
+  if (const only_writer mine(5000); mine) {
+    // A crash is told once: SIGABRT follows std::terminate().
+    if (number != 0 || !crash_written.exchange(true, std::memory_order_relaxed))
+      written = flight_file(reason, number).write();
+  }
+  errno = error;
+  return written;
+}
+
+unsigned next_flight_number() noexcept { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+flight_registration::flight_registration(const flight_source& s) {
+  (void)ticks_per_second();        // measured now rather than in a handler
+  (void)name_of_at_once(unnamed);  // likewise: its table is made when first used
+  for (int i = 0; i < most_sources; ++i) {
+    if (places[static_cast<std::size_t>(i)].taken.exchange(true, std::memory_order_acquire)) continue;
+    place_ = i;
+    places[static_cast<std::size_t>(i)].source = s;
+    places[static_cast<std::size_t>(i)].there.store(true, std::memory_order_release);
+    return;
+  }
+}
+
+flight_registration::~flight_registration() {
+  if (place_ < 0) return;
+  place& p = places[static_cast<std::size_t>(place_)];
+  {
+    const only_writer nobody_writes(-1);
+    p.there.store(false, std::memory_order_relaxed);
+  }
+  p.taken.store(false, std::memory_order_release);
+}
+
+namespace {
+
+struct known_signal {
+  int number;
+  const char* name;
+};
+constexpr std::array<known_signal, 5> crashes{
+    {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}}};
+
+// Written under `lock` while no handler of ours is installed for the signal, read by handlers.
+struct sigaction before_crash[crashes.size()], before_request;
+int request_signal = 0;
+std::mutex lock;
+unsigned users = 0, requesters = 0;
+std::terminate_handler before_terminate = nullptr;
+
+/// Calls who handled it before. False when that was the system's own action; a fault cannot be ignored, the instruction
+/// would meet it again for ever.
+bool hand_on(const struct sigaction& to, int signal, siginfo_t* info, void* context) {
+  if ((to.sa_flags & SA_SIGINFO) != 0) return to.sa_sigaction(signal, info, context), true;
+  if (to.sa_handler == SIG_IGN) return info->si_code <= 0;
+  if (to.sa_handler != SIG_DFL) return to.sa_handler(signal), true;
+  return false;
+}
+
+void on_crash(int signal, siginfo_t* info, void* context) {
+  std::size_t i = 0;
+  while (crashes[i].number != signal) ++i;
+  write_flight(crashes[i].name);
+  if (hand_on(before_crash[i], signal, info, context)) return;
+  struct sigaction end {};
+  end.sa_handler = SIG_DFL;
+  sigaction(signal, &end, nullptr);
+  if (info->si_code <= 0) raise(signal);  // sent by somebody; a fault comes again by itself
+}
+
+void on_request(int signal, siginfo_t* info, void* context) {
+  write_flight("asked for by a signal", next_flight_number());
+  hand_on(before_request, signal, info, context);
+}
+
+/// "uncaught std::runtime_error: what it says".
+std::string current_exception_text() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "std::terminate()";
+  const std::string name = "uncaught " + demangled(type->name());
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return name + ": " + e.what();
+  } catch (...) {
+    return name;
+  }
+}
+
+[[noreturn]] void on_terminate() {
+  write_flight(current_exception_text());
+  if (before_terminate != nullptr) before_terminate();
+  std::abort();
+}
+
+void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigaction& before) {
+  struct sigaction mine {};
+  mine.sa_sigaction = handler;
+  mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&mine.sa_mask);  // write_flight() blocks what must wait
+  if (sigaction(signal, &mine, &before) != 0)
+    throw std::system_error(errno, std::generic_category(), "flight-signal = " + std::to_string(signal));
+}
+
+/// Somebody who came later keeps theirs, and may still call ours, which then only hands on.
+void put_back(int signal, void (*handler)(int, siginfo_t*, void*), const struct sigaction& before) {
+  struct sigaction now {};
+  if (sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handler)
+    sigaction(signal, &before, nullptr);
+}
+
+}  // namespace
+
+flight_signals::flight_signals(int request) : request_(request) {
+  const std::lock_guard guard(lock);
+  if (request_ != 0 && requesters != 0 && request_ != request_signal) request_ = 0;  // the first one's signal holds
+  if (request_ != 0) {
+    if (requesters == 0) install(request_, on_request, before_request);
+    request_signal = request_;
+    ++requesters;
+  }
+  if (users++ != 0) return;
+  for (std::size_t i = 0; i < crashes.size(); ++i) install(crashes[i].number, on_crash, before_crash[i]);
+  before_terminate = std::set_terminate(on_terminate);
+}
+
+flight_signals::~flight_signals() {
+  const std::lock_guard guard(lock);
+  if (request_ != 0 && --requesters == 0) put_back(request_, on_request, before_request);
+  if (--users != 0) return;
+  for (std::size_t i = 0; i < crashes.size(); ++i) put_back(crashes[i].number, on_crash, before_crash[i]);
+  if (std::get_terminate() == on_terminate) std::set_terminate(before_terminate);
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,74 @@
+// The last pieces of tasks of one worker, kept until newer ones take their place: what remains after a crash.
+//
+// Thread safety: one writer (push), any number of readers at any time, signal handlers too. Cost: a push is some
+//   stores; no lock, no heap. A reader never gets a half-written record: it drops those that were overwritten while it
+//   read.
+// Invariant: record i, for head - capacity <= i < head, lies in slot i & mask, whole.
+// Memory order: head is released after the record; a reader acquires it, copies, and then asks which record is being
+//   written (a seqlock whose number is the record's): what the writer may have reached meanwhile is dropped.
+// Example: probe/crash/test/flight_ring_test.cpp
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "probe/record/worker_log.hpp"
+
+namespace plx::probe {
+
+class flight_ring {
+ public:
+  /// Holds `records` (32 bytes each), rounded up to a power of two. The memory is touched as it is used.
+  explicit flight_ring(std::size_t records)
+      : mask_(std::bit_ceil(records < 2 ? 2 : records) - 1),
+        words_(std::make_unique_for_overwrite<std::uint64_t[]>(4 * (mask_ + 1))) {}
+
+  /// By the worker.
+  void push(const trace_record& r) noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
+    writing_.store(head + 1, std::memory_order_relaxed);
+    // release: pair with the acquires in read(). Who sees a word of this record sees `writing_`.
+    const std::size_t to = 4 * (head & mask_);
+    word(to + 0).store(r.begin, std::memory_order_release);
+    word(to + 1).store(r.end, std::memory_order_release);
+    word(to + 2).store(r.key, std::memory_order_release);
+    word(to + 3).store(std::uint64_t{r.flags} << 32 | r.name, std::memory_order_release);
+    head_.store(head + 1, std::memory_order_release);  // pairs with the acquire in read()
+  }
+
+  /// Calls take(record) for the records there are, oldest first. Async-signal-safe if `take` is.
+  template <class Take>
+  void read(Take&& take) const {
+    const std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
+    for (std::uint64_t i = head > mask_ + 1 ? head - mask_ - 1 : 0; i != head; ++i) {
+      const std::size_t from = 4 * (i & mask_);
+      trace_record r{};
+      r.begin = word(from + 0).load(std::memory_order_acquire);
+      r.end = word(from + 1).load(std::memory_order_acquire);
+      r.key = word(from + 2).load(std::memory_order_acquire);
+      const std::uint64_t last = word(from + 3).load(std::memory_order_acquire);
+      r.name = static_cast<name_id>(last);
+      r.flags = static_cast<std::uint32_t>(last >> 32);
+      if (writing_.load(std::memory_order_relaxed) <= i + mask_ + 1) take(r);
+    }
+  }
+
+  /// In records.
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+  /// All records ever pushed.
+  std::uint64_t pushed() const noexcept { return head_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic_ref<std::uint64_t> word(std::size_t i) const noexcept { return std::atomic_ref(words_[i]); }
+
+  const std::size_t mask_;
+  std::unique_ptr<std::uint64_t[]> words_;  // atomics would be set to 0, and all the memory touched
+  alignas(64) std::atomic<std::uint64_t> head_{0};
+  std::atomic<std::uint64_t> writing_{0};  // records that are written or being written
+};
+
+}  // namespace plx::probe

@@ -1,0 +1,84 @@
+#include "probe/crash/flight_dump.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "probe/record/recorder.hpp"
+#include "probe/record/test/temporary_test.hpp"
+
+namespace plx::probe {
+namespace {
+
+void fault() {
+  int* volatile nowhere = reinterpret_cast<int*>(8);
+  *nowhere = 1;
+}
+
+TEST(FlightSignals, AFaultThatIsIgnoredEndsTheProgram) {
+  const auto run = [] {
+    std::signal(SIGSEGV, SIG_IGN);
+    const flight_signals handled(0);
+    ::alarm(20);  // in case it goes on for ever
+    fault();
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(FlightSignals, ASignalThatIsIgnoredAndWasSentIsIgnored) {
+  const auto run = [] {
+    std::signal(SIGFPE, SIG_IGN);
+    const flight_signals handled(0);
+    ::raise(SIGFPE);
+    std::_Exit(3);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
+}
+
+/// Requests come while this thread writes a file: each has its own file afterwards, and nothing waits for itself.
+TEST(FlightSignals, ARequestToTheThreadThatWritesIsServedAfterwards) {
+  const std::string folder = temporary_path("flight_requests");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  static bool requested;
+  requested = false;
+  const flight_registration there({.rec = &r,
+                                   .now = [](void*, unsigned) noexcept -> flight_now {
+                                     if (!requested) requested = true, ::raise(SIGUSR2);
+                                     return {};
+                                   },
+                                   .folder = folder.c_str()});
+  const flight_signals handled(SIGUSR2);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(write_flight("no task has begun or ended for 10 s", next_flight_number()));
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("asked for by a signal"), std::string::npos);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(folder)) ++files;
+  EXPECT_EQ(files, 2u);
+}
+
+/// Of a crash in the midst of a file; alarm() is a guard against waiting for itself.
+TEST(FlightSignals, AFaultOfTheThreadThatWritesEndsTheProgram) {
+  const auto run = [] {
+    const std::string folder = temporary_path("flight_fault");
+    recorder r(1);
+    const flight_registration there({.rec = &r,
+                                     .now = [](void*, unsigned) noexcept -> flight_now {
+                                       fault();
+                                       return {};
+                                     },
+                                     .folder = folder.c_str()});
+    const flight_signals handled(0);
+    ::alarm(60);
+    write_flight("tried", next_flight_number());
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace plx::probe

@@ -1,0 +1,168 @@
+// Internal: what a recorder holds. For recorder.cpp and trace_data.cpp.
+//
+// Thread safety: `workers` may grow while it is read; everything below `mutex` is used under it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "probe/crash/flight_ring.hpp"
+#include "probe/record/device_lanes.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/trace_ring.hpp"
+#include "probe/record/wait_log.hpp"
+
+namespace plx::probe {
+
+/// Ticks that measuring takes, as measured when it is first asked for, for 0.7 ms.
+struct recording_cost {
+  double slice = 0;   // of worker_log::record()
+  double record = 0;  // of each record of a trace, on top
+  double clock = 0;   // of a look at the clock
+};
+const recording_cost& cost_of_recording();
+
+struct key_sum {
+  ticks time = 0;
+  std::uint64_t calls = 0;
+};
+using cost_map = std::unordered_map<std::uint64_t, key_sum>;
+
+/// A worker's log and the records drained from its ring, in pieces so that growing never copies.
+struct worker_trace {
+  static constexpr std::size_t piece_records = 1u << 15;
+
+  worker_trace(unsigned index, unsigned space) : log(index, space) {}
+
+  worker_log log;
+  wait_log waits;
+  std::unique_ptr<trace_ring> ring;
+  std::unique_ptr<flight_ring> flight;
+  std::vector<std::vector<trace_record>> kept;
+
+  void keep(std::span<const trace_record> records) {
+    while (!records.empty()) {
+      if (kept.empty() || kept.back().size() == piece_records) kept.emplace_back().reserve(piece_records);
+      auto& piece = kept.back();
+      const std::size_t n = std::min(records.size(), piece_records - piece.size());
+      piece.insert(piece.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(n));
+      records = records.subspan(n);
+    }
+  }
+};
+
+/// The workers of a recorder: some may be added while others read. A worker that was added stays where it is.
+/// Memory order: the number is released after the worker's place is filled, and acquired by who walks the list.
+class worker_list {
+ public:
+  using place = std::unique_ptr<worker_trace>;
+
+  explicit worker_list(unsigned most) : most_(most), places_(std::make_unique<place[]>(most)) {}
+
+  /// One at a time. Requires: size() < most().
+  worker_trace& push_back(place w) {
+    const unsigned n = n_.load(std::memory_order_relaxed);
+    places_[n] = std::move(w);
+    n_.store(n + 1, std::memory_order_release);
+    return *places_[n];
+  }
+  [[nodiscard]] unsigned size() const noexcept { return n_.load(std::memory_order_acquire); }
+  [[nodiscard]] unsigned most() const noexcept { return most_; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  const place& operator[](unsigned i) const noexcept { return places_[i]; }
+  [[nodiscard]] const place* begin() const noexcept { return places_.get(); }
+  [[nodiscard]] const place* end() const noexcept { return places_.get() + size(); }
+
+ private:
+  const unsigned most_;
+  const std::unique_ptr<place[]> places_;
+  std::atomic<unsigned> n_{0};
+};
+
+struct recorder::state {
+  static constexpr std::size_t max_noted = std::size_t{1} << 20;  // samples; marks likewise
+
+  explicit state(unsigned most_workers) : workers(most_workers) {}
+
+  worker_list workers;
+  std::vector<std::string> worker_names;  // under `mutex`
+  const ticks origin = now_ticks();
+  const unsigned space = next_space();  // of the ids of its tasks
+  device_lanes lanes{workers.most(), space};
+
+  mutable std::mutex mutex;
+  std::uint64_t max_kept = default_trace_limit;
+  std::uint64_t kept = 0;
+  std::uint64_t over_limit = 0;  // records beyond `max_kept`
+  std::uint64_t dropped = 0;     // samples and marks for which there was no room
+  std::vector<trace_sample> samples;
+  std::vector<trace_mark> marks;
+  cost_map cost_base;
+  std::atomic<double> background_s{0};  // of the thread that is periodic
+  double share = 1;
+  std::unique_ptr<trace_rates> rates;         // null until less than everything was traced
+  const trace_rates* rates_in_use = nullptr;  // null: everything is traced
+  double flight_from_s = 0;
+  task_observer* observer = nullptr;
+  bool edges_for_trace = false, edges_for_paths = false;
+  bool edges = false, events = false;  // counted in `wanted`
+
+  static unsigned next_space() {
+    static std::atomic<unsigned> recorders{0};
+    return recorders.fetch_add(1, std::memory_order_relaxed);
+  }
+  void want_edges(bool for_trace, bool for_paths) {
+    edges_for_trace = for_trace;
+    edges_for_paths = for_paths;
+    const bool on = for_trace || for_paths;
+    if (edges != on) wanted.fetch_add(on ? wants_edges : -wants_edges, std::memory_order_relaxed);
+    edges = on;
+  }
+  void want_events(bool on) {
+    if (events != on) wanted.fetch_add(on ? wants_events : -wants_events, std::memory_order_relaxed);
+    events = on;
+  }
+  ~state() {
+    want_edges(false, false);
+    want_events(false);
+  }
+
+  /// Of all names; `kinds`: some of them will differ.
+  void set_rates(std::uint16_t every, bool kinds = false);
+  bool some_kind_is_whole() const;
+  bool tracing_locked() const { return !workers.empty() && (workers[0]->log.mode() & worker_log::tracing) != 0; }
+  void set_mode(std::uint32_t bit, bool on) {
+    const std::lock_guard lock(mutex);
+    for (auto& w : workers) w->log.set_mode(on ? w->log.mode() | bit : w->log.mode() & ~bit);
+  }
+  void drain_locked() {
+    for (auto& w : workers) {
+      if (!w->ring) continue;
+      w->ring->drain_spans([&](std::span<const trace_record> records) {
+        const std::uint64_t most = max_kept - std::min(max_kept, kept);
+        const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), most));
+        w->keep(records.first(room));
+        kept += room;
+        over_limit += records.size() - room;
+      });
+    }
+  }
+  std::uint64_t lost_locked() const {
+    std::uint64_t lost = dropped + over_limit + lanes.lost();
+    for (const auto& w : workers) lost += w->ring ? w->ring->lost() : 0;
+    return lost;
+  }
+  cost_map all_costs() const;
+  /// Of workers [first, last), the largest total first.
+  std::vector<task_statistics> statistics_of_workers(std::size_t first, std::size_t last) const;
+};
+
+}  // namespace plx::probe

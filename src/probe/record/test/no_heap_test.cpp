@@ -1,0 +1,47 @@
+// Recording must not touch the heap once names and keys are known: counts every operator new of this program.
+// Left out under sanitizers, whose own operator new it would mix with.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLX_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PLX_SANITIZED 1
+#endif
+#endif
+
+#ifndef PLX_SANITIZED
+#include <gtest/gtest.h>
+
+#include "probe/record/recorder.hpp"
+#include "probe/record/test/allocations_test.hpp"
+
+namespace {
+
+using namespace plx::probe;
+
+void record_all(worker_log& log) {
+  for (std::uint64_t i = 0; i < 4000; ++i) {
+    const std::uint64_t key = i % 2 == 0 ? i % 500 : (i % 500) << 40;
+    log.record({.name = static_cast<name_id>(i % 200), .key = key, .begin = 0, .end = i, .finished = i % 3 != 0});
+    log.idle(0, 1);
+  }
+}
+
+TEST(NoHeap, KnownNamesAndKeysAreRecordedWithoutAllocation) {
+  recorder r(1);
+  r.trace(true, 1024);  // overflows: lost records do not allocate either
+  record_all(r.worker(0));
+  const long before = allocations;
+  record_all(r.worker(0));
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_GT(r.trace_lost(), 0u);
+}
+
+TEST(NoHeap, TheFirstMeetingAllocatesByChunk) {
+  recorder r(1);
+  const long before = allocations;
+  for (name_id id = 0; id < 128; ++id) r.worker(0).record({.name = id, .begin = 0, .end = 1});
+  EXPECT_EQ(allocations - before, 1);
+}
+
+}  // namespace
+#endif

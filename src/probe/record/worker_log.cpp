@@ -1,0 +1,266 @@
+#include "probe/record/worker_log.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+
+#include "probe/crash/flight_ring.hpp"
+#include "probe/record/trace_ring.hpp"
+
+namespace plx::probe {
+namespace detail {
+
+/// Open addressing with linear probing, at most half full. When it fills up, the writer makes one of twice the size;
+/// the old one stays alive behind `previous`, because a reader may be in it. All old ones together are smaller than the
+/// newest, so the bound on memory is twice the final table, and on time 1 copy per insertion on average.
+struct hashed_keys {
+  explicit hashed_keys(std::size_t capacity, hashed_keys* old)
+      : mask(capacity - 1), cells(new hashed_key_cell[capacity]), previous(old) {}
+
+  const std::size_t mask;
+  std::size_t used = 0;  // the writer's
+  std::unique_ptr<hashed_key_cell[]> cells;
+  std::unique_ptr<hashed_keys> previous;
+
+  /// The cell that holds the key or would hold it.
+  hashed_key_cell& find(std::uint64_t key) const noexcept {
+    std::size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20;  // Knuth's multiplicative hash, upper bits
+    for (;; ++i) {
+      hashed_key_cell& c = cells[i & mask];
+      const std::uint64_t there = c.key.load(std::memory_order_relaxed);
+      if (there == key || there == no_key) return c;
+    }
+  }
+};
+
+}  // namespace detail
+
+namespace {
+constexpr std::size_t first_capacity = 1u << 10;
+constexpr std::size_t last_capacity = 1u << 21;
+}  // namespace
+
+worker_log::~worker_log() {
+  for (auto& chunk : names_) delete chunk.load(std::memory_order_relaxed);
+  for (auto& chunk : keys_) delete chunk.load(std::memory_order_relaxed);
+  delete hashed_.load(std::memory_order_relaxed);
+}
+
+detail::name_chunk* worker_log::new_name_chunk(unsigned which) noexcept {
+  auto* chunk = new detail::name_chunk;
+  names_[which].store(chunk, std::memory_order_release);  // pairs with the acquire in name()
+  return chunk;
+}
+
+detail::key_chunk* worker_log::new_key_chunk(std::uint64_t which) noexcept {
+  auto* chunk = new detail::key_chunk;
+  keys_[which].store(chunk, std::memory_order_release);  // pairs with the acquire in visit_keys()
+  return chunk;
+}
+
+detail::key_cell& worker_log::hashed_cell(std::uint64_t key) noexcept {
+  detail::hashed_keys* table = hashed_.load(std::memory_order_relaxed);  // own store
+  if (table == nullptr) table = grow_hashed();
+  detail::hashed_key_cell* cell = &table->find(key);
+  if (cell->key.load(std::memory_order_relaxed) == key) return cell->cost;
+  if (2 * (table->used + 1) > table->mask + 1) {
+    table = grow_hashed();
+    if (table == nullptr) {
+      detail::add(lost_costs_, 1);
+      return no_place_;
+    }
+    cell = &table->find(key);
+  }
+  ++table->used;
+  cell->key.store(key, std::memory_order_relaxed);
+  return cell->cost;
+}
+
+/// The next larger table with everything copied, or nullptr when there is one of the largest size already.
+detail::hashed_keys* worker_log::grow_hashed() noexcept {
+  detail::hashed_keys* old = hashed_.load(std::memory_order_relaxed);
+  const std::size_t capacity = old == nullptr ? first_capacity : 2 * (old->mask + 1);
+  if (capacity > last_capacity) return nullptr;
+  auto* table = new detail::hashed_keys(capacity, old);
+  for (std::size_t i = 0; old != nullptr && i <= old->mask; ++i) {
+    const detail::hashed_key_cell& from = old->cells[i];
+    const std::uint64_t key = from.key.load(std::memory_order_relaxed);
+    if (key == no_key) continue;
+    detail::hashed_key_cell& to = table->find(key);
+    to.key.store(key, std::memory_order_relaxed);
+    detail::add(to.cost.time, from.cost.time.load(std::memory_order_relaxed));
+    detail::add(to.cost.calls, from.cost.calls.load(std::memory_order_relaxed));
+    ++table->used;
+  }
+  hashed_.store(table, std::memory_order_release);  // pairs with the acquire in visit_keys()
+  return table;
+}
+
+void worker_log::add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept {
+  if (flight_ring* ring = flight_.load(std::memory_order_acquire))  // pairs with the release in set_flight()
+    ring->push(
+        {begin, end, key, static_cast<name_id>(name_and_flags), static_cast<std::uint32_t>(name_and_flags >> 32)});
+}
+
+void worker_log::set_flight(flight_ring* ring, ticks from) noexcept {
+  flight_from_.store(~ticks{0}, std::memory_order_relaxed);
+  flight_.store(ring, std::memory_order_release);  // pairs with the acquire in add_flight()
+  if (ring != nullptr) flight_from_.store(from, std::memory_order_relaxed);
+}
+
+void worker_log::tell_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                          ticks earlier) noexcept {
+  const bool finished = (name_and_flags >> 32 & trace_record::finished) != 0;
+  const ticks length = end > begin ? end - begin : 0;
+  tell_observer({.kind = finished ? task_event_kind::stop : task_event_kind::suspend,
+                 .name = static_cast<name_id>(name_and_flags),
+                 .key = key,
+                 .worker = index_,
+                 .when = end,
+                 .length = finished ? earlier + length : length});
+}
+
+void worker_log::tell_observer(const task_event& e) noexcept {
+  if (task_observer* o = observer_.load(std::memory_order_acquire)) o->on_event(e);  // pairs with set_observer()
+}
+
+// The ordinary piece needs no call and no register that has to be kept for the caller: that is a fifth of what it
+// costs.
+void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
+                           task_id cause, ticks ready) noexcept {
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
+  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  if (at == nullptr || !detail::pack_own_slice(*at, first_id_, begin, end, key, name_and_flags, id, cause, ready))
+      [[unlikely]]
+    return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
+  ring->written_at(at);
+}
+
+void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                                     task_id id, task_id cause, ticks ready) noexcept {
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr) return;
+  if (n_more_edges_ != 0) push_more_edges(*ring);
+  trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
+                     static_cast<std::uint32_t>(name_and_flags >> 32)};
+  if (const trace_rates* rates = rates_.load(std::memory_order_acquire)) {  // pairs with set_trace_rates()
+    const std::uint32_t every = rates->of(slice.name);
+    if (every == 0 || (every != 1 && ++cell_of(slice.name).trace_turn % every != 0)) return;
+    if (every != 1) {
+      slice.flags |= every << trace_record::every_shift;
+      detail::add(n_other_, id != 0 ? 2 : 1);
+      return push_unpacked(*ring, slice, id, 0, ready);
+    }
+  }
+  trace_record packed;
+  if (id != 0 && detail::pack_slice(packed, first_id_, begin, end, key, name_and_flags, id, cause, ready)) {
+    ring->push(packed);
+    return;
+  }
+  detail::add(n_other_, 1);  // the slice; its link, if it has one, tells who made it ready
+  push_unpacked(*ring, slice, id, cause, ready);
+}
+
+void worker_log::push_unpacked(trace_ring& ring, const trace_record& slice, task_id id, task_id cause,
+                               ticks ready) noexcept {
+  if (id == 0)
+    ring.push(slice);
+  else
+    ring.push({id, cause, ready, 0, trace_record::is_link}, slice);
+}
+
+void worker_log::edge(task_id from, task_id to, ticks when, name_id name) noexcept {
+  if ((mode() & tracing) == 0 || from == 0 || to == 0) return;
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    return edge_otherwise(from, to, when, name);
+  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  if (at == nullptr || (from == last_edge_from_ && when == last_edge_when_)) [[unlikely]]
+    return edge_otherwise(from, to, when, name);
+  last_edge_from_ = from;
+  last_edge_when_ = when;
+  *at = {from, to, when, 0, trace_record::is_edge};
+  ring->written_at(at);
+}
+
+void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept {
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr) return;
+  const trace_rates* rates = rates_.load(std::memory_order_acquire);  // pairs with set_trace_rates()
+  if (rates != nullptr && rates->of(name) != 1) return;
+  const std::uint64_t distance = detail::distance_of(to, first_id_);
+  if (from == last_edge_from_ && when == last_edge_when_ && detail::is_near(distance)) {
+    detail::add_target(more_edges_, distance, is_join(to));
+    if (++n_more_edges_ == detail::most_targets)
+      push_more_edges(*ring);
+    else
+      ring->look_anew();  // whatever is next, these go first
+    return;
+  }
+  if (n_more_edges_ != 0) push_more_edges(*ring);
+  last_edge_from_ = ring->push({from, to, when, 0, trace_record::is_edge}) ? from : 0;  // none may follow a lost one
+  last_edge_when_ = when;
+}
+
+void worker_log::push_more_edges(trace_ring& ring) noexcept {
+  ring.push(
+      {more_edges_[0], more_edges_[1], more_edges_[2], static_cast<name_id>(last_edge_from_), trace_record::is_more});
+  detail::add(n_other_, 1);
+  n_more_edges_ = 0;
+  more_edges_ = {};
+}
+
+std::uint64_t worker_log::edges() const noexcept {
+  const trace_ring* r = ring();
+  if (r == nullptr) return 0;
+  const std::uint64_t others = n_other_.load(std::memory_order_relaxed), all = r->pushed() + r->lost();
+  return all > others ? all - others : 0;  // they may be of two moments
+}
+
+void worker_log::ready_wait(ticks t) noexcept {
+  detail::add(waits_.samples, 1);
+  detail::add(waits_.total, t);
+  if (t > waits_.longest.load(std::memory_order_relaxed)) waits_.longest.store(t, std::memory_order_relaxed);
+  const unsigned bin = t == 0 ? 0u : static_cast<unsigned>(std::bit_width(t)) - 1u;
+  detail::add(waits_.bins[std::min(bin, ready_waits::n_bins - 1)], 1);
+}
+
+const detail::name_cell* worker_log::name(name_id id) const noexcept {
+  if (id >= max_names) return nullptr;
+  const detail::name_chunk* chunk = names_[id >> detail::name_chunk_bits].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &chunk->cells[id & ((1u << detail::name_chunk_bits) - 1)];
+}
+
+std::uint64_t worker_log::pieces() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& slot : names_) {
+    const detail::name_chunk* chunk = slot.load(std::memory_order_acquire);
+    if (chunk == nullptr) continue;
+    for (const detail::name_cell& c : chunk->cells)
+      sum += c.calls.load(std::memory_order_relaxed) + c.open_pieces.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+void worker_log::visit_keys(key_visitor visit, void* context) const {
+  const auto visit_cell = [&](std::uint64_t key, const detail::key_cell& c) {
+    const ticks time = c.time.load(std::memory_order_relaxed);
+    const std::uint64_t calls = c.calls.load(std::memory_order_relaxed);
+    if (time != 0 || calls != 0) visit(context, key, time, calls);
+  };
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    const detail::key_chunk* chunk = keys_[k].load(std::memory_order_acquire);
+    if (chunk == nullptr) continue;
+    for (std::size_t i = 0; i < chunk->cells.size(); ++i)
+      visit_cell((k << detail::key_chunk_bits) + i, chunk->cells[i]);
+  }
+  const detail::hashed_keys* table = hashed_.load(std::memory_order_acquire);
+  for (std::size_t i = 0; table != nullptr && i <= table->mask; ++i) {
+    const std::uint64_t key = table->cells[i].key.load(std::memory_order_relaxed);
+    if (key != no_key) visit_cell(key, table->cells[i].cost);
+  }
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,99 @@
+#include "probe/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/file.hpp"
+#include "probe/record/test/temporary_test.hpp"
+
+namespace plx::probe {
+namespace {
+
+struct variable {
+  variable(const char* n, const char* v) : name(n) { setenv(n, v, 1); }
+  ~variable() { unsetenv(name); }
+  const char* name;
+};
+
+TEST(Settings, NothingIsMeasuredUnlessAskedFor) {
+  const auto s = settings_from_environment();
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_FALSE(s->any());
+}
+
+TEST(Settings, TheEnvironmentSwitchesThingsOn) {
+  const variable trace("PLX_TRACE", "otf2, json"), profile("PLX_PROFILE", "1"), tree("PLX_TREE", "1");
+  const auto s = settings_from_environment();
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_TRUE(s->any());
+  EXPECT_TRUE(has_word(s->trace, "otf2") && has_word(s->trace, "json") && !has_word(s->trace, "otf"));
+  EXPECT_EQ(s->profile, "screen,csv");
+  EXPECT_TRUE(s->tree);
+}
+
+TEST(Settings, ArgumentsGoBeforeTheEnvironmentAndThatBeforeTheFile) {
+  const std::string path = temporary_path("settings.toml");
+  ASSERT_TRUE(write_file(path, "[plx]\ntrace = \"json\"\noutput = \"from-file\"\nscatter = 0.25\n"));
+  const variable file("PLX_CONFIG", path.c_str()), trace("PLX_TRACE", "otf2"), output("PLX_OUTPUT", "from-env");
+  std::string a0 = "program", a1 = "--plx:output=from-arguments", a2 = "--other=1", a3 = "--plx:graph";
+  char* argv[] = {a0.data(), a1.data(), a2.data(), a3.data(), nullptr};
+  int argc = 4;
+  const auto s = settings_from_arguments(argc, argv);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->scatter, 0.25);
+  EXPECT_EQ(s->trace, "otf2");
+  EXPECT_EQ(s->output, "from-arguments");
+  EXPECT_TRUE(s->graph);
+  ASSERT_EQ(argc, 2);
+  EXPECT_STREQ(argv[1], "--other=1");
+  EXPECT_EQ(argv[2], nullptr);
+}
+
+TEST(Settings, PrintedCountersAddUpAndMakeNoFiles) {
+  std::string a0 = "program", a1 = "--plx:print-counter=/a/x", a2 = "--plx:print-counter={/b{c}/x@1,2}",
+              a3 = "--plx:list-counters";
+  char* argv[] = {a0.data(), a1.data(), a2.data(), a3.data(), nullptr};
+  int argc = 4;
+  const auto s = settings_from_arguments(argc, argv);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->print_counter, "/a/x,{/b{c}/x@1,2}");
+  EXPECT_EQ(s->list_counters, "short");
+  EXPECT_TRUE(s->any());
+  EXPECT_FALSE(s->writes_files());
+}
+
+std::string error_of(const char* argument) {
+  std::string a0 = "program", a1 = argument;
+  char* argv[] = {a0.data(), a1.data(), nullptr};
+  int argc = 2;
+  const auto s = settings_from_arguments(argc, argv);
+  return s ? "" : s.error().message;
+}
+
+TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
+  const char* const environment[] = {
+      "HOME=/",     "PLX_PROFLE=1", "PLX_PROFILE=1", "PLX_TRACE_BUGDET=0.1", "PLX_REPORT_HAGN=1", "PLX_OF_A_PROGRAM=2",
+      "PLXTRACE=1", nullptr};
+  const std::vector<std::string> expected{
+      "the environment variable PLX_PROFLE is not known; did you mean PLX_PROFILE?",
+      "the environment variable PLX_TRACE_BUGDET is not known; did you mean PLX_TRACE_BUDGET?",
+      "the environment variable PLX_REPORT_HAGN is not known; did you mean PLX_REPORT_HANG?"};
+  EXPECT_EQ(mistyped_variables(environment), expected);
+}
+
+TEST(Settings, WhatIsWrongIsSaidWithTheNearestKey) {
+  EXPECT_EQ(error_of("--plx:trase=json"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
+  EXPECT_NE(error_of("--plx:trase=json").find("trace"), std::string::npos) << error_of("--plx:trase=json");
+  EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, found 'jsn'"), std::string::npos)
+      << error_of("--plx:trace=jsn");
+  EXPECT_NE(error_of("--plx:scatter=2").find("--plx:scatter"), std::string::npos) << error_of("--plx:scatter=2");
+  EXPECT_EQ(error_of("--plx:print-counter=/a/x,idle"),
+            "print-counter = '/a/x,idle': expected /object{instance}/name@parameters, found 'idle'");
+  EXPECT_EQ(error_of("--plx:sample-counter=/a{x"), "sample-counter = '/a{x': its braces do not match");
+  EXPECT_NE(error_of("--plx:print-format=xml").find("csv"), std::string::npos);
+  EXPECT_NE(error_of("--plx:tree=perhaps").find("tree"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plx::probe

@@ -1,0 +1,104 @@
+// Partition in place, in parallel: each chunk by itself, then what lies on the wrong side of the common boundary is
+// exchanged.
+//
+// After the first pass a chunk is [true ... false ...]. With K elements true in all, the false ones below K and the
+// true ones from K on are equally many: the i-th of one kind is exchanged with the i-th of the other. The chunks depend
+// on n alone, so the resulting order does too.
+//
+// Thread safety: the predicate is called from several workers at once. Cost: n calls of the predicate, at most n / 2
+// exchanges besides those within chunks; three words per chunk. Example: algorithm/sort_test.cpp.
+#pragma once
+
+#include <algorithm>
+
+#include "rt/algorithm/detail/common.hpp"
+
+namespace plx::detail {
+
+/// Small enough to be exchanged blindly, which saves a branch that the processor cannot predict.
+template <class T>
+inline constexpr bool cheap_to_copy = std::is_trivially_copyable_v<T>&& std::is_default_constructible_v<T> &&
+                                      sizeof(T) <= 16;
+
+/// Partitions n elements in the caller; how many are true.
+template <class It, class Pred>
+std::int64_t partition_alone(It first, std::int64_t n, Pred& pred) {
+  using T = value_of<It>;
+  if constexpr (cheap_to_copy<T>) {
+    // Invariant: [first, middle) is true, [middle, here) is false.
+    It middle = first;
+    for (It here = first, last = at(first, n); here != last; ++here) {
+      const T x = *here;
+      *here = *middle;
+      *middle = x;
+      middle += static_cast<step_of<It>>(static_cast<bool>(pred(x)));
+    }
+    return middle - first;
+  } else {
+    return std::partition(first, at(first, n), [&pred](auto& x) { return static_cast<bool>(pred(x)); }) - first;
+  }
+}
+
+/// Consecutive positions of elements that lie on the wrong side; `before` counts those of earlier stretches.
+struct stretch {
+  std::int64_t begin, before;
+};
+
+/// The i-th misplaced element's place, and how many of its stretch follow from there.
+struct misplaced {
+  std::vector<stretch> list;
+  std::int64_t total = 0;
+
+  void add(std::int64_t begin, std::int64_t end) {
+    if (begin >= end) return;
+    list.push_back({begin, total});
+    total += end - begin;
+  }
+  [[nodiscard]] std::size_t find(std::int64_t i) const {
+    const auto behind =
+        std::upper_bound(list.begin(), list.end(), i, [](std::int64_t k, const stretch& s) { return k < s.before; });
+    return static_cast<std::size_t>(behind - list.begin()) - 1;
+  }
+  [[nodiscard]] std::int64_t end_of(std::size_t s) const { return s + 1 < list.size() ? list[s + 1].before : total; }
+};
+
+/// Partitions n elements with the help of other workers; how many are true.
+template <class It, class Pred>
+std::int64_t partition_chunks(const spread& how, It first, std::int64_t n, Pred& pred) {
+  const chunking chunks(over_chunks(how), n, 4096, 16384);
+  if (chunks.count == 1) return partition_alone(first, n, pred);
+  misplaced high, low;  // false ones in front of the boundary, true ones behind it
+  try {
+    std::vector<std::int64_t> trues(static_cast<std::size_t>(chunks.count));
+    high.list.reserve(trues.size());
+    low.list.reserve(trues.size());
+    in_pieces(over_chunks(how), chunks.count, [&](std::int64_t c, std::int64_t end) {
+      for (; c < end; ++c)
+        trues[static_cast<std::size_t>(c)] =
+            partition_alone(at(first, chunks.begin(c)), chunks.end(c) - chunks.begin(c), pred);
+    });
+    std::int64_t boundary = 0;
+    for (std::int64_t t : trues) boundary += t;
+    for (std::int64_t c = 0; c < chunks.count; ++c) {
+      const std::int64_t middle = chunks.begin(c) + trues[static_cast<std::size_t>(c)];
+      high.add(middle, std::min(chunks.end(c), boundary));
+      low.add(std::max(chunks.begin(c), boundary), middle);
+    }
+    in_pieces(over_chunks(how), high.total, [&](std::int64_t i, std::int64_t end) {
+      std::size_t h = high.find(i), l = low.find(i);
+      while (i < end) {
+        const std::int64_t stop = std::min({end, high.end_of(h), low.end_of(l)});
+        const It a = at(first, high.list[h].begin + (i - high.list[h].before));
+        std::swap_ranges(a, at(a, stop - i), at(first, low.list[l].begin + (i - low.list[l].before)));
+        i = stop;
+        if (i == high.end_of(h)) ++h;
+        if (i == low.end_of(l)) ++l;
+      }
+    });
+    return boundary;
+  } catch (const std::length_error&) {
+    throw no_temporary_memory();
+  }
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,142 @@
+// Chunks with a running prefix: what scans and copy_if stand on. One pass over memory.
+//
+// Workers take chunks in ascending order. For each they first compute the chunk's own sum, which needs nothing from the
+// others, and then, if the prefix before it is known by now, emit its output while it is still in the cache. Whoever
+// publishes a sum moves the frontier: prefix[c + 1] = prefix[c] + sum[c], as far as sums are there, always in this
+// order and from sums of chunks cut by n alone, so the schedule changes no bit of any output. A chunk whose prefix was
+// not known in time is emitted later, by whoever comes by, or after all sums. Nobody waits for anybody.
+//
+// Invariants: prefix[c] is written before frontier_ >= c is published (release), and read after seeing it (acquire);
+// sum[c] is written before summed. Each chunk is emitted once, by whoever turned its `emitted`.
+// Thread safety: the steps are called from several workers at once, for different chunks. Cost: one read and one write
+// of the data, one cell per chunk. Example: algorithm/scan_test.cpp.
+// Source: Merrill, Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), for the idea.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "rt/algorithm/detail/common.hpp"
+
+namespace plx::detail {
+
+/// `Steps` has: types sum_type, prefix_type (copyable);
+///   sum_type sum(c)                      the chunk's own; called once, unless both() is
+///   void emit(c, const prefix_type&)     its output; called once, after sum(c)
+///   prefix_type join(const prefix_type&, const sum_type&)
+///   static constexpr bool exact          grouping changes no bit, so that there may be
+///   prefix_type both(c, const prefix_type&)   output and the prefix behind it at once
+template <class Steps>
+class prefix_walk {
+ public:
+  using sum_type = typename Steps::sum_type;
+  using prefix_type = typename Steps::prefix_type;
+
+  prefix_walk(Steps& steps, std::int64_t count, prefix_type init) : steps_(steps), count_(count) {
+    try {
+      cells_ = std::make_unique<cell[]>(static_cast<std::size_t>(count) + 1);
+    } catch (const std::bad_alloc&) {
+      throw no_temporary_memory();
+    }
+    cells_[0].prefix = std::move(init);
+  }
+
+  /// The prefix behind all chunks.
+  prefix_type go(const spread& how) {
+    in_pieces(how, count_, [this](std::int64_t i, std::int64_t end) {
+      n_active_.fetch_add(1, std::memory_order_relaxed);
+      for (; i < end; ++i) one();
+      n_active_.fetch_sub(1, std::memory_order_relaxed);
+    });
+    advance();
+    in_pieces(how, count_, [this](std::int64_t c, std::int64_t end) {
+      for (; c < end; ++c) emit_once(c);
+    });
+    return std::move(*cells_[static_cast<std::size_t>(count_)].prefix);
+  }
+
+ private:
+  struct cell {
+    std::optional<prefix_type> prefix;
+    std::optional<sum_type> sum;
+    std::atomic<bool> summed{false}, emitted{false};
+  };
+  cell& at_chunk(std::int64_t c) noexcept { return cells_[static_cast<std::size_t>(c)]; }
+  // acquire: pairs with the release in advance(), after which the prefix is there.
+  [[nodiscard]] bool known(std::int64_t c) const noexcept { return frontier_.load(std::memory_order_acquire) >= c; }
+
+  // The next chunk; which one is decided here and not by the partitioner, so that they are begun in order.
+  void one() {
+    const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
+    cell& here = at_chunk(c);
+    if constexpr (Steps::exact) {
+      // Alone, one pass does: nobody waits for the sum.
+      if (n_active_.load(std::memory_order_relaxed) == 1 && known(c)) {
+        here.emitted.store(true, std::memory_order_relaxed);
+        at_chunk(c + 1).prefix = steps_.both(c, *here.prefix);
+        frontier_.store(c + 1, std::memory_order_release);  // nobody else moves it: sum[c] is missing
+        return advance();
+      }
+    }
+    here.sum.emplace(steps_.sum(c));
+    here.summed.store(true, std::memory_order_seq_cst);
+    advance();
+    if (known(c)) emit_once(c);
+    help();
+  }
+
+  void emit_once(std::int64_t c) {
+    cell& here = at_chunk(c);
+    if (!here.emitted.load(std::memory_order_relaxed) && !here.emitted.exchange(true, std::memory_order_relaxed))
+      steps_.emit(c, *here.prefix);
+  }
+
+  // Emits what was left behind, if its prefix is known by now.
+  void help() {
+    std::int64_t c = left_behind_.load(std::memory_order_relaxed);
+    for (unsigned emitted = 0; emitted < 2 && c < next_.load(std::memory_order_relaxed) && known(c); ++c) {
+      cell& here = at_chunk(c);
+      // acquire: the chunk's sum may have left something for its emit (copy_if's marks).
+      if (!here.summed.load(std::memory_order_acquire)) {
+        if (!here.emitted.load(std::memory_order_relaxed)) break;
+        continue;
+      }
+      if (here.emitted.load(std::memory_order_relaxed)) continue;
+      emit_once(c);
+      ++emitted;
+    }
+    std::int64_t old = left_behind_.load(std::memory_order_relaxed);
+    while (old < c && !left_behind_.compare_exchange_weak(old, c, std::memory_order_relaxed)) {
+    }
+  }
+
+  // Moves the frontier over all sums that are there. seq_cst: who finds the lock taken has published its sum before,
+  // so that the holder's last look after the unlock sees it.
+  void advance() {
+    while (next_sum_is_there() && !advancing_.exchange(true, std::memory_order_seq_cst)) {
+      struct unlock {
+        std::atomic<bool>& lock;
+        ~unlock() { lock.store(false, std::memory_order_seq_cst); }
+      } guard{advancing_};
+      while (next_sum_is_there()) {
+        const std::int64_t f = frontier_.load(std::memory_order_relaxed);
+        at_chunk(f + 1).prefix = steps_.join(*at_chunk(f).prefix, *at_chunk(f).sum);
+        frontier_.store(f + 1, std::memory_order_release);
+      }
+    }
+  }
+  [[nodiscard]] bool next_sum_is_there() noexcept {
+    const std::int64_t f = frontier_.load(std::memory_order_acquire);
+    return f < count_ && at_chunk(f).summed.load(std::memory_order_seq_cst);
+  }
+
+  Steps& steps_;
+  const std::int64_t count_;
+  std::unique_ptr<cell[]> cells_;
+  std::atomic<std::int64_t> next_{0}, frontier_{0}, left_behind_{0};
+  std::atomic<int> n_active_{0};
+  std::atomic<bool> advancing_{false};
+};
+
+}  // namespace plx::detail

@@ -1,0 +1,161 @@
+// The reduction under reduce, transform_reduce, count, min_element and for_loop's reductions.
+//
+// The elements are cut into chunks (chunking), each chunk is reduced by itself, and the chunks' values are combined in
+// a fixed tree: block [k * 2^l, (k+1) * 2^l) of chunks is the combination of its two halves, in their order. Which task
+// combines a block depends on the schedule, the tree does not: so the result does not either, bitwise.
+//
+// A task that works through consecutive chunks combines a block as soon as it has made both halves; what straddles
+// several tasks' parts is combined at the end by the caller. Operands keep their order: the operation must be
+// associative, it need not be commutative.
+//
+// Thread safety: leaf and combine are called from several workers at once. Cost: one value per chunk. Example:
+// algorithm/reduce_test.cpp.
+#pragma once
+
+#include <cstring>
+#include <functional>
+
+#include "rt/algorithm/detail/common.hpp"
+
+namespace plx::detail {
+
+/// Values of chunks. levels_[c]: 0 when there is no value at c, else 1 + log2 of the number of chunks it stands for.
+/// Invariant: a value at c stands for the chunks [c, c + 2^level) (clipped at the end), and none lies at the others.
+template <class T>
+class chunk_values {
+ public:
+  explicit chunk_values(std::int64_t count) : count_(count), bytes_(static_cast<std::size_t>(count) * (sizeof(T) + 1)) {
+    if (bytes_ > sizeof here_) {
+      try {
+        memory_ = ::operator new(bytes_, std::align_val_t(alignof(T)));
+      } catch (...) {
+        throw no_temporary_memory();
+      }
+    }
+    values_ = static_cast<T*>(memory_);
+    levels_ = static_cast<unsigned char*>(memory_) + static_cast<std::size_t>(count) * sizeof(T);
+    std::memset(levels_, 0, static_cast<std::size_t>(count));
+  }
+  chunk_values(const chunk_values&) = delete;
+  chunk_values& operator=(const chunk_values&) = delete;
+  ~chunk_values() {
+    if constexpr (!std::is_trivially_destructible_v<T>)
+      for (std::int64_t c = 0; c < count_; ++c)
+        if (levels_[c] != 0) values_[c].~T();
+    if (memory_ != here_) ::operator delete(memory_, std::align_val_t(alignof(T)));
+  }
+
+  template <class Leaf>
+  void make(std::int64_t c, Leaf&& leaf) {
+    ::new (static_cast<void*>(values_ + c)) T(leaf());
+    levels_[c] = 1;
+  }
+  /// Combines the blocks that end with chunk c and begin at `run` or later.
+  template <class Combine>
+  void combine_up_to(std::int64_t c, std::int64_t run, Combine& combine) {
+    const std::int64_t end = c + 1;
+    for (std::int64_t half = 1; (end & (2 * half - 1)) == 0 && end - 2 * half >= run; half *= 2)
+      combine_pair(end - 2 * half, end - half, combine);
+  }
+  /// The value of all chunks. Requires: there is at least one, and all were made.
+  template <class Combine>
+  T take(Combine& combine) {
+    std::int64_t size = 1;
+    while (size < count_) size *= 2;
+    gather(0, size, combine);
+    return std::move(values_[0]);
+  }
+
+ private:
+  template <class Combine>
+  void combine_pair(std::int64_t left, std::int64_t right, Combine& combine) {
+    T both = combine(std::move(values_[left]), std::move(values_[right]));
+    if constexpr (std::is_trivially_copyable_v<T> && std::is_copy_assignable_v<T>) {
+      values_[left] = both;
+      levels_[right] = 0;
+    } else {
+      values_[right].~T();
+      levels_[right] = 0;
+      const unsigned char level = std::exchange(levels_[left], static_cast<unsigned char>(0));
+      values_[left].~T();
+      ::new (static_cast<void*>(values_ + left)) T(std::move(both));
+      levels_[left] = level;
+    }
+    ++levels_[left];
+  }
+  // Makes [first, first + size) one value, where it is not yet.
+  template <class Combine>
+  void gather(std::int64_t first, std::int64_t size, Combine& combine) {
+    if (size == 1 || (std::int64_t{1} << (levels_[first] - 1)) >= size) return;
+    const std::int64_t middle = first + size / 2;
+    gather(first, size / 2, combine);
+    if (middle >= count_) {
+      ++levels_[first];  // clipped: the left half stands for the block
+      return;
+    }
+    gather(middle, size / 2, combine);
+    combine_pair(first, middle, combine);
+  }
+
+  std::int64_t count_;
+  std::size_t bytes_;
+  alignas(T) alignas(std::max_align_t) std::byte here_[256];
+  void* memory_ = here_;
+  T* values_;
+  unsigned char* levels_;
+};
+
+/// leaf(begin, end) for each chunk, combined by combine(T&&, T&&) -> T. Requires: chunks.count > 0.
+template <class T, class Leaf, class Combine>
+T reduce_chunks(const spread& how, const chunking& chunks, Leaf&& leaf, Combine&& combine) {
+  if (chunks.count == 1) return leaf(0, chunks.n);
+  chunk_values<T> values(chunks.count);
+  in_pieces(over_chunks(how), chunks.count, [&](std::int64_t begin, std::int64_t end, std::int64_t run) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      values.make(c, [&] { return leaf(chunks.begin(c), chunks.end(c)); });
+      if ((c & 1) != 0) values.combine_up_to(c, run, combine);
+    }
+  });
+  return values.take(combine);
+}
+
+// One chunk into one value, in the caller.
+//
+// Thread safety: none needed. Cost: n - 1 operations. Sums and products of arithmetic types go to 16 partial results,
+// which the compiler puts into vectors; how they are grouped depends on n alone. Example: algorithm/reduce_test.cpp.
+
+template <class Op, class T>
+inline constexpr bool is_plus = std::is_same_v<Op, std::plus<>> || std::is_same_v<Op, std::plus<T>>;
+template <class Op, class T>
+inline constexpr bool is_times = std::is_same_v<Op, std::multiplies<>> || std::is_same_v<Op, std::multiplies<T>>;
+template <class Op, class T>
+inline constexpr bool commutes =
+    std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (is_plus<Op, T> || is_times<Op, T>);
+
+/// get(begin), ..., get(end - 1) combined by op. Requires: begin < end.
+template <class T, class Get, class Op>
+T fold(std::int64_t begin, std::int64_t end, Get& get, Op& op) {
+  if constexpr (commutes<Op, T> && std::is_convertible_v<decltype(get(begin)), T>) {
+    constexpr std::int64_t lanes = 16;
+    if (end - begin >= 2 * lanes) {
+      T part[lanes];
+      for (std::int64_t j = 0; j < lanes; ++j) part[j] = static_cast<T>(get(begin + j));
+      std::int64_t i = begin + lanes;
+      for (; i + lanes <= end; i += lanes)
+        for (std::int64_t j = 0; j < lanes; ++j) part[j] = static_cast<T>(op(part[j], static_cast<T>(get(i + j))));
+      for (std::int64_t j = 0; i + j < end; ++j) part[j] = static_cast<T>(op(part[j], static_cast<T>(get(i + j))));
+      for (std::int64_t width = lanes / 2; width > 0; width /= 2)
+        for (std::int64_t j = 0; j < width; ++j) part[j] = static_cast<T>(op(part[j], part[j + width]));
+      return part[0];
+    }
+  }
+  T result = static_cast<T>(get(begin));
+  for (std::int64_t i = begin + 1; i < end; ++i) result = static_cast<T>(op(std::move(result), get(i)));
+  return result;
+}
+
+/// Elements so cheap to combine that a chunk below this many costs more to manage than to compute.
+template <class T, class Op>
+inline constexpr std::int64_t least_chunk = commutes<Op, T> ? 1024 : 1;
+
+}  // namespace plx::detail

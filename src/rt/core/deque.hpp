@@ -1,0 +1,113 @@
+// The work-stealing deque of Chase and Lev, with the memory orders of Le, Pop, Cohen, Zappa Nardelli (PPoPP 2013).
+//
+// Thread safety: push, pop and empty by the owner only; steal by anyone. Cost: push is two stores, pop has one full
+// fence, steal has one fence and one compare-and-swap. Read structures_test.cpp as an example.
+//
+// Invariants: top only grows. bottom is written by the owner alone. The tasks are those in [top, bottom); an entry is
+// handed out exactly once: from above only if top < bottom - 1 or the compare-and-swap on top wins, from below only by
+// that compare-and-swap. Old buffers stay readable until the deque dies, because a slow thief may still look at one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "rt/core/spinlock.hpp"
+
+namespace plx::detail {
+
+struct task;
+
+inline void full_fence() noexcept {
+#if defined(PLX_TSAN)
+  // ThreadSanitizer knows no fences. A read-modify-write is one to the processor; orders that ThreadSanitizer must know
+  // about are had from read-modify-writes on the words themselves.
+  std::atomic<int> nothing{0};
+  nothing.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+class work_deque {
+ public:
+  explicit work_deque(std::int64_t capacity = 1024);  // a power of two
+  ~work_deque();
+  work_deque(const work_deque&) = delete;
+  work_deque& operator=(const work_deque&) = delete;
+
+  void push(task* t) {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed);
+    if (b - top_seen_ >= capacity_) [[unlikely]]
+      make_room(b);
+    entries_[b & (capacity_ - 1)].store(t, std::memory_order_relaxed);
+    bottom_.store(b + 1, std::memory_order_release);  // pairs with the acquire in steal(): the entry is visible first
+  }
+
+  task* pop() noexcept {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed) - 1;
+    if (top_.load(std::memory_order_relaxed) > b) return nullptr;  // top only grows, so this cannot be wrong
+#if defined(PLX_TSAN)
+    bottom_.exchange(b, std::memory_order_seq_cst);
+    std::int64_t t = top_.load(std::memory_order_seq_cst);
+#else
+    // release: a thief that reads this value sees the entries below it; since C++20 the push's own release is not
+    // enough.
+    bottom_.store(b, std::memory_order_release);
+    full_fence();  // pairs with the fence in steal(): either the thief sees the smaller bottom or we see its top
+    std::int64_t t = top_.load(std::memory_order_relaxed);
+#endif
+    if (t > b) {
+      bottom_.store(b + 1, std::memory_order_relaxed);
+      return nullptr;
+    }
+    task* x = entries_[b & (capacity_ - 1)].load(std::memory_order_relaxed);
+    if (t == b) {  // the last one: race with the thieves for it
+      if (!top_.compare_exchange_strong(t, t + 1, std::memory_order_seq_cst, std::memory_order_relaxed)) x = nullptr;
+      bottom_.store(b + 1, std::memory_order_relaxed);
+    }
+    return x;
+  }
+
+  /// The entry that pop() would try to take; it may be stolen at any moment, so the pointer must not be followed.
+  [[nodiscard]] const task* newest() const noexcept {
+    const std::int64_t b = bottom_.load(std::memory_order_relaxed);
+    if (b <= top_.load(std::memory_order_relaxed)) return nullptr;
+    return entries_[(b - 1) & (capacity_ - 1)].load(std::memory_order_relaxed);
+  }
+
+  /// Null when there was nothing or another thief was faster.
+  task* steal() noexcept;
+
+  /// The newest task, and all below it, may be stolen at once and one by one: they are large, and meant for others.
+  void offer_all() noexcept {
+    offered_.store(bottom_.load(std::memory_order_relaxed), std::memory_order_relaxed);  // a hint, no order needed
+  }
+  [[nodiscard]] bool oldest_is_offered() const noexcept { return oldest() < offered_.load(std::memory_order_relaxed); }
+
+  /// How many have been taken from this end so far: while it stays the same, so does the oldest task.
+  [[nodiscard]] std::int64_t oldest() const noexcept { return top_.load(std::memory_order_relaxed); }
+
+  /// Exact for the owner; a hint for others.
+  [[nodiscard]] bool empty() const noexcept { return size() <= 0; }
+  [[nodiscard]] std::int64_t size() const noexcept {
+    return bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  struct buffer;
+  void make_room(std::int64_t bottom);
+  void adopt(buffer* b) noexcept;
+
+  // The owner's line: read and written at every push and pop.
+  alignas(cache_line_bytes) std::atomic<std::int64_t> bottom_{0};
+  std::atomic<std::int64_t> offered_{0};
+  std::int64_t top_seen_ = 0;  // a past value of top_, so that push need not touch the thieves' line
+  std::int64_t capacity_ = 0;
+  std::atomic<task*>* entries_ = nullptr;
+  buffer* owned_ = nullptr;  // newest; older ones hang behind it
+  // The thieves' line.
+  alignas(cache_line_bytes) std::atomic<std::int64_t> top_{0};
+  std::atomic<buffer*> shared_{nullptr};
+};
+
+}  // namespace plx::detail

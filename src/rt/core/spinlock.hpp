@@ -1,0 +1,72 @@
+// A lock for critical sections of a few dozen instructions that never wait inside.
+//
+// Thread safety: that is its purpose. Cost: one exchange to take, one store to release. A task may be suspended while
+// the lock is held only if the scheduler releases it right after the switch (see detail/wait.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+// What the runtime needs to know about the compiler and the processor: sanitizers, cache lines, the pause instruction.
+
+#if defined(__SANITIZE_THREAD__)
+#define PLX_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define PLX_TSAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define PLX_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PLX_ASAN 1
+#endif
+#endif
+
+namespace plx::detail {
+
+/// Twice the usual line: adjacent-line prefetchers make pairs of lines share their fate.
+inline constexpr std::size_t cache_line_bytes = 128;
+
+inline void cpu_relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
+class spinlock {
+ public:
+  void lock() noexcept {
+    // acquire: pairs with the release in unlock().
+    while (locked_.exchange(true, std::memory_order_acquire)) wait_until_free();
+  }
+  bool try_lock() noexcept {
+    return !locked_.load(std::memory_order_relaxed) && !locked_.exchange(true, std::memory_order_acquire);
+  }
+  void unlock() noexcept { locked_.store(false, std::memory_order_release); }
+
+ private:
+  void wait_until_free() noexcept;  // spins, then gives the processor away: the holder may have been preempted
+  std::atomic<bool> locked_{false};
+};
+
+class spin_guard {
+ public:
+  explicit spin_guard(spinlock& l) noexcept : lock_(&l) { lock_->lock(); }
+  ~spin_guard() {
+    if (lock_ != nullptr) lock_->unlock();
+  }
+  spin_guard(const spin_guard&) = delete;
+  spin_guard& operator=(const spin_guard&) = delete;
+
+  /// Leaves the lock locked; the caller passes it on.
+  void release() noexcept { lock_ = nullptr; }
+
+ private:
+  spinlock* lock_;
+};
+
+}  // namespace plx::detail

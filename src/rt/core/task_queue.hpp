@@ -1,0 +1,61 @@
+// A queue of tasks, first in, first out: what comes from outside, and what has a place of its own.
+//
+// Thread safety: everything. Cost: a spinlock per push and pop; one load to see that it is empty.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <utility>
+
+#include "rt/core/spinlock.hpp"
+#include "rt/core/task.hpp"
+
+namespace plx::detail {
+
+class alignas(cache_line_bytes) task_queue {
+ public:
+  void push(task* t) noexcept {
+    t->next = nullptr;
+    spin_guard guard(lock_);
+    (last_ != nullptr ? last_->next : first_) = t;
+    last_ = t;
+    n_.store(n_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  }
+  /// The oldest, or null.
+  task* pop() noexcept {
+    if (empty()) return nullptr;
+    spin_guard guard(lock_);
+    task* t = first_;
+    if (t == nullptr) return nullptr;
+    first_ = t->next;
+    if (first_ == nullptr) last_ = nullptr;
+    n_.store(n_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return t;
+  }
+  /// The oldest `n` at most, linked by `next`, one alone if it has a place of its own (it must not lie in a deque);
+  /// null also when somebody else is at it just now.
+  task* pop_some(std::size_t n) noexcept {
+    if (empty() || !lock_.try_lock()) return nullptr;
+    task* const oldest = first_;
+    task* last = nullptr;
+    std::size_t taken = 0;
+    for (; taken < n && first_ != nullptr && (taken == 0 || first_->info.where.ordinary()); ++taken)
+      last = std::exchange(first_, first_->next);
+    if (last != nullptr) last->next = nullptr;
+    if (first_ == nullptr) last_ = nullptr;
+    n_.store(n_.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);
+    lock_.unlock();
+    return oldest;
+  }
+  [[nodiscard]] bool empty() const noexcept { return n_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
+
+ private:
+  spinlock lock_;
+  task* first_ = nullptr;
+  task* last_ = nullptr;
+  // On a line of its own: every worker reads it at every task, and mostly nobody writes it.
+  alignas(cache_line_bytes) std::atomic<std::size_t> n_{0};
+};
+
+}  // namespace plx::detail

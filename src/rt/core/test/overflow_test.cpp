@@ -1,0 +1,284 @@
+// A stack that is used up, and other faults; a shutdown that has to leave tasks behind.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "base/log.hpp"
+#include "base/test/patience_test.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/core/spinlock.hpp"
+#include "rt/event.hpp"
+#include "rt/latch.hpp"
+#include "rt/mutex.hpp"
+#include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // which have their own words for an overflow
+
+[[gnu::noinline]] int too_deep(int n) {
+  volatile char frame[512] = {};
+  frame[0] = static_cast<char>(n);
+  return n == 0 ? 0 : too_deep(n - 1) + frame[0];
+}
+
+TEST(overflow_death, an_overflow_of_a_guarded_stack_names_the_task) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 2, .bind = false, .stack_bytes = 64 << 10});
+        rt.run([] { return plx::async({plx::probe::register_name("deep task"), 5}, too_deep, 1 << 20).get(); });
+      },
+      testing::KilledBySignal(SIGSEGV),
+      "stack overflow: task \"deep task\" \\(key 5\\) has used up its stack of 64 KiB.*runtime_options.stack_bytes");
+}
+
+TEST(overflow_death, an_overflow_in_the_deterministic_mode) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 2, .deterministic = true});
+        rt.run([] { return plx::async(too_deep, 1 << 20).get(); });
+      },
+      testing::KilledBySignal(SIGSEGV), "task \"too_deep\\(int\\)\" has used up its stack of 256 KiB");
+}
+
+// A frame that is smaller than the guard, and used from its lower end, as in numerical code: the whole guard stops it.
+[[gnu::noinline]] double large_frames(int depth) {
+  double tile[6848];  // 53.5 KiB
+  for (int i = 0; i < 768; ++i) tile[i] = depth;
+  asm volatile("" ::"r"(tile) : "memory");
+  return depth == 0 ? tile[3] : large_frames(depth - 1) + tile[5];
+}
+
+// A frame that is larger than the guard: each of its pages is touched on the way.
+[[gnu::noinline]] double very_large_frame() {
+  double tile[32 * 1024];  // 256 KiB
+  tile[0] = 1;
+  asm volatile("" ::"r"(tile) : "memory");
+  return tile[0];
+}
+
+// With other tasks' stacks around it.
+void overflow_among_others(double (*overflow)()) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  rt.run([overflow] {
+    plx::latch go(1);
+    std::vector<plx::future<void>> others;
+    for (int t = 0; t < 14; ++t) others.push_back(plx::async([&go] { go.wait(); }));
+    plx::this_thread::sleep_for(1ms);
+    auto over = plx::async({plx::probe::register_name("large frames")}, overflow);
+    while (!over.is_ready()) plx::this_thread::sleep_for(1ms);
+    std::_Exit(0);
+  });
+}
+
+TEST(overflow_death, frames_of_tens_of_kilobytes_do_not_step_over_the_guard) {
+  EXPECT_EXIT(overflow_among_others([] { return large_frames(4); }), testing::KilledBySignal(SIGSEGV),
+              "stack overflow: task \"large frames\" has used up its stack of 256 KiB");
+}
+
+TEST(overflow_death, a_frame_larger_than_the_guard_does_not_step_over_it) {
+  EXPECT_EXIT(overflow_among_others([] { return very_large_frame(); }), testing::KilledBySignal(SIGSEGV),
+              "stack overflow: task \"large frames\" has used up its stack of 256 KiB");
+}
+
+#if defined(__linux__)
+std::size_t mapped_bytes() {
+  long pages = 0;
+  if (std::FILE* f = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(f, "%ld", &pages) != 1) pages = 0;
+    std::fclose(f);
+  }
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Tasks that wait, each in another way, until there is no address space for one more stack.
+int wait_without_memory() {
+  plx::runtime rt({.workers = 2, .bind = false});
+  rt.run([] { plx::async([] {}).get(); });
+  const rlimit limit{mapped_bytes() + (std::size_t{200} << 20), RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  constexpr int n = 3000;
+  std::atomic<int> passed{0}, failed{0}, unlocked{0};
+  rt.run([&] {
+    plx::latch gate(1);
+    plx::event opened;
+    plx::mutex mutex;
+    plx::condition_variable open_changed;
+    bool open = false;
+    plx::promise<void> promise;
+    const plx::shared_future<void> future = promise.get_future().share();
+    const auto wait = [&](int how) {
+      if (how == 0) return gate.wait();
+      if (how == 1) return future.wait();
+      if (how == 2) return (void)future.wait_for(1h);
+      if (how == 3) return opened.wait();
+      if (how == 4) {
+        plx::task_group g;
+        g.run([&gate] { gate.wait(); });
+        return g.wait();
+      }
+      std::unique_lock lock(mutex);
+      try {
+        open_changed.wait(lock, [&open] { return open; });
+      } catch (const std::bad_alloc&) {
+        unlocked += lock.owns_lock() ? 0 : 1;
+        throw;
+      }
+    };
+    std::vector<plx::future<void>> all;
+    for (int i = 0; i < n; ++i)
+      all.push_back(plx::async([&, i] {
+        try {
+          wait(i % 6);
+          ++passed;
+        } catch (const std::bad_alloc&) {
+          ++failed;
+        }
+      }));
+    while (failed < 100) plx::this_thread::yield();
+    {
+      std::lock_guard lock(mutex);
+      open = true;
+    }
+    open_changed.notify_all();
+    promise.set_value();
+    opened.set();
+    gate.count_down();
+    for (auto& f : all) f.wait();
+  });
+  std::fprintf(stderr, "passed %d, failed %d, without the lock %d\n", passed.load(), failed.load(), unlocked.load());
+  return passed + failed == n && unlocked == 0 ? 0 : 1;
+}
+
+TEST(overflow_death, a_wait_without_memory_for_a_stack_throws_and_leaves_nothing_behind) {
+  EXPECT_EXIT(std::_Exit(wait_without_memory()), testing::ExitedWithCode(0), "passed");
+}
+#endif
+
+// Just over the end, where the guard would be: seen when the task waits, and when it ends.
+[[gnu::noinline]] void grow_to(std::uintptr_t end) {
+  volatile char frame[128];
+  for (auto& c : frame) c = 1;
+  if (reinterpret_cast<std::uintptr_t>(&frame[0]) > end) grow_to(end);
+  asm volatile("" ::: "memory");
+}
+
+void overflow_a_little() {
+  const auto& s = plx::detail::this_worker()->current->memory;
+  grow_to(reinterpret_cast<std::uintptr_t>(s.bottom) - 128);
+}
+
+TEST(overflow_death, an_overflow_without_guard_pages_is_seen_when_the_task_ends) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false, .stack_bytes = 64 << 10, .guard_pages = false});
+        rt.run({plx::probe::register_name("ends")}, overflow_a_little);
+        rt.run([] {});
+      },
+      testing::KilledBySignal(SIGABRT), "stack overflow: task \"ends\" has used up its stack of 64 KiB");
+}
+
+TEST(overflow_death, an_overflow_without_guard_pages_is_seen_when_the_task_waits) {
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false, .stack_bytes = 64 << 10, .guard_pages = false});
+        rt.run({plx::probe::register_name("waits")}, [] {
+          overflow_a_little();
+          plx::this_thread::sleep_for(1ms);
+          std::_Exit(0);
+        });
+      },
+      testing::KilledBySignal(SIGABRT), "stack overflow: task \"waits\" has used up");
+}
+
+void former_handler(int, siginfo_t*, void*) { _exit(77); }
+
+TEST(overflow_death, other_faults_go_to_the_handler_that_was_there) {
+  EXPECT_EXIT(
+      {
+        struct sigaction mine {};
+        mine.sa_sigaction = former_handler;
+        mine.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &mine, nullptr);
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([] { *reinterpret_cast<volatile int*>(64) = 1; });
+      },
+      testing::ExitedWithCode(77), "");
+  EXPECT_EXIT(
+      {
+        plx::runtime rt({.workers = 1, .bind = false});
+        rt.run([] { *reinterpret_cast<volatile int*>(64) = 1; });
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+}
+
+TEST(overflow, the_handler_of_faults_goes_with_the_last_runtime) {
+  struct sigaction before {
+  }, during{}, after{};
+  sigaction(SIGSEGV, nullptr, &before);
+  {
+    plx::runtime a({.workers = 1, .bind = false});
+    plx::runtime b({.workers = 1, .bind = false});
+    sigaction(SIGSEGV, nullptr, &during);
+  }
+  sigaction(SIGSEGV, nullptr, &after);
+  EXPECT_NE(during.sa_sigaction, before.sa_sigaction);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+#endif
+
+TEST(overflow, stacks_without_guard_pages_are_used_again) {
+  plx::runtime rt({.workers = 2, .bind = false, .stack_bytes = 32 << 10, .guard_pages = false});
+  for (int round = 0; round < 3; ++round)
+    rt.run([] {
+      plx::latch go(1);
+      std::vector<plx::future<void>> all;
+      for (int i = 0; i < 300; ++i) all.push_back(plx::async([&go] { go.wait(); }));
+      go.count_down();
+      for (auto& f : all) f.get();
+    });
+}
+
+TEST(shutdown, a_deadline_says_where_tasks_wait) {
+  static std::string text;
+  text.clear();
+  plx::log_to_function([](void*, plx::log_level, std::string_view line) { (text += line) += '\n'; }, nullptr,
+                       plx::log_level::error);
+  auto* a = new plx::mutex;  // live as long as who waits for them: for ever
+  auto* b = new plx::mutex;
+  {
+    plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
+    auto* both = new plx::latch(2);
+    plx::post({plx::probe::register_name("one")}, [=] {
+      a->lock();
+      both->arrive_and_wait();
+      b->lock();
+    });
+    plx::post({plx::probe::register_name("other")}, [=] {
+      b->lock();
+      both->arrive_and_wait();
+      a->lock();
+    });
+    EXPECT_TRUE(plx::comes_true([&] { return rt.explain_waits().find("DEADLOCK") != text.npos; }));
+  }
+  plx::log_to_function(nullptr, nullptr, plx::log_level::none);
+  EXPECT_NE(text.find("they are abandoned"), text.npos) << text;
+  EXPECT_NE(text.find("DEADLOCK: 2 tasks"), text.npos) << text;
+  EXPECT_NE(text.find("held by task \"one\""), text.npos) << text;
+}
+
+}  // namespace

@@ -1,0 +1,71 @@
+// One sleeper watches by naps while others work (scheduler::sleep_until_work): what it must not miss, and when it ends.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/test/patience_test.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "rt/async.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx {
+namespace {
+
+double sleeps_of(runtime& rt) {
+  return rt.counters().query("/threads{locality#0/total}/count/sleeps").value().front().value;
+}
+
+void make_others_watch() {
+  for (int i = 0; i < 20000; ++i) async([] {}).get();
+}
+
+// Tasks that are taken back at once wake nobody; one that is left alone is found all the same.
+TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
+  for (const unsigned workers : {2u, 3u}) {
+    runtime rt({.workers = workers, .bind = false});
+    for (int round = 0; round < 20; ++round) {
+      const bool found = rt.run([] {
+        make_others_watch();
+        std::atomic<bool> ran{false};
+        auto child = async([&ran] { ran = true; });
+        const auto until = std::chrono::steady_clock::now() + test_patience;
+        while (!ran && std::chrono::steady_clock::now() < until) sched_yield();
+        const bool ran_elsewhere = ran;
+        child.get();
+        return ran_elsewhere;
+      });
+      EXPECT_TRUE(found);
+    }
+  }
+}
+
+TEST(watcher, sleeps_for_good_when_nobody_works) {
+  runtime rt({.workers = 3, .bind = false});
+  rt.run([] { make_others_watch(); });
+  // Once all have lain down, however late they come to it, the count stands still.
+  EXPECT_TRUE(comes_true([&rt] {
+    const double before = sleeps_of(rt);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    return sleeps_of(rt) == before;
+  }));
+}
+
+TEST(watcher, a_post_from_outside_wakes_somebody_while_one_works) {
+  runtime rt({.workers = 2, .bind = false});
+  std::atomic<bool> busy{false}, ran{false};
+  std::thread outside([&] {
+    while (!busy) std::this_thread::yield();
+    rt.post([&] { ran = true; });
+  });
+  rt.run([&] {
+    make_others_watch();
+    busy = true;
+    while (!ran) sched_yield();
+  });
+  outside.join();
+}
+
+}  // namespace
+}  // namespace plx

@@ -1,0 +1,591 @@
+// The loop of a worker, and how a task leaves its place and comes back to it.
+#include "rt/core/worker_loop.hpp"
+
+#include <cxxabi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/trace_ring.hpp"
+#include "probe/record/wait_log.hpp"
+#include "rt/core/overflow.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/measure/origin.hpp"
+#include "rt/sync/task_end.hpp"
+
+namespace plx::detail {
+
+constinit thread_local worker* worker_of_this_thread = nullptr;
+
+[[gnu::noinline]] worker* this_worker() noexcept {
+  asm volatile("" ::: "memory");  // keeps the compiler from remembering an earlier answer
+  return worker_of_this_thread;
+}
+
+[[gnu::noinline]] void set_this_worker(worker* w) noexcept { worker_of_this_thread = w; }
+
+[[gnu::noinline]] void* exceptions_of_this_thread() noexcept { return abi::__cxa_get_globals(); }
+
+static handled_exceptions take_handled_exceptions(const worker& w) noexcept {
+  handled_exceptions mine;
+  std::memcpy(&mine, w.exceptions, sizeof mine);
+  if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]] {
+    const handled_exceptions none;
+    std::memcpy(w.exceptions, &none, sizeof none);
+  }
+  return mine;
+}
+
+static void put_handled_exceptions(const worker& w, const handled_exceptions& mine) noexcept {
+  if (mine.caught != nullptr || mine.uncaught != 0) [[unlikely]]
+    std::memcpy(w.exceptions, &mine, sizeof mine);
+}
+
+static void run_after_switch(worker& w) noexcept {
+  auto* f = std::exchange(w.after_switch, nullptr);
+  if (f != nullptr) f(w.after_switch_arg);
+}
+
+void run_after_switch() noexcept { run_after_switch(*this_worker()); }
+
+namespace {
+
+void keep_left_fiber(void* f) noexcept {
+  worker& w = *this_worker();
+  w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
+}
+
+// The time at which what ran until now ends.
+[[gnu::always_inline]] inline ticks end_now(worker& w) noexcept {
+  // Not before its begin: after a move to another socket, whose counter may be behind.
+  return std::max(w.boundary, w.end != 0 ? std::exchange(w.end, 0) : now_ticks());
+}
+
+[[gnu::always_inline]] inline probe::task_slice slice_until(const worker& w, ticks now, bool finished) noexcept {
+  return {.name = w.info.name,
+          .key = w.info.key,
+          .begin = w.boundary,
+          .end = now,
+          .finished = finished,
+          .earlier = finished ? w.earlier : 0,
+          .id = w.id,
+          .cause = w.cause,
+          .ready = w.ready};
+}
+
+// What ran until `now` counts to its task, and what comes next begins. Gives its length.
+[[gnu::always_inline]] inline ticks begin_anew(worker& w, ticks now) noexcept {
+  const ticks length = now - w.boundary;
+  w.earlier += length;
+  w.boundary = now;
+  return length;
+}
+
+// Lengthens the path that leads to the task by its piece, and forgets what made the piece ready: both are of interest
+// to the measurement of tasks alone.
+[[gnu::always_inline]] inline void lengthen_path(worker& w, ticks length, bool finished) noexcept {
+  w.path += length;
+  w.cause = 0;
+  w.ready = 0;
+  if (finished) w.log->path(w.path);
+}
+
+// end_slice() while a trace is recorded. Apart, since who does not trace should not load what only traces tell.
+template <bool finished>
+[[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
+  const ticks now = end_now(w);
+  w.log->record_traced(slice_until(w, now, finished));
+  lengthen_path(w, begin_anew(w, now), finished);
+}
+
+// What ran until now is booked, and what comes next begins.
+void end_slice(worker& w, bool finished) noexcept {
+  if (w.id != 0 && w.log->traces()) [[unlikely]]
+    return finished ? end_traced_slice<true>(w) : end_traced_slice<false>(w);
+  const ticks now = end_now(w);
+  w.log->record(slice_until(w, now, finished));
+  const ticks length = begin_anew(w, now);
+  if (w.id != 0) [[unlikely]]
+    lengthen_path(w, length, finished);
+}
+
+// A call of a task has returned: the task has ended, or it is a coroutine that is suspended and has booked its part.
+void end_run(worker& w) noexcept {
+  if (w.part_ended) [[unlikely]]
+    w.part_ended = false;
+  else
+    end_slice(w, true);
+  w.in_task = false;
+}
+
+// What measurement knows of the task that begins, or goes on, on this worker.
+void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
+  w.in_task = true;
+  w.id = 0;
+  w.ready_by = nullptr;
+  if (t.from != nullptr || origins_wanted()) [[unlikely]] {
+    note_begin(w, t);
+    if (w.ready != 0) {
+      w.boundary = std::max(w.boundary, w.ready);  // it was found after the last look at the clock
+      // Of those that tell it for the trace's sake a sample is enough; a prime, which no pattern of tasks shares.
+      if (!origins_wanted() || --w.ready_turn == 0) [[unlikely]] {
+        w.ready_turn = 13;
+        w.log->ready_wait(w.boundary - w.ready);
+      }
+    }
+  }
+  w.log->tell(kind, w.info.name, w.info.key, w.boundary);
+}
+
+// The marker by which the loop knows a suspended task that is to go on.
+void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
+
+// Leaves the loop, which will be taken from the free list, perhaps by another worker.
+void leave_loop_for(worker& w, fiber& f) {
+  fiber* loop = std::exchange(w.current, &f);
+  w.after_switch = keep_left_fiber;
+  w.after_switch_arg = loop;
+  fiber_switch(*loop, f);
+  run_after_switch();
+}
+
+// How long the task of `f`, which goes on now, was suspended. Futures and groups are many and live shortly: they are
+// booked together.
+void book_wait(worker& w, const fiber& f) noexcept {
+  const wait_reason& why = *f.waits_on.load(std::memory_order_relaxed);  // acquired with the task that resumes it
+  if (!why.measured) return;
+  // The worker's clock may have been read just before the task was suspended elsewhere.
+  const ticks waited = w.boundary > f.since ? w.boundary - f.since : 0;
+  w.waits->add({why.what, why.for_tasks_of ? nullptr : why.object, why.name}, waited);
+}
+
+// What is left to do before the suspended task of `f` goes on here.
+void take_up(worker& w, fiber& f) noexcept {
+  book_wait(w, f);
+  w.info = f.info;
+  w.task_id = f.task_id;
+  w.task_owner = f.task_owner;
+  w.earlier = f.earlier;
+  w.outer = f.outer;
+  w.at_end = f.at_end;
+  f.waits_on.store(nullptr, std::memory_order_relaxed);
+  if (w.home.inspected()) [[unlikely]]
+    w.home.wait_for_inspector();
+  w.resumed.add();
+  begin_slice(w, f.resume, probe::task_event_kind::resume);
+}
+
+fiber* suspended_in(const task& t) noexcept { return static_cast<fiber*>(const_cast<void*>(t.owner)); }
+
+void begin_on_own_stack(worker& w, task* t) {
+  fiber* f = w.home.take_sized_fiber(t->info.where.stack);
+  f->resume.next = t;
+  leave_loop_for(w, *f);
+}
+
+void leave_loop(worker& w) { leave_loop_for(w, *w.thread_fiber); }
+
+}  // namespace
+
+void split_slice(worker& w) noexcept { end_slice(w, false); }
+
+// The actions may let other tasks run, as the end of any task may not.
+[[gnu::noinline]] static void end_with_actions() noexcept {
+  worker& w = *this_worker();
+  if (w.at_end == nullptr) return;
+  const bool part_ended = std::exchange(w.part_ended, false);
+  run_task_end(nullptr);
+  this_worker()->part_ended = part_ended;
+}
+
+// Every task that was not suspended begins and ends here. Everything about "the worker" is asked anew after it.
+static void run_scheduled(worker& w, task* t) {
+  w.info = t->info;
+  w.task_id = t;
+  w.task_owner = t->owner;
+  w.earlier = 0;
+  w.outer = nullptr;
+  w.at_end = nullptr;
+  begin_slice(w, *t, probe::task_event_kind::start);
+  t->run(t, run_mode::scheduled);
+  if (task_end_used.load(std::memory_order_relaxed)) [[unlikely]]
+    end_with_actions();
+  worker& after = *this_worker();
+  if (!intact(after.current->memory)) [[unlikely]]
+    unguarded_stack_overflowed(*after.current);
+  after.executed.add();
+  end_run(after);
+}
+
+void loop_entry() {
+  run_after_switch();
+  for (;;) {
+    worker& asking = *this_worker();
+    task* t = asking.home.next_task(asking);
+    worker& w = *this_worker();  // the deterministic mode may have chosen another one
+    if (t == nullptr) {
+      leave_loop(w);
+    } else if (t->run == resume_marker) {
+      fiber& f = *suspended_in(*t);
+      take_up(w, f);
+      leave_loop_for(w, f);
+    } else if (t->info.where.stack != 0) [[unlikely]] {
+      begin_on_own_stack(w, t);
+    } else {
+      if (w.free_fibers == nullptr) (void)w.home.reserve_loop_fiber(w);  // see suspend()
+      run_scheduled(w, t);
+    }
+  }
+}
+
+// A fiber whose stack has the size that its task asked for: it runs that one and goes back to where it is kept.
+static void sized_entry() {
+  for (;;) {
+    run_after_switch();
+    worker& w = *this_worker();
+    task* t = std::exchange(w.current->resume.next, nullptr);
+    t->info.where.stack = 0;  // it has it now; when it waits and goes on, it is not begun again
+    run_scheduled(w, t);
+    worker& after = *this_worker();
+    fiber* self = std::exchange(after.current, after.home.take_loop_fiber(after));
+    after.after_switch = [](void* f) { static_cast<fiber*>(f)->home->keep_sized_fiber(static_cast<fiber*>(f)); };
+    after.after_switch_arg = self;
+    fiber_switch(*self, *after.current);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ loop fibers
+
+bool scheduler::reserve_loop_fiber(worker& w) noexcept {
+  if (w.free_fibers == nullptr) take_common_fibers(w);
+  if (w.free_fibers != nullptr) return true;
+  try {
+    fiber* f = take_cold_fiber();
+    keep_loop_fiber(w, f != nullptr ? f : new_fiber(stacks_, loop_entry));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+fiber* scheduler::take_loop_fiber(worker& w) {
+  if (!reserve_loop_fiber(w)) throw std::bad_alloc();
+  --w.n_free_fibers;
+  return std::exchange(w.free_fibers, w.free_fibers->next_free);
+}
+
+void require_stack(worker& w) {
+  if (w.free_fibers == nullptr && !w.home.reserve_loop_fiber(w)) throw std::bad_alloc();
+}
+
+// A loop between two tasks holds nothing: it can begin anew on an empty stack just as well.
+void scheduler::cool(fiber* f) noexcept {
+  for (fiber* each = f; each != nullptr; each = each->next_free) {
+    fiber_release(*each);
+    each->context.store(nullptr, std::memory_order_relaxed);
+    stack_pool::discard(each->memory);
+  }
+}
+
+fiber* scheduler::take_cold_fiber() {
+  if (n_cold_fibers_.load(std::memory_order_relaxed) == 0) return nullptr;
+  fiber* f = nullptr;
+  {
+    spin_guard guard(fibers_lock_);
+    f = cold_fibers_;
+    if (f == nullptr) return nullptr;
+    cold_fibers_ = f->next_free;
+    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  }
+  fiber_prepare(*f, loop_entry);
+  return f;
+}
+
+fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
+  auto owned = std::make_unique<fiber>();
+  const stack memory = stacks.get();
+  fiber* f = owned.release();
+  f->memory = memory;
+  f->home = this;
+  f->link = &link();
+  f->resume.run = resume_marker;
+  f->resume.owner = f;
+  fiber_prepare(*f, entry);
+  spin_guard guard(fibers_lock_);
+  f->next_in_registry = std::exchange(all_fibers_, f);
+  return f;
+}
+
+fiber* scheduler::take_sized_fiber(unsigned stack_class) {
+  PLX_ASSERT(stack_class < n_stack_classes, stack_class);
+  stack_pool* stacks = nullptr;
+  fiber* cold = nullptr;
+  {
+    spin_guard guard(fibers_lock_);
+    auto& sized = sized_[stack_class];
+    if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class), guard_pages_);
+    if (fiber* f = sized->free) {
+      sized->free = std::exchange(f->next_free, nullptr);
+      --sized->n_free;
+      return f;
+    }
+    cold = sized->cold;
+    if (cold != nullptr) sized->cold = std::exchange(cold->next_free, nullptr);
+    stacks = &sized->stacks;
+  }
+  if (cold != nullptr) {
+    fiber_prepare(*cold, sized_entry);
+    return cold;
+  }
+  fiber* f = new_fiber(*stacks, sized_entry);
+  f->stack_class = stack_class;
+  return f;
+}
+
+// These stacks are large: a few of each size stay warm, the others give their memory back.
+void scheduler::keep_sized_fiber(fiber* f) noexcept {
+  constexpr unsigned most_warm = 8;
+  {
+    spin_guard guard(fibers_lock_);
+    sized_stacks& sized = *sized_[f->stack_class];
+    if (sized.n_free < most_warm) {
+      ++sized.n_free;
+      f->next_free = std::exchange(sized.free, f);
+      return;
+    }
+  }
+  f->next_free = nullptr;
+  cool(f);
+  spin_guard guard(fibers_lock_);
+  f->next_free = std::exchange(sized_[f->stack_class]->cold, f);
+}
+
+void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
+  f->next_free = std::exchange(w.free_fibers, f);
+  if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
+    give_common_fibers(w);
+}
+
+// Where tasks are suspended here and resumed there, fibers move from worker to worker. Without a common list the one
+// would make new ones for ever and the other hoard them.
+void scheduler::give_common_fibers(worker& w) noexcept {
+  fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
+  for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
+  fiber* first = std::exchange(last_kept->next_free, nullptr);
+  fiber* last = first;
+  while (last->next_free != nullptr) last = last->next_free;
+  w.n_free_fibers = fiber_batch;
+  if (n_common_fibers_.load(std::memory_order_relaxed) >= warm_stacks_) {
+    cool(first);
+    spin_guard guard(fibers_lock_);
+    last->next_free = std::exchange(cold_fibers_, first);
+    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+    return;
+  }
+  spin_guard guard(fibers_lock_);
+  last->next_free = std::exchange(common_fibers_, first);
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
+}
+
+void scheduler::take_common_fibers(worker& w) noexcept {
+  if (n_common_fibers_.load(std::memory_order_relaxed) == 0) return;
+  spin_guard guard(fibers_lock_);
+  for (; common_fibers_ != nullptr && w.n_free_fibers < fiber_batch; ++w.n_free_fibers) {
+    fiber* f = std::exchange(common_fibers_, common_fibers_->next_free);
+    f->next_free = std::exchange(w.free_fibers, f);
+  }
+  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) - w.n_free_fibers, std::memory_order_relaxed);
+}
+
+// ------------------------------------------------------------------------------------------ suspending and resuming
+
+// The task that goes on next, when it is a suspended one and nothing else is due: then no loop is needed in between.
+static fiber* next_in_place(worker& w) noexcept {
+  task* t = w.home.next_resumed(w);
+  if (t == nullptr) return nullptr;
+  if (t->run != resume_marker) {
+    w.home.put_back(w, t);
+    return nullptr;
+  }
+  fiber* f = suspended_in(*t);
+  take_up(w, *f);
+  return f;
+}
+
+void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
+  worker& w = *this_worker();
+  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
+  require_stack(w);
+  fiber& self = *w.current;
+  if (!intact(self.memory)) [[unlikely]]
+    unguarded_stack_overflowed(self);
+  self.info = w.info;
+  self.task_id = w.task_id;
+  self.task_owner = w.task_owner;
+  self.outer = w.outer;
+  self.at_end = w.at_end;
+  w.suspended.add();
+  end_slice(w, false);
+  if (w.id != 0) [[unlikely]]
+    note_suspended(w, self.resume);
+  w.in_task = false;
+  self.earlier = w.earlier;
+  self.since = w.boundary;
+  self.ready.store(false, std::memory_order_relaxed);
+  // release: pairs with the acquire of the inspector, who reads the above, and that the fiber's context is null until
+  // it has been left.
+  self.waits_on.store(&waits_on, std::memory_order_release);
+  fiber* next = next_in_place(w);
+  if (next == nullptr) next = w.home.take_loop_fiber(w);
+  w.after_switch = after;
+  w.after_switch_arg = arg;
+  w.current = next;
+  const handled_exceptions of_task = take_handled_exceptions(w);
+  fiber_switch(self, *next);
+  worker& here = *this_worker();
+  run_after_switch(here);
+  put_handled_exceptions(here, of_task);
+}
+
+void yield_task() {
+  worker* w = this_worker();
+  if (w == nullptr) {
+    sched_yield();
+    return;
+  }
+  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller runs on
+  w->yields.add();
+  wait_reason why("yield");
+  why.measured = false;
+  suspend(
+      why, [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
+}
+
+// The running task is suspended, and resumed behind what is urgent.
+static void yield_to_urgent(worker& w) {
+  wait_reason why("urgent tasks");
+  why.measured = false;
+  suspend(
+      why, [](void* f) { resume(*static_cast<fiber*>(f)); }, w.current);
+}
+
+// Code between tasks, such as a poller, passes no boundaries; nor does a task that cannot be suspended for want of
+// memory.
+static bool passes_boundaries(const worker& w) noexcept {
+  return w.in_task && !w.polling && w.free_fibers != nullptr && !w.home.deterministic();
+}
+
+[[gnu::noinline]] worker* pass_slowly(worker& w) {
+  if (!passes_boundaries(w)) return &w;
+  const ticks now = now_ticks();
+  if (now >= w.next_check) w.home.attend_events(w, now);
+  // Whatever was made ready now lies above the children in the deque: the caller finds it there, and waits.
+  if (!w.home.urgent_for(w)) return &w;
+  yield_to_urgent(w);
+  return this_worker();
+}
+
+// Here the caller does not look into the deque next. Tasks that were made ready now go before it.
+bool pass_between_pieces(ticks now) {
+  worker& w = *this_worker();
+  if (!passes_boundaries(w)) return false;
+  if (now < w.next_check && !w.home.urgent_for(w)) [[likely]]
+    return false;
+  struct request {
+    fiber* caller;
+    const task* below;  // compared only
+  } me{w.current, w.deque.newest()};
+  if (now >= w.next_check) w.home.attend_events(w, now);
+  if (w.home.urgent_for(w)) {
+    yield_to_urgent(w);
+  } else if (w.deque.newest() != me.below && w.deque.newest() != nullptr) {
+    wait_reason why("tasks that events made ready");
+    why.measured = false;
+    suspend(
+        why,
+        [](void* p) {
+          const request r = *static_cast<request*>(p);
+          worker& here = *this_worker();
+          constexpr std::size_t most = 16;
+          std::array<task*, most> above;
+          std::size_t n = 0;
+          while (n < most && here.deque.newest() != r.below) {
+            task* t = here.deque.pop();
+            if (t == nullptr) break;
+            above[n++] = t;
+          }
+          resume(*r.caller);
+          while (n > 0) here.deque.push(above[--n]);
+        },
+        &me);
+  }
+  return true;
+}
+
+void choose_here() {
+  worker* w = this_worker();
+  if (w == nullptr || !w->home.deterministic() || w->polling) return;
+  if (w->home.choose(4) == 0) yield_task();
+}
+
+void arm_timer(timer& t) {
+  worker& w = *this_worker();
+  const ticks deadline = t.deadline;  // once armed, it may fire and be gone
+  w.timers.arm(t);
+  w.home.deadline_changed(deadline);
+}
+
+ticks end_part(worker& w) noexcept {
+  end_slice(w, false);
+  w.part_ended = true;
+  return w.earlier;
+}
+
+[[gnu::noinline]] bool stack_is_low() noexcept {
+  const worker* w = worker_of_this_thread;
+  return w != nullptr ? low_in(w->current->memory) : thread_stack_is_low();
+}
+
+void run_taken_back(worker& w, task* t, bool as_caller) {
+  w.taken_back.add();
+  if (t->info.name == 0 && t->info.key == probe::no_key) {
+    if (t->from != nullptr) [[unlikely]]
+      forget_origin(*t);
+    const task_frame frame;
+    t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    frame.end();
+    if (origins_wanted()) note_going_on();
+    return;
+  }
+  const task_info parent = w.info;
+  const void* const parent_id = w.task_id;
+  const void* const parent_owner = w.task_owner;
+  end_slice(w, false);
+  const ticks parent_earlier = std::exchange(w.earlier, 0);
+  const outer_task here{parent, parent_owner, w.outer};
+  const caller_origin caller(w, *t);
+  w.outer = &here;
+  w.info = t->info;
+  if (!as_caller) w.task_id = t, w.task_owner = t->owner;
+  w.log->tell(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
+  const task_frame frame;
+  t->run(t, run_mode::taken_back);
+  frame.end();
+  worker& after = *this_worker();
+  end_run(after);
+  after.in_task = true;
+  caller.goes_on(after);
+  after.info = parent;
+  after.task_id = parent_id;
+  after.task_owner = parent_owner;
+  after.earlier = parent_earlier;
+  after.outer = here.outer;
+}
+
+}  // namespace plx::detail

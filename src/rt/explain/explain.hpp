@@ -1,0 +1,95 @@
+// Who waits on what, for people: every suspended task with the place where it waits, and the cycles among them.
+//
+// Thread safety: from anywhere, at any time, also while tasks run. Cost: a backtrace per suspended task, during which
+// no suspended task goes on (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example:
+// explain_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/log.hpp"
+#include "probe/record/names.hpp"
+
+namespace plx::detail {
+
+class scheduler;
+struct fiber;
+
+/// One suspended task as it was seen.
+struct waiting_task {
+  const fiber* on = nullptr;
+  probe::name_id name = 0;
+  std::uint64_t key = probe::no_key;
+  const char* what = "";
+  const void* object = nullptr;
+  probe::name_id object_name = 0;
+  bool timed = false;         // ends by itself at a deadline
+  bool ready = false;         // it was resumed, and waits for a worker
+  bool for_tasks_of = false;  // waits for the tasks whose owner is `object`
+  bool held = false;          // `object` is held by somebody
+  std::uintptr_t holder = 0;  // a place on that one's stack
+  ticks since = 0;
+  std::vector<const void*> owners;  // of the task, and of those that wait for it in their own frame
+  std::vector<const void*> frames;  // return addresses, innermost first
+
+  // Filled in when all have been seen:
+  std::vector<std::size_t> waits_for;  // tasks of the same list that it cannot go on without
+};
+
+struct wait_report {
+  std::vector<waiting_task> tasks;                  // at most `most_tasks`
+  std::size_t unseen = 0;                           // that there are more
+  std::vector<std::vector<std::size_t>> deadlocks;  // each waits for the next one, the last for the first
+
+  static constexpr std::size_t most_tasks = 100'000;
+  static constexpr std::size_t most_frames = 40;
+};
+
+wait_report look_at_waits(scheduler& s);
+/// Deadlocks first, then the tasks in groups that wait at the same place. Empty when nobody waits. `with_ages`: for how
+/// long they wait.
+std::string text_of(const wait_report& r, bool with_ages);
+
+/// Explains all living runtimes; "no task waits\n" when none does.
+std::string explain_all_waits();
+/// One message per line.
+void log_explanation(log_level level, std::string_view text);
+/// To the log, as warnings, or to stderr when the log has no sink that wants them.
+void print_explanation(std::string_view text);
+
+// The signal upon which the process explains who waits on what.
+//
+// Thread safety: everything. Cost: a thread that sleeps until the signal comes. The handler only posts a semaphore.
+// Example: hang_test.cpp.
+
+/// "QUIT", "SIGUSR1" or "10"; throws std::invalid_argument for what is none.
+int signal_named(std::string_view name);
+
+/// While one lives, `signal` makes a thread print explain_all_waits(). 0: nothing. Several may want the same signal;
+/// the action that was there before the first one is put back after the last.
+class explain_signal {
+ public:
+  explicit explain_signal(int signal);
+  ~explain_signal();
+  explain_signal(const explain_signal&) = delete;
+  explain_signal& operator=(const explain_signal&) = delete;
+
+ private:
+  int signal_;
+};
+
+// The call stack of a fiber that was left, read from outside: nothing runs on the fiber and nothing is written to it.
+//
+// Thread safety: the fiber must stay where it is meanwhile, see scheduler::inspect(). Cost: about 1 us per frame, no
+// allocation. Example: explain_test.cpp.
+
+/// Writes the addresses that the functions on the stack left at `context` (from Boost.Context) will return to,
+/// innermost first, and gives how many there are, at most `most`. 0 on processors it does not know.
+std::size_t frames_of(void* context, const void** out, std::size_t most) noexcept;
+
+}  // namespace plx::detail

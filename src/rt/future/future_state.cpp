@@ -1,0 +1,375 @@
+#include "rt/future/future_state.hpp"
+
+#include "base/assert.hpp"
+#include "rt/any_executor.hpp"
+#include "rt/core/parker.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/core/worker_loop.hpp"
+
+namespace plx {
+
+namespace {
+const char* message_of(int code) {
+  switch (static_cast<future_errc>(code)) {
+    case future_errc::broken_promise:
+      return "broken promise: the promise was destroyed before it had a value";
+    case future_errc::future_already_retrieved:
+      return "the future was already retrieved from its promise";
+    case future_errc::promise_already_satisfied:
+      return "the promise already has a value or an exception";
+    case future_errc::no_state:
+      return "no state: the future is empty, or its value was already taken by get()";
+  }
+  return "unknown future error";
+}
+
+class category_of_futures final : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "future"; }
+  [[nodiscard]] std::string message(int code) const override { return message_of(code); }
+};
+}  // namespace
+
+const std::error_category& future_category() noexcept {
+  static const category_of_futures the_category;
+  return the_category;
+}
+
+future_error::future_error(future_errc code)
+    : std::logic_error(message_of(static_cast<int>(code))), code_(make_error_code(code)) {}
+
+namespace detail {
+
+void throw_future_error(future_errc code) { throw future_error(code); }
+
+void submit_task(task* t) { current_scheduler().submit(t); }
+
+void submit_child(task* t) { current_scheduler().submit(t, meant_for::sleepers); }
+void offer_task(task* t) { current_scheduler().submit(t, meant_for::thieves); }
+
+void fork_task(task* t) {
+  struct forking {
+    fiber* caller;
+    task* forked;
+  } me{nullptr, t};
+  worker* w = this_worker();
+  if (w == nullptr || w->polling) return submit_task(t);
+  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return submit_task(t);  // no memory for a stack
+  me.caller = w->current;
+  wait_reason why("fork");
+  why.measured = false;
+  suspend(
+      why,
+      [](void* p) {
+        const forking f = *static_cast<forking*>(p);  // its frame goes on as soon as a thief takes the caller
+        resume(*f.caller);
+        submit_task(f.forked);  // above the caller in the deque: it is popped first, thieves take the caller
+      },
+      &me);
+}
+
+home_link* home_of_caller() noexcept {
+  const worker* w = this_worker();
+  return w != nullptr ? &w->home.link() : nullptr;
+}
+
+void run_here(task* t) {
+  if (t->from != nullptr) [[unlikely]]
+    forget_origin(*t);
+  if (origins_wanted()) [[unlikely]]
+    note_going_on();
+  t->run(t, run_mode::taken_back);
+}
+
+bool future_state_base::try_attach(continuation& c) noexcept {
+  // acquire: pairs with the release in complete(), whose result is seen.
+  std::uintptr_t head = word_.load(std::memory_order_acquire);
+  do {
+    if (head == ready_word) return false;
+    c.next = reinterpret_cast<continuation*>(head);
+    // release: pairs with the acquire in complete(), which reads the node.
+  } while (!word_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(&c), std::memory_order_release,
+                                        std::memory_order_acquire));
+  return true;
+}
+
+namespace {
+
+void fire_each(continuation* in_order) noexcept {
+  while (in_order != nullptr) {
+    continuation* c = std::exchange(in_order, in_order->next);
+    c->fire(c);
+  }
+}
+
+// Fires continuations in a task, which begins on an empty stack.
+struct firing_task final : task {
+  explicit firing_task(continuation* first) noexcept : in_order(first) {
+    static const probe::name_id continuations = probe::register_name("continuations");
+    info.name = continuations;
+    run = [](task* t, run_mode) noexcept {
+      auto* self = static_cast<firing_task*>(t);
+      continuation* c = self->in_order;
+      pool_put(self, sizeof *self);
+      fire_each(c);
+    };
+  }
+  continuation* in_order;
+};
+static_assert(std::is_trivially_destructible_v<firing_task>);
+
+// False when there is no memory for it. Without a runtime the continuations fire in this frame.
+bool fire_in_task(continuation* in_order) noexcept {
+  firing_task* t = nullptr;
+  try {
+    t = pool_new<firing_task>(in_order);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  submit_late(home_of_caller(), t);
+  return true;
+}
+
+// A continuation may complete another state, whose continuations fire in its frame, and so on: a chain of N
+// continuations would need N frames. When the stack is low the next link fires in a task of its own.
+//
+// Invariant: a continuation that fires in a task depends on nothing that the completing frame does afterwards, and
+// nothing may depend on it having fired when complete() returns. Both hold for every continuation, because another
+// thread may complete the state and be interrupted between its exchange on `word_` and the call of fire(). The task is
+// in a queue of the runtime before complete() returns, so the caller may suspend, block or end at any point after it.
+void fire_in_order(continuation* in_order) noexcept {
+  if (stack_is_low() && fire_in_task(in_order)) return;
+  fire_each(in_order);
+}
+
+// Newest first in the list; fired in the order of attaching.
+void fire_all(continuation* newest) noexcept {
+  continuation* in_order = nullptr;
+  for (continuation* c = newest; c != nullptr;) {
+    continuation* next = std::exchange(c->next, in_order);
+    in_order = std::exchange(c, next);
+  }
+  fire_in_order(in_order);
+}
+
+}  // namespace
+
+void future_state_base::fire_now(continuation& c) noexcept {
+  const made_ready_by result(made_by_);
+  c.next = nullptr;
+  fire_in_order(&c);
+}
+
+void future_state_base::complete(bool at_end) noexcept {
+  origin* const join = made_by_ != nullptr && probe::is_join(made_by_->id) ? made_by_ : nullptr;
+  if (origins_wanted()) [[unlikely]]
+    note_made(made_by_, at_end);
+  // release: the result, for whoever reads `ready` with acquire. acquire: pairs with the releases in try_attach() and
+  // put_back(); the nodes are read.
+  const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
+  PLX_ASSERT(head != ready_word && "a future was completed twice");
+  if (head == 0) return;  // nobody waits yet
+  const made_ready_by result(join);
+  fire_all(reinterpret_cast<continuation*>(head));
+}
+
+// Nodes cannot be unlinked from a list that others push to. So the whole list is taken, as complete() takes it, and put
+// back without `c`. Completion may come between: then the rest is fired here.
+bool future_state_base::try_detach(continuation& c) noexcept {
+  std::uintptr_t head = word_.load(std::memory_order_relaxed);
+  do {
+    if (head == 0 || head == ready_word) return false;
+    // acquire: pairs with the release in try_attach(); the nodes are read below.
+  } while (!word_.compare_exchange_weak(head, 0, std::memory_order_acquire, std::memory_order_relaxed));
+  auto* first = reinterpret_cast<continuation*>(head);
+  continuation** link = &first;
+  while (*link != nullptr && *link != &c) link = &(*link)->next;
+  const bool found = *link != nullptr;
+  if (found) *link = c.next;
+  if (first != nullptr) put_back(first);
+  return found;
+}
+
+void future_state_base::put_back(continuation* first) noexcept {
+  continuation* last = first;
+  while (last->next != nullptr) last = last->next;
+  std::uintptr_t head = word_.load(std::memory_order_acquire);
+  do {
+    if (head == ready_word) {
+      last->next = nullptr;
+      return fire_all(first);
+    }
+    last->next = reinterpret_cast<continuation*>(head);
+    // release: pairs with the acquire in complete() and try_detach(). acquire: with complete(), whose result is seen.
+  } while (!word_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(first), std::memory_order_release,
+                                        std::memory_order_acquire));
+}
+
+void future_state_base::submit_deferred() {
+  if (!deferred_.exchange(false, std::memory_order_acq_rel)) return;
+  add_ref();  // which running gives back
+  submit_late(nullptr, own_task_);
+}
+
+namespace {
+
+struct task_wait : continuation {
+  future_state_base* state;
+  fiber* waiting;
+};
+
+struct thread_wait : continuation {
+  parker* waiting;
+};
+
+// Someone who waits with a deadline: completion and alarm race for the right to wake it. Counted, because after a
+// time-out it may have to stay attached until the state completes.
+struct timed_wait : continuation {
+  std::atomic<int> refs{2};
+  std::atomic<bool> decided{false};
+  bool timed_out = false;
+  future_state_base* state = nullptr;
+  fiber* task = nullptr;
+  parker* thread = nullptr;
+  timer alarm;
+
+  void release() noexcept {
+    // acq_rel: the last one sees what the others did before they let go.
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  void wake() {
+    if (task != nullptr)
+      resume(*task);
+    else
+      thread->wake();
+  }
+};
+
+// acq_rel: the exchanges on `decided` pair with each other; one of the two is the first, and wakes.
+void timed_wait_completed(continuation* c) {
+  auto* t = static_cast<timed_wait*>(c);
+  if (!t->decided.exchange(true, std::memory_order_acq_rel)) t->wake();
+  t->release();
+}
+
+void timed_wait_expired(void* context) {
+  auto* t = static_cast<timed_wait*>(context);
+  if (t->decided.exchange(true, std::memory_order_acq_rel)) return;
+  t->timed_out = true;
+  t->wake();
+}
+
+}  // namespace
+
+bool future_state_base::take_back_own_task() {
+  if (deferred_.load(std::memory_order_relaxed)) {
+    if (stack_is_low() && find_current_scheduler() != nullptr) {
+      submit_deferred();  // it gets a stack of its own
+      return false;
+    }
+    if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
+    add_ref();  // which running gives back
+    if (worker* w = this_worker())
+      run_taken_back(*w, own_task_, true);
+    else
+      own_task_->run(own_task_, run_mode::taken_back);
+    return true;
+  }
+  // Only the newest task of the own deque can be had for nothing, and only this very one may run on top of its waiter:
+  // the waiter waits for nothing else.
+  worker* w = this_worker();
+  if (own_task_ == nullptr || w == nullptr) return false;
+  w = pass_boundary(w);
+  if (w->deque.newest() != own_task_) return false;
+  if (low_in(w->current->memory)) return false;  // the waiter suspends, and the task gets a stack of its own
+  if (w->home.deterministic() && w->home.choose(2) == 0) return false;
+  task* t = w->deque.pop();
+  if (t == nullptr) return false;  // a thief was faster
+  PLX_ASSERT(t == own_task_);
+  run_taken_back(*w, t);
+  return true;
+}
+
+wait_reason future_state_base::why(bool timed) const noexcept {
+  wait_reason r("future", this);  // the task that completes it names this state as its owner
+  r.for_tasks_of = true;
+  r.timed = timed;
+  return r;
+}
+
+void future_state_base::wait_slowly() {
+  take_back_own_task();
+  if (ready()) return;
+  worker* w = this_worker();
+  if (w == nullptr) {
+    thread_wait me;
+    me.waiting = &this_thread_parker();
+    me.fire = [](continuation* c) { static_cast<thread_wait*>(c)->waiting->wake(); };
+    if (try_attach(me)) me.waiting->wait();
+    return;
+  }
+  if (w->home.poll_for(*w, *this)) return;
+  task_wait me;
+  me.state = this;
+  me.waiting = w->current;
+  me.fire = [](continuation* c) { resume(*static_cast<task_wait*>(c)->waiting); };
+  suspend(
+      why(false),
+      [](void* p) {
+        auto* m = static_cast<task_wait*>(p);
+        m->state->attach(*m);
+      },
+      &me);
+}
+
+// The own task is not taken back here: it may take longer than the deadline, or wait for what its waiter does after it.
+bool future_state_base::wait_until(ticks deadline) {
+  if (ready()) return true;
+  if (deadline <= deadline_in(0)) {  // a poll: pollers and continuations may do it, too
+    choice_point();
+    return ready();
+  }
+  if (worker* w = this_worker()) require_stack(*w);  // before the node is shared
+  auto* me = new timed_wait;
+  me->fire = timed_wait_completed;
+  me->state = this;
+  if (worker* w = this_worker()) {
+    me->task = w->current;
+    me->alarm.deadline = deadline;
+    me->alarm.fire = timed_wait_expired;
+    me->alarm.context = me;
+    add_ref();
+    suspend(
+        why(true),
+        [](void* p) {
+          auto* m = static_cast<timed_wait*>(p);
+          future_state_base* s = m->state;
+          // Armed first: once attached, the waiter may go on and cancel the alarm at any moment.
+          arm_timer(m->alarm);
+          s->attach(*m);
+          s->release();  // if the alarm was faster, the waiter may have dropped the future already
+        },
+        me);
+    timer_queue::cancel(me->alarm);
+  } else {
+    me->thread = &this_thread_parker();
+    if (try_attach(*me)) {
+      const ticks now = now_ticks();
+      const double left_s = deadline > now ? seconds(deadline - now) : 0;
+      if (!me->thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) {
+        me->timed_out = !me->decided.exchange(true, std::memory_order_acq_rel);
+        if (!me->timed_out) me->thread->wait();  // completed at the last moment: the token is on the way
+      }
+    } else {
+      me->release();  // never attached: the state's reference
+    }
+  }
+  const bool in_time = !me->timed_out;
+  // Polling with a deadline again and again must not pile up nodes in the state.
+  if (!in_time && try_detach(*me)) me->release();
+  me->release();
+  return in_time || ready();
+}
+
+}  // namespace detail
+}  // namespace plx

@@ -1,0 +1,300 @@
+// The shared state of a future: one word says empty, ready, or who waits.
+//
+// Thread safety: complete() once by the producer; everything else by anyone. Cost: one exchange at completion, one
+// acquire load to read. Read future_test.cpp as an example.
+//
+// Invariants of `word_`: 0 while nothing is attached; `ready_word` for ever once the result is there; otherwise the
+// head of a list of continuations, newest first, each living in the frame or state of whoever waits. The result is
+// written before the exchange to ready (release) and read after a load of ready (acquire).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "rt/core/pool.hpp"
+#include "rt/core/task.hpp"
+#include "rt/measure/origin.hpp"
+#include "rt/sync/deadline.hpp"
+#include "rt/sync/task_end.hpp"
+
+namespace plx {
+
+// What futures and promises throw when they are misused, named as in the standard's <future>.
+
+enum class future_errc { broken_promise = 1, future_already_retrieved, promise_already_satisfied, no_state };
+
+/// The category of future_errc; its name is "future".
+[[nodiscard]] const std::error_category& future_category() noexcept;
+[[nodiscard]] inline std::error_code make_error_code(future_errc e) noexcept {
+  return {static_cast<int>(e), future_category()};
+}
+[[nodiscard]] inline std::error_condition make_error_condition(future_errc e) noexcept {
+  return {static_cast<int>(e), future_category()};
+}
+
+class future_error : public std::logic_error {
+ public:
+  explicit future_error(future_errc code);
+  [[nodiscard]] const std::error_code& code() const noexcept { return code_; }
+
+ private:
+  std::error_code code_;
+};
+
+namespace detail {
+[[noreturn]] void throw_future_error(future_errc code);
+}
+
+}  // namespace plx
+
+template <>
+struct std::is_error_code_enum<plx::future_errc> : std::true_type {};
+
+namespace plx::detail {
+
+struct wait_reason;
+
+struct continuation {
+  continuation* next = nullptr;
+  void (*fire)(continuation*) = nullptr;  // must not wait; the continuation may be gone when it returns
+};
+
+class future_state_base {
+ public:
+  using destroy_function = void (*)(future_state_base*) noexcept;
+
+  explicit future_state_base(destroy_function destroy, std::uint32_t refs) noexcept : refs_(refs), destroy_(destroy) {}
+  future_state_base(const future_state_base&) = delete;
+  future_state_base& operator=(const future_state_base&) = delete;
+  ~future_state_base() {
+    if (made_by_ != nullptr) [[unlikely]]
+      free_origin(made_by_);
+  }
+
+  void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept {
+    // acquire, when alone: pairs with the release of the other holders. Nobody else can then add a reference.
+    if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy_(this);
+  }
+
+  [[nodiscard]] bool ready() const noexcept { return word_.load(std::memory_order_acquire) == ready_word; }
+  void wait() {
+    if (!ready())
+      wait_slowly();
+    else if (made_by_ != nullptr) [[unlikely]]
+      note_read(*made_by_);
+  }
+  /// wait() of the only one who reads the result.
+  void wait_and_take() {
+    if (!ready())
+      wait_slowly();
+    else if (made_by_ != nullptr) [[unlikely]]
+      note_taken(made_by_);
+  }
+  /// False when the limit passed first.
+  bool wait_until(time_limit limit) {
+    return wait_within(limit, [this](ticks deadline) { return wait_until(deadline); });
+  }
+
+  /// Fires `c` when the result is there; at once, in the caller, when it is there already.
+  void attach(continuation& c) {
+    if (!attach_unless_ready(c)) fire_now(c);
+  }
+  /// As above, but false, without firing, when the result is there already.
+  [[nodiscard]] bool attach_unless_ready(continuation& c) {
+    if (deferred()) submit_deferred();  // nobody may ever wait for it: it becomes an ordinary task
+    return try_attach(c);
+  }
+  bool try_attach(continuation& c) noexcept;
+  /// Takes `c` out again. False when it has fired, is about to, or another detaching caller holds it right now: then it
+  /// stays attached.
+  bool try_detach(continuation& c) noexcept;
+
+  /// The result has been written: whoever waits is fired.
+  /// `at_end`: the running task does nothing more.
+  void complete(bool at_end = false) noexcept;
+  void complete_with(std::exception_ptr e) noexcept {
+    error_ = std::move(e);
+    complete();
+  }
+  [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+
+  [[nodiscard]] bool deferred() const noexcept { return deferred_.load(std::memory_order_relaxed); }
+
+ protected:
+  static constexpr std::uintptr_t ready_word = 1;
+
+  /// One of several inputs has come; before the last one may complete this state. See origin.hpp.
+  void input_came() noexcept {
+    if (origins_wanted()) [[unlikely]]
+      note_input(made_by_, false);
+  }
+
+  /// The task that will complete this state, when a waiter may run it in its own frame.
+  task* own_task_ = nullptr;
+  std::atomic<bool> deferred_{false};  // own_task_ is not submitted: the first waiter runs it
+
+ private:
+  void fire_now(continuation& c) noexcept;
+  void wait_slowly();
+  bool wait_until(ticks deadline);  // on the scheduler's clock
+  wait_reason why(bool timed) const noexcept;
+  bool take_back_own_task();
+  void submit_deferred();
+  void put_back(continuation* first) noexcept;
+
+  std::atomic<std::uintptr_t> word_{0};
+  std::atomic<std::uint32_t> refs_;
+  destroy_function destroy_;
+  std::exception_ptr error_;
+  origin* made_by_ = nullptr;  // while measurement wants to know
+};
+static_assert(sizeof(future_state_base) <= 64);
+
+/// Completes a state at the end of the running task.
+class result_at_task_end {
+ public:
+  explicit result_at_task_end(future_state_base& s);
+  result_at_task_end(const result_at_task_end&) = delete;
+  result_at_task_end& operator=(const result_at_task_end&) = delete;
+  ~result_at_task_end();  // without arrange(), nothing happens at the end
+  /// The result is `error`, or the value that the state holds.
+  void arrange(std::exception_ptr error) noexcept;
+
+ private:
+  struct action : at_task_end {
+    future_state_base* state = nullptr;
+    std::exception_ptr error;
+  };
+  action* action_;
+};
+
+template <class T>
+struct stored {
+  static_assert(!std::is_array_v<T> && !std::is_function_v<T>, "a future's result is no array and no function");
+  static_assert(std::is_destructible_v<T>, "a future's result has a public destructor");
+  using type = std::remove_cv_t<T>;  // written once; get() adds the qualifiers again
+};
+template <>
+struct stored<void> {
+  struct type {};
+};
+template <class T>
+struct stored<T&> {
+  using type = T*;
+};
+
+template <class T>
+class future_state : public future_state_base {
+ public:
+  using value_type = typename stored<T>::type;
+
+  // Written out because the union member must be left alone.
+  future_state(destroy_function d, std::uint32_t refs) noexcept : future_state_base(d, refs) {}
+  ~future_state() {
+    if (has_value_) value_.~value_type();
+  }
+
+  template <class... A>
+  void emplace(A&&... a) {
+    ::new (static_cast<void*>(__builtin_addressof(value_))) value_type(std::forward<A>(a)...);
+    has_value_ = true;
+  }
+  value_type& value() noexcept { return value_; }
+
+  /// Runs `f` and keeps what it returns or throws; does not complete the state.
+  template <class F>
+  [[nodiscard]] std::exception_ptr emplace_result_of(F&& f) noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        std::forward<F>(f)();
+        emplace();
+      } else if constexpr (std::is_reference_v<T>) {
+        T result = std::forward<F>(f)();
+        emplace(__builtin_addressof(result));
+      } else {
+        emplace(std::forward<F>(f)());
+      }
+      return nullptr;
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  template <class F>
+  void complete_with_result_of(F&& f, bool at_end = false) noexcept {
+    const task_frame frame;
+    auto e = emplace_result_of(std::forward<F>(f));
+    frame.end();
+    if (e)
+      this->complete_with(std::move(e));
+    else
+      this->complete(at_end);
+  }
+
+ private:
+  bool has_value_ = false;
+  union {
+    value_type value_;
+  };
+};
+
+/// Makes and frees states of type S from the pool.
+template <class S, class... A>
+S* make_state(A&&... a) {
+  return pool_new<S>(std::forward<A>(a)...);
+}
+
+template <class S>
+void destroy_state(future_state_base* base) noexcept {
+  S* s = static_cast<S*>(base);
+  s->~S();
+  pool_put(s, sizeof(S));
+}
+
+/// A counted pointer to a state.
+template <class T>
+class state_ref {
+ public:
+  state_ref() noexcept = default;
+  explicit state_ref(future_state<T>* adopted) noexcept : s_(adopted) {}
+  state_ref(const state_ref& o) noexcept : s_(o.s_) {
+    if (s_ != nullptr) s_->add_ref();
+  }
+  state_ref(state_ref&& o) noexcept : s_(std::exchange(o.s_, nullptr)) {}
+  state_ref& operator=(state_ref o) noexcept {
+    std::swap(s_, o.s_);
+    return *this;
+  }
+  ~state_ref() {
+    if (s_ != nullptr) s_->release();
+  }
+  future_state<T>* operator->() const noexcept { return s_; }
+  future_state<T>* get() const noexcept { return s_; }
+  explicit operator bool() const noexcept { return s_ != nullptr; }
+  future_state<T>& checked() const {
+    if (s_ == nullptr) throw_future_error(future_errc::no_state);
+    return *s_;
+  }
+
+ private:
+  future_state<T>* s_ = nullptr;
+};
+
+/// Hands a task to the scheduler that the calling thread belongs to.
+void submit_task(task* t);
+/// The same for a task that a sleeper should get up for; for half of a loop, which thieves should take at once.
+void submit_child(task* t);
+void offer_task(task* t);
+/// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
+/// submit_task().
+void fork_task(task* t);
+}  // namespace plx::detail

@@ -1,0 +1,292 @@
+#include "rt/measure/origin.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "rt/core/pool.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/core/worker_loop.hpp"
+
+namespace plx::detail {
+namespace {
+
+/// How many a worker keeps for itself before the pool gets them, where others can have them. None where a sanitizer is
+/// to see each use after free.
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
+constexpr unsigned most_spare_origins = 0;
+#else
+constexpr unsigned most_spare_origins = 1024;
+#endif
+
+/// Requires: it has some.
+void* take_spare(worker& w) noexcept {
+  --w.n_spare_origins;
+  return std::exchange(w.spare_origins, w.spare_origins->next);
+}
+
+origin* make_origin(worker* w) noexcept {
+  return ::new (w != nullptr && w->spare_origins != nullptr ? take_spare(*w) : pool_get(sizeof(origin))) origin;
+}
+
+/// What the worker makes ready, or has made, comes from the task that it runs and from nothing else.
+bool from_running_task(const worker& w) noexcept { return w.in_task && w.id != 0 && w.ready_by == nullptr; }
+
+void put_origin(worker* w, origin* o) noexcept {
+  if (w == nullptr || w->n_spare_origins >= most_spare_origins) [[unlikely]]
+    return pool_put(o, sizeof(origin));
+  w->spare_origins = ::new (static_cast<void*>(o)) spare_origin{w->spare_origins};
+  ++w->n_spare_origins;
+}
+
+/// The clock; the end of the running task's work when that is over.
+ticks time_now(const worker* w) noexcept { return w != nullptr && w->end != 0 ? w->end : now_ticks(); }
+
+/// Of an origin that nobody else has.
+void set_at_least(std::atomic<ticks>& to, ticks value) noexcept {
+  if (to.load(std::memory_order_relaxed) < value) to.store(value, std::memory_order_relaxed);
+}
+
+/// Of one that others raise at the same time.
+void raise(std::atomic<ticks>& to, ticks value) noexcept {
+  ticks now = to.load(std::memory_order_relaxed);
+  while (now < value && !to.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
+  }
+}
+
+/// A worker that runs a task now, as opposed to one that fires a timer or polls between two tasks.
+worker* in_task() noexcept {
+  worker* w = this_worker();
+  return w != nullptr && w->in_task ? w : nullptr;
+}
+
+ticks path_at(const worker& w, ticks now) noexcept { return w.path + (now > w.boundary ? now - w.boundary : 0); }
+
+/// Where something comes from, and the longest path of tasks that leads there.
+struct source {
+  probe::task_id id = 0;
+  ticks path = 0;
+};
+
+/// The last result that this thread, no worker of a runtime, has read. What it starts comes from there; what it does
+/// itself is no task and makes no path longer.
+thread_local source seen_here;
+
+/// What the worker's doing comes from now: a result that is passed on, or the running task.
+source source_at(const worker& w, ticks now) noexcept {
+  if (w.ready_by != nullptr) return {w.ready_by->id, w.ready_by->path};
+  if (!w.in_task || w.id == 0) return {};
+  return {w.id, path_at(w, now)};
+}
+
+}  // namespace
+
+[[gnu::noinline]] void free_origin(origin* o) noexcept {
+  if (o != nullptr) put_origin(worker_of_this_thread, o);
+}
+
+void forget_seen(worker& w) noexcept {
+  if (probe::same_recorder(seen_here.id, w.log->next_id())) seen_here = {};
+}
+
+void free_spare_origins(worker& w) noexcept {
+  for (spare_origin* o = std::exchange(w.spare_origins, nullptr); o != nullptr;)
+    pool_put(std::exchange(o, o->next), sizeof(origin));
+}
+
+void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr)); }
+
+[[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {
+  origin* o = t.from;
+  if (o == nullptr) o = t.from = make_origin(w);
+  const ticks now = time_now(w);
+  set_at_least(o->when, now);
+  if (w == nullptr) {
+    if (!origins_wanted() || seen_here.id == 0 || o->id != 0) return;
+    o->cause = seen_here.id;
+    set_at_least(o->path, seen_here.path);
+    return;
+  }
+  w->log->tell(probe::task_event_kind::create, t.info.name, t.info.key, 0);
+  if (!origins_wanted()) return;
+  const bool inputs_told = o->id != 0 && o->cause == o->id;
+  if (o->id == 0) o->id = w->log->next_id();
+  const source s = source_at(*w, now);
+  set_at_least(o->path, s.path);
+  if (!inputs_told && s.id != o->id) o->cause = s.id;
+  // A continuation of what was there already: it comes from there, and from who asked for it just now.
+  if (w->ready_by != nullptr && w->in_task && !probe::is_join(s.id)) {
+    w->log->edge(w->id, o->id, now, w->info.name);
+    set_at_least(o->path, path_at(*w, now));
+  }
+}
+
+// By far the most: a running task makes a new one, and nobody else has told anything of it. In one go and without a
+// call, because here and in note_made() is most of what a traced task costs.
+void note_ready(worker* w, task& t) noexcept {
+  const unsigned wanted = probe::wanted.load(std::memory_order_relaxed);
+  const bool edges_alone = wanted - probe::wants_edges < probe::wants_events - probe::wants_edges;
+  if (w == nullptr || t.from != nullptr || !edges_alone || !from_running_task(*w) || w->spare_origins == nullptr)
+      [[unlikely]]
+    return note_ready_otherwise(w, t);
+  const ticks now = time_now(w);
+  t.from = ::new (take_spare(*w)) origin{w->log->next_id(), w->id, now, path_at(*w, now)};
+}
+
+void note_begin(worker& w, task& t) noexcept {
+  if (origin* o = t.from) [[likely]] {
+    t.from = nullptr;
+    w.id = o->id;
+    w.cause = o->cause == o->id ? 0 : o->cause;
+    w.ready = o->when.load(std::memory_order_relaxed);
+    w.path = o->path.load(std::memory_order_relaxed);
+    put_origin(&w, o);
+  } else {
+    w.cause = 0;
+    w.ready = 0;
+    w.path = 0;
+  }
+  if (w.id == 0 && origins_wanted()) w.id = w.log->next_id();
+  if (w.cause != 0 && !probe::same_recorder(w.cause, w.id)) {  // of another runtime: this trace does not know its tasks
+    w.cause = 0;
+    w.path = 0;
+  }
+}
+
+void note_suspended(worker& w, task& t) noexcept {
+  if (w.id == 0) return;
+  forget_origin(t);
+  t.from = make_origin(&w);
+  t.from->id = w.id;
+  t.from->path.store(w.path, std::memory_order_relaxed);
+}
+
+void note_input(origin*& join, bool of_task) noexcept {
+  worker* w = this_worker();
+  if (w == nullptr) return;
+  const ticks now = time_now(w);
+  const source from = source_at(*w, now);
+  if (from.id == 0) return;
+  const std::atomic_ref<origin*> place(join);
+  origin* o = place.load(std::memory_order_acquire);  // pairs with the release below
+  if (o == nullptr) {
+    origin* mine = make_origin(w);
+    mine->id = w->log->next_id() | (of_task ? 0 : probe::join_bit);
+    mine->cause = mine->id;  // its edges tell the rest
+    if (place.compare_exchange_strong(o, mine, std::memory_order_acq_rel, std::memory_order_acquire))
+      o = mine;
+    else
+      free_origin(mine);
+  }
+  w->log->edge(from.id, o->id, now, w->in_task ? w->info.name : probe::unnamed);
+  set_at_least(o->when, now);  // of two at the same time, either will do
+  raise(o->path, from.path);
+}
+
+void note_inputs_taken(origin*& join) noexcept {
+  origin* o = std::exchange(join, nullptr);
+  if (o == nullptr) return;
+  note_read(*o);
+  free_origin(o);
+}
+
+[[gnu::noinline]] static void note_made_otherwise(worker* w, origin*& made_by, bool at_end) noexcept {
+  if (w == nullptr) return;
+  const ticks now = time_now(w);
+  const source from = source_at(*w, now);
+  if (from.id == 0) return;
+  if (at_end && w->in_task) w->end = now;
+  origin* o = made_by = make_origin(w);
+  o->id = from.id;
+  o->when.store(now, std::memory_order_relaxed);
+  o->path.store(from.path, std::memory_order_relaxed);
+}
+
+[[gnu::noinline]] void note_made(origin*& made_by, bool at_end) noexcept {
+  if (made_by != nullptr) return;  // a join: its inputs have told
+  worker* const w = worker_of_this_thread;
+  if (w == nullptr || !from_running_task(*w) || w->spare_origins == nullptr) [[unlikely]]
+    return note_made_otherwise(w, made_by, at_end);
+  const ticks now = time_now(w);
+  if (at_end) w->end = now;
+  made_by = ::new (take_spare(*w)) origin{w->id, 0, now, path_at(*w, now)};
+}
+
+bool note_moment() noexcept {
+  worker* w = in_task();
+  if (w == nullptr || w->id == 0 || w->end != 0) return false;
+  w->end = now_ticks();
+  return true;
+}
+
+void note_going_on() noexcept {
+  if (worker* w = this_worker()) {
+    w->end = 0;
+    w->ready_by = nullptr;
+  }
+}
+
+// An edge enters a piece at its begin: what comes in the middle of one ends it.
+static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
+  if (!w.in_task || w.id == 0 || id == w.id) return;
+  if (id == w.cause && when <= w.boundary) return;
+  if (when > w.boundary) [[unlikely]]
+    split_slice(w);
+  w.path = std::max(w.path, path);
+  w.log->edge(id, w.id, when, w.info.name);
+}
+
+[[gnu::noinline]] void note_read(const origin& made_by) noexcept {
+  worker* const w = worker_of_this_thread;
+  const ticks path = made_by.path.load(std::memory_order_relaxed);
+  if (w == nullptr)
+    seen_here = {made_by.id, path};
+  else
+    note_result(*w, made_by.id, made_by.when.load(std::memory_order_relaxed), path);
+}
+
+// Who completes with a join still looks at that one.
+[[gnu::noinline]] void note_taken(origin*& made_by) noexcept {
+  worker* const w = worker_of_this_thread;
+  origin* const o = made_by;
+  const probe::task_id id = o->id;
+  if (w == nullptr || probe::is_join(id)) [[unlikely]]
+    return note_read(*o);
+  const ticks when = o->when.load(std::memory_order_relaxed), path = o->path.load(std::memory_order_relaxed);
+  made_by = nullptr;
+  put_origin(w, o);
+  note_result(*w, id, when, path);
+}
+
+caller_origin::caller_origin(worker& w, task& child) noexcept : id_(w.id), path_(w.path) {
+  if (child.from != nullptr || id_ != 0) [[unlikely]] {
+    w.id = 0;
+    note_begin(w, child);
+    if (w.cause == 0) w.cause = id_;
+    if (w.ready == 0) w.path = path_;
+  }
+}
+
+void caller_origin::goes_on(worker& w) const noexcept {
+  const probe::task_id child = std::exchange(w.id, id_);
+  if (id_ == 0) return;
+  w.cause = child;
+  w.ready = w.boundary;
+  w.path = std::max(w.path, path_);
+}
+
+made_ready_by::made_ready_by(const origin* result) noexcept {
+  if (result == nullptr) return;
+  id = result->id;
+  path = result->path.load(std::memory_order_relaxed);
+  worker_ = this_worker();
+  if (worker_ != nullptr) before_ = std::exchange(worker_->ready_by, this);
+}
+
+// A continuation that ran in this frame may have called user code, or have been suspended: then it is over already, and
+// the worker may be another one.
+made_ready_by::~made_ready_by() {
+  if (worker_ != nullptr && this_worker() == worker_ && worker_->ready_by == this) worker_->ready_by = before_;
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,228 @@
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "base/clock.hpp"
+#include "probe/monitor/monitors.hpp"
+#include "probe/settings.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/measure/scheduler_counters.hpp"
+#include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
+
+namespace plx::detail {
+namespace {
+
+struct member_counter {
+  const char* name;
+  const char* help;
+  owned_count worker::*count;
+};
+
+constexpr member_counter per_worker[] = {
+    {"count/spawned", "Tasks put into the worker's own deque, resumed ones too", &worker::spawned},
+    {"count/scheduled", "Tasks run by the worker's loop", &worker::executed},
+    {"count/taken-back", "Children called by the parent that waited for them", &worker::taken_back},
+    {"count/suspended", "Times a task gave its worker away", &worker::suspended},
+    {"count/resumed", "Times a suspended task went on", &worker::resumed},
+    {"count/yields", "Times a task let others go first", &worker::yields},
+    {"count/steals", "Tasks taken from another worker's deque", &worker::steals},
+    {"count/failed-steals", "Attempts that another thief or the owner won", &worker::failed_steals},
+    {"count/sleeps", "Times the worker went to sleep for want of work", &worker::sleeps},
+    {"count/poller-calls", "Calls of functions that look for events", &worker::poller_calls},
+    {"count/poller-progress", "Rounds of such calls in which something had happened", &worker::poller_progress},
+};
+
+struct scheduler_counter {
+  const char* name;
+  const char* unit;
+  const char* help;
+  double (*value)(const scheduler&);
+  bool monotonic = false;
+};
+
+double length_of(const worker& w) { return static_cast<double>(std::max<std::int64_t>(w.deque.size(), 0)); }
+
+double queued(const scheduler& s) {
+  double sum = 0;
+  for (unsigned i = 0; i < s.worker_count(); ++i) sum += length_of(s.worker_at(i));
+  return sum;
+}
+
+double pending(const scheduler& s) {
+  return queued(s) + static_cast<double>(s.injected()) + static_cast<double>(s.placed());
+}
+double suspended(const scheduler& s) { return static_cast<double>(s.suspended_tasks()); }
+double active(const scheduler& s) { return s.active_workers(); }
+
+// What is read one after the other may not fit together: no count is below 0.
+double staged(const scheduler& s) { return std::max(0.0, pending(s) - static_cast<double>(s.ready_again())); }
+
+constexpr scheduler_counter of_scheduler[] = {
+    {"queue/length", "1", "Tasks in the workers' deques now", queued},
+    {"queue/injected", "1", "Tasks from outside and yielded ones that wait for a worker now",
+     [](const scheduler& s) { return static_cast<double>(s.injected()); }},
+    {"queue/placed", "1", "Ready tasks of a priority or of one worker that wait for their turn now",
+     [](const scheduler& s) { return static_cast<double>(s.placed()); }},
+    {"tasks/pending", "1", "Tasks that are ready and wait for a worker now, new or resumed", pending},
+    {"tasks/staged", "1", "Those of them that have not begun", staged},
+    {"tasks/active", "1", "Workers that run a task now, or are about to", active},
+    {"tasks/suspended", "1", "Tasks that have begun and wait now, those that were resumed but wait for a worker too",
+     suspended},
+    {"tasks/ready-again", "1", "Suspended tasks that were resumed and wait for a worker; a look at every stack",
+     [](const scheduler& s) { return static_cast<double>(s.ready_again()); }},
+    {"utilization/instantaneous", "1", "Share of the workers that run a task now",
+     [](const scheduler& s) { return active(s) / s.worker_count(); }},
+    {"worker-cap", "1", "Workers that take tasks now", [](const scheduler& s) { return double(s.worker_cap()); }},
+    {"pollers/count", "1", "Functions that look for events now",
+     [](const scheduler& s) { return double(s.pollers()); }},
+    {"stacks/in-use", "1", "Stacks with a task on them, running or suspended",
+     [](const scheduler& s) { return suspended(s) + active(s); }},
+    {"stacks/made", "1", "Stacks made so far; they are reused",
+     [](const scheduler& s) { return static_cast<double>(s.stacks().total()); }, true},
+    {"stacks/bytes", "bytes", "Virtual memory of each stack",
+     [](const scheduler& s) { return static_cast<double>(s.stacks().stack_bytes()); }},
+    {"stacks/warm", "1", "Stacks of no worker and no task that keep the memory they touched",
+     [](const scheduler& s) { return double(s.warm_stacks()); }},
+    {"stacks/cold", "1", "Stacks of no task that gave their memory back",
+     [](const scheduler& s) { return double(s.cold_stacks()); }},
+};
+
+struct thread_counter {
+  const char* name;
+  const char* unit;
+  const char* help;
+  double probe::thread_usage::*value;
+};
+
+constexpr thread_counter of_threads[] = {
+    {"context-switches/voluntary", "1", "Times the worker's thread gave its core away",
+     &probe::thread_usage::voluntary_switches},
+    {"context-switches/involuntary", "1", "Times the worker's thread lost its core to another thread",
+     &probe::thread_usage::involuntary_switches},
+    {"time/processor", "s", "Time of the worker's thread on a core", &probe::thread_usage::processor_s},
+    {"time/waiting-for-processor", "s", "Time in which the worker's thread could have run, but for a free core",
+     &probe::thread_usage::waiting_s},
+};
+
+double usage_of(const worker& w, double probe::thread_usage::*value) {
+  for (;;) {
+    const int id = w.thread_id.load(std::memory_order_acquire);  // pairs with the release in end_of_thread()
+    if (id == 0) return 0;                                       // it has not begun
+    if (id == worker::thread_has_ended) {
+      if (w.last_usage == nullptr) throw std::runtime_error("the worker's thread has ended");
+      return *w.last_usage.*value;
+    }
+    const auto usage = probe::usage_of_thread(id);
+    if (usage) return *usage.*value;
+    if (w.thread_id.load(std::memory_order_acquire) == id) throw std::runtime_error(usage.error().message);
+  }
+}
+
+class adder {
+ public:
+  adder(probe::counter_registry& r, const scheduler& s) : registry_(r), scheduler_(s) {}
+
+  /// One for each worker, and their sum.
+  template <class F>
+  void per_worker_and_sum(const char* name, const char* unit, const char* help, F of) {
+    for (unsigned i = 0; i < scheduler_.worker_count(); ++i)
+      add({fmt::format("/threads{{{}/worker-thread#{}}}/{}", here_, i, name), unit, help, true},
+          [&w = scheduler_.worker_at(i), of] { return of(w); });
+    add({fmt::format("/threads{{{}/total}}/{}", here_, name), unit, help, true}, [&s = scheduler_, of] {
+      double sum = 0;
+      for (unsigned i = 0; i < s.worker_count(); ++i) sum += of(s.worker_at(i));
+      return sum;
+    });
+  }
+  void workers();
+  void whole();
+
+  std::vector<probe::registration> added;
+
+ private:
+  template <class F>
+  void add(probe::counter_info info, F f) {
+    added.push_back(registry_.add(std::move(info), std::move(f)));
+  }
+  probe::counter_registry& registry_;
+  const scheduler& scheduler_;
+  const std::string here_ = registry_.locality_name();
+};
+
+void adder::workers() {
+  for (const member_counter& m : per_worker)
+    per_worker_and_sum(m.name, "1", m.help,
+                       [c = m.count](const worker& w) { return static_cast<double>((w.*c).get()); });
+  for (unsigned i = 0; i < scheduler_.worker_count(); ++i) {
+    const worker& w = scheduler_.worker_at(i);
+    add({fmt::format("/scheduler{{{}/worker-thread#{}}}/queue/length", here_, i), "1",
+         "Tasks in the worker's deque now"},
+        [&w] { return length_of(w); });
+    add({fmt::format("/scheduler{{{}/worker-thread#{}}}/queue/placed", here_, i), "1",
+         "Ready tasks that only this worker runs and that wait for their turn now"},
+        [&w] { return w.inbox.size(); });
+  }
+#if defined(__linux__)
+  if (scheduler_.deterministic()) return;  // one thread is all workers
+  for (const thread_counter& t : of_threads)
+    per_worker_and_sum(t.name, t.unit, t.help, [v = t.value](const worker& w) { return usage_of(w, v); });
+#endif
+}
+
+void adder::whole() {
+  for (const scheduler_counter& c : of_scheduler)
+    add({fmt::format("/scheduler{{{}/total}}/{}", here_, c.name), c.unit, c.help, c.monotonic},
+        [&s = scheduler_, value = c.value] { return value(s); });
+  add({fmt::format("/runtime{{{}/total}}/uptime", here_), "s", "Time since the counters of this runtime were made",
+       true},
+      [begin = now_ticks()] { return seconds(now_ticks() - begin); });
+}
+
+}  // namespace
+
+std::vector<probe::registration> add_scheduler_counters(probe::counter_registry& registry, scheduler& s) {
+  s.keep_usage();
+  adder a(registry, s);
+  a.workers();
+  a.whole();
+  return std::move(a.added);
+}
+
+namespace {
+
+double measured() {
+  constexpr int turns = 8, tasks = 2048;
+  runtime alone({.workers = 1, .bind = false, .measure = std::make_shared<probe::settings>()});
+  static const probe::name_id name = probe::register_name("empty task");
+  return alone.run([] {
+    double least = 1;
+    for (int turn = 0; turn < turns; ++turn) {
+      const ticks begin = now_ticks();
+      task_group group;
+      for (int i = 0; i < tasks; ++i) group.run(task_info{name}, [] {});
+      group.wait();
+      least = std::min(least, seconds(now_ticks() - begin) / tasks);
+    }
+    return least;
+  });
+}
+
+}  // namespace
+
+double task_cost_s() {
+  static const double cost = measured();
+  return cost;
+}
+
+probe::registration add_task_cost_counter(probe::counter_registry& registry) {
+  return registry.add({"/scheduler{locality#0/total}/task-cost", "s",
+                       "Making, measuring and ending a task that does nothing, on a worker alone"},
+                      [cost = task_cost_s()] { return cost; });
+}
+
+}  // namespace plx::detail

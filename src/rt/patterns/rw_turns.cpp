@@ -1,0 +1,92 @@
+#include "rt/patterns/rw_turns.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "rt/core/scheduler.hpp"
+
+namespace plx::detail {
+namespace {
+
+// All that wait go on in the order of their requests. Requires: the caller has a hold.
+void grant(rw_turn& t) noexcept {
+  rw_request* r = nullptr;
+  {
+    spin_guard guard(t.guard);
+    t.granted = true;
+    r = std::exchange(t.first_waiting, nullptr);
+  }
+  while (r != nullptr) {
+    rw_request* granted = std::exchange(r, r->next);  // which may be gone after the call
+    granted->grant(granted, &t);
+  }
+}
+
+}  // namespace
+
+// In a loop: accesses that nobody waits for any more are dropped by grant(), and a long row of them must not nest.
+void rw_turn::drop(rw_turn* t) noexcept {
+  // acq_rel: who ends the turn sees what all its accesses did, and passes it on to the next.
+  while (t != nullptr && t->holds.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    rw_turn* next = t->next;
+    rw_core& core = t->core;
+    delete t;
+    if (next != nullptr) {
+      next->hold();
+      grant(*next);
+    }
+    core.release();
+    t = next;
+  }
+}
+
+void rw_core::request(rw_request& r, bool write) {
+  choice_point();
+  std::unique_ptr<rw_turn> fresh;
+  if (write) fresh = std::make_unique<rw_turn>(*this, true);
+  guard.lock();
+  if (!write && (last == nullptr || last->write)) {
+    guard.unlock();  // memory is not asked for under a spinlock
+    fresh = std::make_unique<rw_turn>(*this, false);
+    guard.lock();
+  }
+  rw_turn* before = nullptr;
+  if (write || last == nullptr || last->write) {
+    before = std::exchange(last, fresh.release());
+    if (before != nullptr)
+      before->next = last;
+    else
+      last->granted = true;
+  } else {
+    last->hold();
+  }
+  rw_turn* mine = last;
+  bool now = false;
+  {
+    spin_guard turn(mine->guard);
+    now = mine->granted;
+    if (!now) {
+      (mine->first_waiting != nullptr ? mine->last_waiting->next : mine->first_waiting) = &r;
+      mine->last_waiting = &r;
+    }
+  }
+  guard.unlock();
+  if (fresh != nullptr) {  // another read made one meanwhile
+    fresh.reset();
+    refs.fetch_sub(1, std::memory_order_relaxed);  // never the last: the mutex has its own
+  }
+  if (now) r.grant(&r, mine);
+  if (before != nullptr) rw_turn::drop(before);
+}
+
+void rw_core::close() noexcept {
+  rw_turn* open = nullptr;
+  {
+    spin_guard lock(guard);
+    open = std::exchange(last, nullptr);
+  }
+  if (open != nullptr) rw_turn::drop(open);
+  release();
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,158 @@
+#include "rt/sync/wait.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "rt/core/parker.hpp"
+#include "rt/core/scheduler.hpp"
+
+namespace plx::detail {
+namespace {
+
+[[gnu::cold]] void refuse(spinlock& guard) {
+  guard.unlock();
+  throw std::bad_alloc();
+}
+
+// Fills in who the caller is. A task that cannot be suspended (see suspend()) must not get into a list.
+[[gnu::always_inline]] inline void identify(waiter& me, spinlock& guard) {
+  if (worker* w = this_worker()) {
+    if (w->free_fibers == nullptr) [[unlikely]]
+      refuse(guard);  // without another attempt to get memory, as the caller holds a spinlock
+    me.task = w->current;
+  } else {
+    me.thread = &this_thread_parker();
+  }
+}
+
+void release(void* lock) { static_cast<spinlock*>(lock)->unlock(); }
+
+struct timed_waiter : waiter {
+  timer alarm;
+  spinlock* guard = nullptr;
+  wait_list* list = nullptr;
+};
+
+// Whoever takes the waiter out of the list notifies it: the alarm, if nobody did before.
+void alarm_fires(void* context) {
+  timed_waiter& w = *static_cast<timed_waiter*>(context);
+  {
+    spin_guard guard(*w.guard);
+    if (!w.listed) return;
+    w.list->remove(w);
+    w.timed_out = true;
+  }
+  w.notify();
+}
+
+bool wait_thread_until(waiter& me, wait_list& list, spinlock& guard, ticks deadline) {
+  guard.unlock();
+  const ticks now = now_ticks();
+  const double left_s = deadline > now ? std::min(seconds(deadline - now), 1e9) : 0;
+  if (me.thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) return true;
+  guard.lock();
+  const bool mine = me.listed;
+  if (mine) list.remove(me);
+  guard.unlock();
+  if (!mine) me.thread->wait();  // taken out at the last moment: its token is on the way
+  return !mine;
+}
+
+}  // namespace
+
+void waiter::notify() {
+  if (task != nullptr)
+    resume(*task);
+  else
+    thread->wake();
+}
+
+void wait_list::push(waiter& w) noexcept {
+  w.listed = true;
+  w.next = nullptr;
+  w.previous = last_;
+  (last_ != nullptr ? last_->next : first_) = &w;
+  last_ = &w;
+}
+
+void wait_list::remove(waiter& w) noexcept {
+  (w.previous != nullptr ? w.previous->next : first_) = w.next;
+  (w.next != nullptr ? w.next->previous : last_) = w.previous;
+  w.listed = false;
+}
+
+waiter* wait_list::pop() noexcept {
+  waiter* w = first_;
+  if (w != nullptr) remove(*w);
+  return w;
+}
+
+waiter* wait_list::take_all() noexcept {
+  for (waiter* w = first_; w != nullptr; w = w->next) w->listed = false;
+  last_ = nullptr;
+  return std::exchange(first_, nullptr);
+}
+
+void notify_all(waiter* first) {
+  while (first != nullptr) std::exchange(first, first->next)->notify();
+}
+
+[[gnu::always_inline]] static inline void wait_in(wait_list& list, spinlock& guard, const wait_reason& what) {
+  waiter me;
+  identify(me, guard);
+  list.push(me);
+  if (me.task != nullptr) {
+    suspend(what, release, &guard);
+  } else {
+    guard.unlock();
+    me.thread->wait();
+  }
+}
+
+void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) { wait_in(list, guard, what); }
+
+// The reason stands in this frame, so that the caller can end in this call: each return after a switch of stacks is one
+// that the processor predicts wrongly.
+void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name) {
+  wait_in(list, guard, {what, object, name});
+}
+
+bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline) {
+  timed_waiter me;
+  identify(me, guard);
+  list.push(me);
+  if (me.task == nullptr) return wait_thread_until(me, list, guard, deadline);
+  me.guard = &guard;
+  me.list = &list;
+  me.alarm.deadline = deadline;
+  me.alarm.fire = alarm_fires;
+  me.alarm.context = &me;
+  arm_timer(me.alarm);
+  wait_reason until = what;
+  until.timed = true;
+  suspend(until, release, &guard);
+  timer_queue::cancel(me.alarm);
+  return !me.timed_out;
+}
+
+void require_stack_to_wait() {
+  if (worker* w = this_worker()) require_stack(*w);
+}
+
+void sleep_until(time_limit limit) {
+  if (!(limit.left_s() > 0)) return;
+  wait_within(limit, [](ticks deadline) {
+    sleep_until_ticks(deadline);
+    return false;
+  });
+}
+
+void sleep_until_ticks(ticks deadline) {
+  spinlock guard;
+  wait_list nobody_else;
+  guard.lock();
+  wait_on_until(nobody_else, guard, "sleep", deadline);
+}
+
+}  // namespace plx::detail

@@ -1,0 +1,121 @@
+#include "session/diagnose_log.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "probe/record/text_sink.hpp"
+
+namespace plx::probe {
+namespace {
+
+constexpr std::string_view watched[] = {
+    "/machine/memory/resident",
+    "/machine/time/user",
+    "/machine/time/system",
+    "/machine/context-switches/voluntary",
+    "/machine/context-switches/involuntary",
+    "/machine/page-faults/minor",
+    "/machine/page-faults/major",
+    "/machine/io/read",
+    "/machine/io/written",
+    "/machine/io/disk-read",
+    "/machine/io/disk-written",
+    "/threads{locality#0/total}/time/exec",
+    "/threads{locality#0/total}/time/idle",
+    "/threads{locality#0/total}/time/overhead",
+    "/threads{locality#0/total}/count/tasks",
+    "/threads{locality#0/total}/count/sleeps",
+    "/threads{locality#0/total}/wait/time/mutex",
+    "/threads{locality#0/total}/wait/time/shared_mutex",
+    "/threads{locality#0/total}/time/waiting-for-processor",
+    "/scheduler{locality#0/total}/queue/length",
+    "/scheduler{locality#0/total}/queue/injected",
+    "/scheduler{locality#0/total}/queue/placed",
+    "/scheduler{locality#0/total}/tasks/suspended",
+};
+/// At the end only. Events of the kernel are of the workers in a runtime, of the process under plx-exec.
+constexpr std::string_view final_ones[] = {
+    "/scheduler{locality#0/total}/task-cost",
+    "/probe/measurement-cost",
+    "/system{total}/energy",
+    "/perf{locality#0/total}/instructions",
+    "/perf{locality#0/total}/cycles",
+    "/perf{process}/instructions",
+    "/perf{process}/cycles",
+};
+
+double machine_bytes() {
+  const auto text = read_file("/proc/meminfo");
+  unsigned long long kib = 0;
+  return text && std::sscanf(text->c_str(), "MemTotal: %llu", &kib) == 1 ? 1024.0 * static_cast<double>(kib) : 0.0;
+}
+
+void add_counter(std::vector<counter_value>& to, const counter_registry& counters, std::string_view name) {
+  if (auto values = counters.query(name))
+    for (counter_value& v : *values) to.push_back(std::move(v));
+}
+
+}  // namespace
+
+diagnose_log::diagnose_log(const recorder& r, const counter_registry& counters)
+    : recorder_(r), counters_(counters), begin_s_(monotonic_seconds()) {}
+
+void diagnose_log::sample() {
+  if (called_++ % every_ != 0) return;
+  if (moments_.size() == most_samples) {
+    for (std::size_t i = 1; 2 * i < moments_.size(); ++i) moments_[i] = std::move(moments_[2 * i]);
+    moments_.resize((moments_.size() + 1) / 2);
+    every_ *= 2;
+  }
+  keep();
+}
+
+void diagnose_log::keep() {
+  moment now{monotonic_seconds() - begin_s_, {}};
+  for (const std::string_view name : watched) add_counter(now.values, counters_, name);
+  moments_.push_back(std::move(now));
+}
+
+result<void> diagnose_log::write(const std::string& folder) {
+  keep();
+  for (const std::string_view name : final_ones) add_counter(moments_.back().values, counters_, name);
+  if (const double span_s = recorder_.span_s(); span_s > 0)
+    moments_.back().values.push_back({"/threads{locality#0/total}/time/span", span_s, "s"});
+  if (const double bytes = machine_bytes(); bytes > 0)
+    moments_.back().values.push_back({"/machine/memory/total", bytes, "bytes"});
+  std::string text = "time_s,name,value,unit\n";
+  for (const moment& m : moments_)
+    for (const counter_value& v : m.values)
+      fmt::format_to(std::back_inserter(text), "{:.6f},{},{:.9g},{}\n", m.time_s, csv_field(v.name), v.value,
+                     csv_field(v.unit));
+  if (auto r = write_file(folder + "/diagnose.csv", text); !r) return r;
+  return write_workers_csv(recorder_, counters_, folder + "/workers.csv");
+}
+
+result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path) {
+  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n";
+  for (unsigned w = 0; w < r.worker_count(); ++w) {
+    const worker_times t = r.times(w);
+    const auto counter_of = [&](std::string_view name) -> std::optional<double> {
+      const auto values =
+          counters.query(fmt::format("/threads{{{}/worker-thread#{}}}/{}", counters.locality_name(), w, name));
+      return values && !values->empty() ? std::optional(values->front().value) : std::nullopt;
+    };
+    const auto time_of = [&](std::string_view name) {  // empty where the system does not report it
+      const auto value = counter_of(name);
+      return value ? fmt::format("{:.6f}", *value) : std::string();
+    };
+    fmt::format_to(std::back_inserter(text), "{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f},{},{}\n", w, t.exec_s,
+                   t.overhead_s, t.background_s, t.idle_s, t.tasks, counter_of("count/steals").value_or(0.0),
+                   time_of("time/processor"), time_of("time/waiting-for-processor"));
+  }
+  return write_file(path, text);
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,214 @@
+#include "session/session.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "control/policy.hpp"
+#include "probe/counters/counter_name.hpp"
+#include "probe/counters/counter_printer.hpp"
+#include "probe/counters/sample_series.hpp"
+#include "probe/live/live_server.hpp"
+#include "probe/record/device_lanes.hpp"
+#include "probe/record/trace_budget.hpp"
+#include "probe/record/trace_data.hpp"
+#include "session/diagnose_log.hpp"
+#include "trace/task_files.hpp"
+
+namespace plx::probe {
+
+namespace {
+
+printing printing_of(const settings& s) {
+  return {.patterns = split_counters(s.print_counter).value_or(std::vector<std::string>{}),
+          .format = s.print_format == "csv"    ? counter_format::csv
+                    : s.print_format == "json" ? counter_format::json
+                                               : counter_format::text,
+          .to = s.print_to,
+          .reset = s.print_reset};
+}
+
+device_lanes::source device_source(const settings& s) {
+  return s.gpu_timeline == "off"        ? device_lanes::source::none
+         : s.gpu_timeline == "activity" ? device_lanes::source::activity
+                                        : device_lanes::source::events;
+}
+
+settings without_trace(settings s) {
+  s.trace.clear();
+  s.tree = s.graph = s.concurrency = s.critical_path = false;
+  s.scatter = 0;
+  return s;
+}
+
+}  // namespace
+
+struct session::state {
+  state(recorder& r, counter_registry& c, settings s) : rec(r), counters(c), asked(std::move(s)) {}
+
+  recorder& rec;
+  counter_registry& counters;
+  const settings asked;
+  bool finished = false;
+  std::unique_ptr<diagnose_log> diagnosis;
+  std::uint64_t samples_diagnosis = 0;  // in `periodic`
+  const policy_registry* policies = nullptr;
+  std::shared_ptr<const decision_log> decisions;
+  std::optional<job_trace_data> whole_trace;
+  bool trace_left = false;
+
+  [[nodiscard]] std::string file(const char* name) const { return asked.output + "/" + name; }
+  std::optional<counter_lister> lister;
+  std::optional<counter_printer> printer;
+  std::optional<counter_sampler> sampler;
+  std::vector<std::uint64_t> counter_beats;
+  std::optional<trace_budget> budget;
+
+  std::unique_ptr<live_server> live;
+
+  void begin_counters();
+  result<void> end_counters();
+  result<void> write_all();
+  void diagnose_again() {
+    if (diagnosis) samples_diagnosis = periodic.every(diagnose_log::period_s, [&log = *diagnosis] { log.sample(); });
+  }
+  void serve();
+  [[nodiscard]] double busy_s() const { return periodic.busy_s() + draining.busy_s(); }
+  // The last members: their functions use the others. Records that are not drained are lost, so nothing that may wait
+  // (for a consumer, a locality, a user's function) runs in `draining`.
+  beat periodic, draining{"plx-drain"};
+};
+
+session::session(recorder& r, counter_registry& counters, settings s)
+    : state_(std::make_unique<state>(r, counters, std::move(s))) {
+  if (state_->asked.diagnose) {
+    state_->diagnosis = std::make_unique<diagnose_log>(r, counters);
+    r.paths(true);
+    state_->diagnose_again();
+  }
+  r.devices().set_library(state_->asked.cupti_library);
+  r.devices().set_source(device_source(state_->asked));
+  if (!state_->asked.profile.empty()) r.devices().set_statistics(true);
+  if (wants_trace(state_->asked)) {
+    const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
+    r.set_trace_limit(static_cast<std::uint64_t>(state_->asked.trace_limit));
+    r.trace(true, ring_records);
+    state_->draining.every(0.02, [&r, &own = *state_] {
+      r.drain();
+      r.set_background(own.busy_s());
+    });
+    if (state_->asked.trace_budget > 0) {
+      state_->budget.emplace(r, state_->asked.trace_budget);
+      state_->periodic.every(trace_budget::period_s, [&b = *state_->budget] { b.look(); });
+    }
+  }
+  state_->begin_counters();
+  if (!state_->asked.serve.empty()) state_->serve();
+}
+
+session::~session() {
+  try {
+    (void)finish();  // it tells the log
+  } catch (const std::exception& x) {
+    log_error("the measurements were not all written at the end: {}", x.what());
+  }
+  state_->live.reset();  // it reads counters
+  state_->counters.sample_with(nullptr);
+}
+
+void session::attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions) {
+  state_->policies = &policies;
+  state_->decisions = std::move(decisions);
+}
+
+void session::write_trace(job_trace_data whole) { state_->whole_trace = std::move(whole); }
+void session::leave_trace() { state_->trace_left = true; }
+
+/// It prints, because the setting asks for an address that nobody knows before.
+void session::state::serve() {
+  auto started = live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output});
+  if (started) live = *std::move(started);
+  std::fprintf(stderr, "plx: %s%s\n",
+               live ? "live page: " : "no live page: ", (live ? live->url() : started.error().message).c_str());
+}
+
+picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }
+const settings& session::asked() const noexcept { return state_->asked; }
+beat& session::periodic() noexcept { return state_->periodic; }
+
+result<void> session::finish() {
+  if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
+  state_->rec.set_background(state_->busy_s());
+  const result<void> counters = state_->end_counters();
+  if (!counters) log_error("{}", counters.error().message);
+  const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};
+  return counters ? files : counters;
+}
+
+void session::state::begin_counters() {
+  if (!asked.any()) return;
+  counters.sample_with(&periodic);
+  if (!asked.list_counters.empty()) lister.emplace(counters, asked.list_counters == "full");
+  if (!asked.print_counter.empty()) {
+    printer.emplace(counters, printing_of(asked));
+    counters.keep_last_values(printing_of(asked).patterns);
+    if (asked.print_interval_s > 0)
+      counter_beats.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
+  }
+  if (asked.sample_interval_s > 0) {
+    sampler.emplace(rec, counters, split_counters(asked.sample_counter).value_or(std::vector<std::string>{}),
+                    file("counters.csv"));
+    counter_beats.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampler->sample(); }));
+  }
+}
+
+/// The last values, once nothing prints or samples beside.
+result<void> session::state::end_counters() {
+  for (const std::uint64_t id : counter_beats) periodic.remove(id);
+  lister.reset();
+  result<void> first;
+  if (printer) {
+    first = printer->print(true);
+    counters.keep_last_values({});
+  }
+  if (sampler)
+    if (auto r = sampler->sample(); !r && first) first = r;
+  return first;
+}
+
+result<void> session::write_now() {
+  if (state_->finished || !state_->asked.writes_files()) return {};
+  auto done = state_->write_all();
+  state_->diagnose_again();
+  return done;
+}
+
+result<void> session::state::write_all() {
+  std::error_code failed;
+  std::filesystem::create_directories(asked.output, failed);
+  result<void> first;
+  const auto note = [&](result<void> r) {
+    if (!r && first) first = r;
+    if (!r) log_error("{}", r.error().message);
+  };
+  if (failed) {
+    note(error{"cannot make the folder '" + asked.output + "': " + failed.message()});
+    return first;
+  }
+  if (diagnosis) {
+    periodic.remove(samples_diagnosis);
+    note(diagnosis->write(asked.output));
+  }
+  const settings tasks = trace_left ? without_trace(asked) : asked;
+  if (auto r = write_task_files(rec, tasks, whole_trace ? &*whole_trace : nullptr); !r && first)
+    first = r;  // it has told the log
+  if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
+  if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
+  return first;
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,121 @@
+#include "probe/counters/bounded_output.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <thread>
+
+#include "base/file.hpp"
+#include "probe/record/test/temporary_test.hpp"
+#include "session/session.hpp"
+
+namespace plx::probe {
+namespace {
+
+/// A FIFO, and the end that reads it.
+struct fifo {
+  std::string path = temporary_path("fifo");
+  int reader = -1;
+  explicit fifo(bool with_reader) {
+    std::filesystem::remove(path);
+    EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    if (with_reader) reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  }
+  ~fifo() {
+    if (reader >= 0) ::close(reader);
+    std::filesystem::remove(path);
+  }
+  [[nodiscard]] std::string read_all() const {
+    std::string text;
+    char piece[4096];
+    for (ssize_t n = 0; (n = ::read(reader, piece, sizeof piece)) > 0;) text.append(piece, static_cast<std::size_t>(n));
+    return text;
+  }
+};
+
+TEST(BoundedOutput, AFifoThatIsNotReadTakesWhatItHasRoomForAndNoLineIsTorn) {
+  const fifo f(true);
+  bounded_output out(f.path);
+  const std::string line(999, 'x');
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(out.write("header\n", line + "\n", 0));
+  EXPECT_GT(out.dropped(), 100u);
+  std::string text = f.read_all();
+  ASSERT_TRUE(out.write("header\n", "end\n", 0));
+  text += f.read_all();
+  EXPECT_TRUE(text.starts_with("header\nxx")) << text.substr(0, 20);
+  EXPECT_TRUE(text.ends_with("x\nend\n")) << text.substr(text.size() - 20);
+  EXPECT_EQ(text.size() % 1000, std::size_t{7 + 4});  // whole lines
+}
+
+TEST(BoundedOutput, AFifoWithoutAReaderIsNoError) {
+  const fifo f(false);
+  bounded_output out(f.path);
+  EXPECT_TRUE(out.write("", "text\n", 10));
+  EXPECT_EQ(out.dropped(), 1u);
+}
+
+TEST(BoundedOutput, AReaderThatEndsIsAnErrorAndNoSignal) {
+  fifo f(true);
+  bounded_output out(f.path);
+  ASSERT_TRUE(out.write("", "text\n", 0));
+  ::close(std::exchange(f.reader, -1));
+  const auto done = out.write("", "text\n", 0);
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find(f.path), std::string::npos);
+  EXPECT_TRUE(out.write("", "text\n", 0));  // as a FIFO without a reader
+}
+
+TEST(BoundedOutput, AFullPipeAsStdoutIsWaitedForNoLongerThanAsked) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  std::fflush(stdout);
+  const int before = ::dup(STDOUT_FILENO);
+  ASSERT_EQ(::dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+  bounded_output out("stdout");
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(out.write("", std::string(999, 'y') + "\n", 0.01));
+  const std::uint64_t dropped = out.dropped();
+  EXPECT_EQ(::fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);  // the program's descriptor is as it was
+  ::dup2(before, STDOUT_FILENO);
+  ::close(before), ::close(ends[0]), ::close(ends[1]);
+  EXPECT_GT(dropped, 50u);
+}
+
+/// A FIFO that is opened and never read: records are drained all the same, and the session ends.
+TEST(Session, AConsumerThatDoesNotReadCostsNoRecords) {
+  const fifo f(true);
+  recorder r(1);
+  counter_registry counters;
+  const registration long_name = counters.add({"/app/" + std::string(60'000, 'n')}, [] { return 1; });
+  std::uint64_t recorded = 0;
+  {
+    session s(r, counters,
+              {.output = temporary_path("unread"),
+               .trace = "json",
+               .trace_records = 1 << 12,
+               .print_counter = "/app/*",
+               .print_interval_s = 0.001,
+               .print_to = f.path});
+    // The rings are full again and again; what is recorded waits for draining alone.
+    while (recorded < 8u << 12) {
+      for (int i = 0; i < 512; ++i, ++recorded) r.worker(0).record({.begin = now_ticks(), .end = now_ticks()});
+      const std::uint64_t drained = r.traced();
+      for (int i = 0; i < 20'000 && r.traced() == drained; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    testing::internal::CaptureStderr();
+    ASSERT_TRUE(s.finish());
+  }
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("prints of counters to '" + f.path + "' were dropped"),
+            std::string::npos);
+  EXPECT_EQ(r.trace_lost(), 0u);
+  EXPECT_GE(r.traced(), recorded);
+}
+
+}  // namespace
+}  // namespace plx::probe

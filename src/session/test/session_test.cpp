@@ -1,0 +1,61 @@
+#include "session/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "probe/record/test/temporary_test.hpp"
+#include "probe/record/text_sink.hpp"
+
+namespace plx::probe {
+namespace {
+
+TEST(Session, WritesWhatWasAskedForAtTheEnd) {
+  const std::string folder = temporary_path("session");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  {
+    session s(r, counters, {.output = folder, .profile = "csv", .trace = "json"});
+    r.worker(0).record({.name = register_name("work"), .begin = now_ticks(), .end = now_ticks() + 1000});
+    ASSERT_TRUE(s.finish());
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder + "/profile.csv"));
+  EXPECT_TRUE(std::filesystem::exists(folder + "/waits.csv"));
+  EXPECT_TRUE(std::filesystem::exists(text_sink::compressed_name(folder + "/trace.json")));
+}
+
+TEST(Session, WritesInBetweenAndAgainAtTheEnd) {
+  const std::string folder = temporary_path("session_twice");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = folder, .profile = "csv", .diagnose = true});
+  ASSERT_TRUE(s.write_now());
+  const auto before = std::filesystem::file_size(folder + "/profile.csv");
+  r.worker(0).record({.name = register_name("work"), .begin = 0, .end = 1000});
+  ASSERT_TRUE(s.finish());
+  EXPECT_GT(std::filesystem::file_size(folder + "/profile.csv"), before);
+  ASSERT_TRUE(s.write_now());  // does nothing any more
+}
+
+TEST(Session, WithoutWishesThereIsNoFolder) {
+  const std::string folder = temporary_path("no_session");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  { session s(r, counters, {.output = folder}); }
+  EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+TEST(Session, AFolderThatCannotBeMadeIsAnErrorOfOneLine) {
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = "/proc/no/such", .profile = "csv"});
+  const auto done = s.finish();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("/proc/no/such"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plx::probe

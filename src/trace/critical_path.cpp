@@ -1,0 +1,344 @@
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <queue>
+
+#include "base/assert.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
+#include "probe/record/text_sink.hpp"
+#include "trace/critical_path.hpp"
+#include "trace/profile.hpp"
+#include "trace/trace_text.hpp"
+
+namespace plx::probe {
+namespace {
+
+using index = trace_graph::index;
+
+double factor_of(name_factors factors, name_id name) { return name < factors.size() ? factors[name] : 1.0; }
+
+/// What each piece's time is multiplied with.
+class scaled {
+ public:
+  scaled(const trace_graph& g, name_factors f) : graph_(g), factors_(f) {}
+  [[nodiscard]] double factor(const trace_graph::piece& p) const {
+    return factors_.empty() ? 1.0 : factor_of(factors_, graph_.tasks()[p.task].name);
+  }
+  [[nodiscard]] double length(const trace_graph::piece& p) const {
+    return factor(p) * static_cast<double>(p.end - p.begin);
+  }
+  /// From the begin of the link's source to the moment it lets others go on; of a join: none.
+  [[nodiscard]] double way(const trace_graph::link& l) const {
+    if (!graph_.is_piece(l.from)) return 0;
+    const trace_graph::piece& p = graph_.pieces()[l.from];
+    return factor(p) * static_cast<double>(l.when - p.begin);
+  }
+
+ private:
+  const trace_graph& graph_;
+  name_factors factors_;
+};
+
+/// The earliest that each node can begin with workers without end, and the link that says so.
+struct longest_paths {
+  std::vector<double> begin;
+  std::vector<const trace_graph::link*> because;  // null at the first node of a path
+  index last = trace_graph::none;                 // the piece that ends the longest
+  double span = 0;
+
+  longest_paths(const trace_graph& g, const scaled& times) : begin(g.node_count()), because(g.node_count()) {
+    for (const index node : g.order()) {
+      for (const trace_graph::link& l : g.links(node)) {
+        const double at = begin[l.from] + times.way(l);
+        if (because[node] != nullptr && at <= begin[node]) continue;
+        begin[node] = at;
+        because[node] = &l;
+      }
+      if (!g.is_piece(node)) continue;
+      const double end = begin[node] + times.length(g.pieces()[node]);
+      if (last == trace_graph::none || end > span) span = end, last = node;
+    }
+  }
+};
+
+/// Totals of each name, by its id.
+std::vector<path_kind> all_kinds(const trace_graph& g) {
+  std::vector<path_kind> kinds;
+  for (const trace_graph::task& t : g.tasks()) {
+    if (t.name >= kinds.size()) kinds.resize(t.name + 1);
+    path_kind& k = kinds[t.name];
+    k.name = t.name;
+    ++k.tasks;
+    for (const trace_graph::piece& p : g.pieces_of(t)) {
+      k.work += static_cast<double>(p.end - p.begin);
+      if (p.ready != 0 && p.ready < p.begin) k.delay += static_cast<double>(p.begin - p.ready);
+    }
+  }
+  return kinds;
+}
+
+/// Walks the longest path back from its end.
+void walk(const trace_graph& g, const longest_paths& longest, critical_path& c, std::vector<path_kind>& kinds) {
+  ticks left = 0;  // when the piece had done what the path is about
+  if (longest.last != trace_graph::none) left = g.pieces()[longest.last].end;
+  for (index node = longest.last; node != trace_graph::none;) {
+    const trace_graph::piece& p = g.pieces()[node];
+    path_kind& kind = kinds[g.tasks()[p.task].name];
+    ++kind.on_path;
+    kind.path += static_cast<double>(left - p.begin);
+    c.path.push_back(node);
+    const trace_graph::link* l = longest.because[node];
+    while (l != nullptr && !g.is_piece(l->from)) l = longest.because[l->from];
+    if (l != nullptr && p.begin > l->when) kind.path_delay += static_cast<double>(p.begin - l->when);
+    if (l != nullptr) left = l->when;
+    node = l == nullptr ? trace_graph::none : l->from;
+  }
+  std::reverse(c.path.begin(), c.path.end());
+}
+
+}  // namespace
+
+critical_path find_critical_path(const trace_graph& g) {
+  const longest_paths longest(g, scaled(g, {}));
+  critical_path c;
+  c.wall = static_cast<double>(g.wall());
+  c.span = longest.span;
+  std::vector<path_kind> kinds = all_kinds(g);
+  walk(g, longest, c, kinds);
+  for (const path_kind& k : kinds) {
+    c.work += k.work;
+    c.delay += k.delay;
+    c.path_delay += k.path_delay;
+    if (k.tasks != 0) c.kinds.push_back(k);
+  }
+  std::stable_sort(c.kinds.begin(), c.kinds.end(), [](const path_kind& a, const path_kind& b) {
+    return a.path != b.path ? a.path > b.path : a.work > b.work;
+  });
+  return c;
+}
+
+double span_of(const trace_graph& g, name_factors factors) { return longest_paths(g, scaled(g, factors)).span; }
+
+namespace {
+
+/// What leads from each node: the links turned round.
+struct ways_out {
+  struct way {
+    index to = 0;
+    double length = 0;  // from the source's begin
+  };
+  std::vector<index> first;
+  std::vector<way> ways;
+
+  ways_out(const trace_graph& g, const scaled& times) : first(g.node_count() + 1, 0) {
+    for (index node = 0; node < g.node_count(); ++node)
+      for (const trace_graph::link& l : g.links(node)) ++first[l.from + 1];
+    for (index i = 0; i < g.node_count(); ++i) first[i + 1] += first[i];
+    ways.resize(first.back());
+    std::vector<index> place(first.begin(), first.end() - 1);
+    for (index node = 0; node < g.node_count(); ++node)
+      for (const trace_graph::link& l : g.links(node)) ways[place[l.from]++] = {node, times.way(l)};
+  }
+  [[nodiscard]] std::span<const way> of(index node) const {
+    return {ways.data() + first[node], ways.data() + first[node + 1]};
+  }
+};
+
+/// List scheduling: pieces in the order in which they become ready, each on the worker that is free first, operations
+/// of devices at once: what they wait for in their stream is among their links. A piece that is not in the queue yet
+/// becomes ready after all that are, because what it waits for has not begun.
+class player {
+ public:
+  player(const trace_graph& g, const scaled& times, unsigned workers)
+      : graph_(g), times_(times), out_(g, times), waits_(g.node_count()), ready_(g.node_count()) {
+    for (unsigned i = 0; i < workers; ++i) free_.push(0);
+  }
+
+  double run() {
+    for (index node = 0; node < graph_.node_count(); ++node)
+      if ((waits_[node] = static_cast<index>(graph_.links(node).size())) == 0) come(node);
+    while (!queue_.empty()) {
+      const entry next = queue_.top();
+      queue_.pop();
+      const trace_graph::piece& p = graph_.pieces()[next.piece];
+      const bool on_device = graph_.is_device(p.worker);
+      const double begin = on_device ? next.ready : std::max(next.ready, free_.top());
+      const double end = begin + times_.length(p);
+      if (!on_device) {
+        free_.pop();
+        free_.push(end);
+      }
+      end_ = std::max(end_, end);
+      leave(next.piece, begin);
+    }
+    return end_;
+  }
+
+ private:
+  struct entry {
+    double ready;
+    index piece;
+    bool operator>(const entry& o) const { return ready != o.ready ? ready > o.ready : piece > o.piece; }
+  };
+
+  /// All that `node` waited for has been; a join lets others go on at once.
+  void come(index node) {
+    if (graph_.is_piece(node)) return queue_.push({ready_[node], node});
+    joins_.push_back(node);
+    while (!joins_.empty()) {
+      const index join = joins_.back();
+      joins_.pop_back();
+      for (const ways_out::way& w : out_.of(join))
+        if (told(w.to, ready_[join]))
+          graph_.is_piece(w.to) ? queue_.push({ready_[w.to], w.to}) : joins_.push_back(w.to);
+    }
+  }
+  void leave(index piece, double begin) {
+    for (const ways_out::way& w : out_.of(piece))
+      if (told(w.to, begin + w.length)) come(w.to);
+  }
+  /// Whether that was the last that `node` waited for.
+  bool told(index node, double at) {
+    ready_[node] = std::max(ready_[node], at);
+    return --waits_[node] == 0;
+  }
+
+  const trace_graph& graph_;
+  const scaled& times_;
+  const ways_out out_;
+  std::vector<index> waits_, joins_;
+  std::vector<double> ready_;
+  std::priority_queue<entry, std::vector<entry>, std::greater<>> queue_;
+  std::priority_queue<double, std::vector<double>, std::greater<>> free_;
+  double end_ = 0;
+};
+
+}  // namespace
+
+double replay(const trace_graph& g, unsigned workers, name_factors factors) {
+  PLX_ASSERT(workers > 0, workers);
+  const scaled times(g, factors);
+  return player(g, times, workers).run();
+}
+
+std::vector<what_if> ask_what_if(const trace_graph& g, std::span<const name_id> names, double factor) {
+  if (g.worker_count() == 0) return {};
+  const double wall = static_cast<double>(g.wall()), as_it_was = replay(g, g.worker_count());
+  std::vector<what_if> answers;
+  for (const name_id name : names) {
+    std::vector<double> factors(name + std::size_t{1}, 1.0);
+    factors[name] = factor;
+    const double replayed = replay(g, g.worker_count(), factors);
+    answers.push_back({name, factor, span_of(g, factors), as_it_was > 0 ? wall * replayed / as_it_was : 0.0});
+  }
+  return answers;
+}
+
+namespace {
+
+double in_seconds(double t) { return t / ticks_per_second(); }
+double share(double part, double all) { return all > 0 ? part / all : 0.0; }
+
+const what_if* answer_for(const critical_path_report& r, name_id name) {
+  const auto at = std::find_if(r.half.begin(), r.half.end(), [&](const what_if& w) { return w.name == name; });
+  return at == r.half.end() ? nullptr : &*at;
+}
+
+std::string summary(const critical_path_report& r) {
+  const critical_path& c = r.path;
+  std::string text = fmt::format(
+      "critical path {} of {} ({}), {} pieces; they waited {} to begin\n"
+      "work {}: on average {:.2f} workers could have been kept busy, {:.2f} of {} were\n",
+      time_text(in_seconds(c.span)), time_text(in_seconds(c.wall)), share_text(share(c.span, c.wall)),
+      count_text(c.path.size()), time_text(in_seconds(c.path_delay)), time_text(in_seconds(c.work)), c.parallelism(),
+      share(c.work, c.wall), r.workers);
+  if (r.missing.any())
+    text += fmt::format("the graph has holes ({} records lost, {} tasks without a beginning): the path may be longer\n",
+                        count_text(r.missing.lost_records), count_text(r.missing.headless));
+  return text;
+}
+
+}  // namespace
+
+critical_path_report report_critical_path(const trace_graph& g, std::size_t most_asked) {
+  critical_path_report r{
+      .path = find_critical_path(g), .half = {}, .workers = g.worker_count(), .missing = g.missing()};
+  std::vector<name_id> names;
+  for (const path_kind& k : r.path.kinds)
+    if (names.size() < most_asked && k.path > 0) names.push_back(k.name);
+  r.half = ask_what_if(g, names, 0.5);
+  return r;
+}
+
+std::string critical_path_text(const critical_path_report& r, std::size_t rows) {
+  std::string text = summary(r);
+  if (r.path.kinds.empty()) return text;
+  std::size_t width = 12;
+  for (const path_kind& k : r.path.kinds) width = std::max(width, std::min<std::size_t>(name_of(k.name).size(), 38));
+  text += fmt::format("{} {:>8} {:>7} {:>9} {:>8} {:>8}   {}\n", padded("task", width), "on path", "share", "pieces",
+                      "work", "delay", "if it took half: path, run");
+  std::size_t shown = 0;
+  for (const path_kind& k : r.path.kinds) {
+    if (shown == rows || k.path <= 0) break;
+    ++shown;
+    text += fmt::format("{} {} {} {} {} {}", padded(shortened(name_of(k.name), 38), width),
+                        right(time_text(in_seconds(k.path)), 8), right(share_text(share(k.path, r.path.span)), 7),
+                        right(count_text(k.on_path), 9), right(time_text(in_seconds(k.work)), 8),
+                        right(time_text(in_seconds(k.path_delay)), 8));
+    if (const what_if* w = answer_for(r, k.name); w != nullptr)
+      text += fmt::format("   {:+.1f} %, {:+.1f} %", 100 * (share(w->span, r.path.span) - 1),
+                          100 * (share(w->wall, r.path.wall) - 1));
+    text += '\n';
+  }
+  if (shown < r.path.kinds.size())
+    text += fmt::format("and {} kinds that are not on the path, or hardly\n", r.path.kinds.size() - shown);
+  return text;
+}
+
+result<void> write_critical_path_csv(const critical_path_report& r, const std::string& path) {
+  std::string text = "name,tasks,work_s,on_path,path_s,path_share,delay_s,path_delay_s,half_span_s,half_wall_s\n";
+  const auto out = std::back_inserter(text);
+  for (const path_kind& k : r.path.kinds) {
+    fmt::format_to(out, "{},{},{:.9g},{},{:.9g},{:.6f},{:.9g},{:.9g},", csv_field(name_of(k.name)), k.tasks,
+                   in_seconds(k.work), k.on_path, in_seconds(k.path), share(k.path, r.path.span), in_seconds(k.delay),
+                   in_seconds(k.path_delay));
+    if (const what_if* w = answer_for(r, k.name); w != nullptr)
+      fmt::format_to(out, "{:.9g},{:.9g}\n", in_seconds(w->span), in_seconds(w->wall));
+    else
+      text += ",\n";
+  }
+  return write_file(path, text);
+}
+
+result<void> write_critical_path_json(const critical_path_report& r, const std::string& path) {
+  const critical_path& c = r.path;
+  std::string text = fmt::format(
+      "{{\"wall_s\":{:.9g},\"work_s\":{:.9g},\"span_s\":{:.9g},\"parallelism\":{:.9g},\"workers\":{},\"delay_s\":{:.9g}"
+      ","
+      "\"path_delay_s\":{:.9g},\"path_pieces\":{},\n\"missing\":{{\"records\":{},\"headless_tasks\":{},"
+      "\"unfinished_tasks\":{},\"edges_with_an_unknown_end\":{},\"edges_against_time\":{}}},\n\"kinds\":[",
+      in_seconds(c.wall), in_seconds(c.work), in_seconds(c.span), c.parallelism(), r.workers, in_seconds(c.delay),
+      in_seconds(c.path_delay), c.path.size(), r.missing.lost_records, r.missing.headless, r.missing.unfinished,
+      r.missing.unknown_edges, r.missing.against_time);
+  const auto out = std::back_inserter(text);
+  for (const path_kind& k : c.kinds) {
+    fmt::format_to(
+        out,
+        "\n{{\"name\":{},\"tasks\":{},\"work_s\":{:.9g},\"on_path\":{},\"path_s\":{:.9g},\"path_share\":{:.6f},"
+        "\"delay_s\":{:.9g},\"path_delay_s\":{:.9g}",
+        json_text(name_of(k.name)), k.tasks, in_seconds(k.work), k.on_path, in_seconds(k.path), share(k.path, c.span),
+        in_seconds(k.delay), in_seconds(k.path_delay));
+    if (const what_if* w = answer_for(r, k.name); w != nullptr)
+      fmt::format_to(out, ",\"if_half\":{{\"span_s\":{:.9g},\"wall_s\":{:.9g}}}", in_seconds(w->span),
+                     in_seconds(w->wall));
+    text += "},";
+  }
+  if (text.back() == ',') text.pop_back();
+  return write_file(path, text + "]}\n");
+}
+
+}  // namespace plx::probe

@@ -1,0 +1,281 @@
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/file.hpp"
+#include "probe/record/text_sink.hpp"
+#include "trace/critical_path.hpp"
+#include "trace/profile.hpp"
+#include "trace/task_plots.hpp"
+#include "trace/trace_text.hpp"
+
+namespace plx::probe {
+namespace {
+
+/// Adds a slice's time to the cells it touches, as a share of each cell.
+class grid {
+ public:
+  grid(ticks begin, ticks end, std::size_t cells)
+      : begin_(begin),
+        cells_(cells),
+        width_(std::max(1.0, static_cast<double>(end - begin)) / static_cast<double>(cells)) {}
+
+  [[nodiscard]] double width() const { return width_; }
+
+  void add(std::vector<double>& row, const trace_slice& s) const {
+    if (s.end <= s.begin) return;
+    const double from = static_cast<double>(s.begin - begin_) / width_,
+                 to = static_cast<double>(s.end - begin_) / width_;
+    const std::size_t first = std::min(static_cast<std::size_t>(from), cells_ - 1);
+    const std::size_t last = std::min(static_cast<std::size_t>(to), cells_ - 1);
+    for (std::size_t c = first; c <= last; ++c) {
+      const double low = std::max(from, static_cast<double>(c)), high = std::min(to, static_cast<double>(c + 1));
+      row[c] += std::max(0.0, high - low);
+    }
+  }
+
+ private:
+  ticks begin_;
+  std::size_t cells_;
+  double width_;
+};
+
+/// What ran on a worker; nothing of a device.
+std::span<const trace_slice> tasks_of(const trace_data& data, std::size_t worker) {
+  if (data.is_device(worker)) return {};
+  return data.workers[worker];
+}
+
+struct name_total {
+  name_id name;
+  double time;
+};
+
+/// The largest first.
+std::vector<name_total> totals(const trace_data& data) {
+  std::vector<name_total> all;
+  for (std::size_t w = 0; w < data.workers.size(); ++w) {
+    for (const trace_slice& s : tasks_of(data, w)) {
+      while (all.size() <= s.name) all.push_back({static_cast<name_id>(all.size()), -1});
+      all[s.name].time = std::max(0.0, all[s.name].time) + static_cast<double>(s.end > s.begin ? s.end - s.begin : 0);
+    }
+  }
+  std::erase_if(all, [](const name_total& n) { return n.time < 0; });
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
+  return all;
+}
+
+}  // namespace
+
+concurrency concurrency_over_time(const trace_data& data, std::size_t cells, std::size_t most_names) {
+  PLX_ASSERT(cells > 0, cells);
+  ticks begin = ~ticks{0}, end = 0;
+  for (std::size_t w = 0; w < data.workers.size(); ++w)
+    for (const trace_slice& s : tasks_of(data, w)) begin = std::min(begin, s.begin), end = std::max(end, s.end);
+  concurrency c;
+  if (end <= begin) return c;
+  const grid cell(begin, end, cells);
+  c.begin_s = begin > data.origin ? seconds(begin - data.origin) : 0;
+  c.cell_s = cell.width() / ticks_per_second();
+  c.other.assign(cells, 0);
+  const auto all = totals(data);
+  std::vector<std::size_t> row_of;  // by name
+  for (const name_total& n : all) {
+    if (row_of.size() <= n.name) row_of.resize(n.name + 1, most_names);
+    if (c.names.size() == most_names) continue;
+    row_of[n.name] = c.names.size();
+    c.names.push_back(n.name);
+    c.running.emplace_back(cells, 0.0);
+  }
+  for (std::size_t w = 0; w < data.workers.size(); ++w)
+    for (const trace_slice& s : tasks_of(data, w))
+      cell.add(row_of[s.name] < most_names ? c.running[row_of[s.name]] : c.other, s);
+  return c;
+}
+
+result<void> write_concurrency_csv(const trace_data& data, const std::string& path, std::size_t cells) {
+  const concurrency c = concurrency_over_time(data, cells);
+  std::string text = "time_s,running";
+  const auto out = std::back_inserter(text);
+  for (const name_id n : c.names) (text += ',') += csv_field(name_of(n));
+  text += ",other\n";
+  for (std::size_t i = 0; i < c.other.size(); ++i) {
+    double sum = c.other[i];
+    for (const auto& row : c.running) sum += row[i];
+    fmt::format_to(out, "{:.9g},{:.4g}", c.begin_s + (static_cast<double>(i) + 0.5) * c.cell_s, sum);
+    for (const auto& row : c.running) fmt::format_to(out, ",{:.4g}", row[i]);
+    fmt::format_to(out, ",{:.4g}\n", c.other[i]);
+  }
+  return write_file(path, text);
+}
+
+namespace {
+
+/// A number in [0, 1) that looks random but is always the same for the same task (splitmix64's mixing).
+double draw(std::uint64_t n) {
+  n += 0x9e3779b97f4a7c15ull;
+  n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9ull;
+  n = (n ^ n >> 27) * 0x94d049bb133111ebull;
+  return static_cast<double>((n ^ n >> 31) >> 11) * 0x1p-53;
+}
+
+double since(ticks origin, ticks t) { return t > origin ? seconds(t - origin) : 0; }
+
+}  // namespace
+
+result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph, double share,
+                               const std::string& path) {
+  auto sink = text_sink::create(path);
+  if (!sink) return sink.error();
+  result<void> done = (*sink)->write("kind,name,begin_s,value,id,key,worker,wait_s\n");
+  std::unordered_map<name_id, std::uint32_t> sparsest;
+  for (const trace_graph::task& t : graph.tasks()) sparsest[t.name] = std::max(sparsest[t.name], t.every);
+  trace_names names(csv_field);
+  std::string line;
+  for (std::size_t i = 0; i < graph.tasks().size() && done; ++i) {
+    const trace_graph::task& t = graph.tasks()[i];
+    const double of_all = std::min(share, 1.0 / sparsest[t.name]);
+    if (draw(t.id != 0 ? t.id : i) >= of_all * t.every) continue;
+    const trace_graph::piece& first = graph.pieces_of(t)[0];
+    line.clear();
+    const auto out = std::back_inserter(line);
+    fmt::format_to(out, "{},{},{:.9f},{:.9f},", graph.is_device(first.worker) ? "device" : "task", names[t.name],
+                   since(data.origin, first.begin), seconds(graph.length_of(t)));
+    if (t.id != 0) fmt::format_to(out, "{}", t.id);
+    line += ',';
+    if (t.key != no_key) fmt::format_to(out, "{}", t.key);
+    fmt::format_to(out, ",{},", first.worker);
+    if (first.ready != 0) fmt::format_to(out, "{:.9f}", since(first.ready, first.begin));
+    line += '\n';
+    done = (*sink)->write(line);
+  }
+  for (const trace_sample& s : data.samples)
+    if (done)
+      done = (*sink)->write(
+          fmt::format("counter,{},{:.9f},{:.9g},,,,\n", csv_field(s.name), since(data.origin, s.when), s.value));
+  return done ? (*sink)->commit() : done;
+}
+
+namespace {
+
+using index = trace_graph::index;
+
+/// DOT's texts escape quotes and backslashes; \n is a new line.
+std::string dot_text(std::string_view text) {
+  std::string quoted;
+  for (const char c : shortened(text, 40)) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return quoted;
+}
+
+/// From white to orange.
+std::string colour(double share) {
+  return fmt::format("#ff{:02x}{:02x}", 0xff - static_cast<int>(90 * share), 0xff - static_cast<int>(200 * share));
+}
+
+constexpr const char* heading =
+    "digraph tasks {\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=11];\n"
+    "  edge [fontname=\"Helvetica\", fontsize=9, color=\"#777777\"];\n";
+
+/// For each node, the kinds of tasks that lead to it through joins: sorted names.
+std::vector<std::vector<name_id>> kinds_through_joins(const trace_graph& g) {
+  const index n_pieces = static_cast<index>(g.pieces().size());
+  std::vector<std::vector<name_id>> kinds(g.node_count() - n_pieces);
+  for (const index node : g.order()) {
+    if (g.is_piece(node)) continue;
+    std::vector<name_id>& mine = kinds[node - n_pieces];
+    for (const trace_graph::link& l : g.links(node)) {
+      if (g.is_piece(l.from))
+        mine.push_back(g.tasks()[g.pieces()[l.from].task].name);
+      else
+        mine.insert(mine.end(), kinds[l.from - n_pieces].begin(), kinds[l.from - n_pieces].end());
+      if (mine.size() < 64) continue;
+      std::sort(mine.begin(), mine.end());
+      mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+    }
+    std::sort(mine.begin(), mine.end());
+    mine.erase(std::unique(mine.begin(), mine.end()), mine.end());
+  }
+  return kinds;
+}
+
+/// How many tasks of `second` waited for some of `first`.
+std::map<std::pair<name_id, name_id>, std::uint64_t> kind_edges(const trace_graph& g) {
+  const index n_pieces = static_cast<index>(g.pieces().size());
+  const auto joins = kinds_through_joins(g);
+  std::map<std::pair<name_id, name_id>, std::uint64_t> edges;
+  std::vector<name_id> from;
+  for (index t = 0; t < g.tasks().size(); ++t) {
+    from.clear();
+    const trace_graph::task& task = g.tasks()[t];
+    for (index node = task.first_piece; node < task.first_piece + task.n_pieces; ++node) {
+      for (const trace_graph::link& l : g.links(node)) {
+        if (!g.is_piece(l.from))
+          from.insert(from.end(), joins[l.from - n_pieces].begin(), joins[l.from - n_pieces].end());
+        else if (g.pieces()[l.from].task != t)
+          from.push_back(g.tasks()[g.pieces()[l.from].task].name);
+      }
+    }
+    std::sort(from.begin(), from.end());
+    from.erase(std::unique(from.begin(), from.end()), from.end());
+    for (const name_id f : from) ++edges[{f, task.name}];
+  }
+  return edges;
+}
+
+}  // namespace
+
+std::string task_graph_dot(const trace_graph& g) {
+  const critical_path path = find_critical_path(g);
+  std::vector<bool> critical(g.tasks().size());
+  for (const index p : path.path) critical[g.pieces()[p].task] = true;
+  ticks longest = 1;
+  for (const trace_graph::task& t : g.tasks()) longest = std::max(longest, g.length_of(t));
+  std::string text = heading;
+  const auto out = std::back_inserter(text);
+  for (index t = 0; t < g.tasks().size(); ++t) {
+    const trace_graph::task& task = g.tasks()[t];
+    const ticks length = g.length_of(task);
+    fmt::format_to(out, "  t{} [label=\"{}", t, dot_text(name_of(task.name)));
+    if (task.key != no_key) fmt::format_to(out, " #{}", task.key);
+    fmt::format_to(out, "\\n{}\", fillcolor=\"{}\"{}];\n", time_text(seconds(length)),
+                   colour(static_cast<double>(length) / static_cast<double>(longest)),
+                   critical[t] ? ", penwidth=3" : "");
+  }
+  for (index t = 0; t < g.tasks().size(); ++t)
+    for (const index p : g.parents(t))
+      fmt::format_to(out, "  t{} -> t{}{};\n", p, t,
+                     critical[p] && critical[t] ? " [penwidth=2.5, color=\"#000000\"]" : "");
+  return text + "}\n";
+}
+
+std::string kind_graph_dot(const trace_graph& g) {
+  const critical_path path = find_critical_path(g);
+  double most = 1;
+  for (const path_kind& k : path.kinds) most = std::max(most, k.work);
+  std::string text = heading;
+  const auto out = std::back_inserter(text);
+  for (const path_kind& k : path.kinds) {
+    fmt::format_to(out, "  n{} [label=\"{}\\n{} tasks, {}\\n{} of the critical path\", fillcolor=\"{}\"];\n", k.name,
+                   dot_text(name_of(k.name)), count_text(k.tasks), time_text(k.work / ticks_per_second()),
+                   share_text(path.span > 0 ? k.path / path.span : 0), colour(k.work / most));
+  }
+  for (const auto& [ends, n] : kind_edges(g))
+    fmt::format_to(out, "  n{} -> n{} [label=\"{}\"];\n", ends.first, ends.second, count_text(n));
+  return text + "}\n";
+}
+
+result<void> write_graph_dot(const trace_graph& g, const std::string& path, std::size_t most_single) {
+  return write_file(path, g.tasks().size() <= most_single ? task_graph_dot(g) : kind_graph_dot(g));
+}
+
+}  // namespace plx::probe

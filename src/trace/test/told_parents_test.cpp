@@ -1,0 +1,76 @@
+#include "trace/trace_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include "probe/record/test/trace_builder_test.hpp"
+
+namespace told_parents_test {
+
+using namespace plx::probe;
+
+/// n tasks and a join of them, which m others wait for.
+trace_data inputs_of_many(task_id n, task_id m) {
+  trace_builder b(1);
+  const task_id join = join_bit | 1;
+  for (task_id i = 1; i <= n; ++i) b.task(0, i, "in", 10 * i, 10 * i + 5).edge(i, join, 10 * i + 5);
+  for (task_id i = 1; i <= m; ++i)
+    b.edge(join, n + i, 10 * n + 5).task(0, n + i, "out", 10 * (n + i), 10 * (n + i) + 5);
+  return b.data;
+}
+
+TEST(ToldParents, AllOfThemInOrderOfNumber) {
+  const trace_graph g(inputs_of_many(500, 1));
+  told_parents told(g, 1000);
+  EXPECT_TRUE(told.of(0).empty());
+  const auto parents = told.of(500);
+  ASSERT_EQ(parents.size(), 500u);
+  for (task_id i = 0; i < 500; ++i) EXPECT_EQ(parents[i], i + 1);
+  EXPECT_FALSE(told.cut());
+  EXPECT_EQ(told.pieces_cut(), 0u);
+  EXPECT_EQ(told.longest(), 500u);
+}
+
+TEST(ToldParents, StayInProportionToTheLinks) {
+  const trace_graph g(inputs_of_many(500, 500));
+  told_parents told(g, 1000);
+  std::size_t sum = 0, few = 0;
+  for (trace_graph::index p = 0; p < 1000; ++p) {
+    const std::size_t n = told.of(p).size();
+    sum += n;
+    few += told.cut();
+    if (p >= 500) {
+      EXPECT_GE(n, told_parents::always);
+      EXPECT_EQ(told.cut(), n < 500) << p;
+    }
+  }
+  EXPECT_EQ(told.pieces_cut(), few);
+  EXPECT_GT(few, 400u);
+  EXPECT_LE(sum, 4 * g.link_count() + 500 * told_parents::always);
+  EXPECT_GT(sum, 4 * g.link_count());
+}
+
+TEST(ToldParents, OnePieceHasALimit) {
+  const trace_graph g(inputs_of_many(101, 1));
+  told_parents told(g, 100);
+  EXPECT_EQ(told.of(101).size(), 100u);
+  EXPECT_TRUE(told.cut());
+}
+
+/// A task of many pieces, each with a link, is one parent: what counts is what was looked at.
+TEST(ToldParents, LinksOfOneTaskCountLikeOthers) {
+  trace_builder b(1);
+  const task_id join = join_bit | 1;
+  constexpr task_id pieces = 200, waiters = 200;
+  for (task_id i = 0; i < pieces; ++i)
+    b.piece(0, 1, "in", 10 * i, 10 * i + 5, i + 1 == pieces, i != 0).edge(1, join, 10 * i + 5);
+  for (task_id i = 0; i < waiters; ++i) {
+    const task_id begin = 10 * (pieces + i);
+    b.edge(join, 2 + i, 10 * pieces).task(0, 2 + i, "out", begin, begin + 5);
+  }
+  const trace_graph g(b.data);
+  told_parents told(g, 1000);
+  for (trace_graph::index p = 0; p < pieces + waiters; ++p) EXPECT_LE(told.of(p).size(), 1u);
+  EXPECT_GT(told.pieces_cut(), waiters / 2);
+}
+
+}  // namespace told_parents_test

@@ -1,0 +1,1 @@
+// The source of the target whose precompiled header the test programs use.
