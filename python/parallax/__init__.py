@@ -5,7 +5,8 @@
     mesh = run.mesh(-1)                       # the last mesh file
     cut = mesh.slice("rho", axis="z")         # the blocks that the plane cuts, and their cells
 
-Example to read: tests/test_run.py.
+performance/ reads what any measured program writes; star/ reads the runs of plx-star. Example to read:
+tests/star/test_run.py.
 """
 
 from .errors import NotARun, ReadError
@@ -17,7 +18,7 @@ __all__ = ["NotARun", "ReadError", "Run", "__version__"]
 def __getattr__(name: str):
     """Run needs h5py, a diagnosis does not: it is imported when asked for."""
     if name == "Run":
-        from .run import Run
+        from .star.run import Run
 
         return Run
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
         "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
     )
-    from .scale.arguments import add_arguments, add_check_arguments
+    from .star.scale.arguments import add_arguments, add_check_arguments
 
     add_arguments(scale)
     scale.set_defaults(act=_scale)
@@ -122,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _merge_traces(options) -> int:
-    from .merge_traces import merge_traces
+    from .performance.merge_traces import merge_traces
 
     if options.out and not options.out.parent.is_dir():
         return _fail(f"{options.out.parent}: no such folder, expected one to write {options.out.name} into")
@@ -131,28 +131,28 @@ def _merge_traces(options) -> int:
 
 
 def _scale(options) -> int:
-    from .scale.command import scale
+    from .star.scale.command import scale
 
     return scale(options)
 
 
 def _scale_check(options) -> int:
-    from .scale.command import scale_check
+    from .star.scale.command import scale_check
 
     return scale_check(options)
 
 
 def _top(options) -> int:
-    from .live import LiveError, find
+    from .performance.live import LiveError, find
 
     try:
         address = find(options.target, options.token)
         if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            from .live_terminal import once
+            from .performance.live_terminal import once
 
             print(once(address))
             return 0
-        from .live_terminal import watch
+        from .performance.live_terminal import watch
 
         return watch(address)
     except LiveError as error:
@@ -162,9 +162,9 @@ def _top(options) -> int:
 
 
 def _report(options) -> int:
-    from .report import write_report  # matplotlib is imported only where something is drawn
-    from .run import Run
-    from .terminal import summary_lines
+    from .star.report import write_report  # matplotlib is imported only where something is drawn
+    from .star.run import Run
+    from .star.summary import summary_lines
 
     run = Run(options.run)
     out = options.out or options.run / "report.html"
@@ -184,7 +184,7 @@ def _report(options) -> int:
 
 
 def _diagnose(options) -> int:
-    from .diagnosis import diagnose
+    from .performance.diagnosis import diagnose
 
     diagnosis = diagnose(options.run)
     print(json.dumps(diagnosis.json(), indent=1, ensure_ascii=False) if options.json else diagnosis.text())
@@ -192,8 +192,8 @@ def _diagnose(options) -> int:
 
 
 def _compare(options) -> int:
-    from .compare import compare_runs
-    from .run import Run
+    from .star.compare import compare_runs
+    from .star.run import Run
 
     comparison = compare_runs(Run(options.first, of_any_program=True), Run(options.second, of_any_program=True))
     print(comparison.text())

@@ -2,7 +2,7 @@
 
 A column is a float array when every value in it is a number, else a list of strings. A line cut short at the very end
 of a file (the writer was stopped in the middle) is dropped and remembered in `Table.cut_short`; any other line of the
-wrong length is an error. Example to read: tests/test_run.py.
+wrong length is an error. Example to read: tests/star/test_run.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 // What tasks and messages cost on this machine, measured: for `./plx scale`.
 //
-// Thread safety: the thread that made the job. Cost: about a second. Example: python/tests/test_scale_check.py
+// Thread safety: the thread that made the job. Cost: about a second. Example: python/tests/star/test_scale_check.py
 #pragma once
 
 #include <string>

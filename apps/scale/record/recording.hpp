@@ -2,7 +2,7 @@
 // of its steps, messages. As JSON, for `./plx scale check`.
 //
 // Thread safety: the thread that made the job. Cost: of the run; between steps some us per block, not in any step's
-// time. Example: python/tests/test_scale_check.py
+// time. Example: python/tests/star/test_scale_check.py
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,68 @@
+"""`parallax diagnose run/`: what held a run up, in a few sentences with their figures.
+
+evidence.py reads the run folder; idle_time.py places the idle time; rules.py and idle_rules.py decide. The thresholds are
+constants of the latter two and are documented in docs/why-slow.md. Example to read: tests/performance/test_diagnosis.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .evidence import Evidence
+from .finding import Finding
+from .rules import findings_of, headline_of
+
+most_findings = 4  # of two sentences each: with the headline and what could not be judged, ten in all
+
+
+@dataclass
+class Diagnosis:
+    """headline: one sentence; findings: the most costly first; not_judged: one sentence, "" when all could be."""
+
+    headline: str
+    findings: list = field(default_factory=list)
+    not_judged: str = ""
+    figures: dict = field(default_factory=dict)
+
+    def sentences(self) -> list:
+        texts = [self.headline]
+        for finding in self.findings:
+            texts += [finding.text, finding.suggestion] if finding.suggestion else [finding.text]
+        return texts + ([self.not_judged] if self.not_judged else [])
+
+    def text(self) -> str:
+        """For a terminal: the headline, then an item per finding."""
+        lines = [self.headline]
+        for number, finding in enumerate(self.findings, 1):
+            lines.append(f"{number}. {finding.text} {finding.suggestion}".rstrip())
+        return "\n".join(lines + ([self.not_judged] if self.not_judged else []))
+
+    def json(self) -> dict:
+        return {
+            "headline": self.headline,
+            "findings": [finding.json() for finding in self.findings],
+            "not_judged": self.not_judged,
+            "figures": self.figures,
+        }
+
+
+def diagnose(folder: str | Path) -> Diagnosis:
+    """Raises NotARun when the folder has nothing to judge by, ReadError when a file in it is broken."""
+    return diagnose_evidence(Evidence(folder))
+
+
+def diagnose_evidence(evidence: Evidence) -> Diagnosis:
+    found = findings_of(evidence)
+    return Diagnosis(headline_of(evidence), found[:most_findings], _not_judged(evidence), evidence.figures())
+
+
+def _not_judged(evidence: Evidence) -> str:
+    missing = evidence.missing()
+    if not missing:
+        return ""
+    whats = "; ".join(f"{what} ({file} is missing; {setting} writes it)" for what, file, setting in missing)
+    return f"Could not be judged: {whats}."
+
+
+__all__ = ["Diagnosis", "Evidence", "Finding", "diagnose", "diagnose_evidence", "most_findings"]

@@ -1,0 +1,376 @@
+"""What a run folder says about time, waiting and memory, as numbers. What is missing is None.
+
+    profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
+    threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
+    diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
+    critical_path.json                    by the setting critical-path=1
+    job.json                              of a job of many processes: all localities, all kinds of tasks
+Example to read: tests/performance/test_diagnosis.py.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import NotARun, ReadError
+from ...tables import Table, read_table
+
+files = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
+all_threads = "/threads{locality#0/total}/"
+scheduler = "/scheduler{locality#0/total}/"
+perf = ("/perf{locality#0/total}/", "/perf{process}/")  # of the workers; of a program under plx-exec
+of_locality = (
+    "locality", "host", "workers", "exec_s", "idle_s", "overhead_s", "background_s", "idle_rate", "network_overhead",
+    "parcels_sent", "messages_sent", "bytes_sent", "wait_s",
+)  # fmt: skip
+of_task = ("name", "calls", "total_s", "least_locality_s", "most_locality_s", "most_at", "imbalance")
+
+
+class Evidence:
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+        if not self.folder.exists():
+            raise NotARun(f"{self.folder}: no such folder")
+        if not any((self.folder / name).exists() for name in files):
+            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
+            what_to_do = (
+                f"its processes have folders of their own: give {self.folder / ranks[0]}"
+                if ranks
+                else "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
+            )
+            raise NotARun(f"{self.folder}: nothing to judge by (found none of {', '.join(files)}); {what_to_do}")
+
+    def _table(self, name: str):
+        path = self.folder / name
+        table = read_table(path) if path.exists() else None
+        return table
+
+    @cached_property
+    def profile(self):
+        return self._table("profile.csv")
+
+    @cached_property
+    def _workers(self):
+        table = self._table("workers.csv")
+        if table is None and self.threads is not None:
+            table = _workers_of_threads(self.threads)
+        return table if table is not None and len(table) else None
+
+    @cached_property
+    def _waits(self):
+        return self._table("waits.csv")
+
+    # ---- workers' time ----
+
+    @property
+    def has_workers(self) -> bool:
+        return self._workers is not None and self.worker_time_s > 0
+
+    def _sum(self, use: str) -> float:
+        return float(np.sum(self._workers.numbers(f"{use}_s")))
+
+    @cached_property
+    def n_workers(self) -> int:
+        return len(self._workers)
+
+    @property
+    def worker_word(self) -> str:
+        return "worker" if self.lived_equally else "thread"
+
+    @cached_property
+    def threads(self):
+        """threads.csv of plx-exec, or None for a program of the runtime."""
+        table = self._table("threads.csv")
+        return table if table is not None and len(table) else None
+
+    @cached_property
+    def tasks_s(self) -> float:
+        return self._sum("tasks")
+
+    @cached_property
+    def idle_s(self) -> float:
+        """Time without a ready task; under plx-exec time in waits, without those for the end of other threads."""
+        joins_s = self.waited_s("thread") if self.threads is not None else 0.0
+        return max(0.0, self._sum("idle") - joins_s)
+
+    @cached_property
+    def overhead_s(self) -> float:
+        return self._sum("overhead")
+
+    @cached_property
+    def background_s(self) -> float:
+        return self._sum("background")
+
+    @cached_property
+    def unplaced_s(self) -> float:
+        """Time of the workers' threads, on a core or ready for one, beyond what their own clocks have: a worker that
+        loses its core between two tasks counts that time nowhere. Small differences are rounding."""
+        own_s = self.tasks_s + self.idle_s + self.overhead_s + self.background_s
+        if self.threads is not None or self.ready_s is None or own_s <= 0:
+            return 0.0
+        on_core_s = self._optional(self._workers, "on_core_s")
+        if on_core_s is None:
+            on_core_s = self.last(all_threads + "time/processor") or 0.0
+        whole_s = on_core_s + self.ready_s
+        return whole_s - own_s if whole_s > 1.02 * own_s else 0.0
+
+    @cached_property
+    def worker_time_s(self) -> float:
+        """All workers' time together."""
+        return self.tasks_s + self.idle_s + self.overhead_s + self.background_s + self.unplaced_s
+
+    @cached_property
+    def rows_s(self) -> np.ndarray:
+        """How long each worker (under plx-exec: each thread) lived [worker]."""
+        return sum(self._workers.numbers(f"{use}_s") for use in ("tasks", "overhead", "background", "idle"))
+
+    @cached_property
+    def lived_equally(self) -> bool:
+        """Whether all workers lived as long as the run. Threads that a program makes do not. The clocks of a runtime's
+        workers may differ by what each lost between tasks; the runtime alone writes on_core_s."""
+        if self.threads is not None:
+            return False
+        of_runtime = self._optional(self._workers, "on_core_s") is not None
+        return of_runtime or float(np.min(self.rows_s)) >= 0.5 * float(np.max(self.rows_s))
+
+    @cached_property
+    def wall_s(self) -> float:
+        """Length of the run: that of its workers, or, where these lived for parts of it, that of what was sampled."""
+        if self.lived_equally:
+            return self.worker_time_s / self.n_workers
+        spans = [float(np.max(self.rows_s)), *(float(times[-1]) for times, _ in self._samples.values())]
+        if self.threads is not None:
+            spans.append(float(np.max(self.threads.numbers("end_s")) - np.min(self.threads.numbers("begin_s"))))
+        return max(spans)
+
+    @cached_property
+    def capacity(self) -> float:
+        """Mean number of workers over the run."""
+        return self.worker_time_s / self.wall_s
+
+    def _optional(self, table, name: str):
+        """The sum of a column that may be missing, or empty where the system does not report it; then None."""
+        if table is None or name not in table or not isinstance(table[name], np.ndarray):
+            return None
+        return float(np.sum(table[name]))
+
+    @cached_property
+    def ready_s(self):
+        """How long the workers' threads were runnable without a core, or None."""
+        found = self._optional(self.threads, "ready_s")
+        if found is None:
+            found = self._optional(self._workers, "ready_s")
+        return found if found is not None else self.last(all_threads + "time/waiting-for-processor")
+
+    @cached_property
+    def instructions_per_cycle(self):
+        for instance in perf:
+            n, cycles = self.last(instance + "instructions"), self.last(instance + "cycles")
+            if n is not None and cycles:
+                return n / cycles
+        return None
+
+    @cached_property
+    def tasks_of_workers(self) -> np.ndarray:
+        """Seconds in tasks [worker]."""
+        return self._workers.numbers("tasks_s")
+
+    @cached_property
+    def n_tasks(self) -> int:
+        return int(np.sum(self._workers.numbers("tasks")))
+
+    def share(self, seconds: float) -> float:
+        return seconds / self.worker_time_s
+
+    # ---- counters ----
+
+    @cached_property
+    def _samples(self) -> dict:
+        """{name: (times, values)} of diagnose.csv and counters.csv; the first has precedence."""
+        found: dict = {}
+        for file in ("counters.csv", "diagnose.csv"):
+            table = self._table(file)
+            if table is None or len(table) == 0:
+                continue
+            names = np.array([str(name) for name in table["name"]])
+            times, values = table.numbers("time_s"), table.numbers("value")
+            for name in dict.fromkeys(names.tolist()):
+                mine = names == name
+                found[name] = (times[mine], values[mine])
+        return found
+
+    def series(self, name: str):
+        """(times, values) of a counter, or None."""
+        return self._samples.get(name)
+
+    def last(self, name: str):
+        """A counter's last value, or None."""
+        series = self.series(name)
+        return float(series[1][-1]) if series is not None else None
+
+    @cached_property
+    def task_cost_s(self):
+        """Making, running and ending an empty task; None when it was not measured."""
+        return self.last(scheduler + "task-cost")
+
+    @cached_property
+    def measurement_cost(self):
+        return self.last("/probe/measurement-cost")
+
+    @cached_property
+    def cpu_s(self):
+        """Processor time of the workers' threads, or of the whole process, which is more; None when it is unknown."""
+        for table, name in ((self.threads, "cpu_s"), (self._workers, "on_core_s")):
+            on_core_s = self._optional(table, name)
+            if on_core_s is not None:
+                return on_core_s
+        user, system = self.last("/machine/time/user"), self.last("/machine/time/system")
+        return None if user is None or system is None else user + system
+
+    @cached_property
+    def memory(self):
+        """(times, bytes) of resident memory, or None."""
+        return self.series("/machine/memory/resident")
+
+    # ---- tasks and waits ----
+
+    @cached_property
+    def task_rows(self) -> list:
+        """[{name, calls, total_s, mean_s, max_s}], the largest total first."""
+        table = self.profile
+        if table is None or len(table) == 0:
+            return []
+        columns = {key: table.numbers(key) for key in ("calls", "total_s", "mean_s", "max_s")}
+        rows = [
+            {"name": str(name), **{key: float(column[i]) for key, column in columns.items()}}
+            for i, name in enumerate(table["name"])
+        ]
+        return sorted(rows, key=lambda row: -row["total_s"])
+
+    @cached_property
+    def wait_rows(self):
+        """[{kind, label, waits, total_s, max_s}], the largest total first; what has one name is one row. None without
+        waits.csv."""
+        table = self._waits
+        if table is None:
+            return None
+        rows: dict = {}
+        for i in range(len(table)):
+            kind, name, where = (_text(table[key][i]) for key in ("kind", "name", "object"))
+            row = rows.setdefault(
+                (kind, name or where),
+                {"kind": kind, "name": name, "object": where, "waits": 0.0, "total_s": 0.0, "max_s": 0.0},
+            )
+            row["waits"] += float(table.numbers("waits")[i])
+            row["total_s"] += float(table.numbers("total_s")[i])
+            row["max_s"] = max(row["max_s"], float(table.numbers("max_s")[i]))
+        return sorted(rows.values(), key=lambda row: -row["total_s"])
+
+    def waited_s(self, *kinds: str) -> float:
+        return sum(row["total_s"] for row in self.wait_rows or [] if row["kind"] in kinds)
+
+    # ---- the job ----
+
+    @cached_property
+    def job(self):
+        """job.json as a dict with "localities" and "tasks", or None for a program of one process."""
+        data = self._json("job.json")
+        if data is not None and not all(isinstance(data.get(key), list) for key in ("localities", "tasks")):
+            raise ReadError(self.folder / "job.json", 'expected lists "localities" and "tasks"')
+        for rows, keys in ((data or {}).get("localities", []), of_locality), ((data or {}).get("tasks", []), of_task):
+            for row in rows:
+                lacking = [key for key in keys if not isinstance(row, dict) or key not in row]
+                if lacking and not (isinstance(row, dict) and row.get("missing")):
+                    raise ReadError(self.folder / "job.json", f"a row without {', '.join(lacking)}")
+        return data
+
+    @cached_property
+    def localities(self) -> list:
+        """Those of which there is something; empty for a program of one process."""
+        return [row for row in (self.job or {}).get("localities", []) if not row.get("missing")]
+
+    @cached_property
+    def critical_path(self):
+        """critical_path.json as a dict, or None."""
+        return self._json("critical_path.json")
+
+    def _json(self, name: str):
+        path = self.folder / name
+        if not path.exists():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ReadError(path, f"broken JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ReadError(path, f"expected an object, found {type(data).__name__}")
+        return data
+
+    @cached_property
+    def span_s(self):
+        """Length of the longest chain of dependent tasks, or None."""
+        value = (self.critical_path or {}).get("span_s") or self.last(all_threads + "time/span")
+        return float(value) if isinstance(value, (int, float)) and value > 0 else None
+
+    # ---- what is there ----
+
+    def missing(self) -> list:
+        """[(what cannot be judged, the file that is missing, the setting that writes it)]."""
+        gone = []
+        if self.threads is not None:
+            if self.series("/machine/memory/resident") is None:
+                gone.append(("memory, input/output and when threads waited", "diagnose.csv", "plx-exec -d"))
+            return gone
+        if not self.has_workers:
+            gone.append(("how the workers spent their time", "workers.csv", "PLX_DIAGNOSE=1"))
+        if self.wait_rows is None:
+            gone.append(("contention on locks", "waits.csv", "PLX_DIAGNOSE=1"))
+        if self.series("/machine/memory/resident") is None:
+            gone.append(("memory and input/output", "diagnose.csv", "PLX_DIAGNOSE=1"))
+        if self.has_workers and self.span_s is None and self.share(self.idle_s) >= 0.1:
+            gone.append(("chains of dependent tasks", "critical_path.json", "PLX_CRITICAL_PATH=1"))
+        return gone
+
+    def figures(self) -> dict:
+        """The numbers that the sentences are made of."""
+        if not self.has_workers:
+            return {}
+        found = {
+            "workers": self.n_workers,
+            "wall_s": self.wall_s,
+            "tasks": self.n_tasks,
+            "share_tasks": self.share(self.tasks_s),
+            "share_idle": self.share(self.idle_s),
+            "share_overhead": self.share(self.overhead_s),
+            "share_background": self.share(self.background_s),
+            "task_cost_s": self.task_cost_s,
+            "measurement_cost": self.measurement_cost,
+            "cpu_s": self.cpu_s,
+        }
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def _workers_of_threads(threads: Table) -> Table:
+    """What plx-exec writes of threads, without -d, as the table of workers: what is no wait counts as work."""
+    life_s, waited_s = threads.numbers("end_s") - threads.numbers("begin_s"), threads.numbers("wait_s")
+    nothing = np.zeros(len(threads))
+    return Table(
+        {
+            "worker": np.arange(len(threads)),
+            "tasks_s": np.maximum(0.0, life_s - waited_s),
+            "overhead_s": nothing,
+            "background_s": nothing,
+            "idle_s": waited_s,
+            "tasks": threads.numbers("threads"),
+        },
+        threads.path,
+    )
+
+
+def _text(value) -> str:
+    """A cell as text; a column whose cells are all numbers, or all empty, comes as what it looks like."""
+    return value if isinstance(value, str) else f"{value:g}"

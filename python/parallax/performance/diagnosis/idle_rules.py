@@ -1,0 +1,307 @@
+"""Rules about idle time. Each kind of idle time (idle_time.py) is claimed by one finding, with an upper bound on the
+gain: removing I worker-seconds of idle time from a run of P workers saves at most I / P; no run is shorter than its work
+divided by P, nor than its critical path (Brent). Example to read: tests/performance/test_diagnosis_phases.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...text import plural, seconds, trimmed
+from .evidence import Evidence
+from .finding import Finding, at_most, share_text, short
+from .idle_time import IdleTime, Phase, idle_time, locks
+
+least_idle = 0.15  # of all workers' time
+least_part = 0.10  # of all workers' time, idle for one cause
+least_imbalance = 0.15  # of the run: (most - mean) of the workers' seconds in tasks
+least_long_task = 0.25  # of the run: a task longer than that may hold up the others
+least_path = 0.70  # of the run: the critical path
+least_delay = 0.20  # of the run: how long tasks on the critical path were ready before they began
+whole_run = 0.90  # of the run
+
+
+def findings_about_idle_time(e: Evidence) -> list:
+    if not e.has_workers or e.n_workers < 2:
+        return [f for f in [_lock_of_threads(e) if e.has_workers and not e.lived_equally else None] if f]
+    if not e.lived_equally:
+        return _of_threads(e)
+    parts = idle_time(e)
+    found = [_queued(e, parts.queued, parts.mean_queued), _locked(e, parts)]
+    alone_s, rest_s = parts.alone.idle_s, parts.rest_s
+    if e.share(alone_s) >= least_part:
+        alone = _alone(e, parts)
+        if alone is None:
+            rest_s += alone_s  # chains() or starvation() tells it
+        found.append(alone)
+    else:
+        rest_s += alone_s
+    nothing_else = not any(found) and e.share(e.idle_s) >= least_idle
+    if e.share(rest_s) >= least_idle or nothing_else:
+        serial_s = parts.alone.length_s if e.share(alone_s) >= least_part else 0.0
+        rest_s = e.idle_s if nothing_else else rest_s
+        rules = (
+            lambda: _delayed(e, rest_s),
+            lambda: chains(e, rest_s),
+            lambda: imbalance(e, rest_s, serial_s),
+            lambda: starvation(e, rest_s),
+        )
+        found.append(next(finding for finding in (rule() for rule in rules) if finding is not None))
+    return [finding for finding in found if finding is not None]
+
+
+def _claim(e: Evidence, id: str, idle_s: float, text: str, advice: str, figures=None) -> Finding:
+    """A finding that claims idle worker-seconds of workers that all lived as long as the run."""
+    saves_s = idle_s / e.n_workers
+    text = f"{text}; {at_most(saves_s, e.wall_s)}."
+    return Finding(id, e.share(idle_s), text, advice, figures or {}, saves_s)
+
+
+def _queued(e: Evidence, phase: Phase, mean_queued: float):
+    """Ready tasks in queues and idle workers, in the same intervals."""
+    if e.share(phase.idle_s) < least_part:
+        return None
+    idle = phase.idle_s / phase.length_s
+    return _claim(
+        e,
+        "latency",
+        phase.idle_s,
+        f"{phase.when(e.wall_s)} {trimmed(mean_queued, 2)} ready tasks lay in queues and at least {trimmed(idle, 2)} of "
+        f"{plural(e.n_workers, 'worker')} were idle, on average",
+        _latency_advice,
+        {"queued": mean_queued},
+    )
+
+
+def _delayed(e: Evidence, idle_s: float):
+    """Tasks on the critical path that are ready but do not begin."""
+    delay_s = (e.critical_path or {}).get("path_delay_s") or 0.0
+    if delay_s < least_delay * e.wall_s:
+        return None
+    return Finding(
+        "latency",
+        e.share(idle_s),
+        f"Tasks on the critical path were ready for {seconds(delay_s)} of {seconds(e.wall_s)} before they began; "
+        f"{at_most(min(delay_s, idle_s / e.n_workers), e.wall_s)}.",
+        _latency_advice,
+        {"delay_s": delay_s},
+        min(delay_s, idle_s / e.n_workers),
+    )
+
+
+_latency_advice = (
+    "Look for tasks that are bound to a worker, for one worker that makes all tasks, and for workers that wait for a core "
+    "(more workers than cores); tasks on the critical path can have priority::high."
+)
+
+
+def _lock_row(e: Evidence):
+    return next((row for row in e.wait_rows or [] if row["kind"] in locks), None)
+
+
+def _lock_words(lock: dict):
+    name = f'"{lock["name"]}"' if lock["name"] else f"at {lock['object']}" if lock["object"] else "of many"
+    naming = "" if lock["name"] else ' Give it a name (plx::mutex m("name")) to see which one it is.'
+    figures = {"lock": lock["name"] or lock["object"], "kind": lock["kind"], "waits": lock["waits"]}
+    words = (
+        f"wait for the {lock['kind']} {name}: {plural(int(lock['waits']), 'wait')} of {seconds(lock['total_s'])} in all "
+        f"(the longest {seconds(lock['max_s'])})"
+    )
+    return (
+        words,
+        "Hold it for less, split it into several, or let every task collect its own part and join them at the end."
+        + naming,
+        {**figures, "waited_s": lock["total_s"]},
+    )
+
+
+def _locked(e: Evidence, parts: IdleTime):
+    """Tasks that wait for a lock and workers that are idle, in the same intervals."""
+    lock, phase = _lock_row(e), parts.locked
+    if lock is None or e.share(phase.idle_s) < least_part:
+        return None
+    words, advice, figures = _lock_words(lock)
+    when = f" {phase.when(e.wall_s)[0].lower()}{phase.when(e.wall_s)[1:]}".rstrip(",") if phase.spans else ""
+    text = f"Tasks {words}. Workers were idle for {seconds(phase.idle_s)} of their time{when} as tasks waited for locks"
+    return _claim(e, "contention", phase.idle_s, text, advice, figures)
+
+
+def long_task(e: Evidence):
+    """The row of the kind with the longest task, when that is a large part of the run."""
+    row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
+    return row if row and row["max_s"] >= least_long_task * e.wall_s else None
+
+
+def _alone(e: Evidence, parts: IdleTime):
+    """One worker had work, on average, and no ready task waited. None where that holds for the whole run."""
+    phase, row = parts.alone, long_task(e)
+    begin, end = phase.longest
+    most = (
+        f"{phase.when(e.wall_s)} only {trimmed(parts.mean_busy, 2)} of {plural(e.n_workers, 'worker')} had work on average, "
+        "and no task waited in a queue"
+    )
+    figures = {"busy": parts.mean_busy, "intervals": phase.spans[:20], "serial_s": phase.length_s}
+    if row and row["max_s"] >= 0.7 * (end - begin):
+        text = f'{most}; the longest task, "{short(row["name"])}", took {seconds(row["max_s"])}'
+        advice = "Cut that task into smaller ones, or begin it first (priority::high)."
+        return _claim(e, "imbalance", phase.idle_s, text, advice, figures)
+    of_run = phase.length_s / e.wall_s
+    if of_run >= whole_run or (of_run >= least_path and _long_path(e)) or parts.mean_busy < 0.5:
+        return None
+    kinds = path_kinds(e)
+    path = f' (the critical path has most of its time in "{short(kinds[0][0])}")' if kinds else ""
+    advice = f"Divide that part into tasks that can run side by side, or run it beside other work{path}."
+    more = "" if kinds else " PLX_TRACE=1 shows which tasks it consists of."
+    return _claim(e, "serial", phase.idle_s, most, advice + more, figures)
+
+
+def path_kinds(e: Evidence) -> list:
+    """[(name, seconds on the path, slices on the path, run time if that kind took half)], the largest first."""
+    rows = (e.critical_path or {}).get("kinds") or []
+    found = [
+        (str(row["name"]), float(row["path_s"]), int(row["on_path"]), (row.get("if_half") or {}).get("wall_s"))
+        for row in rows
+        if isinstance(row, dict) and {"name", "path_s", "on_path"} <= set(row)
+    ]
+    return sorted((row for row in found if row[1] > 0), key=lambda row: -row[1])
+
+
+def _long_path(e: Evidence) -> bool:
+    return e.span_s is not None and e.span_s >= least_path * e.wall_s and not long_task(e)
+
+
+def chains(e: Evidence, idle_s: float):
+    """The critical path takes most of the run."""
+    if not _long_path(e):
+        return None  # one long task is no chain: imbalance() tells it
+    path_s, kinds = e.span_s, path_kinds(e)
+    most, what_if = "", "" if kinds else " PLX_CRITICAL_PATH=1 names the tasks on it."
+    if kinds:
+        name, on_path_s, n, half_s = kinds[0]
+        most = f', {share_text(on_path_s / path_s)} of it "{short(name)}" in {plural(n, "slice")}'
+        if half_s:
+            what_if = f' If "{short(name)}" took half the time, the run would take {seconds(half_s)}.'
+    more_s = max(0.0, e.wall_s - path_s)
+    shorter_s = min(max(0.0, e.wall_s - e.tasks_s / e.n_workers), idle_s / e.n_workers)
+    return Finding(
+        "chains",
+        e.share(idle_s),
+        f"Tasks depend on each other: the critical path takes {seconds(path_s)} of {seconds(e.wall_s)}{most}, and all "
+        f"work is {trimmed(e.tasks_s / path_s, 2)} times that. With any number of workers the run takes at least "
+        f"{seconds(path_s)}, so more workers save at most {seconds(more_s)} ({share_text(more_s / e.wall_s)}); a shorter "
+        f"path saves at most {seconds(shorter_s)} ({share_text(shorter_s / e.wall_s)}) with these "
+        f"{plural(e.n_workers, 'worker')}.",
+        "Shorten what is on the path, or let parts of it run side by side (finer tasks, fewer places where all wait for "
+        f"all).{what_if}",
+        {"path_s": path_s, "parallelism": e.tasks_s / path_s},
+        max(more_s, shorter_s),
+    )
+
+
+def imbalance(e: Evidence, idle_s: float, serial_s: float = 0.0):
+    """Some workers have more to do than others, beyond what the intervals with one busy worker explain."""
+    most, mean = float(np.max(e.tasks_of_workers)), float(np.mean(e.tasks_of_workers))
+    excess_s = most - mean - serial_s * (1 - 1 / e.n_workers)
+    row = long_task(e)
+    one_at_a_time = e.tasks_s / e.wall_s < 1.15  # no matter of balance
+    if excess_s < least_imbalance * e.wall_s or (row is None and one_at_a_time):
+        return None
+    busiest = int(np.argmax(e.tasks_of_workers))
+    others = (e.tasks_s - most) / (e.n_workers - 1)
+    reason = f'. The longest task, "{short(row["name"])}", took {seconds(row["max_s"])}' if row else ""
+    advice = (
+        "Cut that task into smaller ones, or begin it first (priority::high)."
+        if row
+        else "If it ran a part that is serial (set-up, input, output), divide that part into tasks; if tasks are bound to it, "
+        "distribute them."
+    )
+    saves_s = min(most - mean, idle_s / e.n_workers)
+    return Finding(
+        "imbalance",
+        e.share(idle_s),
+        f"Worker {busiest} had more work than the others: it was in tasks for {seconds(most)}, the others for "
+        f"{seconds(others)} on average{reason}. An equal division of all work saves at most {seconds(saves_s)} "
+        f"({share_text(saves_s / e.wall_s)} of the run).",
+        advice,
+        {"most_s": most, "mean_s": mean, "worker": busiest},
+        saves_s,
+    )
+
+
+def starvation(e: Evidence, idle_s: float):
+    """Workers without a ready task."""
+    busy = e.tasks_s / e.wall_s
+    sleeping_s = e.waited_s("sleep")
+    if sleeping_s >= 0.5 * e.wall_s:
+        why = f". Tasks slept for {seconds(sleeping_s)} in all"
+        advice = "Wait for the event itself (a future, a condition variable) instead of sleeping."
+    elif e.n_tasks < 4 * e.n_workers:
+        why = f". The run has only {plural(e.n_tasks, 'task')}"
+        advice = "Divide the work into more tasks: several per worker, so that all can keep busy."
+    else:
+        why = ""
+        enough = max(1, round(busy + 0.5))
+        fewer = f", or use {plural(enough, 'worker')}" if enough < e.n_workers else ""
+        advice = f"Make tasks earlier and more of them at a time, let parts that run alone run as tasks{fewer}."
+    text = f"Ready tasks are too few: on average {trimmed(busy, 2)} of {plural(e.n_workers, 'worker')} had one{why}"
+    return _claim(e, "starvation", idle_s, text, advice, {"busy": busy})
+
+
+# ---- threads that lived for parts of the run (plx-exec) ----
+
+
+def _of_threads(e: Evidence) -> list:
+    parts = idle_time(e)
+    serial = _one_thread(e, parts) if parts.located and e.threads is not None else _one_row(e)
+    return [finding for finding in (_lock_of_threads(e), serial) if finding is not None]
+
+
+def _lock_of_threads(e: Evidence):
+    lock = _lock_row(e)
+    if lock is None or e.share(lock["total_s"]) < least_part:
+        return None
+    words, advice, figures = _lock_words(lock)
+    saves_s = min(lock["total_s"] / max(e.capacity, 1.0), e.wall_s)
+    share = min(1.0, e.share(lock["total_s"]))
+    text = f"Threads {words}, {share_text(share)} of the threads' time; {at_most(saves_s, e.wall_s)}."
+    return Finding("contention", share, text, advice.split(" Give it a name")[0], figures, saves_s)
+
+
+def _one_thread(e: Evidence, parts: IdleTime):
+    """Intervals in which about one thread runs."""
+    phase = parts.alone
+    length_s = min(phase.length_s, e.wall_s)
+    saves_s = length_s * (1 - 1 / e.n_workers)
+    if saves_s < least_part * e.wall_s:
+        return None
+    row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
+    reason = f'. The longest-running function, "{short(row["name"])}", took {seconds(row["max_s"])}' if row else ""
+    return Finding(
+        "serial",
+        saves_s / e.wall_s,
+        f"{phase.when(e.wall_s)} only {trimmed(parts.mean_busy, 2)} of {plural(e.n_workers, 'thread')} ran on average{reason}. "
+        f"Divided among all {e.n_workers}, that part saves at most {seconds(saves_s)} ({share_text(saves_s / e.wall_s)} of the run).",
+        "Divide that part among threads, or run it beside other work.",
+        {"serial_s": length_s, "intervals": phase.spans[:20]},
+        saves_s,
+    )
+
+
+def _one_row(e: Evidence):
+    """Without samples of when they ran: one thread with far more work than the others."""
+    most = float(np.max(e.tasks_of_workers))
+    busiest, others = int(np.argmax(e.tasks_of_workers)), (e.tasks_s - most) / (e.n_workers - 1)
+    saves_s = max(0.0, e.wall_s - e.tasks_s / e.n_workers)
+    if most - others < least_imbalance * e.wall_s or saves_s < least_imbalance * e.wall_s:
+        return None
+    return Finding(
+        "serial",
+        (most - others) / e.wall_s,
+        f"Thread {busiest} ran for {seconds(most)} of the run's {seconds(e.wall_s)}, the other {e.n_workers - 1} for "
+        f"{seconds(others)} on average. Divided equally among all {e.n_workers}, the work takes at least "
+        f"{seconds(e.tasks_s / e.n_workers)}, which saves at most {seconds(saves_s)} ({share_text(saves_s / e.wall_s)} of "
+        "the run).",
+        f"Divide the work of thread {busiest} among threads, or run it beside other work.",
+        {"most_s": most, "worker": busiest},
+        saves_s,
+    )

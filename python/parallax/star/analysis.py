@@ -1,0 +1,91 @@
+"""The numbers of a report: drift of conserved totals, throughput, cost per cell update.
+
+Pure functions of tables and meshes; nothing is drawn or printed. Example to read: tests/star/test_analysis.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# ---- conserved totals ----
+
+
+def conserved_names(history) -> list:
+    """The conserved totals that a history has, in a fixed order."""
+    fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
+    species = [name for name in history.names() if name.startswith("species_")]
+    return [name for name in fixed + species if name in history]
+
+
+def drift(history, name: str) -> np.ndarray:
+    """Relative drift [n_row] of a conserved total: (Q(t) + what left through the boundaries - Q(0)) / scale.
+
+    scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
+    that this mass and energy can carry. What left is the column out_<name> where the history has one.
+    """
+    total = history.numbers(name)
+    if f"out_{name}" in history:
+        lost = history.numbers(f"out_{name}")
+        total = total + (lost - lost[:1])
+    if len(total) == 0:
+        return total
+    return (total - total[0]) / _scale(history, name, abs(total[0]))
+
+
+def _scale(history, name: str, own: float) -> float:
+    if name.startswith("momentum") and "mass" in history and "energy" in history:
+        own = np.sqrt(2 * abs(history.numbers("mass")[0] * history.numbers("energy")[0]))
+    return own if own > 0 else 1.0
+
+
+def boundary_losses(history) -> dict:
+    """{name: share of the initial total that left through the boundaries}, for totals that lost anything."""
+    losses = {}
+    for name in conserved_names(history):
+        if f"out_{name}" in history and len(history):
+            lost = history.numbers(f"out_{name}")
+            share = (lost[-1] - lost[0]) / _scale(history, name, abs(history.numbers(name)[0]))
+            if share != 0:
+                losses[name] = float(share)
+    return losses
+
+
+def floor_hits(history) -> int:
+    """How often floors were applied in the whole run (columns floors_*, counts since the start)."""
+    names = [name for name in history.names() if name.startswith("floors_")]
+    return int(sum(history.numbers(name)[-1] for name in names)) if len(history) else 0
+
+
+# ---- time ----
+
+
+def throughput(summary, history) -> float | None:
+    """Mean cell updates per second: run.json's own figures, else the mean of the history weighted by wall time."""
+    known = {key: value for key, value in (summary or {}).items() if isinstance(value, (int, float)) and value > 0}
+    seconds = known.get("simulation_s") or known.get("wall_s")
+    if seconds and "cell_updates" in known:
+        return float(known["cell_updates"]) / float(seconds)
+    if history is None or "cell_updates_per_s" not in history or len(history) == 0:
+        return None
+    rate, wall = history.numbers("cell_updates_per_s"), history.numbers("wall_s")
+    spent = np.diff(wall, prepend=0.0)
+    return float(np.sum(rate * spent) / np.sum(spent)) if np.sum(spent) > 0 else float(np.mean(rate))
+
+
+def cost_per_update(mesh, previous_cycle: int | None) -> np.ndarray | None:
+    """Seconds per cell update and block [n_block], NaN where a block did nothing; None when the file has no cost.
+
+    Cost is the seconds spent on the block since the previous file. The updates behind it are the file's own count
+    (dataset Updates: steps the block took part in) or else the steps between the two files.
+    """
+    cost = mesh.block_values("Cost")
+    if cost is None or not np.any(cost > 0):
+        return None
+    steps = mesh.block_values("Updates")
+    if steps is None:
+        between = mesh.cycle - (previous_cycle or 0)
+        steps = np.full(mesh.n_blocks, float(between if between > 0 else 1))
+    cells = float(np.prod(mesh.block_size))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        per_update = cost / (steps * cells)
+    return np.where(np.isfinite(per_update) & (per_update > 0), per_update, np.nan)

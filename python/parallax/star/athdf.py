@@ -1,0 +1,216 @@
+"""Mesh files: blocks of an octree and the values of their cells, in the Athena++ layout of HDF5 (`.athdf`).
+
+Opening reads the geometry only (a few numbers per block); values are read when asked for, in batches of blocks, so that
+a file larger than memory can be cut and averaged. One object per file, not thread-safe.
+Cost: a slice of 10^5 blocks of 8^3 cells reads one variable once (about a second from a warm disk).
+Example to read: tests/star/test_athdf.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ..errors import ReadError
+from .slices import Slice, axis_number
+
+_batch_bytes = 64 << 20
+
+
+class Mesh:
+    """One mesh file.
+
+    time, cycle        physical time (code units) and step number
+    block_size         [3] cells of a block along x, y, z; root_size [3] cells of the root grid
+    levels             [n_block] refinement level, 0 is the root grid
+    locations          [n_block][3] position of the block on its level, in blocks
+    lower, upper       [n_block][3] corners of the blocks (code units)
+    domain_lower/upper [3] corners of the mesh
+    variables          names of the physical variables, in the order of the file
+    per_block          names of the datasets with one number per block (Cost, Owner, ...)
+    """
+
+    def __init__(self, path: str | Path):
+        self.path = Path(path)
+        try:
+            self.file = h5py.File(self.path, "r")
+        except FileNotFoundError:
+            raise ReadError(self.path, "no such file") from None
+        except OSError as error:
+            raise ReadError(self.path, f"truncated, or not an HDF5 file ({_short(error)})") from None
+        try:
+            self._read_header()
+            self._read_geometry()
+        except ReadError:
+            self.close()
+            raise
+        except (KeyError, OSError, ValueError, TypeError, IndexError) as error:
+            self.close()
+            raise ReadError(self.path, f"not a mesh file as expected ({_short(error)})") from None
+
+    def __enter__(self) -> Mesh:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.file.close()
+
+    # ---- geometry ----
+
+    def _attribute(self, name: str):
+        if name not in self.file.attrs:
+            raise ReadError(self.path, f"attribute '{name}' is missing, expected the layout of an Athena++ file")
+        return self.file.attrs[name]
+
+    def _read_header(self) -> None:
+        self.time = float(np.ravel(self._attribute("Time"))[0])
+        self.cycle = int(np.ravel(self._attribute("NumCycles"))[0])
+        self.n_blocks = int(np.ravel(self._attribute("NumMeshBlocks"))[0])
+        self.block_size = np.array(self._attribute("MeshBlockSize"), dtype=np.int64)
+        self.root_size = np.array(self._attribute("RootGridSize"), dtype=np.int64)
+        datasets = _names(self._attribute("DatasetNames"))
+        counts = [int(n) for n in np.ravel(self._attribute("NumVariables"))]
+        names = _names(self._attribute("VariableNames"))
+        if len(datasets) != len(counts) or sum(counts) != len(names):
+            raise ReadError(self.path, f"{len(names)} variable names for datasets {datasets} of {counts} variables")
+        places = [(dataset, index) for dataset, n in zip(datasets, counts) for index in range(n)]
+        self._place = dict(zip(names, places))
+        self.variables = names
+        shape = (self.n_blocks, *(int(n) for n in self.block_size[::-1]))
+        for dataset, n in zip(datasets, counts):
+            self._check_parts(self._dataset(dataset))
+            found = self._dataset(dataset).shape
+            if found != (n, *shape):
+                raise ReadError(self.path, f"dataset '{dataset}': expected shape {(n, *shape)}, found {found}")
+
+    def _dataset(self, name: str) -> h5py.Dataset:
+        if name not in self.file:
+            raise ReadError(self.path, f"dataset '{name}' is missing")
+        return self.file[name]
+
+    def _check_parts(self, dataset: h5py.Dataset) -> None:
+        """Files that many localities wrote refer to parts; HDF5 reads a missing one as if it held no numbers."""
+        for part in dataset.virtual_sources() if dataset.is_virtual else ():
+            if not (self.path.parent / part.file_name).is_file():
+                raise ReadError(self.path, f"its part '{part.file_name}' is missing: expected beside it")
+
+    def _read_geometry(self) -> None:
+        self.levels = self._per_block_array("Levels", (self.n_blocks,)).astype(np.int64)
+        self.locations = self._per_block_array("LogicalLocations", (self.n_blocks, 3)).astype(np.int64)
+        faces = [
+            self._per_block_array(f"x{axis + 1}f", (self.n_blocks, int(self.block_size[axis]) + 1)) for axis in range(3)
+        ]
+        self.lower = np.stack([face[:, 0] for face in faces], axis=1).astype(float)
+        self.upper = np.stack([face[:, -1] for face in faces], axis=1).astype(float)
+        if self.n_blocks == 0:
+            raise ReadError(self.path, "holds no blocks")
+        self.domain_lower, self.domain_upper = self.lower.min(axis=0), self.upper.max(axis=0)
+        self.per_block = [
+            name
+            for name, item in self.file.items()
+            if isinstance(item, h5py.Dataset) and item.shape == (self.n_blocks,) and name != "Levels"
+        ]
+
+    def _per_block_array(self, name: str, shape: tuple) -> np.ndarray:
+        found = self._dataset(name)
+        if found.shape != shape:
+            raise ReadError(self.path, f"dataset '{name}': expected shape {shape}, found {found.shape}")
+        return self._load(found, ())
+
+    def _load(self, dataset: h5py.Dataset, selection) -> np.ndarray:
+        try:
+            return dataset[selection]
+        except OSError as error:
+            raise ReadError(self.path, f"dataset '{dataset.name}' cannot be read ({_short(error)})") from None
+
+    @property
+    def cell_width(self) -> np.ndarray:
+        """[n_block][3] width of the cells of each block."""
+        return (self.upper - self.lower) / self.block_size
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_blocks * int(np.prod(self.block_size))
+
+    # ---- values ----
+
+    def block_values(self, name: str):
+        """A per-block dataset as floats [n_block], or None when the file has none of that name."""
+        return self._load(self.file[name], ()).astype(float) if name in self.per_block else None
+
+    def read(self, name: str, begin: int = 0, end: int | None = None) -> np.ndarray:
+        """Values of one variable in blocks begin..end: [n_block][k][j][i], in the file's own precision."""
+        if name not in self._place:
+            raise ReadError(self.path, f"no variable '{name}', found: {', '.join(self.variables)}")
+        dataset, index = self._place[name]
+        return self._load(self.file[dataset], (index, slice(begin, end)))
+
+    def batches(self):
+        """Ranges (begin, end) of blocks that fit comfortably in memory."""
+        size = max(1, _batch_bytes // (8 * int(np.prod(self.block_size))))
+        for begin in range(0, self.n_blocks, size):
+            yield begin, min(begin + size, self.n_blocks)
+
+    def centres(self, begin: int = 0, end: int | None = None) -> list:
+        """Cell centres of blocks begin..end: [x, y, z], which broadcast to [n_block][k][j][i]."""
+        lower, width = self.lower[begin:end], self.cell_width[begin:end]
+        out = []
+        for axis in range(3):
+            points = lower[:, axis, None] + (np.arange(self.block_size[axis]) + 0.5) * width[:, axis, None]
+            shape = [len(points), 1, 1, 1]
+            shape[3 - axis] = int(self.block_size[axis])
+            out.append(points.reshape(shape))
+        return out
+
+    def points(self, names: list, begin: int = 0, end: int | None = None):
+        """Cells as points: (positions [n][3], volumes [n], {name: values [n]}) of blocks begin..end."""
+        values = {name: self.read(name, begin, end) for name in names}
+        shape = (len(self.lower[begin:end]), *(int(n) for n in self.block_size[::-1]))
+        positions = np.stack([np.broadcast_to(c, shape).ravel() for c in self.centres(begin, end)], axis=1)
+        volumes = np.repeat(np.prod(self.cell_width[begin:end], axis=1), int(np.prod(self.block_size)))
+        return positions, volumes, {name: value.ravel() for name, value in values.items()}
+
+    # ---- planes ----
+
+    def plane(self, axis="z", at: float | None = None) -> Slice:
+        """The blocks that the plane `axis = at` cuts, without values. Default: through the middle of the mesh.
+
+        A plane on the face between two cells takes the upper one. Requires: `at` inside the mesh.
+        """
+        normal = axis_number(axis)
+        lower, upper = self.domain_lower[normal], self.domain_upper[normal]
+        at = float(0.5 * (lower + upper) if at is None else at)
+        if not lower <= at <= upper:
+            raise ValueError(f"the plane {'xyz'[normal]} = {at} is outside the mesh, which spans {lower} to {upper}")
+        inside = (self.lower[:, normal] <= at) & ((at < self.upper[:, normal]) | (self.upper[:, normal] == upper))
+        if at == upper:
+            inside = self.upper[:, normal] == upper
+        return Slice(self, normal, at, np.flatnonzero(inside))
+
+    def slice(self, name: str, axis="z", at: float | None = None) -> Slice:
+        """The cells of one variable that the plane `axis = at` cuts. See Slice for what comes back."""
+        cut = self.plane(axis, at)
+        chosen = np.zeros(self.n_blocks, dtype=bool)
+        chosen[cut.blocks] = True
+        pieces = []
+        for begin, end in self.batches():
+            local = np.flatnonzero(chosen[begin:end])
+            if len(local):
+                first, last = local[0], local[-1] + 1
+                values = self.read(name, begin + first, begin + last)[local - first]
+                pieces.append(cut.pick_layer(values, local + begin))
+        cut.values = np.concatenate(pieces)
+        cut.name = name
+        return cut
+
+
+def _names(attribute) -> list:
+    return [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(attribute)]
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:160]

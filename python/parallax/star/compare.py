@@ -1,0 +1,250 @@
+"""`parallax compare a/ b/`: what changed between two runs, of plx-star or of any program that was measured.
+
+compare_measured.py has the measured times, tasks and waits; compare_errors.py the errors against exact solutions.
+Mesh files are matched by their step number. Two files are bitwise equal when they have the same blocks (in any order),
+the same time, and the same bits in every cell of every variable. Where the blocks differ, those in common are compared.
+Cost: reads every matched mesh file once. Example to read: tests/star/test_compare.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from .. import html
+from ..errors import ReadError
+from ..performance.compare_measured import (
+    Section,
+    add_row,
+    compare_measurement,
+    compare_tasks,
+    compare_time,
+    compare_waits,
+    evidence_of,
+)
+from ..text import count, plural, seconds
+from . import analysis
+from .athdf import Mesh
+from .compare_errors import compare_errors
+from .run import Run
+
+
+@dataclass
+class Comparison:
+    first: Run
+    second: Run
+    sections: list
+    physics_equal: bool
+
+    def text(self) -> str:
+        parts = [f"a = {self.first.folder}", f"b = {self.second.folder}"]
+        for section in self.sections:
+            parts += ["", section.title, *(f"  {sentence}" for sentence in section.sentences)]
+            parts += _text_table(section.header, section.rows)
+        return "\n".join(parts)
+
+    def html(self) -> str:
+        body = (
+            f"<header><div class='kicker'>Parallax</div><h1>Comparison</h1><p>a = {escape(str(self.first.folder))}<br>"
+        )
+        body += f"b = {escape(str(self.second.folder))}</p></header>"
+        for section in self.sections:
+            words = "".join(f"<p>{escape(sentence)}</p>" for sentence in section.sentences)
+            table = html.table(section.header, section.rows, range(1, len(section.header))) if section.rows else ""
+            body += f"<section><div class='card'><h3>{escape(section.title)}</h3>{words}{table}</div></section>"
+        return html.page("Comparison of two runs", body)
+
+
+def compare_runs(first: Run, second: Run) -> Comparison:
+    """Compares everything that both runs have. Raises ReadError when a file is broken."""
+    physics, equal = compare_physics(first, second)
+    sections = [compare_measurement(first.folder, second.folder)]
+    measured = [evidence_of(run.folder) for run in (first, second)]
+    if first.config is not None or second.config is not None:
+        sections.append(compare_config(first, second))
+    if first.mesh_files or second.mesh_files:
+        sections += [physics, compare_errors(first, second)]
+    sections += [compare_figures(first, second), compare_time(*measured), compare_tasks(*measured), compare_waits(*measured)]
+    kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
+    return Comparison(first, second, kept, equal)
+
+
+# ---- configuration ----
+
+
+def compare_config(first: Run, second: Run) -> Section:
+    section = Section("Configuration")
+    for name, run in (("a", first), ("b", second)):
+        if run.config is None:
+            section.sentences.append(f"{name} has no config.toml")
+    if section.sentences:
+        return section
+    rows = [
+        (key, _value(first.config, key), _value(second.config, key))
+        for key in dict.fromkeys([*first.config, *second.config])
+        if _value(first.config, key) != _value(second.config, key)
+    ]
+    section.sentences.append(plural(len(rows), "difference") if rows else "the same")
+    section.header, section.rows = ["key", "a", "b"], rows
+    return section
+
+
+def _value(config: dict, key: str) -> str:
+    return repr(config[key]) if key in config else "-"
+
+
+# ---- physics ----
+
+
+def compare_physics(first: Run, second: Run):
+    """(Section, whether the physics of all files in common, the last ones included, is bitwise equal)."""
+    section = Section("Physics")
+    ours, theirs = _by_cycle(first), _by_cycle(second)
+    common = sorted(set(ours) & set(theirs))
+    for name, own, other in (("a", ours, theirs), ("b", theirs, ours)):
+        alone = sorted(set(own) - set(other))
+        if alone:
+            where = ", ".join(str(cycle) for cycle in alone[:6]) + (", ..." if len(alone) > 6 else "")
+            section.sentences.append(f"{plural(len(alone), 'mesh file')} only in {name} (step {where})")
+    if not common:
+        section.sentences.append("no mesh files of the same step to compare")
+        return section, False
+    different = []
+    for cycle in common:
+        with Mesh(ours[cycle]) as a, Mesh(theirs[cycle]) as b:
+            found = difference(a, b)
+        if not found.equal:
+            different.append((cycle, found))
+    if not different:
+        section.sentences.append(f"bitwise equal in {plural(len(common), 'mesh file')} (the last at step {common[-1]})")
+    else:
+        cycle, found = different[-1]
+        section.sentences.append(
+            f"{plural(len(different), 'mesh file')} of {len(common)} {'differs' if len(different) == 1 else 'differ'}, "
+            f"the first at step {different[0][0]}; step {cycle}:"
+        )
+        section.sentences += found.sentences
+        section.header = ["variable", "max |a-b|", "L1 |a-b|", "L1 / mean |a|", "cells that differ"]
+        section.rows = found.rows
+    complete = max(ours) == max(theirs)
+    return section, not different and complete
+
+
+def _by_cycle(run: Run) -> dict:
+    """{step number: path} of the mesh files; of two files of one step the later."""
+    found = {}
+    for path in run.mesh_files:
+        with Mesh(path) as mesh:
+            found[mesh.cycle] = path
+    return found
+
+
+@dataclass
+class Difference:
+    equal: bool
+    sentences: list
+    rows: list
+
+
+def difference(a: Mesh, b: Mesh) -> Difference:
+    """Compares two mesh files block by block."""
+    sentences, rows, equal = [], [], True
+    if a.time != b.time:
+        equal = False
+        sentences.append(f"time {a.time!r} and {b.time!r}")
+    for name, own, other in (("a", a, b), ("b", b, a)):
+        alone = [variable for variable in own.variables if variable not in other.variables]
+        if alone:
+            equal = False
+            sentences.append(f"variables only in {name}: {', '.join(alone)}")
+    if not np.array_equal(a.block_size, b.block_size):
+        sentences.append(f"blocks of {a.block_size.tolist()} and {b.block_size.tolist()} cells: not compared")
+        return Difference(False, sentences, rows)
+    in_a, in_b = _common_blocks(a, b)
+    if len(in_a) != a.n_blocks or len(in_b) != b.n_blocks:
+        equal = False
+        sentences.append(f"{count(a.n_blocks)} and {count(b.n_blocks)} blocks, {count(len(in_a))} in common")
+    volumes = np.prod(a.cell_width[in_a], axis=1)
+    for variable in a.variables:
+        if variable in b.variables and len(in_a):
+            row = _compare_variable(a, b, variable, in_a, in_b, volumes)
+            equal = equal and row is None
+            rows.append(row or (variable, "0", "0", "0", "0"))
+    return Difference(equal, sentences, rows)
+
+
+def _common_blocks(a: Mesh, b: Mesh):
+    """Indices, in a and in b, of the blocks at the same place and level."""
+    if np.array_equal(a.levels, b.levels) and np.array_equal(a.locations, b.locations):
+        return np.arange(a.n_blocks), np.arange(b.n_blocks)
+    place = {(int(level), *where): i for i, (level, where) in enumerate(zip(b.levels, b.locations.tolist()))}
+    pairs = [
+        (i, place[(int(level), *where)])
+        for i, (level, where) in enumerate(zip(a.levels, a.locations.tolist()))
+        if (int(level), *where) in place
+    ]
+    pairs = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _compare_variable(a: Mesh, b: Mesh, name: str, in_a, in_b, volumes):
+    """A row of the table, or None when all bits agree. The bits decide: -0 differs from 0, a NaN equals itself."""
+    x, y = np.ascontiguousarray(a.read(name)[in_a]), np.ascontiguousarray(b.read(name)[in_b])
+    if x.dtype == y.dtype:
+        bits = f"u{x.dtype.itemsize}"
+        differ = np.count_nonzero(x.view(bits) != y.view(bits))
+    else:
+        differ = np.count_nonzero(x != y)
+    if not differ and x.dtype == y.dtype:
+        return None
+    gap = np.abs(x.astype(float) - y.astype(float))
+    weights = volumes[:, None, None, None] / (np.sum(volumes) * x[0].size)
+    l1, mean = float(np.sum(weights * gap)), float(np.sum(weights * np.abs(x)))
+    relative = f"{l1 / mean:.2e}" if mean > 0 else "-"
+    return name, f"{np.max(gap):.3e}", f"{l1:.3e}", relative, f"{count(differ)} of {count(x.size)}"
+
+
+# ---- performance ----
+
+
+def compare_figures(first: Run, second: Run) -> Section:
+    """Outcome, throughput, times; only rows that at least one run has."""
+    section = Section("Outcome and performance", header=["", "a", "b", "b / a"])
+    a, b = first.summary or {}, second.summary or {}
+    for key in ("status", "version", "build", "machine", "workers"):
+        for name, left, right in _differences(key, a.get(key), b.get(key)):
+            section.rows.append((name, left, right, ""))
+    for key in ("steps", "blocks", "cell_updates"):
+        add_row(section, key.replace("_", " "), a.get(key), b.get(key), count)
+    add_row(section, "cell updates / s", _throughput(first), _throughput(second), lambda v: f"{v:.4g}")
+    for key, name in (("simulation_s", "simulation"), ("wall_s", "all")):
+        add_row(section, f"time, {name}", a.get(key), b.get(key), seconds)
+    return section
+
+
+def _differences(key, left, right):
+    if isinstance(left, dict) and isinstance(right, dict):
+        for inner in dict.fromkeys([*left, *right]):
+            yield from _differences(f"{key} {inner}", left.get(inner), right.get(inner))
+    elif left != right:
+        yield key, "-" if left is None else str(left), "-" if right is None else str(right)
+
+
+def _throughput(run: Run):
+    return analysis.throughput(run.summary, run.history)
+
+
+def _text_table(header: list, rows: list) -> list:
+    if not rows:
+        return []
+    cells = [[str(value) for value in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
+    return [
+        ("  " + "  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths)))).rstrip()
+        for row in cells
+    ]
+
+
+__all__ = ["Comparison", "ReadError", "compare_runs", "difference"]

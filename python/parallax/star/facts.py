@@ -1,0 +1,275 @@
+"""Everything a report says about a run in numbers, gathered once. What is missing is None; what is broken is a problem.
+
+Example to read: tests/star/test_report.py.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import NotARun, ReadError
+from ..performance.diagnosis import Evidence, diagnose_evidence
+from ..performance.plots import tasks, worker_time
+from ..text import trimmed
+from . import analysis, profiles
+from .athdf import Mesh
+from .run import Run
+
+titles = {
+    "sedov": "Sedov blast",
+    "sod": "Sod shock tube",
+    "linear_wave": "Linear wave",
+    "advection": "Advection",
+    "kelvin_helmholtz": "Kelvin–Helmholtz instability",
+    "einfeldt": "Double rarefaction (Einfeldt)",
+}
+
+
+def _attempt(method):
+    """A cached property that is None when its file is broken; the problem is kept once."""
+
+    def guarded(self):
+        try:
+            return method(self)
+        except ReadError as error:
+            self.problem(str(error))
+            return None
+
+    guarded.__doc__ = method.__doc__
+    return cached_property(guarded)
+
+
+class Facts:
+    def __init__(self, run: Run, film: int = 5):
+        self.run, self.film = run, film
+        self.problems: list = []
+        self.warnings: list = [f"{path}: {why}; it is not used" for path, why in run.ending.foreign]
+        self._open: dict = {}
+
+    def problem(self, text: str) -> None:
+        if text not in self.problems:
+            self.problems.append(text)
+
+    def warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+
+    def close(self) -> None:
+        for mesh in self._open.values():
+            if mesh is not None:
+                mesh.close()
+        self._open = {}
+
+    # ---- files ----
+
+    @_attempt
+    def summary(self):
+        return self.run.summary
+
+    def number(self, key: str) -> float | None:
+        """A number of run.json, or None when there is none of that name."""
+        value = (self.summary or {}).get(key)
+        known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        return float(value) if known else None
+
+    @cached_property
+    def references(self) -> dict:
+        """Exact numbers that the problem knows, as run.json lists them."""
+        known = (self.summary or {}).get("references")
+        return known if isinstance(known, dict) else {}
+
+    @_attempt
+    def config(self):
+        return self.run.config
+
+    @_attempt
+    def history(self):
+        return self._table(self.run.history)
+
+    @_attempt
+    def profile(self):
+        return self._table(self.run.profile)
+
+    @_attempt
+    def workers(self):
+        return self._table(self.run.workers)
+
+    @_attempt
+    def exact(self):
+        return self._table(self.run.exact)
+
+    def _table(self, table):
+        if table is not None and table.cut_short:
+            self.warnings.append(f"{table.path}: the last line was cut short and is left out")
+        return table if table is not None and len(table) else None
+
+    def mesh(self, index: int) -> Mesh | None:
+        """The mesh file of this number (0 is the first), or None when it cannot be read."""
+        if index not in self._open:
+            try:
+                self._open[index] = self.run.mesh(index)
+            except ReadError as error:
+                self.problem(str(error))
+                self._open[index] = None
+        return self._open[index]
+
+    @cached_property
+    def last_index(self):
+        """Number of the last mesh file that can be read."""
+        indices = range(len(self.run.mesh_files) - 1, -1, -1)
+        return next((i for i in indices if self.mesh(i) is not None), None)
+
+    @cached_property
+    def film_indices(self) -> list:
+        """Numbers of a few mesh files from the first to the last readable one."""
+        if self.last_index is None:
+            return []
+        spread = np.linspace(0, self.last_index, min(self.film, self.last_index + 1))
+        return [i for i in sorted({round(float(i)) for i in spread}) if self.mesh(i) is not None]
+
+    @cached_property
+    def last(self) -> Mesh | None:
+        return None if self.last_index is None else self.mesh(self.last_index)
+
+    @property
+    def last_is_the_end(self) -> bool:
+        """Whether the last mesh that can be read is of the time at which the run ended, as far as that is known."""
+        end = self.run.ending.time
+        return self.last is not None and (end is None or bool(np.isclose(self.last.time, end, rtol=1e-9, atol=0)))
+
+    @property
+    def why_no_errors(self) -> str:
+        """Why nothing is compared with the exact solution; for `lines` without errors."""
+        if self.last is None:
+            return "no mesh file can be read"
+        if not self.last_is_the_end:
+            return f"the last mesh file is of t = {trimmed(self.last.time, 5)}, not of the end of the run"
+        return "no exact.csv to compare with"
+
+    @_attempt
+    def cut(self):
+        """The middle plane of the last mesh, with the variable that is shown."""
+        return self.last.slice(self.variable) if self.last else None
+
+    @cached_property
+    def variable(self) -> str:
+        """What the planes show: the density, or the first species where the density is nearly the same everywhere."""
+        if self.last is None or "s0" not in self.last.variables:
+            return "rho"
+        rho, species = (self.last.slice(name).values for name in ("rho", "s0"))
+        return "s0" if np.ptp(rho) < 1e-2 * np.max(np.abs(rho)) and np.ptp(species) > 0.1 else "rho"
+
+    @cached_property
+    def cost(self):
+        """(index of the mesh file, seconds per cell update of its blocks): the last file that holds costs, or None."""
+        for i in range(-1 if self.last_index is None else self.last_index, -1, -1):
+            mesh = self.mesh(i)
+            before = self.mesh(i - 1) if mesh is not None and i > 0 else None
+            try:
+                cost = analysis.cost_per_update(mesh, before.cycle if before else None) if mesh else None
+            except ReadError as error:
+                self.problem(str(error))
+                cost = None
+            if cost is not None and np.any(np.isfinite(cost)):
+                return i, cost
+        return None
+
+    # ---- measurement ----
+
+    @_attempt
+    def evidence(self):
+        """What the diagnosis reads (diagnosis.Evidence), or None."""
+        try:
+            return Evidence(self.run.folder)
+        except NotARun:
+            return None
+
+    @_attempt
+    def diagnosis(self):
+        return diagnose_evidence(self.evidence) if self.evidence is not None and self.evidence.has_workers else None
+
+    @_attempt
+    def timeline(self):
+        return self._table(self.run.timeline)
+
+    @_attempt
+    def concurrency(self):
+        return self._table(self.run.concurrency)
+
+    @_attempt
+    def scatter(self):
+        return self._table(self.run.scatter)
+
+    @_attempt
+    def critical_path(self):
+        path = self.evidence.critical_path if self.evidence is not None else None
+        return path if path and {"span_s", "wall_s", "kinds", "parallelism"} <= set(path) else None
+
+    @cached_property
+    def kinds(self) -> list:
+        """Kinds of tasks that have a colour of their own: those with the most time in the traced steps."""
+        if self.timeline is None:
+            return [name for name, _ in (self.top_tasks or [])][: tasks.most_kinds]
+        length = self.timeline.numbers("end_s") - self.timeline.numbers("begin_s")
+        return tasks.kinds_of([str(name) for name in self.timeline["name"]], length)
+
+    @_attempt
+    def energy_j(self):
+        """What the machine used during the run, where its counters are there."""
+        return (self.evidence.last("/system{total}/energy") or None) if self.evidence is not None else None
+
+    # ---- numbers ----
+
+    @cached_property
+    def title(self) -> str:
+        name = self.run.problem
+        return titles.get(name, name.replace("_", " ").capitalize())
+
+    @_attempt
+    def lines(self):
+        """Cells against the exact solution (profiles.Profile); for problems without one None, except for a blast."""
+        if self.last is None or (self.exact is None and self.run.problem != "sedov"):
+            return None
+        if not self.last_is_the_end:
+            end, last = self.run.ending, self.last
+            self.warn(
+                f"{last.path}: is of t = {trimmed(last.time, 6)}, step {last.cycle}, and the run ended at "
+                f"t = {trimmed(end.time, 6)}: it is not compared with the exact solution, which is of the end"
+            )
+            return profiles.profile(self.run, last, None) if self.run.problem == "sedov" else None
+        return profiles.profile(self.run, self.last, self.exact)
+
+    @_attempt
+    def drifts(self):
+        """{name: drift at the end} of the conserved totals, or None."""
+        if self.history is None:
+            return None
+        return {n: float(analysis.drift(self.history, n)[-1]) for n in analysis.conserved_names(self.history)}
+
+    @_attempt
+    def losses(self):
+        return analysis.boundary_losses(self.history) if self.history is not None else None
+
+    @_attempt
+    def floors(self):
+        return analysis.floor_hits(self.history) if self.history is not None else None
+
+    @_attempt
+    def shares(self):
+        return worker_time.time_shares(self.workers) if self.workers is not None else None
+
+    @_attempt
+    def throughput(self):
+        return analysis.throughput(self.summary, self.history)
+
+    @_attempt
+    def top_tasks(self):
+        """[(name, share of the time in tasks)], largest first."""
+        if self.profile is None:
+            return None
+        total = self.profile.numbers("total_s")
+        whole = float(np.sum(total)) or 1.0
+        return [(str(self.profile["name"][i]), float(total[i]) / whole) for i in np.argsort(-total, kind="stable")]

@@ -1,0 +1,179 @@
+"""A run folder as plx-star writes it: every file by name, read when asked for.
+
+A missing file is None (runs may be young or stopped); a file that cannot be understood raises ReadError, which names
+it.
+Example to read: tests/star/test_run.py.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import NotARun, ReadError
+from ..process import corrected
+from ..tables import Table, read_table
+from .athdf import Mesh
+from .ending import Ending, ending
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    try:
+        import tomli as tomllib
+    except ImportError:
+        tomllib = None
+
+_marks = ("run.json", "config.toml", "history.csv", "mesh/*.athdf")
+_measured = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "measurement.json")
+
+
+class Run:
+    """
+    summary      run.json as a dict                 config    config.toml, keys flattened: {"mesh.max_level": 4}
+    history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
+    workers      per worker: seconds by use         counters  samples of named counters
+    timeline, concurrency, scatter                  single tasks of some steps
+    job_timeline, job_parcels                       likewise, of all processes of a job that was traced
+    exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
+    """
+
+    def __init__(self, folder: str | Path, of_any_program: bool = False):
+        """of_any_program: what a program of the runtime or plx-exec wrote is enough (PLX_DIAGNOSE=1, plx-exec -d)."""
+        self.folder = Path(folder)
+        marks = (*_marks, *_measured) if of_any_program else _marks
+        if not self.folder.exists():
+            raise NotARun(f"{self.folder}: no such folder")
+        if not self.folder.is_dir():
+            raise NotARun(f"{self.folder}: expected the folder of a run, found a file")
+        if not any(next(self.folder.glob(mark), None) for mark in marks):
+            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
+            instead = f"; its processes have folders of their own: give {self.folder / ranks[0]}" if ranks else ""
+            raise NotARun(f"{self.folder}: not the folder of a run (found none of {', '.join(marks)}){instead}")
+
+    @cached_property
+    def ending(self) -> Ending:
+        """Which mesh files belong to this run, and when it ended."""
+        try:
+            summary = self.summary
+        except ReadError:
+            summary = None
+        return ending(sorted((self.folder / "mesh").glob("*.athdf")), summary)
+
+    @property
+    def mesh_files(self) -> list:
+        return self.ending.files
+
+    def mesh(self, index: int = -1) -> Mesh:
+        """Opens a mesh file; the caller closes it (`with run.mesh(-1) as mesh:`)."""
+        if not self.mesh_files:
+            raise ReadError(self.folder / "mesh", "no mesh files (*.athdf)")
+        return Mesh(self.mesh_files[index])
+
+    @cached_property
+    def summary(self):
+        path = self.folder / "run.json"
+        if not path.exists():
+            return None
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ReadError(path, error.strerror or str(error)) from None
+        except ValueError as error:  # also broken UTF-8
+            raise ReadError(path, f"broken JSON: {error}") from None
+        if not isinstance(data, dict):
+            raise ReadError(path, f"expected an object, found {type(data).__name__}")
+        return corrected(data, self.folder)
+
+    @cached_property
+    def config(self):
+        path = self.folder / "config.toml"
+        return flatten(read_toml(path)) if path.exists() else None
+
+    @cached_property
+    def config_text(self):
+        path = self.folder / "config.toml"
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+
+    def _table(self, name: str) -> Table | None:
+        path = self.folder / name
+        return read_table(path) if path.exists() else None
+
+    @cached_property
+    def history(self):
+        return self._table("history.csv")
+
+    @cached_property
+    def profile(self):
+        return self._table("profile.csv")
+
+    @cached_property
+    def workers(self):
+        return self._table("workers.csv")
+
+    @cached_property
+    def counters(self):
+        return self._table("counters.csv")
+
+    @cached_property
+    def exact(self):
+        return self._table("exact.csv")
+
+    @cached_property
+    def job_timeline(self):
+        return self._table("job_timeline.csv")
+
+    @cached_property
+    def job_parcels(self):
+        return self._table("job_parcels.csv")
+
+    @cached_property
+    def timeline(self):
+        return self._table("timeline.csv")
+
+    @cached_property
+    def concurrency(self):
+        return self._table("concurrency.csv")
+
+    @cached_property
+    def scatter(self):
+        return self._table("scatter.csv")
+
+    @property
+    def problem(self) -> str:
+        """Name of the problem, from run.json or else from the names of the mesh files."""
+        try:
+            name = (self.summary or {}).get("problem")
+        except ReadError:
+            name = None
+        if not name and self.mesh_files:
+            name = self.mesh_files[0].name.split(".")[0]
+        return str(name or "unknown")
+
+
+def read_toml(path: str | Path) -> dict:
+    """Nested dict of the file's tables."""
+    path = Path(path)
+    if tomllib is None:
+        raise ReadError(path, "reading TOML with a Python before 3.11 needs the module tomli: pip install tomli")
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise ReadError(path, f"not a text file (byte {error.start})") from None
+    except OSError as error:
+        raise ReadError(path, error.strerror or str(error)) from None
+    except ValueError as error:  # TOMLDecodeError is one
+        raise ReadError(path, f"broken TOML: {error}") from None
+
+
+def flatten(table: dict, prefix: str = "") -> dict:
+    """{"mesh": {"max_level": 4}} -> {"mesh.max_level": 4}, in the order of the file."""
+    flat = {}
+    for key, value in table.items():
+        if isinstance(value, dict):
+            flat.update(flatten(value, f"{prefix}{key}."))
+        else:
+            flat[prefix + key] = value
+    return flat

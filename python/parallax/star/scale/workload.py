@@ -1,0 +1,160 @@
+"""What `plx-scale` replays: the mesh and the measured seconds of a run, as one TOML file.
+
+Example to read: tests/star/test_scale.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from ...errors import ReadError
+from ..run import Run
+from .machine import Costs
+
+_stages = {"rk2": 2, "rk3": 3}
+_keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interval")
+
+
+@dataclass
+class StepCosts:
+    """Seconds on one core of the measuring machine; apps/scale/workload.hpp says of what."""
+
+    correction_s: float = 0.0
+    totals_s: float = 0.0
+    look_s: float = 0.0
+    rebuild_s: float = 0.0
+    step_s: float = 0.0
+    root_s: float = 0.0
+    handoff_s: float = 0.0
+    lists_s: float = 0.0
+    jitter: float = 0.0
+
+
+@dataclass
+class Workload:
+    """A mesh, the seconds of its blocks, and what else a step costs."""
+
+    block_size: int
+    root_blocks: list
+    max_level: int
+    periodic: list
+    levels: np.ndarray  # [n_block]
+    locations: np.ndarray  # [n_block][3]
+    seconds: np.ndarray  # [n_block] stages and corrections, per step
+    stages: int
+    variables: int
+    steps_per_look: float
+    costs: StepCosts
+    changes_per_look: float = 0.0  # of the looks, those that make another mesh
+    parts: np.ndarray | None = None  # [n_block] who has which; None: cut by the seconds
+
+    def toml(self) -> str:
+        def numbers(values) -> str:
+            return "[" + ", ".join(repr(v.item()) for v in values) + "]"
+
+        lines = ["# Made by `parallax scale`; read by plx-scale.", "[run]"]
+        lines += [f"stages = {self.stages}", f"variables = {self.variables}", f"steps_per_look = {self.steps_per_look!r}"]
+        lines += [f"changes_per_look = {self.changes_per_look!r}"]
+        lines += ["", "[mesh]", f"block_size = {self.block_size}", f"root_blocks = {self.root_blocks}"]
+        lines += [f"max_level = {self.max_level}", f"periodic = {str(self.periodic).lower()}", "", "[costs]"]
+        lines += [f"{name} = {float(value)!r}" for name, value in asdict(self.costs).items()]
+        lines += ["", "[blocks]", f"level = {numbers(self.levels)}"]
+        lines += [f"{axis} = {numbers(self.locations[:, a])}" for a, axis in enumerate("xyz")]
+        lines += [f"part = {numbers(self.parts)}"] if self.parts is not None else []
+        return "\n".join([*lines, f"seconds = {numbers(self.seconds)}", ""])
+
+
+def read_workload(run: Run, machine: Costs | None = None) -> Workload:
+    """From the newest mesh file and the tables of a run. `machine`: what a run does not say by itself: handoffs, and what
+    of the refinement every locality does for the whole mesh, and for its borders."""
+    machine = machine or Costs()
+    config = run.config or {}
+    missing = [key for key in _keys if key not in config]
+    if missing:
+        raise ReadError(run.folder / "config.toml", f"no {missing[0]}: expected the configuration of a run of plx-star")
+    with run.mesh() as mesh:
+        size = [int(n) for n in mesh.block_size]
+        return Workload(
+            block_size=size[0],
+            root_blocks=[int(n) // size[0] for n in mesh.root_size],
+            max_level=int(mesh.levels.max()),
+            periodic=[config["mesh.sides"][2 * axis] == "periodic" for axis in range(3)],
+            levels=mesh.levels,
+            locations=mesh.locations,
+            seconds=_block_seconds(mesh),
+            stages=_stages[config["hydro.integrator"]],
+            variables=5 + len([name for name in mesh.variables if name[:1] == "s" and name[1:].isdigit()]),
+            steps_per_look=float(config["refinement.interval"]),
+            costs=_step_costs(run, machine),
+            changes_per_look=_changes(run, int(config["refinement.interval"])),
+        )
+
+
+def _block_seconds(mesh) -> np.ndarray:
+    """Per step; blocks that are too young to know get the mean of the others."""
+    cost, updates = mesh.block_values("Cost"), mesh.block_values("Updates")
+    if cost is None or updates is None or not np.any((updates > 0) & (cost > 0)):
+        raise ReadError(mesh.path, "no measured costs (Cost, Updates): expected the file of a run that made steps")
+    known = (updates > 0) & (cost > 0)
+    mean = cost[known].sum() / updates[known].sum()
+    return np.where(known, cost / np.maximum(updates, 1e-9), mean)
+
+
+def _changes(run: Run, every: int) -> float:
+    """Of the looks at the mesh, those after which it had another number of blocks."""
+    if run.history is None or len(run.history) < 2:
+        return 0.0
+    steps, blocks = run.history.numbers("step"), run.history.numbers("blocks")
+    looks = max(1.0, (steps[-1] - steps[0]) / every)
+    return float(min(1.0, np.count_nonzero(np.diff(blocks)) / looks))
+
+
+def _step_costs(run: Run, machine: Costs) -> StepCosts:
+    if run.profile is None or run.summary is None or run.history is None:
+        raise ReadError(run.folder, "expected profile.csv, history.csv and run.json of a run that has ended")
+    total = dict(zip(run.profile["name"], run.profile.numbers("total_s")))
+    calls = dict(zip(run.profile["name"], run.profile.numbers("calls")))
+
+    def seconds(*kinds: str) -> float:
+        return float(sum(total.get(f"star.{kind}", 0.0) for kind in kinds))
+
+    steps = float(run.history.numbers("step")[-1] - run.history.numbers("step")[0])
+    block_steps = float(run.summary["cell_updates"]) / run.config["mesh.block_size"] ** 3
+    if steps <= 0 or block_steps <= 0:
+        raise ReadError(run.folder, "expected a run that made steps")
+    sums = block_steps / float(run.config.get("output.history_interval", 1))
+    looks = block_steps / float(run.config["refinement.interval"])
+    corrections = calls.get("star.flux_correction", 0.0)
+    root, jitter = _from_timeline(run)
+    rebuild_s, handoff_s = 1e-6 * machine.rebuild_us_per_block, 1e-6 * machine.handoff_us
+    handoffs = 2 + 1 / float(run.config["refinement.interval"])  # the step, its totals, the look
+    return StepCosts(
+        correction_s=seconds("flux_correction") / corrections if corrections else 0.0,
+        totals_s=seconds("totals") / sums,
+        look_s=max(0.0, seconds("refinement", "regrid", "adapt_mesh", "check") / looks - rebuild_s),
+        rebuild_s=rebuild_s,
+        step_s=seconds("step") / steps,
+        root_s=max(0.0, root - handoffs * handoff_s),
+        handoff_s=handoff_s,
+        lists_s=1e-6 * machine.lists_us_per_block,
+        jitter=jitter,
+    )
+
+
+def _from_timeline(run: Run) -> tuple:
+    """Of the traced steps: seconds per step in which nobody worked (the root writes its tables then), and the spread of
+    the stages' seconds: standard deviation of their logarithm, without the outliers."""
+    table = run.timeline
+    if table is None or len(table) < 2:
+        return 0.0, 0.0
+    begin, end = table.numbers("begin_s"), table.numbers("end_s")
+    names = np.array(table["name"])
+    order = np.argsort(begin, kind="stable")
+    busy_until = np.maximum.accumulate(end[order])
+    idle = np.maximum(0.0, begin[order][1:] - busy_until[:-1]).sum()
+    steps = max(1.0, np.count_nonzero(names == "star.step") / 2)
+    stage = (end - begin)[names == "star.stage"]
+    spread = np.quantile(np.log(stage), (0.16, 0.84)) if len(stage) > 10 else (0.0, 0.0)
+    return float(idle / steps), float(spread[1] - spread[0]) / 2
