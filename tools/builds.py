@@ -42,7 +42,7 @@ def environment() -> dict:
 
 
 def _wanted_configuration() -> str:
-    """What a configured build depends on besides the files that CMake watches itself."""
+    """The dependencies of a configured build besides the files that CMake watches itself."""
     extra = os.environ.get("PLX_CMAKE_ARGS", "").split()
     optional = [row.name for row in dependencies.TABLE if row.cmake and not row.needed_by and probing.probe(row).present]
     gtest = [row.name for row in dependencies.TABLE if row.cmake == "GTest" and probing.probe(row).present]

@@ -1,9 +1,9 @@
 """Every header compiles alone, twice included, without warnings; public ones keep within the compile-time budget.
 
 Usage: check_headers.py [--root ROOT]. The budget of a public header is 0.6 s of one compiler run at -O2. Seconds differ
-by half from one minute to the next on shared machines, so they are printed and the verdict is on what they follow: the
-peak of the compiler's memory, which repeats within 0.3 MB. Of 300 headers on a quiet machine, 0.6 s are 145 to 155 MB
-with GCC 12; other compilers are compared through what a few standard headers need.
+by half from one minute to the next on shared machines, so they are only printed. The check uses the peak of the
+compiler's memory, which follows the time and repeats within 0.3 MB. For 300 headers on a quiet machine, 0.6 s correspond
+to 145 to 155 MB with GCC 12; other compilers are calibrated with a few standard headers.
 Headers named *_detail.hpp, *_body.hpp (compiled once per instruction set), *_test.hpp or test_*.hpp, or in a folder
 that INTERNAL matches are not public: they have no budget. Those around outside libraries are left out.
 Exit code 1 on a violation.
@@ -27,7 +27,7 @@ from console import ROOT, jobs, paint, say
 HEADER_BUDGET_MB = 155.0  # about 0.6 s
 HELLO_BUDGET_MB = 300.0  # about 2 s, optimizing included
 HELLO = "examples/01_hello_task.cpp"
-# Headers around outside libraries that may be missing, or not where compilers look: whoever includes them compiles them.
+# Headers around outside libraries that may be missing, or not where compilers look: files that include them compile them.
 AROUND_LIBRARIES = (
     "net/transport/mpi/",
     "net/transport/ucx/",
@@ -48,14 +48,14 @@ REFERENCE_MB = 97.5  # what the reference needs with GCC 12, which the budgets a
 
 
 class cost(NamedTuple):
-    """Of one compiler run: processor seconds, peak of memory in MB."""
+    """Cost of one compiler run: CPU seconds, peak of memory in MB."""
 
     seconds: float
     memory: float
 
 
 def compile_alone(source: str, root: Path, flags: list[str]) -> tuple[cost, str]:
-    """What compiling `source` costs, and the compiler's complaints (empty: fine)."""
+    """The cost of compiling `source`, and the compiler's complaints (empty: fine)."""
     command = [
         probing.compiler(),
         "-std=c++20",

@@ -1,4 +1,4 @@
-"""Who may include whom: the allow-list below is the whole truth, and files never include each other in a circle.
+"""Allowed includes between folders: the allow-list below is complete, and files never include each other in a circle.
 
 Usage: check_layers.py [ROOT]. Prints one line per violation; exit code 1 if there is one.
 """

@@ -25,7 +25,7 @@ RULES = (
 
 
 def files(root: Path) -> list[Path]:
-    """What git tracks or would track; everything but build output where there is no git."""
+    """The files that git tracks or would track; without git, everything but build output."""
     done = subprocess.run(
         [
             "git",

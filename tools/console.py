@@ -1,4 +1,4 @@
-"""What the tools share: where the repository is, how a line looks, how a long command runs quietly with a log."""
+"""Functions that all tools share: the place of the repository, styled lines, long commands that run with a log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def note(text: str) -> None:
 
 
 def fail(text: str, code: int = 1) -> "None":
-    """Ends the program with one message on stderr. 2: wrong usage, or something only the user can mend."""
+    """Ends the program with one message on stderr. 2: wrong usage, or something only the user can fix."""
     sys.stdout.flush()
     print(paint("plx: ", "red") + text, file=sys.stderr, flush=True)
     sys.exit(code)
@@ -111,8 +111,8 @@ def run_logged(
     cwd: Path = ROOT,
     limit_s: float | None = None,
 ) -> tuple[int, list[str]]:
-    """Runs a command with all its output in `log`, showing progress where a line matches `counter`; after `limit_s` it is
-    told to end. Returns its exit code and its lines."""
+    """Runs a command with all its output in `log`, showing progress where a line matches `counter`; after `limit_s` it
+    is terminated. Returns its exit code and its lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     bar = progress(label)

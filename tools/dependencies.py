@@ -351,7 +351,7 @@ TABLE = (
         ("hipcc",),
         programs=("hipcc",),
         places=("$ROCM_PATH/bin", "$HIP_PATH/bin", "/opt/rocm/bin"),
-        wanted_by=("ci",),  # 66 MB, 350 MB installed: not for everybody who runs the tests
+        wanted_by=("ci",),  # 66 MB, 350 MB installed: not needed to run the tests
         without="the library gpu has no backend hip",
         other_way="AMD's ROCm",
     ),

@@ -1,6 +1,6 @@
-"""What doxygen sees of a header: `docs_filter.py HEADER` prints it.
+"""The text of a header for doxygen: `docs_filter.py HEADER` prints it.
 
-Comments of the headers are written for those who open the file; here they become what doxygen understands. Line
+Comments of the headers are written for readers of the file; this filter turns them into comments for doxygen. Line
 numbers stay as they are. The first comment becomes the page of the header and belongs to the type that the header is
 named after; comments behind members belong to these; names taken over from the standard library say so; everything
 belongs to its header's group. Left out are protected members and the insides of namespaces called detail, but for

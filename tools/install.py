@@ -17,7 +17,7 @@ OPTIONAL_TRIED = BUILD / ".optional-packages-tried"
 
 
 def root_prefix() -> list[str] | None:
-    """What to put before a command that needs root: nothing as root, sudo where it asks no password, else None."""
+    """The prefix of a command that needs root: empty as root, sudo if it asks for no password, else None."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo") and output_of(["sudo", "-n", "true"]) is not None:

@@ -25,7 +25,7 @@ def command(processes: int, *options: str) -> list[str]:
 
 
 def environment(settings: dict[str, str] | None = None) -> dict[str, str]:
-    """What the caller has, with `settings`. Open MPI refuses to run as root unless told twice that this is meant, as in
-    containers."""
+    """The environment of the caller with `settings`. Open MPI refuses to run as root, as in containers, unless two
+    variables confirm it."""
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     return {**os.environ, **as_root, **(settings or {})}

@@ -49,7 +49,7 @@ process_count.__name__ = "number of processes (1 to 1024)"
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./plx demo", description="Build, run a Sedov blast, draw its report.")
     parser.add_argument("--out", type=Path, help="folder of the run (default: runs/demo-<date>-<time>)")
-    parser.add_argument("-n", type=process_count, default=1, metavar="N", help="so many processes, by mpirun (default: 1)")
+    parser.add_argument("-n", type=process_count, default=1, metavar="N", help="number of processes, started by mpirun (default: 1)")
     options = parser.parse_args(arguments)
     command = launcher(options.n)
     begin = time.monotonic()

@@ -25,7 +25,7 @@ OUT = BUILD / "docs"
 MAIN_PAGE = """/**
 @mainpage Parallax
 Every public name of the runtime and of what it stands on, by subject. Includes are as written there:
-`#include "rt/runtime.hpp"`. How it works is told in `docs/runtime.md`; `docs/tutorial.md` begins at the beginning.
+`#include "rt/runtime.hpp"`. `docs/runtime.md` explains how it works; `docs/tutorial.md` is the introduction.
 
 {subjects}
 */
@@ -38,7 +38,7 @@ def public_headers() -> list[str]:
 
 
 def named_after(group: str) -> list[str]:
-    """What the headers of a group are named after, as the reader of the first page sees it."""
+    """The names of the headers of a group, as the first page shows them."""
     return [f"`{name.rsplit('/')[-1].removesuffix('.hpp')}`" for name in public_headers() if docs_filter.group_of(name) == group]
 
 

@@ -72,7 +72,7 @@ def sanitizer_options(env: dict) -> dict:
 
 def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
     """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`, those
-    of the deterministic mode under so many seeds (0: as the tests have it)."""
+    of the deterministic mode under `seeds` seeds (0: the number in the tests)."""
     builds.configure(preset)
     targets = [t for t in builds.targets_of(preset) if t.endswith("_test") and re.search(suites, t)] if suites else []
     if suites and not targets:

@@ -1,4 +1,4 @@
-// The workers of one locality: who takes which task. As the runtime does it: a worker takes its newest task, then the
+// The workers of one locality and their choice of tasks. As in the runtime, a worker takes its newest task, then the
 // oldest of another worker; messages to receive come before both.
 //
 // Thread safety: none. Cost: some ns, and a look at each worker when one has nothing of its own. Inside scale only.
@@ -41,7 +41,7 @@ class crew {
 
   void add_message(node_id m) { arrived_.push_back(m); }
   void add_task(int worker, node_id task) { ready_[worker].push_back(task); }
-  /// What a worker does next, or no_node.
+  /// The next node for a worker, or no_node.
   node_id next(int worker);
   bool has_work() const;
 

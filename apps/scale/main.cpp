@@ -38,15 +38,17 @@ int complain(const std::string& message) {
 void declare(CLI::App& app, command_line& c) {
   const CLI::Range some(1, 1 << 20);
   const CLI::Range seconds(0.0, 1.0);
-  app.add_option("workload", c.workloads, "what was measured (TOML, as ./plx scale writes it); a line of JSON for each")
+  app.add_option("workload", c.workloads,
+                 "measured workload (TOML, written by ./plx scale); prints a line of JSON for each")
       ->required();
   app.add_option("--platform", c.platform, "hosts and links (XML of SimGrid)")->required();
   app.add_option("--localities", c.localities, "processes that the run is cut into")->check(some);
   app.add_option("--workers", c.where.workers, "of each locality")->check(some);
   app.add_option("--per-host", c.where.per_host, "localities on a host")->check(some);
-  app.add_option("--copies", c.copies, "so many of the run side by side along x, y, z")->expected(3)->check(some);
+  app.add_option("--copies", c.copies, "copies of the run side by side along x, y, z")->expected(3)->check(some);
   app.add_flag("--separate", c.separate, "no coalescing: a message per block, neighbour and stage");
-  app.add_flag("--all-to-all", c.all_to_all, "localities agree by everybody telling everybody, not in pairs");
+  app.add_flag("--all-to-all", c.all_to_all,
+               "reductions send a message from every locality to every other, not in pairs");
   app.add_option("--group-bytes", c.how.group_bytes, "a coalesced message holds at most this, or one block");
   app.add_option("--seed", c.how.seed, "of the jitter of single tasks");
   app.add_option("--send-s", c.cost.send_s, "sender's seconds per message")->check(seconds);

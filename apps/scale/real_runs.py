@@ -56,7 +56,7 @@ def pin(cores: str, command: list[str]) -> None:
 
 
 def start(processes: int, cores: list[int], command: list) -> dict:
-    """Runs it on so many processes, each on a core of its own; the JSON that it wrote."""
+    """Runs the command on a number of processes, each on its own core. Returns the JSON that it wrote."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         one = [sys.executable, str(Path(__file__).resolve()), "--pin", ",".join(map(str, cores[:processes]))]
@@ -136,7 +136,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
     parser.add_argument("--processes", type=counts_of, default=[1, 2, 4], metavar="1,2,4", help="which numbers of processes")
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
-    parser.add_argument("--turns", type=int, default=5, help="at most so many turns through all runs (default 5)")
+    parser.add_argument("--turns", type=int, default=5, help="largest number of turns through all runs (default 5)")
     parser.add_argument("--budget", type=float, default=75.0, metavar="S", help="no turn begins that would not end by then (default 75)")
     options = parser.parse_args(arguments)
     program = options.bin.resolve() / "plx-scale-record"

@@ -23,7 +23,7 @@ void after(double seconds, F&& f) {
   simgrid::kernel::timer::Timer::set(now() + seconds, std::forward<F>(f));
 }
 
-// What a locality has sent and the network has not taken yet.
+// Messages that a locality has sent and the network has not taken yet.
 struct network_card {
   std::deque<node_id> outbox;
   s4u::SemaphorePtr filled = s4u::Semaphore::create(0);

@@ -1,15 +1,15 @@
 // Replays a work_graph on a platform of SimGrid: workers take tasks, tasks send messages, messages cross the network.
 //
-// The model, all of it:
+// The complete model:
 // - Locality l is on host l / per_host; it has `workers` workers. A worker that has something to do takes a core of its
-//   host, for one task at a time; the host's cores are given in the order in which they were asked for.
+//   host, for one task at a time; the host's cores are granted in FIFO order.
 // - A task takes its seconds times (reference speed / speed of its host), plus `task_s`, plus what it copies into
-//   messages. Who is the last that a message waited for pays for sending it, before anything else.
+//   messages. The last task that a message waited for pays for sending it, before anything else.
 // - A locality's messages go out one after the other: each crosses the links at the bandwidth that the other flows
 //   leave it (SimGrid), and arrives the route's latency after its last byte left. Where costs by size are given, those
 //   between localities of one host take the time given there: the cores copy them.
-// - Who receives a message pays for it before other tasks; then what waited for it may start. Among ready tasks the
-//   newest is first (stage by stage the youngest data), as in the runtime.
+// - The receiver of a message pays for it before other tasks; then the tasks that waited for it may start. Among ready
+//   tasks the newest is first (stage by stage the youngest data), as in the runtime.
 //
 // Thread safety: none; one platform in a process (SimGrid's engine is global). Cost: about 2 us per task, 10 per
 // message. Example: replay_test.cpp
@@ -25,14 +25,14 @@
 
 namespace plx::scale {
 
-/// What a message of so many bytes was measured to cost, beside what costs says of all messages.
+/// Measured cost of a message of `bytes`, in addition to the costs of every message.
 struct message_cost {
   double bytes = 0.0;
   double send_s = 0.0, receive_s = 0.0;  ///< of the cores
   double flight_s = 0.0;                 ///< from the end of sending to the begin of receiving, inside a host
 };
 
-/// What messages and tasks cost those that send, receive and run them, on a core of the measuring machine.
+/// Costs of messages and tasks for their senders, receivers and workers, on a core of the measuring machine.
 struct costs {
   double send_s = 0.0;                ///< per message, sender
   double receive_s = 0.0;             ///< per message, receiver
@@ -65,7 +65,7 @@ struct time_use {
   double sum() const { return work + overhead + core + local + late + network + imbalance + reduction; }
 };
 
-/// What came out.
+/// The result of a replay.
 struct replayed {
   double time_s = 0.0;
   time_use use;

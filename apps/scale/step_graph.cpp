@@ -61,7 +61,7 @@ distributed_run::distributed_run(const workload& w, int localities, const exchan
 
 work_graph distributed_run::stepping() const { return stepping_builder(work_, how_, mesh_, parts_).build(); }
 
-// Every block's totals, their sum over localities; then the root writes what it writes, and nobody waits for it.
+// Every block's totals, their sum over localities; then the root writes its tables, and no locality waits for it.
 work_graph distributed_run::summing() const {
   work_graph g;
   const reduction all = add_reduction(g, localities(), how_, how_.sum_bytes);
@@ -83,7 +83,8 @@ void distributed_run::add_tasks_of_blocks(work_graph& g, double seconds, const r
   }
 }
 
-// What blocks cost goes to all, every block is looked at, all marks go to all, every locality plans the new mesh.
+// All localities gather the costs of all blocks; every block is checked for refinement; all localities gather all
+// marks; every locality plans the new mesh.
 work_graph distributed_run::looking() const {
   work_graph g;
   const auto blocks = static_cast<double>(mesh_.block_count());

@@ -21,7 +21,7 @@ namespace plx::scale {
 struct exchange {
   bool coalesced = true;               ///< false: one message per block, neighbour and stage
   std::size_t group_bytes = 1u << 16;  ///< coalesced: a message holds at most this, or one block
-  bool pairwise = true;                ///< all join in pairs, as in net; false: everybody tells everybody
+  bool pairwise = true;                ///< all join in pairs, as in net; false: every one sends to every other
   double header_bytes = 32.0;          ///< of each message
   double bundle_bytes = 16.0;          ///< of each locality's numbers among those of others
   double agree_bytes = 2560.0;         ///< what a locality says at the end of a step
@@ -32,7 +32,7 @@ struct exchange {
 /// All localities join as `how` says; each has `bytes` to tell, and learns as many.
 reduction add_reduction(work_graph& g, int localities, const exchange& how, double bytes);
 
-/// Do the parts that a workload names fit so many localities, and the curve? One line if not.
+/// Checks that the parts of a workload fit `localities` and the curve. One line of error if not.
 result<void> check_parts(const workload& w, int localities);
 
 /// The run, cut into localities.

@@ -23,7 +23,7 @@ node_id stepping_builder::finish(int s, slot_id slot) const {
   return c != no_node ? c : stage(s, slot);
 }
 
-// Of mean 1: the work of all tasks stays, to rounding, what was measured.
+// The factor has mean 1: the work of all tasks remains, to rounding, as measured.
 double stepping_builder::jittered(double seconds) {
   const double sigma = work_.costs.jitter;
   if (!(sigma > 0.0)) return seconds;
@@ -71,7 +71,7 @@ void stepping_builder::add_begin(int locality) {
   for (const slot_id slot : in_order(locality)) g_.edge(begin, stage(0, slot));
 }
 
-// What a block's end of a stage means for blocks of its own locality.
+// Edges from a block's end of a stage to blocks of its own locality.
 void stepping_builder::connect_own(int s, slot_id slot) {
   const int here = owner(slot);
   const node_id done = finish(s, slot);
@@ -86,7 +86,7 @@ void stepping_builder::connect_own(int s, slot_id slot) {
     if (owner(touching[i]) == here) g_.edge(done, stage(s + 1, touching[i]));
 }
 
-// A message with ghosts of stage s lets a block go on to the next stage, or end its step.
+// A message with ghosts of stage s lets a block continue with the next stage, or end its step.
 void stepping_builder::release(node_id message, int s, slot_id neighbour) {
   if (s + 1 < work_.stages) g_.edge(message, stage(s + 1, neighbour));
 }

@@ -22,7 +22,7 @@ class stepping_builder {
   int owner(mesh::slot_id slot) const { return owner_[slot]; }
   node_id stage(int s, mesh::slot_id slot) const { return stages_[s * slots_ + slot]; }
   node_id correction(int s, mesh::slot_id slot) const { return corrections_[s * slots_ + slot]; }
-  /// What ends a block's stage: its correction where it has one.
+  /// The last node of a block's stage: its correction, if it has one.
   node_id finish(int s, mesh::slot_id slot) const;
   double jittered(double seconds);
   void add_tasks();

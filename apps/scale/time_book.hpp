@@ -27,8 +27,8 @@ class time_book {
   void idles(int worker, double now) { idle_[worker].since_s = now; }
   /// It looks for something to do, and finds it.
   void woke(int worker, double now) { idle_[worker].pieces.emplace_back(idle_[worker].since_s, now); }
-  /// It found work, released by a message that was sent at sent_s, or, below 0, by its own locality. What it idled
-  /// since the last time is judged by that. (A reduction is no work, and judges nothing.)
+  /// The worker found work, released by a message that was sent at sent_s, or, if that is below 0, by its own locality.
+  /// This classifies its idle time since the last call. (A reduction is no work and classifies nothing.)
   void judge(int worker, double sent_s);
 
   void work(double seconds) { use_.work += seconds; }

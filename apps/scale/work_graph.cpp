@@ -53,7 +53,7 @@ class rounds {
  public:
   rounds(work_graph& g, const std::vector<node_id>& in) : g_(g), now_(in) {}
   node_id now(int l) const { return now_[l]; }
-  /// What l has, and what `from` had before this round, go on together.
+  /// Locality l continues with its own data and the data that `from` had before this round.
   void begin() { before_ = now_; }
   void meet(int l, int from, double bytes) {
     const node_id next = add_joining(g_, l);

@@ -1,7 +1,7 @@
-// What is replayed: tasks of localities, messages between them, and what waits for what.
+// The input of a replay: tasks of localities, messages between them, and their dependencies.
 //
 // A task starts when all that point to it have ended or arrived; a message leaves when all that point to it have ended.
-// Of tasks that become ready together, a worker prefers the one whose edge was added first.
+// If several tasks become ready together, a worker prefers the one whose edge was added first.
 //
 // Thread safety: none. Cost: 32 bytes per node, 12 per edge while it is built, 4 after. Example: replay_test.cpp
 #pragma once
@@ -29,7 +29,7 @@ struct node {
   double bytes = 0.0;      ///< message: its size; task: what it copies into messages
   std::int32_t where = 0;  ///< locality of the task, or sender
   std::int32_t to = -1;    ///< receiver of the message
-  std::int32_t parts = 1;  ///< so many messages are one here: they leave and arrive together, and each costs
+  std::int32_t parts = 1;  ///< number of messages in this node: they leave and arrive together, and each costs
   node_kind kind = node_kind::work;
 };
 
@@ -65,7 +65,7 @@ class work_graph {
   std::vector<node_id> next_;
 };
 
-/// All localities join, then all go on.
+/// All localities join, then all continue.
 struct reduction {
   std::vector<node_id> in;   ///< by locality: what has to be done before points to it
   std::vector<node_id> out;  ///< by locality: it points to what comes after
@@ -76,7 +76,7 @@ struct reduction {
 reduction add_pairwise(work_graph& g, int localities, double bytes);
 /// As net's all_gather: distances 1, 2, 4, ..., and each time twice as much; `bytes` are what each locality gives.
 reduction add_gather(work_graph& g, int localities, double bytes, double header_bytes);
-/// Everybody tells everybody: localities^2 messages at once.
+/// Every locality sends to every other: localities^2 messages at once.
 reduction add_all_to_all(work_graph& g, int localities, double bytes);
 
 }  // namespace plx::scale

@@ -82,8 +82,8 @@ void read_blocks(reader& in, workload& w) {
   }
 }
 
-// Who has which block: every locality one at least, ascending along the curve (which the mesh knows, so step_graph.cpp
-// looks at that).
+// The owner of each block: at least one block per locality, ascending along the curve (step_graph.cpp checks the order,
+// because only the mesh knows the curve).
 void read_parts(reader& in, workload& w) {
   if (!in.has("blocks.part")) return;
   for (const std::int64_t p : in.list<std::int64_t>("blocks.part", w.blocks.size())) {

@@ -1,4 +1,4 @@
-// What was measured in a run of plx-star, as far as it is replayed: the mesh, and seconds of work. `parallax scale`
+// The measurements of a run of plx-star that a replay uses: the mesh, and seconds of work. `parallax scale`
 // writes it as a TOML file from the folder of a run (docs/scale.md has the list of keys).
 //
 // Thread safety: a value. Cost: reading some us per block. Example: workload_test.cpp
@@ -35,7 +35,7 @@ struct workload {
   int variables = 5;
   double steps_per_look = 4.0;
   double changes_per_look = 0.0;  ///< of the looks, those that make another mesh or move blocks
-  std::vector<int> part;          ///< of each block, for so many localities as it names; empty: cut by block_s
+  std::vector<int> part;          ///< owner of each block, for as many localities as it names; empty: cut by block_s
   work_costs costs;
 
   double stepping_s() const;  ///< of all blocks

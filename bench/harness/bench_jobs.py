@@ -38,8 +38,8 @@ JOBS = {
 
 
 def transport_of(there, name: str) -> str:
-    """What carries messages between two processes of this program; "" when they cannot be started or do not find each
-    other, which is said in one line."""
+    """The transport between two processes of this program; "" if they cannot be started or do not find each other,
+    which is reported in one line."""
     missing = launch.why_not()
     if missing is None:
         words = [*launch.command(2), str(there.folder / f"bench_{name}"), "inside", "transport"]

@@ -35,7 +35,7 @@ def contests(rows: list[dict]) -> dict[str, dict]:
 
 
 def lead(entry: dict) -> tuple[float, str] | None:
-    """How many times as good plx is as the best of the others, and who that is. None where there is nobody else."""
+    """The ratio of plx to the best of the other libraries, and the name of that library. None if there is no other."""
     others = [library for library in RIVALS if library in entry]
     if "plx" not in entry or not others:
         return None

@@ -1,4 +1,4 @@
-"""What bench_coalescing wrote: reading its CSV, medians over turns, correlations, the best setting of each phase."""
+"""The results of bench_coalescing: reading its CSV, medians over turns, correlations, the best setting of each phase."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def of_short_intervals(points: list[dict]) -> list[dict]:
 
 
 def overhead_correlation(rows: list[dict], what: str = "ratio", short: bool = False) -> float:
-    """Of overhead with time, over all settings of numbers, or of_short_intervals() of them. `what`: "ratio", which grows
-    as the time does while the work is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
+    """Correlation of overhead with time, over all settings of numbers, or of_short_intervals() of them. `what`: "ratio",
+    which grows as the time does while the work is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
     points = static_points(rows)
     points = of_short_intervals(points) if short else points
     return correlation([p[what] for p in points], [p["time_s"] for p in points])
@@ -155,7 +155,7 @@ def repeatable(rows: list[dict]) -> dict[str, float]:
 
 
 def left_over(xs: list[float], ys: list[float]) -> list[float]:
-    """Of ys, what the straight line over xs that fits best does not tell."""
+    """The residuals of ys after the best straight-line fit over xs."""
     mx, my = statistics.fmean(xs), statistics.fmean(ys)
     slope = sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / max(1e-300, sum((x - mx) ** 2 for x in xs))
     return [y - my - slope * (x - mx) for x, y in zip(xs, ys)]
@@ -171,8 +171,8 @@ def rotation_sizes(rows: list[dict]) -> list[int]:
 
 
 def times_by_turn(rows: list[dict], settled_s: float = 0, warm_s: float = 0) -> dict[str, dict[int, float]]:
-    """By setting and turn: the median length of a unit. Of adaptive those units count that began `settled_s` after
-    their phase did, of other settings those after `warm_s`, if there are any."""
+    """By setting and turn: the median length of a unit. For adaptive, only units that began `settled_s` after
+    their phase count; for other settings, those after `warm_s`, if there are any."""
     turns: dict[str, dict] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         turns[row["setting"]][int(row["turn"])].append(row)
@@ -196,9 +196,9 @@ def best_static(times: dict[str, float]) -> str | None:
 
 
 def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> dict[str, float]:
-    """By kind of traffic: the time with this setting over that with the best setting of numbers. Which that is, one half
-    of the turns says, and the other half says how long both take; the mean of both ways round: the least of many times
-    would be a lucky one. Of one turn there is nothing else."""
+    """By kind of traffic: the time with this setting over that with the best setting of numbers. One half
+    of the turns selects the best setting, and the other half gives the times of both; the result is the mean of both
+    assignments of the halves, because the least of many times would be biased by chance. A single turn serves as both."""
     result = {}
     for kind in KINDS:
         times = times_by_turn(select(rows, phase=kind), settled_s)
@@ -243,10 +243,10 @@ def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
 
 def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
     """By kind of traffic: the time with this setting over that with the best one of numbers. `rows` choose few settings,
-    `finals` are other measurements, which judge: in each turn all of them follow each other, and of each the same span of
-    its phase counts, for units become shorter while a phase lasts, in whatever setting; the median over the turns of the
-    ratio within a turn, and of these the largest. What chooses does not judge, so luck counts once at most, in the choice
-    between few."""
+    `finals` are separate measurements for the result: in each turn all of them follow each other, and the same span of
+    each phase counts, because units become shorter during a phase in every setting. The result is the largest of the
+    medians over the turns of the ratio within a turn. The measurements that select a setting are not those that rate
+    it, so chance affects at most the selection between few settings."""
     result = {}
     for kind in KINDS:
         chosen = finalists(select(rows, phase=kind))
@@ -277,7 +277,7 @@ def found_in_s(rows: list[dict], setting: str = "adaptive") -> dict[str, float]:
 
 
 def found_after_s(units: list[dict], good_s: float, several: int = 5) -> float:
-    """When in a phase so many units in a row began to have a median of at most `good_s`; infinite: never."""
+    """The time in a phase from which `several` successive units have a median of at most `good_s`; infinite: never."""
     for i in range(len(units) - several + 1):
         if statistics.median(u["time_s"] for u in units[i : i + several]) <= good_s:
             return units[i - 1]["at_s"] if i else 0.0
@@ -316,7 +316,7 @@ def bandwidths(rows: list[dict]) -> dict[str, dict[int, float]]:
 
 
 def rows_of(rows: list[dict]) -> list[dict]:
-    """What goes into the JSON of `./plx bench`."""
+    """The entries for the JSON of `./plx bench`."""
     result: list[dict] = []
 
     def add(name: str, value: float, unit: str, better: str) -> None:

@@ -158,7 +158,7 @@ def draw_change(rows: list[dict], path: Path) -> Path:
         plain(axes)
     panels[0].set_ylabel("network overhead of a round")
     calls = int(statistics.median(r["parcels"] for r in rows) / 4)
-    headed(figure, "What the counter shows when the setting changes",
+    headed(figure, "The counter after changes of the setting",
            f"Network overhead of rounds of {calls:,} calls in each direction; line: median of the turns, band: their range.")  # fmt: skip
     figure.subplots_adjust(left=0.055, right=0.99, top=0.74, bottom=0.14, wspace=0.06)
     return save(figure, path)
@@ -264,7 +264,7 @@ def draw_bandwidth(rows: list[dict], path: Path) -> Path:
 
 
 def strip(axes, rows: list[dict], settled_s: float) -> None:
-    """Of each kind of traffic: every static setting as a mark, and those without numbers, over the best static one."""
+    """For each kind of traffic: every static setting as a mark, and those without numbers, over the best static one."""
     for y, kind in enumerate(reversed(data.KINDS)):
         times = data.unit_times(data.select(rows, phase=kind), settled_s)
         static = {s: t for s, t in times.items() if data.is_static(s)}

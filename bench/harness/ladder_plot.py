@@ -22,7 +22,7 @@ COLOURS = ["#56B4E9", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00"]
 MARKS = ["o", "s", "D", "^", "v", "P"]
 RUNGS = {  # as bench_gpu_ladder names them
     "cpu": "CPU only",
-    "anew": "GPU, buffers and streams anew",
+    "anew": "GPU, new buffers and streams",  # words: ok
     "buffers": "+ buffers recycled",
     "streams": "+ streams recycled: one for all",
     "streams16": "+ 16 streams",

@@ -22,7 +22,7 @@ import pyenv
 from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # besides the workloads: who knows --quick
+QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, besides the workloads
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
 
 
@@ -116,7 +116,7 @@ def draw_curves(all_programs: programs) -> None:
 
 
 def compare(rows: list[dict], names: list[str]) -> None:
-    """What `./plx bench rt` ends with: the table of libraries, and where plx is not the fastest."""
+    """The summary of `./plx bench rt`: the table of libraries, and the cases in which plx is not the fastest."""
     ours = [row for row in rows if row["name"].split("/")[0] in names or bench_tables.split_name(row["name"])]
     if not ours:
         return

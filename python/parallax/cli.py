@@ -33,15 +33,17 @@ def _fail(error) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="parallax", description="Reports, comparisons and diagnoses of runs; a look at one that goes on.")
+    parser = argparse.ArgumentParser(
+        prog="parallax", description="Reports, comparisons and diagnoses of runs; a live view of a running program."
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     report = commands.add_parser(
         "report",
-        help="write report.html and its pictures, print ten lines",
+        help="write report.html and its pictures, print a summary of ten lines",
         description="Writes one self-contained page about a run, its pictures beside it, and ten "
-        "lines to the terminal. Exit code 2 when the folder is no run or a file in it is broken; "
-        "in the latter case the page is written from what can be read.",
+        "lines to the terminal. Exit code 2 if the folder is not a run or a file in it is broken; "
+        "in the latter case the page is written from the files that can be read.",
     )
     report.add_argument("run", type=Path, help="folder of the run")
     report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: run/report.html)")
@@ -49,13 +51,13 @@ def _parser() -> argparse.ArgumentParser:
 
     diagnose = commands.add_parser(
         "diagnose",
-        help="say what held a run up, with figures",
-        description="Prints at most ten sentences: how the workers spent their time, what cost most and what to do "
-        "about it, and what could not be judged because it was not measured. Any program of Parallax writes what it "
-        "reads when run with PLX_DIAGNOSE=1 (folder plx-run, or PLX_OUTPUT), any other program under plx-exec -d.",
+        help="explain what limited the speed of a run, with figures",
+        description="Prints at most ten sentences: how the workers spent their time, the largest costs and how to "
+        "reduce them, and what could not be judged because it was not measured. A program that uses Parallax writes the input "
+        "if run with PLX_DIAGNOSE=1 (folder plx-run, or PLX_OUTPUT), any other program if run under plx-exec -d.",
     )
     diagnose.add_argument("run", type=Path, help="folder of the run")
-    diagnose.add_argument("--json", action="store_true", help="the same for programs")
+    diagnose.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
     diagnose.set_defaults(act=_diagnose)
 
     compare = commands.add_parser(
@@ -74,10 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     top = commands.add_parser(
         "top",
         help="watch a running program in the terminal",
-        description="Shows what the workers of a running program do, second by second: their time, the last seconds of "
-        "each, and all kinds of tasks. The program must serve its live page (--plx:serve=1 or PLX_SERVE=1). Where the "
-        "output is no terminal, it prints the picture once. Keys: q quits, s changes the order, c shows counters, / "
-        "filters, p pauses.",
+        description="Shows what the workers of a running program do, second by second: their use of time, a timeline "
+        "of the last seconds, and all task types. The program must serve its live page (--plx:serve=1 or PLX_SERVE=1). If the "
+        "output is not a terminal, the command prints the state once. Keys: q quits, s changes the order, c shows "
+        "counters, / filters, p pauses.",
     )
     top.add_argument(
         "target",
@@ -85,15 +87,15 @@ def _parser() -> argparse.ArgumentParser:
         help="the URL that the program printed, HOST:PORT, or the folder with its live.url (default: the newest here)",
     )
     top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
-    top.add_argument("--once", action="store_true", help="print the picture once and end")
+    top.add_argument("--once", action="store_true", help="print the state once and exit")
     top.set_defaults(act=_top)
 
     merge = commands.add_parser(
         "merge-traces",
-        help="put the traces of a job's localities together whose root was killed",
-        description="When the root of a job dies, each other locality writes its own trace into localities/N of the run's "
-        "folder. This makes one of them, in one time, by the clocks of their hosts; without the arrows of parcels, which "
-        "only a root that lives can draw.",
+        help="merge the traces of a job's localities after its root was killed",
+        description="When the root of a job dies, each other locality writes its own trace to localities/N in the "
+        "run's folder. This command merges them into one trace with a common time axis, using the clocks of their hosts. The "
+        "merged trace has no arrows for parcels.",
     )
     merge.add_argument("run", type=Path, help="folder of the run")
     merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
@@ -101,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
 
     scale = commands.add_parser(
         "scale",
-        help="replay a run on simulated machines: how it would scale",
+        help="replay a run on simulated machines to estimate its scaling",
         description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
         "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
     )

@@ -17,7 +17,7 @@ dpi = 144
 
 @dataclass
 class Picture:
-    """draw(figure, theme) fills an empty figure of `size` inches. `alt` describes it to those who cannot see it."""
+    """draw(figure, theme) fills an empty figure of `size` inches. `alt` is its description for screen readers."""
 
     name: str
     title: str

@@ -1,8 +1,8 @@
 """Whether the process that a run.json names still runs.
 
-A run writes "running" when it begins and how it ended when it ends. One that is killed, or ends for want of memory,
-cannot write the latter: then what it wrote first is no longer true. run.json names the root process of the run by what
-no later process has: its number, when it started, since which boot, in which set of numbers (a container has its own).
+A run writes the status "running" when it begins and its result when it ends. A run that is killed, or runs out of
+memory, leaves the status "running". run.json identifies the root process of the run: its process id, its start time, the
+boot, and the pid namespace (a container has its own).
 Example to read: tests/test_process.py.
 """
 
@@ -43,7 +43,7 @@ def is_gone(process: object, host: object, proc: Path = PROC) -> bool:
     try:
         pid, started = int(process["pid"]), int(process["started_ticks"])
         if process["boot"] != boot:
-            return True  # this machine has started anew since
+            return True  # the machine has rebooted since
         numbers = os.readlink(proc / "self" / "ns" / "pid")
     except (OSError, KeyError, TypeError, ValueError):
         return False
@@ -66,7 +66,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def corrected(summary: dict, folder: object) -> dict:
-    """The summary, or, where it says that the run goes on and its process is gone, one that says what that means."""
+    """The summary; if it says "running" but the process is gone, a copy with status "was interrupted" and a message."""
     if summary.get("status") != "running":
         return summary
     machine = summary.get("machine")
@@ -75,7 +75,7 @@ def corrected(summary: dict, folder: object) -> dict:
     if not is_gone(process, host):
         return summary
     message = (
-        f"its process {process['pid']} ended without a word: killed, or out of memory; "
-        f"go on from its last checkpoint, where it has one, with: plx-star --resume {folder}"
+        f"its process {process['pid']} ended without writing a result: killed, or out of memory; "
+        f"to continue from its last checkpoint, if it has one: plx-star --resume {folder}"
     )
     return {**summary, "status": "was interrupted", "message": message}

@@ -12,7 +12,7 @@ from parallax import Run, process
 
 
 def facts(pid: int) -> dict:
-    """What plx-star would write of a process of this machine."""
+    """The entry that plx-star writes for a process of this machine."""
     return {
         "pid": pid,
         "started_ticks": process.started_ticks(pid),

@@ -1,4 +1,4 @@
-"""gdb commands for programs that use the runtime: who is suspended, on what, and where.
+"""gdb commands for programs that use the runtime: the suspended tasks, what they wait on, and where.
 
     gdb -p PID -x tools/gdb/plx_gdb.py        (or: source tools/gdb/plx_gdb.py; it works on core files too)
     (gdb) plx tasks        suspended tasks of all runtimes: number, name, key, what they wait on
@@ -45,7 +45,7 @@ def word_at(address):
 
 
 def atomic(value):
-    """What a std::atomic of libstdc++ holds."""
+    """The value of a std::atomic of libstdc++."""
     for name in ("_M_base", "_M_b", "_M_p", "_M_i"):
         try:
             value = value[name]
@@ -109,7 +109,7 @@ def suspended():
                 continue
             key = int(fiber["info"]["key"])
             what = reason["what"].string()
-            verb = "can go on, after" if bool(atomic(fiber["ready"])) else "waits on"
+            verb = "can continue, after" if bool(atomic(fiber["ready"])) else "waits on"
             text = f'"{name_of(table, int(fiber["info"]["name"]))}"'
             text += f" (key {key})" if key != NO_KEY else ""
             text += f" {verb} {what}"

@@ -1,4 +1,4 @@
-"""What `./plx bench` makes of the numbers: names, tables, the list of rows where plx is behind, scaling, curves."""
+"""The output of `./plx bench` for given numbers: names, tables, the list of rows where plx is behind, scaling, curves."""
 
 import json
 import stat
@@ -44,7 +44,7 @@ def test_each_row_stands_beside_the_best_other():
     lines = {line.split("  ")[0]: line for line in bench_tables.rivals_table(ROWS).splitlines()}
     assert lines["fib"].endswith("5.00 x tbb")
     assert lines["for_loop/1us"].endswith("0.50 x omp")
-    assert " x " not in lines["metg/stencil (graph)"], "nobody to compare with"
+    assert " x " not in lines["metg/stencil (graph)"], "no library to compare with"
     assert "probe" not in "".join(lines)
 
 

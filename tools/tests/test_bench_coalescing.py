@@ -1,4 +1,4 @@
-"""What `./plx bench coalescing` makes of its measurements: exact answers, pictures of made-up ones, and a short real run.
+"""The output of `./plx bench coalescing` for its measurements: exact answers, pictures of synthetic ones, a short real run.
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """
@@ -108,7 +108,7 @@ def test_intervals_that_are_long_for_what_is_measured_are_left_out():
 
 
 def swept(noise: float, unseen: float) -> list[dict]:
-    """A sweep of 8 turns: work and messages, noise of each measurement, and what a setting costs that no overhead tells."""
+    """A sweep of 8 turns: work and messages, noise of each measurement, and a cost of each setting outside the overhead."""
     random_ = random.Random(3)
     return [
         line(setting=f"{n},{us}", turn=turn, time_s=1 + 3 / n + noise * random_.gauss(0, 1) + unseen * (n * us % 7),
@@ -291,7 +291,7 @@ def test_a_short_run_measures_everything(tmp_path, monkeypatch):
     named = {row["name"]: row for row in run_bench.check_rows(rows, "bench_coalescing")}
     assert {"net/toy/correlation", "net/rotation/correlation", "net/rotation/packed", "net/selfclock/worst"} <= set(named)
     measured = data.read(tmp_path / "coalescing.csv")
-    # Of a measurement as short as a task the share may exceed 1: a task's time is known at its end.
+    # The share of a measurement as short as a task may exceed 1: a task's time is known at its end.
     assert all(row["time_s"] > 0 and 0 <= row["overhead"] < math.inf for row in measured)
     toy = data.select(measured, part="toy", setting="16,1000")
     # Calls and answers of both, and what the barriers around them send.
@@ -318,7 +318,7 @@ def test_what_is_asked_wrongly_is_told_in_one_line(processes, words, problem):
     command = [*launch.command(processes), str(BIN / "bench_coalescing"), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=launch.environment())
     said = {x for x in done.stderr.splitlines() if x.startswith("bench_coalescing: ")}
-    # mpirun may kill who failed before it has said so itself; then another one says that it is lost, and why.
+    # mpirun may kill the failed process before it prints its message; then another one reports that it is lost, and why.
     own = {x for x in said if "is lost" not in x}
     assert done.returncode != 0 and len(own) <= 1 and all(problem in x for x in own), done.stderr
     assert any(problem in x for x in said), done.stderr

@@ -1,4 +1,4 @@
-"""What doxygen is shown of a header."""
+"""The text of a header that doxygen gets."""
 
 import docs_filter
 
@@ -15,7 +15,7 @@ using std::swap;
 
 namespace detail {
 
-/// Nobody's business.
+/// Internal.
 void open_by_force();
 
 /// Something with a lid.

@@ -1,5 +1,5 @@
-// What a border between localities costs beside its messages: copying cells and fluxes into messages and out of them,
-// and making the lists of what is sent. Measured on a mesh that is cut in two.
+// Costs of a border between localities beside its messages: copying cells and fluxes into messages and out of them, and
+// making the lists of data to send. Measured on a mesh that is cut in two.
 //
 // Thread safety: any thread. Cost: some milliseconds. Inside plx-scale-record only.
 #pragma once

@@ -39,8 +39,9 @@ int main(int argc, char** argv) {
   const CLI::Range some(1, 1000000);
   app.add_option("input", what.input, "TOML file that describes the run (inputs/*.toml)");
   app.add_option("--set", what.sets, "set an option, as for plx-star")->allow_extra_args(false);
-  app.add_option("--warm", what.warm, "so many segments before those that are compared")->check(some);
-  app.add_option("--segments", what.segments, "so many, each from one look at the mesh to the next")->check(some);
+  app.add_option("--warm", what.warm, "number of segments before those that are compared")->check(some);
+  app.add_option("--segments", what.segments, "number of segments, each from one regrid check to the next")
+      ->check(some);
   app.add_flag("--alone", what.alone, "each process runs all by itself, all at the same time");
   app.add_flag("--costs", costs, "measure what tasks and messages cost, nothing else");
   app.add_option("--out", out, "file for the JSON (default: standard output)");
@@ -57,7 +58,7 @@ int main(int argc, char** argv) {
     job j(options);
     const result<std::string> text = costs ? result<std::string>(scale::measure_costs(j)) : scale::record(j, what);
     if (!text) return j.here() == 0 ? complain(text.error().message, 1) : 1;
-    j.run([] {});  // nobody leaves before all have come here
+    j.run([] {});  // no locality leaves before all have arrived
     return j.here() == 0 ? write(out, *text) : 0;
   } catch (const job_error& e) {
     return e.report("plx-scale-record");

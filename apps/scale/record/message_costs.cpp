@@ -67,12 +67,12 @@ class traffic final : private star::message_handler {
   traffic(star::exchange& net, std::size_t bytes)
       : net_(net), doubles_(std::max<std::size_t>(1, bytes / sizeof(double))), other_(1 - net.here()) {}
 
-  /// One message there and back, so many times: seconds of one way.
+  /// `trips` round trips of one message: seconds of one way.
   double one_way(int trips) {
     const bool begins = net_.here() == 0;
     return round(trips, begins ? 1 : 0, begins ? trips - 1 : trips) / (2.0 * trips);
   }
-  /// Both send so many at once: seconds per message that goes and message that comes.
+  /// Both localities send `messages` at once: seconds per pair of a sent and a received message.
   double both_ways(int messages) { return round(messages, messages, 0) / messages; }
   /// At the last round: seconds per message in the calls that sent the first ones.
   double call_s() const { return call_s_; }

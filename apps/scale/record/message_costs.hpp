@@ -1,4 +1,4 @@
-// What tasks and messages cost on this machine, measured: for `./plx scale`.
+// Measured costs of tasks and messages on this machine, for `./plx scale`.
 //
 // Thread safety: the thread that made the job. Cost: about a second. Example: python/tests/star/test_scale_check.py
 #pragma once

@@ -25,7 +25,7 @@ constexpr std::size_t group_bytes = std::size_t{64} << 10;  // of plx-star (star
 constexpr std::array kinds{"star.stage",  "star.flux_correction", "star.step", "star.totals",    "star.refinement",
                            "star.regrid", "star.check",           "star.pack", "star.adapt_mesh"};
 
-// What one locality has used so far.
+// Calls, seconds and messages of one locality so far.
 struct used {
   std::array<double, kinds.size()> calls{}, seconds{};
   double exec_s = 0.0, idle_s = 0.0, overhead_s = 0.0, background_s = 0.0;
@@ -57,11 +57,11 @@ numbers used_so_far(job& j) {
   return std::bit_cast<numbers>(u);
 }
 
-// From one look at the mesh to the next.
+// From one regrid check to the next.
 struct segment {
   std::vector<double> step_s;          // of each step and its totals; the last one looks at the mesh
   std::vector<mesh::location> blocks;  // along the curve
-  std::vector<int> part;               // who had each
+  std::vector<int> part;               // owner of each
   // By step but the last, whose costs the look takes; then by process where each runs alone; of each block.
   std::vector<std::vector<std::vector<double>>> block_s;
   bool warm = false;     // before what is compared
@@ -120,7 +120,7 @@ void run_recorder::keep_blocks(segment& s) {
   }
 }
 
-// What blocks have cost since the costs were cleared.
+// Costs of the blocks since the costs were cleared.
 void run_recorder::keep_costs(segment& s) {
   sim_.costs().collect(j_.home().recorder());
   const star::gas& g = sim_.state();

@@ -1,5 +1,5 @@
-// What a run of plx-star's simulation measured of itself: its meshes, seconds of blocks and of kinds of tasks, seconds
-// of its steps, messages. As JSON, for `./plx scale check`.
+// Measurements of a run of plx-star's simulation by itself: its meshes, seconds of blocks and of kinds of tasks,
+// seconds of its steps, messages. As JSON, for `./plx scale check`.
 //
 // Thread safety: the thread that made the job. Cost: of the run; between steps some us per block, not in any step's
 // time. Example: python/tests/star/test_scale_check.py

@@ -91,9 +91,9 @@ TEST(StepGraph, GhostsHaveTheBytesOfTheirCells) {
   }
 }
 
-// Two blocks, two stages, all by hand. On two nodes the dear block B (b) is never waited for in vain: its stages follow
-// each other but for packing (p), sending (s) and receiving (r) what the cheap one A sends meanwhile. A waits for B's
-// ghosts of each stage, a flight (f) late; then both tell each other that they are done.
+// Two blocks, two stages, all by hand. On two nodes the expensive block B (b) never waits: its stages follow each other
+// except for packing (p), sending (s) and receiving (r) the messages of the cheap block A. A waits for B's ghosts of
+// each stage, a flight (f) late; then both exchange a message that they are done.
 TEST(StepGraph, AStepOfTwoBlocksTakesWhatItTakesByHand) {
   workload w;
   w.box.root_blocks = {2, 1, 1};

@@ -1,6 +1,6 @@
-"""What changed in the measured times of two runs: of plx-star, of any program of the runtime, or of plx-exec.
+"""Comparison of the measured times of two runs: of plx-star, of any program of the runtime, or of plx-exec.
 
-A table has a row for what at least one run has; `-` stands for what a run lacks. Example to read:
+A table has a row for every quantity that at least one run has; `-` marks a missing value. Example to read:
 tests/performance/test_compare_measured.py.
 """
 
@@ -13,7 +13,7 @@ from ..errors import NotARun
 from ..text import count, percent, plural, seconds, trimmed
 from .diagnosis import Evidence
 
-# What a setting writes: when one run alone has it, its times hold the cost of that measurement.
+# Files written by a measurement setting. If only one run has such a file, only its times include the cost of measuring.
 traces = ("trace.json.gz", "trace.json", "otf2/traces.otf2", "tree.txt", "graph.dot", "concurrency.csv", "scatter.csv",
           "critical_path.json", "timeline.csv")  # fmt: skip
 tables = ("profile.csv", "workers.csv", "threads.csv", "waits.csv", "diagnose.csv", "counters.csv")
@@ -31,7 +31,7 @@ class Section:
 
 
 def evidence_of(folder: Path):
-    """What the diagnosis reads, or None where the folder has none of it."""
+    """The input of the diagnosis, or None if the folder has none of its files."""
     try:
         return Evidence(folder)
     except NotARun:
@@ -47,7 +47,7 @@ def add_row(section: Section, name: str, left, right, show) -> None:
 
 
 def compare_measurement(first: Path, second: Path) -> Section:
-    """What was measured in one of the two folders alone."""
+    """Measurements that only one of the two folders has."""
     section = Section("Measurement")
     for names, what in ((traces, "traced"), (tables, "measured")):
         for name, own, other in (("a", first, second), ("b", second, first)):

@@ -1,4 +1,4 @@
-"""A running program's live page, read by programs: where it is, and what it says. Needs nothing but Python."""
+"""Client of a running program's live page: finds its address and reads its JSON. Needs only the standard library."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 
 class LiveError(Exception):
-    """There is nothing to talk to, or it does not want to. One line for the user."""
+    """The live page cannot be reached or refuses the request. One line for the user."""
 
 
 class Gone(LiveError):
-    """Nobody answers (any more)."""
+    """The program does not answer, or no longer answers."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ def find(target: str | None, token: str | None = None) -> Address:
         if known.port == int(port) and _same(known.host, host):
             return Address(host, int(port), known.token)
     raise LiveError(
-        f"{target}: its token is not known; give the whole URL, --token, PLX_TOKEN, or call this where the run's "
-        "live.url is"
+        f"{target}: its token is not known; give the whole URL, --token or PLX_TOKEN, or run this command in the "
+        "folder that has the run's live.url"
     )
 
 
@@ -94,7 +94,7 @@ class LiveRun:
         self._connection = None
 
     def get(self, path: str, **fields):
-        """The JSON of a page. Gone when nobody answers, LiveError when the answer is no."""
+        """The JSON of a page. Raises Gone if the program does not answer, LiveError if it refuses."""
         if self._connection is None:
             self._connection = http.client.HTTPConnection(
                 self._address.host, self._address.port, timeout=self._timeout_s
@@ -106,13 +106,15 @@ class LiveRun:
             text = answer.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise Gone(f"{self._host()}: nobody answers ({getattr(error, 'strerror', None) or error})") from error
+            raise Gone(f"{self._host()}: no answer ({getattr(error, 'strerror', None) or error})") from error
         if answer.status != 200:
             raise LiveError(f"{self._host()}: {text.decode('utf-8', 'replace').strip()}")
         try:
             return json.loads(text)
         except ValueError as error:
-            raise LiveError(f"{self._host()}: this is no program of Parallax") from error
+            raise LiveError(
+                f"{self._host()}: the answer is not JSON; expected the live page of a program that uses Parallax"
+            ) from error
 
     def _host(self) -> str:
         host = self._address.host

@@ -1,8 +1,9 @@
-"""One trace of the traces that the localities of a job wrote each for itself, because the root was killed.
+"""Merges the traces that the localities of a job wrote separately because the root was killed.
 
-Whose trace the root has taken writes none. When the root dies, every other locality writes its own, as
-RUN/localities/N/trace.json.gz, in its own time. Here these are put together in the time of the earliest, by the wall
-clocks of their hosts (`otherData.began_unix_s`): exact on one host, as good as the hosts agree on several. Parcels and
+Normally the root collects all traces. If the root dies, every other locality writes its own trace to
+RUN/localities/N/trace.json.gz, with its own time axis. The merged trace uses the time axis of the earliest one, aligned
+by the wall clocks of the hosts (`otherData.began_unix_s`): exact on one host, as accurate as the clocks agree on
+several. Parcels and
 parents on other localities are in none of the files, so there are no arrows between localities.
 
 Memory: the trace of one locality at a time. Example to read: tests/performance/test_merge_traces.py.
@@ -79,7 +80,7 @@ def _load(path: Path) -> dict:
 
 
 def _head(path: Path) -> dict:
-    """What is told of a trace as a whole, and how many workers it has."""
+    """The metadata of a trace, and its number of workers."""
     trace = _load(path)
     other = trace.get("otherData", {})
     if "localities" in other:
@@ -160,7 +161,7 @@ class _Change:
         return event
 
     def task(self, number: int | str) -> int | str:
-        """Numbers count anew in each locality; the job's count its workers through."""
+        """Task numbers restart in each locality; in the merged trace the worker numbers run through all localities."""
         number = int(number)
         worker = number >> SERIAL_BITS & WORKER_MASK
         if worker == 0:

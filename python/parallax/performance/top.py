@@ -1,5 +1,5 @@
-"""`parallax top`: a running program in a terminal. What is drawn is a list of lines made of (style, text) pieces, so that
-it can be tested without a terminal; live_terminal.py shows them."""
+"""`parallax top`: a running program in a terminal. The screen is a list of lines made of (style, text) pieces, so that
+it can be tested without a terminal; live_terminal.py shows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ORDERS = ("now", "share", "calls", "mean_s", "max_s", "name")
 
 @dataclass
 class State:
-    """What is remembered between two answers."""
+    """State kept between two answers."""
 
     state: str = "connecting"
     problem: str = ""
@@ -26,7 +26,7 @@ class State:
     tasks: list = field(default_factory=list)
     history: dict = field(default_factory=dict)  # name -> the last numbers
     task_styles: dict = field(default_factory=dict)
-    # What the user has chosen.
+    # Choices of the user.
     order: str = "now"
     view: str = "tasks"
     filter: str = ""
@@ -82,7 +82,7 @@ class State:
         return [p / whole if whole > 0 else 0.0 for p in parts]
 
     def overhead_s(self):
-        """Of a task, since the last answer."""
+        """Overhead per task since the last answer."""
         spent, tasks = (self.rates.get(TOTAL + n) for n in ("time/overhead", "count/tasks"))
         return spent / tasks if _number(spent) and tasks else self.values.get(TOTAL + "time/average-overhead")
 
@@ -132,7 +132,7 @@ def clock(time_s: float) -> str:
 
 
 def fit(text: str, width: int) -> str:
-    """Exactly so many columns."""
+    """The text in exactly `width` columns."""
     return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "~"
 
 

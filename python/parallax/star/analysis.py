@@ -18,10 +18,10 @@ def conserved_names(history) -> list:
 
 
 def drift(history, name: str) -> np.ndarray:
-    """Relative drift [n_row] of a conserved total: (Q(t) + what left through the boundaries - Q(0)) / scale.
+    """Relative drift [n_row] of a conserved total: (Q(t) + cumulative outflow through the boundaries - Q(0)) / scale.
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
-    that this mass and energy can carry. What left is the column out_<name> where the history has one.
+    that this mass and energy can carry. The outflow is the column out_<name>, if the history has one.
     """
     total = history.numbers(name)
     if f"out_{name}" in history:

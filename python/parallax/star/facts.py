@@ -156,7 +156,7 @@ class Facts:
 
     @cached_property
     def variable(self) -> str:
-        """What the planes show: the density, or the first species where the density is nearly the same everywhere."""
+        """The variable shown in the planes: the density, or the first species if the density is nearly constant."""
         if self.last is None or "s0" not in self.last.variables:
             return "rho"
         rho, species = (self.last.slice(name).values for name in ("rho", "s0"))
@@ -181,7 +181,7 @@ class Facts:
 
     @_attempt
     def evidence(self):
-        """What the diagnosis reads (diagnosis.Evidence), or None."""
+        """The input of the diagnosis (diagnosis.Evidence), or None."""
         try:
             return Evidence(self.run.folder)
         except NotARun:
@@ -218,7 +218,7 @@ class Facts:
 
     @_attempt
     def energy_j(self):
-        """What the machine used during the run, where its counters are there."""
+        """Energy that the machine used during the run, if the counters exist."""
         return (self.evidence.last("/system{total}/energy") or None) if self.evidence is not None else None
 
     # ---- numbers ----

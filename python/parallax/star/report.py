@@ -1,7 +1,7 @@
 """`parallax report run/`: one self-contained page and its pictures.
 
-Each part of the page is made on its own (see parts/). What it needs and does not find becomes a visible note in its
-place; so does what cannot be read. Cost: a few seconds, nearly all of it drawing.
+Each part of the page is made separately (see parts/). A part whose input is missing or unreadable becomes a visible
+note in its place. Cost: a few seconds, nearly all of it drawing.
 Example to read: tests/star/test_report.py.
 """
 

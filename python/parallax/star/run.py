@@ -36,7 +36,7 @@ class Run:
     history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
     workers      per worker: seconds by use         counters  samples of named counters
     timeline, concurrency, scatter                  single tasks of some steps
-    job_timeline, job_parcels                       likewise, of all processes of a job that was traced
+    job_timeline, job_parcels                       single tasks of all processes of a traced job
     exact        the exact solution's profile       mesh_files, mesh(i): the mesh files in order of their number
     """
 

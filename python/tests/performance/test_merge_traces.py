@@ -51,7 +51,7 @@ def test_one_time_one_numbering_and_what_is_missing(tmp_path):
     assert "localities 1, 3" in said and "locality 0 left no trace" in said and "locality 2 left no trace" in said
     merged = read(tmp_path / "merged_trace.json.gz")
     slices = [e for e in merged["traceEvents"] if e["ph"] == "X"]
-    # Who began later has later times; tasks of worker 1 of locality 3 are those of the job's third worker.
+    # A locality that began later has later times; tasks of worker 1 of locality 3 are those of the job's third worker.
     expected = [
         (2, 1, 2.5, 1 << 40 | 1, None),
         (2, 1, 12.5, 1 << 40 | 2, [1 << 40 | 1]),

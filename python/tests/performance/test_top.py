@@ -17,7 +17,7 @@ UNITS = ["s"] * 4 + ["1", "bytes"]
 
 
 def answer(step: int, n_workers: int = 2, n_tasks: int = 3, state: str = "running") -> dict:
-    """What /poll.json says in the second `step`: 80 % of the time in tasks, 1000 tasks a second."""
+    """The answer of /poll.json in the second `step`: 80 % of the time in tasks, 1000 tasks a second."""
     values = [1.6 * step, 0.1 * step, 0.1 * step, 0.2 * step, 1000.0 * step, 2.0**20 * (100 + step)]
     tasks = []
     for i in range(n_tasks):
@@ -212,10 +212,10 @@ def test_refusals_and_silence_are_one_line(program, capsys):
     assert "the token is missing or wrong" in capsys.readouterr().err
     program.status, program.body = 200, b"<html>"
     assert cli.main(["top", url]) == 2
-    assert "no program of Parallax" in capsys.readouterr().err
+    assert "the answer is not JSON" in capsys.readouterr().err
     program.close()
     assert cli.main(["top", url]) == 2
-    assert "nobody answers" in capsys.readouterr().err
+    assert "no answer" in capsys.readouterr().err
 
 
 def test_once(program, capsys):

@@ -1,4 +1,4 @@
-"""Mesh files as the program writes them (build/.../bin/mesh_sample), opened by those who read them: h5py, our own reader,
+"""Mesh files as the program writes them (build/.../bin/mesh_sample), opened by its readers: h5py, our own reader,
 yt, and for the .xdmf an XML parser that follows every reference into the .athdf."""
 
 import os
@@ -105,7 +105,7 @@ def numbers(item):
 
 
 def read_item(item, folder):
-    """What a DataItem of the .xdmf refers to; a hyperslab's first child holds start, stride, count."""
+    """The data that a DataItem of the .xdmf refers to; a hyperslab's first child holds start, stride, count."""
     if item.get("ItemType") == "HyperSlab":
         selection, source = item.findall("DataItem")
         start, stride, count = np.array(numbers(selection)).reshape(3, -1)

@@ -319,4 +319,4 @@ def test_the_processes_of_a_job_are_shown(own_run, quick, capsys):
     assert main(["report", str(own_run)]) == 0
     page = (own_run / "report.html").read_text()
     assert "node1" in page and "it is lost: gone" in page and "1.33" in page
-    assert "Timeline of the job" in page and "2 parcels were under way between them, each an arrow" in page
+    assert "Timeline of the job" in page and "2 parcels were sent between them, each drawn as an arrow" in page

@@ -44,7 +44,7 @@ def test_the_measured_seconds_are_all_there(blast):
     steps, looks = 12, 2
     block_steps = run.summary["cell_updates"] / 8**3
     stepping = (total["star.stage"] + total.get("star.flux_correction", 0)) / block_steps
-    # Of the last steps, not of all: what the machine made of each differs, their unit does not.
+    # The costs cover the last steps only: seconds differ between steps, their unit does not.
     assert 0.01 < w.seconds.mean() / stepping < 100
     assert w.costs.totals_s * block_steps == pytest.approx(total["star.totals"])
     assert w.costs.step_s * steps == pytest.approx(total["star.step"])

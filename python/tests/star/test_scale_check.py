@@ -1,4 +1,4 @@
-"""`parallax scale-check`: real runs on one process, what is replayed of them, who would have which block."""
+"""`parallax scale-check`: real runs on one process, the replays, the owner of each block."""
 
 import importlib.util
 import json
@@ -111,7 +111,7 @@ def test_a_file_of_something_else_is_one_line(tmp_path, text, said):
     path.write_text(text)
     with pytest.raises(ReadError) as caught:
         RealRuns(path)
-    assert "no file of apps/scale/real_runs.py" in str(caught.value) and said in str(caught.value)
+    assert "written by apps/scale/real_runs.py" in str(caught.value) and said in str(caught.value)
 
 
 def test_the_curve_is_cut_as_the_mesh_does():

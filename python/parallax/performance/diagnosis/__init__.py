@@ -1,7 +1,8 @@
-"""`parallax diagnose run/`: what held a run up, in a few sentences with their figures.
+"""`parallax diagnose run/`: what limited the speed of a run, in a few sentences with figures.
 
-evidence.py reads the run folder; idle_time.py places the idle time; rules.py and idle_rules.py decide. The thresholds are
-constants of the latter two and are documented in docs/why-slow.md. Example to read: tests/performance/test_diagnosis.py.
+evidence.py reads the run folder; idle_time.py assigns idle time to causes; rules.py and idle_rules.py decide. The
+thresholds are constants of the latter two and are documented in docs/why-slow.md. Example to read:
+tests/performance/test_diagnosis.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run folder says about time, waiting and memory, as numbers. What is missing is None.
+"""The numbers of a run folder about time, waiting and memory. A missing number is None.
 
     profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
     threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
@@ -153,7 +153,7 @@ class Evidence:
         return self.worker_time_s / self.wall_s
 
     def _optional(self, table, name: str):
-        """The sum of a column that may be missing, or empty where the system does not report it; then None."""
+        """The sum of a column that may be missing, or empty if the operating system does not report it; then None."""
         if table is None or name not in table or not isinstance(table[name], np.ndarray):
             return None
         return float(np.sum(table[name]))
@@ -223,7 +223,7 @@ class Evidence:
 
     @cached_property
     def cpu_s(self):
-        """Processor time of the workers' threads, or of the whole process, which is more; None when it is unknown."""
+        """CPU time of the workers' threads, or of the whole process, which is more; None if unknown."""
         for table, name in ((self.threads, "cpu_s"), (self._workers, "on_core_s")):
             on_core_s = self._optional(table, name)
             if on_core_s is not None:
@@ -290,7 +290,7 @@ class Evidence:
 
     @cached_property
     def localities(self) -> list:
-        """Those of which there is something; empty for a program of one process."""
+        """The localities that reported; empty for a program of one process."""
         return [row for row in (self.job or {}).get("localities", []) if not row.get("missing")]
 
     @cached_property
@@ -336,7 +336,7 @@ class Evidence:
         return gone
 
     def figures(self) -> dict:
-        """The numbers that the sentences are made of."""
+        """The numbers in the sentences of the diagnosis."""
         if not self.has_workers:
             return {}
         found = {
@@ -355,7 +355,7 @@ class Evidence:
 
 
 def _workers_of_threads(threads: Table) -> Table:
-    """What plx-exec writes of threads, without -d, as the table of workers: what is no wait counts as work."""
+    """The threads.csv of plx-exec without -d as a table of workers; all time outside waits counts as work."""
     life_s, waited_s = threads.numbers("end_s") - threads.numbers("begin_s"), threads.numbers("wait_s")
     nothing = np.zeros(len(threads))
     return Table(

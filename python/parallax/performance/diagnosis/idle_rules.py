@@ -32,7 +32,7 @@ def findings_about_idle_time(e: Evidence) -> list:
     if e.share(alone_s) >= least_part:
         alone = _alone(e, parts)
         if alone is None:
-            rest_s += alone_s  # chains() or starvation() tells it
+            rest_s += alone_s  # reported by chains() or starvation()
         found.append(alone)
     else:
         rest_s += alone_s
@@ -173,7 +173,7 @@ def _long_path(e: Evidence) -> bool:
 def chains(e: Evidence, idle_s: float):
     """The critical path takes most of the run."""
     if not _long_path(e):
-        return None  # one long task is no chain: imbalance() tells it
+        return None  # one long task is no chain: imbalance() reports it
     path_s, kinds = e.span_s, path_kinds(e)
     most, what_if = "", "" if kinds else " PLX_CRITICAL_PATH=1 names the tasks on it."
     if kinds:

@@ -74,7 +74,7 @@ def idle_time(e: Evidence) -> IdleTime:
     left = left - locked
     busy = total - idle
     alone = (busy <= most_alone) & (left >= 0.5 * idle) & (left > 0)
-    if e.threads is not None:  # waits for locks are told on their own
+    if e.threads is not None:  # a finding of its own reports waits for locks
         alone = (total if e.waited_s(*locks) >= 0.1 * e.worker_time_s else busy) <= most_alone
     is_late, is_locked = late > 0, locked > 0.25 * np.maximum(total, 1.0)
     # The samples may cover a little more or less than the workers' own clocks.

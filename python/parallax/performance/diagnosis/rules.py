@@ -15,7 +15,7 @@ from .finding import Finding, at_most, bytes_text, long_time_text, ratio_text, s
 from .idle_rules import findings_about_idle_time
 from .idle_time import locks
 
-# Of all workers' time, unless said otherwise.
+# Shares of all workers' time, unless stated otherwise.
 least_grain = 0.10  # of the processor's time, lost to managing tasks
 least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
 least_network = 0.10  # of the time of tasks and network, in messages
@@ -69,7 +69,7 @@ def grain(e: Evidence):
         return None
     metg_s = metg(e)
     lost_s = min(e.n_tasks * metg_s, e.tasks_s + e.overhead_s)
-    # Of the processor's time, where that is known: workers without a core, or without a task, lose nothing by the grain.
+    # Share of the CPU time, if known: the grain costs nothing while a worker has no core or no task.
     share = min(1.0, lost_s / min(e.worker_time_s, e.cpu_s or e.worker_time_s))
     if share < least_grain:
         return None
@@ -91,7 +91,7 @@ def grain(e: Evidence):
 
 
 def metg(e: Evidence) -> float:
-    """What managing a task costs in this run: making and ending it, and its part of the search for tasks."""
+    """Cost of managing a task in this run: creating and ending it, and its part of the search for tasks."""
     return (e.task_cost_s or 0.0) + e.overhead_s / max(e.n_tasks, 1)
 
 
@@ -207,7 +207,7 @@ def _switches(e: Evidence) -> dict:
 
 
 def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
-    """Where the system does not say how long threads waited for a core."""
+    """For operating systems that do not report how long threads waited for a core."""
     if e.share(off_s) < least_off_core:
         return None
     saves_s = off_s / e.capacity
@@ -242,7 +242,7 @@ def slow_instructions(e: Evidence):
 
 
 def page_faults(e: Evidence):
-    """Page faults that read from a disk, or so many that the kernel takes much of the processor's time."""
+    """Page faults that read from a disk, or whose number lets the kernel take much of the CPU time."""
     major = e.last("/machine/page-faults/major") or 0.0
     minor = e.last("/machine/page-faults/minor") or 0.0
     if not e.has_workers or e.wall_s <= 0:

@@ -1,4 +1,4 @@
-"""Single tasks over time: who ran what when, how many at once, how long each took."""
+"""Single tasks over time: timeline of the workers, concurrency, length of each task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...picture import Picture
 from ...text import seconds
 
 most_kinds = 5  # with a colour of their own; the others share the last
-bars_of_a_row = 250  # so many can be told apart
+bars_of_a_row = 250  # more cannot be distinguished
 
 
 def kinds_of(names: list, weights) -> list:
@@ -29,8 +29,8 @@ def _unit(span_s: float):
 
 
 def timeline_picture(table, kinds: list) -> Picture:
-    """A row per worker and per stream of a device, a bar per piece of a task or operation: as many as can be told apart,
-    from the middle of what was traced."""
+    """A row per worker and per stream of a device, a bar per slice of a task or operation. Shows as many bars as can be
+    distinguished, from the middle of the trace."""
     begin, end = table.numbers("begin_s"), table.numbers("end_s")
     worker = table.numbers("worker").astype(int)
     rows = int(np.max(worker)) + 1
@@ -72,13 +72,13 @@ def timeline_picture(table, kinds: list) -> Picture:
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.3, ncols=6, handlelength=1)
 
     height = float(np.clip(1.4 + 0.34 * rows, 2.0, 7.0))
-    caption = f"{len(begin):,} pieces of tasks in {seconds(span)}; what is empty was idle or managed tasks."
-    return Picture("timeline", "Timeline", caption, (9.6, height), draw, "What each worker ran, over time.")
+    caption = f"{len(begin):,} slices of tasks in {seconds(span)}; empty parts are idle time or task management."
+    return Picture("timeline", "Timeline", caption, (9.6, height), draw, "Tasks on each worker, over time.")
 
 
 def job_timeline_picture(table, parcels=None) -> Picture:
-    """Rows of workers, grouped by locality, and an arrow per parcel where they are few: as many pieces as can be told
-    apart, from the middle of what was traced. Kinds are those that took most of the time shown."""
+    """Rows of workers, grouped by locality, and an arrow per parcel if they are few. Shows as many slices as can be
+    distinguished, from the middle of the trace. Coloured task types are those with most of the time shown."""
     begin, end = table.numbers("begin_s"), table.numbers("end_s")
     places = np.column_stack((table.numbers("locality").astype(int), table.numbers("worker").astype(int)))
     lanes = sorted({(int(l), int(w)) for l, w in places})
@@ -134,13 +134,14 @@ def job_timeline_picture(table, parcels=None) -> Picture:
         axes.tick_params(axis="y", length=0)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1.0), borderaxespad=0.3, ncols=4, handlelength=1)
 
-    drawn = "each an arrow" if len(arrows) <= most_arrows else "too many for arrows"
+    drawn = "each drawn as an arrow" if len(arrows) <= most_arrows else "too many to draw"
     caption = (
-        f"{len(begin):,} pieces of tasks of all processes in {seconds(last - first)}, in one clock; "
-        f"{len(arrows):,} parcels were under way between them, {drawn}."
+        f"{len(begin):,} slices of tasks of all processes in {seconds(last - first)}, on one time axis; "
+        f"{len(arrows):,} parcels were sent between them, {drawn}."
     )
     height = float(np.clip(1.6 + 0.34 * (len(lanes) + gap * len(middles)), 2.2, 8.0))
-    return Picture("job_timeline", "Timeline of the job", caption, (9.6, height), draw, "What each process ran.")
+    alt = "Tasks on the workers of each process, over time."
+    return Picture("job_timeline", "Timeline of the job", caption, (9.6, height), draw, alt)
 
 
 most_arrows = 80
@@ -226,6 +227,6 @@ def scatter_picture(table, kinds: list) -> Picture:
         )  # fmt: skip
 
     caption = (
-        f"{np.count_nonzero(single):,} tasks; a kind whose cloud is wide or climbs does not take the same each time."
+        f"{np.count_nonzero(single):,} tasks; a task type with a wide or rising cloud varies in length."
     )
     return Picture("scatter", "Length of tasks", caption, (9.6, 3.2), draw, "Length of single tasks over time.")

@@ -1,4 +1,4 @@
-"""What ran where and how: run.json and config.toml."""
+"""Program, machine and configuration of the run: run.json and config.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all parts of a report share: a part is made or becomes a note; a picture is drawn for both kinds of paper."""
+"""Base of all parts of a report: a part that cannot be made becomes a note; a picture is drawn in light and dark."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Performance(Part):
         return html.card("Diagnosis", f'<ol class="said">{items}</ol>{last}', f"{said.headline}{self._spent()}")
 
     def _spent(self) -> str:
-        """What measuring cost, and the energy, where they are known."""
+        """The cost of measuring and the energy, if known."""
         bits = []
         cost = self.facts.number("measurement_cost_percent")
         if cost is not None:

@@ -200,7 +200,7 @@ def borders(image: np.ndarray, extent: tuple) -> np.ndarray:
 
 
 def localities_picture(cut, physics: Layer, locality: np.ndarray, idle: np.ndarray, blocks: int) -> Picture:
-    """Who has which blocks, and how idle that one is, over the physics.
+    """The locality that owns each block, and its idle rate, over the physics.
 
     locality, idle: of every block of the mesh [n_block].
     """

@@ -11,14 +11,14 @@ curves = ("strong", "weak")
 _ways = {1: "coalesced", 0: "a message per pair of blocks"}
 # From what is wanted to what is waited for; colours go from dark to light in that order.
 _uses = (
-    ("work", "the program's own work"),
+    ("work", "work of the program"),
     ("overhead", "messages: packing, sending, receiving"),
-    ("core", "others have the host's cores"),
+    ("core", "the host's cores are in use"),
     ("local", "too few tasks of the node ready"),
     ("late", "a neighbour has not sent yet"),
     ("network", "messages on their way"),
-    ("imbalance", "done; other nodes are not"),
-    ("reduction", "all done; agreeing on the next step"),
+    ("imbalance", "done; waiting for other nodes"),
+    ("reduction", "all done; reduction for the next step"),
 )
 _phases = (
     ("stepping", "stages of the step"),
@@ -178,7 +178,7 @@ def _phases_picture(rows: dict) -> Picture:
             axes.grid(True)
         figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
-    return Picture("scale_phases", "What a step consists of", "", (9.6, 3.9), draw, "Time of the parts of a step over nodes.")
+    return Picture("scale_phases", "Phases of a step", "", (9.6, 3.9), draw, "Time of the parts of a step over nodes.")
 
 
 def _messages_picture(rows: dict) -> Picture:

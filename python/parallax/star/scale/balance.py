@@ -1,5 +1,5 @@
-"""Who has which block, as the balancer of plx-star decides (src/star/balancer.cpp), from what blocks were recorded to
-cost: the curve is cut into equal parts at the start, and anew when the imbalance has cost more than moving blocks.
+"""The owner of each block, as the balancer of plx-star decides (src/star/balancer.cpp), from the recorded costs of the
+blocks: the curve is cut into equal parts at the start, and again when the imbalance has cost more than moving blocks.
 
 Example to read: tests/star/test_scale_check.py.
 """
@@ -29,7 +29,7 @@ def cut_curve(costs, parts: int) -> np.ndarray:
 
 
 class Balancer:
-    """Of one run; blocks are known by (level, x, y, z)."""
+    """The balancer of one run; blocks are identified by (level, x, y, z)."""
 
     def __init__(self, parts: int, block_bytes: float):
         self.parts, self.block_bytes = parts, block_bytes
@@ -38,7 +38,7 @@ class Balancer:
         self.held: dict = {}
 
     def cut(self, blocks: list) -> np.ndarray:
-        """Who has the blocks of a mesh, along the curve."""
+        """The owner of each block of a mesh, along the curve."""
         if not self.held:
             owner = cut_curve(np.ones(len(blocks)), self.parts)
             self.held = dict(zip(blocks, owner.tolist()))

@@ -1,7 +1,7 @@
-"""Replays beside real runs: is what the replay says of a few processes what they took?
+"""Compares replays on a few processes with the measured times of real runs.
 
-What is replayed was recorded on one process, with as many cores busy as the real run has processes; the real run gives
-nothing to its replay.
+A replay uses recordings of one process, with as many cores busy as the real run has processes, and nothing of the real
+run.
 
 Example to read: tests/star/test_scale_check.py.
 """
@@ -32,7 +32,7 @@ _host = """<?xml version='1.0'?>
 
 @dataclass
 class Compared:
-    """One problem on so many processes: seconds of all compared steps, per step what was sent."""
+    """One problem on a number of processes: seconds of all compared steps; messages and bytes per step."""
 
     problem: str
     processes: int

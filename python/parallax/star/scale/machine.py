@@ -110,7 +110,8 @@ class Setting:
 
 @dataclass
 class Replay:
-    """Of one step. Times of phases are per step: `looking` is only at some. Uses are seconds of all workers."""
+    """Replay of one step. Times of phases are per step; `looking` (the regrid check) happens only at some steps. Uses
+    are seconds of all workers."""
 
     setting: Setting
     blocks: int
@@ -136,7 +137,7 @@ class Program:
         self.command = [str(program), *self.workloads, "--platform", str(platform), *costs.arguments()]
 
     def run(self, setting: Setting) -> Replay:
-        """Of the first workload."""
+        """The Replay of the first workload."""
         return self.run_each(setting)[0]
 
     def run_each(self, setting: Setting) -> list:

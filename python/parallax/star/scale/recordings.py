@@ -26,7 +26,7 @@ class Segment:
     step_s: list
     levels: np.ndarray  # [n_block], along the curve
     locations: np.ndarray  # [n_block][3]
-    parts: np.ndarray  # [n_block], who had it in that run
+    parts: np.ndarray  # [n_block], owner of the block in that run
     seconds: np.ndarray  # [n_step - 1][n_process or 1][n_block]; of more than one where each ran alone
 
     def seconds_at(self, step: int, parts) -> np.ndarray:
@@ -45,7 +45,7 @@ class Recording:
 
     @property
     def wall_s(self) -> float:
-        """Of the steps that are compared; the mean of the processes where each ran by itself."""
+        """Wall time of the compared steps; the mean over the processes if each ran by itself."""
         walls = [locality["wall_s"] for locality in self.data["localities"]]
         return float(np.mean(walls)) if self.data["alone"] else walls[0]
 
@@ -58,7 +58,7 @@ class Recording:
         return sum(locality[what] for locality in self.data["localities"]) / self.steps
 
     def seconds_of(self, *kinds: str) -> float:
-        """Of tasks, at the root."""
+        """Seconds in tasks of these types, at the root."""
         of = dict(zip(self.data["kinds"], self.data["localities"][0]["seconds"]))
         return sum(of[f"star.{kind}"] for kind in kinds)
 
@@ -96,7 +96,8 @@ class RealRuns:
         except OSError as error:
             raise ReadError(path, error.strerror or str(error)) from None
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise ReadError(path, f"no file of apps/scale/real_runs.py ({type(error).__name__}: {error})") from None
+            what = f"expected a file written by apps/scale/real_runs.py ({type(error).__name__}: {error})"
+            raise ReadError(path, what) from None
 
     @property
     def problems(self) -> list:
@@ -112,11 +113,11 @@ class RealRuns:
         return median(r.wall_s for r in self.together(problem, processes))
 
     def one_process(self, problem: str, busy: int) -> list:
-        """The recordings of one process, with so many cores busy."""
+        """The recordings of one process while `busy` cores were in use."""
         return self._problems[problem]["together" if busy == 1 else "alone"][busy]
 
     def machine_costs(self, recording: Recording) -> Costs:
-        """What tasks and messages cost: by the programs that measured them, and at the border of this mesh."""
+        """Costs of tasks and messages, from the programs that measured them and from the border of this mesh."""
         one, two = self.costs["1"], self.costs.get("2")
         messages = []
         if two is not None:

@@ -19,7 +19,7 @@ from .machine import Program, Replay, Setting, phases, uses
 
 @dataclass
 class Plan:
-    """What is swept. `strong_blocks`, `weak_blocks`: at least so many blocks in all, or on each node."""
+    """The parameters of a sweep. `strong_blocks`, `weak_blocks`: least number of blocks in all, or on each node."""
 
     nodes: list
     workers: int = 8

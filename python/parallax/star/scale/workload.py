@@ -1,4 +1,4 @@
-"""What `plx-scale` replays: the mesh and the measured seconds of a run, as one TOML file.
+"""The input of `plx-scale`: the mesh and the measured seconds of a run, as one TOML file.
 
 Example to read: tests/star/test_scale.py.
 """
@@ -48,7 +48,7 @@ class Workload:
     steps_per_look: float
     costs: StepCosts
     changes_per_look: float = 0.0  # of the looks, those that make another mesh
-    parts: np.ndarray | None = None  # [n_block] who has which; None: cut by the seconds
+    parts: np.ndarray | None = None  # [n_block] owner of each block; None: cut by the seconds
 
     def toml(self) -> str:
         def numbers(values) -> str:
@@ -103,7 +103,7 @@ def _block_seconds(mesh) -> np.ndarray:
 
 
 def _changes(run: Run, every: int) -> float:
-    """Of the looks at the mesh, those after which it had another number of blocks."""
+    """The share of regrid checks that changed the number of blocks."""
     if run.history is None or len(run.history) < 2:
         return 0.0
     steps, blocks = run.history.numbers("step"), run.history.numbers("blocks")
@@ -144,8 +144,8 @@ def _step_costs(run: Run, machine: Costs) -> StepCosts:
 
 
 def _from_timeline(run: Run) -> tuple:
-    """Of the traced steps: seconds per step in which nobody worked (the root writes its tables then), and the spread of
-    the stages' seconds: standard deviation of their logarithm, without the outliers."""
+    """From the traced steps: seconds per step without a running task (the root writes its tables then), and the spread
+    of the stages' seconds: standard deviation of their logarithm, without the outliers."""
     table = run.timeline
     if table is None or len(table) < 2:
         return 0.0, 0.0
