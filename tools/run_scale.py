@@ -31,7 +31,7 @@ def build(programs: list[str]) -> None:
     install.ensure(["build"], also=pyenv.apt_packages("report"))
     builds.configure("release")
     if "plx-scale" in programs and "plx-scale" not in builds.targets_of("release"):
-        fail("there is no plx-scale to build: SimGrid is missing (./plx doctor says how to get it)", 2)
+        fail("cannot build plx-scale: SimGrid is missing (./plx doctor shows how to install it)", 2)
     builds.build("release", programs)
 
 

@@ -134,7 +134,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="real_runs.py", description="Records short real runs for ./plx scale check.")
     parser.add_argument("--bin", type=Path, default=ROOT / "build" / "release" / "bin", help="folder of plx-scale-record")
     parser.add_argument("--out", type=Path, required=True, help="the JSON file to write")
-    parser.add_argument("--processes", type=counts_of, default=[1, 2, 4], metavar="1,2,4", help="which numbers of processes")
+    parser.add_argument("--processes", type=counts_of, default=[1, 2, 4], metavar="1,2,4", help="numbers of processes")
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS))
     parser.add_argument("--turns", type=int, default=5, help="largest number of turns through all runs (default 5)")
     parser.add_argument("--budget", type=float, default=75.0, metavar="S", help="no turn begins that would not end by then (default 75)")

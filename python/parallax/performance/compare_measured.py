@@ -55,7 +55,7 @@ def compare_measurement(first: Path, second: Path) -> Section:
             if alone:
                 section.sentences.append(f"only {name} was {what}: {', '.join(alone)}")
     if any("traced" in sentence for sentence in section.sentences):
-        section.sentences.append("a trace costs time: compare times with both runs traced, or neither")
+        section.sentences.append("tracing costs time: compare times only if both runs or neither were traced")
     if not section.sentences:
         section.sentences.append("the same was measured in both")
     return section
@@ -79,7 +79,7 @@ def compare_time(a: Evidence | None, b: Evidence | None):
     add("tasks", lambda e: e.n_tasks, count)
     for name, use in (("in tasks", "tasks"), ("managing tasks", "overhead"), ("polling", "background"), ("idle", "idle")):
         add(f"share {name}", lambda e, use=use: e.share(getattr(e, f"{use}_s")), lambda v: f"{100 * v:.2f} %")
-    add("processor time", lambda e: e.cpu_s, seconds)
+    add("CPU time", lambda e: e.cpu_s, seconds)
     add("ready without a core", lambda e: e.ready_s, seconds)
     for name in ("context-switches/voluntary", "context-switches/involuntary", "page-faults/major"):
         add(name.replace("/", ", ").replace("-", " "), lambda e, name=name: e.last(f"/machine/{name}"), count)
@@ -100,8 +100,8 @@ def compare_time(a: Evidence | None, b: Evidence | None):
 
 
 def compare_tasks(first: Evidence | None, second: Evidence | None) -> Section:
-    """Seconds per kind of task, the largest change first."""
-    section = Section("Time per kind of task", header=["task", "a", "b", "b - a", "b / a", "calls a", "calls b"])
+    """Seconds per task type, the largest change first."""
+    section = Section("Time per task type", header=["task", "a", "b", "b - a", "b / a", "calls a", "calls b"])
     ours, theirs = _tasks(first), _tasks(second)
     if ours is None or theirs is None:
         names = [name for name, tasks in (("a", ours), ("b", theirs)) if tasks is None]

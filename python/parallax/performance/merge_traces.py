@@ -58,7 +58,7 @@ def _files(run: Path) -> dict[int, Path]:
         if folder.name.isdecimal() and found:
             files[int(folder.name)] = found[0]
     if not any(n > 0 for n in files):
-        whole = ": the root has taken them, so its trace is that of the job" if own else ""
+        whole = ": the root has collected them, so its trace is that of the job" if own else ""
         raise NotARun(f"{run}: no localities/N/trace.json.gz of a job that was traced (PLX_TRACE=json){whole}")
     return dict(sorted(files.items()))
 
@@ -73,7 +73,7 @@ def _load(path: Path) -> dict:
         with _open(path, "rt") as file:
             trace = json.load(file)
     except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ReadError(path, f"is no whole Trace Event JSON ({error})") from error
+        raise ReadError(path, f"is incomplete or not Trace Event JSON ({error})") from error
     if not isinstance(trace, dict) or not isinstance(trace.get("traceEvents"), list):
         raise ReadError(path, "has no list traceEvents, expected a trace that a program of Parallax wrote")
     return trace
@@ -84,9 +84,9 @@ def _head(path: Path) -> dict:
     trace = _load(path)
     other = trace.get("otherData", {})
     if "localities" in other:
-        raise ReadError(path, "is the trace of a whole job already; the other localities are in it as far as it says")
+        raise ReadError(path, "is already the merged trace of a job; it contains the other localities")
     if not isinstance(other.get("began_unix_s"), (int, float)):
-        raise ReadError(path, "does not say when it began (otherData.began_unix_s), so it cannot be put beside others")
+        raise ReadError(path, "does not say when it began (otherData.began_unix_s), so it cannot be aligned with others")
     rows = [e["tid"] for e in trace["traceEvents"] if e.get("ph") == "M" and e.get("name") == "thread_name"]
     return {**other, "workers": max(rows, default=0)}
 
@@ -106,7 +106,7 @@ def _write(file, files, heads, began, absent) -> None:
         first_arrow = change.last_arrow
     for locality in absent:
         file.write(_process(locality, " (missing)") + ",\n")
-    # A comma behind the last event would be none of JSON's: the list ends with a name for the whole.
+    # JSON allows no comma after the last event, so the list ends with a label for the whole trace.
     file.write('{"ph":"M","pid":0,"name":"process_labels","args":{"labels":"merged"}}\n],"otherData":')
     file.write(json.dumps(_summary(files, heads, began, absent)) + "}\n")
 

@@ -1,4 +1,4 @@
-"""Everything a report says about a run in numbers, gathered once. What is missing is None; what is broken is a problem.
+"""All numbers of a report about a run, gathered once. A missing number is None; a broken file is a problem.
 
 Example to read: tests/star/test_report.py.
 """

@@ -33,7 +33,7 @@ _measured = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose
 class Run:
     """
     summary      run.json as a dict                 config    config.toml, keys flattened: {"mesh.max_level": 4}
-    history      per step: time, dt, blocks, totals profile   per kind of task: calls, seconds
+    history      per step: time, dt, blocks, totals profile   per task type: calls, seconds
     workers      per worker: seconds by use         counters  samples of named counters
     timeline, concurrency, scatter                  single tasks of some steps
     job_timeline, job_parcels                       single tasks of all processes of a traced job
@@ -41,7 +41,7 @@ class Run:
     """
 
     def __init__(self, folder: str | Path, of_any_program: bool = False):
-        """of_any_program: what a program of the runtime or plx-exec wrote is enough (PLX_DIAGNOSE=1, plx-exec -d)."""
+        """of_any_program: the files of PLX_DIAGNOSE=1 or plx-exec -d suffice."""
         self.folder = Path(folder)
         marks = (*_marks, *_measured) if of_any_program else _marks
         if not self.folder.exists():

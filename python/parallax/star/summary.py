@@ -1,4 +1,4 @@
-"""The ten lines that a report ends with on the terminal."""
+"""The ten lines that `parallax report` prints on the terminal."""
 
 from __future__ import annotations
 

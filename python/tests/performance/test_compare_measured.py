@@ -44,7 +44,7 @@ def test_two_folders_of_any_program(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "the same was measured in both" in out and "Physics" not in out and "Configuration" not in out
     found = sections(a, b)
-    assert rows(found["Time per kind of task"])["stage"] == ("12.0 s", "15.0 s", "+3.00 s", "1.25", "200", "200")
+    assert rows(found["Time per task type"])["stage"] == ("12.0 s", "15.0 s", "+3.00 s", "1.25", "200", "200")
     waits = rows(found["Waits"])
     assert waits['mutex "table"'] == ("4.00 s", "1.00 s", "-3.00 s", "0.250", "50", "50")
     assert waits["future"][:3] == ("1.00 s", "1.00 s", "+0 ns")  # addresses are of one run alone
@@ -56,7 +56,7 @@ def test_two_folders_of_any_program(tmp_path, capsys):
 def test_a_trace_in_one_run_alone_is_said(tmp_path):
     found = sections(folder_of(tmp_path / "a", 12.0, 4.0, trace=True), folder_of(tmp_path / "b", 12.0, 4.0))
     assert found["Measurement"].sentences[0] == "only a was traced: trace.json.gz"
-    assert "compare times with both runs traced, or neither" in found["Measurement"].sentences[1]
+    assert "only if both runs or neither were traced" in found["Measurement"].sentences[1]
 
 
 def test_cores_that_a_run_lost(tmp_path):

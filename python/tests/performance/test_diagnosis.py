@@ -410,5 +410,5 @@ def test_a_broken_summary_of_the_job_is_named(tmp_path):
         diagnose(run)
     for rows in ([{"locality": 0}], [7]):
         (run / "job.json").write_text(json.dumps({"localities": rows, "tasks": []}))
-        with pytest.raises(ReadError, match="job.json.*a row without .*host"):
+        with pytest.raises(ReadError, match="job.json.*a row lacks .*host"):
             diagnose(run)

@@ -96,7 +96,7 @@ def test_wrong_input_is_one_line(tmp_path, capsys):
         merge_traces(tmp_path)
     put(tmp_path, 1, a_trace(5.0, 1))
     put(tmp_path, 0, a_trace(5.0, 1, localities=[]))
-    with pytest.raises(ReadError, match="whole job already"):
+    with pytest.raises(ReadError, match="already the merged trace of a job"):
         merge_traces(tmp_path)
     put(tmp_path, 0, a_trace(None, 1))
     with pytest.raises(ReadError, match="does not say when it began"):
@@ -104,7 +104,7 @@ def test_wrong_input_is_one_line(tmp_path, capsys):
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(b'{"traceEvents":[')[:-9])
     assert cli.main(["merge-traces", str(tmp_path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("parallax: ") and "is no whole Trace Event JSON" in error and error.count("\n") == 1
+    assert error.startswith("parallax: ") and "is incomplete or not Trace Event JSON" in error and error.count("\n") == 1
     assert not (tmp_path / "merged_trace.json.gz").exists()
     (tmp_path / "trace.json.gz").unlink()
     assert cli.main(["merge-traces", str(tmp_path), "--out", str(tmp_path / "no" / "t.json")]) == 2

@@ -113,7 +113,7 @@ def test_performance_and_configuration(shared_run, tmp_path):
     figures = {row[0]: row[1:] for row in section(comparison, "Outcome and performance").rows}
     assert figures["cell updates / s"][2] == "0.800"
     assert figures["time, simulation"] == ("20.0 s", "25.0 s", "1.250")
-    stage = section(comparison, "Time per kind of task").rows[0]
+    stage = section(comparison, "Time per task type").rows[0]
     assert stage[0] == "stage" and stage[3:5] == ("+7.36 s", "1.25")
     assert comparison.physics_equal
 

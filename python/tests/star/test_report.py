@@ -235,7 +235,7 @@ def test_summary_with_odd_values(own_run, quick, capsys):
     summary.update(odd, references={"shock_radius": 0.42})
     (own_run / "run.json").write_text(json.dumps(summary))
     assert main(["report", str(own_run)]) == 0
-    assert "Known of this problem" in (own_run / "report.html").read_text()
+    assert "Exact values of this problem" in (own_run / "report.html").read_text()
     assert main(["compare", str(own_run), str(own_run)]) == 0
 
 

@@ -4,7 +4,7 @@
     threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
     critical_path.json                    by the setting critical-path=1
-    job.json                              of a job of many processes: all localities, all kinds of tasks
+    job.json                              of a job of many processes: all localities, all task types
 Example to read: tests/performance/test_diagnosis.py.
 """
 
@@ -42,7 +42,7 @@ class Evidence:
                 if ranks
                 else "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
             )
-            raise NotARun(f"{self.folder}: nothing to judge by (found none of {', '.join(files)}); {what_to_do}")
+            raise NotARun(f"{self.folder}: no measurements to diagnose (expected one of {', '.join(files)}); {what_to_do}")
 
     def _table(self, name: str):
         path = self.folder / name
@@ -285,7 +285,8 @@ class Evidence:
             for row in rows:
                 lacking = [key for key in keys if not isinstance(row, dict) or key not in row]
                 if lacking and not (isinstance(row, dict) and row.get("missing")):
-                    raise ReadError(self.folder / "job.json", f"a row without {', '.join(lacking)}")
+                    what = f"expected {', '.join(keys)} in every row; a row lacks {', '.join(lacking)}"
+                    raise ReadError(self.folder / "job.json", what)
         return data
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The rules of a diagnosis: each looks at the evidence and gives a finding or None.
+"""The rules of a diagnosis: each evaluates the evidence and returns a finding or None.
 
 A finding's `share` is the share of all workers' time that it claims; findings come in that order. Rules about idle time
 are in idle_rules.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
@@ -16,7 +16,7 @@ from .idle_rules import findings_about_idle_time
 from .idle_time import locks
 
 # Shares of all workers' time, unless stated otherwise.
-least_grain = 0.10  # of the processor's time, lost to managing tasks
+least_grain = 0.10  # of the CPU time, lost to managing tasks
 least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
 least_network = 0.10  # of the time of tasks and network, in messages
 least_off_core = 0.10  # in tasks, but on no core
@@ -25,7 +25,7 @@ least_major_faults = 1000  # in the run, and
 least_major_fault_rate = 100  # per second of the run
 least_minor_faults = 20_000  # in the run, and
 least_minor_fault_rate = 1000  # per second of the run and worker, and
-least_kernel = 0.20  # of the processor's time, in the kernel
+least_kernel = 0.20  # of the CPU time, in the kernel
 least_growth = 0.20  # of the memory at the end, since the first fifth of the run
 least_growth_bytes = 32 * 2**20
 least_ran = 0.02  # of the run: threads that ran for less mostly wait for others
@@ -83,7 +83,7 @@ def grain(e: Evidence):
         "grain",
         share,
         f"Tasks are too small: {count(e.n_tasks)} of them{which}, do {seconds(work_s)} of work each and cost at least "
-        f"{seconds(metg_s)} to manage, {share_text(share)} of the processor's time.",
+        f"{seconds(metg_s)} to manage, {share_text(share)} of the CPU time.",
         f"Let each do at least {seconds(good_grain * metg_s)} ({good_grain} times this run's METG of "
         f"{seconds(metg_s)}, at which half the time is lost): larger chunks of loops, recursion that ends earlier.",
         {"metg_s": metg_s, "work_s": work_s, "tasks": e.n_tasks},
@@ -96,7 +96,7 @@ def metg(e: Evidence) -> float:
 
 
 def localities(e: Evidence):
-    """One process of a job has more to do than the others, which wait for it."""
+    """One process of a job has more work than the others, which wait for it."""
     busy = {row["locality"]: row["exec_s"] / max(row["workers"], 1) for row in e.localities}
     if len(busy) < 2:
         return None
@@ -216,8 +216,8 @@ def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
         "off_core",
         e.share(off_s),
         f"For at least {seconds(off_s)}, {share_text(e.share(off_s))} of the {e.worker_word}s' time, tasks were on no core: "
-        f"they waited for a core or were blocked in calls, and the run has no record of which (the system took a core away "
-        f"{lost} times); {at_most(saves_s, e.wall_s)}.",
+        f"they waited for a core or were blocked in calls, and the run has no record of which (the operating system "
+        f"preempted its threads {lost} times); {at_most(saves_s, e.wall_s)}.",
         f"{_own_cores(e)} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
         figures,
         saves_s,
@@ -264,7 +264,7 @@ def page_faults(e: Evidence):
     return Finding(
         "page_faults",
         0.0,
-        f"The kernel took {share_text(kernel)} of the processor's time, and the program had {count(minor)} page faults, "
+        f"The kernel took {share_text(kernel)} of the CPU time, and the program had {count(minor)} page faults, "
         f"{ratio_text(minor / e.wall_s)} per second.",
         "Memory that is given back and obtained again faults each time: keep and reuse large buffers, use huge pages "
         "(madvise), or an allocator that keeps memory.",

@@ -12,12 +12,12 @@ from .part import Missing, Part, need
 class About(Part):
     def html(self) -> str:
         pair = [self.part("Summary", self.run_table), self.part("Machine and build", self.machine_table)]
-        known = self.part("Known of this problem", self.references) if self.facts.references else ""
+        known = self.part("Exact values of this problem", self.references) if self.facts.references else ""
         return f'<div class="grid">{"".join(pair)}</div><p></p>{known}{self.part("Configuration", self.configuration)}'
 
     def references(self) -> str:
         rows = [(name.replace("_", " "), _plain(value)) for name, value in self.facts.references.items()]
-        return html.card("Known of this problem", html.pairs(rows), "Exact numbers at the end of the run, code units.")
+        return html.card("Exact values of this problem", html.pairs(rows), "Exact numbers at the end of the run, code units.")
 
     def _summary(self):
         return need(self.facts.run.summary, "the run has no run.json")
@@ -33,7 +33,7 @@ class About(Part):
             if isinstance(value, dict) and group != "references":
                 rows += [(f"{group} {key.replace('_', ' ')}", _plain(each)) for key, each in value.items()]
         if not rows:
-            raise Missing("run.json does not say")
+            raise Missing("run.json has no machine or build")
         return html.card("Machine and build", html.pairs(rows))
 
     def configuration(self) -> str:

@@ -44,7 +44,7 @@ class MeshAndCost(Part):
         index, cost = self.cost_of_blocks()
         mesh = self.facts.mesh(index)
         cut = mesh.plane()
-        caption = f"Wall time since the file before {mesh.path.name}; what else the cores did shows as noise."
+        caption = f"Wall time since the file before {mesh.path.name}; other work on the cores shows as noise."
         layer = planes.cost_layer(cut, cost)
         picture = planes.plane_picture(
             "cost", "Cost per block", caption, cut, layer, mesh.n_blocks, "Cost of each block."

@@ -101,7 +101,7 @@ class Performance(Part):
             f"{trimmed(float(path['parallelism']), 3)} times that. Steps follow each other, which the chain does not "
             f"count. The last column estimates the run if that kind took half the time."
         )
-        header = ["task", "share of the chain", "on it", "pieces", "all work", "mean wait when ready", "if half"]
+        header = ["task", "share of the chain", "on it", "slices", "all work", "mean wait when ready", "if half"]
         return html.card("Critical path", html.table(header, rows, numeric=range(2, 7), raw=(1,)), caption)
 
     def waits(self) -> str:
@@ -114,7 +114,7 @@ class Performance(Part):
         if not rows:
             raise Missing("no task was suspended")
         more = f" The first 8 of {len(rows)}." if len(rows) > 8 else ""
-        caption = f"Times for which tasks were suspended; they hold no worker meanwhile.{more}"
+        caption = f"Times for which tasks were suspended; a suspended task occupies no worker.{more}"
         header = ["waited for", "name or address", "waits", "total", "longest"]
         return html.card("Waits", html.table(header, rows[:8], numeric=(2, 3, 4)), caption)
 
@@ -175,7 +175,7 @@ class Performance(Part):
         told += html.table(header, rows, numeric=range(1, 7))
         caption = (
             "The processes of the job. Network: the share of the time of tasks and network that messages took. Below, "
-            "the kinds of tasks that took most, by the locality with the least and with the most of them."
+            "the task types with the most time, by the locality with the least and with the most of them."
         )
         return html.card("Processes", told, caption)
 
