@@ -1,7 +1,7 @@
-// Workers, the loop they run, and how a task gives up its place and gets it back.
+// Workers, the loop they run, and how a task is suspended and resumed.
 //
-// Thread safety: submit(), resume() and this_worker() from anywhere; suspend() from a task only. Cost: see
-// docs/runtime.md. The invariants of sleeping are stated at `scheduler::sleep_until_work`.
+// Thread safety: submit(), resume() and this_worker() may be called from any thread, suspend() only from a task.
+// Cost: see docs/runtime.md. The invariants of sleeping are stated at `scheduler::sleep_until_work`.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class loop_tuning;
 class conductor;
 struct spare_origin;  // origin.hpp
 
-/// A number that one thread writes and anyone reads.
+/// A counter that one thread writes and any thread reads.
 class owned_count {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -58,7 +58,7 @@ class owned_count {
 /// after a begin_visit() under it.
 struct home_link {
   spinlock lock;
-  bool takes_tasks = true;    // false from the beginning of stop() on: only suspended tasks are resumed then
+  bool takes_tasks = true;    // false once stop() has begun: then only suspended tasks are resumed
   scheduler* home = nullptr;  // null when it has ended
   home_link* older = nullptr;
 };
@@ -69,189 +69,192 @@ struct worker {
 
   work_deque deque;
   task_queue inbox;                          // tasks that only this worker runs
-  alignas(cache_line_bytes) spinlock thief;  // held by the one that steals from here
+  alignas(cache_line_bytes) spinlock thief;  // held by the thief that steals from this worker
   alignas(cache_line_bytes) scheduler& home;
   const unsigned index;
 
-  fiber* current = nullptr;           // what runs now
+  fiber* current = nullptr;           // the running fiber
   task_info info{};                   // of the running task
-  const void* task_id = nullptr;      // its identity: not to be looked into, a coroutine frees itself before it has run
+  const void* task_id = nullptr;      // its identity, never dereferenced: a coroutine frees itself before its run ends
   const void* task_owner = nullptr;   // its task::owner
   const outer_task* outer = nullptr;  // the tasks in whose frames it runs
-  at_task_end* at_end = nullptr;      // what it does at its end, see task_end.hpp
-  bool part_ended = false;            // the coroutine that ran is suspended, and its time is booked
-  ticks earlier = 0;                  // what the running task took before it was suspended
+  at_task_end* at_end = nullptr;      // actions at its end, see task_end.hpp
+  bool part_ended = false;            // the coroutine that ran is suspended and its time is accounted
+  ticks earlier = 0;                  // run time of the running task before it was suspended
   ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
-  ticks next_check = 0;               // when timers and pollers are looked at again
-  unsigned until_clock = 1;           // at so many boundaries within tasks the clock is read, see boundary_due()
+  ticks next_check = 0;               // when timers and pollers are checked next
+  unsigned until_clock = 1;           // boundaries within tasks until the clock is read, see boundary_due()
   unsigned clock_stride = 1;
   probe::worker_log* log = nullptr;
   probe::wait_log* waits = nullptr;
 
-  // What the trace wants to know of the running task; all 0 while nobody does. See origin.hpp.
+  // Trace data of the running task; all 0 unless it is recorded. See origin.hpp.
   bool in_task = false;
   std::uint64_t id = 0;
-  std::uint64_t cause = 0;                  // who made this piece ready
-  ticks ready = 0;                          // and when
+  std::uint64_t cause = 0;                  // the slice that made this slice ready
+  ticks ready = 0;                          // when it became ready
   ticks path = 0;                           // the longest path to `boundary`
-  const made_ready_by* ready_by = nullptr;  // a result: what is made ready now comes from it
-  spare_origin* spare_origins = nullptr;    // of tasks that have begun and results that are gone: for the next ones
+  const made_ready_by* ready_by = nullptr;  // the result that is the cause of what is made ready now
+  spare_origin* spare_origins = nullptr;    // free list, from started tasks and destroyed results
   unsigned n_spare_origins = 0;
-  unsigned ready_turn = 1;  // of the tasks that begin while all tell when they became ready: see begin_slice()
-  ticks end = 0;            // the running task has told its result at that time, and does nothing more
+  unsigned ready_turn = 1;  // samples ready times while every task records one: see begin_slice()
+  ticks end = 0;            // when the running task delivered its result; it does nothing after that
 
-  void (*after_switch)(void*) = nullptr;  // what the place that was left still wanted done
+  void (*after_switch)(void*) = nullptr;  // action that the fiber just left has requested
   void* after_switch_arg = nullptr;
 
-  fiber* free_fibers = nullptr;  // idle loops, ready to take over
+  fiber* free_fibers = nullptr;  // idle loop fibers
   unsigned n_free_fibers = 0;
-  // Another worker may hand a task to this one while it searches: see scheduler::hand_over().
+  // Another worker may hand a task over to this one while it searches: see scheduler::hand_over().
   alignas(cache_line_bytes) std::atomic<task*> handed{nullptr};
   std::atomic<bool> searching{false};
-  std::atomic<bool> looks_for_work{false};  // or sleeps: it is in no task
+  std::atomic<bool> looks_for_work{false};  // searches or sleeps: it runs no task
 
-  /// What this worker saw of another one's deque when it held a single task.
+  /// Last observation of another worker's deque that held a single task.
   struct single_task {
     std::int64_t oldest = -1;
     ticks since = 0;
   };
-  alignas(cache_line_bytes) std::vector<single_task> singles;  // by victim; from here on the worker's own
-  std::vector<unsigned> victims;                               // the other workers, the nearest first
-  std::vector<unsigned> groups;                                // where in `victims` each group of equal distance ends
+  alignas(
+      cache_line_bytes) std::vector<single_task> singles;  // by victim; only this worker uses the members from here on
+  std::vector<unsigned> victims;                           // the other workers, nearest first
+  std::vector<unsigned> groups;                            // end in `victims` of each group of equal distance
   std::uint64_t rng;
-  unsigned turn = 0;  // counts loop rounds, so that the injection queue is looked at now and then
+  unsigned turn = 0;  // counts loop rounds, so that the injection queue is checked periodically
 
   timer_queue timers;
   parker sleep;
-  ticks nap = 0;                            // the next one, as the watcher
+  ticks nap = 0;                            // length of its next nap as the watcher
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
   bool polling = false;
   fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
-  std::atomic<int> thread_id{0};  // as the system calls the thread, while it runs; for who measures it
+  std::atomic<int> thread_id{0};  // the operating system's id of the running thread, for measurement
   static constexpr int thread_has_ended = -1;
-  std::unique_ptr<const probe::thread_usage> last_usage;  // once it has ended, if somebody wants to know
-  void* exceptions = nullptr;  // what the C++ runtime keeps per thread about exceptions being handled
+  std::unique_ptr<const probe::thread_usage> last_usage;  // set when the thread has ended, after keep_usage()
+  void* exceptions = nullptr;  // the C++ runtime's per-thread state of the exceptions being handled
 
   owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps, yields, poller_calls,
       poller_progress;
 };
 
-/// The worker that the caller runs on; null on a thread that is no worker's. Never inlined: after a point where a task
-/// can wait, the answer may be another one.
+/// The worker that the caller runs on; null on an external thread. Never inlined: after a point where a task can wait,
+/// the answer may differ.
 worker* this_worker() noexcept;
 
-/// What the maker of a task expects of others. anyone: perhaps the maker takes it back at once, so a single one wakes
-/// nobody and is left alone for a moment. sleepers: somebody who sleeps should get up for it. thieves: it is half of a
-/// loop; somebody should take it as soon as possible.
+/// How other workers should react to a new task. anyone: its creator may run it inline immediately, so a single task
+/// wakes no worker and is not stolen for a moment. sleepers: a sleeping worker should wake for it. thieves: the task is
+/// half of a loop; another worker should take it as soon as possible.
 enum class meant_for : std::uint8_t { anyone, sleepers, thieves };
 
 using poll_function = poll_result (*)(void*);
 
 class scheduler {
  public:
-  /// `cores`: the processors to bind to; empty: none.
+  /// `cores`: the CPUs to bind to; empty: none.
   explicit scheduler(const runtime_options& options, std::vector<unsigned> cores, probe::recorder& recorder);
   ~scheduler();
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
-  /// Waits until nothing can go on any more, or for the deadline if tasks still wait then, and ends the workers. The
-  /// destructor calls it when nobody did.
+  /// Waits until no task can continue, or until the deadline if tasks still wait, and ends the workers. The destructor
+  /// calls it if it has not been called.
   void stop();
 
-  /// Makes `t` run some time. From a worker of this scheduler it goes to that worker's deque, unless `t` has a place of
-  /// its own: a priority, a worker or a size of stack.
+  /// Schedules `t`. A submission from a worker of this scheduler goes to that worker's deque, unless the placement of
+  /// `t` names a priority, a worker or a stack size.
   void submit(task* t, meant_for who = meant_for::anyone);
-  /// Makes the task that is suspended on `f` go on behind everything that waits.
+  /// Resumes the task that is suspended on `f` after all tasks that are ready now.
   void submit_last(fiber& f);
-  /// resume(), on worker `to` if that one looks for work just now: its caches still hold what the task works on.
+  /// resume(), on worker `to` if it is searching for work: its caches still hold the task's data.
   void hand_over(fiber& f, worker& to);
-  /// Behind everything that waits in the injection queue.
+  /// Appends `t` to the injection queue.
   void inject(task* t);
-  /// Around a submit() from outside that nothing else keeps this scheduler alive for: stop() waits for the visitors.
+  /// Brackets a submit() from outside during which nothing else keeps this scheduler alive: stop() waits for visitors.
   void begin_visit() noexcept { visitors_.fetch_add(1, std::memory_order_relaxed); }
   void end_visit() noexcept { visitors_.fetch_sub(1, std::memory_order_release); }
   [[nodiscard]] home_link& link() const noexcept { return home_.link; }
-  /// Asks what is polled for, for a moment, in the place of the running task of `w`, which waits for `awaited`: true
-  /// when that is there. False at once where there is other work.
+  /// Polls briefly on behalf of the running task of `w`, which waits for `awaited`. Returns true when `awaited` is
+  /// ready, and false immediately if there is other work.
   bool poll_for(worker& w, const future_state_base& awaited);
-  /// In the deterministic mode: runs tasks on the calling thread until `done` or nothing can go on any more; the second
-  /// gives false.
+  /// Deterministic mode: runs tasks on the calling thread until `done` is set. Returns false if no task can continue
+  /// before that.
   bool run_until(const std::atomic<bool>& done);
   [[nodiscard]] bool deterministic() const noexcept { return deterministic_; }
   std::uint64_t choose(std::uint64_t n) noexcept;  // the seed's decision among n, deterministic mode only
 
-  /// Only workers 0 .. n-1 take tasks from here on. The others end the task they run, with the children it takes back
-  /// itself, and then sit on the bench: they run what is pinned to them and nothing else; what lies in their deques is
-  /// stolen. A larger cap gets them up. n is brought to 1 .. worker_count(). The deterministic mode obeys.
+  /// Restricts the workers that take tasks to 0 .. n-1. Each other worker finishes the task it runs, with the children
+  /// that task runs inline, and is then parked: it runs only tasks pinned to it, and the tasks in its deque are stolen.
+  /// A larger cap wakes parked workers. n is clamped to 1 .. worker_count(). Applies to the deterministic mode as well.
   void set_worker_cap(unsigned n) noexcept;
-  /// Who tunes the loops of this scheduler, or null. What is set must live as long as the workers, and be set once.
+  /// The tuner of this scheduler's loops, or null. Set at most once; must live as long as the workers.
   void tune_loops(loop_tuning* t) noexcept { tuned_loops_.store(t, std::memory_order_release); }
   [[nodiscard]] loop_tuning* tuned_loops() const noexcept { return tuned_loops_.load(std::memory_order_acquire); }
-  /// How many workers take tasks now.
+  /// The number of workers that take tasks now.
   [[nodiscard]] unsigned worker_cap() const noexcept { return cap_.load(std::memory_order_relaxed); }
 
-  /// The clock of timers: ticks; in the deterministic mode virtual ones that pass only when nothing else can happen.
+  /// The clock of timers, in ticks. In the deterministic mode it is virtual and advances only when nothing else can
+  /// happen.
   [[nodiscard]] ticks now() const noexcept { return deterministic_ ? virtual_now_ : now_ticks(); }
-  /// So many seconds on that clock. A virtual tick is a nanosecond, so that a seed means the same in every process.
+  /// `s` seconds on that clock. A virtual tick is a nanosecond, so that a seed means the same in every process.
   [[nodiscard]] ticks span_of(double s) const noexcept;
-  /// Who decides when this deterministic scheduler goes on; null where it decides itself.
+  /// The conductor that decides when this deterministic scheduler continues; null if it decides itself.
   [[nodiscard]] const conductor* conducted_by() const noexcept { return conductor_; }
 
-  /// What a library above belongs to this runtime with (net's node); null while there is none.
+  /// The object that a library above attaches to this runtime (net's node); null if none.
   void attach(void* what) noexcept { attached_.store(what, std::memory_order_release); }
   [[nodiscard]] void* attached() const noexcept { return attached_.load(std::memory_order_acquire); }
 
   std::uint64_t add_poller(poll_function f, void* arg);
   void remove_poller(std::uint64_t id);
-  void ask_pollers() noexcept;  // now, by whoever is free; from any thread
+  void ask_pollers() noexcept;  // soon, by any free worker; callable from any thread
 
-  // A task that runs its children inline, or the pieces of a loop, passes boundaries within itself. There, as between
-  // tasks, urgent and pinned tasks go first, and each 10 us timers and pollers are looked at.
-  /// True when the running task of `w` should be suspended behind what is urgent.
+  // A task that runs its children inline, or the chunks of a loop, passes boundaries within itself. There, as between
+  // tasks, urgent and pinned tasks go first, and timers and pollers are checked every 10 us.
+  /// True when the running task of `w` should be suspended in favor of urgent tasks.
   [[nodiscard]] bool urgent_for(const worker& w) const noexcept {
     return (!high_.empty() && w.info.where.priority != priority::high) ||
            (!w.inbox.empty() && w.info.where.worker == 0);
   }
-  /// True when pass_boundary() has something to do. Reads the clock rarely where boundaries are close to each other.
+  /// True when pass_boundary() has something to do. Reads the clock rarely where boundaries are close together.
   [[nodiscard]] bool boundary_due(worker& w) const noexcept {
     if (urgent_for(w)) [[unlikely]]
       return true;
     return --w.until_clock == 0 && clock_says_due(w);
   }
-  /// Fires due timers and calls pollers, in the place of the running task of `w`.
+  /// Fires due timers and calls pollers, within the running task of `w`.
   void attend_events(worker& w, ticks now);
-  /// By a poller that answers pending: it wants to be asked again after `gap` or a little later. Without it, and for
-  /// the longest, a sleeper looks every 50 us or so; with it one goes on looking, and naps only where its naps have
-  /// been shorter than the gap. Until the pollers are asked again.
+  /// Called by a poller that returns pending, to request the next call after `gap` or slightly later. By default a
+  /// sleeper polls about every 50 us, which is also the longest interval; with a request, one worker keeps polling, and
+  /// naps only where its naps have been shorter than the gap. Valid until the pollers are called again.
   void ask_again_after(ticks gap) noexcept { wanted_gap_ = wanted_gap_ == 0 ? gap : std::min(wanted_gap_, gap); }
 
-  /// Who waits on what, see detail/explain.hpp. Empty when no task is suspended.
+  /// Describes the suspended tasks and what they wait for, see explain.hpp. Empty when no task is suspended.
   [[nodiscard]] std::string explain_waits();
-  /// Between these two no suspended task goes on, so that its stack can be read. One inspector at a time; it must not
-  /// wait meanwhile. What runs goes on running; who would go on in a suspended task waits.
+  /// Between these two calls no suspended task is resumed, so that its stack can be read. One inspector at a time; it
+  /// must not wait meanwhile. Running tasks continue; a worker that would resume a suspended task waits.
   void stop_resuming() noexcept;
   void allow_resuming() noexcept;
-  /// The newest of all fibers there are, linked by `next_in_registry`; none goes before the scheduler does.
+  /// The newest of all fibers, linked by `next_in_registry`; all live as long as the scheduler.
   [[nodiscard]] const fiber* fibers() const noexcept;
-  /// True while suspended tasks must stay where they are: somebody looks at their stacks. Asked by who goes on in one,
-  /// after its `waits_on` became null. Either this says so, or the inspector sees the null: between the two steps of
-  /// either side stands a fence, the inspector's being heavy_fence(), which lends every running thread one.
+  /// True while an inspector reads the stacks of suspended tasks, which must then stay suspended. A worker that resumes
+  /// one calls this after setting its `waits_on` to null. Either this returns true, or the inspector sees the null:
+  /// each side has a fence between its two steps; the inspector's is heavy_fence(), which makes every running thread
+  /// execute one.
   [[nodiscard]] bool inspected() const noexcept {
     if (needs_fence_)
       full_fence();
     else
       std::atomic_signal_fence(std::memory_order_seq_cst);
-    // acquire: pairs with the inspector's release; what it read, it has read before the stack changes.
+    // acquire: pairs with the inspector's release, so that its reads come before the stack changes.
     return inspecting_.load(std::memory_order_acquire);
   }
   void wait_for_inspector() const noexcept;
   [[nodiscard]] std::uint64_t suspended_tasks() const noexcept;
-  /// Nothing can go on by itself: all workers sleep, no timer is armed, nothing is polled for.
+  /// True when nothing can proceed without outside input: all workers sleep, no timer is armed, no poll is pending.
   [[nodiscard]] bool quiet(bool whatever_is_polled_for = false) const noexcept;
-  /// Grows whenever a task begins or goes on.
+  /// Grows whenever a task starts or resumes.
   [[nodiscard]] std::uint64_t progress() const noexcept;
-  /// Stacks without a task: those of all workers that keep what they touched, and those that gave it back.
+  /// Free stacks in the common lists: warm ones keep the memory they touched, cold ones have returned it.
   [[nodiscard]] unsigned warm_stacks() const noexcept { return n_common_fibers_.load(std::memory_order_relaxed); }
   [[nodiscard]] unsigned cold_stacks() const noexcept { return n_cold_fibers_.load(std::memory_order_relaxed); }
 
@@ -260,34 +263,35 @@ class scheduler {
   [[nodiscard]] const worker& worker_at(unsigned i) const noexcept { return *workers_[i]; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
   [[nodiscard]] const stack_pool& stacks() const noexcept { return stacks_; }
-  /// The system's numbers of the workers' threads, 0 for one that does not run; empty in the deterministic mode.
+  /// The operating system's ids of the workers' threads, 0 for one that does not run; empty in the deterministic mode.
   [[nodiscard]] std::vector<int> thread_ids() const;
-  /// From now on workers leave behind what their threads have used.
+  /// From now on each worker keeps its thread's resource usage when the thread ends.
   void keep_usage() noexcept { keeps_usage_.store(true, std::memory_order_relaxed); }
-  /// The processors that worker `i` is bound to; empty when the system decides.
+  /// The CPUs that worker `i` is bound to; empty when the operating system decides.
   [[nodiscard]] std::vector<unsigned> processors_of(unsigned i) const;
-  /// Workers that run a task now, or are about to: all but those that search, sleep or must not take any.
+  /// Workers that run a task or are about to: all except those that search, sleep or are parked.
   [[nodiscard]] unsigned active_workers() const noexcept;
-  /// Suspended tasks that may go on and wait for a worker. Cost: a look at every stack.
+  /// Suspended tasks that are ready to resume and wait for a worker. Cost: O(stacks).
   [[nodiscard]] std::size_t ready_again() const noexcept;
-  /// Functions that are called between tasks.
+  /// The number of registered pollers.
   [[nodiscard]] unsigned pollers() const noexcept { return n_pollers_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t injected() const noexcept { return injected_.size(); }
-  /// Ready tasks with a place of their own: a priority, or a worker.
+  /// Ready tasks with a priority or a worker of their own.
   [[nodiscard]] std::size_t placed() const noexcept;
 
   // Used by suspend() and the worker loop.
   fiber* take_loop_fiber(worker& w);  // throws std::bad_alloc
-  /// Sees to it that w.free_fibers is not empty. False: the system has no memory for another stack.
+  /// Ensures that w.free_fibers is not empty. Returns false if the operating system has no memory for another stack.
   bool reserve_loop_fiber(worker& w) noexcept;
-  /// Pushes a task back that was popped from the own deque: a worker that is about to sleep may have missed it.
+  /// Pushes a task back that was popped from the worker's own deque, and wakes a worker if needed: one that was about
+  /// to sleep may have missed the task.
   void put_back(worker& w, task* t);
   void keep_loop_fiber(worker& w, fiber* f) noexcept;
   fiber* take_sized_fiber(unsigned stack_class);
   void keep_sized_fiber(fiber* f) noexcept;
   void deadline_changed(ticks deadline) noexcept;  // there is a new timer
   task* next_task(worker& w);                      // null: leave the loop
-  /// The newest task of the own deque, unless something else goes first: then null, and the loop decides.
+  /// The newest task of the worker's own deque. Null if something else goes first; then the loop decides.
   task* next_resumed(worker& w) noexcept;
 
  private:
@@ -298,7 +302,8 @@ class scheduler {
     void* arg;
   };
 
-  static constexpr unsigned fiber_batch = 32;  // what moves between a worker and the common list at once; it keeps < 2
+  static constexpr unsigned fiber_batch =
+      32;  // moved together between a worker and the common list; a worker keeps < 2
   void give_common_fibers(worker& w) noexcept;
   void take_common_fibers(worker& w) noexcept;
   static void cool(fiber* first) noexcept;
@@ -312,17 +317,17 @@ class scheduler {
   void end_of_thread(worker& w) noexcept;
   void wait_until_quiet(double deadline_s);
   void wait_for_visitors();
-  // Work that any worker may do; and what lies in somebody's inbox.
+  // Work that any worker may take; tasks in the workers' inboxes.
   [[nodiscard]] bool any_work() const noexcept { return any_but_low() || !low_.empty(); }
   [[nodiscard]] bool any_but_low() const noexcept;
   [[nodiscard]] bool any_inbox() const noexcept;
 
   void submit_from_outside(task* t);
-  void place(task* t);  // submit() of a task with a place of its own
+  void place(task* t);  // submit() of a task with a priority, a worker or a stack size
   void rank_victims();
   task* take_placed(worker& w) noexcept;
   task* steal(worker& w, ticks now) noexcept;
-  static constexpr std::int64_t most_stolen = 64;  // at once, besides the first
+  static constexpr std::int64_t most_stolen = 64;  // in one steal, besides the first
   static task* take_half(worker& w, worker& victim) noexcept;
   task* steal_from(worker& w, worker& victim, ticks now) noexcept;
   task* next_task_chosen(worker& w);  // deterministic mode
@@ -367,18 +372,18 @@ class scheduler {
 
   struct spans {
     ticks spin = ticks_from(40e-6);       // how long a worker looks for work before it sleeps
-    ticks check = ticks_from(10e-6);      // how often a busy one looks at timers and pollers
-    ticks idle = ticks_from(2e-6);        // finding work faster than this is the scheduler's overhead, slower is idling
-    ticks answer = ticks_from(4e-6);      // how long a task that waits asks for its answer before it gives up its place
-    ticks poll = ticks_from(50e-6);       // how long a worker sleeps while something that is polled for is outstanding
-    ticks close_nap = ticks_from(20e-6);  // the same at most, when a poller wants to be asked again soon
-    ticks patience = ticks_from(300e-9);  // how old a victim's only task must be before it is stolen
-    ticks glance = ticks_from(1e-6);      // how long the watcher looks around after a nap
+    ticks check = ticks_from(10e-6);      // how often a busy one checks timers and pollers
+    ticks idle = ticks_from(2e-6);        // a shorter search is accounted as overhead, a longer one as idle time
+    ticks answer = ticks_from(4e-6);      // how long a waiting task polls before it is suspended
+    ticks poll = ticks_from(50e-6);       // how long a worker sleeps while a poll is pending
+    ticks close_nap = ticks_from(20e-6);  // upper bound on the same when a poller has requested an early call
+    ticks patience = ticks_from(300e-9);  // minimum age of a victim's only task before it is stolen
+    ticks glance = ticks_from(1e-6);      // how long the watcher searches after a nap
     ticks shortest_nap = ticks_from(10e-6), longest_nap = ticks_from(100e-6);
-    ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between looks for work
+    ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between search rounds
   };
 
-  // The first member: no fiber or executor finds a scheduler whose constructor has failed.
+  // The first member, so that no fiber or executor finds a scheduler whose constructor has failed.
   struct reachable {
     explicit reachable(scheduler& s);
     ~reachable() { end(); }
@@ -389,12 +394,12 @@ class scheduler {
   const spans spans_;
   const bool deterministic_;
   conductor* const conductor_;
-  std::atomic<loop_tuning*> tuned_loops_{nullptr};  // release, acquire: who is seen is complete
+  std::atomic<loop_tuning*> tuned_loops_{nullptr};  // published with release; readers acquire
   std::atomic<void*> attached_{nullptr};            // the same
   std::atomic<bool> keeps_usage_{false};
   bool needs_fence_ = true;
   std::atomic<bool> inspecting_{false};
-  spinlock inspector_lock_;  // held by who may set it
+  spinlock inspector_lock_;  // held by the thread that may set inspecting_
   const std::uint64_t seed_;
   const double shutdown_deadline_s_;
   const std::size_t warm_stacks_;
@@ -403,43 +408,43 @@ class scheduler {
   ticks virtual_now_ = 0;  // nanoseconds
   const std::atomic<bool>* run_done_ = nullptr;
 
-  // Stacks of a size that a task asked for, and the fibers that are done with them.
+  // Stacks of a size that tasks requested, and the fibers that no longer use them.
   struct sized_stacks {
     sized_stacks(std::size_t bytes, bool guards) : stacks(bytes, guards) {}
     stack_pool stacks;
     fiber* free = nullptr;
     unsigned n_free = 0;
-    fiber* cold = nullptr;  // free ones whose memory was given back
+    fiber* cold = nullptr;  // free ones whose memory was returned
   };
   static constexpr unsigned n_stack_classes = 32;
 
   overflow_watch overflow_watch_;
   stack_pool stacks_;
   std::array<std::unique_ptr<sized_stacks>, n_stack_classes> sized_;  // guarded by fibers_lock_
-  const std::vector<unsigned> cores_;  // the processors that the workers are bound to: one each, or all of them
+  const std::vector<unsigned> cores_;  // the CPUs that the workers are bound to: one each, or all of them
   std::vector<std::unique_ptr<worker>> workers_;
   std::unique_ptr<threads> threads_;
   mutable spinlock fibers_lock_;
   fiber* all_fibers_ = nullptr;
   fiber* common_fibers_ = nullptr;  // free ones of no worker
   std::atomic<unsigned> n_common_fibers_{0};
-  fiber* cold_fibers_ = nullptr;  // free ones whose memory was given back
+  fiber* cold_fibers_ = nullptr;  // free ones whose memory was returned
   std::atomic<unsigned> n_cold_fibers_{0};
 
   // Read at every push, and written when a worker falls asleep or wakes up. Searchers and visitors write at every
   // round, each on a line of their own.
   alignas(cache_line_bytes) std::atomic<unsigned> n_sleeping_{0};
-  std::atomic<bool> watched_{false};  // somebody takes naps, see sleep_until_work()
+  std::atomic<bool> watched_{false};  // a watcher takes naps, see sleep_until_work()
   std::atomic<bool> stop_{false};
   alignas(cache_line_bytes) std::atomic<unsigned> n_searching_{0};
   alignas(cache_line_bytes) std::atomic<unsigned> visitors_{0};
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
-  std::vector<worker*> bench_;  // who sits there and sleeps; guarded by sleep_lock_
+  std::vector<worker*> bench_;  // parked workers that sleep; guarded by sleep_lock_
   std::atomic<unsigned> n_benched_{0};
   std::atomic<unsigned> cap_;                         // written under sleep_lock_
   std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_
-  std::atomic<ticks> next_wake_{timer_queue::never};  // when the first of them gets up by itself
+  std::atomic<ticks> next_wake_{timer_queue::never};  // the earliest deadline of the sleeping workers
 
   task_queue high_, injected_, low_;
 
@@ -448,65 +453,66 @@ class scheduler {
   std::uint64_t next_poller_id_ = 1;
   std::atomic<unsigned> n_pollers_{0};
   std::atomic<bool> polls_pending_{false};
-  std::atomic<const worker*> last_polled_{nullptr};    // who did so last, whose caches have what pollers look at
-  std::atomic<bool> pollers_asked_{false};             // since they were called last
-  ticks wanted_gap_ = 0;                               // of those that were asked so far; 0: none. Under poll_lock_
-  std::atomic<ticks> poll_gap_{0};                     // what came of it
+  std::atomic<const worker*> last_polled_{nullptr};  // the worker that polled last: its caches hold the pollers' data
+  std::atomic<bool> pollers_asked_{false};           // since their last call
+  ticks wanted_gap_ = 0;            // smallest requested gap in this round; 0: none. Guarded by poll_lock_
+  std::atomic<ticks> poll_gap_{0};  // result of the last round
   std::atomic<ticks> nap_lateness_{ticks_from(5e-6)};  // how late a close nap ends, a running mean
 };
 
-/// The scheduler that submissions from the calling thread go to: its own on a worker, else the oldest one of the
+/// The scheduler that submissions from the calling thread go to: on a worker its own, otherwise the oldest one of the
 /// process.
 scheduler& current_scheduler();
-/// The same; null when there is none.
+/// The same; null if no scheduler exists.
 scheduler* find_current_scheduler() noexcept;
 
-/// Suspends the running task. `after(arg)` is called as soon as the task can be resumed, on another stack; it is the
-/// place to make the task known to whoever will resume it. Returns when resume() was called for the fiber.
+/// Suspends the running task. `after(arg)` is called on another stack as soon as the task can be resumed; it publishes
+/// the task to the code that will resume it. Returns after resume() has been called for the fiber.
 ///
-/// Suspending takes a free loop fiber of the worker. The loop reserves one before it begins a task, and a task that is
-/// resumed leaves the loop's own one, so suspend() neither allocates nor fails as long as the system has memory. Where
-/// it has none, the task begins without, and suspend() throws std::bad_alloc before it changes anything. A caller that
-/// changes something before it suspends calls require_stack() before that.
+/// Suspending takes a free loop fiber of the worker. The loop reserves one before it starts a task, and resuming a task
+/// frees the loop's own fiber, so suspend() neither allocates nor fails as long as the operating system has memory. If
+/// it has none, the task starts without a reserved fiber, and suspend() throws std::bad_alloc before it changes
+/// anything. A caller that changes state before it suspends must call require_stack() first.
 void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg);
 /// Throws std::bad_alloc when suspend() would.
 void require_stack(worker& w);
-/// Makes a suspended task run again. Exactly once per suspend().
+/// Makes a suspended task ready to run again. Call exactly once per suspend().
 void resume(fiber& f);
-/// The running task goes to the end of the injection queue.
+/// Moves the running task to the end of the injection queue.
 void yield_task();
-/// Called by a task between two children that it runs inline. The caller may be on another worker afterwards: gives it.
+/// Called by a task between two children that it runs inline. Returns the worker that the caller is on afterwards,
+/// which may be another one.
 worker* pass_slowly(worker& w);
 inline worker* pass_boundary(worker* w) { return w->home.boundary_due(*w) ? pass_slowly(*w) : w; }
-/// Called by a task between two pieces of a loop, at the time `now`. True when others have run meanwhile.
+/// Called by a task between two chunks of a loop, at time `now`. True when other tasks have run meanwhile.
 bool pass_between_pieces(ticks now);
-/// In the deterministic mode the seed may let others run here; otherwise nothing happens.
+/// A point where the seed may let other tasks run in the deterministic mode; otherwise does nothing.
 inline std::atomic<unsigned> deterministic_schedulers{0};  // of the process
 void choose_here();
 inline void choice_point() {
   if (deterministic_schedulers.load(std::memory_order_relaxed) != 0) [[unlikely]]
     choose_here();
 }
-/// Arms `t` on the caller's worker and sees to it that some worker is awake in time. Requires: called by a task.
+/// Arms `t` on the caller's worker and ensures that a worker is awake in time. Requires: called by a task.
 void arm_timer(timer& t);
 
-/// The class of the smallest stack that has at least so many bytes: class c has 4096 << c.
+/// The class of the smallest stack of at least `bytes` bytes: class c has 4096 << c.
 constexpr std::uint8_t stack_class(std::size_t bytes) noexcept {
   return static_cast<std::uint8_t>(std::max(2, static_cast<int>(std::bit_width((bytes - 1) >> 12))));
 }
 constexpr std::size_t bytes_of_stack_class(unsigned c) noexcept { return std::size_t{4096} << c; }
 
-/// Books what the running coroutine took until now, as it is suspended; who runs it as a task books nothing then. Gives
-/// what it took so far.
+/// Ends the slice of the running coroutine as it is suspended and accounts its time; the code that runs it as a task
+/// then does not account it again. Returns its total run time so far.
 ticks end_part(worker& w) noexcept;
 
-/// True when less than a quarter of the caller's stack is left. What may run in the caller's frame or on a stack of its
-/// own asks this before it runs in the frame: then neither chains of waiting tasks nor chains of continuations are
-/// limited by the size of a stack, and what runs in the frame has at least a quarter of one.
+/// True when less than a quarter of the caller's stack is left. Checked before a task that could also have a stack of
+/// its own runs in the caller's frame: then the stack size limits neither chains of waiting tasks nor chains of
+/// continuations, and a task that runs in the frame has at least a quarter of a stack.
 bool stack_is_low() noexcept;
 
-/// Runs a task that its waiter took back, in the waiter's own frame. Requires: !stack_is_low().
-/// `as_caller`: with its identity, as a deferred function has it.
+/// Runs a task inline, in the frame of its waiter. Requires: !stack_is_low().
+/// `as_caller`: with the caller's identity, as for a deferred function.
 void run_taken_back(worker& w, task* t, bool as_caller = false);
 
 }  // namespace plx::detail
