@@ -39,7 +39,7 @@ AROUND_LIBRARIES = (
 )
 # Folders of internals. In rt, net and gpu the public headers stand in the folder itself, and in rt/algorithm, rt/patterns.
 INTERNAL = re.compile(
-    r"/(detail|preload|test|testing)/|^rt/(core|explain|future|measure|sync)/|^gpu/core/"
+    r"/(detail|preload|test|testing)/|^rt/(core|explain|future|measure|sync)/|^(attach|gpu)/core/"
     r"|^net/(adaptive|agas|core|group|observe|parcels|sim|start|transport)/"
 )
 REPEATS = 4  # more runs for a cost over its budget

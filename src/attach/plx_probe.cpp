@@ -14,8 +14,8 @@
 #include <mutex>
 #include <string>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/call_table.hpp"
-#include "attach/program.hpp"
 #include "base/log.hpp"
 #include "probe/counters/counter_name.hpp"
 

@@ -42,6 +42,7 @@ struct decision {
   std::string why;
 };
 
+/// The decisions of policies, in the order in which they were made.
 class decision_log {
  public:
   /// With a recorder, each decision is a mark of category "policy" in its trace. It must live as long as decisions

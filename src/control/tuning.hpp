@@ -34,6 +34,7 @@ enum class strategy : std::uint8_t {
   bobyqa,       // NLopt: quadratic models
   direct,       // NLopt: divides the whole space into rectangles
 };
+/// The name of a strategy in options and files.
 std::string_view name_of(strategy s);
 /// Whether this build has it: those of NLopt are missing without that library.
 bool available(strategy s) noexcept;

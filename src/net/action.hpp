@@ -31,6 +31,7 @@
 
 /// Outside of plx: a compiler leaves out the scopes that a named function shares with the one that names it.
 namespace plx_scope {
+/// The full name of function F, with its scopes, as the compiler spells it.
 template <class T, T F>
 constexpr std::string_view name_of() {
   return __PRETTY_FUNCTION__;

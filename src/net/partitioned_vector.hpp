@@ -35,16 +35,16 @@
 
 namespace plx::net {
 
-// How the elements of a partitioned_vector are spread: rank r has the r-th of `size` / `ranks` elements, the first ones
-// one more where it does not divide.
-//
-// Thread safety: values. Cost: a few instructions; a part_table a search. Example: net/test/partitioned_vector_test.cpp
-
+/// How the elements of a partitioned_vector are spread: rank r has the r-th of `size` / `ranks` elements, the first
+/// ones one more where it does not divide.
+///
+/// Thread safety: values. Cost: a few instructions; a part_table a search. Example:
+/// net/test/partitioned_vector_test.cpp
 class partition {
  public:
   partition(std::size_t size, unsigned ranks) noexcept : size_(size), small_(size / ranks), large_(size % ranks) {}
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< elements of all
-  [[nodiscard]] std::size_t size_of(unsigned rank) const noexcept { return small_ + (rank < large_); }
+  [[nodiscard]] std::size_t size_of(unsigned rank) const noexcept { return small_ + (rank < large_); }  ///< of a rank
   /// The first index of a rank.
   [[nodiscard]] std::size_t begin_of(unsigned rank) const noexcept {
     return rank * small_ + std::min<std::size_t>(rank, large_);

@@ -268,6 +268,7 @@ class with_deadline : public Mutex {
 
 }  // namespace detail
 
+/// As std::recursive_mutex: the task or thread that holds it may lock it again.
 class recursive_mutex : public detail::handed_mutex {
  public:
   recursive_mutex() noexcept : detail::handed_mutex(true) {}

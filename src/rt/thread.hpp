@@ -172,11 +172,10 @@ struct std::hash<plx::thread::id> {
 
 namespace plx {
 
-// jthread: a thread that is asked to stop and joined when it is destroyed, as in the standard.
-//
-// Thread safety: as std::jthread. Cost: that of async, and one allocation for the stop state. Example:
-// jthread_test.cpp.
-
+/// jthread: a thread that is asked to stop and joined when it is destroyed, as in the standard.
+///
+/// Thread safety: as std::jthread. Cost: that of async, and one allocation for the stop state. Example:
+/// jthread_test.cpp.
 class jthread {
  public:
   using id = thread::id;

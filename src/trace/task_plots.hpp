@@ -1,6 +1,6 @@
-// How many workers ran tasks of which kind, over time, on a regular grid.
+// Tables and graphs of a trace for plots: concurrency over time, scatter of tasks and counters, the task graph as DOT.
 //
-// Thread safety: everything. Cost: O(slices + cells x kinds). Errors: base/file.hpp's.
+// Thread-safe. Cost: O(slices + cells x kinds). Errors: base/file.hpp's.
 // Example: trace/test/concurrency_test.cpp
 #pragma once
 
@@ -14,6 +14,7 @@
 
 namespace plx::probe {
 
+/// How many tasks ran at a time, by task type.
 struct concurrency {
   double begin_s = 0;  // of the first cell, from the run's begin
   double cell_s = 0;

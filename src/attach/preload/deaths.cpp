@@ -8,8 +8,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/real.hpp"
-#include "attach/program.hpp"
 
 namespace plx::probe {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <cstdarg>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/real.hpp"
-#include "attach/program.hpp"
 
 using plx::probe::real;
 using plx::probe::wait_scope;

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/call_table.hpp"
 #include "attach/preload/deaths.hpp"
 #include "attach/preload/program_file.hpp"
 #include "attach/preload/real.hpp"
-#include "attach/program.hpp"
 #include "base/log.hpp"
 
 using namespace plx::probe;

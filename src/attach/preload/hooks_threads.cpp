@@ -4,9 +4,9 @@
 #include <memory>
 #include <new>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/real.hpp"
 #include "attach/preload/thread_function.hpp"
-#include "attach/program.hpp"
 
 using namespace plx::probe;
 

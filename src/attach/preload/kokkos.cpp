@@ -9,9 +9,9 @@
 #include <mutex>
 #include <string>
 
+#include "attach/core/program.hpp"
 #include "attach/plx_probe.h"
 #include "attach/preload/real.hpp"
-#include "attach/program.hpp"
 
 using namespace plx::probe;
 

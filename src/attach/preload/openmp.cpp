@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "attach/core/program.hpp"
 #include "attach/preload/gomp.hpp"
 #include "attach/preload/real.hpp"
-#include "attach/program.hpp"
 #include "base/symbols.hpp"
 
 using namespace plx::probe;

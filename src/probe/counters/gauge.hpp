@@ -70,11 +70,11 @@ class tally {
   registration keep_;
 };
 
-// Counters of other localities: what a network gives a registry, so that "{locality#1/...}" is read as if it were here.
-//
-// Thread safety: an implementation is called by any thread, several at a time, never under a lock of the registry.
-// Example: probe/counters/test/counter_source_test.cpp
-
+/// Counters of other localities: what a network gives a registry, so that "{locality#1/...}" is read as if it were
+/// here.
+///
+/// Thread safety: an implementation is called by any thread, several at a time, never under a lock of the registry.
+/// Example: probe/counters/test/counter_source_test.cpp
 class counter_source {
  public:
   virtual ~counter_source() = default;

@@ -57,11 +57,10 @@ class sample_series {
 
 namespace plx::probe {
 
-// Writes counters down on an interval: into counters.csv of the run's folder, and as curves into the trace.
-//
-// Thread safety: one call at a time. Errors: a file that cannot be written is said once, in the log, and tried again;
-// the curves go on. Cost: of reading the counters and a line for each. Example: session/test/counter_printer_test.cpp
-
+/// Writes counters down on an interval: into counters.csv of the run's folder, and as curves into the trace.
+///
+/// Thread safety: one call at a time. Errors: a file that cannot be written is said once, in the log, and tried again;
+/// the curves go on. Cost: of reading the counters and a line for each. Example: session/test/counter_printer_test.cpp
 class counter_sampler {
  public:
   /// What it is given must outlive it. `path` is of the CSV file, whose folder is made; it is begun anew.

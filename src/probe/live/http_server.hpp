@@ -92,6 +92,7 @@ class http_server {
 /// "Not Found" and its kin.
 const char* http_reason(int status);
 
+/// One connection of the server: reads a request, writes the reply.
 class http_connection {
  public:
   enum class phase {

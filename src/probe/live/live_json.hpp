@@ -20,13 +20,12 @@
 
 namespace plx::probe {
 
-// A slice through what a program simulates, for the live page: a grid of values, and its blocks with what they cost.
-//
-// The program draws it when that suits it (between two steps) and only when somebody looks:
-//   if (board && board->wanted()) board->publish(picture_of(...));
-// Thread safety: picture_board: everything; a published picture never changes. Cost: wanted() is two relaxed loads and
-// a clock read; nothing else happens while nobody looks. Example: probe/live/test/live_picture_test.cpp
-
+/// A slice through what a program simulates, for the live page: a grid of values, and its blocks with what they cost.
+///
+/// The program draws it when that suits it (between two steps) and only when somebody looks:
+///   if (board && board->wanted()) board->publish(picture_of(...));
+/// Thread safety: picture_board: everything; a published picture never changes. Cost: wanted() is two relaxed loads and
+/// a clock read; nothing else happens while nobody looks. Example: probe/live/test/live_picture_test.cpp
 struct live_picture {
   /// A rectangle in the same coordinates as `lower` and `upper`.
   struct block {

@@ -16,11 +16,10 @@
 
 namespace plx::probe {
 
-// The secret in the live page's URL: who has the URL may read, nobody else.
-//
-// Thread safety: const. Cost: a system call when made; a comparison always looks at the whole token.
-// Example: session/test/live_server_test.cpp
-
+/// The secret in the live page's URL: who has the URL may read, nobody else.
+///
+/// Thread safety: const. Cost: a system call when made; a comparison always looks at the whole token.
+/// Example: session/test/live_server_test.cpp
 class access_token {
  public:
   /// 128 random bits from the operating system.

@@ -14,8 +14,7 @@
 
 namespace plx::probe {
 
-// A thread whose events are counted apart: a worker of a runtime.
-
+/// A thread whose events are counted apart: a worker of a runtime.
 struct watched_thread {
   std::string instance;  // "locality#0/worker-thread#3"
   int thread_id = 0;     // the system's number of it, as gettid() gives

@@ -87,7 +87,7 @@ class recorder {
   /// As given to the constructor, and those added since.
   unsigned worker_count() const noexcept;
   /// One more worker, which records what the first one does; null when there are `most_workers`. For programs whose
-  /// threads come and go: see attach/program.hpp.
+  /// threads come and go: see attach/core/program.hpp.
   worker_log* add_worker();
   /// What the row of a worker is called in traces, instead of "worker 3". Requires: i < worker_count().
   void name_worker(unsigned i, std::string_view name);
@@ -129,6 +129,7 @@ class recorder {
   void drain();
   /// How many records of a trace are kept, of 32 bytes each; later ones are dropped and counted. From now on.
   void set_trace_limit(std::uint64_t records);
+  /// The limit that set_trace_limit() set.
   [[nodiscard]] std::uint64_t trace_limit() const;
   /// Records kept by drain(), and records lost because a ring or the recorder's memory was full.
   std::uint64_t traced() const;

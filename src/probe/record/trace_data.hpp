@@ -111,6 +111,7 @@ struct trace_locality {
   std::string missing;          // what is not there of it, and why; "": nothing
 };
 
+/// The traces of all localities of a job as one.
 struct trace_job {
   std::vector<trace_locality> localities;
   std::vector<trace_message> messages;       // in order of the moment they were sent

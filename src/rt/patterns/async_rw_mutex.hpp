@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "rt/future.hpp"
-#include "rt/patterns/rw_turns.hpp"
+#include "rt/sync/rw_turns.hpp"
 
 namespace plx {
 

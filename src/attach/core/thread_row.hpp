@@ -5,7 +5,7 @@
 // Thread safety: a row belongs to one thread at a time (a new thread takes the row of one that ended); cut(), close()
 //   may be called by another while the owner is kept out, see program::settle(). Cost: some ns and one read of the
 //   clock.
-// Example: attach/test/thread_row_test.cpp
+// Example: attach/core/test/thread_row_test.cpp
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/wait_sites.hpp"
+#include "attach/core/wait_sites.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "probe/record/names.hpp"

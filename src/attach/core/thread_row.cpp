@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "attach/thread_row.hpp"
+#include "attach/core/thread_row.hpp"
 #include "base/file.hpp"
 #include "probe/record/text_sink.hpp"
 

@@ -1,4 +1,4 @@
-#include "attach/program.hpp"
+#include "attach/core/program.hpp"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
-#include "attach/thread_row.hpp"
-#include "attach/wait_sites.hpp"
+#include "attach/core/thread_row.hpp"
+#include "attach/core/wait_sites.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "probe/counters/standard_counters.hpp"

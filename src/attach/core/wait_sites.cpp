@@ -1,4 +1,4 @@
-#include "attach/wait_sites.hpp"
+#include "attach/core/wait_sites.hpp"
 
 #include <execinfo.h>
 #include <sys/mman.h>

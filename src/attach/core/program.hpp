@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "attach/thread_row.hpp"
+#include "attach/core/thread_row.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "probe/counters/counter_registry.hpp"

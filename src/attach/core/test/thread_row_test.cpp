@@ -1,4 +1,4 @@
-#include "attach/thread_row.hpp"
+#include "attach/core/thread_row.hpp"
 
 #include <gtest/gtest.h>
 

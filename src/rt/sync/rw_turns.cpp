@@ -1,4 +1,4 @@
-#include "rt/patterns/rw_turns.hpp"
+#include "rt/sync/rw_turns.hpp"
 
 #include <memory>
 #include <utility>
