@@ -1,6 +1,6 @@
-// The life of a scheduler: its workers start, and end when nothing can go on any more. Finding work is in
-// scheduler_search.cpp, timers and pollers in scheduler_events.cpp, the loop and suspending in worker_loop.cpp, the
-// deterministic mode in scheduler_chosen.cpp.
+// Start and end of a scheduler: its workers end when no task can continue. Finding work is in scheduler_search.cpp,
+// timers and pollers in scheduler_events.cpp, the loop and suspending in worker_loop.cpp, the deterministic mode in
+// deterministic.cpp.
 #include "rt/core/scheduler.hpp"
 
 #include <fmt/format.h>
@@ -31,10 +31,10 @@ namespace {
 
 std::atomic<scheduler*> default_scheduler{nullptr};
 
-// Every living scheduler, the oldest first: that one is the default. Never destroyed: runtimes may be static objects.
+// Every living scheduler, oldest first; the oldest is the default. Never destroyed: runtimes may be static objects.
 struct scheduler_list {
   spinlock lock;
-  std::mutex explaining;  // held while one of them is looked at by who does not own it
+  std::mutex explaining;  // held while a thread that does not own a scheduler inspects it
   std::vector<scheduler*> living;
   void oldest_is_default() noexcept {
     // release: pairs with the acquire in current_scheduler(); the scheduler is complete before it is seen.
@@ -64,7 +64,7 @@ worker::~worker() = default;
 }
 
 scheduler::reachable::reachable(scheduler& s) : link(*new home_link) {
-  static std::atomic<home_link*> newest{nullptr};  // keeps them in sight of leak checkers
+  static std::atomic<home_link*> newest{nullptr};  // keeps them reachable for leak checkers
   link.home = &s;
   link.older = newest.load(std::memory_order_relaxed);
   while (!newest.compare_exchange_weak(link.older, &link, std::memory_order_relaxed)) {
@@ -82,7 +82,7 @@ static bool is_home_of_caller(const home_link& home) noexcept {
   return w != nullptr && &w->home.link() == &home;
 }
 
-// Runs use(scheduler) while stop() waits for its end; false when the scheduler has ended, or takes no more tasks.
+// Runs use(scheduler); stop() waits until it returns. False when the scheduler has ended or takes no more tasks.
 template <class Use>
 static bool visit(home_link& home, bool with_task, Use use) {
   scheduler* s = nullptr;
@@ -173,7 +173,7 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
   all.oldest_is_default();
 }
 
-// Workers that share a core or a cache steal from each other first. Unbound ones are all equally far.
+// Workers that share a core or a cache steal from each other first. Unbound workers are all equally distant.
 void scheduler::rank_victims() {
   const bool bound = cores_.size() == workers_.size();
   for (auto& w : workers_) {
@@ -198,7 +198,7 @@ std::vector<unsigned> scheduler::processors_of(unsigned i) const {
 void scheduler::start_threads() {
   try {
     for (unsigned i = 0; i < workers_.size(); ++i) threads_->list.emplace_back([this, i] { thread_main(i); });
-  } catch (...) {  // the system has no more threads: those that are there end, and who asked is told
+  } catch (...) {  // no more threads: end the started ones and report the error to the caller
     end_threads();
     free_fibers();
     throw;
@@ -234,7 +234,7 @@ void scheduler::thread_main(unsigned index) {
   end_of_thread(w);
 }
 
-// The system forgets a thread that has ended, and may call another one by its number.
+// The operating system discards the data of an ended thread and may reuse its id.
 void scheduler::end_of_thread(worker& w) noexcept {
   if (keeps_usage_.load(std::memory_order_relaxed)) {
     try {
@@ -243,7 +243,7 @@ void scheduler::end_of_thread(worker& w) noexcept {
     } catch (...) {  // no memory
     }
   }
-  w.thread_id.store(worker::thread_has_ended, std::memory_order_release);  // pairs with the acquire of who reads it
+  w.thread_id.store(worker::thread_has_ended, std::memory_order_release);  // pairs with the readers' acquire
 }
 
 unsigned scheduler::active_workers() const noexcept {
@@ -302,7 +302,7 @@ void scheduler::stop() {
   end_threads();
 }
 
-// What they have left here is still done.
+// Tasks that visitors have submitted still run.
 void scheduler::wait_for_visitors() {
   while (visitors_.load(std::memory_order_acquire) != 0) sched_yield();  // acquire: pairs with end_visit()
   if (!deterministic_ && !quiet(true)) wait_until_quiet(shutdown_deadline_s_);
@@ -324,9 +324,9 @@ scheduler::~scheduler() {
   free_fibers();
 }
 
-// A late call of resume() finds the fiber of an abandoned task, and that its home has ended.
+// Fibers of abandoned tasks are kept: a late resume() then finds that the fiber's scheduler has ended.
 void scheduler::free_fibers() noexcept {
-  static std::atomic<fiber*> abandoned{nullptr};  // for ever, and for leak checkers to see
+  static std::atomic<fiber*> abandoned{nullptr};  // never freed; reachable for leak checkers
   while (all_fibers_ != nullptr) {
     fiber* f = std::exchange(all_fibers_, all_fibers_->next_in_registry);
     forget_origin(f->resume);
@@ -348,7 +348,7 @@ void scheduler::wait_until_quiet(double deadline_s) {
   for (std::int64_t pause_us = 20;; pause_us = std::min<std::int64_t>(pause_us * 2, 1000)) {
     if (quiet()) {
       if (suspended_tasks() == 0) return;
-      if (monotonic_seconds() - last_report > deadline_s) return;  // only a foreign thread could still wake them
+      if (monotonic_seconds() - last_report > deadline_s) return;  // only an external thread could still wake them
     } else if (monotonic_seconds() - begin > deadline_s && quiet(true)) {
       log_error(
           "the runtime ends while a poller still answers `pending` after {:.1f} s, and nothing else is left to do",
@@ -362,7 +362,7 @@ void scheduler::wait_until_quiet(double deadline_s) {
                 explain_waits());
       last_report = monotonic_seconds();
     }
-    // A task of another runtime releases its worker meanwhile: what this runtime waits for may need it.
+    // A task of another runtime releases its worker meanwhile: the tasks that this runtime waits for may need it.
     if (const worker* caller = this_worker(); caller != nullptr && !caller->home.deterministic())
       sleep_until_ticks(deadline_in(1e-6 * static_cast<double>(pause_us)));
     else
@@ -371,7 +371,7 @@ void scheduler::wait_until_quiet(double deadline_s) {
 }
 
 bool scheduler::quiet(bool whatever_is_polled_for) const noexcept {
-  // While the lock is held no worker can get up, and none of those on the list has a task in its hands.
+  // While the lock is held no worker can wake, and no listed worker holds a task.
   spin_guard guard(sleep_lock_);
   if (sleeping_.size() + bench_.size() != workers_.size()) return false;
   return !any_work() && !any_inbox() && earliest_deadline() == timer_queue::never &&

@@ -22,8 +22,8 @@ unsigned scheduler::fire_timers(ticks now) {
   return fired;
 }
 
-// A worker is awake now, but may be busy when the time comes: a sleeper has to watch the new deadline. Either it sees
-// it before it sleeps, or it is seen here with the later deadline it goes by (pairs with heavy_fence()).
+// The calling worker is awake now but may be busy at the deadline, so a sleeper has to watch it. Either the sleeper
+// sees the new deadline before it sleeps, or its later wake time is seen here (pairs with heavy_fence()).
 void scheduler::deadline_changed(ticks deadline) noexcept {
   full_fence();
   if (n_sleeping_.load(std::memory_order_relaxed) != 0 && deadline < next_wake_.load(std::memory_order_relaxed))
@@ -44,14 +44,14 @@ std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
   return id;
 }
 
-// seq_cst, here and in run_pollers(): either the poller that runs just now sees that it was asked again, or what it
-// says of itself is overwritten here.
+// seq_cst, here and in run_pollers(): either the polling round in progress sees this request, or its result is
+// overwritten here.
 void scheduler::ask_pollers() noexcept {
-  if (n_pollers_.load(std::memory_order_relaxed) == 0) return;  // the last was removed: nothing is outstanding
+  if (n_pollers_.load(std::memory_order_relaxed) == 0) return;  // the last was removed: no poll is pending
   pollers_asked_.store(true);
-  polls_pending_.store(true);  // who goes to sleep just now asks them soon
+  polls_pending_.store(true);  // a worker that is about to sleep polls soon
   full_fence();
-  wake_for_work();  // who searches asks them
+  wake_for_work();  // a searching worker polls
 }
 
 void scheduler::remove_poller(std::uint64_t id) {
@@ -63,13 +63,14 @@ void scheduler::remove_poller(std::uint64_t id) {
   if (pollers_.empty()) polls_pending_.store(false, std::memory_order_relaxed);
 }
 
-// The lock is held.
+// Requires: poll_lock_ is held.
 bool scheduler::ask_pollers(worker& w) {
   bool progressed = false, pending = false;
   w.poller_calls.add(pollers_.size());
   w.polling = true;
-  // Both flags are mostly what they should be, and a store costs twenty times a look. Not to store is as good as to
-  // store the same: who asks meanwhile has stored after the look, and is seen below, or overwrites what is said there.
+  // Both flags mostly have the right value already, and a store costs twenty times a load. Skipping the store is
+  // equivalent to storing the same value: a concurrent ask_pollers() has stored after the load and is either seen below
+  // or overwrites the result stored there.
   if (pollers_asked_.load()) pollers_asked_.store(false);
   wanted_gap_ = 0;
   for (const poller& p : pollers_) {
@@ -80,23 +81,24 @@ bool scheduler::ask_pollers(worker& w) {
   w.polling = false;
   poll_gap_.store(wanted_gap_, std::memory_order_relaxed);
   if (polls_pending_.load() != pending) polls_pending_.store(pending);
-  if (pollers_asked_.load()) polls_pending_.store(true);  // while they ran: what they said may be out of date
+  if (pollers_asked_.load()) polls_pending_.store(true);  // requested while they ran: their answers may be out of date
   if (progressed) w.poller_progress.add();
   return progressed;
 }
 
-// The time since `begin` was background work; what comes next begins now.
+// Accounts the time since `begin` as background work; the next slice begins now.
 void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
   w.boundary = now;
   w.log->background(ticks_between(begin, now));
-  // This worker may be busy for long: an idle one has to go on asking.
+  // This worker may be busy for long: an idle one has to continue polling.
   if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
     wake_one();
 }
 
-// Who asked last and goes on searching asks more often than others could, and has what pollers look at in its caches:
-// two who ask in turns take it from each other, and continue each other's tasks. But the system may have stopped it.
+// True when polling should be left to the worker that polled last. While that one searches, it polls more often than
+// others could and has the pollers' data in its caches; two workers that poll alternately take the data from each other
+// and resume each other's tasks. The operating system may have preempted it, so its calls must advance within 10 us.
 bool scheduler::another_polls(const worker& w) const noexcept {
   static const ticks left_alone = ticks_from(10e-6);
   thread_local struct {
@@ -112,7 +114,7 @@ bool scheduler::another_polls(const worker& w) const noexcept {
   return now - seen.since < left_alone;
 }
 
-// How soon `w`, who asked last, should ask again what wants to be asked soon; 0: there is none, or that is another's.
+// The gap after which `w`, if it polled last, should poll again; 0: none was requested, or another worker polled last.
 ticks scheduler::close_gap(const worker& w) const noexcept {
   if (!polls_pending_.load(std::memory_order_relaxed) || last_polled_.load(std::memory_order_relaxed) != &w) return 0;
   return poll_gap_.load(std::memory_order_relaxed);
@@ -128,8 +130,8 @@ bool scheduler::run_pollers(worker& w) {
   return progressed;
 }
 
-// Boundaries may be nanoseconds or milliseconds apart: the distance between two looks at the clock doubles until one
-// finds something due.
+// Boundaries may be nanoseconds or milliseconds apart: the number of boundaries between two clock reads doubles until a
+// read finds something due, up to a limit.
 bool scheduler::clock_says_due(worker& w) const noexcept {
   constexpr unsigned longest_stride = 64;
   const bool due = now_ticks() >= w.next_check;
@@ -143,31 +145,32 @@ void scheduler::attend_events(worker& w, ticks now) {
   const bool timer_due = earliest_deadline() <= now;
   if (!timer_due && n_pollers_.load(std::memory_order_relaxed) == 0) return;
   split_slice(w);
-  w.in_task = false;  // what timers and pollers do is not the task's doing
+  w.in_task = false;  // the work of timers and pollers is not the task's
   if (timer_due) fire_timers(now);
   run_pollers(w);
   w.in_task = true;
 }
 
-// The pause between two looks for work. What comes from elsewhere must not wait for its end: who asked last goes on
-// asking, the others leave it alone.
+// The pause between two search rounds. Pollers must not wait for its end: the worker that polled last continues
+// polling, the others do not poll.
 task* scheduler::poll_until(worker& w, ticks until) {
   for (ticks now = now_ticks(); now < until;) {
     const bool asks =
         polls_pending_.load(std::memory_order_relaxed) && last_polled_.load(std::memory_order_relaxed) == &w;
     if (asks && run_pollers(w)) return w.deque.pop();
     if (!asks) cpu_relax();
-    now = asks && w.boundary > now ? w.boundary : now_ticks();  // who has asked has looked at the clock
+    now = asks && w.boundary > now ? w.boundary : now_ticks();  // polling has read the clock
   }
   return nullptr;
 }
 
-// Most answers of a network come sooner than the place is given up, work is searched, and the place is taken again. But
-// what is awaited may be made here, and others may have work for this worker: to look at them takes their cache lines.
+// Most network replies arrive sooner than suspending the task, searching for work and resuming the task would take. But
+// the awaited result may be computed on this worker, and other workers may have tasks for it; checking them takes their
+// cache lines, so it is done only every few rounds.
 //
-// A poller that wants to be asked again soon awaits something of a device that is about to come: it is waited for
-// longer, and a searching worker that asks just now is waited for, since who gets the answer there would take the task
-// as well, with all that it has in its caches.
+// A poller that requests an early call expects a result from a device shortly: polling lasts longer then. This worker
+// also waits for a searching worker that is polling right now, since the worker that receives the result would take the
+// task as well, away from the caches that hold its data.
 static constexpr unsigned rounds_per_look = 4;
 static constexpr unsigned answers_of_devices = 5;
 static bool lock_within(spinlock& lock, ticks patience) noexcept {
@@ -182,7 +185,7 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   split_slice(w);
   const ticks begin = w.boundary;
   ticks now = begin;
-  w.in_task = false;  // what pollers do is not the task's doing
+  w.in_task = false;  // the work of pollers is not the task's
   unsigned rounds = 0;
   do ask_pollers(w), now = now_ticks();
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
@@ -190,7 +193,7 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
              (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
          (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
-  last_polled_.store(&w, std::memory_order_relaxed);  // it goes on when the task gives up its place
+  last_polled_.store(&w, std::memory_order_relaxed);  // it continues when the task is suspended
   poll_lock_.unlock();
   book_polling(w, begin, now);
   return awaited.ready();

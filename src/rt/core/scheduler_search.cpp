@@ -1,4 +1,4 @@
-// Where work waits, who looks for it, and who sleeps for want of it.
+// Submitting, finding and stealing tasks; sleeping and waking of workers.
 #include <sched.h>
 
 #include <algorithm>
@@ -72,8 +72,8 @@ void scheduler::put_back(worker& w, task* t) {
     wake_for_work();
 }
 
-// The task may be what kept this scheduler alive: once it can be seen, it may end, and then stop() waits for who
-// brought it.
+// The task may be all that keeps this scheduler alive. It may end as soon as it is visible; stop() then waits for the
+// submitting thread.
 void scheduler::submit_from_outside(task* t) {
   begin_visit();
   if (origins_wanted()) note_ready(this_worker(), *t);
@@ -84,7 +84,7 @@ void scheduler::submit_from_outside(task* t) {
   end_visit();
 }
 
-// Placed tasks never lie in a deque: there their waiter would take them back, or a thief of any kind.
+// Placed tasks are never in a deque: there their waiter could run them inline, or any thief could steal them.
 void scheduler::place(task* t) {
   const task_placement where = t->info.where;
   if (where.worker != 0) {
@@ -99,14 +99,14 @@ void scheduler::place(task* t) {
   if (n_sleeping_.load(std::memory_order_seq_cst) != 0) wake_for_work();
 }
 
-// One searching worker is enough: when it finds something, it wakes the next one. But it is counted on only after a
-// read-modify-write on the word that the last one leaves by another: if that one is later, it sees the work.
+// One searching worker is enough: when it finds something, it wakes the next one. The waker relies on it only after a
+// read-modify-write on n_searching_. The last searcher leaves with another one; if that comes later, it sees the work.
 void scheduler::wake_for_work() noexcept {
   if (n_searching_.load(std::memory_order_relaxed) == 0 || n_searching_.fetch_add(0, std::memory_order_acq_rel) == 0)
     wake_one();
 }
 
-// An urgent task that yields lets everybody go first; a pinned or a low one keeps its place.
+// An urgent task that yields goes behind all ready tasks; a pinned or low-priority one keeps its placement.
 void scheduler::submit_last(fiber& f) {
   f.resume.info.where = f.info.where;
   if (origins_wanted()) note_ready(this_worker(), f.resume);
@@ -128,7 +128,8 @@ void scheduler::wake_one() noexcept {
   {
     spin_guard guard(sleep_lock_);
     if (sleeping_.empty()) return;
-    // Who would sleep longest, so that somebody goes on watching the timers; of equal ones who lay down last.
+    // Wake the worker with the latest deadline, so that another one still watches the timers; break ties by the most
+    // recently parked.
     auto chosen = sleeping_.begin();
     for (auto it = chosen + 1; it != sleeping_.end(); ++it)
       if ((*it)->sleeps_until >= (*chosen)->sleeps_until) chosen = it;
@@ -173,7 +174,7 @@ task* scheduler::next_task(worker& w) {
         if (task* t = next_task_on_bench(w)) return t;
     }
     if (task* t = take_placed(w)) return t;
-    // Tasks that keep waking each other must not starve what came from outside, nor what lies at the deque's old end.
+    // Tasks that keep waking each other must not starve injected tasks or the oldest tasks of the deque.
     if ((++w.turn & 63u) == 0) [[unlikely]] {
       if (task* t = (w.turn & 64u) != 0 ? injected_.pop() : w.deque.steal()) return t;
     }
@@ -185,8 +186,8 @@ task* scheduler::next_task(worker& w) {
   }
 }
 
-// A worker's share of what waits, and no more than a few: the others into the own deque, the oldest on top. So the lock
-// is taken once for several, and thieves find the rest.
+// Takes a worker's share of the injection queue, at most 16 tasks: returns the oldest and puts the others into the
+// worker's own deque, the oldest on top. One locking serves several tasks, and thieves find the rest.
 task* scheduler::take_injected(worker& w) noexcept {
   constexpr std::size_t most = 16;
   task* first = injected_.pop_some(std::clamp(injected_.size() / workers_.size(), std::size_t{1}, most));
@@ -207,7 +208,7 @@ task* scheduler::next_resumed(worker& w) noexcept {
   return w.deque.pop();
 }
 
-// What goes before the deque. A worker whose inbox is never empty still sees the urgent ones, and the other way round.
+// Tasks that precede the deque. Alternates between inbox and urgent queue, so that neither starves the other.
 task* scheduler::take_placed(worker& w) noexcept {
   if (high_.empty() && w.inbox.empty()) [[likely]]
     return nullptr;
@@ -215,8 +216,8 @@ task* scheduler::take_placed(worker& w) noexcept {
   return (w.turn & 1u) != 0 ? high_.pop() : w.inbox.pop();
 }
 
-// A single task is left to its owner for a moment: most likely the owner made it a moment ago and takes it back at
-// once, and then stealing it makes both wait.
+// A single task is left to its owner for a moment: most likely the owner has just created it and is about to run it
+// inline, and then stealing it makes both wait.
 static bool may_steal(worker& thief, const worker& victim, ticks now, ticks patience) noexcept {
   const std::int64_t size = victim.deque.size();
   if (size != 1) return size > 1;
@@ -228,8 +229,8 @@ static bool may_steal(worker& thief, const worker& victim, ticks now, ticks pati
   return false;
 }
 
-// Half of what the victim has, so that many small tasks do not cost a search each: gives the oldest, and puts the
-// others into the thief's own deque.
+// Steals half of the victim's tasks, so that many small tasks do not cost a search each: returns the oldest and puts
+// the others into the thief's own deque.
 task* scheduler::take_half(worker& w, worker& victim) noexcept {
   const bool large = victim.deque.oldest_is_offered();  // one is enough: it will be halved again
   task* first = victim.deque.steal();
@@ -247,11 +248,11 @@ task* scheduler::take_half(worker& w, worker& victim) noexcept {
   return first;
 }
 
-// One thief at a time, because each look takes the owner's cache line away from it: with 15 of them, making a task and
-// having it stolen takes 190 ns, without this lock 345.
+// One thief at a time, because each probe takes the cache line away from the owner: with 15 thieves, creating a task
+// and having it stolen takes 190 ns, and 345 ns without this lock.
 task* scheduler::steal_from(worker& w, worker& victim, ticks now) noexcept {
-  // A victim that searches itself has nothing. Its flag is written only when it begins and ends a search; the lock is
-  // written by every thief.
+  // A victim that searches has no tasks. Its flag is written only when a search begins or ends, the lock by every
+  // thief.
   if (victim.looks_for_work.load(std::memory_order_relaxed)) return nullptr;
   if (!victim.thief.try_lock()) return nullptr;
   task* t = may_steal(w, victim, now, spans_.patience) ? take_half(w, victim) : nullptr;
@@ -259,7 +260,7 @@ task* scheduler::steal_from(worker& w, worker& victim, ticks now) noexcept {
   return t;
 }
 
-// The nearest workers first; among equally near ones from a random one on.
+// Tries the nearest workers first; among equally near ones it starts at a random one.
 task* scheduler::steal(worker& w, ticks now) noexcept {
   unsigned begin = 0;
   for (const unsigned end : w.groups) {
@@ -272,7 +273,7 @@ task* scheduler::steal(worker& w, ticks now) noexcept {
   return nullptr;
 }
 
-// One round over all the places where work may lie.
+// One search round over all queues.
 task* scheduler::look_for_work(worker& w, ticks now) {
   if (w.handed.load(std::memory_order_relaxed) != nullptr)
     if (task* t = w.handed.exchange(nullptr, std::memory_order_acquire)) return t;
@@ -283,8 +284,8 @@ task* scheduler::look_for_work(worker& w, ticks now) {
   return fire_timers(now) != 0 || (!another_polls(w) && run_pollers(w)) ? w.deque.pop() : nullptr;
 }
 
-// A task is handed over only while `searching` is set. The giver puts it down, then looks at the flag again; the
-// receiver clears the flag, then looks at what was put down: one of them sees the other.
+// A task is handed over only while `searching` is set. The giver stores the task, then checks the flag again; the
+// receiver clears the flag, then checks for a stored task: at least one sees the other's store.
 void scheduler::hand_over(fiber& f, worker& to) {
   f.resume.info.where = f.info.where;
   if (origins_wanted()) note_ready(this_worker(), f.resume);
@@ -300,7 +301,7 @@ void scheduler::hand_over(fiber& f, worker& to) {
   if (to.handed.compare_exchange_strong(t, nullptr, std::memory_order_acquire, std::memory_order_relaxed)) submit(t);
 }
 
-// What was handed over at the last moment, or null.
+// Returns a task that was handed over at the last moment, or null.
 task* scheduler::stop_searching(worker& w) noexcept {
   w.searching.store(false, std::memory_order_relaxed);
   full_fence();
@@ -308,12 +309,12 @@ task* scheduler::stop_searching(worker& w) noexcept {
                                                              : nullptr;
 }
 
-// The gap from which on naps pay: where they end very late they are for what takes a millisecond.
+// The shortest gap for which a nap pays. Where naps end very late, they serve only waits of about a millisecond.
 ticks scheduler::nap_cost() const noexcept {
   return std::min(nap_lateness_.load(std::memory_order_relaxed), spans_.poll);
 }
 
-// A deadline that comes before a sleep would have paid: the system wakes sleepers some 40 us late. 0: there is none.
+// A deadline too close for a sleep to pay: the operating system wakes sleepers some 40 us late. 0: none.
 ticks scheduler::close_deadline(ticks now) const noexcept {
   const ticks at = earliest_deadline();
   return at > now && at - now < spans_.spin ? at : 0;
@@ -334,16 +335,16 @@ task* scheduler::search(worker& w) {
       break;
     found = look_for_work(w, now);
     if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;
-    // What pollers move comes in parts, each of which may take longer than one looks for work: while it comes, nobody
-    // sleeps between two of them.
+    // Data that pollers move arrives in parts, each of which may take longer than the spin time: while parts arrive,
+    // this worker does not sleep between them.
     if (const std::uint64_t n = w.poller_progress.get(); n != progress) {
       progress = n;
       now = spin_begin = now_ticks();
       spin_end = std::max(spin_end, spin_begin + spans_.spin);
     }
     if (now < spin_end) {
-      // Each look takes the victims' cache lines away from them, so the looks become rarer. With more workers than
-      // processors, the one with the work may need this one.
+      // Each search round takes cache lines away from the victims, so the pauses between rounds grow. With more workers
+      // than CPUs, the worker that has tasks may need this CPU.
       const ticks until = now + std::clamp((now - spin_begin) / 2, spans_.shortest_pause, spans_.longest_pause);
       if (now - spin_begin > spans_.spin / 4) sched_yield();
       found = poll_until(w, until);
@@ -355,7 +356,7 @@ task* scheduler::search(worker& w) {
       if (found != nullptr) break;
       const bool last = n_searching_.fetch_sub(1, std::memory_order_seq_cst) == 1;
       if (const ticks deadline = last ? close_deadline(now) : 0; deadline != 0) {
-        spin_end = deadline;  // the last one who looks for work stays awake for it
+        spin_end = deadline;  // the last searching worker stays awake for it
       } else {
         w.log->idle_begins(begin, polled_before);
         const ticks nap = std::min(gap, spans_.close_nap);
@@ -375,7 +376,7 @@ task* scheduler::search(worker& w) {
   }
   const bool watched = watcher_.load(std::memory_order_relaxed) == &w;
   if (watched) stop_watching();
-  // acq_rel: pairs with wake_for_work(). Whoever counted on this worker's search has made the work visible here.
+  // acq_rel: pairs with wake_for_work(). Work whose submitter relied on this worker's search is visible here.
   if ((n_searching_.fetch_sub(1, std::memory_order_acq_rel) == 1 || watched) &&
       n_sleeping_.load(std::memory_order_relaxed) != 0 && (any_work() || sleepers_miss_something()))
     wake_one();
@@ -384,7 +385,7 @@ task* scheduler::search(worker& w) {
   return found;
 }
 
-// The time since `begin` without a task is booked; pollers have booked theirs.
+// Accounts the time since `begin` without a task, except the time that pollers have accounted.
 void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept {
   w.boundary = std::max(begin, now_ticks());
   const ticks polled = w.log->background_time() - polled_before;
@@ -394,7 +395,7 @@ void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept
     w.log->idle(begin, w.boundary, polled);
 }
 
-// From here on nobody counts on this worker's naps; who did has made its work visible (pairs with light_fence()).
+// From here on no worker relies on this worker's naps; work of those that did is visible (pairs with light_fence()).
 void scheduler::stop_watching() noexcept {
   {
     spin_guard guard(sleep_lock_);
@@ -413,7 +414,7 @@ bool scheduler::any_inbox() const noexcept {
   return std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return !w->inbox.empty(); });
 }
 
-// Work that a worker should not go to sleep over. A single task may be left to the one who watches.
+// True when there is work that should keep `w` awake. A single task may be left to the watcher.
 bool scheduler::worth_staying(const worker& w) const noexcept {
   if (!injected_.empty() || !high_.empty() || !low_.empty() || !w.inbox.empty()) return true;
   const std::int64_t left_alone = watched_.load(std::memory_order_relaxed) ? 1 : 0;
@@ -421,16 +422,17 @@ bool scheduler::worth_staying(const worker& w) const noexcept {
                      [left_alone](const auto& v) { return v->deque.size() > left_alone; });
 }
 
-// Two-phase sleep. Invariant: a worker on `sleeping_` has looked for work after its name was there for all to see. Who
-// adds work looks at n_sleeping_ after the work is there for all to see. The pair of fences makes that an either-or:
-// the sleeper sees the work, or the adder sees the sleeper.
+// Two-phase sleep. Invariant: a worker on `sleeping_` has checked for work after its entry became visible. A thread
+// that adds work reads n_sleeping_ after the work became visible. The pair of fences guarantees that the sleeper sees
+// the work or the adder sees the sleeper.
 //
-// While others work, one of the sleepers is the watcher: it takes naps and looks after each. Who adds a single task,
-// which mostly it takes back itself, then wakes nobody; without that, a task that makes tasks and waits for each would
-// wake a worker for every one of them. `watched_` is set before the watcher's first nap, and cleared before it goes to
-// work or to real sleep, each time with a heavy fence and a look for work after it.
+// While other workers run tasks, one of the sleepers is the watcher: it takes naps and checks for work after each. A
+// worker that adds a single task, which it mostly runs inline itself, then wakes no worker; otherwise a task that
+// creates tasks and waits for each would wake a worker for every one of them. `watched_` is set before the watcher's
+// first nap, and cleared before it runs tasks or sleeps without a nap, each time followed by a heavy fence and a check
+// for work.
 //
-// True when the worker got up by itself.
+// Returns true when the worker woke by itself.
 bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
   bool naps = false;
   {
@@ -445,7 +447,7 @@ bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
     sleeping_.push_back(&w);
     sleepers_changed();
   }
-  // Who takes a nap and misses something sees it afterwards.
+  // A worker that naps sees missed work after the nap.
   if (naps || close_nap != 0)
     full_fence();
   else
@@ -461,11 +463,11 @@ bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
       sleepers_changed();
     }
   }
-  if (!still_listed) w.sleep.wait();  // somebody took this worker off the list and its token is on the way
+  if (!still_listed) w.sleep.wait();  // another thread took this worker off the list and is about to wake it
   return still_listed;
 }
 
-// True when somebody took this worker off the list; false when it got up by itself.
+// Returns true when another thread took this worker off the list, false when it woke by itself.
 bool scheduler::sleep_as_listed(worker& w, bool naps, ticks close_nap) {
   ticks until = earliest_deadline();
   if (polls_pending_.load(std::memory_order_relaxed)) until = std::min(until, now_ticks() + spans_.poll);
@@ -503,7 +505,7 @@ bool scheduler::nap_closely(worker& w, ticks nap) {
   return false;
 }
 
-// The timers, or what is being polled for, want somebody awake before the first sleeper gets up.
+// True when a timer or a pending poll needs a worker before the first sleeper wakes.
 bool scheduler::sleepers_miss_something() const noexcept {
   const ticks next_wake = next_wake_.load(std::memory_order_relaxed);
   return earliest_deadline() < next_wake ||

@@ -1,10 +1,10 @@
-// The bench: workers above the cap, which run what is pinned to them and sleep otherwise.
+// Parked workers: those above the cap, which run only tasks pinned to them and sleep otherwise.
 //
-// Invariants. A worker on `bench_` is not on `sleeping_`: nobody who has ordinary work wakes it, so nobody counts on
-// it. It looks at its inbox and at the end after its name is on the bench; who changes one of them looks at the bench
-// after that. The cap changes under the lock of both lists. What lies in a benched worker's deque is seen as that of
-// any worker that is busy for long: sleepers look at all deques before they sleep, and who leaves its search for the
-// bench wakes another one if there is work (the end of search()).
+// Invariants. A worker on `bench_` is not on `sleeping_`: ordinary work never wakes it, and no submitter relies on it.
+// It checks its inbox and `stop_` after its entry on `bench_` is visible; a thread that changes one of them reads
+// `bench_` after the change. The cap changes under the lock of both lists. Tasks in a parked worker's deque are found
+// like those of any worker that is busy for long: sleepers check all deques before they sleep, and a worker that leaves
+// its search to be parked wakes another one if there is work (the end of search()).
 #include <algorithm>
 
 #include "probe/record/recorder.hpp"
@@ -20,8 +20,8 @@ void scheduler::set_worker_cap(unsigned n) noexcept {
   while (worker* w = take_misplaced()) w->sleep.wake();
 }
 
-// One who sits on the bench below the cap, or sleeps above it, where somebody might wake it for work in vain. Off its
-// list, and to be woken.
+// Finds a worker in the wrong list after the cap changed and removes it; the caller must wake it. Wrong are a parked
+// worker below the cap, and a sleeping one above it, which would be woken for work that it must not take.
 worker* scheduler::take_misplaced() noexcept {
   spin_guard guard(sleep_lock_);
   const auto fit = std::find_if(bench_.begin(), bench_.end(), [this](const worker* w) { return !benched(*w); });
@@ -38,7 +38,7 @@ worker* scheduler::take_misplaced() noexcept {
   return w;
 }
 
-/// Requires: sleep_lock_ is held. False when it was not there: somebody took it off, and its token is on the way.
+/// Requires: sleep_lock_ is held. False if `w` is not listed: another thread has removed it and is about to wake it.
 bool scheduler::leave_bench(const worker& w) noexcept {
   const auto it = std::find(bench_.begin(), bench_.end(), &w);
   if (it == bench_.end()) return false;
@@ -47,7 +47,7 @@ bool scheduler::leave_bench(const worker& w) noexcept {
   return true;
 }
 
-/// At the end, when stop_ is set.
+/// Wakes all parked workers; called at the end, after stop_ is set.
 void scheduler::empty_bench() noexcept {
   for (;;) {
     worker* w = nullptr;
@@ -61,9 +61,9 @@ void scheduler::empty_bench() noexcept {
   }
 }
 
-// A task that is pinned to this worker, or null when it is on the bench no more.
+// Returns a task pinned to this worker, or null when it is no longer parked.
 task* scheduler::next_task_on_bench(worker& w) {
-  w.next_check = 0;  // it comes back here after each task
+  w.next_check = 0;  // the worker returns here after each task
   const ticks begin = now_ticks();
   task* t = nullptr;
   while (benched(w) && !stop_.load(std::memory_order_relaxed)) {
@@ -83,7 +83,7 @@ void scheduler::sit_on_bench(worker& w) {
     bench_.push_back(&w);
     n_benched_.store(static_cast<unsigned>(bench_.size()), std::memory_order_relaxed);
   }
-  full_fence();  // pairs with place(): it sees this worker on the bench, or this worker sees the task
+  full_fence();  // pairs with place(): it sees this worker on bench_, or this worker sees the task
   if (w.inbox.empty() && !stop_.load(std::memory_order_seq_cst)) {
     w.sleeps.add();
     return w.sleep.wait();

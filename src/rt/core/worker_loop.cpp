@@ -1,4 +1,4 @@
-// The loop of a worker, and how a task leaves its place and comes back to it.
+// The loop of a worker; suspending and resuming of tasks.
 #include "rt/core/worker_loop.hpp"
 
 #include <cxxabi.h>
@@ -61,9 +61,9 @@ void keep_left_fiber(void* f) noexcept {
   w.home.keep_loop_fiber(w, static_cast<fiber*>(f));
 }
 
-// The time at which what ran until now ends.
+// The end time of the current slice.
 [[gnu::always_inline]] inline ticks end_now(worker& w) noexcept {
-  // Not before its begin: after a move to another socket, whose counter may be behind.
+  // Not before its begin: after a migration to another socket the counter may be behind.
   return std::max(w.boundary, w.end != 0 ? std::exchange(w.end, 0) : now_ticks());
 }
 
@@ -79,7 +79,7 @@ void keep_left_fiber(void* f) noexcept {
           .ready = w.ready};
 }
 
-// What ran until `now` counts to its task, and what comes next begins. Gives its length.
+// Adds the time until `now` to the running task and begins the next slice. Returns the length of the ended slice.
 [[gnu::always_inline]] inline ticks begin_anew(worker& w, ticks now) noexcept {
   const ticks length = now - w.boundary;
   w.earlier += length;
@@ -87,8 +87,8 @@ void keep_left_fiber(void* f) noexcept {
   return length;
 }
 
-// Lengthens the path that leads to the task by its piece, and forgets what made the piece ready: both are of interest
-// to the measurement of tasks alone.
+// Adds the slice to the longest path that leads to the task, and clears the cause of the slice. Only the measurement of
+// tasks needs either.
 [[gnu::always_inline]] inline void lengthen_path(worker& w, ticks length, bool finished) noexcept {
   w.path += length;
   w.cause = 0;
@@ -96,7 +96,7 @@ void keep_left_fiber(void* f) noexcept {
   if (finished) w.log->path(w.path);
 }
 
-// end_slice() while a trace is recorded. Apart, since who does not trace should not load what only traces tell.
+// end_slice() while a trace is recorded. Out of line: keeps tracing code out of the fast path.
 template <bool finished>
 [[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
   const ticks now = end_now(w);
@@ -104,7 +104,7 @@ template <bool finished>
   lengthen_path(w, begin_anew(w, now), finished);
 }
 
-// What ran until now is booked, and what comes next begins.
+// Accounts the slice that ends now and begins the next one.
 void end_slice(worker& w, bool finished) noexcept {
   if (w.id != 0 && w.log->traces()) [[unlikely]]
     return finished ? end_traced_slice<true>(w) : end_traced_slice<false>(w);
@@ -115,7 +115,8 @@ void end_slice(worker& w, bool finished) noexcept {
     lengthen_path(w, length, finished);
 }
 
-// A call of a task has returned: the task has ended, or it is a coroutine that is suspended and has booked its part.
+// Called when a task's function has returned: the task has ended, or it is a suspended coroutine, whose slice is
+// already accounted.
 void end_run(worker& w) noexcept {
   if (w.part_ended) [[unlikely]]
     w.part_ended = false;
@@ -124,7 +125,7 @@ void end_run(worker& w) noexcept {
   w.in_task = false;
 }
 
-// What measurement knows of the task that begins, or goes on, on this worker.
+// Sets the measurement data of the task that starts or resumes on this worker.
 void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
   w.in_task = true;
   w.id = 0;
@@ -132,8 +133,8 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
   if (t.from != nullptr || origins_wanted()) [[unlikely]] {
     note_begin(w, t);
     if (w.ready != 0) {
-      w.boundary = std::max(w.boundary, w.ready);  // it was found after the last look at the clock
-      // Of those that tell it for the trace's sake a sample is enough; a prime, which no pattern of tasks shares.
+      w.boundary = std::max(w.boundary, w.ready);  // it was found after the clock was last read
+      // A sample suffices where every task records it for the trace. The period is prime, unlike patterns of tasks.
       if (!origins_wanted() || --w.ready_turn == 0) [[unlikely]] {
         w.ready_turn = 13;
         w.log->ready_wait(w.boundary - w.ready);
@@ -143,10 +144,10 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
   w.log->tell(kind, w.info.name, w.info.key, w.boundary);
 }
 
-// The marker by which the loop knows a suspended task that is to go on.
+// Marks a suspended task that the loop must resume.
 void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
 
-// Leaves the loop, which will be taken from the free list, perhaps by another worker.
+// Leaves the loop fiber, which goes to the free list and may be reused by another worker.
 void leave_loop_for(worker& w, fiber& f) {
   fiber* loop = std::exchange(w.current, &f);
   w.after_switch = keep_left_fiber;
@@ -155,8 +156,8 @@ void leave_loop_for(worker& w, fiber& f) {
   run_after_switch();
 }
 
-// How long the task of `f`, which goes on now, was suspended. Futures and groups are many and live shortly: they are
-// booked together.
+// Accounts how long the task of `f`, which resumes now, was suspended. Futures and groups are numerous and short-lived:
+// each kind is accounted as one.
 void book_wait(worker& w, const fiber& f) noexcept {
   const wait_reason& why = *f.waits_on.load(std::memory_order_relaxed);  // acquired with the task that resumes it
   if (!why.measured) return;
@@ -165,7 +166,7 @@ void book_wait(worker& w, const fiber& f) noexcept {
   w.waits->add({why.what, why.for_tasks_of ? nullptr : why.object, why.name}, waited);
 }
 
-// What is left to do before the suspended task of `f` goes on here.
+// Completes the bookkeeping before the suspended task of `f` resumes on `w`.
 void take_up(worker& w, fiber& f) noexcept {
   book_wait(w, f);
   w.info = f.info;
@@ -195,7 +196,7 @@ void leave_loop(worker& w) { leave_loop_for(w, *w.thread_fiber); }
 
 void split_slice(worker& w) noexcept { end_slice(w, false); }
 
-// The actions may let other tasks run, as the end of any task may not.
+// The actions may let other tasks run; the rest of a task's end may not.
 [[gnu::noinline]] static void end_with_actions() noexcept {
   worker& w = *this_worker();
   if (w.at_end == nullptr) return;
@@ -204,7 +205,7 @@ void split_slice(worker& w) noexcept { end_slice(w, false); }
   this_worker()->part_ended = part_ended;
 }
 
-// Every task that was not suspended begins and ends here. Everything about "the worker" is asked anew after it.
+// Every task that was not suspended starts and ends here. The worker may be another one afterwards.
 static void run_scheduled(worker& w, task* t) {
   w.info = t->info;
   w.task_id = t;
@@ -244,13 +245,13 @@ void loop_entry() {
   }
 }
 
-// A fiber whose stack has the size that its task asked for: it runs that one and goes back to where it is kept.
+// Entry of a fiber whose stack has the size that a task requested: runs that task and returns to its free list.
 static void sized_entry() {
   for (;;) {
     run_after_switch();
     worker& w = *this_worker();
     task* t = std::exchange(w.current->resume.next, nullptr);
-    t->info.where.stack = 0;  // it has it now; when it waits and goes on, it is not begun again
+    t->info.where.stack = 0;  // it has its stack now: after a wait it must not start again
     run_scheduled(w, t);
     worker& after = *this_worker();
     fiber* self = std::exchange(after.current, after.home.take_loop_fiber(after));
@@ -284,7 +285,7 @@ void require_stack(worker& w) {
   if (w.free_fibers == nullptr && !w.home.reserve_loop_fiber(w)) throw std::bad_alloc();
 }
 
-// A loop between two tasks holds nothing: it can begin anew on an empty stack just as well.
+// A loop between two tasks holds no state, so it can restart on an empty stack.
 void scheduler::cool(fiber* f) noexcept {
   for (fiber* each = f; each != nullptr; each = each->next_free) {
     fiber_release(*each);
@@ -348,7 +349,7 @@ fiber* scheduler::take_sized_fiber(unsigned stack_class) {
   return f;
 }
 
-// These stacks are large: a few of each size stay warm, the others give their memory back.
+// These stacks are large: a few of each size stay warm, the others return their memory.
 void scheduler::keep_sized_fiber(fiber* f) noexcept {
   constexpr unsigned most_warm = 8;
   {
@@ -372,8 +373,8 @@ void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
     give_common_fibers(w);
 }
 
-// Where tasks are suspended here and resumed there, fibers move from worker to worker. Without a common list the one
-// would make new ones for ever and the other hoard them.
+// Where tasks are suspended on one worker and resumed on another, fibers move between workers. Without a common list
+// the first worker would keep creating fibers and the second would accumulate them.
 void scheduler::give_common_fibers(worker& w) noexcept {
   fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
   for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
@@ -405,7 +406,7 @@ void scheduler::take_common_fibers(worker& w) noexcept {
 
 // ------------------------------------------------------------------------------------------ suspending and resuming
 
-// The task that goes on next, when it is a suspended one and nothing else is due: then no loop is needed in between.
+// The next task if it is a suspended one and nothing else is due: it can then be resumed without a loop in between.
 static fiber* next_in_place(worker& w) noexcept {
   task* t = w.home.next_resumed(w);
   if (t == nullptr) return nullptr;
@@ -438,8 +439,8 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   self.earlier = w.earlier;
   self.since = w.boundary;
   self.ready.store(false, std::memory_order_relaxed);
-  // release: pairs with the acquire of the inspector, who reads the above, and that the fiber's context is null until
-  // it has been left.
+  // release: pairs with the acquire of the inspector, which reads the members above and the fiber's context; the
+  // context is null until the fiber has been left.
   self.waits_on.store(&waits_on, std::memory_order_release);
   fiber* next = next_in_place(w);
   if (next == nullptr) next = w.home.take_loop_fiber(w);
@@ -459,7 +460,7 @@ void yield_task() {
     sched_yield();
     return;
   }
-  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller runs on
+  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller continues
   w->yields.add();
   wait_reason why("yield");
   why.measured = false;
@@ -467,7 +468,7 @@ void yield_task() {
       why, [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
 }
 
-// The running task is suspended, and resumed behind what is urgent.
+// Suspends the running task and resumes it after the urgent tasks.
 static void yield_to_urgent(worker& w) {
   wait_reason why("urgent tasks");
   why.measured = false;
@@ -475,8 +476,8 @@ static void yield_to_urgent(worker& w) {
       why, [](void* f) { resume(*static_cast<fiber*>(f)); }, w.current);
 }
 
-// Code between tasks, such as a poller, passes no boundaries; nor does a task that cannot be suspended for want of
-// memory.
+// Code between tasks, such as a poller, passes no boundaries, and neither does a task that cannot be suspended because
+// memory is exhausted.
 static bool passes_boundaries(const worker& w) noexcept {
   return w.in_task && !w.polling && w.free_fibers != nullptr && !w.home.deterministic();
 }
@@ -485,13 +486,13 @@ static bool passes_boundaries(const worker& w) noexcept {
   if (!passes_boundaries(w)) return &w;
   const ticks now = now_ticks();
   if (now >= w.next_check) w.home.attend_events(w, now);
-  // Whatever was made ready now lies above the children in the deque: the caller finds it there, and waits.
+  // Tasks that were made ready now are above the children in the deque: the caller finds them there, and waits.
   if (!w.home.urgent_for(w)) return &w;
   yield_to_urgent(w);
   return this_worker();
 }
 
-// Here the caller does not look into the deque next. Tasks that were made ready now go before it.
+// Here the caller does not check the deque next, so it is suspended behind tasks that were made ready now.
 bool pass_between_pieces(ticks now) {
   worker& w = *this_worker();
   if (!passes_boundaries(w)) return false;
@@ -536,7 +537,7 @@ void choose_here() {
 
 void arm_timer(timer& t) {
   worker& w = *this_worker();
-  const ticks deadline = t.deadline;  // once armed, it may fire and be gone
+  const ticks deadline = t.deadline;  // once armed, the timer may fire and be destroyed
   w.timers.arm(t);
   w.home.deadline_changed(deadline);
 }
@@ -558,7 +559,7 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
     if (t->from != nullptr) [[unlikely]]
       forget_origin(*t);
     const task_frame frame;
-    t->run(t, run_mode::taken_back);  // to measurement it is a part of its parent: no clock is read
+    t->run(t, run_mode::taken_back);  // measured as part of its parent: no clock is read
     frame.end();
     if (origins_wanted()) note_going_on();
     return;
