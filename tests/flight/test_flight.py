@@ -204,7 +204,7 @@ def test_a_wrong_signal_is_one_line(tmp_path):
 
 def test_a_deadlock_is_written_once_it_is_noticed(tmp_path):
     run = Ended(tmp_path, "deadlock", PLX_REPORT_HANG="0.2")
-    reason, deadline = "run() waits, and nothing can go on by itself", time.monotonic() + 300
+    reason, deadline = "run() waits, and no task can continue without outside input", time.monotonic() + 300
     while not any(reason in file.read_text() for file in whole(run.files)) and time.monotonic() < deadline:
         time.sleep(0.02)
     run.process.kill()

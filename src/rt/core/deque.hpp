@@ -1,11 +1,12 @@
 // The work-stealing deque of Chase and Lev, with the memory orders of Le, Pop, Cohen, Zappa Nardelli (PPoPP 2013).
 //
-// Thread safety: push, pop and empty by the owner only; steal by anyone. Cost: push is two stores, pop has one full
+// Thread safety: push, pop and empty by the owner only; steal by any thread. Cost: push is two stores, pop has one full
 // fence, steal has one fence and one compare-and-swap. Read structures_test.cpp as an example.
 //
 // Invariants: top only grows. bottom is written by the owner alone. The tasks are those in [top, bottom); an entry is
 // handed out exactly once: from above only if top < bottom - 1 or the compare-and-swap on top wins, from below only by
-// that compare-and-swap. Old buffers stay readable until the deque dies, because a slow thief may still look at one.
+// that compare-and-swap. Old buffers stay readable until the deque is destroyed, because a slow thief may still read
+// one.
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,8 @@ struct task;
 
 inline void full_fence() noexcept {
 #if defined(PLX_TSAN)
-  // ThreadSanitizer knows no fences. A read-modify-write is one to the processor; orders that ThreadSanitizer must know
-  // about are had from read-modify-writes on the words themselves.
+  // ThreadSanitizer does not model fences. A read-modify-write acts as one on the CPU; orders that ThreadSanitizer must
+  // see come from read-modify-writes on the words themselves.
   std::atomic<int> nothing{0};
   nothing.fetch_add(1, std::memory_order_seq_cst);
 #else
@@ -78,13 +79,13 @@ class work_deque {
   /// Null when there was nothing or another thief was faster.
   task* steal() noexcept;
 
-  /// The newest task, and all below it, may be stolen at once and one by one: they are large, and meant for others.
+  /// The newest task and all below it may be stolen immediately, one by one: they are large and meant for thieves.
   void offer_all() noexcept {
     offered_.store(bottom_.load(std::memory_order_relaxed), std::memory_order_relaxed);  // a hint, no order needed
   }
   [[nodiscard]] bool oldest_is_offered() const noexcept { return oldest() < offered_.load(std::memory_order_relaxed); }
 
-  /// How many have been taken from this end so far: while it stays the same, so does the oldest task.
+  /// The number of tasks taken from this end so far: while it is unchanged, so is the oldest task.
   [[nodiscard]] std::int64_t oldest() const noexcept { return top_.load(std::memory_order_relaxed); }
 
   /// Exact for the owner; a hint for others.

@@ -16,7 +16,7 @@ std::uint64_t scheduler::choose(std::uint64_t n) noexcept {
   return (choice_state_ * 0x2545f4914f6cdd1du >> 16) % n;
 }
 
-// Where the virtual worker takes its next task from.
+// The queue from which the virtual worker takes its next task.
 task* scheduler::take_chosen(worker& w) {
   if (benched(w)) return w.inbox.pop();
   if (task* t = take_placed(w)) return t;
@@ -44,7 +44,7 @@ bool scheduler::pass_time() {
   return true;
 }
 
-// Time jumps to the next deadline. False: nothing can go on any more.
+// Advances the time to the next deadline. False: no task can continue.
 bool scheduler::nothing_to_do() {
   const bool polled = polls_pending_.load(std::memory_order_relaxed);
   const ticks deadline = earliest_deadline();
@@ -55,8 +55,8 @@ bool scheduler::nothing_to_do() {
   return true;
 }
 
-// The seed picks which of the virtual workers goes on, where it takes its next task from, and when time passes. A
-// scheduler that is conducted serves its tasks until nothing can go on anywhere, whether its own run is done or not.
+// The seed chooses which virtual worker runs next, which queue it takes its task from, and when time passes. A
+// conducted scheduler runs its tasks until no runtime can continue, whether its own run is done or not.
 task* scheduler::next_task_chosen(worker& asking) {
   fiber* loop = asking.current;
   bool idled = false;

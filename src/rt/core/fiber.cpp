@@ -23,10 +23,10 @@ struct handoff {
   fiber* to;
 };
 
-// Runs on the new fiber, first of all: the place that was left becomes a place to come back to.
+// Runs first on the fiber that was switched to: makes the fiber just left resumable.
 void arrive(bc::transfer_t t) noexcept {
   const auto* h = static_cast<const handoff*>(t.data);
-  // release: who finds the context sees the whole stack that was left.
+  // release: a thread that reads the context sees the whole stack that was left.
   h->from->context.store(t.fctx, std::memory_order_release);
 #if defined(PLX_ASAN)
   const void* left_bottom = nullptr;
@@ -43,7 +43,7 @@ void arrive(bc::transfer_t t) noexcept {
 using entry_function = void (*)();
 
 void first_entry(bc::transfer_t t) {
-  // The entry point travels in the context slot of the fiber's own record until the first arrival.
+  // The context slot of the fiber's record holds the entry point until the first switch to it.
   const auto* h = static_cast<const handoff*>(t.data);
   const auto entry = reinterpret_cast<entry_function>(const_cast<void*>(h->to->task_id));
   h->to->task_id = nullptr;

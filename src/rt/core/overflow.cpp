@@ -22,7 +22,7 @@ constexpr bool available = false;
 constexpr bool available = true;
 #endif
 
-// A text in a buffer of its own: a signal handler must not allocate.
+// Text in a fixed buffer: a signal handler must not allocate.
 class message {
  public:
   message& operator<<(std::string_view text) noexcept {
@@ -64,7 +64,7 @@ void hand_on(int signal, siginfo_t* info, void* context) {
   struct sigaction end {};
   end.sa_handler = SIG_DFL;
   sigaction(signal, &end, nullptr);
-  if (info->si_code <= 0) raise(signal);  // sent by somebody; a fault comes again by itself
+  if (info->si_code <= 0) raise(signal);  // sent explicitly; a fault recurs by itself
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) {
@@ -87,7 +87,7 @@ unsigned users = 0;
 
 overflow_watch::overflow_watch(bool wanted) : on_(wanted && available) {
   if (!on_) return;
-  (void)guard_bytes();  // known before a handler asks
+  (void)guard_bytes();  // computed before a handler needs it
   const std::lock_guard guard(installing);
   if (users++ != 0) return;
   struct sigaction mine {};
@@ -102,14 +102,14 @@ overflow_watch::~overflow_watch() {
   const std::lock_guard guard(installing);
   if (--users != 0) return;
   struct sigaction now {};
-  // Somebody who came later keeps theirs, and may still call ours: it then only hands on.
+  // A handler installed later stays and may still call on_fault(), which then only forwards the signal.
   if (sigaction(SIGSEGV, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_fault)
     sigaction(SIGSEGV, &before, nullptr);
 }
 
 signal_stack::signal_stack(bool wanted) {
   if (!wanted || !available) return;
-  if (sigaltstack(nullptr, &before_) != 0 || (before_.ss_flags & SS_DISABLE) == 0) return;  // it has one
+  if (sigaltstack(nullptr, &before_) != 0 || (before_.ss_flags & SS_DISABLE) == 0) return;  // it already has one
   void* m = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (m == MAP_FAILED) return;
   stack_t mine{};

@@ -1,6 +1,6 @@
-// What a task that overflows its stack leaves as a last word.
+// The message of a task that overflows its stack.
 //
-// Thread safety: everything. Cost: nothing until it happens; two system calls per thread and runtime to get ready.
+// Thread-safe. Cost: two system calls per thread and runtime for setup, none afterwards until an overflow.
 // Example: misuse_test.cpp.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace plx::detail {
 
 struct fiber;
 
-/// While one lives, SIGSEGV in a guard names the task; everything else goes to the handler that was there before.
+/// While one lives, SIGSEGV in a guard names the task; all other faults go to the previously installed handler.
 class overflow_watch {
  public:
   explicit overflow_watch(bool wanted);
@@ -37,8 +37,8 @@ class signal_stack {
   stack_t before_{};
 };
 
-/// Ends the program, with the name of the task that runs here: the words below its stack, which has no guard, are
-/// not what they were.
+/// Ends the program with the name of the running task: the words below its stack, which has no guard, were
+/// overwritten.
 [[noreturn, gnu::cold]] void unguarded_stack_overflowed(const fiber& f);
 
 }  // namespace plx::detail

@@ -1,6 +1,6 @@
-// Where an operating-system thread sleeps until somebody wakes it: a binary semaphore with a deadline.
+// Puts an operating-system thread to sleep until another one wakes it: a binary semaphore with a deadline.
 //
-// Thread safety: wait by one thread, wake by any. A wake before the wait is not lost. Cost: a futex each way.
+// Thread safety: one thread waits, any thread may wake it. A wake before the wait is not lost. Cost: a futex each way.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class parker {
   parker& operator=(const parker&) = delete;
 
   void wait();
-  /// False when `nanoseconds` passed first.
+  /// False when `nanoseconds` passed without a wake.
   bool wait_for(std::int64_t nanoseconds);
   void wake();
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t granule = pooled_alignment;
 constexpr std::size_t n_classes = largest_pooled_bytes / granule;
-constexpr unsigned batch_blocks = 64;  // what moves between a thread and the common store at once
+constexpr unsigned batch_blocks = 64;  // moved together between a thread and the common store
 
 struct block {
   block* next;
@@ -27,7 +27,7 @@ struct block {
   unsigned count;
 };
 
-// Batches that threads with too many blocks gave and threads with none take. Never destroyed: threads may end after
+// Batches given by threads with too many blocks and taken by threads with none. Never destroyed: threads may end after
 // static destruction has begun.
 struct common_store {
   spinlock lock;
@@ -74,7 +74,7 @@ struct thread_cache {
 // Nothing to construct or destroy: it serves whatever the thread destroys after its other thread-local objects.
 constinit thread_local thread_cache cache;
 
-// Gives the thread's blocks to the others when it ends.
+// Gives the thread's blocks to other threads when it ends.
 struct cache_keeper {
   ~cache_keeper() {
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -91,7 +91,7 @@ void keep_cache_until_thread_ends() noexcept {
   asm volatile("" ::"r"(&keeper));
 }
 
-// Never inlined: after a task has waited it may be on another thread, so the address must be taken anew.
+// Never inlined: a task may be on another thread after a wait, so the address must be taken again.
 [[gnu::noinline]] thread_cache& this_cache() {
   asm volatile("" ::: "memory");
   return cache;

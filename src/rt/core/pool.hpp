@@ -1,8 +1,8 @@
 // Small blocks of memory for tasks and futures' states, recycled per thread.
 //
-// Thread safety: any thread may free what another one got. Cost: about 3 ns when the thread's own list serves. Blocks
-// over `largest_bytes` go to operator new. Under AddressSanitizer and ThreadSanitizer everything does, so that they see
-// each use after free.
+// Thread-safe; a block may be freed by another thread than the one that allocated it. Cost: about 3 ns when the
+// thread's own list serves. Blocks over `largest_bytes` go to operator new. Under AddressSanitizer and ThreadSanitizer
+// all blocks do, so that each use after free is detected.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr std::size_t pooled_alignment = 64;  // of every block; enough f
 [[nodiscard]] void* pool_get(std::size_t bytes);
 void pool_put(void* p, std::size_t bytes) noexcept;
 
-/// Makes a T in a block of the pool. What the constructor throws frees the block.
+/// Creates a T in a block of the pool. If the constructor throws, the block is freed.
 template <class T, class... A>
 T* pool_new(A&&... a) {
   static_assert(alignof(T) <= pooled_alignment, "a task or result may be aligned to 64 bytes at most");

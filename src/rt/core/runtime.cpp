@@ -36,7 +36,7 @@
 namespace plx {
 namespace {
 
-// What PLX_BIND says, if it is set.
+// The value of PLX_BIND, if set.
 std::optional<bool> binding_wanted() {
   const char* text = std::getenv("PLX_BIND");
   if (text == nullptr || *text == '\0') return std::nullopt;
@@ -78,17 +78,17 @@ runtime_options completed(runtime_options o) {
 std::vector<unsigned> binding_of(const runtime_options& o) {
   if (!o.bind) return {};
   if (!o.cores.empty()) return detail::processors_named(o.cores);
-  // Without a say of the user, which processors are free is the system's to know: a bound worker cannot move away when
-  // another program takes its core. Who has given this process its own cores has said so.
+  // By default the operating system chooses the CPUs: a bound worker cannot move away when another program takes its
+  // core. A process that was given its own cores is bound to them.
   const bool ours = detail::processors_were_given() || binding_wanted().value_or(false);
   return ours && o.workers == detail::allowed_cores().size() ? detail::allowed_cores() : std::vector<unsigned>{};
 }
 
-// Whether a hang is to be told: when somebody asked for it, or when somebody reads the log.
+// Hangs are reported if PLX_REPORT_HANG is set or the log takes warnings.
 bool tells_hangs() { return std::getenv("PLX_REPORT_HANG") != nullptr || log_wants(log_level::warning); }
 
-// Waits for the token. When nothing has gone on for `after_s` although tasks are suspended, or no task has ended, begun
-// or gone on, that is said once.
+// Waits for the token. Reports once if for `after_s` nothing could proceed although tasks are suspended, or no task has
+// started, resumed or ended.
 void wait_or_report_hang(detail::scheduler& s, detail::parker& end, double after_s) {
   constexpr int looks = 4;
   if (!(after_s > 0)) return end.wait();
@@ -106,9 +106,9 @@ void wait_or_report_hang(detail::scheduler& s, detail::parker& end, double after
       probe::write_flight(fmt::format("no task has begun or ended for {:.3g} s", after_s), probe::next_flight_number());
   }
   if (tells_hangs()) {
-    detail::print_explanation("run() waits, and nothing can go on by itself since " + fmt::format("{:.3g}", after_s) +
-                              " s or more:\n" + s.explain_waits());
-    probe::write_flight("run() waits, and nothing can go on by itself", probe::next_flight_number());
+    detail::print_explanation("run() waits, and no task can continue without outside input for " +
+                              fmt::format("{:.3g}", after_s) + " s or more:\n" + s.explain_waits());
+    probe::write_flight("run() waits, and no task can continue without outside input", probe::next_flight_number());
   }
   end.wait();
 }
@@ -146,7 +146,7 @@ struct runtime::parts {
     });
     return counters;
   }
-  /// Counters of others, which are added when there are any.
+  /// Counters of other libraries, added when they exist.
   struct counter_adder {
     std::vector<probe::registration> (*add)(void*, probe::counter_registry&);
     void* arg;
@@ -156,7 +156,7 @@ struct runtime::parts {
     if (!counted) return adders.push_back(a);
     for (auto& r : a.add(a.arg, counters)) registrations.push_back(std::move(r));
   }
-  /// Where events are to be counted per thread: the workers' threads, which begin about now.
+  /// If events are counted per thread: the workers' threads, which start about now.
   std::vector<probe::watched_thread> watched_threads() const {
     if (options.measure->perf.empty() && options.measure->papi.empty()) return {};
     std::vector<int> ids = scheduler.thread_ids();
@@ -169,7 +169,7 @@ struct runtime::parts {
       threads.push_back({counters.locality_name() + "/worker-thread#" + std::to_string(i), ids[i]});
     return threads;
   }
-  /// Actuators and policies: made when first asked for, too.
+  /// Actuators and policies; also created on first use.
   struct control {
     explicit control(parts& p)
         : actuators(&p.recorder),
@@ -199,9 +199,9 @@ struct runtime::parts {
   runtime_options options;
   detail::explain_signal on_signal;
   probe::recorder recorder;
-  detail::scheduler scheduler;  // its workers use what stands above
+  detail::scheduler scheduler;  // its workers use the members above
   std::optional<detail::flight_watch> flight;
-  // Made when first asked for, so that a runtime that nobody asks pays nothing.
+  // Created on first use, so that a runtime without queries does not pay for them.
   std::once_flag counters_made;
   probe::counter_registry counters;
   std::vector<probe::registration> registrations;
@@ -215,7 +215,7 @@ struct runtime::parts {
 
 runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {}
 runtime::~runtime() {
-  parts_->scheduler.stop();  // before any part goes: the last tasks may use them all
+  parts_->scheduler.stop();  // before any part is destroyed: the last tasks may use all of them
   if (!parts_->controlled) return;
   parts_->controlled->policies.stop();
   if (parts_->controlled->loops) parts_->controlled->loops->store();
@@ -244,8 +244,8 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   const detail::worker* caller = detail::this_worker();
   PLX_ASSERT((caller == nullptr || &caller->home != &s) &&
              "runtime::run() waits as a thread; inside a task of the same runtime use async()");
-  // A task of another runtime waits as it does for a future. In the deterministic mode it would be all that is left,
-  // and waits as a thread does.
+  // A task of another runtime waits as it does for a future. In the deterministic mode no other task could run, so it
+  // waits as a thread does.
   if (caller != nullptr && !caller->home.deterministic() && !s.deterministic()) {
     s.submit(t);
     return end.wait();
@@ -257,7 +257,7 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   me.fire = [](detail::continuation* c) {
     auto& e = *static_cast<ended*>(c);
     detail::parker* waiting = e.waiting;
-    e.done.store(true, std::memory_order_release);  // pairs with the acquires in scheduler_chosen.cpp
+    e.done.store(true, std::memory_order_release);  // pairs with the acquires in deterministic.cpp
     if (waiting != nullptr) waiting->wake();
   };
   if (!s.deterministic()) me.waiting = &detail::this_thread_parker();
@@ -265,10 +265,10 @@ void runtime::run_to_end(detail::task* t, detail::future_state_base& end) {
   s.submit(t);
   if (!s.deterministic()) return wait_or_report_hang(s, *me.waiting, parts_->options.report_hang_after_s);
   if (s.run_until(me.done)) return;
-  end.try_detach(me);  // this frame goes, the tasks that wait stay
+  end.try_detach(me);  // this frame ends, the waiting tasks stay
   const auto* c = s.conducted_by();
   const std::string title = c != nullptr ? c->title() : "seed " + std::to_string(s.seed());
-  throw deadlock_error("nothing can go on any more (" + title + "):\n" + s.explain_waits());
+  throw deadlock_error("deadlock: no task can continue (" + title + "):\n" + s.explain_waits());
 }
 
 detail::scheduler& runtime::get_scheduler() noexcept { return parts_->scheduler; }

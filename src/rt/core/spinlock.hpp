@@ -1,13 +1,13 @@
 // A lock for critical sections of a few dozen instructions that never wait inside.
 //
-// Thread safety: that is its purpose. Cost: one exchange to take, one store to release. A task may be suspended while
-// the lock is held only if the scheduler releases it right after the switch (see detail/wait.hpp).
+// Thread-safe. Cost: one exchange to take, one store to release. A task may be suspended while
+// the lock is held only if the scheduler releases it right after the switch (see rt/sync/wait.hpp).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 
-// What the runtime needs to know about the compiler and the processor: sanitizers, cache lines, the pause instruction.
+// Properties of the compiler and the CPU: sanitizers, cache lines, the pause instruction.
 
 #if defined(__SANITIZE_THREAD__)
 #define PLX_TSAN 1
@@ -26,7 +26,7 @@
 
 namespace plx::detail {
 
-/// Twice the usual line: adjacent-line prefetchers make pairs of lines share their fate.
+/// Twice the usual cache line, because adjacent-line prefetchers fetch lines in pairs.
 inline constexpr std::size_t cache_line_bytes = 128;
 
 inline void cpu_relax() noexcept {
@@ -49,7 +49,7 @@ class spinlock {
   void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
  private:
-  void wait_until_free() noexcept;  // spins, then gives the processor away: the holder may have been preempted
+  void wait_until_free() noexcept;  // spins, then yields the CPU: the holder may have been preempted
   std::atomic<bool> locked_{false};
 };
 
@@ -62,7 +62,7 @@ class spin_guard {
   spin_guard(const spin_guard&) = delete;
   spin_guard& operator=(const spin_guard&) = delete;
 
-  /// Leaves the lock locked; the caller passes it on.
+  /// Leaves the lock locked; the caller passes ownership on.
   void release() noexcept { lock_ = nullptr; }
 
  private:

@@ -29,8 +29,8 @@ std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to *
 
 constexpr std::size_t most_stacks_per_slab = 1024;
 
-// How many guards the whole process may have. Each takes two of the kernel's map entries; a process without any
-// left can neither map memory nor start threads, so stacks use at most half of them.
+// The number of guards the whole process may have. Each takes two of the kernel's map entries; a process that has used
+// all of them can neither map memory nor start threads, so stacks use at most half.
 std::size_t most_guards() {
   static const std::size_t most = [] {
     long entries = 65530;
@@ -75,14 +75,14 @@ stack_pool::stack_pool(std::size_t stack_bytes, bool guards)
 stack_pool::~stack_pool() {
   if (abandoned_) {
 #if defined(PLX_ASAN)
-    // What the abandoned tasks hold is still referred to, from here.
+    // Keeps memory owned by abandoned tasks reachable for leak checkers.
     for (const slab& s : slabs_) __lsan_register_root_region(s.base, s.bytes);
 #endif
     return;
   }
   for (const slab& s : slabs_) {
 #if defined(PLX_ASAN)
-    __asan_unpoison_memory_region(s.base, s.bytes);  // or who gets these addresses next has the redzones of ours
+    __asan_unpoison_memory_region(s.base, s.bytes);  // or the next mapping at these addresses inherits these redzones
 #endif
     munmap(s.base, s.bytes);
   }
@@ -145,7 +145,7 @@ void stack_pool::add_slab() {
   }
   {
     spin_guard exchange(lock_);
-    list.insert(list.end(), free_.begin(), free_.end());  // few: it was empty a moment ago
+    list.insert(list.end(), free_.begin(), free_.end());  // few: the list was empty a moment ago
     list.swap(free_);
   }
   total_.fetch_add(n, std::memory_order_relaxed);

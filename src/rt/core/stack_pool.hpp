@@ -1,6 +1,6 @@
-// Stacks for fibers, cut from slabs of virtual memory and used again.
+// Stacks for fibers, cut from slabs of virtual memory and reused.
 //
-// Thread safety: all members. Cost: a spinlock and a list operation; fresh memory costs one mmap per slab of stacks, an
+// Thread-safe. Cost: a spinlock and a list operation; fresh memory costs one mmap per slab of stacks, an
 // mprotect per stack (other threads that need a stack block meanwhile) and a page fault per page touched. A stack has
 // guard_bytes() of inaccessible memory below it as long as the stacks of the process use less than half of the kernel's
 // map entries (vm.max_map_count; a guard takes two, whatever its size). The next stacks have none and `guarded` is
@@ -25,11 +25,11 @@ struct stack {
 
 /// The size of a guard: 64 KiB, or a page where that is larger. A frame that is larger than the guard can step over it
 /// unless its code was compiled with -fstack-clash-protection, which touches every page (plx::rt passes the option on
-/// to what links it).
+/// to targets that link it).
 std::size_t guard_bytes() noexcept;
 
 /// False when a stack without a guard has grown over its end: the words below it, which were never written, are
-/// not zero any more. Reading them costs no memory: the kernel has one page of zeros for all.
+/// no longer zero. Reading them costs no memory: the kernel maps one shared page of zeros.
 inline bool intact(const stack& s) noexcept {
   if (s.guarded) return true;
   const auto* below = reinterpret_cast<const std::uint64_t*>(s.bottom);
@@ -44,27 +44,27 @@ inline bool intact(const stack& s) noexcept {
   return here - reinterpret_cast<std::uintptr_t>(s.bottom) < s.size / 4;  // unsigned: below the bottom is far away
 }
 
-/// low_in() the stack of the calling thread, for threads that are no workers. Cost: the first call of a thread asks the
-/// system for its bounds.
+/// low_in() the stack of the calling thread, for external threads. Cost: the first call of a thread asks the
+/// operating system for its bounds.
 bool thread_stack_is_low() noexcept;
 
 class stack_pool {
  public:
   explicit stack_pool(std::size_t stack_bytes, bool guards = true);
-  ~stack_pool();  // requires: every stack given back, or its fiber never to run again
+  ~stack_pool();  // requires: every stack is returned, or its fiber never runs again
   stack_pool(const stack_pool&) = delete;
   stack_pool& operator=(const stack_pool&) = delete;
 
-  /// Throws std::bad_alloc when the system has no more memory.
+  /// Throws std::bad_alloc when the operating system has no more memory.
   stack get();
   void put(stack s) noexcept;
-  /// Gives the memory behind a stack back to the system; it reads as zeros when it is used again. What stood on it is
-  /// lost. Cost: a system call and the pages that were touched.
+  /// Returns the memory behind a stack to the operating system and loses its contents; it reads as zeros when used
+  /// again. Cost: a system call and the pages that were touched.
   static void discard(const stack& s) noexcept;
 
   [[nodiscard]] std::size_t stack_bytes() const noexcept { return stack_bytes_; }
-  [[nodiscard]] std::size_t total() const noexcept { return total_.load(std::memory_order_relaxed); }  // ever made
-  /// Leaves the memory mapped for ever: used when suspended tasks are abandoned at shutdown.
+  [[nodiscard]] std::size_t total() const noexcept { return total_.load(std::memory_order_relaxed); }  // ever created
+  /// Leaves the memory mapped until the process ends: used when suspended tasks are abandoned at shutdown.
   void abandon() noexcept { abandoned_ = true; }
 
  private:
@@ -79,7 +79,7 @@ class stack_pool {
   const bool guarded_;
   spinlock lock_;
   std::vector<stack> free_;  // guarded by lock_
-  std::mutex growing_;       // held by the thread that maps a slab; the members below are its
+  std::mutex growing_;       // held by the thread that maps a slab; guards the members below
   std::vector<slab> slabs_;
   std::atomic<std::size_t> total_{0};  // counters read it at any time
   std::size_t guards_ = 0;

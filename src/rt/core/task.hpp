@@ -1,6 +1,6 @@
-// The unit that the scheduler moves around: a function and what measurement wants to know about it.
+// The unit of scheduling: a function and the data that measurement needs about it.
 //
-// A task is a plain struct that lives wherever its maker puts it (in the parent's frame, in one allocation with a
+// A task is a plain struct that lives wherever its creator puts it (in the parent's frame, in one allocation with a
 // future's state, in a fiber). The scheduler only holds pointers. See docs/runtime.md, "The life of a task".
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace plx {
 
-/// high: before everything else that waits for a worker. low: when a worker would otherwise have nothing to do.
+/// high: runs before all other ready tasks. low: runs when a worker would otherwise be idle.
 enum class priority : std::uint8_t { normal, high, low };
 
-/// Where and when a task runs, as far as somebody asked. All zero, the ordinary case: by any worker, in its turn, on a
-/// stack of the runtime's ordinary size.
+/// Where and when a task runs, if requested. All zero is the default: by any worker, with normal priority, on a stack
+/// of the runtime's ordinary size.
 struct task_placement {
   plx::priority priority = plx::priority::normal;
   std::uint8_t stack = 0;    // class of its stack's size, see stack_class(); 0: the runtime's ordinary one
@@ -26,7 +26,7 @@ struct task_placement {
   friend constexpr bool operator==(const task_placement&, const task_placement&) = default;
 };
 
-/// What the scheduler and measurement know a task by: its name, the object it works on (a block of a mesh, a Markov
+/// Identifies a task to the scheduler and to measurement: its name, the object it works on (a block of a mesh, a Markov
 /// chain), and where it runs.
 struct task_info {
   probe::name_id name = 0;
@@ -41,7 +41,7 @@ struct task_info {
 
 namespace detail {
 
-/// Who runs the task: the worker loop, or the frame that waits for it and took it back from its own deque.
+/// The caller of the task: the worker loop, or the frame that waits for it and runs it inline from its own deque.
 enum class run_mode : bool { scheduled, taken_back };
 
 struct origin;  // origin.hpp
@@ -52,11 +52,11 @@ struct task {
   run_function run = nullptr;   // runs the task and disposes of it; `this` may be gone when it returns
   const void* owner = nullptr;  // the task_group or future state it belongs to, if any
   task* next = nullptr;         // link in a queue
-  origin* from = nullptr;       // where it comes from, while measurement wants to know
+  origin* from = nullptr;       // its origin, while it is measured
   task_info info{};
 };
 
-/// `t` will not run as a task of its own: measurement need not know where it comes from.
+/// Drops the origin of `t`, which will not run as a task of its own.
 void forget_origin(task& t) noexcept;
 
 }  // namespace detail

@@ -1,6 +1,6 @@
-// A queue of tasks, first in, first out: what comes from outside, and what has a place of its own.
+// A FIFO queue of tasks: those submitted from outside, and those with a priority or a worker of their own.
 //
-// Thread safety: everything. Cost: a spinlock per push and pop; one load to see that it is empty.
+// Thread-safe. Cost: a spinlock per push and pop; one load to see that it is empty.
 #pragma once
 
 #include <atomic>
@@ -32,8 +32,8 @@ class alignas(cache_line_bytes) task_queue {
     n_.store(n_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
     return t;
   }
-  /// The oldest `n` at most, linked by `next`, one alone if it has a place of its own (it must not lie in a deque);
-  /// null also when somebody else is at it just now.
+  /// At most `n` of the oldest tasks, linked by `next`. A task with a placement of its own is returned alone (it must
+  /// not be in a deque). Null also when another thread is using the queue.
   task* pop_some(std::size_t n) noexcept {
     if (empty() || !lock_.try_lock()) return nullptr;
     task* const oldest = first_;
@@ -54,7 +54,7 @@ class alignas(cache_line_bytes) task_queue {
   spinlock lock_;
   task* first_ = nullptr;
   task* last_ = nullptr;
-  // On a line of its own: every worker reads it at every task, and mostly nobody writes it.
+  // On its own cache line: every worker reads it at every task, and it is rarely written.
   alignas(cache_line_bytes) std::atomic<std::size_t> n_{0};
 };
 

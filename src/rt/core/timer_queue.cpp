@@ -37,7 +37,7 @@ bool timer_queue::cancel(timer& t) noexcept {
     if (i < 100)
       cpu_relax();
     else
-      sched_yield();  // who runs it may have lost its processor
+      sched_yield();  // the worker that runs the callback may have been preempted
   }
   return false;
 }
@@ -98,7 +98,7 @@ bool sleep_sharply(bool sharply) noexcept {
   if (sharply == sharp) [[likely]]
     return sharp;
 #if defined(__linux__)
-  prctl(PR_SET_TIMERSLACK, sharply ? 1ul : 0ul);  // nanoseconds; 0: what the thread had at first
+  prctl(PR_SET_TIMERSLACK, sharply ? 1ul : 0ul);  // nanoseconds; 0: the thread's initial value
 #endif
   return std::exchange(sharp, sharply);
 }

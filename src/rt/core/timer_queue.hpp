@@ -1,7 +1,8 @@
-// Timers of one worker: a binary heap by deadline. The timers themselves live in the frames of those who wait.
+// Timers of one worker: a binary heap by deadline. The timers themselves live in the frames of the waiting
+// tasks.
 //
-// Thread safety: all members. Cost: a lock and O(log n) to arm or cancel; one relaxed load to see that nothing is due.
-// The callback runs outside the lock, on whatever worker found the timer due; it must not wait.
+// Thread-safe. Cost: a lock and O(log n) to arm or cancel; one relaxed load to see that nothing is due.
+// The callback runs outside the lock, on the worker that found the timer due; it must not wait.
 #pragma once
 
 #include <atomic>
@@ -31,9 +32,9 @@ class timer_queue {
   static constexpr ticks never = ~ticks{0};
 
   void arm(timer& t);
-  /// True when the timer was stopped before it fired. After this call, however it ends, the queue does not touch `t`.
+  /// True when the timer was stopped before it fired. In both cases the queue does not touch `t` after this call.
   static bool cancel(timer& t) noexcept;
-  /// Calls everything due by `now`; returns how many.
+  /// Calls the callbacks of all timers due by `now`; returns their number.
   unsigned fire_due(ticks now);
   [[nodiscard]] ticks next_deadline() const noexcept { return next_.load(std::memory_order_relaxed); }
 
@@ -48,12 +49,13 @@ class timer_queue {
   std::atomic<ticks> next_{never};
 };
 
-// How late the system may end a thread's sleep. By default up to 50 us, so that it can wake several sleepers at once.
+// How late the operating system may end a thread's sleep. By default up to 50 us, so that it can wake several sleepers
+// together.
 //
-// Thread safety: of the calling thread. Cost: a system call where something changes, else a load.
+// Applies to the calling thread. Cost: a system call if the setting changes, otherwise a load.
 
-/// The calling thread's sleeps end as soon as they can, or as they did at first. Gives what was asked for before, for
-/// who asks for a while only.
+/// True: the calling thread's sleeps end as early as possible. False: as they did initially. Returns the previous
+/// setting, so that a caller can restore it.
 bool sleep_sharply(bool sharply) noexcept;
 
 }  // namespace plx::detail

@@ -12,7 +12,7 @@
 namespace plx::detail {
 namespace {
 
-// The topology as loaded by hwloc without disallowed processors. Never destroyed: a worker may still bind itself.
+// The topology as loaded by hwloc without disallowed CPUs. Never destroyed: a worker may still bind itself.
 hwloc_topology_t machine() {
   static hwloc_topology_t topology = [] {
     hwloc_topology_t t = nullptr;
@@ -23,7 +23,7 @@ hwloc_topology_t machine() {
   return topology;
 }
 
-// Never destroyed either. The process's own affinity (taskset, Slurm) is narrower than what the system allows.
+// Never destroyed either. The process's own affinity (taskset, Slurm) is narrower than the operating system's limit.
 hwloc_const_bitmap_t allowed_processors() {
   static const hwloc_bitmap_t allowed = [] {
     hwloc_bitmap_t mine = hwloc_bitmap_alloc();
@@ -77,7 +77,7 @@ double quota_of(const char* path) {
   return std::atof(quota) / period;
 }
 
-// The quota of every group on the way from this process's own up to the root counts; the smallest one holds.
+// Every group from this process's own up to the root may have a quota; the smallest one applies.
 double smallest_quota() {
   std::FILE* f = std::fopen("/proc/self/cgroup", "r");
   if (f == nullptr) return 0;
@@ -127,7 +127,7 @@ unsigned default_worker_count(std::size_t cores) {
     return n;
   }
   unsigned n = std::min(static_cast<unsigned>(cores), cgroup_processors());
-  unsigned granted = 0;  // without a cgroup or affinity mask this is all that tells what Slurm gave
+  unsigned granted = 0;  // without a cgroup or affinity mask, the only source of Slurm's allocation
   if (const char* slurm = std::getenv("SLURM_CPUS_PER_TASK"); slurm != nullptr && parse(slurm, granted) && granted > 0)
     n = std::min(n, granted);
   return n;
@@ -136,7 +136,7 @@ unsigned default_worker_count(std::size_t cores) {
 namespace {
 
 // Calls `add(i)` for each number of "3" or "0-7"; false when `range` is neither. Requires: `add` throws for a number
-// that is not of this machine.
+// that this machine does not have.
 template <class Add>
 bool for_each_of_range(std::string_view range, Add&& add) {
   const auto dash = range.find('-');
@@ -153,7 +153,7 @@ bool for_each_of_range(std::string_view range, Add&& add) {
   throw std::invalid_argument("cores '" + std::string(text) + "': '" + std::string(item) + "' " + why);
 }
 
-// One processor for each core of this process below the object.
+// Adds one CPU for each core of this process below the object.
 void add_cores_of(hwloc_obj_t object, std::vector<unsigned>& to) {
   for (const unsigned p : allowed_cores())
     if (hwloc_bitmap_isset(object->cpuset, p)) to.push_back(p);
