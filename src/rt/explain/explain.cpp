@@ -1,4 +1,4 @@
-// Looking at suspended tasks, and finding those that wait for each other. The text is made in explain_text.cpp.
+// Inspects suspended tasks and finds those that wait for each other. explain_text.cpp formats the report.
 #include "rt/explain/explain.hpp"
 
 #include <sched.h>
@@ -53,7 +53,7 @@ class no_resuming {
   scheduler& s_;
 };
 
-// Requires: nobody resumes. The reason that a task waits for, when its stack has been left.
+// The reason for a task's wait, once its stack has been left. Requires: no task is resumed meanwhile.
 const wait_reason* reason_of(const fiber& f) {
   const wait_reason* why = f.waits_on.load(std::memory_order_acquire);  // pairs with the release in suspend()
   if (why == nullptr || f.context.load(std::memory_order_acquire) == nullptr) return nullptr;
@@ -74,7 +74,7 @@ waiting_task look_at(const fiber& f, const wait_reason& why) {
   t.since = f.since;
   if (!t.ready && why.holder != nullptr) t.holder = why.holder(why.object);
   t.held = t.holder != 0;
-  // A task that was not resumed is in the midst of its run, and so are those below it: their frames are alive.
+  // A suspended task that was not resumed has not ended, nor have the tasks below it: their frames are alive.
   if (f.task_owner != nullptr) t.owners.push_back(f.task_owner);
   for (const outer_task* o = f.outer; o != nullptr; o = o->outer)
     if (o->owner != nullptr) t.owners.push_back(o->owner);
@@ -84,7 +84,8 @@ waiting_task look_at(const fiber& f, const wait_reason& why) {
   return t;
 }
 
-// Batches keep the time short during which nobody goes on. Fibers never leave the list, and new ones come in front.
+// Batches keep the time short during which no task can resume. Fibers never leave the list; new ones are added in
+// front.
 void look_at_all(scheduler& s, wait_report& r) {
   constexpr unsigned batch = 256, most_passed = 16 * batch;
   const fiber* f = s.fibers();
@@ -103,7 +104,7 @@ void look_at_all(scheduler& s, wait_report& r) {
   }
 }
 
-// The task whose stack holds an address.
+// The task whose stack contains an address.
 class stack_map {
  public:
   explicit stack_map(const std::vector<waiting_task>& tasks) {
@@ -156,7 +157,7 @@ std::vector<std::vector<std::size_t>> cycles_among(const std::vector<waiting_tas
     marks[start] = mark::on_path;
     while (!path.empty()) {
       const std::size_t at = path.back().task;
-      // Who waits with a deadline is no part of a deadlock.
+      // A task that waits with a deadline is not part of a deadlock.
       if (tasks[at].timed || path.back().edge == tasks[at].waits_for.size()) {
         marks[at] = mark::done;
         path.pop_back();
@@ -176,7 +177,7 @@ std::vector<std::vector<std::size_t>> cycles_among(const std::vector<waiting_tas
   return cycles;
 }
 
-// They were seen in batches: a cycle is one if all in it still wait for the same.
+// Tasks were inspected in batches: a cycle counts only if all its tasks still wait for the same objects.
 bool still_waits(const waiting_task& t) {
   const wait_reason* why = reason_of(*t.on);
   return why != nullptr && t.on->since == t.since && why->object == t.object &&

@@ -1,8 +1,7 @@
-// Who waits on what, for people: every suspended task with the place where it waits, and the cycles among them.
+// Report of waiting tasks: every suspended task with the place where it waits, and the deadlock cycles.
 //
-// Thread safety: from anywhere, at any time, also while tasks run. Cost: a backtrace per suspended task, during which
-// no suspended task goes on (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example:
-// explain_test.cpp.
+// Thread-safe, also while tasks run. Cost: a backtrace per suspended task, during which no suspended task is resumed
+// (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example: explain_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@ namespace plx::detail {
 class scheduler;
 struct fiber;
 
-/// One suspended task as it was seen.
+/// One suspended task at the time of inspection.
 struct waiting_task {
   const fiber* on = nullptr;
   probe::name_id name = 0;
@@ -29,21 +28,21 @@ struct waiting_task {
   const void* object = nullptr;
   probe::name_id object_name = 0;
   bool timed = false;         // ends by itself at a deadline
-  bool ready = false;         // it was resumed, and waits for a worker
+  bool ready = false;         // resumed, and waits for a worker
   bool for_tasks_of = false;  // waits for the tasks whose owner is `object`
-  bool held = false;          // `object` is held by somebody
-  std::uintptr_t holder = 0;  // a place on that one's stack
+  bool held = false;          // `object` is held by a task or thread
+  std::uintptr_t holder = 0;  // an address on the holder's stack
   ticks since = 0;
-  std::vector<const void*> owners;  // of the task, and of those that wait for it in their own frame
+  std::vector<const void*> owners;  // of the task, and of those that run it in their own frames
   std::vector<const void*> frames;  // return addresses, innermost first
 
-  // Filled in when all have been seen:
-  std::vector<std::size_t> waits_for;  // tasks of the same list that it cannot go on without
+  // Filled in after all tasks have been inspected:
+  std::vector<std::size_t> waits_for;  // tasks of the same list that must proceed before it can
 };
 
 struct wait_report {
   std::vector<waiting_task> tasks;                  // at most `most_tasks`
-  std::size_t unseen = 0;                           // that there are more
+  std::size_t unseen = 0;                           // number of further waiting tasks
   std::vector<std::vector<std::size_t>> deadlocks;  // each waits for the next one, the last for the first
 
   static constexpr std::size_t most_tasks = 100'000;
@@ -51,27 +50,27 @@ struct wait_report {
 };
 
 wait_report look_at_waits(scheduler& s);
-/// Deadlocks first, then the tasks in groups that wait at the same place. Empty when nobody waits. `with_ages`: for how
-/// long they wait.
+/// Deadlocks first, then the tasks in groups that wait at the same place. Empty when no task waits. `with_ages`: adds
+/// how long they have waited.
 std::string text_of(const wait_report& r, bool with_ages);
 
-/// Explains all living runtimes; "no task waits\n" when none does.
+/// Reports on all living runtimes; "no task waits\n" when none does.
 std::string explain_all_waits();
 /// One message per line.
 void log_explanation(log_level level, std::string_view text);
-/// To the log, as warnings, or to stderr when the log has no sink that wants them.
+/// Writes to the log, as warnings, or to stderr when no sink of the log takes warnings.
 void print_explanation(std::string_view text);
 
-// The signal upon which the process explains who waits on what.
+// The signal on which the process reports its waiting tasks.
 //
-// Thread safety: everything. Cost: a thread that sleeps until the signal comes. The handler only posts a semaphore.
+// Thread-safe. Cost: a thread that sleeps until the signal comes. The handler only posts a semaphore.
 // Example: hang_test.cpp.
 
-/// "QUIT", "SIGUSR1" or "10"; throws std::invalid_argument for what is none.
+/// "QUIT", "SIGUSR1" or "10"; throws std::invalid_argument for other text.
 int signal_named(std::string_view name);
 
-/// While one lives, `signal` makes a thread print explain_all_waits(). 0: nothing. Several may want the same signal;
-/// the action that was there before the first one is put back after the last.
+/// While one lives, `signal` makes a thread print explain_all_waits(). 0: does nothing. Several may share a signal; the
+/// action before the first one is restored after the last.
 class explain_signal {
  public:
   explicit explain_signal(int signal);
@@ -83,13 +82,13 @@ class explain_signal {
   int signal_;
 };
 
-// The call stack of a fiber that was left, read from outside: nothing runs on the fiber and nothing is written to it.
+// The call stack of a suspended fiber, read from outside: nothing runs on the fiber and nothing is written to it.
 //
-// Thread safety: the fiber must stay where it is meanwhile, see scheduler::inspect(). Cost: about 1 us per frame, no
-// allocation. Example: explain_test.cpp.
+// Thread safety: the fiber must stay suspended meanwhile, see scheduler::stop_resuming(). Cost: about 1 us per frame,
+// no allocation. Example: explain_test.cpp.
 
-/// Writes the addresses that the functions on the stack left at `context` (from Boost.Context) will return to,
-/// innermost first, and gives how many there are, at most `most`. 0 on processors it does not know.
+/// Writes the return addresses of the functions on the stack left at `context` (from Boost.Context), innermost first,
+/// and returns their number, at most `most`. Returns 0 on unsupported architectures.
 std::size_t frames_of(void* context, const void** out, std::size_t most) noexcept;
 
 }  // namespace plx::detail

@@ -30,7 +30,7 @@ struct watch {
   watch() { sem_init(&asked, 0, 0); }
 };
 
-// Never destroyed: a signal may come at any time.
+// Never destroyed: a signal may arrive at any time.
 watch& the_watch() {
   static auto* w = new watch;
   return *w;
@@ -52,7 +52,7 @@ void print_when_asked(watch& w) {
   }
 }
 
-// Signals are for the program's own threads.
+// Blocks all signals in the printer thread: they are for the program's own threads.
 void start_printer(watch& w) {
   sigset_t all, before;
   sigfillset(&all);

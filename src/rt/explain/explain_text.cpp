@@ -1,4 +1,4 @@
-// What look_at_waits() saw, as text.
+// Formats the report of look_at_waits() as text.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ std::string described(const waiting_task& t) {
 }
 
 std::string awaited(const waiting_task& t) {
-  std::string text = t.ready ? "can go on and waits for a worker, after " : "waits on ";
+  std::string text = t.ready ? "is ready and waits for a worker, after " : "waits on ";
   text += t.what;
   if (t.object_name != probe::unnamed) text += fmt::format(" \"{}\"", shortened(probe::name_of(t.object_name)));
   if (t.object != nullptr) text += fmt::format(" {}", t.object);
@@ -44,7 +44,7 @@ std::string who_ends_it(const wait_report& r, const waiting_task& t) {
     if (t.waits_for.size() > 1) text += fmt::format(" and {} more", t.waits_for.size() - 1);
     return text;
   }
-  return t.held ? ", which is held by a task that runs, or by a thread of its own" : "";
+  return t.held ? ", which is held by a running task or an external thread" : "";
 }
 
 // ------------------------------------------------------------------------------------------------------------- frames
@@ -55,7 +55,7 @@ bool in_namespace(std::string_view function, std::string_view name) {
   return at == 0 || (at != before.npos && before[at - 1] == ' ');
 }
 
-// Frames of the runtime and of the standard library say nothing that "waits on" does not.
+// Frames of the runtime and of the standard library add nothing to "waits on".
 bool is_users(const code_location& l, std::string_view own_folder) {
   if (l.line != 0) {
     const std::string_view file = l.file;
@@ -80,7 +80,7 @@ std::string line_of(const code_location& l) {
   return text + "\n";
 }
 
-// The lines of all stacks that are printed, with one question to the symbolizer.
+// The lines of all printed stacks, from one call of the symbolizer.
 class printed_stacks {
  public:
   explicit printed_stacks(const std::vector<const waiting_task*>& tasks) {
@@ -121,7 +121,7 @@ class printed_stacks {
 // ------------------------------------------------------------------------------------------------------------- groups
 
 struct group {
-  const waiting_task* first;  // the one that waits longest
+  const waiting_task* first;  // the one that has waited longest
   std::size_t n = 0;
 };
 
@@ -182,7 +182,7 @@ std::string text_of(const wait_report& r, bool with_ages) {
     for (std::size_t i = shown.size(); i < groups.size(); ++i) tasks += groups[i].n;
     text += fmt::format("  and {} more tasks at {} other places\n", tasks, groups.size() - shown.size());
   }
-  if (r.unseen != 0) text += fmt::format("  and {} more tasks that were not looked at\n", r.unseen);
+  if (r.unseen != 0) text += fmt::format("  and {} more tasks that were not inspected\n", r.unseen);
   return text;
 }
 

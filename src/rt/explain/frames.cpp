@@ -28,9 +28,9 @@ _Unwind_Reason_Code see_frame(_Unwind_Context* c, void* p) {
 }  // namespace
 }  // namespace plx::detail
 
-// Calls `f(p)` with a frame in between whose unwind information says that its caller is the place where `context` goes
-// on. So the unwinder walks from here straight into the fiber that was left, with the registers that it will have
-// there. The offsets are those at which Boost.Context's jump_fcontext saves them.
+// Calls `f(p)` through a frame whose unwind information names the resume point of `context` as its caller. So the
+// unwinder walks from here directly into the suspended fiber, with the registers that it will have there. The offsets
+// are those at which Boost.Context's jump_fcontext saves them.
 extern "C" void plx_call_as_if_from(void* context, void (*f)(void*), void* p) noexcept;
 extern "C" void plx_walk_from_here(void* p) noexcept;
 

@@ -1,5 +1,5 @@
 // Urgent tasks, timers and pollers while the only worker is inside one task: it runs children inline, awaits futures
-// one by one, or runs the pieces of a loop.
+// one by one, or runs the chunks of a loop.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -156,7 +156,7 @@ TEST(boundaries, pollers_are_called_and_their_tasks_begin) {
   }
 }
 
-// What gives way comes back: urgent tasks that wait for children of their own do not exchange places for ever.
+// Tasks that yield resume: urgent tasks that wait for children of their own do not alternate forever.
 TEST(boundaries, urgent_tasks_with_children) {
   plx::runtime rt({.workers = 2, .bind = false});
   rt.run([] {

@@ -1,5 +1,5 @@
-// Long chains: of tasks that wait for each other, of continuations, of coroutines. None may be limited by the size of a
-// stack.
+// Long chains of tasks that wait for each other, of continuations and of coroutines. The stack size must not limit any
+// of them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -79,7 +79,7 @@ TEST(depth, groups_that_wait_for_groups) {
 TEST(depth, deferred_calls_that_wait_for_deferred_calls) {
   on_one_and_four_workers([] { EXPECT_EQ(by_deferred(nested), nested); });
   plx::runtime rt({.workers = 1, .bind = false});
-  EXPECT_EQ(by_deferred(nested), nested);  // on a thread of its own size of stack
+  EXPECT_EQ(by_deferred(nested), nested);  // on a thread with its own stack size
 }
 
 // A task that runs in its waiter's frame has at least a quarter of a stack.
@@ -99,7 +99,7 @@ TEST(depth, a_task_in_its_waiters_frame_has_a_quarter_of_the_stack) {
     EXPECT_GT(least,
               std::size_t{48}
                   << 10);  // the frames between the check and this function take some, more so in a sanitizer build
-    EXPECT_LT(least, (std::size_t{256} << 10) / 2);  // stacks are used well
+    EXPECT_LT(least, (std::size_t{256} << 10) / 2);  // stacks are used beyond half
   });
 }
 
@@ -167,7 +167,7 @@ TEST(depth, long_chains_that_nobody_reads) {
   });
 }
 
-// A continuation that fires deep in a chain may complete another state and wait for what hangs on that one.
+// A continuation that fires deep in a chain may complete another state and wait for that state's continuations.
 TEST(depth, a_continuation_deep_in_a_chain_that_waits_for_another_continuation) {
   on_one_and_four_workers([] {
     plx::promise<long> first;

@@ -65,7 +65,7 @@ TEST(deterministic, a_deadlock_is_reported_with_its_seed) {
   }
 }
 
-// Tasks that a deadlocked run() left behind may go on later, when run() has returned long ago.
+// Tasks abandoned by a deadlocked run() may resume long after run() has returned.
 TEST(deterministic, tasks_left_by_a_deadlock_can_go_on) {
   plx::runtime rt({.workers = 2, .deterministic = true});
   plx::promise<void> p;
@@ -76,7 +76,7 @@ TEST(deterministic, tasks_left_by_a_deadlock_can_go_on) {
   EXPECT_EQ(rt.explain_waits(), "");
 }
 
-// An event with a lost wake-up: it looks, and only then goes to wait.
+// An event with a lost wake-up: it checks the state, and only then starts to wait.
 class defective_event {
  public:
   void set() {
@@ -90,7 +90,7 @@ class defective_event {
   }
   void wait() {
     if (set_) return;
-    plx::detail::choice_point();  // the gap: set() may run here and find nobody
+    plx::detail::choice_point();  // the gap: set() may run here and find no waiter
     guard_.lock();
     plx::detail::wait_on(waiters_, guard_, "defective event");
   }

@@ -1,5 +1,5 @@
-// A runtime without work leaves its cores alone: processor time of this whole process, which other programs on the
-// machine do not change.
+// A runtime without work uses almost no CPU time. Measured as CPU time of this whole process, which other programs do
+// not change.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ double processor_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// Workers go to sleep after a millisecond, where they get a core for it at once: whether the runtime comes to rest.
+// True when the runtime becomes idle. Workers fall asleep after a millisecond if they get a core immediately.
 bool rests(double most_of_a_core) {
   return plx::comes_true([most_of_a_core] {
     const auto begin = std::chrono::steady_clock::now();

@@ -1,5 +1,5 @@
-// Continuations and coroutines whose input comes after their runtime has ended, by a thread that has none: they run in
-// the frame that completes it.
+// Continuations and coroutines whose input is completed after their runtime has ended, by a thread without a runtime:
+// they run in the frame that completes it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What `attach(future)` gives in a task of a runtime that has ended when the future is completed with 1.
+/// The result of `attach(future)` in a task of a runtime that has ended when the future is completed with 1.
 template <class Attach>
 int completed_after_the_end(Attach attach) {
   plx::promise<int> p;

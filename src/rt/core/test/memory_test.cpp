@@ -1,6 +1,6 @@
-// What many suspended tasks cost, and what is left of it when they have ended.
+// Memory of many suspended tasks, and the memory kept after they have ended.
 //
-// A million of them: PLX_SUSPENDED=1000000 build/release/bin/rt_test --gtest_filter='memory.*' (5 GiB of memory).
+// With a million tasks: PLX_SUSPENDED=1000000 build/release/bin/rt_test --gtest_filter='memory.*' (5 GiB of memory).
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ TEST(memory, suspended_tasks_cost_the_page_they_touched_and_less_than_a_kilobyte
   EXPECT_LE(value("/scheduler{locality#0/total}/stacks/warm"), static_cast<double>(warm) + 64);
   EXPECT_GT(value("/scheduler{locality#0/total}/stacks/cold"), static_cast<double>(n) * 0.9 - 2 * warm);
 #endif
-  // And all over again, on stacks that were given back.
+  // Again, on stacks whose memory was returned.
   std::atomic<int> again{0};
   rt.run([&again] {
     plx::latch go(1);
@@ -91,7 +91,7 @@ TEST(memory, suspended_tasks_cost_the_page_they_touched_and_less_than_a_kilobyte
   EXPECT_EQ(again.load(), 3000);
 }
 
-// Stacks of a size that tasks asked for are used again, and those beyond a few give their memory back.
+// Stacks of a requested size are reused; all but a few of the free ones return their memory.
 TEST(memory, stacks_of_a_size_that_tasks_asked_for) {
   constexpr int n = 100;
   constexpr std::size_t touched = std::size_t{512} << 10;

@@ -1,4 +1,4 @@
-// A stack that is used up, and other faults; a shutdown that has to leave tasks behind.
+// Stack overflow and other faults; a shutdown that abandons tasks.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // which have their own words for an overflow
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // these report an overflow in their own way
 
 [[gnu::noinline]] int too_deep(int n) {
   volatile char frame[512] = {};
@@ -258,7 +258,7 @@ TEST(shutdown, a_deadline_says_where_tasks_wait) {
   text.clear();
   plx::log_to_function([](void*, plx::log_level, std::string_view line) { (text += line) += '\n'; }, nullptr,
                        plx::log_level::error);
-  auto* a = new plx::mutex;  // live as long as who waits for them: for ever
+  auto* a = new plx::mutex;  // never freed, like the tasks that wait for them
   auto* b = new plx::mutex;
   {
     plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});

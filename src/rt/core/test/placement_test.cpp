@@ -1,4 +1,4 @@
-// Priorities, pinned tasks, stacks of a size that a task asked for, and cores as text.
+// Priorities, pinned tasks, stacks of a size that a task requested, and cores as text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST(placement, a_pinned_task_stays_on_its_worker_when_it_waits) {
 TEST(placement, a_pinned_task_wakes_its_sleeping_worker) {
   runtime rt({.workers = 3});
   for (int i = 0; i < 30; ++i) {
-    this_thread::sleep_for(std::chrono::milliseconds(1));  // all have gone to sleep
+    this_thread::sleep_for(std::chrono::milliseconds(1));  // all workers sleep now
     const auto worker = static_cast<unsigned>(i % 3);
     const auto ran_on =
         rt.run(placed({.worker = static_cast<std::uint16_t>(worker + 1)}), [] { return worker_index(); });
@@ -120,7 +120,7 @@ TEST(placement, a_task_gets_the_stack_that_it_asks_for) {
   return memory[bytes / 2 / 1024 * 1024];
 }
 
-// However they come into its reach: not by the waiter's frame, not out of a deque.
+// A task that needs a larger stack never runs in a waiter's frame or from a deque, however it becomes reachable.
 TEST(placement, no_waiter_calls_a_task_that_wants_a_larger_stack) {
   runtime rt({.workers = 1, .stack_bytes = std::size_t{64} << 10});
   const task_info large = placed({.stack = detail::stack_class(std::size_t{4} << 20)});

@@ -35,7 +35,7 @@ TEST(work_deque, owner_sees_a_stack_and_thieves_a_queue) {
   EXPECT_TRUE(d.empty());
 }
 
-// Each task is handed out exactly once, whoever asks.
+// Each task is handed out exactly once, to the owner or a thief.
 TEST(work_deque, owner_and_thieves_share_without_loss) {
   constexpr std::size_t n = 60000;
   std::vector<task> tasks(n);
@@ -145,14 +145,14 @@ TEST(stack_pool, several_threads_get_and_put) {
   EXPECT_LE(pool.total(), 4096u);
 }
 
-// More stacks than the kernel has map entries for guard pages (65,530 by default, two for each): the pool goes on
-// without.
+// More stacks than the kernel has map entries for guard pages (65,530 by default, two for each): the pool
+// continues without guards.
 TEST(stack_pool, goes_on_without_guard_pages) {
   stack_pool pool(16384);
   bool last = pool.get().guarded;
   for (int i = 0; i < 60000; ++i) last = pool.get().guarded;
   if (last) GTEST_SKIP() << "this kernel has map entries for more than 60,000 guard pages";
-  std::thread([] {}).join();  // whatever else needs a map entry still gets one
+  std::thread([] {}).join();  // other users of map entries still get one
 }
 
 TEST(stack_pool_death, the_guard_page_stops_an_overflow) {

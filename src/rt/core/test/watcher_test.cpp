@@ -1,4 +1,5 @@
-// One sleeper watches by naps while others work (scheduler::sleep_until_work): what it must not miss, and when it ends.
+// The watcher: one sleeper takes naps while others work (scheduler::sleep_until_work). It must find single tasks, and
+// stop when no worker runs tasks.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +22,7 @@ void make_others_watch() {
   for (int i = 0; i < 20000; ++i) async([] {}).get();
 }
 
-// Tasks that are taken back at once wake nobody; one that is left alone is found all the same.
+// Tasks that are run inline immediately wake no worker; a task that is not run inline is found nevertheless.
 TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
   for (const unsigned workers : {2u, 3u}) {
     runtime rt({.workers = workers, .bind = false});
@@ -44,7 +45,7 @@ TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
 TEST(watcher, sleeps_for_good_when_nobody_works) {
   runtime rt({.workers = 3, .bind = false});
   rt.run([] { make_others_watch(); });
-  // Once all have lain down, however late they come to it, the count stands still.
+  // Once all workers sleep, however late, the count does not change.
   EXPECT_TRUE(comes_true([&rt] {
     const double before = sleeps_of(rt);
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -40,7 +40,7 @@ int fib(int n) {
 
 task_info pinned_to(unsigned worker) { return {0, probe::no_key, {.worker = static_cast<std::uint16_t>(worker + 1)}}; }
 
-/// The workers that run tasks: each waits a moment for one more to come than may.
+/// The workers that run tasks: each waits a moment for one more worker than the cap allows.
 std::vector<bool> who_works(runtime& rt, unsigned expected) {
   std::vector<std::atomic<bool>> seen(rt.worker_count());
   rt.run([&] {
@@ -72,7 +72,7 @@ TEST(worker_cap, workers_above_it_run_nothing_and_come_back) {
   runtime rt({.workers = 4, .bind = false});
   for (const unsigned cap : {4u, 1u, 3u, 1u, 4u, 2u}) {
     set_cap(rt, cap);
-    // One that had looked for work when the cap fell may yet take some, and another come late, as the machine has it.
+    // A worker that was searching when the cap fell may still take a task, and another one may be scheduled late.
     int without_others = 0;
     bool all_came = false;
     EXPECT_TRUE(comes_true([&] {
@@ -121,7 +121,7 @@ TEST(worker_cap, pinned_tasks_run_on_every_schedule) {
           EXPECT_EQ(worker_index(), worker);
           const std::lock_guard lock(m);
           this_thread::sleep_for(std::chrono::microseconds(1));
-          EXPECT_EQ(fib(4), 3);  // its children may be stolen, but not by who sits on the bench
+          EXPECT_EQ(fib(4), 3);  // its children may be stolen, but not by a parked worker
         }));
       }
       for (auto& f : all) f.get();
@@ -133,12 +133,12 @@ TEST(worker_cap, a_benched_worker_gets_up_for_what_is_pinned_to_it) {
   runtime rt({.workers = 3, .bind = false});
   set_cap(rt, 1);
   for (int i = 0; i < 50; ++i) {
-    if (i % 10 == 0) std::this_thread::sleep_for(2ms);  // it sleeps for certain
+    if (i % 10 == 0) std::this_thread::sleep_for(2ms);  // worker 2 certainly sleeps
     rt.run([] { EXPECT_EQ(async(pinned_to(2), [] { return *worker_index(); }).get(), 2u); });
   }
 }
 
-// What a worker leaves in its deque when it goes to the bench is taken by others.
+// Other workers steal the tasks in a parked worker's deque.
 TEST(worker_cap, tasks_of_a_benched_worker_are_stolen) {
   runtime rt({.workers = 2, .bind = false});
   rt.run([&] {

@@ -24,7 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 using plx::probe::register_name;
 
-// Waits until `text` shows up in the explanation, then gives it.
+// Waits until `text` appears in the report, then returns the report.
 std::string explanation_with(plx::runtime& rt, const std::string& text) {
   std::string all;
   (void)plx::comes_true([&] {
@@ -74,7 +74,7 @@ TEST(explain, the_text_is_limited) {
   go.count_down();
 }
 
-// Explaining while thousands of waits begin and end: nothing may be read that is gone. Most is seen by the sanitizers.
+// Reports while thousands of waits begin and end must not read freed memory. Mostly the sanitizers would detect it.
 TEST(explain, while_tasks_run) {
   plx::runtime rt({.workers = 4, .bind = false});
   auto* inside = rt.run([] { return &plx::detail::current_scheduler(); });
@@ -110,7 +110,7 @@ struct two_locks {
 };
 
 TEST(explain, two_mutexes_in_opposite_order_are_a_deadlock) {
-  auto* l = new two_locks;  // abandoned with those that wait
+  auto* l = new two_locks;  // abandoned with the waiting tasks
   {
     plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.01});
     plx::post({register_name("left hand"), 1}, [l] {
@@ -170,7 +170,7 @@ void held_while_waiting_for_its_taker() {
       });
     });
     const std::string text = explanation_with(rt, "DEADLOCK");
-    // Taken back, the taker runs in the holder's frame and both are one.
+    // If run inline, the taker runs in the holder's frame and both count as one task.
     EXPECT_TRUE(contains(text, "DEADLOCK")) << text;
     EXPECT_TRUE(contains(text, "task \"taker\" waits on")) << text;
   }

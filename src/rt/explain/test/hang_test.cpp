@@ -1,4 +1,4 @@
-// Hangs: who tells of them, and when.
+// Hang reports: where they are written, and when.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What is logged while it lives.
+// Collects the log while it lives.
 class logged {
  public:
   logged() {
@@ -57,11 +57,11 @@ TEST(hang, run_reports_it_once) {
   plx::promise<int> p;
   auto f = p.get_future();
   std::thread late([&] {
-    EXPECT_TRUE(log.comes_to_hold("nobody's promise"));
+    EXPECT_TRUE(log.comes_to_hold("waits for a late promise"));
     std::this_thread::sleep_for(200ms);
     p.set_value(7);
   });
-  EXPECT_EQ(rt.run({plx::probe::register_name("waits for nobody's promise")}, [&f] { return f.get(); }), 7);
+  EXPECT_EQ(rt.run({plx::probe::register_name("waits for a late promise")}, [&f] { return f.get(); }), 7);
   late.join();
   EXPECT_EQ(count(log.text(), "run() waits"), 1u) << log.text();
   EXPECT_EQ(count(log.text(), "waits on future"), 1u) << log.text();

@@ -1,4 +1,4 @@
-// What is booked when tasks wait. Read the first test as the example.
+// Accounting of waits. Read the first test as the example.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -43,7 +43,7 @@ double value_of(runtime& rt, const std::string& counter) {
   return v && !v->empty() ? v->front().value : -1.0;
 }
 
-/// Returns when `there` says so. It keeps the worker: who calls it is not suspended himself.
+/// Returns when `there` is true. Keeps its worker: the caller is not suspended.
 template <class Condition>
 void wait_until(Condition there) {
   const double deadline = monotonic_seconds() + 300;
@@ -56,14 +56,14 @@ void wait_until(Condition there) {
   }
 }
 
-/// Returns when so many tasks have been suspended for 10 ms: their waits are booked with at least that, up to the
-/// worker's last look at the clock.
+/// Returns when `n` tasks have been suspended for 10 ms: their waits are accounted with at least that, up to the
+/// worker's last reading of the clock.
 void until_suspended(runtime& rt, int n) {
   wait_until([&] { return value_of(rt, "/scheduler/tasks/suspended") == n; });
   std::this_thread::sleep_for(milliseconds(10));
 }
 
-/// Sleeps until 20 ms of it are booked: who is held up before he is suspended sleeps less, or not at all.
+/// Sleeps until 20 ms of sleep are accounted: a task that is delayed before it is suspended sleeps less, or not at all.
 void sleep_until_booked(runtime& rt) {
   const double begin = monotonic_seconds();
   std::uint64_t sleeps = 0;
@@ -133,7 +133,7 @@ TEST(Waits, FuturesSleepsAndGroupsAreBookedByKind) {
         begun = true;
         f.get();
       });
-      wait_until([&] { return begun.load(); });  // another worker began it, so that the group has to be waited for
+      wait_until([&] { return begun.load(); });  // another worker has started it, so the caller must wait for the group
       g.wait();
     });
     until_suspended(rt, 2);
@@ -205,10 +205,10 @@ TEST(Waits, ACoroutineThatAwaitsIsBookedToo) {
     }(done.get_future(), begun));
   });
   wait_until([&] { return begun.load(); });
-  wait_until([&] { return value_of(rt, "/scheduler/tasks/active") == 0; });  // it has come as far as it can
+  wait_until([&] { return value_of(rt, "/scheduler/tasks/active") == 0; });  // the task can proceed no further
   std::this_thread::sleep_for(milliseconds(10));
   done.set_value();
-  one.get();  // this thread is no task: its wait is not booked
+  one.get();  // this thread is not a task: its wait is not accounted
   EXPECT_EQ(waits_for(rt, "future").waits, 1u);
   EXPECT_GE(waits_for(rt, "future").total_s, 0.005);
 }
