@@ -41,8 +41,9 @@ common_store& store(std::size_t size_class) {
 
 struct local_list {
   block* first = nullptr;
-  unsigned count = batch_blocks;  // not 0, so that the first block of a thread that only frees comes by spill()
-  block* spare = nullptr;         // a whole batch, so that a thread on the edge does not go to the store at each call
+  unsigned count = batch_blocks;  // not 0, so that the first block of a thread that only frees goes through spill()
+  block* spare =
+      nullptr;  // a whole batch, so that alternating calls at a batch boundary do not access the store each time
 };
 
 void give_batch(std::size_t size_class, block* batch, unsigned count) noexcept {

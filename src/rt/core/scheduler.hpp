@@ -54,8 +54,8 @@ class owned_count {
   std::atomic<std::uint64_t> n_{0};
 };
 
-/// See place.hpp. Invariant, guarded by the lock: `home` may be used until the lock is released, or until end_visit()
-/// after a begin_visit() under it.
+/// See rt/any_executor.hpp. Invariant, guarded by the lock: `home` may be used until the lock is released, or until
+/// end_visit() after a begin_visit() under it.
 struct home_link {
   spinlock lock;
   bool takes_tasks = true;    // false once stop() has begun: then only suspended tasks are resumed
@@ -94,7 +94,7 @@ struct worker {
   std::uint64_t cause = 0;                  // the slice that made this slice ready
   ticks ready = 0;                          // when it became ready
   ticks path = 0;                           // the longest path to `boundary`
-  const made_ready_by* ready_by = nullptr;  // the result that is the cause of what is made ready now
+  const made_ready_by* ready_by = nullptr;  // the result that causes tasks to become ready now
   spare_origin* spare_origins = nullptr;    // free list, from started tasks and destroyed results
   unsigned n_spare_origins = 0;
   unsigned ready_turn = 1;  // samples ready times while every task records one: see begin_slice()
@@ -371,7 +371,7 @@ class scheduler {
   void heavy_fence() noexcept;        // the sleeper's half
 
   struct spans {
-    ticks spin = ticks_from(40e-6);       // how long a worker looks for work before it sleeps
+    ticks spin = ticks_from(40e-6);       // how long a worker searches for work before it sleeps
     ticks check = ticks_from(10e-6);      // how often a busy one checks timers and pollers
     ticks idle = ticks_from(2e-6);        // a shorter search is accounted as overhead, a longer one as idle time
     ticks answer = ticks_from(4e-6);      // how long a waiting task polls before it is suspended

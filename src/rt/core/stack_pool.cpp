@@ -112,7 +112,7 @@ void stack_pool::put(stack s) noexcept {
   __asan_unpoison_memory_region(s.bottom, s.size);  // frames that never returned left their redzones behind
 #endif
   spin_guard guard(lock_);
-  free_.push_back(s);  // capacity was reserved when the slab was made
+  free_.push_back(s);  // capacity was reserved when the slab was created
 }
 
 void stack_pool::discard(const stack& s) noexcept {
@@ -122,7 +122,7 @@ void stack_pool::discard(const stack& s) noexcept {
   madvise(s.bottom, s.size, MADV_DONTNEED);
 }
 
-// Memory and system calls come before the spinlock, so that put() and the get() of other threads never wait for them.
+// Allocation and system calls precede the spinlock, so that put() and get() of other threads never wait for them.
 void stack_pool::add_slab() {
   const std::size_t n = stacks_per_slab_;
   const std::size_t guard = guard_bytes();

@@ -157,7 +157,7 @@ void leave_loop_for(worker& w, fiber& f) {
 }
 
 // Accounts how long the task of `f`, which resumes now, was suspended. Futures and groups are numerous and short-lived:
-// each kind is accounted as one.
+// they are accounted together, without their object.
 void book_wait(worker& w, const fiber& f) noexcept {
   const wait_reason& why = *f.waits_on.load(std::memory_order_relaxed);  // acquired with the task that resumes it
   if (!why.measured) return;
