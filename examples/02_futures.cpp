@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "rt/dataflow.hpp"
 #include "rt/runtime.hpp"
 #include "rt/when.hpp"
 

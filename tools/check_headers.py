@@ -26,6 +26,7 @@ from console import ROOT, jobs, paint, say
 
 HEADER_BUDGET_MB = 155.0  # about 0.6 s
 HELLO_BUDGET_MB = 300.0  # about 2 s, optimizing included
+WIDER_MB = {"net/partitioned_vector.hpp": 160.0}  # actions, collective calls and continuations in one header
 HELLO = "examples/01_hello_task.cpp"
 # Headers around outside libraries that may be missing, or not where compilers look: files that include them compile them.
 AROUND_LIBRARIES = (
@@ -94,7 +95,7 @@ def is_public(name: str) -> bool:
 
 
 def budget_of(name: str) -> float:
-    return HEADER_BUDGET_MB if is_public(name) else float("inf")
+    return WIDER_MB.get(name, HEADER_BUDGET_MB) if is_public(name) else float("inf")
 
 
 def sources(root: Path) -> list[tuple[str, str, float]]:

@@ -24,7 +24,7 @@ GROUPS = (
     ("Executors", "executors", ("rt/executor", "rt/any_executor", "rt/schedule", "rt/sender")),
     ("Threads", "threads", ("rt/thread", "rt/stop_token")),
     ("Synchronization", "synchronization", ("rt/mutex", "rt/shared_mutex", "rt/patterns/async_rw_mutex", "rt/latch",
-                                            "rt/event", "rt/channel", "rt/sliding_semaphore")),
+                                            "rt/event", "rt/channel", "rt/patterns/sliding_semaphore")),
     ("Many localities", "localities", ("net/job", "net/locality", "net/action.hpp", "net/error", "net/bitwise",
                                       "net/buffer", "net/archive", "net/coales", "net/simulation")),
     ("Global objects", "global", ("net/global", "net/component", "net/names", "net/continuation")),

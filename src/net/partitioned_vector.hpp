@@ -31,7 +31,7 @@
 #include "base/assert.hpp"
 #include "net/action.hpp"
 #include "net/collectives.hpp"
-#include "rt/when.hpp"
+#include "rt/when_all.hpp"
 
 namespace plx::net {
 

@@ -1,4 +1,4 @@
-// when_any and when_some: a future that is ready when the first, or the first n, of many are.
+// One future out of many, and waits for many: when_all, when_any, when_some, when_each, wait_*.
 //
 // Thread safety: everything. Cost: one allocation for the state; one atomic operation per input, for when_some a short
 // spinlock. Example: when_test.cpp, when_more_test.cpp.
@@ -11,9 +11,9 @@
 
 #include "rt/async.hpp"
 #include "rt/core/spinlock.hpp"
-#include "rt/dataflow.hpp"  // IWYU pragma: export
 #include "rt/future/future_sequence.hpp"
 #include "rt/sync/wait.hpp"
+#include "rt/when_all.hpp"  // IWYU pragma: export
 
 namespace plx {
 
@@ -166,74 +166,6 @@ requires(!detail::is_future<It> && std::input_iterator<It>) void wait_each(F&& f
 template <class F, class It>
 void wait_each_n(F&& f, It first, std::size_t n) {
   wait_each(std::forward<F>(f), first, std::next(first, static_cast<std::ptrdiff_t>(n)));
-}
-
-// when_all: a future that is ready when all of many are.
-//
-// Thread safety: everything. Cost: one allocation for the state and one word of atomic counting per input.
-// Example: when_test.cpp.
-
-namespace detail {
-
-/// Counts inputs down from n + 1; the maker holds the extra one while it attaches, so that nothing completes early.
-template <class Sequence>
-class all_state final : public future_state<Sequence> {
- public:
-  explicit all_state(Sequence s)
-      : future_state<Sequence>(destroy_state<all_state>, 2),
-        inputs_(std::move(s)),
-        nodes_(storage::make(inputs_)),
-        missing_(count_of(inputs_) + 1) {}
-  void start() {
-    for_each_future(inputs_,
-                    [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
-    one_ready();
-  }
-  void ready(input_node<all_state>&) {
-    this->input_came();
-    one_ready();
-  }
-
- private:
-  void one_ready() {
-    // acq_rel: the last one sees what all the others published.
-    if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    this->emplace(std::move(inputs_));
-    this->complete();
-    this->release();
-  }
-
-  using storage = node_storage<Sequence, input_node<all_state>>;
-  Sequence inputs_;
-  typename storage::type nodes_;
-  std::atomic<std::size_t> missing_;
-};
-
-template <class Sequence>
-future<Sequence> all_of(Sequence s) {
-  return start_state<all_state<Sequence>, Sequence>(std::move(s));
-}
-
-}  // namespace detail
-
-/// Ready when all inputs are; holds them all. Futures are moved in, shared futures copied. An input with an exception
-/// counts as ready; its get() throws. Inputs without a state: future_error(no_state).
-template <class... F>
-requires(detail::is_future<std::decay_t<F>>&&...) future<std::tuple<std::decay_t<F>...>> when_all(F&&... futures) {
-  return detail::all_of(std::tuple<std::decay_t<F>...>(std::forward<F>(futures)...));
-}
-/// Of a vector, an array or a tuple of futures.
-template <class Sequence>
-requires detail::is_future_sequence<Sequence> future<Sequence> when_all(Sequence futures) {
-  return detail::all_of(std::move(futures));
-}
-template <std::input_iterator It>
-future<detail::futures_of<It>> when_all(It first, It last) {
-  return detail::all_of(detail::gather(first, last));
-}
-template <std::input_iterator It>
-future<detail::futures_of<It>> when_all_n(It first, std::size_t n) {
-  return detail::all_of(detail::gather_n(first, n));
 }
 
 /// Which one was ready first, and all of them.
@@ -532,7 +464,3 @@ future<void> when_each_n(F&& f, It first, std::size_t n) {
 }
 
 }  // namespace plx
-
-// when_all, when_any, when_some, when_each, wait_*, dataflow, unwrapping: one future out of many, and waiting for many.
-//
-// Each has a header of its own; this one includes them. Example: when_test.cpp, when_more_test.cpp.

@@ -4,6 +4,7 @@
 #include "cholesky/tiles.hpp"
 #include "library/contest.hpp"
 #include "library/plx.hpp"
+#include "rt/dataflow.hpp"
 #include "rt/when.hpp"
 
 namespace {

@@ -4,6 +4,7 @@
 #include "library/contest.hpp"
 #include "library/plx.hpp"
 #include "metg/graph.hpp"
+#include "rt/dataflow.hpp"
 #include "rt/when.hpp"
 
 namespace {

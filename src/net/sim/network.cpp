@@ -10,6 +10,9 @@
 #include "base/assert.hpp"
 
 namespace plx::net {
+
+ticks ns_from(double s) { return s > 0 ? static_cast<ticks>(std::llround(s * 1e9)) : 0; }
+
 namespace {
 
 std::vector<std::byte> copy_of(const void* data, std::size_t n) {

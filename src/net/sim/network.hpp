@@ -7,7 +7,6 @@
 // message and a heap. Example: net/sim/test/sim_test.cpp
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,8 +20,8 @@
 
 namespace plx::net {
 
-/// Nanoseconds of simulated time; 0 for what is not positive.
-inline ticks ns_from(double s) { return s > 0 ? static_cast<ticks>(std::llround(s * 1e9)) : 0; }
+/// Nanoseconds of simulated time; 0 for a time that is not positive.
+ticks ns_from(double s);
 
 // What a simulation is like. A plain struct: set what differs from the defaults. All times are virtual.
 

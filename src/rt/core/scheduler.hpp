@@ -16,11 +16,11 @@
 #include "base/clock.hpp"
 #include "rt/core/deque.hpp"
 #include "rt/core/fiber.hpp"
-#include "rt/core/overflow.hpp"
 #include "rt/core/parker.hpp"
 #include "rt/core/task.hpp"
 #include "rt/core/task_queue.hpp"
 #include "rt/core/timer_queue.hpp"
+#include "rt/explain/overflow.hpp"
 #include "rt/runtime_options.hpp"
 
 namespace plx {

@@ -14,8 +14,8 @@
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_ring.hpp"
 #include "probe/record/wait_log.hpp"
-#include "rt/core/overflow.hpp"
 #include "rt/core/scheduler.hpp"
+#include "rt/explain/overflow.hpp"
 #include "rt/measure/origin.hpp"
 #include "rt/sync/task_end.hpp"
 

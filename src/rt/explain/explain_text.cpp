@@ -95,7 +95,7 @@ class printed_stacks {
       for (code_location& l : here)
         if (l.line != 0) l.file = std::filesystem::path(l.file).lexically_normal().string();
     const std::string& own = places_.back().back().file;
-    own_folder_ = own.substr(0, own.rfind("detail/") == own.npos ? 0 : own.rfind("detail/"));
+    own_folder_ = own.substr(0, own.rfind("explain/") == own.npos ? 0 : own.rfind("explain/"));
   }
 
   [[nodiscard]] std::string of(const waiting_task& t) const {

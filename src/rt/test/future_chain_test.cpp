@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "rt/dataflow.hpp"
 #include "rt/test/every_schedule_test.hpp"
 #include "rt/when.hpp"
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/dataflow.hpp"
 #include "rt/event.hpp"
 #include "rt/executor.hpp"
 #include "rt/latch.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "probe/record/names.hpp"
+#include "rt/dataflow.hpp"
 #include "rt/mutex.hpp"
 #include "rt/test/every_schedule_test.hpp"
 #include "rt/thread.hpp"

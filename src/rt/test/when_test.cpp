@@ -1,4 +1,5 @@
 #include "rt/when.hpp"
+#include "rt/dataflow.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include "rt/core/scheduler.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/coroutine.hpp"
+#include "rt/dataflow.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"

@@ -14,9 +14,9 @@
 #include "rt/coroutine.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
+#include "rt/patterns/sliding_semaphore.hpp"
 #include "rt/runtime.hpp"
 #include "rt/shared_mutex.hpp"
-#include "rt/sliding_semaphore.hpp"
 #include "rt/task_group.hpp"
 #include "rt/thread.hpp"
 

@@ -11,9 +11,9 @@
 #include "rt/event.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
+#include "rt/patterns/sliding_semaphore.hpp"
 #include "rt/runtime.hpp"
 #include "rt/shared_mutex.hpp"
-#include "rt/sliding_semaphore.hpp"
 #include "rt/thread.hpp"
 
 namespace {

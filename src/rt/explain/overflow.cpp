@@ -1,4 +1,4 @@
-#include "rt/core/overflow.hpp"
+#include "rt/explain/overflow.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "rt/sliding_semaphore.hpp"
+#include "rt/patterns/sliding_semaphore.hpp"
 
 #include "base/assert.hpp"
 #include "rt/core/scheduler.hpp"
