@@ -3,7 +3,7 @@
 namespace plx::star {
 namespace {
 
-constexpr problem_entry table[] = {
+constexpr problem_entry entries[] = {
     {"advection", "a cube and a ball of two species carried through a periodic box", make_advection},
     {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
     {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
@@ -14,17 +14,17 @@ constexpr problem_entry table[] = {
 
 }  // namespace
 
-std::span<const problem_entry> all_problems() { return table; }
+std::span<const problem_entry> all_problems() { return entries; }
 
 std::vector<std::string> problem_names() {
   std::vector<std::string> names;
-  for (const problem_entry& p : table) names.emplace_back(p.name);
+  for (const problem_entry& p : entries) names.emplace_back(p.name);
   return names;
 }
 
 result<std::unique_ptr<problem>> make_problem(std::string_view name) {
   std::string known;
-  for (const problem_entry& p : table) {
+  for (const problem_entry& p : entries) {
     if (p.name == name) return p.make();
     known += (known.empty() ? "" : ", ") + std::string(p.name);
   }

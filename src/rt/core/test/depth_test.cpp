@@ -18,8 +18,11 @@
 
 namespace {
 
-// The sanitizers' frames are several times as large, and their stacks and calls slower.
-#if defined(PLX_ASAN) || defined(PLX_TSAN)
+// The sanitizers' frames are several times as large, and their stacks and calls slower. ThreadSanitizer records at most
+// 65,536 nested calls of a thread, and a link is several calls.
+#if defined(PLX_TSAN)
+constexpr long nested = 5'000, links = 5'000;
+#elif defined(PLX_ASAN)
 constexpr long nested = 5'000, links = 20'000;
 #else
 constexpr long nested = 100'000, links = 1'000'000;
