@@ -2,13 +2,13 @@
 //
 //   double mean(std::vector<double> values);
 //   plx::future<double> m = plx::async<&mean>(locality, values);  // there, as a task; the result comes back
-//   plx::post<&log_line>(locality, "done");                       // nobody waits
+//   plx::post<&log_line>(locality, "done");                       // no answer
 //
-// A function that is called so is an action. Its identity is its name and type, taken by the compiler; all localities
-// check at start-up that they have the same ones. Arguments and results travel as net/core/wire.hpp says. A function
-// that returns a future answers when that is ready.
+// A function called in this way is an action. It is identified by its name and type, taken by the compiler; at
+// start-up, all localities check that they have the same actions. net/core/wire.hpp describes how arguments and results
+// are serialized. A function that returns a future replies when that future is ready.
 //
-// Thread safety: everything, from tasks and foreign threads. Cost: docs/net.md. Example: net/core/test/action_test.cpp
+// Thread safety: everything, from tasks and external threads. Cost: docs/net.md. Example: net/core/test/action_test.cpp
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@
 #include "net/error.hpp"
 #include "rt/async.hpp"
 
-/// Outside of plx: a compiler leaves out the scopes that a named function shares with the one that names it.
+/// Outside of plx, because compilers omit the scopes that a named function shares with the function that names it.
 namespace plx_scope {
 /// The full name of function F, with its scopes, as the compiler spells it.
 template <class T, T F>
@@ -58,7 +58,7 @@ struct without_future {
 template <class T>
 struct without_future<future<T>> : without_future<T> {};
 
-/// What the caller's future holds.
+/// The value type of the caller's future.
 template <auto F>
 using result_of = typename without_future<typename signature_of<decltype(+F)>::result>::type;
 template <auto F>
@@ -66,13 +66,13 @@ using arguments_of = typename signature_of<decltype(+F)>::arguments;
 
 template <class T>
 void check_travels() {
-  static_assert(std::is_void_v<T> || !std::is_reference_v<T>, "a reference cannot be the result of an action");
-  static_assert(!std::is_pointer_v<T>, "a pointer means nothing on another locality");
+  static_assert(std::is_void_v<T> || !std::is_reference_v<T>, "the result of an action cannot be a reference");
+  static_assert(!std::is_pointer_v<T>, "a pointer is meaningless on another locality");
   if constexpr (!std::is_void_v<T>) {
     static_assert(can_travel<T>,
-                  "this type cannot travel: give it a serialize() function and include net/archive.hpp, or say "
+                  "this type cannot be serialized: give it serialize() and include net/archive.hpp, or specialize "
                   "plx::is_bitwise<T> if its bytes are its value (net/bitwise.hpp)");
-    static_assert(std::is_default_constructible_v<T>, "what travels is made by its default constructor and then read");
+    static_assert(std::is_default_constructible_v<T>, "deserialization needs a default constructor");
   }
 }
 template <class... T>
@@ -133,22 +133,22 @@ struct owning_message final : large_message {
   }
   Values values;
 };
-/// Writes the head of `m` by `write`, the pieces into its parts; a head that is too long goes into a piece as a whole.
-/// Takes over `m`. Throws what `write` throws; then nothing was counted or sent.
+/// Writes the head of `m` by `write`, and large arrays into its parts; a head that is too long becomes a part itself.
+/// Takes ownership of `m`. Throws what `write` throws; then nothing was counted or sent.
 void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
                 void (*write)(wire_writer&, const large_message&), bool counted);
 
-/// Payloads up to this size are written on the caller's stack. The memory belongs to one call alone: a save() function
-/// of the program may itself send parcels, suspend, and resume on another thread.
+/// Payloads up to this size are written on the caller's stack, not in memory shared between calls: a save() function of
+/// the program may itself send parcels, suspend, and resume on another thread.
 inline constexpr std::size_t stack_payload_bytes = 1024;
 
-/// A parcel whose contents are written by net::write: in the open message if it is small, else in one of its own, which
-/// takes over `values` and keeps them until they have left. `action`: which it belongs to, of answers too. `counted`:
-/// it is a call of the program, which a job that ends waits for. Throws what a save() function of the program throws;
-/// then nothing was counted or sent.
+/// Sends a parcel with the values serialized by net::write: in the current aggregate if it is small, otherwise in a
+/// message of its own, which takes ownership of `values` until they have been sent. `action`: the action that the
+/// parcel belongs to, also for replies. `counted`: it is a call of the program, which the end of the job waits for.
+/// Throws what a save() function of the program throws; then nothing was counted or sent.
 template <bool counted = false, class... V>
 void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h, V&&... values) {
-  if (h.action != 0) n.port().wait_for_room(to);  // answers are as many as the calls that came
+  if (h.action != 0) n.port().wait_for_room(to);  // replies are bounded by the calls received
   if constexpr ((is_bitwise<std::decay_t<V>> && ...)) {
     if constexpr (counted) n.note_sent(to);
     h.size = static_cast<std::uint32_t>((std::size_t{0} + ... + sizeof(std::decay_t<V>)));
@@ -186,7 +186,7 @@ void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h,
 
 struct nothing_held {};
 
-/// The one who waits for an answer, and the state of its future. What is held goes when the answer has come.
+/// A pending call: its entry in the reply table and the state of its future. `Held` is released when the reply arrives.
 template <class R, class Held = nothing_held>
 class waiting_call final : public plx::detail::future_state<R>, public reply_target {
   using state = plx::detail::future_state<R>;
@@ -201,7 +201,7 @@ class waiting_call final : public plx::detail::future_state<R>, public reply_tar
     } else {
       try {
         this->emplace();
-        net::read(r, this->value());  // where it stays: a piece of it may come later
+        net::read(r, this->value());  // in place: large arrays may arrive later
       } catch (...) {
         return false;
       }
@@ -221,7 +221,7 @@ class waiting_call final : public plx::detail::future_state<R>, public reply_tar
 
  private:
   static void destroy(plx::detail::future_state_base* base) noexcept {
-    auto& self = static_cast<waiting_call&>(*base);  // of a reference: there is no null to keep
+    auto& self = static_cast<waiting_call&>(*base);  // by reference: a null pointer need not stay null
     self.~waiting_call();
     plx::detail::pool_put(&self, sizeof self);
   }
@@ -267,7 +267,7 @@ constexpr bool is_of_net(std::string_view signature) {
   return signature.starts_with("plx::net::") || signature.starts_with("plx::distributed::");
 }
 
-/// A parcel of the action F, as a task.
+/// A received call of the action F, as a task.
 template <auto F>
 struct arrived_call final : parcel_task {
   arrived_call(const request& q, bool control, probe::name_id name) : from(q), counted(!control) {
@@ -276,8 +276,8 @@ struct arrived_call final : parcel_task {
     this->run = [](plx::detail::task* t, plx::detail::run_mode) { static_cast<arrived_call*>(t)->call(); };
     this->drop = [](parcel_task* t) noexcept { static_cast<arrived_call*>(t)->dropped(); };
   }
-  // An exception out of a posted function ends the program, as one of plx::post() does. Net itself posts none that
-  // throw: such a parcel is no parcel of this program, and is refused.
+  // An exception that leaves a posted function ends the program, as with plx::post(). The actions that net itself posts
+  // do not throw: if one does, the parcel was not sent by this program and is refused.
   void call() noexcept {
     using R = typename signature_of<decltype(+F)>::result;
     if (from.reply_to == 0) {
@@ -287,8 +287,7 @@ struct arrived_call final : parcel_task {
         } catch (const std::bad_alloc&) {
           std::terminate();  // the fault of this process
         } catch (...) {
-          from.here->refuse(from.from,
-                            "an internal call that expects an answer came without a place for it, and failed");
+          from.here->refuse(from.from, "an internal call that needs a reply arrived without a reply slot, and failed");
         }
       } else {
         static_cast<void>(std::apply(F, std::move(arguments)));
@@ -323,7 +322,7 @@ struct arrived_call final : parcel_task {
   arguments_of<F> arguments{};
 };
 
-/// The entry of the function F.
+/// The registration of the function F as an action.
 template <auto F>
 struct action_of {
   static constexpr auto layout = layout_of<result_of<F>>(static_cast<const arguments_of<F>*>(nullptr));
@@ -331,7 +330,7 @@ struct action_of {
     check_travels<result_of<F>>();
     check_all_travel(static_cast<const arguments_of<F>*>(nullptr));
     using call = arrived_call<F>;
-    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to 64 bytes at most");
+    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to at most 64 bytes");
     auto* c = ::new (plx::detail::pool_get(sizeof(call))) call(q, entry.control, entry.name);
     try {
       net::read(r, c->arguments);
@@ -340,7 +339,7 @@ struct action_of {
       r.fail();
     }
     if (r.complete()) return c;
-    c->dropped();  // it was sent, and is done
+    c->dropped();  // the sender counted it: count it as done
     return nullptr;
   }
   static inline action_entry entry{signature_text<decltype(+F), +F>(), layout.text, decode, is_control<F>,
@@ -348,7 +347,7 @@ struct action_of {
   static inline const bool registered = (add_action(entry), true);
 };
 
-/// The entry, registered because it is used.
+/// The entry of F, which is registered because it is used.
 template <auto F>
 const action_entry& entry_of() {
   (void)action_of<F>::registered;
@@ -357,22 +356,22 @@ const action_entry& entry_of() {
 
 template <auto F, class... A>
 void send_call(node& n, locality_id to, std::uint64_t reply, A&&... arguments) {
-  static_assert(sizeof...(A) == std::tuple_size_v<arguments_of<F>>, "another number of arguments than the action has");
+  static_assert(sizeof...(A) == std::tuple_size_v<arguments_of<F>>, "wrong number of arguments for this action");
   const action_entry& e = entry_of<F>();
   parcel_header h;
   h.action = e.index;
   h.reply = reply;
   [&]<class... T>(const std::tuple<T...>*) {
-    // As the function takes them: an int for a double travels as a double.
+    // Converted to the parameter types: an int passed for a double is sent as a double.
     send_values<!is_control<F>>(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
   }(static_cast<const arguments_of<F>*>(nullptr));
 }
 
 }  // namespace net::detail
 
-/// Calls F(arguments...) on a locality as a task of its runtime; the future has its result, or what went wrong:
-/// remote_error when it threw, locality_lost when it is gone. On this locality it is an ordinary task. Throws what a
-/// save() function of an argument throws; then nothing is sent.
+/// Calls F(arguments...) on a locality as a task of its runtime. The future holds the result, or remote_error if F
+/// threw, or locality_lost. On this locality it is an ordinary task. Throws what a save() function of an argument
+/// throws; then nothing is sent.
 template <auto F, class... A>
 auto async(locality_id to, A&&... arguments) -> future<net::detail::result_of<F>> {
   using R = net::detail::result_of<F>;
@@ -382,21 +381,21 @@ auto async(locality_id to, A&&... arguments) -> future<net::detail::result_of<F>
   auto result = plx::detail::adopt_state<R>(call);
   const std::uint64_t slot = n.replies().add(*call, to);
   if (n.is_lost(to)) {
-    // Whoever takes it out ends it: this, or the one who told the loss.
+    // Either this call or the thread that reports the loss takes the entry, and completes it.
     if (net::reply_target* t = n.replies().take(slot, to)) t->fail(n.loss_of(to));
     return result;
   }
   try {
     net::detail::send_call<F>(n, to, slot, std::forward<A>(arguments)...);
-  } catch (...) {  // an argument that cannot be written
+  } catch (...) {  // an argument could not be serialized
     if (net::reply_target* t = n.replies().take(slot, to)) t->fail(std::current_exception());
     throw;
   }
   return result;
 }
 
-/// Calls F(arguments...) on a locality; nobody waits. An exception out of it ends that process, as with plx::post().
-/// To a lost locality nothing is sent.
+/// Calls F(arguments...) on a locality, without a result. An exception that leaves F ends that process, as with
+/// plx::post(). Nothing is sent to a lost locality.
 template <auto F, class... A>
 void post(locality_id to, A&&... arguments) {
   net::node& n = net::node_here();

@@ -1,4 +1,4 @@
-// Which types travel as the bytes they are made of.
+// The types that are serialized as their bytes.
 //
 // Thread safety: compile time only. Example: net/core/test/wire_test.cpp
 #pragma once
@@ -18,17 +18,17 @@ requires std::is_enum_v<T>
 inline constexpr bool is_bool_enum<T> = std::is_same_v<std::underlying_type_t<T>, bool>;
 }  // namespace net::detail
 
-/// bool, and enumerations made of it: of a byte that is neither 0 nor 1 anything may be believed, so that each one that
-/// comes in is looked at.
+/// bool, and enumerations based on it. A byte that is neither 0 nor 1 is undefined behaviour as a bool, so each one
+/// received is checked.
 template <class T>
 inline constexpr bool is_boolean = std::is_same_v<T, bool> || net::detail::is_bool_enum<T>;
 
 /// True for types whose bytes are their value: arithmetic types, enumerations, std::complex, and arrays of those.
-/// A program says so of its own trivially copyable types without pointers and without bool (an integer does as well):
+/// A program specializes it for its own trivially copyable types without pointers and without bool (use an integer):
 ///   template <> inline constexpr bool plx::is_bitwise<my_cell> = true;
 template <class T>
 inline constexpr bool is_bitwise = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-/// std::complex, known by what it has: its header is a slow one.
+/// std::complex, recognized by its members: including <complex> is slow.
 template <class T>
 requires requires(const T& z) {
   typename T::value_type;
@@ -51,9 +51,9 @@ constexpr raw_bytes<n> filled(unsigned char with) {
   for (unsigned char& c : b.at) c = with;
   return b;
 }
-// Bytes that are all 2, as a T and back: where a bool is, either compiler's constants have no such value. Clang refuses
-// the T, GCC gives back other bytes; of padding nothing comes back. Of what neither can do in a constant (unions, types
-// without a constexpr constructor, clang: bit-fields) nothing is known.
+// Converts bytes that are all 2 to a T and back. No constant of type bool has this value: clang rejects the T, GCC
+// returns other bytes. Padding bytes are not constants. Types that cannot be converted in a constant expression
+// (unions, types without a constexpr constructor, with clang bit-fields) are not checked.
 template <class T>
 concept takes_zeros = requires {
   typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(T, filled<sizeof(T)>(0))), true)>;
@@ -62,7 +62,7 @@ template <class T>
 concept takes_twos = requires {
   typename std::bool_constant<(static_cast<void>(__builtin_bit_cast(T, filled<sizeof(T)>(2))), true)>;
 };
-/// Whether the bytes from `begin` on stay 2.
+/// Whether the bytes from `begin` to `end` are still 2.
 template <class T>
 constexpr bool bytes_stay(std::size_t begin, std::size_t end) {
   const T value = __builtin_bit_cast(T, filled<sizeof(T)>(2));
@@ -84,8 +84,8 @@ constexpr bool any_changes(std::index_sequence<i...>) {
   return (changes(std::integral_constant<std::size_t, i>()) || ...);
 }
 
-/// Whether the compiler finds a bool among the members of a T, or of theirs. In a T with padding it looks at the first
-/// 256 bytes only, one by one.
+/// Whether the compiler finds a bool among the members of T, at any depth. In a T with padding only the first 256 bytes
+/// are checked, one by one.
 template <class T>
 constexpr bool has_bool_member() {
   if constexpr (!std::is_class_v<T> || !takes_zeros<T>)

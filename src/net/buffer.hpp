@@ -1,8 +1,8 @@
-// An array that several owners share and whose memory is not initialised: what large data travel in. It leaves from the
-// memory it was filled in, and arrives in memory of its own, without a copy between.
+// A shared array with uninitialised elements, for sending large data: they are sent from the memory in which they were
+// produced and received into memory of their own, without intermediate copies.
 //
-// Thread safety: copies of one buffer may be used by several threads; the elements are the users' to guard. Cost: one
-// allocation (large ones use memory again: net/core/buffer_memory.hpp); a copy is an atomic increment. Example:
+// Thread safety: copies of one buffer may be used by several threads; access to the elements is not synchronized. Cost:
+// one allocation (large blocks are reused: net/core/buffer_memory.hpp); a copy is an atomic increment. Example:
 // net/core/test/wire_test.cpp
 #pragma once
 
@@ -22,7 +22,7 @@ namespace plx {
 /// Requires: is_bitwise<T>.
 template <class T>
 class buffer {
-  static_assert(is_bitwise<T>, "a buffer holds what travels as its bytes: see net/bitwise.hpp");
+  static_assert(is_bitwise<T>, "a buffer needs a bitwise element type: see net/bitwise.hpp");
 
  public:
   using value_type = T;
@@ -43,23 +43,20 @@ class buffer {
     return *this;
   }
   ~buffer() {
-    // acq_rel: what other owners did with the elements is done before they go.
+    // acq_rel: other owners' accesses to the elements happen before the memory is freed.
     if (block_ != nullptr && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
       net::detail::put_buffer_memory(block_, header_bytes + block_->size * sizeof(T));
   }
 
-  /// Elements.
+  /// The number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
-  /// Whether there is none.
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
-  /// The first one, at a cache line; null when there is none.
+  /// The first element, aligned to a cache line; null if the buffer is empty.
   [[nodiscard]] T* data() const noexcept {
     return block_ == nullptr ? nullptr : reinterpret_cast<T*>(reinterpret_cast<std::byte*>(block_) + header_bytes);
   }
   T& operator[](std::size_t i) const noexcept { return data()[i]; }
-  /// For range-for, as end().
   T* begin() const noexcept { return data(); }
-  /// Behind the last one.
   T* end() const noexcept { return data() + size(); }
   operator std::span<T>() const noexcept { return {data(), size()}; }  // NOLINT: implicit on purpose
 

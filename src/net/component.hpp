@@ -1,21 +1,20 @@
-// Components: objects that live on one locality and are called from all.
+// Components: objects that live on one locality and can be called from every locality.
 //
 //   class counter {
 //    public:
 //     int add(int n) { return value_ += n; }
 //     ...
 //   };
-//   plx::global<counter> c = plx::new_<counter>(locality).get();  // made there; any constructor
+//   plx::global<counter> c = plx::new_<counter>(locality).get();  // constructed there; any constructor
 //   plx::async<&counter::add>(c, 3).get();                        // runs where the object is
-//   plx::post<&counter::add>(c, 3);                               // nobody waits
+//   plx::post<&counter::add>(c, 3);                               // no answer
 //   plx::migrate(c, other).get();                                 // the object moves, c stays valid
 //
-// Calls of one object may run at the same time: what it needs against that is its own. A call begins on the object or
-// not at all: none is lost or runs twice, while the object moves, too. Here, where the object is, calls are ordinary
-// tasks, and nothing is serialized.
-// An object moves when no call runs in it; one whose member function returns a future runs until that is ready. A call
-// that waits for the move of its own object waits for ever.
-// What a future may hold: what the call threw (remote_error from another locality); locality_lost when the object, or
+// Calls of one object may run concurrently; the object synchronizes its own state. Each call runs exactly once, also
+// while the object moves. Calls from the locality of the object are ordinary tasks, and nothing is serialized.
+// An object moves when no call runs in it; a member function that returns a future runs until that is ready. A call
+// that waits for the migration of its own object deadlocks.
+// Errors, by the future: what the call threw (remote_error from another locality); locality_lost when the object, or
 // the directory of its id (net/agas/agas.hpp), is on a lost locality.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp, examples/18_components.cpp
@@ -30,7 +29,7 @@
 
 namespace plx {
 
-/// Makes a T(args...) on a locality; it lives while there are handles of it. Errors: what its constructor threw;
+/// Constructs a T(args...) on a locality; it lives while handles of it exist. Errors: what its constructor threw;
 /// locality_lost.
 template <class T, class... A>
 future<global<T>> new_(locality_id where, A&&... args) {
@@ -43,7 +42,7 @@ future<global<T>> new_(locality_id where, A&&... args) {
       });
 }
 
-/// Calls a member function where the object is. Requires: `target` is not empty; likewise below.
+/// Calls a member function where the object is. Requires: `target` is not empty; this holds for all calls below.
 template <auto M, class T, class... A>
 requires std::is_member_function_pointer_v<decltype(M)>
 auto async(const global<T>& target, A&&... args) -> future<typename net::detail::member_call<M, T>::result> {
@@ -51,8 +50,8 @@ auto async(const global<T>& target, A&&... args) -> future<typename net::detail:
   return net::detail::call_object<call>(target, typename call::arguments(std::forward<A>(args)...));
 }
 
-/// The same; nobody waits. An exception out of it ends the process that the object is on. The object lives until the
-/// call has run, even if its last handle goes now. To what is lost nothing is sent.
+/// The same without a result. An exception that leaves it ends the process that the object is on. The object lives
+/// until the call has run, even if its last handle is destroyed now. Nothing is sent to a lost object.
 template <auto M, class T, class... A>
 requires std::is_member_function_pointer_v<decltype(M)>
 void post(const global<T>& target, A&&... args) {
@@ -60,32 +59,32 @@ void post(const global<T>& target, A&&... args) {
   net::detail::post_object<call>(target, typename call::arguments(std::forward<A>(args)...));
 }
 
-/// Moves the object to another locality by what its type travels by. Ready when it lives there. Moves of one object
-/// happen one after the other. Errors: locality_lost when that locality is lost, the object then stays where it is, if
-/// it has not died on the way; std::invalid_argument when there is no such locality.
+/// Moves the object to another locality by serializing it. Ready when it lives there. Migrations of one object run one
+/// after the other. Errors: locality_lost when that locality is lost (the object then stays where it is, unless it was
+/// lost on the way); std::invalid_argument when there is no such locality.
 template <class T>
 future<void> migrate(const global<T>& object, locality_id to) {
   net::detail::check_travels<T>();
   return net::detail::call_object<net::detail::relocation<T>>(object, std::tuple(to));
 }
 
-/// Where the object is, or was just now.
+/// The locality of the object; it may have moved since.
 template <class T>
 future<locality_id> locate(const global<T>& object) {
   return net::detail::call_object<net::detail::whereabouts<T>>(object, std::tuple<>());
 }
 
-/// An object of this locality, which stays while this lives: it does not move, and is not destroyed. Empty: the object
-/// is elsewhere. Requires: it does not outlive the job.
+/// An object of this locality, pinned while this handle lives: it neither moves nor is destroyed. Empty if the object
+/// is on another locality. Requires: it does not outlive the job.
 template <class T>
 class local_ptr {
  public:
   local_ptr() noexcept = default;
-  /// The object; null when it is not here.
+  /// The object; null if it is on another locality.
   [[nodiscard]] T* get() const noexcept { return object_; }
   T* operator->() const noexcept { return object_; }
   T& operator*() const noexcept { return *object_; }
-  explicit operator bool() const noexcept { return object_ != nullptr; }  ///< whether it is here
+  explicit operator bool() const noexcept { return object_ != nullptr; }  ///< whether the object is on this locality
 
  private:
   template <class U>
@@ -95,7 +94,7 @@ class local_ptr {
   T* object_ = nullptr;
 };
 
-/// The object itself, if it is on this locality and not about to leave.
+/// The object itself, if it is on this locality and not about to move.
 template <class T>
 local_ptr<T> get_ptr(const global<T>& target) {
   net::detail::reference& r = net::detail::reference_of(target);

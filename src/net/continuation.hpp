@@ -1,13 +1,13 @@
-// Calls that go on at the far side: the result of one goes straight to the next, on another locality, without passing
-// the caller.
+// Remote continuations: the result of one call is passed directly to the next, on another locality, without returning
+// to the caller.
 //
 //   plx::async_then<&read_block, &counter::add>(disk, c, path).get();  // read_block(path) on `disk`, its result to c
-//   plx::async_then<&counter::value, &log_line>(c, 0).get();           // c's value to log_line on locality 0
+//   plx::async_then<&counter::value, &log_line>(c, 0).get();           // the value of c to log_line on locality 0
 //
-// The first is a function on a locality or a member function on an object (plx::global), wherever that is; so is the
-// second. The object of the first may move as soon as its own function has ended.
+// Each of the two is a function on a locality or a member function on an object (plx::global), wherever that is. The
+// object of the first may move as soon as its own function has returned.
 //
-// Thread safety: everything. Cost: one message for each hop there, and one for each hop of the last result back.
+// Thread safety: everything. Cost: one message for each hop, and one for each hop of the last result back.
 // Example: net/test/names_test.cpp
 #pragma once
 
@@ -19,7 +19,7 @@
 namespace plx {
 namespace net::detail {
 
-/// F here, G where `to` says: a locality for a function, a plx::global for a member function.
+/// Runs F here, then G on `to`: a locality for a function, a plx::global for a member function.
 template <auto F, auto G, class To>
 auto call_then(To to, arguments_of<F> arguments) {
   const auto first = [&]() -> result_of<F> {
@@ -38,7 +38,7 @@ void post_call_then(To to, arguments_of<F> arguments) noexcept {
   call_then<F, G, To>(std::move(to), std::move(arguments)).get();
 }
 
-/// What calling G with an R gives.
+/// The result of calling G with an R.
 template <auto G, class To, class R>
 struct onward {
   using type = decltype(plx::async<G>(std::declval<const To&>(), std::declval<R>()));
@@ -48,7 +48,7 @@ struct onward<G, To, void> {
   using type = decltype(plx::async<G>(std::declval<const To&>()));
 };
 
-/// A call of the member F, whose result goes on to G from where the object is.
+/// A call of the member F, whose result is passed to G from the locality of the object.
 template <auto F, auto G, class T, class To>
 struct chained_call {
   using first = member_call<F, T>;
@@ -93,14 +93,14 @@ struct chained_call {
 
 }  // namespace net::detail
 
-/// G(F(arguments...)): F on the locality `first`, G where `second` says. Errors: as those of the two calls.
+/// G(F(arguments...)): F on the locality `first`, G on `second`. Errors: those of the two calls.
 template <auto F, auto G, class To, class... A>
 auto async_then(locality_id first, const To& second, A&&... arguments) {
   using to = std::conditional_t<std::is_integral_v<To>, locality_id, To>;
   return async<&net::detail::call_then<F, G, to>>(first, static_cast<to>(second),
                                                   net::detail::arguments_of<F>(std::forward<A>(arguments)...));
 }
-/// G(first.F(arguments...)): F where the object is.
+/// G(first.F(arguments...)): F on the locality of the object.
 template <auto F, auto G, class T, class To, class... A>
 requires std::is_member_function_pointer_v<decltype(F)>
 auto async_then(const global<T>& first, const To& second, A&&... arguments) {
@@ -109,7 +109,7 @@ auto async_then(const global<T>& first, const To& second, A&&... arguments) {
   return net::detail::call_object<call>(
       first, std::tuple(static_cast<to>(second), typename call::first::arguments(std::forward<A>(arguments)...)));
 }
-/// The same; nobody waits. An exception out of either ends the process of `first`.
+/// The same without a result. An exception that leaves either ends the process of `first`.
 template <auto F, auto G, class To, class... A>
 void post_then(locality_id first, const To& second, A&&... arguments) {
   using to = std::conditional_t<std::is_integral_v<To>, locality_id, To>;
@@ -117,7 +117,7 @@ void post_then(locality_id first, const To& second, A&&... arguments) {
                                                net::detail::arguments_of<F>(std::forward<A>(arguments)...));
 }
 
-/// The same; nobody waits. An exception out of F ends the process that the object is on; one out of G is dropped.
+/// The same without a result. An exception that leaves F ends the process that the object is on; one of G is dropped.
 template <auto F, auto G, class T, class To, class... A>
 requires std::is_member_function_pointer_v<decltype(F)>
 void post_then(const global<T>& first, const To& second, A&&... arguments) {

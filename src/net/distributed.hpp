@@ -1,4 +1,4 @@
-// Channels, latches and barriers that tasks of all localities use by name.
+// Channels, latches and barriers that tasks of all localities access by name.
 //
 //   plx::distributed::channel<std::string> lines("log");
 //   lines.send("begun").get();                           // anywhere
@@ -6,13 +6,12 @@
 //   plx::distributed::barrier all("step", 12);           // 12 tasks, wherever they are
 //   all.arrive_and_wait();
 //
-// Objects of one kind and name are the same everywhere. What they hold lives on one locality, which the name decides,
-// until the job ends. Every call gives a future and does not wait itself.
+// Objects with the same type and name are the same object on every locality. Their state lives on one locality, chosen
+// by a hash of the name, until the job ends. Every call returns a future and does not block.
 //
-// Loss: when the locality that has the object is lost, its users get locality_lost, now and later. When any other is
-// lost, whoever waits gets locality_lost; a channel goes on, a latch or barrier that is not through stays broken.
-//
-// Thread safety: everything, from tasks. Cost: a message there and back; none from the locality that has the object.
+// Loss: when the locality that holds the object is lost, all calls fail with locality_lost. When another locality is
+// lost, pending calls fail with locality_lost; a channel remains usable, an incomplete latch or barrier stays broken.
+// Thread safety: everything, from tasks. Cost: a round trip; none on the locality that holds the object.
 // Example: net/group/test/distributed_test.cpp
 #pragma once
 
@@ -29,7 +28,7 @@ namespace plx::distributed {
 
 namespace detail {
 
-/// Which object, and where it is.
+/// The id of an object and its locality.
 struct object {
   std::uint64_t id = 0;
   locality_id home = 0;
@@ -45,26 +44,26 @@ future<void> arrive(object o, std::ptrdiff_t expected, bool drop);
 
 }  // namespace detail
 
-/// A queue. What one locality sends is received in the order in which it was sent.
+/// A queue. The values of one sender are received in the order in which they were sent.
 template <class T>
 class channel {
  public:
   static constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
-  /// Requires: all give the same capacity, which is not 0.
+  /// Requires: the same capacity on all localities, not 0.
   explicit channel(std::string_view name, std::size_t capacity = unbounded)
       : object_(detail::find("channel", name)), capacity_(capacity) {}
 
-  /// Ready when there is room for it: true. False, and nothing sent, when the channel is closed.
+  /// Ready with true when there is room for the value; with false, and nothing is sent, if the channel is closed.
   future<bool> send(const T& value) const { return detail::send(object_, capacity_, net::payload::of(value)); }
-  /// The next element; nothing when the channel is closed and empty. Whoever drops this future drops an element.
+  /// The next element; empty if the channel is closed and empty. Dropping this future drops an element.
   future<std::optional<T>> receive() const {
     return detail::receive(object_, capacity_).then(launch::sync, [](future<std::optional<net::payload>> f) {
       const std::optional<net::payload> p = f.get();
       return p ? std::optional<T>(p->as<T>()) : std::nullopt;
     });
   }
-  /// No more elements will be sent; those in the channel can still be received. After what this locality has sent.
+  /// Closes the channel, after the values this locality has sent. Remaining elements can still be received.
   future<void> close() const { return detail::close(object_, capacity_); }
 
  private:
@@ -72,17 +71,17 @@ class channel {
   std::size_t capacity_;
 };
 
-/// Opens once, when it was counted down `expected` times.
+/// Opens once, after being counted down `expected` times.
 class latch {
  public:
-  /// Requires: all give the same number, at least 0.
+  /// Requires: the same number on all localities, at least 0.
   latch(std::string_view name, std::ptrdiff_t expected) : object_(detail::find("latch", name)), expected_(expected) {}
 
-  /// Ready when it was counted.
+  /// Ready when the count has been applied.
   future<void> count_down(std::ptrdiff_t n = 1) const { return detail::count_down(object_, expected_, n); }
-  /// Ready when it is open.
+  /// Ready when the latch is open.
   future<void> wait() const { return detail::wait(object_, expected_); }
-  /// Both, one after the other.
+  /// count_down() followed by wait(); blocks the calling task.
   void arrive_and_wait(std::ptrdiff_t n = 1) const {
     count_down(n).get();
     wait().get();
@@ -93,18 +92,18 @@ class latch {
   std::ptrdiff_t expected_;
 };
 
-/// Opens each time when `expected` have arrived.
+/// Opens each time `expected` participants have arrived.
 class barrier {
  public:
-  /// Requires: all give the same number, at least 1.
+  /// Requires: the same number on all localities, at least 1.
   barrier(std::string_view name, std::ptrdiff_t expected)
       : object_(detail::find("barrier", name)), expected_(expected) {}
 
   /// Ready when all have arrived in this phase.
   future<void> arrive() const { return detail::arrive(object_, expected_, false); }
-  /// Both, one after the other.
+  /// Arrives and blocks the calling task until all have arrived.
   void arrive_and_wait() const { arrive().get(); }
-  /// From the next phase on, one less is expected. Ready when it was counted.
+  /// Arrives; from the next phase on, one fewer participant is expected. Ready when the arrival has been counted.
   future<void> arrive_and_drop() const { return detail::arrive(object_, expected_, true); }
 
  private:

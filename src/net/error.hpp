@@ -1,4 +1,4 @@
-// What a future holds when the locality that should have answered is gone.
+// Errors of remote calls.
 #pragma once
 
 #include <stdexcept>
@@ -8,21 +8,19 @@
 
 namespace plx {
 
-/// A locality died, or cannot be reached any more. The message names it and says how that was seen.
+/// A locality died or became unreachable. The message names it and says how the loss was detected.
 class locality_lost : public std::runtime_error {
  public:
   locality_lost(locality_id which, const std::string& why);
   [[nodiscard]] locality_id which() const noexcept { return which_; }  ///< its number
-  [[nodiscard]] std::string why() const { return what() + before_; }   ///< how that was seen
+  [[nodiscard]] std::string why() const { return what() + before_; }   ///< how the loss was detected
 
  private:
   locality_id which_;
   std::size_t before_;  // characters
 };
 
-// What get() throws when a call failed on another locality.
-
-/// A call threw there: what() has the other side's text, with its number before it.
+/// A call threw on another locality: what() is the number of that locality followed by the text of the exception there.
 class remote_error : public std::runtime_error {
  public:
   remote_error(locality_id where, const std::string& text);

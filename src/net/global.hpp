@@ -1,13 +1,13 @@
-// A handle of an object that lives on some locality of the job: its global id, with its type. While a handle of it is
-// anywhere, on any locality or under way between two, the object lives; when the last is gone it is destroyed, there.
+// A handle of an object on some locality of the job: its global id, with its type. The object lives while handles of it
+// exist, on any locality or in transit; when the last one is destroyed, the object is destroyed on its locality.
 //
 //   plx::global<counter> c = plx::new_<counter>(locality, 5).get();   // net/component.hpp
 //   plx::async<&counter::add>(c, 3).get();
 //
-// Handles are arguments and results of actions, of collective calls and channels, members of what travels, and are kept
-// as long as one likes.
-// Thread safety: as std::shared_ptr: one thread per handle, copies are independent. A handle belongs to the locality it
-// is on. Cost: a copy is an atomic increment; docs/net.md says what travelling costs. Example:
+// Handles can be arguments and results of actions, of collective calls and channels, and members of serialized types;
+// they can be kept for any time.
+// Thread safety: as std::shared_ptr: one thread per handle, copies are independent. A handle belongs to the locality on
+// which it is. Cost: a copy is an atomic increment; docs/net.md gives the cost of sending one. Example:
 // net/agas/test/component_test.cpp
 #pragma once
 
@@ -34,11 +34,11 @@ class handle {
     if (ref_ != nullptr) detail::drop(ref_);
   }
 
-  /// The object's id; an empty handle has none.
+  /// The object's id; an empty id if the handle is empty.
   [[nodiscard]] gid id() const noexcept { return ref_ == nullptr ? gid{} : ref_->id; }
-  /// False: it is empty.
+  /// False if the handle is empty.
   explicit operator bool() const noexcept { return ref_ != nullptr; }
-  /// Handles of the same object are equal, and those that are empty.
+  /// Handles of the same object are equal; empty handles are equal.
   friend bool operator==(const handle& a, const handle& b) noexcept { return a.id() == b.id(); }
 
  protected:
@@ -48,11 +48,11 @@ class handle {
   friend struct handle_access;
 };
 
-/// For the parts of net that make handles.
+/// Access for the parts of net that create handles.
 struct handle_access {
-  /// What the handle counts for.
+  /// The reference that the handle counts in.
   static detail::reference* reference_of(const handle& h) noexcept { return h.ref_; }
-  /// Takes over one of the reference's count.
+  /// A handle that takes over one count of the reference.
   template <class H>
   static H adopt(detail::reference* r) noexcept {
     return H(r);
@@ -64,7 +64,7 @@ template <class T>
 constexpr std::string_view object_type_text() {
   return __PRETTY_FUNCTION__;
 }
-/// What gid::type is for a T.
+/// The value of gid::type for a T.
 template <class T>
 inline constexpr std::uint32_t object_type_tag = [] {
   std::uint64_t h = 0xcbf29ce484222325u;
@@ -73,13 +73,13 @@ inline constexpr std::uint32_t object_type_tag = [] {
 }();
 
 void write_handle(wire_writer& w, reference* r);
-/// Null, or one of the reference's count. With a type, fails for others.
+/// Null, or a reference with one count for the caller. With a type, fails for objects of other types.
 reference* read_handle(wire_reader& r, const std::uint32_t* type);
 }  // namespace detail
 
 }  // namespace net
 
-/// T may be incomplete.
+/// A typed handle. T may be incomplete.
 template <class T>
 class global : public net::handle {
  public:

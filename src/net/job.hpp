@@ -10,10 +10,10 @@
 //     }
 //   }
 //
-// Each process is a locality with a runtime of its own. Where the processes of a host may use the same cores, each
-// takes its part of them. PLX_TRANSPORT in the environment chooses what carries messages
-// (net/transport/find_transport.hpp). Thread safety: made, used and destroyed by one thread. Cost: alone, that of a
-// runtime; else docs/net.md. Example: examples/17_hello_localities.cpp
+// Each process is a locality with a runtime of its own. Processes of one host that share cores divide them among
+// themselves. PLX_TRANSPORT in the environment chooses the transport (net/transport/find_transport.hpp). Thread safety:
+// created, used and destroyed by one thread. Cost: with one process, that of a runtime; otherwise docs/net.md. Example:
+// examples/17_hello_localities.cpp
 #pragma once
 
 #include <exception>
@@ -32,46 +32,46 @@ namespace net {
 class node;
 }
 
-/// The job cannot start, or cannot go on. One line; of all localities that found the same, one speaks.
+/// The job cannot start or continue. The text is one line; of all localities with the same error, one reports it.
 class job_error : public std::runtime_error {
  public:
   job_error(const std::string& text, bool speaks) : std::runtime_error(text), speaks_(speaks) {}
-  /// This locality should tell it; the others would only repeat it.
+  /// Whether this locality should report the error; the others would only repeat it.
   [[nodiscard]] bool speaks() const noexcept { return speaks_; }
-  /// Prints "program: text" to stderr where this locality speaks. Gives the exit code, 2.
+  /// Prints "program: text" to stderr if this locality reports the error. Returns the exit code, 2.
   int report(const char* program) const noexcept;
 
  private:
   bool speaks_;
 };
 
-/// How a job starts and ends.
+/// Settings of a job.
 struct job_options {
-  /// Its workers: 0 means this process's part of the cores that it may use.
+  /// The runtime of this locality; 0 workers means this process's share of the cores available to it.
   runtime_options runtime{};
-  /// How long to wait for the other processes at the start, seconds.
+  /// Timeout for the other processes at the start, seconds.
   double start_deadline_s = 60;
-  /// How long to wait for them at the end, seconds.
+  /// Timeout for the other processes at the end, seconds.
   double stop_deadline_s = 10;
-  /// The root writes a summary of all localities (net/observe/job_summary.hpp) also where no setting asks for one.
+  /// The root writes a summary of all localities (net/observe/job_summary.hpp) even if no setting requests one.
   bool summary = false;
 };
 
 class job {
  public:
-  /// Options of the runtime from the program's arguments (read_options). Throws job_error for a wrong one, else as
-  /// below.
+  /// Reads options of the runtime from the program's arguments (read_options). Throws job_error for an invalid one,
+  /// else as below.
   job(int& argc, char** argv);
   /// Finds the other processes and checks that they run the same program. Throws job_error.
   explicit job(job_options options = {});
-  /// Leaves together with the others; within the deadline.
+  /// Ends the job together with the other localities, within the deadline.
   ~job();
   job(const job&) = delete;
   job& operator=(const job&) = delete;
 
-  /// Runs f() as a task on every locality, each of which calls this; returns what f gave here when all have returned
-  /// and no parcel of the program is under way. When f throws, this locality leaves the job, the others are told, and
-  /// the exception comes out. Throws locality_lost when the root is lost.
+  /// Runs f() as a task on every locality; every locality calls this. Returns the result of the local f when all have
+  /// returned and no parcel of the program is in flight. When f throws, this locality leaves the job, the others are
+  /// notified, and the exception is rethrown. Throws locality_lost when the root is lost.
   template <class F>
   auto run(F&& f) {
     return home().run(task_info{}, [this, g = std::forward<F>(f)]() mutable {
@@ -94,8 +94,8 @@ class job {
       }
     });
   }
-  /// Runs f() on the root, while the others serve; returns on all when it is done and all is quiet. Gives what f gave
-  /// on the root, and a default value on the others.
+  /// Runs f() on the root while the others serve it; returns on all localities after f has returned and no parcel is in
+  /// flight: the result of f on the root, a default value on the others.
   template <class F>
   auto run_root(F&& f) {
     return run([this, g = std::forward<F>(f)]() mutable {
@@ -108,13 +108,13 @@ class job {
     });
   }
 
-  /// For a program that refused its input: the end writes no summary. All call it, before the job ends.
+  /// Suppresses the summary at the end, for a program that rejected its input. Called by all localities before the end.
   void leave_out_summary() noexcept;
 
   [[nodiscard]] runtime& home() noexcept;           ///< the runtime of this locality
-  [[nodiscard]] net::node& node() noexcept;         ///< its part of the network
+  [[nodiscard]] net::node& node() noexcept;         ///< its network node
   [[nodiscard]] locality_id here() const noexcept;  ///< its number
-  [[nodiscard]] unsigned size() const noexcept;     ///< localities, lost ones too
+  [[nodiscard]] unsigned size() const noexcept;     ///< localities, including lost ones
 
  private:
   void start(job_options options);

@@ -1,7 +1,7 @@
-// Who takes part in the job, and which of them this is.
+// The localities of the job, and which one is the caller's.
 //
-// Thread safety: everything, from tasks and, where one runtime is there, from foreign threads. Cost: a few loads; the
-// lists allocate. Example: net/core/test/action_test.cpp
+// Thread safety: everything, from tasks and, if the process has one runtime, from external threads. Cost: a few loads;
+// the lists allocate. Example: net/core/test/action_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,20 @@
 
 namespace plx {
 
-// The number of a locality: a process of the job, 0 to locality_count() - 1. The root is 0.
-
-/// Of a process of the job.
+/// The number of a locality, which is a process of the job: 0 to locality_count() - 1. The root is 0.
 using locality_id = std::uint32_t;
-/// Is none.
+/// The number of no locality.
 inline constexpr locality_id no_locality = ~locality_id{0};
 
-/// The locality of the runtime that the caller belongs to. Requires: it belongs to a job; likewise below.
+/// The locality of the caller's runtime. Requires: it belongs to a job; this holds for all functions below.
 [[nodiscard]] locality_id find_here();
-/// The first one, which started with the others and ends after them.
+/// The root: locality 0, which starts with the others and ends after them.
 [[nodiscard]] locality_id find_root_locality();
-/// How many there are, those that were lost included.
+/// The number of localities, including lost ones.
 [[nodiscard]] unsigned locality_count();
-/// All that were not lost, this one included, ascending.
+/// All localities that are not lost, including this one, ascending.
 [[nodiscard]] std::vector<locality_id> find_all_localities();
-/// The same without this one.
+/// The same without this locality.
 [[nodiscard]] std::vector<locality_id> find_remote_localities();
 
 }  // namespace plx

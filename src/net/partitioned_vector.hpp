@@ -1,20 +1,21 @@
-// A vector whose elements are spread over the localities in blocks: rank r has the r-th of size() nearly equal parts.
+// A vector distributed over the localities in blocks: rank r has the r-th of size() nearly equal parts.
 //
-//   plx::partitioned_vector<double> v("density", 1'000'000);   // on every locality, by the same name
+//   plx::partitioned_vector<double> v("density", 1'000'000);   // on every locality, with the same name
 //   for (double& x : v.local()) x = 1;
 //   v.fence().get();
 //   double total = v.reduce(0.0, std::plus<>()).get();          // the same on all
 //   double there = v.get(999'999).get();                        // from anywhere, at any time
 //   v.sort().get();
 //
-// Made, resized and destroyed by all members together. The algorithms are collective calls: every member makes the same
-// ones in the same order; each works on its own part and is ready when the whole is done. get(), set() and their bulk
-// forms are calls of one locality, to whoever has the elements; who reads what others write uses fence() between.
+// Created, resized and destroyed by all members together. The algorithms are collective calls: every member makes the
+// same ones in the same order; each member works on its own part, and its future is ready when all are done. get(),
+// set() and their bulk forms are one-sided calls to the owners of the elements; synchronize reads with writes of other
+// members by fence().
 //
-// Results are those of the standard's algorithms; of floating-point numbers reduce() and scans depend on the number of
-// localities, by rounding alone. sort() is not stable. Errors: as collective calls and actions, by the future; a
-// locality that is lost takes its part with it. Thread safety: elements are the users' to guard. Cost: get() a message
-// there and back, none for own elements; sort() sends each element twice at most. Example:
+// Results are those of the standard algorithms; for floating-point numbers, reduce() and scans differ by rounding
+// between numbers of localities. sort() is not stable. Errors: those of collective calls and actions, by the future;
+// the part of a lost locality is lost. Thread safety: access to the elements is not synchronized. Cost: get() is a
+// round trip, local elements cost no message; sort() sends each element at most twice. Example:
 // net/test/partitioned_vector_test.cpp
 #pragma once
 
@@ -35,21 +36,21 @@
 
 namespace plx::net {
 
-/// How the elements of a partitioned_vector are spread: rank r has the r-th of `size` / `ranks` elements, the first
-/// ones one more where it does not divide.
+/// The distribution of a partitioned_vector: rank r has the r-th part of `size` / `ranks` elements; if that does not
+/// divide evenly, the first ranks have one more.
 ///
-/// Thread safety: values. Cost: a few instructions; a part_table a search. Example:
+/// Thread safety: values. Cost: a few instructions; part_table: a linear search. Example:
 /// net/test/partitioned_vector_test.cpp
 class partition {
  public:
   partition(std::size_t size, unsigned ranks) noexcept : size_(size), small_(size / ranks), large_(size % ranks) {}
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< elements of all
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }  ///< of all ranks
   [[nodiscard]] std::size_t size_of(unsigned rank) const noexcept { return small_ + (rank < large_); }  ///< of a rank
   /// The first index of a rank.
   [[nodiscard]] std::size_t begin_of(unsigned rank) const noexcept {
     return rank * small_ + std::min<std::size_t>(rank, large_);
   }
-  /// Who has it. Requires: i < size().
+  /// The rank that has element i. Requires: i < size().
   [[nodiscard]] unsigned rank_of(std::size_t i) const noexcept {
     const std::size_t in_large = large_ * (small_ + 1);
     return static_cast<unsigned>(i < in_large ? i / (small_ + 1) : large_ + (i - in_large) / small_);
@@ -61,7 +62,7 @@ class partition {
 
 namespace detail {
 
-/// Names the type of the elements of a vector.
+/// Identifies the element type of a vector.
 using element_type = const void*;
 template <class T>
 inline constexpr char element_type_mark = 0;
@@ -70,7 +71,7 @@ constexpr element_type element_type_of() noexcept {
   return &element_type_mark<T>;
 }
 
-/// Parts by the number of their vector and the type of its elements.
+/// The local parts by id of the vector and type of its elements.
 class part_table {
  public:
   void put(std::uint64_t id, element_type type, void* part) {
@@ -83,7 +84,7 @@ class part_table {
   }
   [[nodiscard]] void* get(std::uint64_t id, element_type type) {
     const auto at = find(id, type);
-    if (at == parts_.end()) throw std::runtime_error("there is no such partitioned vector on this locality");
+    if (at == parts_.end()) throw std::runtime_error("no such partitioned vector on this locality");
     return at->part;
   }
 
@@ -99,10 +100,10 @@ class part_table {
   std::vector<entry> parts_;
 };
 
-/// Throws std::out_of_range unless `n` elements from `first` on are among `size`.
+/// Throws std::out_of_range unless the `n` elements from `first` on lie within `size`.
 inline void check_part(std::uint64_t first, std::uint64_t n, std::size_t size) {
   if (first > size || n > size - first)
-    throw std::out_of_range("a part of a partitioned vector is shorter than expected: was it resized meanwhile?");
+    throw std::out_of_range("a part of a partitioned vector is shorter than expected: was it resized concurrently?");
 }
 
 }  // namespace detail
@@ -110,7 +111,7 @@ inline void check_part(std::uint64_t first, std::uint64_t n, std::size_t size) {
 
 namespace plx {
 
-/// What sort() goes by when nothing else is said.
+/// The default order of sort().
 struct ascending {
   template <class T>
   bool operator()(const T& a, const T& b) const {
@@ -120,7 +121,7 @@ struct ascending {
 
 namespace net::detail {
 
-/// The parts of this locality, of all vectors.
+/// The local parts of all vectors.
 class segments final : public service {
  public:
   explicit segments(node&) {}
@@ -159,25 +160,25 @@ void write_part(std::uint64_t id, std::uint64_t first, const std::vector<T>& val
 
 }  // namespace net::detail
 
-/// Requires: a T can travel and has a default constructor.
+/// Requires: T is serializable and has a default constructor.
 template <class T>
 class partitioned_vector {
  public:
-  /// By all localities together, of which each has its part when this returns. Requires: a name that no other vector
-  /// has while this one lives.
+  /// Collective; when it returns, every locality has its part. Requires: no other vector with this name exists while
+  /// this one lives.
   explicit partitioned_vector(const std::string& name, std::size_t size = 0, const T& value = T())
       : all_("partitioned_vector " + name), id_(net::hash_of(name)), parts_(size, all_.size()) {
     part_.assign(parts_.size_of(all_.rank()), value);
     place().put(id_, &part_);
     all_.barrier().get();
   }
-  /// By all together, when nobody uses it any more.
+  /// Collective; no member may use the vector any more.
   ~partitioned_vector() { place().template put<T>(id_, nullptr); }
   partitioned_vector(const partitioned_vector&) = delete;
   partitioned_vector& operator=(const partitioned_vector&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return parts_.size(); }  ///< elements of all parts
-  /// The own elements; the first of them is first() of the whole.
+  /// The local elements; the first of them is element first() of the vector.
   [[nodiscard]] std::span<T> local() noexcept { return part_; }
   [[nodiscard]] std::size_t first() const noexcept { return parts_.begin_of(all_.rank()); }  ///< index of local()[0]
   [[nodiscard]] const communicator& members() const noexcept { return all_; }
@@ -187,7 +188,7 @@ class partitioned_vector {
     return get(i, 1).then(launch::sync, [](future<std::vector<T>> f) { return T(std::move(f.get()[0])); });
   }
   future<void> set(std::size_t i, T value) { return set(i, std::vector<T>{std::move(value)}); }
-  /// n elements from i on.
+  /// The n elements from i on.
   [[nodiscard]] future<std::vector<T>> get(std::size_t i, std::size_t n) const {
     std::vector<future<std::vector<T>>> asked;
     each_piece(i, n, [&](unsigned rank, std::size_t at, std::size_t count, std::size_t) {
@@ -199,7 +200,7 @@ class partitioned_vector {
       for (auto& piece : f.get())
         for (T& v : piece.get()) values.push_back(std::move(v));
       if (values.size() != n)
-        throw std::runtime_error("another locality has sent fewer or more elements than it was asked for");
+        throw std::runtime_error("another locality sent a different number of elements than requested");
       return values;
     });
   }
@@ -215,9 +216,9 @@ class partitioned_vector {
     });
   }
 
-  /// Ready when all members have come so far: what they wrote before can be read after.
+  /// Ready when all members have called it: earlier writes are then visible to later reads. Collective.
   future<void> fence() const { return all_.barrier(); }
-  /// Keeps the elements that are in both; new ones are `value`. Collective.
+  /// Keeps the elements below both sizes; new ones are `value`. Collective.
   future<void> resize(std::size_t size, const T& value = T()) {
     return async([this, size, value] {
       const net::partition next(size, all_.size());
@@ -242,7 +243,7 @@ class partitioned_vector {
   future<void> transform(F f) {
     return for_each([f = std::move(f)](T& v) mutable { v = f(std::as_const(v)); });
   }
-  /// init and all elements combined, in their order; the same on all. Requires: op is associative. Collective.
+  /// init and all elements combined, in their order; the same on all members. Requires: op is associative. Collective.
   template <class Op>
   future<T> reduce(T init, Op op) const {
     return async([this, init = std::move(init), op]() -> T {
@@ -250,17 +251,17 @@ class partitioned_vector {
       return sum.empty() ? init : T(op(init, sum[0]));
     });
   }
-  /// Each element becomes all up to it combined. Requires: op is associative. Collective.
+  /// Replaces each element by the combination of all up to it. Requires: op is associative. Collective.
   template <class Op>
   future<void> inclusive_scan(Op op) {
     return scan(std::vector<T>(), std::move(op), true);
   }
-  /// Each element becomes init and all before it combined. Requires: op is associative. Collective.
+  /// Replaces each element by the combination of init and all before it. Requires: op is associative. Collective.
   template <class Op>
   future<void> exclusive_scan(T init, Op op) {
     return scan(std::vector<T>{std::move(init)}, std::move(op), false);
   }
-  /// Ascending by `less`. Collective. By regular samples (Shi, Schaeffer, J. Parallel Distrib. Comput. 14 (1992) 361).
+  /// Sorts by `less`. Collective. By regular sampling (Shi, Schaeffer, J. Parallel Distrib. Comput. 14 (1992) 361).
   template <class Less = ascending>
   future<void> sort(Less less = {}) {
     return async([this, less] {
@@ -282,7 +283,7 @@ class partitioned_vector {
       std::sort(mine.begin(), mine.end(), less);
       std::size_t at = all_.exclusive_scan(mine.size(), std::plus<>()).get().value_or(0);
       if (at > size() || mine.size() > size() - at)
-        throw std::runtime_error("the localities have more elements together than their vector");
+        throw std::runtime_error("the localities together have more elements than their vector");
       for (auto& o : out) o.clear();
       for (T& v : mine) out[parts_.rank_of(at++)].push_back(std::move(v));
       take(parts_, all_.all_to_all(out).get(), T());
@@ -295,7 +296,7 @@ class partitioned_vector {
 
   template <class F>
   void each_piece(std::size_t i, std::size_t n, F f) const {
-    PLX_ASSERT(i <= size() && n <= size() - i && "no such elements", i, n);
+    PLX_ASSERT(i <= size() && n <= size() - i && "elements out of range", i, n);
     for (std::size_t done = 0; done < n;) {
       const unsigned rank = parts_.rank_of(i + done);
       const std::size_t at = i + done - parts_.begin_of(rank);
@@ -304,7 +305,7 @@ class partitioned_vector {
       done += count;
     }
   }
-  /// The part is what has come, and what is missing at its end is `value`.
+  /// Sets the part to the received elements, filled up with `value`.
   void take(const net::partition& next, std::vector<std::vector<T>> come, const T& value) {
     std::vector<T> part;
     for (auto& from : come)
@@ -313,7 +314,7 @@ class partitioned_vector {
     part_ = std::move(part);
     parts_ = next;
   }
-  /// Nothing, or one value: of an empty part there is no sum.
+  /// One value, or none if the part is empty.
   template <class Op>
   std::vector<T> sum_of_part(const Op& op) const {
     if (part_.empty()) return {};

@@ -1,12 +1,12 @@
-// A job of many localities in one process, under one seed: the same seed, the same order of everything.
+// A job of many localities in one process, driven by one seed: the same seed gives the same order of all events.
 //
 //   plx::net::simulation sim({.localities = 4, .seed = 7});
-//   sim.run([] { ... });       // on every locality; returns when nothing is left to do anywhere
-//   sim.run_root([] { ... });  // on the root, which the others serve
+//   sim.run([] { ... });       // on every locality; returns when no work is left on any of them
+//   sim.run_root([] { ... });  // on the root, while the others serve it
 //
-// Each locality is a deterministic runtime with a node; one of them goes on at a time. Time is virtual.
+// Each locality is a deterministic runtime with a node; one of them runs at a time. Time is virtual.
 // Thread safety: one thread, and kill(), network(), now_s() from tasks of the simulation. Cost: a thread per locality
-// and run, some microseconds per hand-over. Example: net/sim/test/sim_test.cpp
+// and run, some microseconds per switch between localities. Example: net/sim/test/sim_test.cpp
 #pragma once
 
 #include <memory>
@@ -25,19 +25,19 @@ namespace plx::net {
 class simulation {
  public:
   explicit simulation(sim_options options = {});
-  /// Requires: no run goes on.
+  /// Requires: no run is in progress.
   ~simulation();
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
 
-  /// f() as a task on every locality. Returns when all have ended and nothing is left to do or under way. Throws what f
-  /// threw on the first locality where it did; plx::deadlock_error, which names the seed and who waits, when somebody
-  /// waits for ever. What the dead do matters to nobody.
+  /// Runs f() as a task on every locality. Returns when all have ended and no work or message is left. Throws what f
+  /// threw on the first locality where it did; plx::deadlock_error, which names the seed and the waiting tasks, when a
+  /// task waits forever. Killed localities are ignored.
   template <class F>
   void run(F f) {
     run_all(0, size(), &f, [](void* body) { (*static_cast<F*>(body))(); });
   }
-  /// f() as a task on locality `at` while the others serve; gives what it gives. Otherwise as run().
+  /// Runs f() as a task on locality `at` while the others serve it; returns its result. Otherwise as run().
   template <class F>
   auto run_at(locality_id at, F f) {
     using R = std::invoke_result_t<F>;
@@ -62,14 +62,14 @@ class simulation {
     return run_at(0, std::move(f));
   }
 
-  /// From now on nothing comes from there and nothing reaches it.
+  /// Cuts the locality off: from now on it neither sends nor receives messages.
   void kill(locality_id which) { network_.kill(which); }
   [[nodiscard]] unsigned size() const noexcept {
     return static_cast<unsigned>(places_.size());
-  }                                                                   ///< localities, the dead included
+  }                                                                   ///< localities, including killed ones
   [[nodiscard]] node& at(locality_id which) noexcept;                 ///< its node
   [[nodiscard]] runtime& runtime_at(locality_id which) noexcept;      ///< its runtime
-  [[nodiscard]] sim_network& network() noexcept { return network_; }  ///< what carries the messages
+  [[nodiscard]] sim_network& network() noexcept { return network_; }  ///< the simulated network
   [[nodiscard]] double now_s() const noexcept { return static_cast<double>(stage_.now()) * 1e-9; }  ///< virtual
 
  private:
