@@ -1,15 +1,16 @@
-// Memory of a device, and pinned memory of the host, recycled.
+// Device memory and pinned host memory from recycling pools.
 //
 //   plx::gpu::buffer<double> x(s, n);                                 // on the device of stream s
-//   plx::gpu::buffer<double> h(s, n, plx::gpu::memory_kind::pinned);  // the host's, which copies without waiting
+//   plx::gpu::buffer<double> h(s, n, plx::gpu::memory_kind::pinned);  // on the host; copies do not block
 //   s.copy(x.data(), h.data(), x.bytes());
 //
-// A buffer belongs to the stream that it was made for: it goes back to the pool in the order of that stream, so it may
-// be destroyed while work that was put there still uses it. Who uses it in other streams too orders them
-// (stream::wait_for, futures) before it is destroyed. Contents are not set.
-// Thread safety: as any container's; different buffers in any threads. Requires: the device outlives it.
-// Cost: some 20 ns to make and to destroy together, on a worker that has one to spare (docs/gpu.md); the first ones ask
-//   the device, which takes 100 us. Errors: gpu::error; without memory the pools are trimmed first, once.
+// A buffer belongs to the stream that it was created for: its memory returns to the pool in the order of that stream,
+// so the buffer may be destroyed while work already submitted there still uses it. Uses in other streams must be
+// ordered (stream::wait_for, futures) before its destruction. Contents are uninitialized.
+// Thread safety: as for containers; different buffers in any threads. Requires: the device outlives it.
+// Cost: creation and destruction together some 20 ns if the worker has a free block (docs/gpu.md); an allocation from
+// the device takes 100 us. Errors: gpu::error; if memory runs out, the pools are trimmed once and the allocation is
+// retried.
 // Example: gpu/core/test/buffer_test.cpp
 #pragma once
 
@@ -27,7 +28,7 @@ namespace detail {
 struct memory_block;
 struct memory_counts;
 
-/// A block of a pool, and where it goes back.
+/// A block of a pool, returned on destruction.
 class block_ref {
  public:
   block_ref() noexcept = default;
@@ -67,7 +68,7 @@ class buffer {
 
  public:
   buffer() noexcept = default;
-  /// n elements; 0 gives an empty one. Errors: throws gpu::error.
+  /// n elements; 0 gives an empty buffer. Errors: throws gpu::error.
   buffer(stream& s, std::size_t n, memory_kind kind = memory_kind::device)
       : block_(n != 0 ? detail::block_ref(s, bytes_of(n), kind) : detail::block_ref()), n_(n) {}
   buffer(buffer&& o) noexcept : block_(std::move(o.block_)), n_(std::exchange(o.n_, 0)) {}
@@ -77,19 +78,19 @@ class buffer {
     return *this;
   }
 
-  /// In device memory: an address for kernels and copies, which the host must not read (the cpu backend's it may).
+  /// For device memory, an address for kernels and copies, which the host can read only on the cpu backend.
   [[nodiscard]] T* data() const noexcept { return static_cast<T*>(block_.at()); }
   [[nodiscard]] std::size_t size() const noexcept { return n_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return n_ * sizeof(T); }
   [[nodiscard]] bool empty() const noexcept { return n_ == 0; }
   [[nodiscard]] memory_kind kind() const noexcept { return block_.kind(); }
-  /// Of pinned memory: what the host sees.
+  /// The elements, readable by the host. Requires: pinned memory.
   [[nodiscard]] std::span<T> span() const noexcept { return {data(), n_}; }
-  /// From now on it belongs to `s`, and what is put there comes after what is in its stream so far.
+  /// Moves ownership to `s`: work submitted to `s` from now on runs after the work now in the previous stream.
   void move_to(stream& s) { block_.move_to(s); }
 
  private:
-  // More than there can be stays more than there can be.
+  // An overflowing size saturates, so that the allocation fails.
   static constexpr std::size_t bytes_of(std::size_t n) noexcept {
     return n <= ~std::size_t{0} / sizeof(T) ? n * sizeof(T) : ~std::size_t{0};
   }
@@ -97,9 +98,9 @@ class buffer {
   std::size_t n_ = 0;
 };
 
-/// What the pools of a device have done so far.
+/// Statistics of the device's pools.
 detail::memory_counts memory_counts_of(device& d, memory_kind kind);
-/// Gives all free memory of the pools back to the device. Waits for what may still use it.
+/// Returns all free memory of the pools to the device. Waits for work that may still use it.
 void trim(device& d);
 
 }  // namespace plx::gpu

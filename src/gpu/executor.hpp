@@ -1,17 +1,17 @@
-// Kernels as tasks: a launch has a future, and may wait for others.
+// Kernels as tasks: a launch returns a future and may depend on other futures.
 //
-//   plx::gpu::executor on(gpu);                                        // a device: its streams share the work
+//   plx::gpu::executor on(gpu);                                        // distributes launches over the streams
 //   plx::future<void> a = plx::async(on, add, add_item{x, y, z, n});
 //   plx::future<void> b = plx::async(on, add, add_item{z, y, x, n}, std::move(a));  // begins when a is ready
-//   plx::post(on, add, item);                                          // nobody waits
+//   plx::post(on, add, item);                                          // without a future
 //
-// An item may be a future of an item; further arguments are futures that must be ready before the launch. When one of
-// them holds an exception, the launch does not happen and its future holds the same.
-// What async() is given runs in some stream, in no order but that of the futures. The same calls take an
-// aggregating_executor (gpu/aggregating_executor.hpp).
-// Thread safety: everything; an executor is a handle. Requires: the device outlives it.
+// The item may also be passed as a future; further arguments are futures that must be ready before the launch. If one
+// of them holds an exception, the launch does not happen and its future holds the same exception. Launches may run in
+// any stream and are ordered only by their futures. An aggregating_executor (gpu/aggregating_executor.hpp) takes the
+// same calls.
+// Thread safety: all functions; an executor is a handle. Requires: the device outlives it.
 // Cost: that of stream::launch and future(), and an allocation from the worker's pool.
-// Errors: in the future: a gpu::error, or what the cpu backend's item has thrown. Of post(): a warning in the log.
+// Errors: the future holds a gpu::error, or the exception of the item on the cpu backend. post() logs a warning.
 // Example: gpu/core/test/executor_test.cpp
 #pragma once
 
@@ -26,11 +26,11 @@
 
 namespace plx::gpu {
 
-/// Launches each item by itself, in the stream of its device that has the least to do.
+/// Launches each item separately, in the stream of its device with the least pending work.
 class executor {
  public:
   explicit executor(device& d) noexcept : core_(&d.core()) {}
-  /// For the library's own headers.
+  /// For internal use.
   [[nodiscard]] plx::future<void> launch(const any_operation& op, const void* item) const;
   void launch_unheard(const any_operation& op, const void* item) const noexcept;
 
@@ -62,7 +62,7 @@ bool is_ready(const A& a) {
     return true;
 }
 
-/// Takes the results of those that are to be ready; the first of them may be the item.
+/// Consumes the results of the dependencies; the first argument is the item or a future of it.
 template <class Item, class A, class... D>
 Item item_after(A& item, D&... after) {
   (static_cast<void>(ready_value(after)), ...);
@@ -82,11 +82,11 @@ auto as_future(T&& t) {
 
 namespace plx {
 
-/// Launches the operation on `item` (an Item, or a future of one) once all of `after` (futures) are ready. The future
-/// is ready when the kernel is done.
+/// Launches the operation on `item` (an Item, or a future of one) once all of `after` (futures) are ready. The returned
+/// future is ready when the kernel is done.
 template <gpu::detail::launches E, class Item, class A, class... D>
 future<void> async(const E& on, const gpu::operation<Item>& op, A item, D... after) {
-  static_assert((detail::is_future<D> && ...), "what follows the item are futures that the launch waits for");
+  static_assert((detail::is_future<D> && ...), "arguments after the item must be futures");
   if ((gpu::detail::is_ready(item) && ... && gpu::detail::is_ready(after))) {
     try {
       const Item i = gpu::detail::item_after<Item>(item, after...);
@@ -103,7 +103,7 @@ future<void> async(const E& on, const gpu::operation<Item>& op, A item, D... aft
       }));
 }
 
-/// Launches the operation on `item`; nobody waits.
+/// Launches the operation on `item` without a future.
 template <gpu::detail::launches E, class Item>
 void post(const E& on, const gpu::operation<Item>& op, const Item& item) {
   on.launch_unheard(op, &item);

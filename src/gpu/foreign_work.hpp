@@ -1,11 +1,11 @@
-// Work that another library puts in a stream: one of linear algebra, Kokkos, a launch written by hand.
+// Work that another library submits to a stream: linear algebra, Kokkos, hand-written launches.
 //
 //   static const plx::gpu::any_operation& gemm = plx::gpu::named_operation("gemm");
 //   plx::future<void> f = plx::gpu::async_put(s, gemm, [&] { cublasDgemm(handle_of(s.native()), ...); });
 //
-// Thread safety: everything. Cost: future()'s. Errors: in the future: what put() throws, what the device says later,
-// and
-//   why it takes nothing any more; they name the operation. What put() had put in before it threw stays there.
+// Thread safety: all functions. Cost: that of future().
+// Errors: the future holds the exception of put(), an error that the device reports later, or the error that made the
+// device unusable; all of them name the operation. Work that put() submitted before it threw stays in the stream.
 // Example: gpu/core/test/foreign_work_test.cpp
 #pragma once
 
@@ -16,18 +16,17 @@
 
 namespace plx::gpu {
 
-/// An operation without a kernel, for messages: the same name gives the same one, for the life of the process. Cost: a
-/// lock and a look-up; a call site keeps it.
+/// An operation without a kernel, for messages. The same name always gives the same operation, which lives as long as
+/// the process. Cost: a lock and a lookup; call sites should keep the reference.
 const any_operation& named_operation(std::string_view name);
 
 namespace detail {
 plx::future<void> async_put(stream& s, const any_operation& as, void (*put)(void*), void* arg);
 }
 
-/// Calls `put()` here and now, while nobody else puts anything in the stream; what it puts in s.native() is one launch
-/// of `as`. Ready when all in the stream up to there is done.
-/// Requires: put() does not wait and does not use `s` itself, which is locked. While `s` captures, which gives no
-/// futures, put() is not called.
+/// Calls `put()` in the calling thread while the stream is locked. The work it submits to s.native() is recorded as one
+/// launch of `as`. The future is ready when all work in the stream up to that point is done. Requires: put() does not
+/// wait and does not use `s` itself. put() is not called if `s` is capturing, since a capture gives no futures.
 template <class F>
 [[nodiscard]] plx::future<void> async_put(stream& s, const any_operation& as, F&& put) {
   using f = std::remove_reference_t<F>;

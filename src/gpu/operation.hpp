@@ -1,6 +1,6 @@
-// Operations: what a device computes. An operation is a name, the type of its *items*, and one function per backend. An
-// item is an argument block: a trivially copyable struct that says what one call works on. Many items may run as one
-// launch (gpu/aggregating_executor.hpp), so an operation is always written for an array of them.
+// Operations: the functions that a device runs. An operation consists of a name, the type of its *items*, and one
+// function per backend. An item is an argument block: a trivially copyable struct that describes one call. Many items
+// may run as one launch (gpu/aggregating_executor.hpp), so an operation is always written for an array of items.
 //
 //   // add.hpp
 //   struct add_item { const double* x; const double* y; double* z; std::uint32_t n; };
@@ -22,10 +22,10 @@
 //     });
 //   }
 //
-// A grid has 65535 blocks along y and z at most: an operation that may be launched on more items puts them along x.
-// Nothing registers itself: the operation is a constant that names its functions, so the linker takes them out of a
-// static library as it takes any function. In CMake: plx_gpu_sources(TARGET add.cu), cmake/gpu.cmake.
-// Thread safety: constants; the functions are called by several threads at a time. Example: gpu/testing/
+// A grid has at most 65535 blocks along y and z; an operation that may be launched on more items maps them to x.
+// Operations are not registered: an operation is a constant that refers to its functions, so they are linked from a
+// static library as usual. In CMake: plx_gpu_sources(TARGET add.cu), cmake/gpu.cmake.
+// Thread safety: constants; the functions are called by several threads concurrently. Example: gpu/testing/
 #pragma once
 
 #include <cstddef>
@@ -35,33 +35,34 @@
 namespace plx::gpu {
 
 struct native_stream_t;
-/// A stream as its backend knows it: cudaStream_t, hipStream_t, sycl::queue*, or the cpu backend's queue.
+/// A stream as its backend knows it: cudaStream_t, hipStream_t, sycl::queue*, or the queue of the cpu backend.
 using native_stream = native_stream_t*;
 
-/// What a launch function is told beside its items.
+/// The arguments of a launch function besides its items.
 struct launch {
   native_stream stream = nullptr;
-  /// A copy of the items that the device can read until this launch has ended. For kernel.hpp.
+  /// Copies the items to memory that the device can read until this launch has ended. Used by kernel.hpp.
   const void* (*stage)(const launch& where, const void* items, std::size_t bytes) = nullptr;
   void* owner = nullptr;
 };
 
-/// On the cpu: computes one item, some time later than the launch, on a thread of the backend. What it throws is the
-/// error of that item.
+/// On the cpu backend: computes one item, after the launch has returned, on a thread of the backend. An exception
+/// becomes the error of that item.
 using cpu_function = void (*)(const void* item);
-/// Elsewhere: launches all items in `where.stream` and does not wait. The items are gone when it returns.
+/// On the other backends: launches all items in `where.stream` and does not wait. The items are valid only during the
+/// call.
 using launch_function = void (*)(const launch& where, const void* items, unsigned count);
 
-/// An operation without the type of its items.
+/// An operation without its item type.
 struct any_operation {
-  const char* name = "";         // what errors, counters and traces call it
-  std::uint32_t item_bytes = 0;  // of one item
+  const char* name = "";         // used in errors, counters and traces
+  std::uint32_t item_bytes = 0;  // size of one item
   std::uint32_t item_alignment = 1;
   cpu_function cpu = nullptr;
-  launch_function cuda = nullptr, hip = nullptr, sycl = nullptr;  // null: not built, or not written
+  launch_function cuda = nullptr, hip = nullptr, sycl = nullptr;  // null: not built, or not implemented
 };
 
-/// An operation on items of one type. Compare and keep it by its address.
+/// An operation on items of one type. Operations are identified by address.
 template <class Item>
 struct operation : any_operation {
   static_assert(std::is_trivially_copyable_v<Item>, "items are copied to the device as bytes");
@@ -79,7 +80,7 @@ inline constexpr launch_function launch_of =
 
 }  // namespace detail
 
-/// An operation that only the cpu backend can run: for tests, and for what needs no device.
+/// An operation for the cpu backend only: for tests, and for work that needs no device.
 template <class Item, void (*cpu)(const Item&)>
 constexpr operation<Item> cpu_operation(const char* name) {
   return {{name, sizeof(Item), alignof(Item), detail::cpu_of<Item, cpu>, nullptr, nullptr, nullptr}};
@@ -87,7 +88,7 @@ constexpr operation<Item> cpu_operation(const char* name) {
 
 }  // namespace plx::gpu
 
-// Which backends this tree was built with: set for everybody who uses the library gpu (cmake/gpu.cmake).
+// Backends built into this tree; defined for all users of the gpu library (cmake/gpu.cmake).
 #if defined(PLX_GPU_CUDA)
 #define PLX_DETAIL_GPU_CUDA(name, item) ::plx::gpu::detail::launch_of<item, name##_cuda>
 #else
@@ -116,8 +117,8 @@ constexpr operation<Item> cpu_operation(const char* name) {
     }                                                                                     \
   }
 
-/// Declares the operation `name` on items of type `item`, in the namespace where it stands, and the functions that it
-/// is made of. To be defined: name_cpu always, and name_cuda, name_hip, name_sycl for those backends that are built.
+/// Declares the operation `name` on items of type `item` in the current namespace, and its functions. Define name_cpu
+/// always, and name_cuda, name_hip, name_sycl for the backends that are built.
 #define PLX_GPU_OPERATION(name, item) PLX_DETAIL_GPU_OPERATION(name, item, PLX_DETAIL_GPU_SYCL(name, item))
-/// The same of an operation that was not written for sycl: a launch there is an error that says so.
+/// Declares an operation without a SYCL function: a launch on that backend fails with an error that states this.
 #define PLX_GPU_OPERATION_WITHOUT_SYCL(name, item) PLX_DETAIL_GPU_OPERATION(name, item, nullptr)

@@ -1,11 +1,11 @@
-// Streams: what is put in one runs on its device in that order.
+// Streams: work submitted to a stream runs on its device in submission order.
 //
-// Thread safety: everything; what several threads put in at a time gets some order. While one of them is in a call of
-//   the device's library the others spin, also while a copy from or to ordinary memory waits for the device.
-// Cost: of a launch on CUDA 3.5 us, of future() 0.2 us (docs/gpu.md). Streams are recycled: making one costs a lock,
-// unless there is none to be had. Errors: a call that the device refuses throws gpu::error, and nothing is put in the
-// stream. What fails later is held
-//   by the next future of the stream; after a device is lost, by all of them.
+// Thread safety: all functions; concurrent submissions are ordered arbitrarily. While one thread is in a call of the
+//   device library the others spin, even while a copy from or to pageable memory waits for the device.
+// Cost: on CUDA a launch takes 3.5 us, future() 0.2 us (docs/gpu.md). Streams are recycled: creating one costs a lock,
+//   unless no free one is available.
+// Errors: a call that the device refuses throws gpu::error and submits nothing. A later failure is held by the next
+//   future of the stream; after a device is lost, by all of its futures.
 // Example: gpu/core/test/stream_test.cpp
 #pragma once
 
@@ -30,9 +30,9 @@ class graph;
 
 class stream {
  public:
-  /// Takes a stream that nobody uses, or makes one.
+  /// Takes an unused stream of the device, or creates one.
   explicit stream(device& d);
-  /// What is in it still runs.
+  /// Submitted work still runs.
   ~stream() { give_back(); }
   stream(stream&& o) noexcept : core_(std::exchange(o.core_, nullptr)) {}
   stream& operator=(stream&& o) noexcept {
@@ -40,8 +40,8 @@ class stream {
     return *this;
   }
 
-  /// Launches the operation on one item, or on several as one launch. The items are copied.
-  /// Requires: at least one item. Errors: throws also when the operation has no kernel for this backend.
+  /// Launches the operation on one item, or on several items as one launch. The items are copied.
+  /// Requires: at least one item. Errors: also throws if the operation has no kernel for this backend.
   template <class Item>
   void launch(const operation<Item>& op, const Item& item) {
     launch_items(op, &item, 1, nullptr);
@@ -50,33 +50,34 @@ class stream {
   void launch(const operation<Item>& op, std::span<const Item> items) {
     launch_items(op, items.data(), static_cast<unsigned>(items.size()), nullptr);
   }
-  /// Copies between any two of host, pinned and device memory. Ordinary host memory makes the caller wait on CUDA;
-  /// pinned memory (gpu/buffer.hpp) does not. Both must stay until it is done.
+  /// Copies between any two of pageable, pinned and device memory. On CUDA, pageable memory blocks the caller; pinned
+  /// memory (gpu/buffer.hpp) does not. Both ranges must stay valid until the copy is done.
   void copy(void* to, const void* from, std::size_t bytes);
   /// Sets every byte.
   void fill(void* to, std::uint8_t byte, std::size_t bytes);
-  /// What follows here begins after all that is in `other` now. Of the same device. Neither may capture.
+  /// Work submitted here from now on begins after all work now in `other`, a stream of the same device. Neither may be
+  /// capturing.
   void wait_for(stream& other);
 
-  /// Ready when all work so far in this stream is done. Errors: see above. Its continuations run in tasks, never in the
-  /// poll. Two tasks may complete what the poller has seen at two times, so of two futures of a stream the later one
-  /// may be ready first; its work was done last. What must come after both: of the later one, `.then`.
+  /// Ready when all work submitted to this stream so far is done. Errors: see above. Continuations run in tasks, never
+  /// inside the poll. Two tasks may complete futures concurrently, so a later future of a stream may become ready
+  /// before an earlier one, although the work finished in stream order. Work that depends on both should wait for both.
   [[nodiscard]] plx::future<void> future();
   [[nodiscard]] plx::future<void> future(completion_way way);
   /// future().get()
   void wait() { future().get(); }
 
-  /// What `f()` puts in this stream becomes a graph instead, which can be launched any number of times for the price
-  /// of about a third of a launch. Requires: f() puts in launches, copies and fills, and asks for no future. Items are
-  /// those of now; memory that they name must stay as long as the graph.
+  /// Captures the work that `f()` submits to this stream as a graph, which can be launched repeatedly at about a third
+  /// of the cost of a launch. Requires: f() submits launches, copies and fills only and requests no future. Items are
+  /// copied at capture; memory that they refer to must live as long as the graph.
   template <class F>
   [[nodiscard]] graph capture(F&& f);
   void launch(const graph& g);
 
   [[nodiscard]] native_stream native() const noexcept;
-  /// For the library's own headers.
+  /// For internal use.
   [[nodiscard]] detail::stream_core& core() const noexcept { return *core_; }
-  /// For the library's own headers: `errors` has a place per item until the next completion, or is null.
+  /// For internal use. `errors` has one element per item, valid until the next completion, or is null.
   void launch_items(const any_operation& op, const void* items, unsigned count, item_errors errors);
 
  private:
@@ -86,8 +87,8 @@ class stream {
   detail::stream_core* core_;
 };
 
-/// A chain of operations that was captured; see stream::capture(). May be destroyed while it runs. Thread safety: one
-/// launch at a time.
+/// A captured sequence of operations; see stream::capture(). May be destroyed while it runs. Thread safety: one launch
+/// at a time.
 class graph {
  public:
   graph() noexcept = default;
@@ -106,11 +107,11 @@ class graph {
   }
   explicit operator bool() const noexcept { return native_ != nullptr; }
 
-  /// For the library's own sources: what timelines tell of it.
+  /// For internal use: the description of the graph in timelines.
   struct contents {
     std::uint64_t bytes = 0;       // of copies and fills
-    std::uint32_t operations = 0;  // that were captured
-    std::uint32_t name = 0;        // as the recorder calls it
+    std::uint32_t operations = 0;  // number of captured operations
+    std::uint32_t name = 0;        // the recorder's name id
   };
 
  private:
@@ -119,7 +120,7 @@ class graph {
   void free() noexcept;
   detail::device_core* home_ = nullptr;
   native_graph native_ = nullptr;
-  detail::graph_core* core_ = nullptr;  // of who has captured it
+  detail::graph_core* core_ = nullptr;  // of the stream that captured it
   contents made_of_;
 };
 

@@ -9,13 +9,13 @@ namespace plx::gpu::detail {
 
 namespace {
 
-/// Of "void plx::star::device::advance<8>(items)": "advance".
+/// "void plx::star::device::advance<8>(items)" gives "advance".
 std::string short_name(const char* mangled) {
   int failed = 0;
   char* const text = abi::__cxa_demangle(mangled, nullptr, nullptr, &failed);
   std::string name = text != nullptr ? text : mangled;
   std::free(text);
-  std::size_t end = 0;  // of the name: where arguments of the template or of the function begin
+  std::size_t end = 0;  // where the arguments of the template or of the function begin
   for (std::size_t i = 0; i < name.size() && end == 0; ++i)
     if (name.compare(i, 21, "(anonymous namespace)") == 0)
       i += 20;
@@ -29,7 +29,7 @@ std::string short_name(const char* mangled) {
 }  // namespace
 
 activity_book& activity_book::of_process() {
-  static auto* const book = new activity_book;  // records may come until the end
+  static auto* const book = new activity_book;  // never destroyed: records may arrive during process exit
   return *book;
 }
 
@@ -37,7 +37,7 @@ std::uint64_t activity_book::submit(probe::device_lane& lane, told_path& owner, 
   const std::lock_guard guard(lock_);
   const std::uint64_t tag = ++newest_;
   entry& e = (*entries_)[tag % places];
-  if (e.tag != 0 && !e.heard) e.lane->lose(1);  // its record will find no place
+  if (e.tag != 0 && !e.heard) e.lane->lose(1);  // its record can no longer be matched
   e.tag = tag, e.lane = &lane, e.owner = &owner;
   e.path = path;
   e.described = e.heard = false;
@@ -53,7 +53,7 @@ void activity_book::describe(std::uint64_t tag, const probe::device_operation& o
   e.described = true;
   try {
     for (const activity& a : e.early) tell(e, a);
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
   }
   e.early.clear();
 }
@@ -74,11 +74,11 @@ void activity_book::heard(const activity& a) noexcept {
       tell(e, a);
     else
       e.early.push_back(a);
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
   }
 }
 
-// What was told after the one behind it may have run before that one began: then the path is told too short.
+// An earlier submission whose record arrives late is left out; the path is then too short.
 void activity_book::grow(entry& e, const activity& a) noexcept {
   told_path& p = *e.owner;
   if (a.tag < p.tag) return;
@@ -100,8 +100,8 @@ void activity_book::tell(const entry& e, const activity& a) {
   probe::device_operation o = e.operation;
   o.begin = std::max<ticks>(a.begin, o.submitted);
   o.end = std::max<ticks>(a.end, o.begin);
-  o.part = o.kind != probe::device_work::graph;  // another library's call may launch several kernels
-  if (o.kind == probe::device_work::graph) {     // it is told by what it is made of
+  o.part = o.kind != probe::device_work::graph;  // a call of another library may launch several kernels
+  if (o.kind == probe::device_work::graph) {     // reported as its parts
     static const probe::name_id copy = probe::register_name("copy"), fill = probe::register_name("fill");
     const bool kernel = a.kind == activity::what::kernel, copies = a.kind == activity::what::copy;
     o.items = 1;

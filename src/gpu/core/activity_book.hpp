@@ -1,7 +1,9 @@
-// What was submitted while activity records are on, until the records of it have come: puts the two together.
+// Matches activity records of the device library with the submissions that they belong to.
 //
-// A submission has a number, its tag, that grows in the process; the newest `places` are known. Thread safety:
-// everything. Cost: a lock and a copy of 64 bytes per submission and per record. Example: gpu/test/activity_test.cpp
+// A submission is identified by its tag, a process-wide number that increases; the newest `places` submissions are
+// kept.
+// Thread safety: all functions. Cost: a lock and a copy of 64 bytes per submission and per record.
+// Example: gpu/test/activity_test.cpp
 #pragma once
 
 #include <array>
@@ -15,9 +17,9 @@
 
 namespace plx::gpu::detail {
 
-/// The longest path through a stream as its records have told it so far. The book's, under its lock.
+/// The longest path through a stream as far as its records have arrived. Guarded by the book's lock.
 struct told_path {
-  std::uint64_t tag = 0;  // of the newest submission that a record has come for
+  std::uint64_t tag = 0;  // of the newest submission with a record
   ticks path = 0;
   ticks end = 0;
 };
@@ -26,20 +28,21 @@ class activity_book {
  public:
   static constexpr std::uint64_t places = std::uint64_t{1} << 14;
 
-  /// That of the process.
+  /// The instance of the process.
   static activity_book& of_process();
 
-  /// A submission begins, to which the longest path is `path`. Returns its tag. `owner` must live until it leaves.
+  /// Begins a submission; `path` is the longest path that leads to it. Returns its tag. `owner` must live until
+  /// leave().
   std::uint64_t submit(probe::device_lane& lane, told_path& owner, ticks path = 0) noexcept;
-  /// It has been submitted, as `o` says, whose begin and end are not known yet.
+  /// Describes a submission that has succeeded; the begin and end in `o` are not known yet.
   void describe(std::uint64_t tag, const probe::device_operation& o) noexcept;
-  /// It was refused.
+  /// Removes a submission that was refused.
   void forget(std::uint64_t tag) noexcept;
-  /// A record has come. Nothing happens when nobody knows its tag any more.
+  /// Handles an activity record; ignored if its tag is no longer known.
   void heard(const activity& a) noexcept;
-  /// The longest path through what `owner` submitted up to `tag`, as far as records have come: never too long.
+  /// The longest path through the submissions of `owner` up to `tag`, as far as records have arrived: a lower bound.
   [[nodiscard]] ticks path_behind(const told_path& owner, std::uint64_t tag) noexcept;
-  /// What `owner` submitted is nobody's from now on. Returns how many of it no record has come for.
+  /// Removes the submissions of `owner`. Returns the number of those without a record.
   std::uint64_t leave(const told_path& owner) noexcept;
 
  private:
@@ -47,10 +50,10 @@ class activity_book {
     std::uint64_t tag = 0;
     probe::device_lane* lane = nullptr;
     told_path* owner = nullptr;
-    ticks path = 0;  // the longest one that leads here; once heard of, through it
+    ticks path = 0;  // longest path that leads here; once a record has arrived, including this submission
     probe::device_operation operation;
     bool described = false, heard = false;
-    std::vector<activity> early;  // came before it was described
+    std::vector<activity> early;  // arrived before describe()
   };
   static void grow(entry& e, const activity& a) noexcept;
   static void tell(const entry& e, const activity& a);

@@ -21,7 +21,7 @@ struct aggregator::batch final : completion {
     probe::task_id task;
     ticks when;
   };
-  std::vector<giver> givers;  // tasks that items are from, while somebody traces
+  std::vector<giver> givers;  // tasks that added items; recorded only for traces
   ticks since = 0;
   aggregator* home = nullptr;
 
@@ -38,7 +38,7 @@ struct aggregator::batch final : completion {
     for (const giver& g : givers) w->log->edge(g.task, to, g.when);
   }
 
-  /// Tells item `i` how it went.
+  /// Completes item `i`.
   void tell(unsigned i, const std::exception_ptr& of_batch) noexcept {
     const std::exception_ptr& e = errors[i] != nullptr ? errors[i] : of_batch;
     plx::detail::future_state<void>* const s = states[i];
@@ -58,9 +58,9 @@ struct aggregator::batch final : completion {
     try {
       std::rethrow_exception(e);
     } catch (const std::exception& x) {
-      log_warning("gpu: a posted item of '{}' has failed: {}", op->name, x.what());
+      log_warning("gpu: a posted item of '{}' failed: {}", op->name, x.what());
     } catch (...) {
-      log_warning("gpu: a posted item of '{}' has failed", op->name);
+      log_warning("gpu: a posted item of '{}' failed", op->name);
     }
   }
 };
@@ -70,7 +70,7 @@ aggregator::aggregator(device_core& d, aggregation_options o)
   poller_ = d.rt.add_poller(poll, this);
 }
 
-// Batches on their way hold a reference: none is.
+// Each batch in flight holds a reference, so there is none.
 aggregator::~aggregator() { home_.rt.remove_poller(poller_); }
 
 std::unique_ptr<aggregator::batch> aggregator::new_batch(const any_operation& op) {
@@ -159,7 +159,8 @@ void aggregator::flush() {
 
 // ----------------------------------------------------------------------------------------------------------- launching
 
-// As one launch. False: nothing was launched, and b.failed says why. True: the batch may be finished already.
+// Launches the batch as one launch. False: nothing was launched, and b.failed holds the reason. True: the batch may
+// already be finished.
 bool aggregator::launch_all(batch& b) noexcept {
   try {
     home_.launch_for(b, *b.op, b.items.data(), b.size(), b.errors.data(), true);
@@ -189,7 +190,7 @@ void aggregator::launch(std::unique_ptr<batch> b) noexcept {
   launch_one_by_one(std::move(b));
 }
 
-// The device does not take them together: only those that it does not take alone have failed.
+// The device refused the batch as a whole; only the items that it also refuses individually fail.
 void aggregator::launch_one_by_one(std::unique_ptr<batch> b) noexcept {
   for (unsigned i = 0; i < b->size(); ++i) {
     auto one = std::make_unique<batch>();
@@ -211,7 +212,7 @@ void aggregator::launch_one_by_one(std::unique_ptr<batch> b) noexcept {
 
 bool aggregator::due(const batch& b, bool no_task, reason& why) {
   auto& s = home_.rt.get_scheduler();
-  if (s.deterministic()) {  // the seed decides what comes first
+  if (s.deterministic()) {  // the seed decides the order
     why = reason::late;
     return s.choose(8) == 0;
   }
@@ -235,7 +236,7 @@ std::unique_ptr<aggregator::batch> aggregator::take_due(bool no_task) {
   return nullptr;
 }
 
-// By a task: launches are long for a poll, and when one is refused the items' continuations run.
+// Launches in a task: a launch takes too long for the poller, and if it is refused, continuations of the items run.
 void aggregator::launch_soon(std::unique_ptr<batch> b) {
   b->finish = [](completion& self) noexcept {
     auto& me = static_cast<batch&>(self);
@@ -248,7 +249,7 @@ poll_result aggregator::poll() {
   if (n_open_.load() == 0) return poll_result::idle;
   const plx::detail::scheduler& s = home_.rt.get_scheduler();
   const plx::detail::worker* me = plx::detail::this_worker();
-  // Who polls while it searches has found no task; it is not counted among the active ones then.
+  // A worker that polls while searching has no task; it is not counted as active.
   const bool no_task = me != nullptr && me->searching.load(std::memory_order_relaxed) && s.active_workers() == 0;
   bool any = false;
   while (auto b = take_due(no_task)) {

@@ -1,9 +1,9 @@
-// What the copies of an aggregating_executor share.
+// The state shared by the copies of an aggregating_executor.
 //
-// Invariants: an item is in exactly one batch; a batch is in exactly one of: `open_` (at most one per operation), the
-// hands of who launches it, its stream's queue, the finisher. Only the holder of lock_ adds to an open batch.
-// `in_flight_` counts batches that were taken out of open_ and are not finished; each of them holds a reference, and
-// all handles together one, which they give up after a last flush().
+// Invariants: an item is in exactly one batch. A batch is in exactly one of: `open_` (at most one per operation), the
+// thread that launches it, its stream's queue, the finisher. Only the holder of lock_ adds to an open batch.
+// `in_flight_` counts the batches that were removed from open_ and are not finished; each of them holds a reference.
+// All handles together hold one reference, released after a final flush().
 #pragma once
 
 #include <atomic>
@@ -24,12 +24,12 @@ class aggregator {
   aggregator(const aggregator&) = delete;
   aggregator& operator=(const aggregator&) = delete;
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
-  /// Never by the poller.
+  /// Must not be called by the poller.
   void release() noexcept {
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  /// `state` is completed when the item's launch is done, or failed; null: nobody waits.
+  /// `state` is completed when the item's launch is done or has failed; null: the item has no future.
   void add(const any_operation& op, const void* item, plx::detail::future_state<void>* state);
   void flush();
   void set_most(unsigned most) noexcept { most_.store(most == 0 ? 1 : most, std::memory_order_relaxed); }
@@ -50,7 +50,7 @@ class aggregator {
   void launch_one_by_one(std::unique_ptr<batch> b) noexcept;
   std::unique_ptr<batch> new_batch(const any_operation& op);
   void keep(std::unique_ptr<batch> b) noexcept;
-  void took_out(const batch& b, reason why) noexcept;  // with the lock
+  void took_out(const batch& b, reason why) noexcept;  // under lock_
 
   device_core& home_;
   const ticks deadline_;

@@ -48,17 +48,17 @@ std::string_view name_of(failure kind) noexcept {
 
 namespace {
 
-// What to do about it, where one can say.
+// The remedy, where one is known.
 std::string_view advice_for(failure kind) {
   switch (kind) {
     case failure::no_driver:
-      return "; install the driver of the devices, or run with backend cpu";
+      return "; install the device driver, or use the cpu backend";
     case failure::driver_too_old:
       return "; this program needs a newer driver, or a build with an older toolkit";
     case failure::no_device:
-      return "; the driver sees no device (is it visible to this process?)";
+      return "; the driver finds no device (check that it is visible to this process)";
     case failure::device_lost:
-      return "; nothing more runs on it in this process";
+      return "; the device is unusable for the rest of this process";
     default:
       return "";
   }

@@ -1,7 +1,8 @@
-// What waits for a place in a stream: a future, a batch, memory. One record each, in the queue of its stream.
+// A completion: a record for a future, a batch or memory that waits for a point in a stream. Each stream has a queue of
+// them.
 //
-// The poller takes a record out of the queue when its place is reached, and finish() is called by an ordinary task
-// soon after, never by the poller: continuations do not run inside the poll.
+// The poller removes a record from the queue when the stream has reached its point. finish() is then called by an
+// ordinary task, never by the poller: continuations do not run inside the poll.
 #pragma once
 
 #include <atomic>
@@ -20,12 +21,13 @@
 
 namespace plx::gpu::detail {
 
-/// The way from a callback to the runtime's pollers. Callbacks of a device that was left may come when both are gone.
+/// Connects callbacks to the runtime's pollers. Callbacks of an abandoned device may arrive after device and runtime
+/// are gone.
 class poller_door {
  public:
   explicit poller_door(runtime& r) noexcept : rt_(&r) {}
   void ask();
-  /// From now on nobody is asked.
+  /// From now on ask() does nothing.
   void close() {
     const std::lock_guard guard(lock_);
     rt_ = nullptr;
@@ -36,7 +38,7 @@ class poller_door {
   runtime* rt_;
 };
 
-/// What a stream's thread and the poller share of a callback: either may be the last to need it.
+/// State shared by the stream's thread and the poller for one callback; the last of the two to release it deletes it.
 struct callback_note {
   std::atomic<int> refs{2};
   std::atomic<bool> called{false};
@@ -47,31 +49,31 @@ struct callback_note {
 };
 
 struct completion {
-  /// Called once, when the place is reached or never will be; `this` may be gone when it returns.
+  /// Called once, when the point is reached or never will be; may destroy `this`.
   void (*finish)(completion& self) noexcept = nullptr;
-  /// Called by the poll, before: for what the device gets back. May be null. Not called when add() fails.
+  /// Called by the poller before finish(), to return resources to the device. May be null. Not called if add() fails.
   void (*retire)(completion& self) noexcept = nullptr;
   completion* next = nullptr;
   std::exception_ptr failed;     // set before finish()
-  native_event event = nullptr;  // way poll, and where kernels fail alone
+  native_event event = nullptr;  // way poll, and if kernels_fail_alone
   std::uint32_t flag = 0;        // way flag: the value that the stream writes
   completion_way way = completion_way::poll;
   callback_note* note = nullptr;         // way callback
-  const any_operation* after = nullptr;  // the last operation before this place
+  const any_operation* after = nullptr;  // the last operation before this point
   ticks submitted = 0;
 
-  // For timelines: how many of the stream's operations stand before this place, and the last of them, as edges call it,
-  // and its tag, if it has one; the longest path through it.
+  // For timelines: the number of the stream's operations before this point; the last of them, by its id in edges and
+  // its tag, if any; and the longest path through it.
   std::uint64_t operations = 0;
   probe::task_id operation = 0;
   std::uint64_t tag = 0;
   ticks path = 0;
-  /// Called once it is launched by launch_for(), with what edges call it. May be null.
+  /// Called after a launch by launch_for(), with the id of the operation in edges. May be null.
   void (*launched)(completion& self, probe::task_id operation) noexcept = nullptr;
 };
 
-/// Records on their way from the poller to the task that finishes them. Shared with those tasks, which may run when
-/// the device is gone.
+/// Records passed from the poller to the task that finishes them. Shared with these tasks, which may run after the
+/// device is gone.
 class finisher {
  public:
   void add(completion* first, completion* last) noexcept {
@@ -79,9 +81,9 @@ class finisher {
     (last_ != nullptr ? last_->next : first_) = first;
     last_ = last;
   }
-  /// Finishes all that is there, one after the other. A continuation may wait for what is still in the list, so who
-  /// begins with more than one record has `again()`, which has another task call run(): while records are in the list
-  /// a task is on its way to them.
+  /// Finishes all records in the list, one after another. A continuation may wait for a later record in the list, so if
+  /// there is more than one, `again()` first submits another task that calls run(): a task is pending as long as there
+  /// are records in the list.
   template <class F>
   void run(F&& again) noexcept {
     bool more = false;
@@ -96,14 +98,14 @@ class finisher {
       c = take(more);
     }
   }
-  /// Nothing is there, and nobody finishes anything now.
+  /// True if the list is empty and no thread is finishing a record.
   [[nodiscard]] bool quiet() noexcept {
     const plx::detail::spin_guard guard(lock_);
     return first_ == nullptr && running_ == 0;
   }
 
  private:
-  /// What it makes ready comes from the operation before it, if timelines are recorded.
+  /// If timelines are recorded, tasks made ready here have the operation as their origin.
   static void finish_one(completion& c) noexcept {
     if (c.operation == 0) [[likely]]
       return c.finish(c);
@@ -129,7 +131,7 @@ class finisher {
   unsigned running_ = 0;
 };
 
-/// A future and its record in one allocation.
+/// A future and its completion record in one allocation.
 struct future_completion final : plx::detail::future_state<void>, completion {
   future_completion() noexcept : future_state<void>(plx::detail::destroy_state<future_completion>, 2) {
     finish = [](completion& self) noexcept {

@@ -27,7 +27,7 @@ device_counts counter_door::counts() {
   return device_ != nullptr ? device_->counts() : last_;
 }
 
-// Its runtime's recorder outlives the device: asked from there also when that is gone.
+// The recorder belongs to the runtime and outlives the device.
 probe::device_times counter_door::times() {
   for (probe::device_times& t : lanes_.times())
     if (t.device == name_) return std::move(t);
@@ -54,19 +54,19 @@ double value_of(const device_counts& c) {
 }
 
 constexpr device_row of_device[] = {
-    {"count/launches", "1", "Kernel launches, of one item or many", value_of<&device_counts::launches>},
+    {"count/launches", "1", "Kernel launches of one or more items", value_of<&device_counts::launches>},
     {"count/items", "1", "Items in these launches", value_of<&device_counts::items>},
-    {"count/aggregated-launches", "1", "Launches that an aggregating executor made", value_of<&device_counts::batches>},
+    {"count/aggregated-launches", "1", "Launches by aggregating executors", value_of<&device_counts::batches>},
     {"count/graph-launches", "1", "Graphs launched", value_of<&device_counts::graphs>},
-    {"count/copies", "1", "Copies put in streams", value_of<&device_counts::copies>},
-    {"count/fills", "1", "Fills put in streams", value_of<&device_counts::fills>},
-    {"count/completions", "1", "Places in streams that a future, a batch or memory waited for",
+    {"count/copies", "1", "Copies submitted to streams", value_of<&device_counts::copies>},
+    {"count/fills", "1", "Fills submitted to streams", value_of<&device_counts::fills>},
+    {"count/completions", "1", "Completions submitted to streams for futures, batches and memory",
      value_of<&device_counts::completions>},
-    {"count/polls", "1", "Times that a worker looked for what is done", value_of<&device_counts::polls>},
-    {"count/questions", "1", "Places that it asked for in these looks", value_of<&device_counts::questions>},
-    {"data/copied", "bytes", "Bytes of the copies put in streams", value_of<&device_counts::bytes>},
+    {"count/polls", "1", "Polls of the device by workers", value_of<&device_counts::polls>},
+    {"count/questions", "1", "Completions queried in these polls", value_of<&device_counts::questions>},
+    {"data/copied", "bytes", "Bytes of the copies submitted to streams", value_of<&device_counts::bytes>},
     {"time/launching", "s", "Time of workers in launch calls of the backend", value_of<&device_counts::launching_s>},
-    {"time/polling", "s", "Time of workers looking for what is done", value_of<&device_counts::polling_s>},
+    {"time/polling", "s", "Time of workers in polls", value_of<&device_counts::polling_s>},
 };
 
 struct memory_row {
@@ -78,16 +78,17 @@ struct memory_row {
 };
 
 constexpr memory_row of_memory[] = {
-    {"buffers/hits", "1", "Buffers served by recycled memory", true, &memory_counts::hits},
-    {"buffers/magazine-hits", "1", "Those of them from the worker's own magazine", true, &memory_counts::magazine_hits},
-    {"buffers/crossings", "1", "Those taken in another stream, behind an event", true, &memory_counts::crossings},
-    {"buffers/misses", "1", "Buffers for which the device was asked for memory", true, &memory_counts::misses},
-    {"buffers/trims", "1", "Times that all free memory was given back", true, &memory_counts::trims},
-    {"buffers/reserved", "bytes", "Memory got from the device now", false, &memory_counts::reserved_bytes},
-    {"buffers/used", "bytes", "Memory in buffers now", false, &memory_counts::used_bytes},
+    {"buffers/hits", "1", "Buffers allocated from recycled memory", true, &memory_counts::hits},
+    {"buffers/magazine-hits", "1", "Hits in the worker's own magazine", true, &memory_counts::magazine_hits},
+    {"buffers/crossings", "1", "Hits with a block last used in another stream, ordered by an event", true,
+     &memory_counts::crossings},
+    {"buffers/misses", "1", "Buffers that required an allocation from the device", true, &memory_counts::misses},
+    {"buffers/trims", "1", "Releases of all free memory to the device", true, &memory_counts::trims},
+    {"buffers/reserved", "bytes", "Memory currently allocated from the device", false, &memory_counts::reserved_bytes},
+    {"buffers/used", "bytes", "Memory currently in buffers", false, &memory_counts::used_bytes},
 };
 
-// Two devices of a runtime may have the same number: of different backends, or one after the other.
+// Two devices of a runtime may have the same index, in different backends or one after the other.
 std::string free_name(const probe::counter_registry& r, int index) {
   for (;; ++index) {
     std::string instance = fmt::format("/gpu{{{}/device#{}}}", r.locality_name(), index);
@@ -104,20 +105,20 @@ std::vector<probe::registration> add_counters(probe::counter_registry& r, const 
     added.push_back(r.add({fmt::format("{}/{}", instance, row.name), row.unit, row.help, true},
                           [door, value = row.value] { return value(door->counts()); }));
   added.push_back(r.add_ratio({fmt::format("{}/count/average-items-per-aggregated-launch", instance), "1",
-                               "Items of a launch that an aggregating executor made"},
+                               "Average items per launch by aggregating executors"},
                               [door] {
                                 const device_counts c = door->counts();
                                 return std::pair(static_cast<double>(c.batched_items), static_cast<double>(c.batches));
                               }));
   added.push_back(r.add({fmt::format("{}/time/busy", instance), "s",
-                         "Time in which operations were on the device, of those that profiles and traces tell", true},
+                         "Time in which the device ran operations recorded in profiles and traces", true},
                         [door] { return door->times().busy_s; }));
-  added.push_back(r.add_ratio(
-      {fmt::format("{}/busy-share", instance), "1", "Share of the time from the first of these operations to the last"},
-      [door] {
-        const probe::device_times t = door->times();
-        return std::pair(t.busy_s, t.known_s);
-      }));
+  added.push_back(r.add_ratio({fmt::format("{}/busy-share", instance), "1",
+                               "Busy share of the time from the first to the last recorded operation"},
+                              [door] {
+                                const probe::device_times t = door->times();
+                                return std::pair(t.busy_s, t.known_s);
+                              }));
   for (const auto& [kind, prefix, what] :
        {std::tuple(memory_kind::device, "", "device"), std::tuple(memory_kind::pinned, "pinned-", "pinned")})
     for (const memory_row& row : of_memory)
@@ -130,7 +131,8 @@ std::vector<probe::registration> add_counters(probe::counter_registry& r, const 
 
 }  // namespace
 
-// The runtime keeps a pointer until somebody asks for counters, if ever: what it points to stays for the process.
+// The runtime keeps this pointer until counters are requested, possibly never, so its target lives as long as the
+// process.
 std::shared_ptr<counter_door> open_counter_door(device_core& d) {
   static std::mutex lock;
   static std::vector<std::unique_ptr<door_ptr>> all;

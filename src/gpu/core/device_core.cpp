@@ -1,4 +1,4 @@
-// What goes into a stream. What comes out: detail/poll.cpp.
+// Submission to streams. Completion: core/poll.cpp.
 #include "gpu/core/device_core.hpp"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ device_counts device_core::counts() noexcept {
 
 // ------------------------------------------------------------------------------------------------------------ streams
 
-// With a device's stream that is made anew, where that is possible.
+// Replaces the native stream by a new one if possible.
 void device_core::renew(stream_core& s) noexcept {
   bool done = false;
   native_stream made = nullptr;
@@ -96,7 +96,7 @@ stream_core* device_core::take_stream() {
   return streams_.emplace_back(std::move(s)).get();
 }
 
-// One that is done goes on top, so that it is taken next.
+// An idle stream is inserted last, so that it is taken first.
 void device_core::give_stream(stream_core* s) noexcept {
   const spin_guard guard(list_lock_);
   const bool done = s->queued.load(std::memory_order_relaxed) == 0;
@@ -131,7 +131,7 @@ stream_core& device_core::pick_stream() {
 void device_core::wait_for(stream_core& s, stream_core& other) {
   if (!try_wait_for(s, other))
     throw error({failure::wrong_use, 0, "wait_for", "",
-                 "a stream was to wait for another while one of them captures a graph: expected launches, copies and "
+                 "a stream cannot wait for another one while either captures a graph: expected launches, copies and "
                  "fills of one stream only; wait before or after the capture"});
 }
 
@@ -150,16 +150,16 @@ bool device_core::try_wait_for(stream_core& s, stream_core& other) {
     const spin_guard guard(s.put_lock);
     captures = s.capturing.load();
     if (!captures) o = table.wait(native, s.native, e);
-    s.timeline.chained = false;  // the next operation begins when `other` has come so far
+    s.timeline.chained = false;  // the next operation begins after those in `other`
   }
-  give_event(e);  // what waits for it, waits for the place where it was recorded
+  give_event(e);  // waiting refers to the recorded point, so the event can be reused
   expect(&s, o);
   return !captures;
 }
 
 namespace {
 
-// Two that hold a stream each may want the other's: neither waits for long.
+// Two threads that each hold one stream may need the other's lock, so neither waits for long.
 bool lock_within(plx::detail::spinlock& lock, double seconds) noexcept {
   for (const ticks end = now_ticks() + ticks_from(seconds); !lock.try_lock(); std::this_thread::yield())
     if (now_ticks() >= end) return false;
@@ -215,7 +215,7 @@ outcome device_core::allocate(memory_kind kind, std::size_t bytes, void*& p, con
   return table.allocate(native, kind, bytes, p);
 }
 
-// The page is got outside of the lock, since that may take long; two that get one at the same time keep both.
+// The page is allocated without the lock, since that may be slow; two threads that allocate concurrently keep both.
 std::uint32_t* device_core::take_flag(stream_core& s) {
   constexpr unsigned line = 64, page = 4096;
   for (void* got = nullptr;;) {
@@ -290,7 +290,7 @@ void device_core::launch_for(completion& c, const any_operation& op, const void*
     if (c.launched != nullptr && timeline_.mode() != 0 && s.timeline.newest != 0) c.launched(c, s.timeline.newest);
     if (add(s, c, options.way)) return;
   }
-  // It runs. What it works on is not given back before it is done, and it is not launched again.
+  // The launch runs. Its buffers are not released before it is done, and it must not be launched again.
   if (!is_lost_.load(std::memory_order_acquire)) {
     const outcome o = table.synchronize(native, s.native);
     const std::exception_ptr why = std::exchange(c.failed, nullptr);
@@ -302,7 +302,7 @@ void device_core::launch_for(completion& c, const any_operation& op, const void*
       try {
         std::rethrow_exception(why);
       } catch (const std::exception& e) {
-        log_warning("gpu: the end of a launch could not be marked, so a worker waited for it: {}", e.what());
+        log_warning("gpu: no completion could be added behind a launch, so a worker waited for it: {}", e.what());
       }
     }
   }
@@ -346,7 +346,7 @@ const void* device_core::stage(const gpu::launch& where, const void* items, std:
 
 namespace {
 
-/// Gives pinned memory back once its launches are done.
+/// Returns pinned memory once its launches are done.
 struct staged_completion final : completion {
   staged_completion(device_core& d, std::vector<staging> b) : home(d), blocks(std::move(b)) {
     finish = [](completion& self) noexcept { delete &static_cast<staged_completion&>(self); };
@@ -355,14 +355,14 @@ struct staged_completion final : completion {
   std::vector<staging> blocks;
 };
 
-/// The items of a graph, and how many still have to say that they do not need them: a record in each stream where it
-/// was launched, and who makes these.
+/// The items of a graph and the number of their holders: a completion in each stream that the graph was launched in,
+/// and the function that creates these.
 struct graph_items {
   device_core& home;
   std::vector<staging> blocks;
   std::atomic<std::size_t> holders;
-  std::atomic<bool> kept{false};  // a stream may still read them: they stay with the device
-  // acq_rel: the last one sees what the others have said.
+  std::atomic<bool> kept{false};  // a stream may still read them: they are not reused
+  // acq_rel: the last holder sees the others' writes to `kept`.
   void drop() noexcept {
     if (holders.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     if (!kept.load(std::memory_order_relaxed)) home.give_staging(blocks);
@@ -413,7 +413,7 @@ void device_core::add_staged(stream_core& s) noexcept {
     me.home.give_staging(me.blocks);
   };
   if (add(s, *c, completion_way::poll)) return;
-  s.staged = std::move(c->blocks);  // still in use: the next record stands behind these too
+  s.staged = std::move(c->blocks);  // still in use: the next completion covers these too
   c->finish(*c);
 }
 
@@ -460,8 +460,8 @@ outcome device_core::put_signal(stream_core& s, completion& c) {
 void device_core::check_future(const stream_core& s) {
   if (s.capturing.load())
     throw error({failure::wrong_use, 0, "future", "",
-                 "a future was asked for while a graph is captured: expected "
-                 "launches, copies and fills only; ask after the graph was launched"});
+                 "a future was requested during the capture of a graph: expected "
+                 "launches, copies and fills only; request it after the graph is launched"});
 }
 
 bool device_core::add(stream_core& s, completion& c, completion_way way) noexcept {
@@ -488,7 +488,7 @@ void poller_door::ask() {
 }
 
 void device_core::push(stream_core& s, completion& c) {
-  // Who polls either sees the count, or is asked again: see scheduler::ask_pollers().
+  // A polling worker either sees the count or is woken: see scheduler::ask_pollers().
   const bool first = open_.fetch_add(1) == 0;
   {
     const spin_guard guard(s.queue_lock);
@@ -523,7 +523,7 @@ void device_core::lose(const error& e) noexcept {
     const spin_guard guard(lost_lock_);
     if (lost_ == nullptr) lost_ = std::make_exception_ptr(e);
   }
-  is_lost_.store(true, std::memory_order_release);  // pairs with the acquires of who looks at lost_
+  is_lost_.store(true, std::memory_order_release);  // pairs with the acquire loads before lost() is called
   rt.ask_pollers();
 }
 

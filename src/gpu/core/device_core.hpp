@@ -1,9 +1,10 @@
-// The inside of a device: streams, their queues of completions, and the poll.
+// The implementation of a device: streams, their queues of completions, and the poll.
 //
-// Invariants: a record is in exactly one of: its stream's queue, the finisher, nobody's hands. `open_` counts records
-// in queues; a stream with records is in `busy_`. A record is put in the queue in the order in which its place was put
-// in the stream, because both happen under the stream's `put_lock`. After `lost_` is set no record is added to a queue.
-// Locks, outer first: put_lock of a stream, list_lock_, queue_lock of a stream; events_lock_ inside any.
+// Invariants: a completion is in exactly one of: its stream's queue, the finisher, a running function. `open_` counts
+// the completions in queues; a stream with completions is in `busy_`. Queue order equals stream order, because both
+// insertions happen under the stream's `put_lock`. After `lost_` is set, no completion is added to a queue.
+// Lock order, outermost first: put_lock of a stream, list_lock_, queue_lock of a stream. events_lock_ may be taken
+// inside any of them.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace plx::gpu::detail {
 class device_core;
 class counter_door;
 
-/// A number that one thread at a time writes and anyone reads.
+/// A statistic written by one thread at a time and read by any thread.
 class tally {
  public:
   void add(std::uint64_t n = 1) noexcept {
@@ -35,17 +36,17 @@ class tally {
   std::atomic<std::uint64_t> n_{0};
 };
 
-/// What has been put in a stream. Written under its put_lock.
+/// Totals of a stream. Written under its put_lock.
 struct stream_tallies {
   tally launches, items, graphs, copies, bytes, fills, completions, launch_ticks;
 };
 
-/// What the poller has done.
+/// Totals of the poller.
 struct poll_tallies {
   tally polls, questions, reached, ticks;
 };
 
-/// What a device has done so far, summed.
+/// Totals of a device.
 struct device_counts {
   std::uint64_t launches = 0, items = 0, graphs = 0, copies = 0, bytes = 0, fills = 0, completions = 0;
   std::uint64_t batches = 0, batched_items = 0;
@@ -59,14 +60,14 @@ struct staging {
   unsigned size_class = 0;  // 4096 << size_class bytes
 };
 
-/// What a captured chain has beside the graph of the backend. Its items lie in pinned memory as long as it may run.
+/// The part of a graph that the backend does not hold. Its items stay in pinned memory as long as it may run.
 struct graph_core {
-  /// Remembered where there are items to be given back behind it.
+  /// Remembers the stream if items must be freed after the graph's last run there.
   void launched_in(stream_core& s) {
     if (!staged.empty() && std::find(streams.begin(), streams.end(), &s) == streams.end()) streams.push_back(&s);
   }
   std::vector<staging> staged;
-  std::vector<staging> before;  // of launches that the stream made before it captured
+  std::vector<staging> before;  // launches made in the stream before the capture
   std::vector<stream_core*> streams;
   const any_operation* last_operation = nullptr;
   std::uint64_t launches = 0, items = 0, copies = 0, bytes = 0, fills = 0;  // of one run
@@ -77,29 +78,30 @@ class stream_core {
   stream_core(device_core& d, native_stream s) : home(d), native(s) {}
 
   device_core& home;
-  native_stream native;    // another one after renew(), under put_lock
-  std::size_t number = 0;  // of the device's streams, from 1 on
+  native_stream native;    // replaced by renew(), under put_lock
+  std::size_t number = 0;  // 1, 2, ... among the device's streams
 
-  // --- who puts something in
+  // --- submission
   plx::detail::spinlock put_lock;
   const any_operation* last_operation = nullptr;
   std::uint32_t flags_written = 0;
-  // Written under put_lock; others may look, and the poller may ask the stream itself only under put_lock.
+  // Written under put_lock and read by any thread. The poller queries the stream only under put_lock, since a query
+  // would invalidate a capture.
   std::atomic<bool> capturing{false};
   std::unique_ptr<graph_core> captured;  // while it captures
   outcome stage_failed;
-  std::vector<staging> staged;  // of launches that no record stands behind yet
-  completion* late = nullptr;   // of graphs that were dropped while it captured, when no record can be put in
+  std::vector<staging> staged;  // of launches that no completion covers yet
+  completion* late = nullptr;   // from graphs dropped during a capture, when no completion can be added
   stream_timeline timeline;
 
-  // --- records
+  // --- completions
   plx::detail::spinlock queue_lock;
   completion *first = nullptr, *last = nullptr;
   bool listed = false;  // in busy_; guarded by list_lock_
-  unsigned looked = 0;  // in vain, for who asks whether the stream has failed; the poller's
+  unsigned looked = 0;  // unsuccessful checks, see reached(); used by the poller only
   std::uint32_t* flag = nullptr;
   stream_tallies tallies;
-  std::atomic<std::uint32_t> queued{0};  // records in the queue: how busy it is
+  std::atomic<std::uint32_t> queued{0};  // length of the queue, a measure of load
 };
 
 class device_core {
@@ -111,39 +113,40 @@ class device_core {
   stream_core* take_stream();
   void give_stream(stream_core* s) noexcept;
 
-  /// One of the streams that work is spread over: one without work, or the one with the least. Cost: a look at each.
+  /// Returns an idle executor stream, or the one with the shortest queue. Cost: inspects each of them.
   stream_core& pick_stream();
-  /// What is put in `s` from now on begins after all that is in `other` now. Errors: also when one of them captures.
+  /// Work submitted to `s` from now on begins after all work now in `other`. Errors: also if one of them captures.
   void wait_for(stream_core& s, stream_core& other);
-  /// The same; false, and nothing is done, when one of them captures: across it, one would become part of the graph.
+  /// As wait_for(), but returns false and does nothing if one of them captures: it would become part of the graph.
   [[nodiscard]] bool try_wait_for(stream_core& s, stream_core& other);
-  /// Waits until all that is in `s` now is done, as far as that can be known. False, without a wait, when it captures.
-  /// `held`: the caller has its put_lock; another stream's is then waited for 1 ms at most, and false may mean that.
+  /// Waits until all work now in `s` is done, as far as that can be determined. Returns false without waiting if `s`
+  /// captures. `held`: a stream whose put_lock the caller holds; another stream's lock is then awaited for at most 1
+  /// ms, and false may also mean that it was not acquired.
   [[nodiscard]] bool settle(stream_core& s, const stream_core* held = nullptr) noexcept;
 
   memory_pool& pool(memory_kind kind) noexcept { return kind == memory_kind::device ? *device_pool_ : *pinned_pool_; }
-  /// `held`: the caller has its put_lock.
+  /// `held`: see settle().
   void trim_all(const stream_core* held = nullptr);
 
-  // --- what goes into a stream; the caller holds put_lock. Throw gpu::error.
+  // --- submission; the caller holds put_lock. Errors: throw gpu::error.
   void check(stream_core& s);
   static void check_future(const stream_core& s);
   void launch(stream_core& s, const any_operation& op, const void* items, unsigned n, item_errors errors);
-  /// The record is finished once all that is in the stream now is done. False when that fails here: the caller finishes
-  /// it, without the lock. Does not throw.
+  /// The completion is finished once all work now in the stream is done. Returns false if it could not be added: the
+  /// caller then finishes it, without the lock. Does not throw.
   [[nodiscard]] bool add(stream_core& s, completion& c, completion_way way) noexcept;
-  /// Launches in one of the streams that work is spread over and has `c` finished when that is done: by a task, or by
-  /// the caller when the end cannot be marked in the stream; then it is waited for. Takes the stream's put_lock. Throws
-  /// gpu::error when nothing was launched; `c` is still the caller's then.
+  /// Launches in one of the executor streams. `c` is finished by a task once the launch is done; if its completion
+  /// cannot be added to the stream, the caller waits and finishes it. Takes the stream's put_lock. Throws gpu::error if
+  /// nothing was launched; `c` then still belongs to the caller.
   void launch_for(completion& c, const any_operation& op, const void* items, unsigned n, item_errors errors,
                   bool batched);
-  /// A call of the backend has given `o`: throws when that is an error.
+  /// Throws if the result `o` of a backend call is an error.
   void expect(stream_core* s, const outcome& o) {
     if (!o) [[unlikely]]
       fail(s, o);
   }
 
-  /// Has c.finish(c) called by a task soon, or by the device's destructor: for who polls.
+  /// Calls c.finish(c) soon in a task, or in the device's destructor. For pollers.
   void finish_soon(completion& c);
 
   // --- the poll
@@ -154,17 +157,16 @@ class device_core {
   void give_event(native_event e) noexcept;
 
   void give_staging(const std::vector<staging>& blocks) noexcept;
-  /// Of a graph that is gone: its items are given back when the streams where it was launched have come so far.
+  /// Called when a graph is destroyed: its items are freed when the streams that it was launched in have passed it.
   void drop(std::unique_ptr<graph_core> g) noexcept;
-  /// The same for what was dropped while `s` captured, which is over. The caller holds put_lock.
+  /// Does the same for graphs dropped while `s` captured; the capture has ended. The caller holds put_lock.
   void drop_late(stream_core& s) noexcept;
-  /// Of the backend; where there is no memory, that of the pools is given back first and it is tried once more. `held`:
-  /// the caller has its put_lock.
+  /// Allocates from the backend; if memory runs out, trims the pools and retries once. `held`: see settle().
   outcome allocate(memory_kind kind, std::size_t bytes, void*& p, const stream_core* held = nullptr);
   std::uint32_t* take_flag(stream_core& s);  // the caller has its put_lock
 
   [[nodiscard]] device_counts counts() noexcept;
-  /// A launch of several items that were collected.
+  /// Counts a launch of several collected items.
   void count_batch(std::uint64_t items) noexcept {
     batches_.fetch_add(1, std::memory_order_relaxed);
     batched_items_.fetch_add(items, std::memory_order_relaxed);
@@ -207,8 +209,8 @@ class device_core {
   plx::detail::spinlock list_lock_;
   std::vector<std::unique_ptr<stream_core>> streams_;
   std::vector<stream_core*> idle_streams_, busy_;
-  std::atomic<unsigned> n_spread_{0};      // streams of pick_stream(): written under list_lock_, release
-  std::vector<stream_core*> spread_over_;  // of fixed size
+  std::atomic<unsigned> n_spread_{0};      // executor streams; written under list_lock_, release
+  std::vector<stream_core*> spread_over_;  // never resized
   std::atomic<unsigned> turn_{0};
   std::unique_ptr<memory_pool> device_pool_, pinned_pool_;
 
@@ -229,19 +231,19 @@ class device_core {
   std::shared_ptr<finisher> finisher_ = std::make_shared<finisher>();
   std::uint64_t poller_ = 0;
   std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_
-  unsigned flags_left_ = 0;        // of the last page
+  unsigned flags_left_ = 0;        // in the last page
 
   std::atomic<std::uint64_t> batches_{0}, batched_items_{0};
   std::shared_ptr<counter_door> door_;
-  poll_tallies poll_tallies_;  // the poller's
+  poll_tallies poll_tallies_;  // written by the poller only
 
-  // The poller's own.
+  // Used by the poller only.
   std::vector<stream_core*> looking_at_;
   completion *reached_first_ = nullptr, *reached_last_ = nullptr;
-  std::vector<callback_note*> unheard_;  // of callbacks that may never come
+  std::vector<callback_note*> unheard_;  // callbacks that may never arrive
   ticks next_look_ = 0;
-  ticks waiting_since_ = 0;   // something was reached last, or put in when there was nothing; 0: there is nothing
-  bool finish_here_ = false;  // the destructor polls
+  ticks waiting_since_ = 0;   // time of the last completion, or of the first submission after idling; 0: idle
+  bool finish_here_ = false;  // set while the destructor polls
 };
 
 }  // namespace plx::gpu::detail

@@ -34,9 +34,9 @@ struct unheard final : detail::completion {
         if (me->of_item == nullptr) me->of_item = std::move(me->failed);
         if (me->of_item != nullptr) std::rethrow_exception(me->of_item);
       } catch (const std::exception& e) {
-        log_warning("gpu: a posted launch of '{}' has failed: {}", me->op.name, e.what());
+        log_warning("gpu: a posted launch of '{}' failed: {}", me->op.name, e.what());
       } catch (...) {
-        log_warning("gpu: a posted launch of '{}' has failed", me->op.name);
+        log_warning("gpu: a posted launch of '{}' failed", me->op.name);
       }
       delete me;
     };

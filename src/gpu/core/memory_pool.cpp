@@ -41,7 +41,8 @@ memory_pool::shelf* memory_pool::my_shelf() noexcept {
 
 namespace {
 
-// The newest that needs no event, else the newest. Null: those looked at would need one across a capture.
+// The newest block that needs no event, else the newest one. Null: each inspected block needs an event across a
+// capture.
 memory_block* choose(memory_block** blocks, std::size_t n, const stream_core& s) noexcept {
   constexpr std::size_t most_looked_at = 8;
   const bool captures = s.capturing.load(std::memory_order_relaxed);
@@ -83,7 +84,7 @@ memory_block* memory_pool::from_depot(stream_core& s, unsigned size_class) noexc
   return b;
 }
 
-// What is put in `s` from now on comes after what may still use the block. False: one of the two captures.
+// Orders work submitted to `s` from now on after the last use of the block. False: one of the two streams captures.
 bool memory_pool::order(stream_core& s, memory_block& b) {
   if (b.last == nullptr || b.last == &s) return true;
   if (!home_.try_wait_for(s, *b.last)) return false;
@@ -101,8 +102,8 @@ memory_block* memory_pool::from_device(stream_core& s, unsigned size_class, std:
     const memory_counts c = counts();
     throw make_error(
         home_.table, o, "", home_.label,
-        fmt::format("{} bytes of {} memory wanted, {} in use by buffers, {} on the device; free memory "
-                    "of the pools was given back before",
+        fmt::format("{} bytes of {} memory requested, {} in use by buffers, {} on the device; free memory "
+                    "of the pools was released first",
                     wanted, kind_ == memory_kind::device ? "device" : "pinned", c.used_bytes, home_.info.memory_bytes));
   }
   home_.expect(&s, o);
@@ -117,7 +118,8 @@ memory_block* memory_pool::from_device(stream_core& s, unsigned size_class, std:
 memory_block* memory_pool::get(stream_core& s, std::size_t bytes) {
   const unsigned size_class = class_of(bytes);
   if (size_class >= classes)
-    throw error({failure::wrong_use, 0, "buffer", "", fmt::format("a buffer of {} bytes: expected fewer", bytes)});
+    throw error(
+        {failure::wrong_use, 0, "buffer", "", fmt::format("a buffer of {} bytes exceeds the supported size", bytes)});
   memory_block* b = nullptr;
   if (shelf* mine = my_shelf()) b = from_magazine(*mine, s, size_class);
   if (b == nullptr) b = from_depot(s, size_class);
@@ -185,7 +187,7 @@ void memory_pool::release(memory_block* b) noexcept {
 }
 
 void memory_pool::trim(const stream_core* held) {
-  std::vector<std::pair<stream_core*, bool>> users;  // and whether nothing in it uses a block any more
+  std::vector<std::pair<stream_core*, bool>> users;  // and whether its work is done
   for (memory_block* b : take_all()) {
     bool free = b->last == nullptr;
     if (!free) {

@@ -1,11 +1,11 @@
-// Recycled memory of one device and kind, by size class and in the order of streams.
+// Recycled memory of one device and kind, by size class and in stream order.
 //
-// A block that was given back in a stream may be taken in the same stream at once: what uses it next is behind what
-// used it last. In another stream it is taken behind an event. So neither side waits.
-// Each worker has a magazine per class, which it uses under a lock that nobody else wants; the depot behind them is
-// shared. Cost: get and put from the magazine some 20 ns together (bench/gpu). Thread safety: everything.
-// Invariants: a block is in exactly one of: a magazine, the depot, somebody's hands. `last` is the stream in which it
-// was given back; null when the host knows that nothing uses it.
+// A block released in a stream can be reused there at once, since the next use is ordered after the last one; in
+// another stream it is reused after an event. Neither case blocks the host. Each worker has a magazine per class,
+// protected by an uncontended lock; the depot behind the magazines is shared.
+// Cost: get and put from the magazine together some 20 ns (bench/gpu). Thread safety: all functions.
+// Invariants: a block is in exactly one of: a magazine, the depot, a buffer. `last` is the stream in which it was
+// released; null if the host knows that it is unused.
 #pragma once
 
 #include <array>
@@ -27,36 +27,35 @@ struct memory_block {
   std::uint32_t size_class = 0;
 };
 
-/// What the pools of a device have done so far.
+/// Totals of a pool.
 struct memory_counts {
-  std::uint64_t hits = 0;                            // served by recycled memory, and of these
-  std::uint64_t magazine_hits = 0;                   // by the worker's own
-  std::uint64_t crossings = 0;                       // taken in another stream, behind an event
-  std::uint64_t misses = 0;                          // the device had to be asked
-  std::uint64_t trims = 0;                           // times that all free memory was given back because there was none
-  std::uint64_t reserved_bytes = 0, used_bytes = 0;  // got from the device; of these in somebody's hands
+  std::uint64_t hits = 0;                            // allocations from recycled memory; of these:
+  std::uint64_t magazine_hits = 0;                   // from the worker's own magazine
+  std::uint64_t crossings = 0;                       // last used in another stream, ordered by an event
+  std::uint64_t misses = 0;                          // allocations from the device
+  std::uint64_t trims = 0;                           // releases of all free memory after an allocation failed
+  std::uint64_t reserved_bytes = 0, used_bytes = 0;  // allocated from the device; of these, in buffers
 };
 
 class memory_pool {
  public:
   static constexpr unsigned classes = 4 * 40;     // four per factor of two
   static constexpr unsigned magazine_rounds = 8;  // blocks per worker and class
-  /// The class of the smallest block with so many bytes, and how many it has.
+  /// The smallest class whose blocks hold that many bytes, and the size of its blocks.
   static unsigned class_of(std::size_t bytes) noexcept;
   static std::size_t bytes_of(unsigned size_class) noexcept;
 
   memory_pool(device_core& d, memory_kind kind);
-  /// Gives everything back. Requires: nobody holds a block, and the device is done.
+  /// Releases everything. Requires: no block is in use, and the device is idle.
   ~memory_pool();
 
-  /// A block that may be used by what is put in `s` from now on. Errors: throws gpu::error; when there is no memory,
-  /// after everything free was given back and it was tried once more.
+  /// A block for work submitted to `s` from now on. Errors: throws gpu::error if memory runs out even after all free
+  /// memory was released.
   memory_block* get(stream_core& s, std::size_t bytes);
-  /// What was put in `s` so far may still use it.
+  /// Releases a block that work already submitted to `s` may still use.
   void put(stream_core& s, memory_block* b) noexcept;
-  /// Gives all free memory back to the device, but what a stream used last that captures now. Waits for the streams
-  /// that may still use it.
-  /// `held`: the caller has the put_lock of that stream.
+  /// Returns free memory to the device, except blocks last used in a stream that is capturing. Waits for the streams
+  /// that may still use it. `held`: the caller has the put_lock of that stream.
   void trim(const stream_core* held = nullptr);
 
   [[nodiscard]] memory_counts counts() const noexcept;
@@ -66,7 +65,7 @@ class memory_pool {
     std::array<memory_block*, magazine_rounds> rounds;
     unsigned n = 0;
   };
-  // Of one worker.
+  // One per worker.
   struct alignas(plx::detail::cache_line_bytes) shelf {
     plx::detail::spinlock lock;
     std::uint64_t hits = 0;
@@ -85,7 +84,7 @@ class memory_pool {
   device_core& home_;
   const memory_kind kind_;
   std::vector<std::unique_ptr<shelf>> shelves_;  // per worker
-  mutable plx::detail::spinlock lock_;           // guards what follows
+  mutable plx::detail::spinlock lock_;           // guards the members below
   std::array<std::vector<memory_block*>, classes> depot_;
   std::uint64_t hits_ = 0, crossings_ = 0, misses_ = 0, trims_ = 0, reserved_ = 0, taken_bytes_ = 0, given_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// What comes out of streams: the poll, the end of a device.
+// Completion: the poll and the destruction of a device.
 #include <algorithm>
 #include <mutex>
 #include <thread>
@@ -17,24 +17,25 @@ using plx::detail::spin_guard;
 
 namespace {
 
-// Between looks in vain: a share of the time since something was reached, so that what takes long is seen late by that
-// share at most, and by some 20 us at most; but as long as the look took, so that half of the calls of others come
-// between. Where a worker has other work, it asks again by the scheduler's clock.
+// Pause after an unsuccessful poll: a fraction of the time since the last completion, so that detection is late by at
+// most that fraction, and at most 20 us; but at least the duration of the poll, so that other threads get half of the
+// calls of the library. A worker with other work polls again by the scheduler's clock.
 constexpr unsigned waited_over_pause = 20;
 const ticks shortest_pause = ticks_from(0.2e-6), longest_pause = ticks_from(20e-6);
-// Gaps that are shorter are not worth a nap.
+// Shorter pauses are not worth sleeping.
 const ticks shortest_gap = ticks_from(2e-6);
 ticks pause_after(ticks look, ticks waited) noexcept {
   return std::min(longest_pause, std::max({shortest_pause, look, waited / waited_over_pause}));
 }
-constexpr unsigned ask_stream_every = 64;  // looks in vain: a callback or a flag never comes after an error
+constexpr unsigned ask_stream_every = 64;  // unsuccessful checks between queries of the stream: after an error neither
+                                           // a callback nor a flag arrives
 
 void submit_finisher(plx::detail::scheduler& s, const std::shared_ptr<finisher>& f) {
   static const task_info named(probe::register_name("gpu completions"));
   s.submit(plx::detail::make_posted(named, [&s, f] { f->run([&s, &f] { submit_finisher(s, f); }); }));
 }
 
-/// What of a device that was left may still be used by it: kept for the process.
+/// Resources of an abandoned device that it may still use; never freed.
 struct left_behind {
   std::unique_ptr<memory_pool> device_pool, pinned_pool;
   std::vector<native_event> events, timed_events;
@@ -45,14 +46,14 @@ struct left_behind {
 
 }  // namespace
 
-// Whether the place of the oldest record is reached. An outcome that is an error is that of the stream up to here.
+// Sets `done` if the point of the completion is reached. An error is that of the stream up to this point.
 outcome device_core::reached(stream_core& s, completion& c, bool& done) {
   done = false;
   switch (c.way) {
     case completion_way::poll:
       return table.query(native, c.event, done);
     case completion_way::flag: {
-      // acquire: pairs with the stream's write, which comes after all that it did before.
+      // acquire: pairs with the stream's write, which follows its earlier work.
       const std::uint32_t seen = std::atomic_ref(*s.flag).load(std::memory_order_acquire);
       done = static_cast<std::int32_t>(seen - c.flag) >= 0;
       break;
@@ -65,7 +66,7 @@ outcome device_core::reached(stream_core& s, completion& c, bool& done) {
   if (done || ++s.looked % ask_stream_every != 0 || !s.put_lock.try_lock()) return {};
   bool all = false;
   outcome o;
-  if (!s.capturing.load()) o = table.query_stream(native, s.native, all);  // asked then, the capture would be invalid
+  if (!s.capturing.load()) o = table.query_stream(native, s.native, all);  // a query would invalidate a capture
   s.put_lock.unlock();
   return o;
 }
@@ -88,7 +89,7 @@ void device_core::retire(stream_core& s, completion& c) noexcept {
   open_.fetch_sub(1);
 }
 
-// Takes out of the stream's queue what is done.
+// Removes completed records from the stream's queue.
 void device_core::drain(stream_core& s) {
   for (;;) {
     completion* c = nullptr;
@@ -117,8 +118,8 @@ void device_core::drain(stream_core& s) {
   }
 }
 
-// Every record of the device ends with the device's error. Nobody adds one any more, except who had looked before the
-// device was lost: the next poll sees that one.
+// Fails every completion with the device's error. No more are added, except by a thread that checked before the device
+// was lost; the next poll handles that one.
 void device_core::fail_all() {
   const std::exception_ptr e = lost();
   for (stream_core* s : looking_at_) {
@@ -216,7 +217,7 @@ void device_core::wait_for_all() {
   for (auto& f : done) f.get();
 }
 
-// Nothing is in its streams any more; an error of a stream is an end, too.
+// True if all streams are idle; a stream with an error counts as idle.
 bool device_core::all_done() noexcept {
   for (auto& s : streams_) {
     bool done = false;
@@ -225,7 +226,7 @@ bool device_core::all_done() noexcept {
   return true;
 }
 
-// What the device may still write to stays, for the process, and nothing waits for the device.
+// Keeps everything that the device may still write to for the life of the process, and does not wait for the device.
 void device_core::leave() noexcept {
   static std::mutex lock;
   static auto* const all = new std::vector<std::unique_ptr<left_behind>>;
@@ -241,8 +242,8 @@ void device_core::leave() noexcept {
   all->push_back(std::move(left));
 }
 
-// The poller is nobody's any more: what is on its way is waited for, and finished, here. Launches without a future have
-// no record, so the streams are asked as well.
+// With the poller removed, pending work is awaited and finished here. Launches without a future have no completion, so
+// the streams are queried as well.
 device_core::~device_core() {
   door_->close();
   rt.remove_poller(poller_);
@@ -250,13 +251,13 @@ device_core::~device_core() {
   const ticks deadline = now_ticks() + ticks_from(options.shutdown_deadline_s);
   bool left = false;
   for (;;) {
-    run_finisher();  // which may put something in again
+    run_finisher();  // may submit more work
     poll();
     if (open_.load() == 0 && finisher_->quiet() && (is_lost_.load() || all_done())) break;
     if (!left && now_ticks() > deadline) {
       left = true;
       lose(error({failure::device_lost, 0, "shutdown", "",
-                  fmt::format("{}: device {} was closed while its work was not done after {:.3g} s", table.name, label,
+                  fmt::format("{}: device {} was closed with pending work after {:.3g} s", table.name, label,
                               options.shutdown_deadline_s)}));
     }
     std::this_thread::yield();

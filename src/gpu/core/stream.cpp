@@ -111,7 +111,7 @@ graph stream::end_capture(bool failed) {
   const spin_guard guard(core_->put_lock);
   detail::device_core& d = core_->home;
   std::unique_ptr<detail::graph_core> core = std::move(core_->captured);
-  core->staged = std::exchange(core_->staged, std::move(core->before));  // which it reads as long as it lives
+  core->staged = std::exchange(core_->staged, std::move(core->before));  // owned by the graph from now on
   core->last_operation = core_->last_operation;
   native_graph g = nullptr;
   const outcome o = d.table.end_capture(d.native, core_->native, g);
@@ -129,7 +129,7 @@ void stream::launch(const graph& g) {
   detail::device_core& d = core_->home;
   d.check(*core_);
   core_->last_operation = g.core_->last_operation;
-  g.core_->launched_in(*core_);  // before it is: there may be no memory for that
+  g.core_->launched_in(*core_);  // before the launch, since it may fail to allocate
   detail::timed t(d.timeline(), *core_);
   const ticks begin = now_ticks();
   const outcome o = d.table.launch_graph(d.native, g.native_, core_->native);

@@ -20,13 +20,12 @@ using plx::detail::spin_guard;
 
 namespace {
 
-/// Longer after the one before, the stream may have been empty in between.
+/// Longer after the previous submission, the stream may have been empty in between.
 const ticks longest_chain_gap = ticks_from(20e-6);
 const ticks between_references = ticks_from(0.25);
 constexpr unsigned first_looks = 8, first_events = 64;
 constexpr double first_patience_s = 0.1, patience_s = 60e-6;
-/// Libraries tell longer times in coarse steps: CUDA's single precision has some 0.1 us here, 0.1 ms after half an
-/// hour.
+/// Libraries report long times with low precision: CUDA's floats resolve some 0.1 us here, 0.1 ms after half an hour.
 constexpr double longest_exact_s = 2;
 
 }  // namespace
@@ -58,17 +57,17 @@ bool device_timeline::start_records() noexcept {
             ? "this backend has none"
             : f->start(lanes_.library(), [](const activity& a) noexcept { activity_book::of_process().heard(a); });
     if (!why_not.empty())
-      log_warning("gpu: {}: no activity records, operations are timed by events: {}", home_.table.name, why_not);
+      log_warning("gpu: {}: no activity records: {}; timing operations by events", home_.table.name, why_not);
     else
       lanes_.add_flush([](void* self) { static_cast<device_timeline*>(self)->home_.table.records->flush(); }, this);
     records_.store(why_not.empty() ? records::on : records::none, std::memory_order_release);
     return why_not.empty();
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     return false;
   }
 }
 
-// ------------------------------------------------------------------------------------------------------ who submits
+// ------------------------------------------------------------------------------------------------------ submission
 
 pending_operation* device_timeline::begin(stream_core& s) noexcept {
   stream_timeline& t = s.timeline;
@@ -80,7 +79,7 @@ pending_operation* device_timeline::begin(stream_core& s) noexcept {
       t.lane = lanes_.take(device_name(), fmt::format("stream {}", s.number));
       if (t.lane != nullptr && t.ring == nullptr)
         t.ring = std::make_unique<pending_operation[]>(stream_timeline::capacity);
-    } catch (...) {  // no memory
+    } catch (...) {  // out of memory
     }
     if (t.lane == nullptr || t.ring == nullptr) return nullptr;
   }
@@ -93,7 +92,7 @@ pending_operation* device_timeline::begin(stream_core& s) noexcept {
     return &p;
   }
   const std::uint64_t head = t.head.load(std::memory_order_relaxed);  // own store
-  // acquire: pairs with the release of read().
+  // acquire: pairs with the release in read().
   if (!ready() || head - t.tail.load(std::memory_order_acquire) == stream_timeline::capacity) {
     t.lane->lose(1);
     t.chained = false;
@@ -190,7 +189,7 @@ native_event device_timeline::take_event() noexcept {
   try {
     const spin_guard guard(events_lock_);
     all_events_.push_back(e);
-    events_.reserve(all_events_.capacity());  // so that giving one back does not
+    events_.reserve(all_events_.capacity());  // so that give_event() does not allocate
     return e;
   } catch (...) {
     home_.table.free_event(home_.native, e);
@@ -205,7 +204,7 @@ void device_timeline::give_event(native_event e) noexcept {
 
 // -------------------------------------------------------------------------------------------------------- the clock
 
-// Whether times can be had. The first one who asks makes what it takes.
+// Whether times are available. The first call creates the events and calibrates the clock.
 bool device_timeline::ready() noexcept {
   if (clock_known_.load(std::memory_order_acquire)) return true;  // pairs with the release below
   const std::lock_guard guard(clock_lock_);
@@ -227,7 +226,7 @@ bool device_timeline::ready() noexcept {
   return true;
 }
 
-// An event in a stream of its own, which is empty, between two looks at our clock.
+// Records an event in an otherwise empty stream between two readings of the host clock.
 bool device_timeline::compare_clocks(double patience) noexcept {
   const std::uint32_t n = n_references_.load(std::memory_order_relaxed);
   reference& r = references_[n % references_kept];
@@ -260,13 +259,13 @@ void device_timeline::look() noexcept {
   next_look_ = now + (compare_clocks(patience_s) ? between_references : between_references / 16);
 }
 
-// From the clock's newest event when it was put in. That may be long ago, as clocks are compared while the device is
-// busy: then from the nearest one.
+// Measures from the clock reference that was newest at submission. That may be long ago, as the clock references cannot
+// be taken while the device is busy; then from the closest one.
 bool device_timeline::time_of(native_event e, std::uint32_t newest, ticks& when) noexcept {
   const backend& b = home_.table;
   if (b.event_time != nullptr) return static_cast<bool>(b.event_time(home_.native, e, when));
   const std::uint32_t n = n_references_.load(std::memory_order_relaxed);
-  // One less than are kept: the next comparison records the event of the oldest anew before it counts.
+  // One less than are kept: the next comparison overwrites the oldest reference before it increases the count.
   const std::uint32_t oldest = n >= references_kept ? n - references_kept + 1 : 0;
   const auto at = [this](std::uint32_t k) -> const reference& { return references_[k % references_kept]; };
   std::uint32_t from = std::max(newest, oldest + 1) - 1;
@@ -304,8 +303,8 @@ void device_timeline::read(stream_core& s, std::uint64_t until, bool failed) noe
   }
 }
 
-// The clocks are compared to some microseconds. What is known for sure stays so: nothing begins before it is put in,
-// nor before what stands before it in its stream has ended, nor ends after it was seen to be done.
+// The clocks agree to some microseconds. Known orders are enforced: no operation begins before its submission or before
+// the end of the previous one in its stream, and none ends after its completion was detected.
 void device_timeline::read_one(stream_core& s, const pending_operation& p, bool failed) noexcept {
   stream_timeline& t = s.timeline;
   ticks begin = t.last_end, end = 0;

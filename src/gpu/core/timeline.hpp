@@ -1,17 +1,19 @@
-// When operations were on a device: timed events around them in their streams, read when a completion behind them is
-// retired, and told to the runtime's recorder (probe/record/device_lanes.hpp) in our time.
+// Begin and end times of device operations: timed events around them in their streams, read when a later completion is
+// retired and passed to the runtime's recorder (probe/record/device_lanes.hpp) on the clock of this process.
 //
-// An operation is a place in its stream's ring from its submission until its times are read. In a chain, whose
-// operations are put in one after the other, the end of one is the begin of the next: a begin has an event of its own
-// only where the stream may have been empty or waited for another one.
-// By activity records, where the backend has them, no event is recorded: a submission has a tag, and detail/
-// activity_book.hpp tells of it when its records come.
-// Thread safety: begin() and what follows it, under the stream's put_lock; reading, by the poller. Cost: off, a load
-// and a branch per operation; on, one or two records of an event (0.14 us each on CUDA), and as many questions for the
-// time between two when they are read. No allocation once the rings and events are there, and nobody waits; but for the
-// first operation, which waits for some 0.1 ms until the device's clock is known. Invariants: tail <= head <= tail +
-// capacity; the submitter owns places [head, tail + capacity), the poller [tail, head). head is released after the
-// place is filled, and acquired by the poller; tail the other way round. Example: gpu/test/timeline_test.cpp
+// An operation occupies a slot of its stream's ring from submission until its times are read. In a chain of operations
+// submitted one after another, the end of one is the begin of the next; a begin has its own event only if the stream
+// may have been empty or may have waited for another one. With activity records, where the backend has them, no events
+// are recorded: a submission has a tag, and core/activity_book.hpp reports it when its records arrive.
+// Thread safety: submission under the stream's put_lock; reading by the poller only. Cost: off, a load and a branch per
+//   operation; on, one or two event records (0.14 us each on CUDA), and as many calls of elapsed() when they are read.
+//   No allocation once the rings and events exist, and no waiting, except that the first operation waits some 0.1 ms
+//   for the calibration of the device's clock.
+// Invariants: tail <= head <= tail + capacity; the submitter owns slots [head, tail + capacity), the poller [tail,
+// head).
+//   head is stored with release after the slot is filled, and loaded with acquire by the poller; tail the other way
+//   round.
+// Example: gpu/test/timeline_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -31,8 +33,8 @@
 
 namespace plx::gpu::detail {
 
-// From a device's clock to ours. The device's differs in where it begins and a little in how fast it goes: so now and
-// then an event is recorded in a stream that is empty, and its moment lies between two looks at our clock.
+// Converts times of a device's clock to the clock of this process. The two differ in origin and slightly in rate, so an
+// event is recorded in an empty stream at intervals; its time lies between two readings of the host clock.
 //
 // Thread safety: none. Cost: plain arithmetic. Example: gpu/core/test/device_clock_test.cpp
 
@@ -40,8 +42,8 @@ class device_clock {
  public:
   [[nodiscard]] bool known() const noexcept { return known_; }
 
-  /// Something happened at `device_s` of the device, not before `before` and not after `after` of ours. Requires: later
-  /// than what was observed before, and before <= after.
+  /// An event at `device_s` of the device's clock happened between `before` and `after` of the host clock. Requires:
+  /// later than earlier observations, and before <= after.
   void observe(double device_s, ticks before, ticks after) noexcept {
     const double window = static_cast<double>(after - before);
     if (!known_) {
@@ -53,8 +55,8 @@ class device_clock {
       return;
     }
     const double earliest = static_cast<double>(before - base_), latest = earliest + window;
-    // What was known foretells it within a microsecond or so, better than one look. A look that was disturbed tells
-    // bounds and no more.
+    // The current fit predicts the time to a microsecond or so, better than one observation. A disturbed observation
+    // only bounds it.
     double now = from_base(device_s);
     if (window <= 2 * narrowest_) now += (earliest + window / 2 - now) / 4;
     now = std::clamp(now, earliest, latest);
@@ -64,26 +66,26 @@ class device_clock {
     if (device_s - first_s_ >= shortest_base_s) rate_ = (last_ - first_) / (last_s_ - first_s_);
   }
 
-  /// Our time of a moment of the device. Requires: known().
+  /// Converts a time of the device. Requires: known().
   [[nodiscard]] ticks at(double device_s) const noexcept {
     const double t = from_base(device_s);
     return t > 0 ? base_ + static_cast<ticks>(t) : base_ - static_cast<ticks>(-t);
   }
 
  private:
-  static constexpr double shortest_base_s = 1;  // below, half a window says too little of the rate
+  static constexpr double shortest_base_s = 1;  // shorter bases give an inaccurate rate
   [[nodiscard]] double from_base(double device_s) const noexcept { return last_ + (device_s - last_s_) * rate_; }
 
   bool known_ = false;
   ticks base_ = 0;
   double first_s_ = 0, last_s_ = 0;  // of the device
-  double first_ = 0, last_ = 0;      // our ticks since base_
+  double first_ = 0, last_ = 0;      // host ticks since base_
   double narrowest_ = 0;
   double rate_ = ticks_per_second();
 };
 
-/// Of the moments first, first + 1, ... before `end`, which `moment(k)` gives in seconds and in order of time, the
-/// number of the one nearest to `at_s`. Requires: first < end. Cost: a look at those behind it.
+/// `moment(k)` gives a time in seconds, increasing with k, for k in [first, end). Returns the k whose time is closest
+/// to `at_s`. Requires: first < end. Cost: linear in the number of later elements.
 template <class F>
 std::uint32_t nearest_moment(std::uint32_t first, std::uint32_t end, double at_s, F&& moment) {
   std::uint32_t k = end - 1;
@@ -94,37 +96,37 @@ std::uint32_t nearest_moment(std::uint32_t first, std::uint32_t end, double at_s
 class device_core;
 class stream_core;
 
-/// An operation on its way.
+/// An operation whose times have not been read.
 struct pending_operation {
-  const any_operation* operation = nullptr;  // of a kernel
-  native_event begin = nullptr;              // null: where the one before ended
+  const any_operation* operation = nullptr;  // for kernels
+  native_event begin = nullptr;              // null: the end of the previous operation
   native_event end = nullptr;
   ticks submitted = 0;
   ticks path = 0;  // the longest path of tasks that leads here
   probe::task_id from = 0;
   std::uint64_t number = 0, bytes = 0;
-  std::uint64_t tag = 0;  // by activity records
+  std::uint64_t tag = 0;  // with activity records
   std::uint32_t items = 0;
-  std::uint32_t reference = 0;  // the newest of the clock when it was submitted
+  std::uint32_t reference = 0;  // the newest clock reference at submission
   probe::name_id name = probe::unnamed;
   probe::device_work kind = probe::device_work::kernel;
 };
 
-/// The operations of a stream.
+/// The timeline of a stream.
 struct stream_timeline {
   static constexpr std::uint64_t capacity = 2048;
 
-  // --- who submits
+  // --- submission
   std::unique_ptr<pending_operation[]> ring;
   probe::device_lane* lane = nullptr;
-  pending_operation by_activity;  // while it is put in
-  std::uint64_t newest_tag = 0;   // of the last operation; 0: it is timed by events
-  ticks path_here = 0;            // the longest path that leads to any operation by activity records
+  pending_operation by_activity;  // during submission
+  std::uint64_t newest_tag = 0;   // of the last operation; 0: timed by events
+  ticks path_here = 0;            // the longest path that leads to any operation with activity records
   ticks last_submitted = 0;
-  bool chained = false;       // nothing but operations since the last one
-  probe::task_id newest = 0;  // the last operation; 0: it is not recorded
+  bool chained = false;       // only operations were submitted since the last one
+  probe::task_id newest = 0;  // the last operation; 0: not recorded
   std::atomic<std::uint64_t> head{0};
-  // Of what a graph is made, while it is captured.
+  // Contents of the graph being captured.
   std::uint32_t captured = 0;
   std::uint64_t captured_bytes = 0;
   const any_operation *captured_first = nullptr, *captured_last = nullptr;
@@ -141,13 +143,13 @@ struct stream_timeline {
     captured_last = op;
   }
 
-  // --- who reads
+  // --- the poller
   std::atomic<std::uint64_t> tail{0};
-  ticks last_end = 0, path = 0;  // of the last one
+  ticks last_end = 0, path = 0;  // of the last operation read
   bool last_known = false;
   told_path told;
 
-  /// Has what no future stands behind read before the ring is full.
+  /// A completion that has operations read before the ring is full if the stream has no futures.
   struct marker final : completion {
     std::atomic<bool> out{false};
   } half_full;
@@ -160,31 +162,31 @@ class device_timeline {
   device_timeline(const device_timeline&) = delete;
   device_timeline& operator=(const device_timeline&) = delete;
 
-  /// What is wanted now: of probe::device_lanes::bits.
+  /// The measurements requested now, of probe::device_lanes::bits.
   [[nodiscard]] unsigned mode() const noexcept { return lanes_.mode(); }
 
-  /// In traces: "gpu 0 (NVIDIA H200)".
+  /// Name in traces, such as "gpu 0 (NVIDIA H200)".
   [[nodiscard]] std::string device_name() const;
 
-  // --- who submits; see `timed`
+  // --- submission; see `timed`
   pending_operation* begin(stream_core& s) noexcept;
   void end(stream_core& s, pending_operation& p) noexcept;
   void abandon(stream_core& s, pending_operation& p) noexcept;
-  /// `c` stands behind all operations so far.
+  /// Records in `c` that it follows all operations so far.
   void stand_behind(stream_core& s, completion& c) const noexcept;
 
   // --- the poller
-  /// Reads the operations before `c`, whose place is reached.
+  /// Reads the operations before `c`, whose point is reached.
   void reached(stream_core& s, completion& c) noexcept;
-  /// Compares the clocks now and then.
+  /// Compares the clocks at intervals.
   void look() noexcept;
-  /// Reads all of the stream, which is done, and gives its lane back.
+  /// Reads all operations of an idle stream and returns its lane.
   void close(stream_core& s) noexcept;
-  /// The stream's operations are not known to end: they are lost.
+  /// Discards the stream's operations, which may never end.
   void leave(stream_core& s) noexcept;
   /// Frees the clock's stream. Requires: the streams are closed.
   void free_stream() noexcept;
-  /// For who frees them.
+  /// Passes ownership of the events to the caller.
   [[nodiscard]] std::vector<native_event> all_events() noexcept { return std::move(all_events_); }
 
  private:
@@ -209,7 +211,7 @@ class device_timeline {
   device_core& home_;
   probe::device_lanes& lanes_;
 
-  // Whether activity records are had: asked once they are wanted.
+  // Whether activity records are available; determined when they are first requested.
   enum class records : std::uint8_t { not_asked, on, none };
   std::atomic<records> records_{records::not_asked};
 
@@ -221,15 +223,15 @@ class device_timeline {
   ticks next_try_ = 0;  // guarded by clock_lock_
   native_stream clock_stream_ = nullptr;
   std::atomic<std::uint32_t> n_references_{0};
-  std::array<reference, references_kept> references_{};  // written by who compares clocks
+  std::array<reference, references_kept> references_{};  // written by the thread that compares clocks
   device_clock clock_;
   ticks next_look_ = 0;
 
-  const any_operation* last_named_ = nullptr;  // the poller's
+  const any_operation* last_named_ = nullptr;  // used by the poller only
   probe::name_id last_name_ = probe::unnamed;
 };
 
-/// An operation while it is put in a stream: nothing is recorded unless done() is called. Under the stream's put_lock.
+/// An operation during its submission: recorded only if done() is called. Requires the stream's put_lock.
 class timed {
  public:
   timed(device_timeline& t, stream_core& s) noexcept : of_(t), s_(s) {

@@ -1,9 +1,10 @@
-// The reference backend: devices that are threads of this process. Always there; what every other one is compared with.
+// The reference backend: devices that are threads of this process. Always available; other backends are compared with
+// it.
 //
-// Each device has one thread, which runs what lies in its streams, one entry after another, so that work is really
-// seen to be not ready yet. A *stepped* device has none: whoever asks (query, synchronize) runs an entry now and then,
-// as its seed decides; with a deterministic runtime a whole program is then the same in every run. For tests a device
-// can be told to fail. Thread safety: everything. Example: gpu/core/test/backend_test.cpp, gpu/test/failure_test.cpp
+// Each device has one thread, which runs the entries of its streams one at a time, so work is pending for some time as
+// on other devices. A *stepped* device has no thread: calls of query and synchronize sometimes run an entry, as its
+// seed decides; with a deterministic runtime the whole program is then reproducible. Tests can inject failures.
+// Thread safety: all functions. Example: gpu/core/test/backend_test.cpp, gpu/test/failure_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace plx::gpu::cpu {
 
-/// Codes of this backend.
+/// Error codes of this backend.
 enum code : int {
   ok,
   item_failed,
@@ -26,22 +27,22 @@ enum code : int {
   no_kernel
 };
 
-/// How the devices behave.
+/// Behaviour of the devices.
 struct options {
   int devices = 1;
-  std::size_t memory_bytes = std::size_t{1} << 34;  // what one device, and pinned memory, may have allocated
+  std::size_t memory_bytes = std::size_t{1} << 34;  // limit of the allocations on a device, and of pinned memory
   std::size_t group_bytes = 0;                      // device_info::group_bytes
-  double delay_s = 0;                               // each entry of a stream takes so much longer
-  double clock_rate = 1;  // another one: the devices have a clock of their own, and it goes so much faster than ours
+  double delay_s = 0;                               // additional time of each stream entry
+  double clock_rate = 1;  // if not 1, the devices have their own clock, faster than the host's by this factor
   bool stepped = false;
-  std::uint64_t seed = 1;  // of stepped devices
-  code count_fails = ok;   // what count() and open() say
+  std::uint64_t seed = 1;  // for stepped devices
+  code count_fails = ok;   // result of count() and open()
 };
 
-/// The backend that programs use: one device without faults.
+/// The backend of programs: one device without injected failures.
 const backend& table() noexcept;
 
-/// A backend of its own for a test, with devices that can be made to fail. It must outlive them.
+/// A separate backend for a test, whose devices can be made to fail. Must outlive them.
 class testing_backend {
  public:
   explicit testing_backend(options o);
@@ -51,16 +52,16 @@ class testing_backend {
 
   [[nodiscard]] const backend& get() const noexcept;
 
-  /// The call of that name ("launch", "record", "allocate", "copy", ...; any device) fails with `c` after it has
-  /// succeeded `after` more times; `times` times in a row.
+  /// The call of that name ("launch", "record", "allocate", "copy", ...) on any device succeeds `after` more times, and
+  /// then fails with `c` `times` times.
   void fail_call(const char* call, code c, unsigned after = 0, unsigned times = 1);
-  /// Device `index` is gone from now on: all that lies in its streams stops, every call says device_lost.
+  /// Device `index` is lost: all work in its streams stops, and every call returns device_lost.
   void lose(int index);
-  /// Entries wait, or go on: so that a test can look at work that is not done.
+  /// Holds or releases the entries of all streams, so that a test can observe pending work.
   void hold(bool on);
-  /// Bytes that are allocated now, of both kinds.
+  /// Bytes currently allocated, of both kinds.
   [[nodiscard]] std::size_t allocated_bytes() const noexcept;
-  /// Kernel launches so far, and items in them.
+  /// Kernel launches, and the items in them.
   [[nodiscard]] std::uint64_t launches() const noexcept;
   [[nodiscard]] std::uint64_t items() const noexcept;
 

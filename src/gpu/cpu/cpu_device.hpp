@@ -1,6 +1,6 @@
-// What a device of the cpu backend is made of. Internal to the backend.
+// The parts of a device of the cpu backend. Internal to the backend.
 //
-// One lock per backend guards everything but the work itself, which runs outside of it.
+// One lock per backend guards everything except the execution of work, which happens without it.
 #pragma once
 
 #include <condition_variable>
@@ -24,25 +24,25 @@ struct stream;
 struct work {
   virtual ~work() = default;
   [[nodiscard]] virtual bool may_begin() const { return true; }  // under the lock
-  virtual void run() {}                                          // outside of it; may throw: the stream has failed
+  virtual void run() {}                                          // without the lock; an exception fails the stream
   virtual void done(stream&) {}                                  // under the lock
-  virtual void tell(activity&) const {}                          // what it is; not called without a tag
+  virtual void tell(activity&) const {}                          // describes it; called only with a tag
   [[nodiscard]] virtual bool is_told() const { return false; }
 };
 
-/// One recording of an event: who waits for it is not disturbed by the next one, in whatever stream.
+/// One recording of an event. Later recordings of the event, in any stream, do not affect those that wait for this one.
 struct place {
   stream* of = nullptr;
   bool reached = false;
   code failed = ok;
-  unsigned failures = 0;  // of the stream, when it was reached
+  unsigned failures = 0;  // of the stream, when this point was reached
   ticks when = 0;
 };
 struct event {
   std::shared_ptr<place> last;
 };
 
-/// What lies in a stream.
+/// An element of a stream's queue.
 struct entry {
   std::shared_ptr<gpu::cpu::work> work;
   std::uint64_t tag = 0;
@@ -52,12 +52,12 @@ struct stream {
   explicit stream(device& d) : home(d) {}
   device& home;
   std::deque<entry> entries;
-  bool running = false;  // its first entry, outside of the lock
+  bool running = false;  // the first entry runs, without the lock
   bool capturing = false;
-  bool spoiled = false;  // asked while it captured: the capture is invalid
+  bool spoiled = false;  // queried during a capture, which invalidates it
   std::vector<std::shared_ptr<work>> captured;
-  code failed = ok;       // until it was told to somebody who asked for an event
-  unsigned failures = 0;  // so far
+  code failed = ok;       // cleared when it is reported by an event
+  unsigned failures = 0;  // total
 };
 
 struct graph {
@@ -74,11 +74,11 @@ struct device {
   std::uint64_t rng = 1;
   std::thread thread;
 
-  /// Runs one entry of one stream. False when none may begin. Called with the lock, which it lets go meanwhile.
+  /// Runs one entry of one stream. False if none may begin. Called with the lock, which is released while it runs.
   bool step(std::unique_lock<std::mutex>& lock);
   /// The thread's loop.
   void run();
-  /// Of a stepped device: perhaps a step.
+  /// On a stepped device, runs an entry or none, as the seed decides.
   void perhaps_step(std::unique_lock<std::mutex>& lock);
   std::uint64_t choose(std::uint64_t n);
 };
@@ -87,9 +87,9 @@ struct device {
 
 namespace plx::gpu::cpu {
 
-/// Of this thread's submissions; 0: none.
+/// Tag of this thread's submissions; 0: none.
 std::uint64_t current_tag() noexcept;
-/// Tells a record if anybody listens.
+/// Delivers a record if recording is on.
 void tell_activity(const activity& a) noexcept;
 const activity_functions& cpu_records() noexcept;
 
@@ -115,7 +115,7 @@ struct cpu::testing_backend::shared {
   std::vector<device*> open_devices;
   std::vector<int> lost;
 
-  /// What the call is to say; with the lock.
+  /// The injected result of a call. Requires the lock.
   code fault_of(const char* call);
 };
 

@@ -104,7 +104,7 @@ TEST(buffer, without_memory_the_pools_are_trimmed_and_it_is_tried_once_more) {
       ADD_FAILURE();
     } catch (const error& e) {
       EXPECT_EQ(e.kind(), failure::out_of_memory);
-      EXPECT_THAT(e.what(), ::testing::HasSubstr("3000000 bytes of device memory wanted"));
+      EXPECT_THAT(e.what(), ::testing::HasSubstr("3000000 bytes of device memory requested"));
     }
     buffer<char> still_works(s, 500'000);
   });
