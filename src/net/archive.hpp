@@ -41,10 +41,12 @@ template <class T, class>
 struct wire_codec {
   static constexpr bool by_archive = true;
 
+  /// Writes `value` by its own functions.
   static void write(wire_writer& w, const T& value) requires is_archived<T> {
     output_archive archive(w);
     archive.as_root(value);
   }
+  /// Reads `value` by its own functions.
   static void read(wire_reader& r, T& value) requires is_archived<T> {
     input_archive archive(r);
     archive.as_root(value);

@@ -50,13 +50,16 @@ class buffer {
 
   /// The number of elements.
   [[nodiscard]] std::size_t size() const noexcept { return block_ == nullptr ? 0 : block_->size; }
+  /// Whether the size is 0.
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// The first element, aligned to a cache line; null if the buffer is empty.
   [[nodiscard]] T* data() const noexcept {
     return block_ == nullptr ? nullptr : reinterpret_cast<T*>(reinterpret_cast<std::byte*>(block_) + header_bytes);
   }
   T& operator[](std::size_t i) const noexcept { return data()[i]; }
+  /// For range-for, as end().
   T* begin() const noexcept { return data(); }
+  /// One past the last element.
   T* end() const noexcept { return data() + size(); }
   operator std::span<T>() const noexcept { return {data(), size()}; }  // NOLINT: implicit on purpose
 

@@ -181,12 +181,14 @@ class partitioned_vector {
   /// The local elements; the first of them is element first() of the vector.
   [[nodiscard]] std::span<T> local() noexcept { return part_; }
   [[nodiscard]] std::size_t first() const noexcept { return parts_.begin_of(all_.rank()); }  ///< index of local()[0]
+  /// The localities that share the vector.
   [[nodiscard]] const communicator& members() const noexcept { return all_; }
 
   /// The element i.
   [[nodiscard]] future<T> get(std::size_t i) const {
     return get(i, 1).then(launch::sync, [](future<std::vector<T>> f) { return T(std::move(f.get()[0])); });
   }
+  /// Ready when the element i has been written.
   future<void> set(std::size_t i, T value) { return set(i, std::vector<T>{std::move(value)}); }
   /// The n elements from i on.
   [[nodiscard]] future<std::vector<T>> get(std::size_t i, std::size_t n) const {
@@ -204,6 +206,7 @@ class partitioned_vector {
       return values;
     });
   }
+  /// Ready when the elements from i on have been written.
   future<void> set(std::size_t i, const std::vector<T>& values) {
     std::vector<future<void>> told;
     each_piece(i, values.size(), [&](unsigned rank, std::size_t at, std::size_t count, std::size_t begin) {

@@ -84,7 +84,7 @@ LIMITED = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
 
 
 def warnings_about_memory(done):
-    promised = "collective calls within this host go by messages: expected that files may have"
+    promised = "collective calls within this host do not use shared memory: expected a file size limit"
     return sum(promised in line for line in done.stderr.splitlines())
 
 

@@ -24,7 +24,8 @@ payload join(call& c, payload left, const payload& right) {
   return left;
 }
 
-// What of all payloads is known here, and how runs of them travel as one. Large ones are named only: they come apart.
+// The payloads of all ranks that are known here, packed into one message. Large ones are only announced in it and are
+// sent separately.
 class bundle {
  public:
   explicit bundle(unsigned n) : of_(n), apart_(n, false) {}
@@ -33,11 +34,11 @@ class bundle {
     apart_[rank] = p.size() >= large_bytes;
     of_[rank] = std::move(p);
   }
-  /// To be had by a message of its own.
+  /// Whether it is sent in a message of its own.
   [[nodiscard]] bool apart(unsigned rank) const { return apart_[rank]; }
   std::span<payload> all() { return of_; }
 
-  /// Those of `count` ranks from `first` on, round the end.
+  /// The payloads of `count` ranks from `first` on, cyclically.
   [[nodiscard]] payload packed(unsigned first, unsigned count) const {
     std::size_t size = 0;
     for (unsigned i = 0; i < count; ++i) size += sizeof(head) + bytes_here((first + i) % of_.size());
@@ -52,15 +53,15 @@ class bundle {
     }
     return p;
   }
-  /// Takes over what packed() made.
+  /// Adds the payloads of a packed() bundle.
   void unpack(const payload& p) {
-    std::size_t handles = 0;  // that were taken
+    std::size_t handles = 0;  // taken so far
     for (wire_reader r(p.bytes()); r.left() != 0;) {
       head h;
       r.bytes(&h, sizeof h);
       if (r.failed() || h.rank >= of_.size() || h.apart > 1 || h.size > r.left() ||
           h.handles > p.handle_count() - handles)
-        throw std::runtime_error("what another locality sent is no bundle of payloads");
+        throw std::runtime_error("another locality sent an invalid bundle of payloads");
       payload one(h.size);
       r.bytes(one.data(), h.size);
       one.add_handles(p, handles, h.handles);
@@ -95,7 +96,7 @@ algorithm meet(call& c) {
 }
 
 algorithm spread(call& c, payload mine, unsigned root) {
-  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // the root is 0 of the tree
+  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // relative to the root
   const unsigned low = r == 0 ? std::bit_ceil(n) : r & (~r + 1);
   if (r != 0) mine = co_await c.from((r - low + root) % n, 0);
   for (unsigned bit = low / 2; bit != 0; bit /= 2)
@@ -106,7 +107,7 @@ algorithm spread(call& c, payload mine, unsigned root) {
 algorithm combine_at(call& c, payload mine, unsigned root) {
   const tree t(c.size());
   const unsigned r = c.rank(), place = t.place_of(r), root_place = t.place_of(root);
-  // Who of a pair goes on: the root, else the first.
+  // The rank that represents a pair: the root, otherwise the first.
   const auto holder = [&](unsigned p) { return p == root_place ? root : t.rank_at(p); };
   if (r < t.paired) {
     const unsigned other = r ^ 1;
@@ -117,7 +118,7 @@ algorithm combine_at(call& c, payload mine, unsigned root) {
     payload theirs = co_await c.from(other, pair_step);
     mine = r < other ? join(c, std::move(mine), theirs) : join(c, std::move(theirs), mine);
   }
-  // A block of 2^k places is held by the root's place if it is in it, else by its first one.
+  // The place that represents a block of 2^k places: the root's if it is in the block, otherwise the first.
   const auto block_holder = [&](unsigned p, unsigned size) {
     const unsigned first = p & ~(size - 1);
     return (root_place & ~(size - 1)) == first ? root_place : first;
@@ -160,7 +161,7 @@ algorithm combine_all(call& c, payload mine) {
 }
 
 algorithm collect_at(call& c, payload mine, unsigned root) {
-  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // the root is 0 of the tree
+  const unsigned n = c.size(), r = (c.rank() + n - root) % n;  // relative to the root
   bundle known(n);
   known.put(c.rank(), std::move(mine));
   for (unsigned bit = 1; bit < n; bit *= 2) {
@@ -183,7 +184,7 @@ algorithm collect_all(call& c, payload mine) {
   bundle known(n);
   known.put(r, std::move(mine));
   std::uint16_t step = 0;
-  for (unsigned have = 1; have < n; have *= 2, ++step) {  // those of this rank and the next ones
+  for (unsigned have = 1; have < n; have *= 2, ++step) {  // `have` consecutive ranks, beginning with this one
     c.send((r + n - have) % n, step, known.packed(r, std::min(have, n - have)));
     payload theirs = co_await c.from((r + have) % n, step);
     known.unpack(theirs);
@@ -225,7 +226,7 @@ algorithm exchange_all(call& c, std::vector<payload> all) {
 algorithm combine_up_to(call& c, payload mine, bool exclusive) {
   const unsigned n = c.size(), r = c.rank();
   std::uint16_t step = 0;
-  for (unsigned have = 1; have < n; have *= 2, ++step) {  // `mine` is that of this rank and those before
+  for (unsigned have = 1; have < n; have *= 2, ++step) {  // `mine` combines this rank and those before
     if (r + have < n) c.send(r + have, step, mine);
     if (r < have) continue;
     payload before = co_await c.from(r - have, step);

@@ -1,4 +1,4 @@
-// What the futures of collective calls hold, made of the payloads that came.
+// The algorithms of the collective calls, and the conversion of received payloads to the values of their futures.
 //
 // Thread safety: as net/group/call.hpp says. Cost: a copy of each value. Example: net/test/collectives_test.cpp
 #pragma once
@@ -13,40 +13,40 @@
 
 namespace plx::net::collective {
 
-// How the members of a group exchange payloads. Each is called once per member and call; the result goes to
-// call::finish().
+// Algorithms for exchanging payloads between the members of a group. Each is called once per member and call; the
+// result is passed to call::finish().
 //
-// One payload: dissemination (barrier), binomial trees, recursive doubling. Many: trees of bundles while they are
-// small; what is large goes straight to who needs it, or round the ring. Reductions combine contiguous runs of ranks,
-// in a tree that depends on the number of members alone: the same result everywhere, bit for bit, whoever the root is.
-// Let p be the largest power of two that is at most n: the first 2 (n - p) ranks combine in pairs, then p places in a
-// binary tree.
+// One payload: dissemination (barrier), binomial trees, recursive doubling. Many payloads: trees of bundles while they
+// are small; large ones are sent directly to their destinations, or around the ring. Reductions combine contiguous runs
+// of ranks in a tree that depends on the number of members only: the result is the same on all ranks to the last bit,
+// for every root. Let p be the largest power of two with p <= n: the first 2 (n - p) ranks combine in pairs, then p
+// places in a binary tree.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 // IJHPCA 19 (2005) 49; D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988)
-// 1; J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS 8 (1997) 1143. Thread safety:
-// those of call. Example: net/test/collectives_test.cpp
+// 1; J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS 8 (1997) 1143. Thread safety: as
+// call. Example: net/test/collectives_test.cpp
 
-/// Payloads from this size on do not go through trees.
+/// Payloads of at least this size are not sent through trees.
 inline constexpr std::size_t large_bytes = std::size_t{1} << 16;
 
-/// Nothing; when all have come.
+/// Barrier: no result; finishes when all members have arrived.
 algorithm meet(call& c);
-/// That of the root, everywhere.
+/// Broadcast: the payload of the root, on every rank.
 algorithm spread(call& c, payload mine, unsigned root);
-/// All combined: at the root, one payload; elsewhere, none.
+/// Reduce: all payloads combined at the root; elsewhere no result.
 algorithm combine_at(call& c, payload mine, unsigned root);
-/// All combined: everywhere.
+/// All-reduce: all payloads combined, on every rank.
 algorithm combine_all(call& c, payload mine);
-/// All, by rank: at the root; elsewhere, none.
+/// Gather: all payloads by rank at the root; elsewhere no result.
 algorithm collect_at(call& c, payload mine, unsigned root);
-/// All, by rank: everywhere.
+/// All-gather: all payloads by rank, on every rank.
 algorithm collect_all(call& c, payload mine);
-/// What the root has for each rank. `all`: at the root, one per rank.
+/// Scatter: the root's payload for each rank. `all`: at the root, one per rank.
 algorithm deal(call& c, std::vector<payload> all, unsigned root);
-/// What each rank has for each.
+/// All-to-all: the payload of each rank for each rank.
 algorithm exchange_all(call& c, std::vector<payload> all);
-/// Those of ranks 0 to this one combined, or (`exclusive`) without this one's, of which rank 0 has none.
+/// Scan: the payloads of ranks 0 to this one combined; with `exclusive` without this one's, and no result on rank 0.
 algorithm combine_up_to(call& c, payload mine, bool exclusive);
 
 /// A call and the state of its future. Result: R operator()(std::span<payload>).
@@ -70,7 +70,7 @@ class waiting final : public plx::detail::future_state<R>, public call {
     this->release();
   }
   static void destroy(plx::detail::future_state_base* base) noexcept {
-    auto& self = static_cast<waiting&>(*base);  // of a reference: there is no null to keep
+    auto& self = static_cast<waiting&>(*base);  // by reference: a null pointer need not stay null
     self.~waiting();
     plx::detail::pool_put(&self, sizeof self);
   }
@@ -103,7 +103,7 @@ struct many {
     return values;
   }
 };
-/// A result that values are combined to.
+/// A result for operations that combine values.
 template <class T, class Op, class Result>
 struct combined : Result {
   explicit combined(Op o) : op(std::move(o)) {}

@@ -24,8 +24,8 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t light_bytes = 4096;                     // to copy or decode more is a task's work
-constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // calls that others may be ahead of this locality
+constexpr std::size_t light_bytes = 4096;                     // larger payloads are processed in a task
+constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // how many calls others may be ahead of this locality
 
 letter* make_letter(const address& to, payload&& contents) {
   return ::new (plx::detail::pool_get(sizeof(letter))) letter{nullptr, to.rank, to.step, std::move(contents)};
@@ -48,8 +48,7 @@ void append(letter*& first, letter* l) noexcept {
   *at = l;
 }
 
-/// Letters that are dropped when this goes, and no lock is held any more: a handle in one may be the last of its
-/// object.
+/// Drops the payloads in its destructor, after the locks are released: a handle in one may be the last of its object.
 class dropped_letters {
  public:
   dropped_letters() = default;
@@ -66,7 +65,8 @@ class dropped_letters {
 
 }  // namespace
 
-/// The groups of a node. What comes for groups that nobody here knows yet is bounded: how much there is, others say.
+/// The groups of a node. Payloads for groups that are not defined here yet are bounded, because other localities
+/// determine their number.
 class groups final : public service {
  public:
   static constexpr std::size_t most_unknown_bytes = std::size_t{64} << 20, most_unknown = 4096;
@@ -78,20 +78,20 @@ class groups final : public service {
     const spin_guard guard(lock_);
     return make(id);
   }
-  /// Of what has come; null: there are too many that nobody here knows.
+  /// The group of an arriving payload; null if there are too many undefined groups.
   group* of_arrival(std::uint64_t id) {
     if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return g;
     const spin_guard guard(lock_);
     if (unknown_ >= most_unknown && !all_.contains(id)) return refused_any_ = true, nullptr;
     return &make(id);
   }
-  /// A group was made known here, for the first time. False: what has come for it may have been refused.
+  /// A group was defined here. False if payloads for it may have been refused.
   bool known() {
     const spin_guard guard(lock_);
     --unknown_;
     return !refused_any_;
   }
-  /// Takes bytes for what waits for a group that is not known. False: there are too many.
+  /// Reserves bytes for a payload of an undefined group. False if the limit is exceeded.
   bool take(std::size_t bytes) noexcept {
     if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_unknown_bytes) return true;
     give_back(bytes);
@@ -99,7 +99,7 @@ class groups final : public service {
   }
   void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   void peer_lost(locality_id which) override {
-    // Messages that came before the loss have been delivered by now, so letters are, too.
+    // All network messages that arrived before the loss have been delivered; now those in shared memory are.
     node_.get<mailroom>().take_rest(which, true);
     std::vector<group*> hit;
     {
@@ -122,28 +122,28 @@ class groups final : public service {
   node& node_;
   plx::detail::spinlock lock_;
   std::unordered_map<std::uint64_t, std::unique_ptr<group>> all_;
-  std::size_t unknown_ = 0;   // of them
-  bool refused_any_ = false;  // because of their number
+  std::size_t unknown_ = 0;   // undefined groups
+  bool refused_any_ = false;  // because there were too many
   std::atomic<std::size_t> bytes_{0};
-  std::atomic<group*> last_{nullptr};  // that somebody asked for
+  std::atomic<group*> last_{nullptr};  // the most recently used one
 };
 
 namespace {
 
-// Whether there are such calls; whether a member sends it, the group knows.
+// Whether the operation exists; the group checks whether the sender is a member.
 bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
 
 void deliver_to(node& n, locality_id from, const address& to, payload&& contents) {
   if (group* g = n.get<groups>().of_arrival(to.group)) return g->deliver(from, to, std::move(contents));
-  n.refuse(from, "there are too many communicators that nobody here has made");
+  n.refuse(from, "too many communicators that this locality has not created");
 }
 
 void deliver(sender s, const address& to, const payload& contents) {
   node& n = node_here();
-  if (!sound(to)) return n.refuse(s.who, "a part of a collective call that there is not");
+  if (!sound(to)) return n.refuse(s.who, "a payload of a nonexistent collective operation");
   deliver_to(n, s.who, to, payload(contents));
 }
-// The usual case, of which all bytes are one value.
+// The common case: a payload that fits into a bitwise parcel.
 constexpr std::size_t few_bytes = 16;
 struct small_parcel {
   address to;
@@ -152,24 +152,23 @@ struct small_parcel {
 };
 void deliver_few(sender s, const small_parcel& p) {
   node& n = node_here();
-  if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a part of a collective call that there is not");
+  if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a payload of a nonexistent collective operation");
   deliver_to(n, s.who, p.to, payload(std::span(p.bytes).first(p.size)));
 }
-// Another member says that the group has ended, because of the locality `lost` if that is one.
+// Another member reports that the group has ended, because of the locality `lost` if that is not no_locality.
 void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
   node& n = node_here();
-  if (lost != no_locality && lost >= n.size())
-    return n.refuse(s.who, "it says that a locality is lost that there is not");
-  // What was written before this was said counts, as messages do that came before it.
+  if (lost != no_locality && lost >= n.size()) return n.refuse(s.who, "it reports the loss of a nonexistent locality");
+  // Messages written to shared memory before this report count, as network messages that arrived before it do.
   n.get<mailroom>().take_rest(s.who, false);
   if (lost != no_locality) n.get<mailroom>().take_rest(lost, false);
   const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
                                      : std::make_exception_ptr(std::runtime_error(why));
   if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));
-  n.refuse(s.who, "there are too many communicators that nobody here has made");
+  n.refuse(s.who, "too many communicators that this locality has not created");
 }
 
-/// The locality whose loss it is, if it is one, and the text.
+/// The lost locality if the error is a loss, and the text.
 std::pair<locality_id, std::string> reason_of(const std::exception_ptr& e) {
   try {
     std::rethrow_exception(e);
@@ -178,7 +177,7 @@ std::pair<locality_id, std::string> reason_of(const std::exception_ptr& e) {
   } catch (const std::exception& x) {
     return {no_locality, x.what()};
   } catch (...) {
-    return {no_locality, "an exception that is no std::exception"};
+    return {no_locality, "an exception not derived from std::exception"};
   }
 }
 
@@ -201,7 +200,7 @@ namespace plx::net::collective {
 void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
   address to;
   if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
-  if (!sound(to)) return n.refuse(from, "a part of a collective call that there is not");
+  if (!sound(to)) return n.refuse(from, "a payload of a nonexistent collective operation");
   deliver_to(n, from, to, payload(bytes.subspan(sizeof to)));
 }
 
@@ -210,7 +209,7 @@ const char* name_of(kind k) noexcept {
                                           "all_reduce", "gather",         "all_gather",    "scatter",
                                           "all_to_all", "inclusive_scan", "exclusive_scan"};
   const auto i = static_cast<std::size_t>(k);
-  return i < std::size(names) ? names[i] : "something unknown";
+  return i < std::size(names) ? names[i] : "unknown";
 }
 
 group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended before this collective call did"))); }
@@ -218,9 +217,11 @@ group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended 
 bool group::has(locality_id l) const noexcept { return std::binary_search(members_.begin(), members_.end(), l); }
 
 void group::become(std::string name, std::vector<locality_id> members) {
-  PLX_ASSERT(!members.empty() && std::is_sorted(members.begin(), members.end()) && "members ascend");
+  PLX_ASSERT(!members.empty() && std::is_sorted(members.begin(), members.end()) &&
+             "members must be in ascending order");
   const auto here = std::lower_bound(members.begin(), members.end(), node_.here());
-  PLX_ASSERT(here != members.end() && *here == node_.here() && "this locality is no member of the communicator", name);
+  PLX_ASSERT(here != members.end() && *here == node_.here() && "this locality is not a member of the communicator",
+             name);
   PLX_ASSERT(members.back() < node_.size() && "no such locality", members.back());
   std::exception_ptr ended;
   {
@@ -234,10 +235,10 @@ void group::become(std::string name, std::vector<locality_id> members) {
   }
   if (!all_.known())
     fail(std::make_exception_ptr(std::runtime_error(fmt::format(
-        "parts of calls of the communicator \"{}\" may have been refused, for there were more than {} that locality {} "
-        "had not made yet: make communicators before others use them",
+        "payloads of the communicator \"{}\" may have been refused: more than {} communicators were in use that "
+        "locality {} had not created; create communicators before others use them",
         name_now(), groups::most_unknown, node_.here()))));
-  if (ended != nullptr) tell(ended);  // by what came before: nobody knew then whom to tell
+  if (ended != nullptr) tell(ended);  // by an earlier error, when the members were unknown
   for (const locality_id m : members_)
     if (node_.is_lost(m)) end(node_.loss_of(m));
 }
@@ -284,7 +285,7 @@ void group::mismatch(std::uint64_t number, kind here, kind there) {
                   number, name_now(), name_of(here), node_.here(), name_of(there)))));
 }
 
-// The lock is held. Whether there is room for what has come before become().
+// The lock is held. Whether there is room to keep a payload that arrives before become().
 bool group::keep(std::size_t new_slots, std::size_t payload_bytes) {
   const std::size_t bytes = new_slots * sizeof(slot) + sizeof(letter) + payload_bytes;
   if (!all_.take(bytes)) return false;
@@ -293,19 +294,19 @@ bool group::keep(std::size_t new_slots, std::size_t payload_bytes) {
 }
 
 void group::too_much(locality_id from) {
-  node_.refuse(from, "a part of a call of a communicator that nobody here has made: there are too many of them");
+  node_.refuse(from, "too many payloads for communicators that this locality has not created");
   end(std::make_exception_ptr(std::runtime_error(fmt::format(
-      "expected at most {} MiB of calls of communicators that locality {} has not made yet, found more: make "
-      "communicators before others use them, or have them wait",
+      "expected at most {} MiB of payloads for communicators that locality {} has not created, found more: create "
+      "communicators before other localities use them, or synchronize",
       groups::most_unknown_bytes >> 20, node_.here()))));
   const spin_guard guard(lock_);
   all_.give_back(std::exchange(unknown_bytes_, 0));
-  if (members_.empty()) slots_.clear();  // else there may be calls in them
+  if (members_.empty()) slots_.clear();  // otherwise calls may refer to them
 }
 
 void group::too_far(const address& to) {
   fail(std::make_exception_ptr(std::runtime_error(
-      fmt::format("member {} of the communicator \"{}\" is {} calls ahead of locality {}: have it wait now and then",
+      fmt::format("member {} of the communicator \"{}\" is {} calls ahead of locality {}: synchronize more often",
                   to.rank, name_now(), most_ahead, node_.here()))));
 }
 
@@ -314,10 +315,10 @@ void group::deliver(locality_id from, const address& to, payload&& contents) {
   kind here = to.what;
   {
     std::unique_lock guard(lock_);
-    // Before become() it is only kept, and taken out by the rank of a member.
+    // Before become() it is only kept, and later taken out by the rank of a member.
     if (!members_.empty() && (to.rank >= members_.size() || members_[to.rank] != from)) {
       guard.unlock();
-      return node_.refuse(from, "a part of a collective call in the name of another member");
+      return node_.refuse(from, "a payload of a collective operation in the name of another member");
     }
     if (error_ != nullptr || to.call < first_) return;
     if (members_.empty()) {
@@ -380,7 +381,7 @@ void group::tell(const std::exception_ptr& error) {
     if (m != node_.here() && m != lost) post<&told_of_end>(m, sender{node_.here()}, id_, lost, why);
 }
 
-// True: there is nothing to wait for.
+// True if the coroutine need not wait.
 bool reception::has_come(std::coroutine_handle<> waits) {
   call& c = call_;
   group& g = c.group_;
@@ -395,7 +396,7 @@ bool reception::has_come(std::coroutine_handle<> waits) {
       c.from_ = rank_;
       c.step_ = step_;
       c.next_ = waits;
-      c.waits_ = true;  // from here on it may go on elsewhere
+      c.waits_ = true;  // from here on another thread may resume it
       return false;
     }
   }
@@ -422,7 +423,7 @@ call::call(group& g, kind k, bool heavy) noexcept : group_(g), kind_(k), heavy_(
   task_.owner = this;
   task_.run = [](plx::detail::task* t, plx::detail::run_mode) {
     const std::coroutine_handle<> h = static_cast<const call*>(t->owner)->next_;
-    h.resume();  // the call may be gone afterwards
+    h.resume();  // the call may be destroyed afterwards
   };
 }
 
@@ -445,7 +446,8 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   const locality_id to = group_.members_[rank];
   if (n.is_lost(to)) return;
   const address there{group_.id_, number_, group_.rank_, step, kind_};
-  // Handles travel in parcels of the general form. In a trace, letters are parcels with their arrows.
+  // Handles need parcels of the general form. With tracing on, parcels are used throughout, because traces record
+  // those.
   const bool bytes_only = contents.handle_count() == 0;
   if (bytes_only && !n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
   if (bytes_only && contents.size() <= few_bytes) {
@@ -457,7 +459,7 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   }
 }
 
-void call::combine(payload&, const payload&) { PLX_ASSERT(false && "this call combines nothing", name_of(kind_)); }
+void call::combine(payload&, const payload&) { PLX_ASSERT(false && "this operation combines nothing", name_of(kind_)); }
 
 void call::finish(std::span<payload> results) {
   group_.leave(*this);

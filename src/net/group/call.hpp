@@ -1,9 +1,9 @@
-// One collective call under way on this locality, and the group of localities that it is one of.
+// A collective call in progress on this locality, and the group of localities that it belongs to.
 //
-// A call is a coroutine (algorithms.hpp) that sends payloads to the other members and awaits theirs. What arrives goes
-// straight to the coroutine that awaits it, in the poller that took it from the network, unless the call is heavy; what
-// comes before its call was made here waits in the group. Calls of different members meet by their number in the group:
-// all members make the same calls in the same order.
+// A call is a coroutine (algorithms.hpp) that sends payloads to the other members and awaits theirs. An arriving
+// payload resumes the coroutine that awaits it directly in the poller that received it, unless the call is heavy.
+// Payloads that arrive before the call was made here are kept in the group. Calls of different members are matched by
+// their sequence number in the group: all members make the same calls in the same order.
 //
 // Thread safety: everything. A call's coroutine runs on one thread at a time. Cost: a lock for each arrival. Example:
 // net/test/collectives_test.cpp
@@ -32,12 +32,12 @@
 
 namespace plx {
 
-// The bytes of one value on its way between localities: few in place, many in memory that copies share. Handles in the
-// value (net/global.hpp) are handles of the payload, wherever it is, until it has gone: what they name lives until the
-// value has been read.
+// The serialized bytes of one value: a few bytes in place, more in memory that copies share. Handles in the value
+// (net/global.hpp) are kept by the payload as handles until it is destroyed, so that their objects live until the value
+// has been read.
 //
-// Thread safety: copies may be used by several threads while nobody writes. Cost: up to in_place_bytes nothing but the
-// copy; else one allocation. Example: net/group/test/payload_test.cpp
+// Thread safety: copies may be used by several threads while none writes. Cost: up to in_place_bytes a copy of the
+// bytes; otherwise one allocation. Example: net/group/test/payload_test.cpp
 
 template <>
 inline constexpr bool is_bitwise<std::byte> = true;
@@ -54,7 +54,7 @@ class payload {
   static constexpr std::size_t in_place_bytes = 48;
 
   payload() noexcept = default;
-  /// So many bytes, not initialised where they are many.
+  /// `size_bytes` bytes; not initialised if there are more than in_place_bytes.
   explicit payload(std::size_t size_bytes) : size_(size_bytes) {
     if (size_ > in_place_bytes) there_ = buffer<std::byte>(size_);
   }
@@ -65,20 +65,20 @@ class payload {
   [[nodiscard]] std::byte* data() noexcept { return size_ > in_place_bytes ? there_.data() : here_.data(); }
   [[nodiscard]] const std::byte* data() const noexcept { return size_ > in_place_bytes ? there_.data() : here_.data(); }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data(), size_}; }
-  /// A copy whose bytes are its own.
+  /// A copy that does not share its memory.
   [[nodiscard]] payload clone() const {
     payload p(bytes());
     p.handles_ = handles_;
     return p;
   }
-  /// How many handles it has.
+  /// The number of handles in it.
   [[nodiscard]] std::size_t handle_count() const noexcept { return handles_ == nullptr ? 0 : handles_->size(); }
-  /// Adds those of `from` from the i-th on. Requires: this one has not been copied yet.
+  /// Adds `n` handles of `from`, beginning with the i-th. Requires: no copy of this payload has been made.
   void add_handles(const payload& from, std::size_t i, std::size_t n) {
     for (const std::size_t end = i + n; i < end; ++i) own_handles().add(from.handles_->at(i));
   }
 
-  /// The value as its bytes, pieces included.
+  /// The serialized value, including its large arrays.
   template <class T>
   static payload of(const T& value) {
     if constexpr (is_bitwise<T>) {
@@ -100,7 +100,7 @@ class payload {
       return p;
     }
   }
-  /// The value again. Throws std::runtime_error when the bytes are not those of a T.
+  /// Deserializes the value. Throws std::runtime_error if the bytes are not those of a T.
   template <class T>
   [[nodiscard]] T as() const {
     T value{};
@@ -109,7 +109,7 @@ class payload {
     net::read(r, value);
     if (!r.complete())
       throw std::runtime_error(
-          "what another locality sent is no value of the expected type: do all call with the same types?");
+          "another locality sent a value of an unexpected type: do all members call with the same types?");
     return value;
   }
 
@@ -123,12 +123,12 @@ class payload {
   std::size_t size_ = 0;
   std::array<std::byte, in_place_bytes> here_{};
   buffer<std::byte> there_;
-  std::shared_ptr<detail::held_handles> handles_;  // null: there are none
+  std::shared_ptr<detail::held_handles> handles_;  // null: no handles
 };
 
 template <>
 struct wire_codec<payload> {
-  // In the number of bytes: handles follow, their number first.
+  // Flag in the number of bytes: handles follow, preceded by their number.
   static constexpr std::uint64_t with_handles = std::uint64_t{1} << 63;
 
   static void write(wire_writer& w, const payload& p) {
@@ -163,7 +163,7 @@ class call;
 class group;
 class groups;
 
-/// What a call is; members that make different ones at the same place are told so.
+/// The operation; members that make different ones at the same position get an error that says so.
 enum class kind : std::uint16_t {
   none,
   barrier,
@@ -179,16 +179,16 @@ enum class kind : std::uint16_t {
 };
 [[nodiscard]] const char* name_of(kind k) noexcept;
 
-/// Where a payload belongs.
+/// The destination of a payload.
 struct address {
-  std::uint64_t group = 0;  ///< hash of its name and members
-  std::uint64_t call = 0;   ///< its number in the group
-  std::uint32_t rank = 0;   ///< of who sends
+  std::uint64_t group = 0;  ///< hash of the group's name and members
+  std::uint64_t call = 0;   ///< sequence number in the group
+  std::uint32_t rank = 0;   ///< of the sender
   std::uint16_t step = 0;   ///< of the algorithm
   kind what = kind::none;
 };
 
-/// A payload that nobody awaits yet.
+/// A payload that arrived before it was awaited.
 struct letter {
   letter* next = nullptr;
   std::uint32_t rank = 0;
@@ -196,24 +196,24 @@ struct letter {
   payload contents;
 };
 
-/// What a call awaits: payload p = co_await c.from(rank, step);
+/// The awaitable of a payload: payload p = co_await c.from(rank, step);
 class reception {
  public:
   reception(call& c, std::uint32_t rank, std::uint16_t step) noexcept : call_(c), rank_(rank), step_(step) {}
   static constexpr bool await_ready() noexcept { return false; }
   bool await_suspend(std::coroutine_handle<> h);
-  /// Throws what ended the group.
+  /// Throws the error that ended the group.
   payload await_resume();
 
  private:
-  bool has_come(std::coroutine_handle<> waits);  // null: it does not wait yet
+  bool has_come(std::coroutine_handle<> waits);  // null: only checks
 
   call& call_;
   const std::uint32_t rank_;
   const std::uint16_t step_;
 };
 
-/// The localities that call together. Lives as long as the node.
+/// A group of localities that make collective calls. Lives as long as the node.
 class group {
  public:
   group(groups& all, node& n, std::uint64_t id) noexcept : all_(all), node_(n), id_(id) {}
@@ -223,27 +223,27 @@ class group {
 
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(members_.size()); }
-  [[nodiscard]] unsigned rank() const noexcept { return rank_; }  ///< this locality's place among the members
+  [[nodiscard]] unsigned rank() const noexcept { return rank_; }  ///< index of this locality among the members
   [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool has(locality_id l) const noexcept;
-  /// Payloads that came before anybody here knew the group wait until this is called; of all such groups together a
-  /// bounded number of bytes, and a group that needs more has failed. The first call counts.
+  /// Defines the group. Payloads that arrive earlier are kept until then; their total size over all undefined groups is
+  /// bounded, and a group that exceeds it fails. Only the first call has an effect.
   void become(std::string name, std::vector<locality_id> members);
 
-  /// A payload has come from that locality.
+  /// Delivers a payload that arrived from that locality.
   void deliver(locality_id from, const address& to, payload&& contents);
-  /// All calls that wait, and all later ones, get `error`. The first one counts; true for it.
+  /// All pending and later calls fail with `error`. Only the first call has an effect; returns true for it.
   bool end(const std::exception_ptr& error);
-  /// As above, because of a failure here; the other members are told.
+  /// The same for a failure on this locality; notifies the other members.
   void fail(const std::exception_ptr& error);
 
  private:
   friend class call;
   friend class reception;
-  /// What is known of one number.
+  /// The state of one sequence number.
   struct slot {
-    call* here = nullptr;  // it was called here, and has not ended
+    call* here = nullptr;  // the pending local call
     letter* first = nullptr;
     bool ended = false;
     kind what = kind::none;
@@ -266,18 +266,18 @@ class group {
   std::string name_;
   std::vector<locality_id> members_;
   unsigned rank_ = 0;
-  plx::detail::spinlock lock_;  // guards all below, and what each call awaits
-  std::uint64_t first_ = 0;     // the number of slots_[0]
-  std::uint64_t next_ = 0;      // of the next call made here
+  plx::detail::spinlock lock_;  // guards all below, and the awaited payload of each call
+  std::uint64_t first_ = 0;     // sequence number of slots_[0]
+  std::uint64_t next_ = 0;      // sequence number of the next local call
   std::deque<slot> slots_;
   std::exception_ptr error_;
-  std::size_t unknown_bytes_ = 0;  // that wait for become()
+  std::size_t unknown_bytes_ = 0;  // kept until become()
 };
 
 /// One call on this locality. Derived classes (net/collectives.hpp) are the state of its future.
 class call {
  public:
-  /// `heavy`: what is done with arrivals takes long enough to be a task.
+  /// `heavy`: processing an arrival takes long enough to run as a task.
   call(group& g, kind k, bool heavy) noexcept;
   call(const call&) = delete;
   call& operator=(const call&) = delete;
@@ -285,18 +285,18 @@ class call {
 
   [[nodiscard]] unsigned rank() const noexcept { return group_.rank(); }
   [[nodiscard]] unsigned size() const noexcept { return group_.size(); }
-  /// Takes the next number; once, first of all.
-  /// False: the group has ended, and so has this.
+  /// Takes the next sequence number; to be called once, before everything else. False if the group has ended; then this
+  /// call has failed, too.
   [[nodiscard]] bool begin();
   void send(unsigned rank, std::uint16_t step, const payload& contents);
   [[nodiscard]] reception from(unsigned rank, std::uint16_t step) noexcept { return {*this, rank, step}; }
 
-  /// left := left op right, where all of left comes from lower ranks than all of right.
+  /// left := left op right; all values in left come from lower ranks than those in right.
   virtual void combine(payload& left, const payload& right);
-  /// The end: the future gets its value. The call may be gone afterwards.
+  /// Completes the future with the value. The call may be destroyed afterwards.
   void finish(std::span<payload> results);
   void finish(payload result) { finish(std::span<payload>(&result, 1)); }
-  /// The end: the future gets the error, and so do the other members.
+  /// Completes the future with the error, also on the other members.
   void fail(std::exception_ptr e) noexcept;
 
  private:
@@ -305,24 +305,24 @@ class call {
 
   friend class group;
   friend class reception;
-  /// What the coroutine awaits has come, or never will: lets it go on.
+  /// Resumes the coroutine: the awaited payload has arrived, or the group has ended.
   void go_on();
 
   group& group_;
   const kind kind_;
   const bool heavy_;
   std::uint64_t number_ = 0;
-  // Of what is awaited; the lock of the group guards it until it has come.
+  // The awaited payload; guarded by the lock of the group until it has arrived.
   bool waits_ = false;
   std::uint16_t step_ = 0;
   std::uint32_t from_ = 0;
   std::coroutine_handle<> next_;
   payload contents_;
-  std::exception_ptr error_;  // what ended the group
+  std::exception_ptr error_;  // the error that ended the group
   plx::detail::task task_;
 };
 
-/// What the algorithms are: coroutines that begin at once and destroy themselves at their end.
+/// The coroutine type of the algorithms: they start immediately and destroy themselves when they end.
 struct algorithm {
   struct promise_type : plx::detail::pooled_frame {
     // An algorithm's first parameter is its call.
@@ -337,7 +337,7 @@ struct algorithm {
   };
 };
 
-/// The group of this name and these members (ascending, without doubles) at the node; made when it is first asked for.
+/// The group of this name and these members (ascending, without duplicates); created on first use.
 group& find_group(node& n, const std::string& name, std::vector<locality_id> members);
 
 }  // namespace plx::net::collective

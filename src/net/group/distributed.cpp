@@ -25,7 +25,7 @@ using plx::detail::spin_guard;
 
 using element = std::optional<payload>;
 
-/// Promises that are kept when no lock is held any more: by the destructor.
+/// Promises that the destructor completes, after the locks are released.
 class outcomes {
  public:
   template <class T, class... V>
@@ -40,7 +40,8 @@ class outcomes {
     o.to = std::move(p);
     o.error = std::move(e);
   }
-  /// What nobody will read. A handle in it may be the last of its object, which ends when no lock is held any more.
+  /// An element that will not be received. Destroyed after the locks are released, as a handle in it may be the last of
+  /// its object.
   void discard(element&& e) { discarded_.push_back(std::move(e)); }
   ~outcomes() { keep(of<bool>()), keep(of<element>()), keep(of<void>()); }
 
@@ -73,16 +74,16 @@ class outcomes {
   std::vector<element> discarded_;
 };
 
-/// A channel, where it lives.
+/// The state of a channel.
 class queue {
  public:
   explicit queue(std::size_t capacity) : capacity_(capacity) {}
-  /// Whether that locality has not made this call before.
+  /// Whether no call with this number has arrived from that locality.
   [[nodiscard]] bool is_new(locality_id from, std::uint64_t number) const {
     const auto s = senders_.find(from);
     return s == senders_.end() || (number >= s->second.next && !s->second.early.contains(number));
   }
-  /// The call number `number` of locality `from`: an element, or nothing to close it. Requires: it is new.
+  /// Handles call `number` of locality `from`: an element, or none to close the channel. Requires: is_new().
   future<bool> put(locality_id from, std::uint64_t number, element&& e, outcomes& then) {
     promise<bool> p;
     auto result = p.get_future();
@@ -124,7 +125,7 @@ class queue {
   };
   struct sender {
     std::uint64_t next = 0;
-    std::map<std::uint64_t, offer> early;  // came before those that were sent before them
+    std::map<std::uint64_t, offer> early;  // overtook calls sent before them
   };
 
   void take_up(offer&& o, outcomes& then) {
@@ -155,12 +156,12 @@ class queue {
   const std::size_t capacity_;
   bool closed_ = false;
   std::deque<payload> elements_;
-  std::deque<offer> offers_;  // wait for room
+  std::deque<offer> offers_;  // waiting for room
   std::deque<std::pair<locality_id, promise<element>>> receivers_;
   std::map<locality_id, sender> senders_;
 };
 
-/// A latch or a barrier, where it lives.
+/// The state of a latch or a barrier.
 struct counter {
   std::ptrdiff_t expected = 0, missing = 0;
   std::exception_ptr broken;
@@ -188,7 +189,7 @@ future<void> done() {
   return p.get_future();
 }
 
-/// The objects that live here, and the numbers of what was sent from here.
+/// The objects stored on this locality, and the sequence numbers of its calls.
 class objects final : public net::service {
  public:
   explicit objects(net::node& n) : node_(n) {}
@@ -220,8 +221,8 @@ class objects final : public net::service {
     counter& c = counter_of(id, expected);
     if (c.broken != nullptr) return failed(c.broken);
     if (n < 0 || n > c.missing)
-      return failed(std::make_exception_ptr(std::logic_error(
-          fmt::format("a latch that misses {} was counted down by {}: fewer were expected", c.missing, n))));
+      return failed(std::make_exception_ptr(
+          std::logic_error(fmt::format("a latch with a remaining count of {} was counted down by {}", c.missing, n))));
     c.missing -= n;
     if (c.missing == 0) c.open(then);
     return done();
@@ -240,7 +241,8 @@ class objects final : public net::service {
     counter& c = counter_of(id, expected);
     if (c.broken != nullptr) return failed(c.broken);
     if (c.expected == 0)
-      return failed(std::make_exception_ptr(std::logic_error("a barrier was reached of which all have dropped out")));
+      return failed(
+          std::make_exception_ptr(std::logic_error("arrival at a barrier after all participants dropped out")));
     auto result = drop ? done() : c.wait();
     c.expected -= drop;
     if (--c.missing == 0) {
@@ -265,9 +267,9 @@ class objects final : public net::service {
  private:
   template <class T>
   future<T> unsound(locality_id from) {
-    if (from != node_.here()) node_.refuse(from, "a call of a channel, latch or barrier that makes no sense");
+    if (from != node_.here()) node_.refuse(from, "an invalid call of a channel, latch or barrier");
     return failed<T>(std::make_exception_ptr(std::invalid_argument(
-        "a channel needs room for one element at least, a latch or barrier expects 0 arrivals at least")));
+        "the capacity of a channel is at least 1, the expected count of a latch or barrier at least 0")));
   }
   queue& queue_of(std::uint64_t id, std::size_t capacity) { return queues_.try_emplace(id, capacity).first->second; }
   counter& counter_of(std::uint64_t id, std::ptrdiff_t expected) {

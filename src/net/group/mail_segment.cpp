@@ -30,7 +30,7 @@ constexpr std::size_t usual_lines = 128, most_bytes = std::size_t{4} << 20;
 
 error failed(const char* what) { return {fmt::format("{}: {}", what, std::strerror(errno))}; }
 
-// Closes it unless it is kept.
+// Closes the file descriptor unless keep() is called.
 class file {
  public:
   explicit file(int fd) noexcept : fd_(fd) {}
@@ -47,7 +47,7 @@ class file {
 };
 
 #if defined(MFD_ALLOW_SEALING)
-// Never a program: systems may ask every memfd to say so. Older ones do not know the flag.
+// Not executable: systems may require every memfd to declare that. Older kernels reject the flag.
 int new_memory() noexcept {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 #if defined(MFD_NOEXEC_SEAL)
@@ -109,17 +109,17 @@ result<mail_segment> mail_segment::make(unsigned senders) {
   const auto key = net::detail::make_secret();
   if (!key) return key.error();
   const std::size_t bytes = bytes_for(senders);
-  rlimit most{};  // beyond it, the system would end the process
+  rlimit most{};  // beyond it, the process gets a signal
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < bytes)
-    return error{fmt::format("expected that files may have {} bytes, found a limit of {}: see ulimit -f", bytes,
-                             std::uint64_t{most.rlim_cur})};
+    return error{fmt::format("expected a file size limit of at least {} bytes, found a limit of {}: see ulimit -f",
+                             bytes, std::uint64_t{most.rlim_cur})};
   file f(new_memory());
   if (f.get() < 0) return failed("memfd_create");
-  // All of it now: later there would be no way to say that there is none. And its size is fixed for good, so that no
-  // process can take away what another one has mapped.
+  // Allocate all of it now: later there would be no way to report a shortage. The size is sealed, so that no process
+  // can remove pages that another one has mapped.
   int e = EINTR;
   while (e == EINTR) e = posix_fallocate(f.get(), 0, static_cast<off_t>(bytes));
-  if (e != 0) return errno = e, failed("no memory to be shared");
+  if (e != 0) return errno = e, failed("shared memory cannot be allocated");
   if (fcntl(f.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return failed("F_ADD_SEALS");
   auto memory = map(f.get(), bytes);
   if (!memory) return memory.error();
@@ -142,13 +142,14 @@ result<mail_segment> mail_segment::open(std::string_view told, unsigned senders)
   const auto process = number_of(take_field(told));
   const auto number = number_of(take_field(told));
   const auto key = take_field(told);
-  if (!process || !number || !key || key->size() != sizeof(job_secret)) return error{"it did not tell where it is"};
+  if (!process || !number || !key || key->size() != sizeof(job_secret))
+    return error{"invalid description of a shared memory segment"};
   const std::string path = fmt::format("/proc/{}/fd/{}", *process, *number);
-  // In a container the number may be that of another process: it is looked at what this is before it is opened, and it
-  // must have the key.
+  // In a container the number may be that of another process: the link is checked before it is opened, and the segment
+  // must contain the key.
   char link[64] = {};
   if (readlink(path.c_str(), link, sizeof link - 1) < 0) return failed(path.c_str());
-  if (!std::string_view(link).starts_with("/memfd:plx-mail")) return error{path + " is something else"};
+  if (!std::string_view(link).starts_with("/memfd:plx-mail")) return error{path + " is not a shared memory segment"};
   file f(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (f.get() < 0) return failed(path.c_str());
   const std::size_t bytes = bytes_for(senders);
@@ -156,12 +157,12 @@ result<mail_segment> mail_segment::open(std::string_view told, unsigned senders)
   const int seals = fcntl(f.get(), F_GET_SEALS);
   if (fstat(f.get(), &about) != 0 || static_cast<std::size_t>(about.st_size) != bytes || seals < 0 ||
       (seals & F_SEAL_SHRINK) == 0)
-    return error{path + " is something else"};
+    return error{path + " is not a suitable shared memory segment"};
   auto memory = map(f.get(), bytes);
   if (!memory) return memory.error();
   mail_segment s = at(*memory, senders);
   s.mapped_ = true;
-  if (std::memcmp(s.begin().key.data(), key->data(), key->size()) != 0) return error{path + " is another job's"};
+  if (std::memcmp(s.begin().key.data(), key->data(), key->size()) != 0) return error{path + " belongs to another job"};
   return s;
 #else
   static_cast<void>(told), static_cast<void>(senders);

@@ -1,14 +1,14 @@
-// Small letters from one process to another on its host: a ring of cache lines in memory that both have.
+// Short messages between processes of one host: a ring buffer of cache lines in shared memory.
 //
-// A letter is one line, or a few that follow each other: a stamp, then contents. The stamp of its first line says which
-// letter it is and how long, and is written last; so whoever looks for the next letter has both with one transfer of a
-// line between two cores. Stamps count lines since the beginning: none of an earlier lap can be taken for a new one.
-// Who reads says now and then how far it has come, in a line of its own; where there is no room, put() says so and the
-// letter goes another way. Nobody ever waits, and there is no lock between the processes: who dies in the middle of
-// writing leaves a letter that never comes.
+// A message is one line or a few consecutive lines: a stamp, then the contents. The stamp of its first line gives the
+// position and length of the message and is written last, so that the reader gets both with one cache-line transfer
+// between two cores. Stamps count lines from the start: no stamp of an earlier lap is mistaken for a new one. The
+// reader publishes its position from time to time, in a line of its own. If the ring is full, put() returns false, and
+// the message is sent over the network. There is no waiting and no lock between the processes: the message of a process
+// that dies while it writes never becomes visible.
 //
-// Thread safety: one writer and one reader at a time, in any processes. Nothing that the other side wrote is believed
-// before it is checked. Cost: copies, and one transfer of a line each way. Example: net/group/test/mail_ring_test.cpp
+// Thread safety: one writer and one reader at a time, in any processes. Data from the other process are checked before
+// use. Cost: copies, and one cache-line transfer each way. Example: net/group/test/mail_ring_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,16 @@ struct alignas(64) mail_line {
 };
 static_assert(sizeof(mail_line) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// A letter has at most so many lines, and so many bytes.
+/// The maximum size of a message.
 inline constexpr std::size_t most_mail_lines = 8, most_mail_bytes = most_mail_lines * mail_line::room;
 
-/// What both sides share of one ring. Lines: a power of two of them.
+/// The shared state of one ring. The number of lines is a power of two.
 struct mail_ring {
-  std::atomic<std::uint64_t>* taken = nullptr;  ///< lines that were read; the reader writes it
+  std::atomic<std::uint64_t>* taken = nullptr;  ///< number of lines read, written by the reader
   std::span<mail_line> lines;
 
   static constexpr unsigned size_bits = 16;
-  /// Of the letter that begins with line `at`, counted from the beginning.
+  /// The stamp of the message that begins with line `at`, counted from the start.
   [[nodiscard]] static constexpr std::uint64_t stamp(std::uint64_t at, std::size_t bytes) noexcept {
     return (at + 1) << size_bits | bytes;
   }
@@ -57,7 +57,7 @@ class mail_writer {
   mail_writer() = default;
   explicit mail_writer(const mail_ring& r) noexcept : ring_(r) {}
 
-  /// False: there is no room now. Requires: 0 < first.size() + rest.size() <= most_mail_bytes; `first` fits in a line.
+  /// False if there is no room. Requires: 0 < first.size() + rest.size() <= most_mail_bytes; `first` fits in a line.
   bool put(std::span<const std::byte> first, std::span<const std::byte> rest) noexcept {
     const std::size_t bytes = first.size() + rest.size(), n = mail_ring::lines_of(bytes);
     if (!has_room(n)) return false;
@@ -65,7 +65,7 @@ class mail_writer {
     std::memcpy(head.bytes.data(), first.data(), first.size());
     copy_in(head.bytes.data() + first.size(), mail_line::room - first.size(), rest);
     for (std::size_t i = 1; i < n; ++i) copy_in(ring_.line(next_ + i).bytes.data(), mail_line::room, rest);
-    // seq_cst: either the reader finds the letter after it has said that it sleeps, or who wrote it sees that it
+    // seq_cst: either the reader finds the message after it has announced that it sleeps, or the writer sees that it
     // sleeps. Includes release: pairs with the acquire in mail_reader::next().
     head.stamp.store(mail_ring::stamp(next_, bytes), std::memory_order_seq_cst);
     next_ += n;
@@ -73,7 +73,7 @@ class mail_writer {
   }
 
  private:
-  // Takes what fits off `from`.
+  // Copies what fits and removes it from `from`.
   static void copy_in(std::byte* to, std::size_t room, std::span<const std::byte>& from) noexcept {
     const std::size_t n = std::min(room, from.size());
     if (n != 0) std::memcpy(to, from.data(), n);
@@ -82,14 +82,14 @@ class mail_writer {
   bool has_room(std::size_t n) noexcept {
     if (next_ + n - seen_ <= ring_.lines.size()) [[likely]]
       return true;
-    // acquire: what was read has been read. A number that cannot be is no room.
+    // acquire: the lines have been read. An impossible position counts as no room.
     const std::uint64_t taken = ring_.taken->load(std::memory_order_acquire);
     if (taken - seen_ > next_ - seen_) return false;
     seen_ = taken;
     return next_ + n - seen_ <= ring_.lines.size();
   }
   mail_ring ring_;
-  std::uint64_t next_ = 0, seen_ = 0;  // lines written; those of them that are known to be read
+  std::uint64_t next_ = 0, seen_ = 0;  // lines written; lines known to be read
 };
 
 class mail_reader {
@@ -99,11 +99,11 @@ class mail_reader {
   mail_reader() = default;
   explicit mail_reader(const mail_ring& r) noexcept : ring_(r) {}
 
-  /// Whether there is a letter. For who is about to sleep: after it has said so, by a seq_cst store.
+  /// Whether there is a message. A reader calls it before it sleeps, after announcing that by a seq_cst store.
   [[nodiscard]] bool any() const noexcept {
     return ring_.line(next_).stamp.load(std::memory_order_seq_cst) >> mail_ring::size_bits == next_ + 1;
   }
-  /// Takes the next letter: `bytes` of `into`. After nonsense the ring is of no use any more.
+  /// Takes the next message: `bytes` bytes of `into`. After `nonsense` the ring is unusable.
   found next(std::array<std::byte, most_mail_bytes>& into, std::size_t& bytes) noexcept {
     // acquire: pairs with the store of put().
     const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_acquire);
@@ -115,7 +115,7 @@ class mail_reader {
       std::memcpy(into.data() + i * mail_line::room, ring_.line(next_ + i).bytes.data(),
                   std::min(mail_line::room, bytes - i * mail_line::room));
     next_ += n;
-    // release: the lines may be written again. Rarely, for the writer has a copy of this line.
+    // release: the lines may be overwritten. Rare, because the writer caches this line.
     if (next_ - told_ >= ring_.lines.size() / 4) ring_.taken->store(told_ = next_, std::memory_order_release);
     return found::letter;
   }
@@ -125,23 +125,23 @@ class mail_reader {
   std::uint64_t next_ = 0, told_ = 0;
 };
 
-// The memory that letters come in (mail_ring.hpp): each locality makes some for the others of its host, tells them
-// where it is through the launcher's channel, and they map it. It has no name in any file system: it is gone with the
-// last process that has it.
+// The shared memory of the rings (mail_ring). Each locality creates a segment for the other localities of its host and
+// publishes its location through the launcher's key-value exchange; the others map it. The segment has no name in a
+// file system: it is freed with the last process that maps it.
 //
-// Layout: a page-aligned head, with a key of 16 random bytes that only the job's own processes were told, then for each
-// locality of the host a line for what was read, and the ring. Thread safety: one thread, until it is made. Errors: one
-// line. Cost: some system calls; `ring_lines` lines for each locality of the host, so some 4 MiB at most where
-// the host has no more than 4096 of them.
+// Layout: a page-aligned header with a key of 16 random bytes known only to the processes of the job; then, for each
+// locality of the host, a line for the position of the reader, and the ring. Thread safety: one thread during
+// construction. Errors: one line. Cost: some system calls; `ring_lines` lines for each locality of the host, at most
+// about 4 MiB for up to 4096 localities.
 // Example: net/group/test/mail_segment_test.cpp
 
 class mail_segment {
  public:
-  /// Where those letters come that `senders` localities send to this one. An error where the system denies it.
+  /// A segment for messages from `senders` localities to this one. Errors: the system denies the memory.
   static result<mail_segment> make(unsigned senders);
-  /// The one that another process, which told() this, has made for as many senders.
+  /// Maps the segment of another process, made for the same number of senders, from its description.
   static result<mail_segment> open(std::string_view told, unsigned senders);
-  /// The same, for several localities of one process: at memory of theirs, zeros. Requires: bytes_for(senders) of it.
+  /// The same within one process, in zeroed memory of the caller. Requires: bytes_for(senders) bytes.
   static mail_segment at(std::byte* memory, unsigned senders) noexcept;
 
   mail_segment() = default;
@@ -152,10 +152,11 @@ class mail_segment {
   [[nodiscard]] static std::size_t bytes_for(unsigned senders) noexcept;
   [[nodiscard]] static std::size_t ring_lines(unsigned senders) noexcept;
 
-  /// What the others need to open it.
+  /// The description that other processes need to open the segment.
   [[nodiscard]] const std::string& told() const noexcept { return told_; }
   [[nodiscard]] mail_ring ring_of(unsigned sender) const noexcept;
-  /// Its owner sleeps, and has to be told of letters. The owner sets it, whoever sees it first takes it back and tells.
+  /// Whether the owner sleeps and needs a wake-up message. The owner sets it; the first sender that sees it clears it
+  /// and sends that message.
   [[nodiscard]] std::atomic<std::uint32_t>& asleep() const noexcept;
 
  private:
@@ -165,7 +166,7 @@ class mail_segment {
 
   std::byte* memory_ = nullptr;
   unsigned senders_ = 0;
-  int file_ = -1;        // of the owner: it can be opened as long as that is
+  int file_ = -1;        // of the owner: others can open the segment while it is open
   bool mapped_ = false;  // by this object
   std::string told_;
 };

@@ -21,18 +21,18 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t looked_at_once = 16;   // neighbours, per poll
+constexpr std::size_t looked_at_once = 16;   // neighbours per poll
 constexpr std::size_t greeted_at_once = 64;  // at the start
 constexpr std::uint64_t polls_per_clock = 32;
-constexpr double most_patience_s = 0.5e-6;  // of look()
+constexpr double most_patience_s = 0.5e-6;  // spin time of look()
 
-// Of a number that is written under a lock.
+// Increments a counter that is written under a lock.
 void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
   n.store(n.load(std::memory_order_relaxed) + more, std::memory_order_release);
 }
 
-/// While one of these lives, what the caller does is not its task's doing, and must not wait: letters are delivered
-/// under a lock, as pollers deliver messages, and the calls that go on then may be anybody's.
+/// While it lives, the caller's work is not attributed to its task and must not wait: messages are delivered under a
+/// lock, as by pollers, and may resume any task's call.
 class like_a_poller {
  public:
   like_a_poller() noexcept {
@@ -51,9 +51,9 @@ class like_a_poller {
   bool in_task_ = false, polling_ = false;
 };
 
-// Its arrival is all that it is for.
+// Only its arrival matters: it wakes the receiver.
 void knock() {}
-// The first message: long enough that UCX gets the memory that it uses for such ones.
+// The first message: long enough that UCX allocates the memory it uses for messages of that size.
 void greet(const std::string&) {}
 constexpr std::size_t greeting_bytes = 512;
 
@@ -78,9 +78,9 @@ struct mailroom::box {
 
   const locality_id id;
   mail_reader reader;
-  bool ended = false;                         // nothing more is taken
-  std::atomic<std::uint64_t> received{0};     // written under `taking_`; release: what they led to was sent before
-  alignas(64) plx::detail::spinlock writing;  // of the threads of this locality
+  bool ended = false;                         // no further messages are taken
+  std::atomic<std::uint64_t> received{0};     // written under `taking_`; release: their effects were sent before
+  alignas(64) plx::detail::spinlock writing;  // serializes the threads of this locality
   mail_writer writer;
   bool reachable = false;
   mail_segment memory;
@@ -94,11 +94,12 @@ constexpr struct {
   const char* help;
   std::uint64_t mailroom::counts::*value;
 } counters[] = {
-    {"letters-sent", "Parts of collective calls that went to another locality by shared memory",
-     &mailroom::counts::sent},
-    {"letters-received", "Parts of collective calls that came by shared memory", &mailroom::counts::received},
-    {"letters-without-room", "Those that went by a message, for the memory was full", &mailroom::counts::refused_room},
-    {"knocks", "Messages that told a locality that slept of a letter", &mailroom::counts::knocks},
+    {"shm-messages-sent", "Messages of collective calls sent through shared memory", &mailroom::counts::sent},
+    {"shm-messages-received", "Messages of collective calls received through shared memory",
+     &mailroom::counts::received},
+    {"shm-ring-full", "Messages of collective calls sent over the network because the shared memory was full",
+     &mailroom::counts::refused_room},
+    {"shm-wakeups", "Network messages that woke a locality waiting for shared memory", &mailroom::counts::knocks},
 };
 
 std::vector<probe::registration> add_counters(const mailroom& m, probe::counter_registry& r) {
@@ -132,12 +133,12 @@ void mailroom::open(mail_segment mine, std::vector<neighbour> all) {
     box_of_[id] = &b;
   }
   if (boxes_.empty()) return;
-  // Both stay until the runtime ends, which is before this does.
+  // Both remain until the runtime ends, which is before this object is destroyed.
   node_.home().when_counted(
       [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<mailroom*>(self), r); }, this);
   node_.home().add_poller(poll, this);
-  // The transport makes its connections when they are first used. Those for knocks are made now: later, somebody sleeps
-  // until they are there, or they lead to a process that has just ended, which UCX complains about.
+  // The transport connects on first use. The connections for wake-up messages are made now: later, a locality would
+  // sleep until they are made, or they would lead to a process that has just ended, which UCX reports as an error.
   for (std::size_t i = 0; i < std::min(boxes_.size(), greeted_at_once); ++i)
     net::detail::send_call<&greet>(node_, boxes_[i]->id, 0, std::string(greeting_bytes, ' '));
 }
@@ -148,7 +149,7 @@ bool mailroom::send(locality_id to, const address& where, std::span<const std::b
   if (b == nullptr || !b->reachable) return false;
   {
     const spin_guard guard(b->writing);
-    // Counted before it can be read: the program may end once as many are received as were sent.
+    // Counted before it can be read: the program may end once as many messages are received as were sent.
     const std::uint64_t sent = b->sent.load(std::memory_order_relaxed);
     b->sent.store(sent + 1, std::memory_order_relaxed);
     if (!b->writer.put(std::as_bytes(std::span(&where, 1)), contents)) {
@@ -189,7 +190,7 @@ bool mailroom::comes_soon(const box& b) noexcept {
   static const ticks most = ticks_from(most_patience_s);
   ticks patience = patience_.load(std::memory_order_relaxed);
   if (patience < most / 16) {
-    // Others come late, or several calls are under way: that may end.
+    // Others are late, or several calls are in progress; retry from time to time.
     const unsigned n = impatient_.load(std::memory_order_relaxed) + 1;
     impatient_.store(n, std::memory_order_relaxed);
     if (n % 16 != 0) return false;
@@ -204,7 +205,8 @@ bool mailroom::comes_soon(const box& b) noexcept {
   return false;
 }
 
-// `taking_` is held. True: something has come, or what is awaited if something is: that comes first where it is here.
+// `taking_` is held. Returns whether a message arrived, or, with `awaited`, whether the awaited one did: then the
+// remaining messages are left in the ring.
 bool mailroom::take_from(box& b, const address* awaited, payload* contents) noexcept {
   if (b.ended || !b.reader.any()) return false;
   const like_a_poller meanwhile;
@@ -215,9 +217,9 @@ bool mailroom::take_from(box& b, const address* awaited, payload* contents) noex
     const auto found = b.reader.next(letter, bytes);
     if (found == mail_reader::found::nothing) break;
     if (found == mail_reader::found::nonsense) {
-      b.ended = true;  // what follows cannot be found any more: whoever waits for it must not wait for ever
-      node_.refuse(b.id, "what it wrote into this locality's memory is no letter");
-      node_.give_up(b.id, "what it wrote into this locality's memory is no letter");
+      b.ended = true;  // later messages cannot be found: calls that wait for them must fail
+      node_.refuse(b.id, "it wrote an invalid message to shared memory");
+      node_.give_up(b.id, "it wrote an invalid message to shared memory");
       break;
     }
     const auto contained = std::span<const std::byte>(letter).first(bytes);
@@ -263,10 +265,10 @@ poll_result mailroom::poll() noexcept {
     quiet_polls_ = 0;
     return poll_result::progressed;
   }
-  // Who wrote has taken the flag back, and the letter was taken by look(): the next one would not be told.
+  // A writer has cleared the flag, and look() has taken its message: the next writer would not send a wake-up.
   if (sleeps_ && mine_.asleep().load(std::memory_order_relaxed) == 0) sleeps_ = false, quiet_polls_ = 0;
   if (sleeps_) return poll_result::idle;
-  static const ticks patience = ticks_from(200e-6);  // as that of the node for messages
+  static const ticks patience = ticks_from(200e-6);  // as the node's for network messages
   if (quiet_polls_++ % polls_per_clock != 0) return poll_result::pending;
   const ticks now = now_ticks();
   if (quiet_polls_ == 1) quiet_since_ = now;
@@ -278,7 +280,7 @@ poll_result mailroom::poll() noexcept {
 mailroom::counts mailroom::counted_without(std::span<const locality_id> lost) const noexcept {
   const auto without = [lost](const box& b) { return std::find(lost.begin(), lost.end(), b.id) != lost.end(); };
   counts c;
-  // Before `sent`: what a letter led to was sent before.
+  // Before `sent`: the effects of a message were sent before it was counted.
   for (const auto& b : boxes_)
     if (!without(*b)) c.received += b->received.load(std::memory_order_acquire);
   for (const auto& b : boxes_) {
@@ -294,7 +296,7 @@ mailroom::counts mailroom::counted_without(std::span<const locality_id> lost) co
 
 namespace {
 
-constexpr std::string_view by_messages = "collective calls within this host go by messages";
+constexpr std::string_view by_messages = "collective calls within this host do not use shared memory";
 
 }  // namespace
 
@@ -309,7 +311,7 @@ result<bool> shared_memory_wanted() {
 result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
   const auto asked = shared_memory_wanted();
   if (!asked) return asked.error();
-  bool any = false;  // two on one host: then all tell, for all must take part in an exchange
+  bool any = false;  // two on one host; then all take part, because the exchange is collective
   for (std::size_t i = 0; i < hosts.size() && !any; ++i)
     for (std::size_t k = 0; k < i && !any; ++k) any = hosts[i] == hosts[k];
   mail_offers offers;
@@ -335,12 +337,12 @@ void open_mail(node& n, mail_offers offers, const std::vector<std::string>& host
     if (hosts[i] == hosts[n.here()]) near.push_back({i, {}, false});
   std::string why;
   for (auto& one : near) {
-    if (one.id == n.here() || offers.told[one.id].empty()) continue;  // that one has said why
+    if (one.id == n.here() || offers.told[one.id].empty()) continue;  // it logged the reason
     auto theirs = mail_segment::open(offers.told[one.id], static_cast<unsigned>(near.size()));
     if (theirs) one.memory = std::move(theirs).value(), one.reachable = true;
-    if (!theirs && why.empty()) why = fmt::format("that of locality {}: {}", one.id, theirs.error().message);
+    if (!theirs && why.empty()) why = fmt::format("locality {}: {}", one.id, theirs.error().message);
   }
-  if (!why.empty()) log_warning("{} to some of its localities: {}", by_messages, why);
+  if (!why.empty()) log_warning("{} for some of its localities: {}", by_messages, why);
   n.get<mailroom>().open(std::move(offers.mine), std::move(near));
 }
 

@@ -14,10 +14,10 @@ namespace {
 
 using plx::detail::spin_guard;
 
-// The names whose hash is this locality's.
+// The names whose hash selects this locality.
 class name_table final : public service {
  public:
-  explicit name_table(node& n) { n.get<agas>(); }  // which has to live longer
+  explicit name_table(node& n) { n.get<agas>(); }  // must outlive this service
 
   bool set(const std::string& name, const handle& h) {
     std::vector<promise<handle>> waiting;
@@ -44,7 +44,7 @@ class name_table final : public service {
     return result;
   }
   bool erase(const std::string& name) {
-    handle gone;  // after the lock
+    handle gone;  // destroyed after the lock is released
     const spin_guard guard(lock_);
     const auto at = names_.find(name);
     if (at == names_.end()) return false;
@@ -96,7 +96,7 @@ std::vector<std::string> names_with(const std::string& prefix) {
   for (auto& p : parts) {
     try {
       for (auto& name : p.get()) all.push_back(std::move(name));
-    } catch (const locality_lost&) {  // its names are
+    } catch (const locality_lost&) {  // so are its names
     }
   }
   std::sort(all.begin(), all.end());

@@ -20,7 +20,7 @@ namespace {
 
 using namespace plx;
 
-// Everybody sends, the last one receives: everything comes once, in the order of each sender.
+// Every locality sends, the last one receives: each value arrives once, in the order of its sender.
 void send_and_receive(unsigned n, int each, std::size_t capacity) {
   const distributed::channel<std::pair<unsigned, int>> c("numbers", capacity);
   const distributed::latch sent("sent", n);
@@ -40,7 +40,7 @@ void send_and_receive(unsigned n, int each, std::size_t capacity) {
   closing.get();
 }
 
-TEST(DistributedChannel, WhatIsSentIsReceivedOnceAndInOrder) {
+TEST(DistributedChannel, EachValueIsReceivedOnceAndInOrder) {
   for (const std::size_t capacity : {std::size_t{1}, std::size_t{5}, distributed::channel<int>::unbounded})
     for (const unsigned n : {1u, 2u, 4u}) {
       net::test::localities all(n);
@@ -60,7 +60,7 @@ TEST(DistributedChannel, AnyOrderOfMessagesGivesTheSame) {
   }
 }
 
-TEST(DistributedChannel, ManyReceiversShareWhatComes) {
+TEST(DistributedChannel, ReceiversShareTheElements) {
   net::test::localities all(3);
   std::atomic<long> sum{0};
   all.run_all([&] {
@@ -77,7 +77,7 @@ TEST(DistributedChannel, ManyReceiversShareWhatComes) {
   });
 }
 
-TEST(DistributedChannel, AFullOneKeepsItsSendersWaiting) {
+TEST(DistributedChannel, SendWaitsWhileFull) {
   net::test::localities all(2);
   all.run(1, [] {
     const distributed::channel<int> c("small", 2);
@@ -95,7 +95,7 @@ TEST(DistributedChannel, AFullOneKeepsItsSendersWaiting) {
   });
 }
 
-TEST(DistributedChannel, AnotherTypeIsNoticed) {
+TEST(DistributedChannel, TypeMismatchIsReported) {
   net::test::localities all(2);
   all.run(0, [] {
     EXPECT_TRUE(distributed::channel<int>("mixed").send(1).get());
@@ -118,7 +118,7 @@ TEST(DistributedLatch, OpensWhenAllHaveCountedDown) {
   });
 }
 
-TEST(DistributedBarrier, NobodyIsThroughBeforeAllHaveArrived) {
+TEST(DistributedBarrier, OpensOnlyAfterAllHaveArrived) {
   for (const unsigned n : {1u, 3u}) {
     net::test::localities all(n);
     std::atomic<unsigned> came{0};
@@ -139,8 +139,8 @@ TEST(DistributedBarrier, NobodyIsThroughBeforeAllHaveArrived) {
   }
 }
 
-// 0 and 1 wait for what 2 would do; wherever the objects are, they are told when it dies.
-TEST(Distributed, WhoWaitsForTheDeadIsTold) {
+// Localities 0 and 1 wait for locality 2, and get an error when it dies, on whichever locality the objects live.
+TEST(Distributed, LossFailsPendingCalls) {
   std::set<locality_id> homes;
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .deaths = {{2, 0, 1e-4}}});
@@ -155,7 +155,7 @@ TEST(Distributed, WhoWaitsForTheDeadIsTold) {
       const auto lost = [&](auto f) {
         try {
           f.get();
-          ADD_FAILURE() << "somebody else did what only 2 would have done";
+          ADD_FAILURE() << "completed without the contribution of locality 2";
         } catch (const locality_lost& e) {
           EXPECT_EQ(e.which(), 2u);
           ++told;

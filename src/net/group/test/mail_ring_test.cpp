@@ -36,12 +36,12 @@ std::vector<std::byte> get(mail_reader& r) {
              : std::vector<std::byte>();
 }
 
-TEST(MailRing, LettersOfAllSizesComeWholeAndInOrder) {
+TEST(MailRing, MessagesOfAllSizesArriveIntactAndInOrder) {
   memory m(16);
   mail_writer w(m.ring());
   mail_reader r(m.ring());
   EXPECT_FALSE(r.any());
-  for (std::size_t turn = 0; turn < 3; ++turn)  // many laps: the ring has 16 lines
+  for (std::size_t turn = 0; turn < 3; ++turn)  // many laps of the 16 lines
     for (std::size_t n = 1; n <= most_mail_bytes; ++n) {
       ASSERT_TRUE(put(w, text(n, n))) << n;
       EXPECT_TRUE(r.any());
@@ -51,7 +51,7 @@ TEST(MailRing, LettersOfAllSizesComeWholeAndInOrder) {
     }
 }
 
-TEST(MailRing, WhatHasNoRoomIsNotWritten) {
+TEST(MailRing, PutFailsWhenFull) {
   memory m(16);
   mail_writer w(m.ring());
   mail_reader r(m.ring());
@@ -93,8 +93,8 @@ TEST(MailRing, TwoThreadsNeedNoLock) {
   writer.join();
 }
 
-// What the other process writes there is not believed.
-TEST(MailRing, SizesThatCannotBeAreNonsense) {
+// Data from the other process are checked before use.
+TEST(MailRing, InvalidSizesAreDetected) {
   for (const std::size_t bytes : {std::size_t{0}, most_mail_bytes + 1, std::size_t{65'535}}) {
     memory m(16);
     mail_reader r(m.ring());
@@ -105,11 +105,11 @@ TEST(MailRing, SizesThatCannotBeAreNonsense) {
   }
   memory m(16);
   mail_reader r(m.ring());
-  m.lines[0].stamp = mail_ring::stamp(16, 8);  // of another lap
+  m.lines[0].stamp = mail_ring::stamp(16, 8);  // from another lap
   EXPECT_FALSE(r.any());
 }
 
-TEST(MailRing, AReaderThatClaimsToBeAheadGivesNoRoom) {
+TEST(MailRing, InvalidReaderPositionGivesNoRoom) {
   memory m(16);
   mail_writer w(m.ring());
   for (int i = 0; i < 16; ++i) ASSERT_TRUE(put(w, text(8, 1)));

@@ -38,7 +38,7 @@ class MailSegment : public testing::Test {
   std::string process, file, key;
 };
 
-TEST_F(MailSegment, WhatIsWrittenThereIsReadHere) {
+TEST_F(MailSegment, WrittenMessagesAreRead) {
   auto theirs = mail_segment::open(mine.told(), 3);
   ASSERT_TRUE(theirs) << theirs.error().message;
   for (unsigned sender = 0; sender < 3; ++sender) {
@@ -58,30 +58,32 @@ TEST_F(MailSegment, WhatIsWrittenThereIsReadHere) {
   EXPECT_EQ(mine.asleep(), 1u);
 }
 
-TEST_F(MailSegment, WhoWasNotToldTheKeyIsNotLetIn) {
-  EXPECT_NE(why_not(said(process, file, std::string(16, 'x'))).find("is another job's"), std::string::npos);
-  EXPECT_EQ(why_not(said(process, file, "short")), "it did not tell where it is");
-  EXPECT_EQ(why_not(""), "it did not tell where it is");
-  EXPECT_EQ(why_not(said("-1", file, key)), "it did not tell where it is");
-  EXPECT_EQ(why_not(said("a", file, key)), "it did not tell where it is");
+TEST_F(MailSegment, WrongKeyIsRejected) {
+  EXPECT_NE(why_not(said(process, file, std::string(16, 'x'))).find("belongs to another job"), std::string::npos);
+  EXPECT_EQ(why_not(said(process, file, "short")), "invalid description of a shared memory segment");
+  EXPECT_EQ(why_not(""), "invalid description of a shared memory segment");
+  EXPECT_EQ(why_not(said("-1", file, key)), "invalid description of a shared memory segment");
+  EXPECT_EQ(why_not(said("a", file, key)), "invalid description of a shared memory segment");
 }
 
-TEST_F(MailSegment, WhatIsNoSuchMemoryIsNotMapped) {
-  EXPECT_NE(why_not(mine.told(), 2).find("is something else"), std::string::npos);  // another size
+TEST_F(MailSegment, OtherFilesAreRejected) {
+  EXPECT_NE(why_not(mine.told(), 2).find("is not a suitable shared memory segment"),
+            std::string::npos);  // another size
   EXPECT_NE(why_not(said(process, "0", key)), "");
   EXPECT_NE(why_not(said(process, "999999", key)), "");
   EXPECT_NE(why_not(said("999999999", file, key)), "");
-  const int unsealed = memfd_create("plx-mail", MFD_CLOEXEC);  // it could be made smaller under who maps it
+  const int unsealed = memfd_create("plx-mail", MFD_CLOEXEC);  // could shrink while it is mapped
   ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(mail_segment::bytes_for(3))), 0);
-  EXPECT_NE(why_not(said(process, std::to_string(unsealed), key)).find("is something else"), std::string::npos);
+  EXPECT_NE(why_not(said(process, std::to_string(unsealed), key)).find("is not a suitable shared memory segment"),
+            std::string::npos);
   close(unsealed);
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
-  EXPECT_NE(why_not(said(process, std::to_string(pipe_ends[0]), key)), "");  // and does not wait for a writer
+  EXPECT_NE(why_not(said(process, std::to_string(pipe_ends[0]), key)), "");  // open() must not wait for a writer
   close(pipe_ends[0]), close(pipe_ends[1]);
 }
 
-TEST(MailSegmentSize, ALimitOnFilesIsAnErrorOfOneLine) {
+TEST(MailSegmentSize, FileSizeLimitIsReported) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit few{1024, before.rlim_max};

@@ -25,7 +25,7 @@ using namespace plx;
 using net::collective::mail_segment;
 using net::collective::mailroom;
 
-/// Localities that share memory, as those of one host do.
+/// Localities that share memory, as on one host.
 class neighbours {
  public:
   explicit neighbours(unsigned n, unsigned workers = 1, bool share = true) : memory_(n), all(n, workers) {
@@ -51,20 +51,20 @@ class neighbours {
 
  private:
   using mail_line = net::collective::mail_line;
-  std::vector<std::vector<mail_line>> memory_;  // goes after the localities
+  std::vector<std::vector<mail_line>> memory_;  // destroyed after the localities
 
  public:
   net::test::localities all;
 };
 
-// Sums of such numbers depend on the order of the additions.
+// Values whose floating-point sums depend on the order of the additions.
 double rough(std::mt19937_64& random) { return std::ldexp(double(random()), static_cast<int>(random() % 100)); }
 
 using bits = std::vector<std::uint64_t>;
 void note(bits& seen, double x) { seen.push_back(std::bit_cast<std::uint64_t>(x)); }
 
-// A program that `seed` makes: groups, kinds, sizes, and how many calls are under way, the same on all localities. What
-// this locality gets, bit by bit.
+// A random program, generated from `seed`: groups, operations, sizes, and the number of concurrent calls, the same on
+// all localities. Returns the bits of the results of this locality.
 bits random_calls(unsigned n, std::uint64_t seed) {
   std::mt19937_64 common(seed), mine(seed * 1000 + find_here());
   const communicator all, other("other");
@@ -135,7 +135,7 @@ std::vector<bits> seen_by_all(unsigned n, std::uint64_t seed, bool share, mailro
   return seen;
 }
 
-TEST(Mailroom, ResultsAreThoseOfMessagesBitForBit) {
+TEST(Mailroom, ResultsEqualThoseOverTheNetwork) {
   for (const unsigned n : {2u, 3u, 4u, 5u, 8u})
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       SCOPED_TRACE(testing::Message() << n << " localities, seed " << seed);
@@ -148,7 +148,7 @@ TEST(Mailroom, ResultsAreThoseOfMessagesBitForBit) {
     }
 }
 
-TEST(Mailroom, ThousandsOfCallsOneAfterTheOther) {
+TEST(Mailroom, ThousandsOfConsecutiveCalls) {
   for (const unsigned n : {2u, 3u, 4u}) {
     neighbours near(n);
     near.all.run_all([n] {
@@ -162,7 +162,7 @@ TEST(Mailroom, ThousandsOfCallsOneAfterTheOther) {
   }
 }
 
-TEST(Mailroom, SeveralWorkersAndGroupsAtATime) {
+TEST(Mailroom, ConcurrentWorkersAndGroups) {
   neighbours near(3, 3);
   near.all.run_all([] {
     std::vector<future<void>> tasks;
@@ -175,13 +175,13 @@ TEST(Mailroom, SeveralWorkersAndGroupsAtATime) {
   });
 }
 
-// Where a ring is full, letters go by messages, overtake those in it, and nothing is wrong.
-TEST(Mailroom, AFullRingIsNoHindrance) {
+// When a ring is full, messages are sent over the network and overtake those in the ring; the results must not change.
+TEST(Mailroom, FullRingFallsBackToTheNetwork) {
   neighbours near(2);
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    // Its only worker takes nothing meanwhile.
+    // The locality's only worker takes no messages during this wait.
     EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
     std::vector<future<unsigned>> values;
     for (unsigned i = 0; i < 2000; ++i) values.push_back(all.broadcast(all.rank() == 0 ? i : 0, 0));
@@ -192,13 +192,13 @@ TEST(Mailroom, AFullRingIsNoHindrance) {
   EXPECT_GT(near.counted().sent, 100u);
 }
 
-TEST(Mailroom, CountersTellHowLettersWent) {
+TEST(Mailroom, CountersCountMessages) {
   neighbours near(2);
   near.all.run_all([] {
     const communicator all;
     for (unsigned i = 0; i < 10; ++i) all.all_reduce(i, std::plus<>()).get();
   });
-  for (const char* name : {"letters-sent", "letters-received"}) {
+  for (const char* name : {"shm-messages-sent", "shm-messages-received"}) {
     const auto found =
         near.all.at(0).home().counters().query("/collectives{locality#0/total}/count/" + std::string(name));
     ASSERT_TRUE(found) << found.error().message;
@@ -207,12 +207,12 @@ TEST(Mailroom, CountersTellHowLettersWent) {
   }
 }
 
-TEST(Mailroom, OneDirectionOnlyIsEnough) {
+TEST(Mailroom, WorksInOneDirectionOnly) {
   std::vector<net::collective::mail_line> memory(mail_segment::bytes_for(2) / 64), unused(memory.size());
   net::test::localities all(2, 1);
   const auto at = [](auto& m) { return mail_segment::at(reinterpret_cast<std::byte*>(m.data()), 2); };
   std::vector<mailroom::neighbour> near0, near1;
-  near0.push_back({0, {}, false}), near0.push_back({1, {}, false});  // it cannot open the other's
+  near0.push_back({0, {}, false}), near0.push_back({1, {}, false});  // cannot open the other's segment
   near1.push_back({0, at(memory), true}), near1.push_back({1, {}, false});
   all.at(0).get<mailroom>().open(at(memory), std::move(near0));
   all.at(1).get<mailroom>().open(at(unused), std::move(near1));
@@ -224,7 +224,7 @@ TEST(Mailroom, OneDirectionOnlyIsEnough) {
   EXPECT_GT(all.at(1).get<mailroom>().counted().sent, 90u);
 }
 
-TEST(Mailroom, WhoSleepsIsWoken) {
+TEST(Mailroom, SleepingLocalityIsWoken) {
   neighbours near(2);
   near.all.run_all([&] {
     const communicator all;
@@ -238,9 +238,9 @@ TEST(Mailroom, WhoSleepsIsWoken) {
   EXPECT_GE(near.counted().knocks, 10u);
 }
 
-// A call that looks for its own letter delivers those of others; what goes on then must not wait, for it is under a
-// lock, and is not this task's doing.
-TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
+// A call that looks for its own message delivers others, too. The calls resumed by that must not wait, because a lock
+// is held, and are not part of this task.
+TEST(Mailroom, CallsResumedInLookRunAsInAPoller) {
   neighbours near(2);
   std::atomic<int> turn{0};
   bool polling = false, as_before = false;
@@ -251,10 +251,10 @@ TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
       return a + b;
     };
     EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || turn == 1; }, std::this_thread::yield));
-    auto first = all.reduce(1, note, 0);  // at 0, its letter is not there yet
+    auto first = all.reduce(1, note, 0);  // on 0, its message has not arrived yet
     if (all.rank() == 0) {
       turn = 1;
-      // Its only worker takes nothing meanwhile.
+      // The locality's only worker takes no messages during this wait.
       EXPECT_TRUE(comes_true([&] { return turn == 2; }, std::this_thread::yield));
     }
     auto second = all.reduce(2, std::plus<>(), 0);
@@ -269,8 +269,8 @@ TEST(Mailroom, WhatGoesOnInALookIsTreatedLikeAPollersDoing) {
   EXPECT_TRUE(as_before);
 }
 
-// The letters that nobody waits for are under way like parcels: the end waits until they have been delivered.
-TEST(Mailroom, TheEndWaitsForLettersAsForParcels) {
+// Messages that no call awaits count as in flight, like parcels: the job ends after they have been delivered.
+TEST(Mailroom, JobEndWaitsForMessages) {
   neighbours near(8);
   near.all.run_all([&] {
     const communicator all;
@@ -286,15 +286,15 @@ TEST(Mailroom, TheEndWaitsForLettersAsForParcels) {
   EXPECT_EQ(c.sent, c.received);
 }
 
-// A letter that a call takes by itself, before the knock has come: who slept must say so anew.
-TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
+// look() takes a message before the wake-up for it arrives: the receiver must set its flag again before it sleeps.
+TEST(Mailroom, SpuriousWakeupSleepsAgain) {
   neighbours near(2);
   const auto sleeps = [&](unsigned i) { return plx::comes_true([&] { return near.of(i).asleep() != 0; }); };
   ASSERT_TRUE(sleeps(1));
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
     const communicator all;
-    // Its only worker does not see the knock.
+    // The locality's only worker does not see the wake-up.
     EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
     auto value = all.broadcast(7, 0);
     sent = true;
@@ -304,7 +304,7 @@ TEST(Mailroom, WhoWasKnockedForNothingSleepsAgain) {
   EXPECT_TRUE(sleeps(1));
 }
 
-TEST(Mailroom, ALossIsToldAsEver) {
+TEST(Mailroom, LossIsReported) {
   for (const unsigned n : {2u, 3u, 5u}) {
     neighbours near(n);
     std::atomic<unsigned> told{0};
@@ -322,31 +322,31 @@ TEST(Mailroom, ALossIsToldAsEver) {
   }
 }
 
-// What is complete here was sent: who wrote it may be lost since.
-TEST(Mailroom, LettersOfALostOneThatAreHereCount) {
+// Completely written messages count, even if their sender has been lost since.
+TEST(Mailroom, MessagesWrittenBeforeALossCount) {
   neighbours near(2);
   std::atomic<int> turn{0};
   near.all.run_all([&] {
     const communicator all;
     EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || turn == 1; }, std::this_thread::yield));
-    auto value = all.broadcast(all.rank() == 1 ? 7 : 0, 1);  // at 0, its letter is not there yet
+    auto value = all.broadcast(all.rank() == 1 ? 7 : 0, 1);  // on 0, its message has not arrived yet
     if (all.rank() == 1) {
       turn = 2;
       return;
     }
     turn = 1;
-    // Its only worker takes nothing meanwhile.
+    // The locality's only worker takes no messages during this wait.
     EXPECT_TRUE(comes_true([&] { return turn == 2; }, std::this_thread::yield));
-    net::node_here().give_up(1, "the test said so");
+    net::node_here().give_up(1, "declared lost by the test");
     EXPECT_EQ(value.get(), 7);
     EXPECT_THROW(all.broadcast(0, 1).get(), locality_lost);
   });
 }
 
-TEST(Mailroom, WhatALostOneLeftMayBeNoLetter) {
+TEST(Mailroom, InvalidMessageOfALostLocality) {
   neighbours near(2);
   near.all.run(0, [&] {
-    net::node_here().give_up(1, "the test said so");
+    net::node_here().give_up(1, "declared lost by the test");
     near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 0);
     EXPECT_THROW(communicator().all_reduce(1, std::plus<>()).get(), locality_lost);
     EXPECT_TRUE(comes_true([] { return net::node_here().port().counts().refused != 0; }, this_thread::yield));
@@ -367,8 +367,8 @@ TEST(Mailroom, DifferentCallsAtOnePlaceAreNamed) {
   EXPECT_EQ(told, 3u);
 }
 
-// What a neighbour writes there is checked like a message of its.
-TEST(Mailroom, WhatIsNoLetterEndsWhoWroteIt) {
+// Messages in shared memory are checked like network messages.
+TEST(Mailroom, InvalidMessageEndsItsSender) {
   neighbours near(2);
   near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 60'000);
   near.all.run(0, [] {
@@ -377,19 +377,19 @@ TEST(Mailroom, WhatIsNoLetterEndsWhoWroteIt) {
       ADD_FAILURE();
     } catch (const locality_lost& e) {
       EXPECT_EQ(e.which(), 1u);
-      EXPECT_NE(std::string(e.what()).find("is no letter"), std::string::npos);
+      EXPECT_NE(std::string(e.what()).find("invalid message"), std::string::npos);
     }
   });
   EXPECT_EQ(near.all.at(0).port().counts().refused, 1u);
 }
 
-TEST(Mailroom, ALetterInTheNameOfAnotherIsRefused) {
+TEST(Mailroom, ForgedSenderIsRefused) {
   for (const unsigned forged : {0u, 2u, 3u, 4'000'000'000u}) {
     neighbours near(3);
     near.all.run_all([] { communicator().barrier().get(); });
     const auto id = net::collective::find_group(near.all.at(0), "", {0, 1, 2}).id();
     net::collective::mail_writer w(near.of(0).ring_of(1));
-    // Past what has been written there: at most a few letters.
+    // Behind the messages that are already there, which are few.
     net::collective::address a{id, 1, forged, 0, net::collective::kind::barrier};
     bool refused = false;
     for (int i = 0; i < 20 && !refused; ++i) {
@@ -401,7 +401,7 @@ TEST(Mailroom, ALetterInTheNameOfAnotherIsRefused) {
   }
 }
 
-TEST(Mailroom, LettersOfNoCallAreRefused) {
+TEST(Mailroom, InvalidOperationsAreRefused) {
   neighbours near(2);
   net::collective::mail_writer w(near.of(0).ring_of(1));
   const std::array<std::byte, 10> few{};
@@ -410,7 +410,7 @@ TEST(Mailroom, LettersOfNoCallAreRefused) {
   ASSERT_TRUE(w.put(few, {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&no_kind, 1)), {}));
   ASSERT_TRUE(w.put(std::as_bytes(std::span(&wrong_kind, 1)), {}));
-  // Nobody has knocked: locality 0 looks only while it works.
+  // No wake-up was sent: locality 0 polls only while it works.
   EXPECT_TRUE(comes_true([&] { return near.at(0).counted().received >= 3; },
                          [&] { near.all.run(0, [] { this_thread::yield(); }); }));
   EXPECT_EQ(near.all.at(0).port().counts().refused, 3u);

@@ -9,7 +9,7 @@ namespace {
 
 using plx::net::payload;
 
-TEST(Payload, ValuesComeBack) {
+TEST(Payload, ValuesRoundTrip) {
   EXPECT_EQ(payload::of(3.25).as<double>(), 3.25);
   const std::vector<std::string> words = {"a", "", std::string(1000, 'x')};
   EXPECT_EQ(payload::of(words).as<std::vector<std::string>>(), words);
@@ -26,7 +26,7 @@ TEST(Payload, BytesOfAnotherTypeAreRefused) {
   EXPECT_THROW((void)payload().as<char>(), std::runtime_error);
 }
 
-TEST(Payload, CopiesShareManyBytesOnly) {
+TEST(Payload, OnlyLargeCopiesShareMemory) {
   const payload few(std::size_t{payload::in_place_bytes}), many(std::size_t{payload::in_place_bytes + 1});
   EXPECT_NE(payload(few).data(), few.data());
   EXPECT_EQ(payload(many).data(), many.data());
