@@ -1,9 +1,8 @@
-// What all localities of a run must know alike: whether what each did by itself has worked everywhere, and what the
-// root says.
+// Agreement between the localities of a run: whether an operation succeeded on all of them, and values of the root.
 //
-// Thread safety: all localities call these in the same order, each from one thread that is no worker; first_complaint()
-// from a task. Cost: an exchange of some numbers; alone none. Errors: locality_lost, thrown.
-// Example: star/agreement_test.cpp
+// Thread safety: all localities call these in the same order, each from one thread that is not a worker;
+// first_complaint() from a task. Cost: one exchange of a few numbers; none with one locality. Errors: locality_lost,
+// thrown. Example: star/agreement_test.cpp
 #pragma once
 
 #include <string>
@@ -19,19 +18,19 @@ class runtime;
 
 namespace plx::star {
 
-/// Success when all localities had it; else, on all of them, the error of the first that has one, which it names.
+/// Success if `mine` is success on all localities; otherwise, on all of them, the first error, with its locality.
 result<void> agree(exchange& net, runtime& rt, const result<void>& mine);
 
-/// The same of texts, for tasks: "" when all have nothing to say.
+/// The same for texts, called in a task: "" if every locality passes "".
 std::string first_complaint(exchange& net, const std::string& mine);
 
-/// The numbers that the root gives.
+/// Returns the root's numbers on all localities.
 std::vector<double> from_root(exchange& net, runtime& rt, std::vector<double> mine);
 
-/// Whether `text` is that of the root, line by line; the error says how the first differs.
+/// Success if `text` equals the root's text; the error shows the first line that differs.
 result<void> same_as_root(exchange& net, runtime& rt, std::string_view text);
 
-/// Is this the locality that writes what there is one of?
+/// True on the locality that writes the files that exist once per run.
 inline bool is_root(const exchange& net) { return net.here() == 0; }
 
 }  // namespace plx::star

@@ -1,11 +1,11 @@
-// A cell that a step has left without a state. Example: star/stepper_test.cpp
+// The cell that made a step fail. Example: star/stepper_test.cpp
 #pragma once
 
 #include "mesh/block_mesh.hpp"
 
 namespace plx::star {
 
-/// A cell that floors could not mend.
+/// A cell whose state the floors could not repair.
 struct bad_cell {
   mesh::slot_id slot = mesh::no_slot;
   int stage = 0;

@@ -1,7 +1,7 @@
-// What a stage of one block is made of, for whoever orders the blocks (stepper.hpp, host_part.hpp).
+// The parts of a stage of one block, for code that orders the blocks (stepper.hpp, host_part.hpp).
 //
-// Thread safety: of different blocks at the same time, each with a worker's own scratch. Cost: of the kernels. Example:
-// star/stepper.cpp
+// Thread safety: different blocks may be processed concurrently, each with its worker's scratch. Cost: that of the
+// kernels. Example: star/stepper.cpp
 #pragma once
 
 #include <utility>
@@ -11,17 +11,18 @@
 
 namespace plx::star {
 
-/// What the kernel reads: the block's tile of `from`, gathered into the scratch.
+/// The kernel's input: the block's tile of `from`, gathered into the scratch.
 stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt, double weight,
                            worker_scratch::one& mine);
-/// What it writes: the block in `to`, and the fluxes through these faces (bits) into the scratch.
+/// The kernel's output: the block in `to`, and the fluxes through these faces (bits) into the scratch.
 stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t faces, worker_scratch::one& mine);
 
-/// The cells along a face.
+/// The layer of cells along a face.
 cell_box cells_along(int face, int n);
 
-/// Replaces the block's fluxes by those of finer ones, in `to`. The cells along the corrected faces have new values:
-/// floors, the tracer and the signal rate once more, told by note(1 + face, stage_output).
+/// Replaces the block's fluxes in `to` by those of finer neighbours. The cells along the corrected faces get new
+/// values, so
+/// floors, the tracer and the signal rate are evaluated again for them and reported to note(1 + face, stage_output).
 template <class Note>
 void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux_register& fluxes, mesh::arena& to,
                    mesh::slot_id slot, double weighted_dt, Note&& note) {

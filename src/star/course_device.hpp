@@ -1,7 +1,7 @@
-// What the courses of a run on devices (device_course.hpp, shared_course.hpp) are made of: a device with its stream,
-// and what is said where there is none.
+// Common parts of the integrators on devices (device_course.hpp, shared_course.hpp): a device with its stream, and the
+// error if there is none.
 //
-// Thread safety: as its parts. Cost: of opening a device. Errors: gpu::error, thrown, but where a result is given.
+// Thread safety: that of its parts. Cost: opening a device. Errors: gpu::error, thrown, unless a result is returned.
 // Example: star/shared_course.cpp
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace plx::star {
 
-/// In the order in which they are made.
+/// Members in order of construction.
 struct course_device {
   course_device(runtime& rt, const gpu::backend& b, int index) : device(rt, b, index), machine(device) {}
 
@@ -27,25 +27,26 @@ struct course_device {
   device::machine machine;
 };
 
-/// The options of a gas on a device, which takes no totals by itself.
+/// Options of a device's values, without totals.
 device::gas_options gas_options_of(const setup& s);
 
-/// The backend that run.device names; `on`, where that is not null. Errors: gpu::error: this program has none.
+/// The backend that run.device names, or `on` if it is not null. Errors: gpu::error if this program lacks the backend.
 const gpu::backend& backend_of(const run_options& run, const gpu::backend* on);
 
-/// Is the one device of the backend opened as often as is asked for?
+/// May the backend's only device be opened several times?
 bool is_opened_often(const run_options& run, const gpu::backend* on);
 
-/// One line: what was asked for, why it cannot be, what to do.
+/// One line: the request, the reason of the failure, and what to do.
 error device_error(const run_options& run, const gpu::error& why);
 
-/// The device of the backend that this locality takes as its `which`th: localities of one host take them in turn, and
-/// share them where there are fewer than all want. `rank`: rank_on_host().
+/// The index of this locality's device number `which`. The localities of a host take its devices in turn, and share
+/// them
+/// if there are too few. `rank`: rank_on_host().
 int device_index(const run_options& run, const gpu::backend& b, int rank, int which);
-/// How many localities with lower numbers are on this host. All call it, each in a task.
+/// The number of localities on this host with lower numbers. All localities call it, each in a task.
 int rank_on_host(exchange& net);
 
-/// f(backend), or the line that says why not.
+/// f(backend), or the error of device_error().
 template <class F>
 auto on_backend(const run_options& run, const gpu::backend* on, F&& f)
     -> result<std::invoke_result_t<F, const gpu::backend&>> {

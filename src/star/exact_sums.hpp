@@ -1,6 +1,6 @@
-// Exact sums as numbers that travel, so that sums over localities are exact, too.
+// Serialization of exact sums, so that sums over localities are exact too.
 //
-// Thread safety: pure. Cost: some numbers per sum. Example: star/exchange_test.cpp
+// Thread safety: pure. Cost: a few numbers per sum. Example: star/exchange_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace plx::star {
 
-/// Appends sums: how many, and each of them. The numbers are bits, not values.
+/// Appends the number of sums and each of them. The numbers are bit patterns, not values.
 void append(std::span<const exact_sum> sums, std::vector<double>& to);
-/// How many sums are written there.
+/// The number of sums in `from`.
 std::size_t count_of_sums(std::span<const double> from);
-/// Adds sums that are written there, one to each. Requires: as many.
+/// Adds the sums in `from` to `sums`, one to each. Requires: equal numbers of sums.
 void add(std::span<const double> from, std::span<exact_sum> sums);
-/// The sums of all localities together. All call it, each in a task.
+/// Replaces each sum by its total over all localities. All localities call it, each in a task.
 void sum_over_localities(exchange& net, std::span<exact_sum> sums);
 
 }  // namespace plx::star

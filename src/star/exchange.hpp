@@ -1,12 +1,15 @@
-// How the localities of one simulation talk: rounds of messages of numbers, and numbers that all give and all get.
+// Communication between the localities of one simulation: messages of numbers, in rounds, and collective operations.
 //
-// A round is one exchange that all localities take part in, a time step for example. All of them open the same rounds
-// in the same order; a message belongs to the round that its sender has open, and waits at its receiver until that
-// opens it, too. Alone, nothing of this does anything.
+// A round is one exchange in which all localities take part, for example a time step. All of them open the same rounds
+// in
+// the same order. A message belongs to the round that its sender has open; the receiver keeps it until it opens that
+// round. With one locality all of this is empty.
 //
-// Thread safety: send() by any task; the rest by one task at a time. Cost: send() is plx::post() of a buffer, which
-// travels without a copy; the others are calls of net/collectives.hpp. Errors: locality_lost, thrown, when a peer is
-// gone; whoever has a round open is told.
+// Thread safety: send() from any task; everything else from one task at a time. Cost: send() is plx::post() of a
+// buffer,
+// which is not copied; the collective operations are calls of net/collectives.hpp. Errors: locality_lost, thrown, when
+// a
+// peer is gone; the handler of an open round is notified.
 // Example: star/exchange_test.cpp
 #pragma once
 
@@ -26,7 +29,7 @@ class node;
 
 namespace plx::star {
 
-/// What a message is; its sender's business but for the first three.
+/// Identifies a message; all but the first three members are defined by the sender.
 struct message_tag {
   std::uint32_t simulation = 0, round = 0, from = 0;  ///< filled in by exchange::send()
   std::uint16_t kind = 0, stage = 0;
@@ -39,22 +42,23 @@ struct message {
   buffer<double> values;
 };
 
-/// Gets the messages of a round.
+/// Receives the messages of a round.
 class message_handler {
  public:
   virtual ~message_handler() = default;
-  /// In a task, or inside open(); several at the same time.
+  /// Called in a task, or inside open(); concurrent calls are possible.
   virtual void arrived(const message& m) = 0;
-  /// A peer is gone: what it should send does not come. Once, also inside open().
+  /// A peer is gone: its messages will not arrive. Called once, possibly inside open().
   virtual void lost(int peer, const std::string& why) = 0;
 };
 
 class exchange {
  public:
-  /// The exchange of a simulation that has all to itself.
+  /// The exchange of a simulation with one locality.
   static exchange& alone();
-  /// That of the localities of a job. All of them make theirs in the same order. Requires: the node outlives it, and is
-  /// that of the tasks that use it.
+  /// The exchange of the localities of a job. All of them construct theirs in the same order. Requires: the node
+  /// outlives it
+  /// and belongs to the runtime of the tasks that use it.
   explicit exchange(net::node& node);
   ~exchange();
   exchange(const exchange&) = delete;
@@ -64,17 +68,16 @@ class exchange {
   int count() const { return count_; }  ///< localities
   bool is_alone() const { return count_ == 1; }
 
-  /// Begins the next round: its messages go to `h`, those first that came early.
+  /// Begins the next round: its messages go to `h`, beginning with those that arrived early.
   void open(message_handler& h);
-  /// Ends it, when no call of the handler runs any more. What has not come of the round's messages is dropped when it
-  /// comes.
+  /// Ends the round once no call of the handler is running. Messages of the round that arrive later are dropped.
   void close();
-  /// A message of the open round. May wait, as a task.
+  /// Sends a message of the open round. May suspend the calling task.
   void send(int to, message_tag tag, buffer<double> values);
 
-  /// The numbers that each locality gives, by locality. All call it, each in a task; likewise below.
+  /// The numbers of each locality, by locality. All localities call it, each in a task.
   std::vector<std::vector<double>> all_gather(std::vector<double> mine);
-  /// What f(numbers, numbers of higher localities) makes of them all.
+  /// Reduces the numbers of all localities with f(numbers, numbers of higher localities). All localities call it.
   using combine = std::vector<double> (*)(const std::vector<double>&, const std::vector<double>&);
   std::vector<double> all_reduce(std::vector<double> mine, combine f);
 

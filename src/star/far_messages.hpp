@@ -1,12 +1,14 @@
-// What the parts of a locality's blocks (shared_course.hpp) exchange with other localities: per stage one message of
-// ghosts and one of fluxes for each pair of localities, whoever has the blocks there.
+// Messages between the parts of a locality's blocks (shared_course.hpp) and other localities: per stage one message of
+// ghost cells and one of fluxes for each pair of localities.
 //
-// Both sides know the order of a message from the mesh and the localities' parts alone (mesh/halo.hpp). What a part
-// packs for a locality is a piece of it; of what comes, each part gets what it reads, laid out as its own borders say,
-// in pinned memory. So parts need not know which of their neighbours are far.
+// Sender and receiver derive the layout of a message from the mesh and the partition alone (mesh/halo.hpp). What a part
+// packs for a locality is a slice of that message; of an incoming message each part gets what it reads, in the layout
+// of
+// its own borders, in pinned memory. So a part need not know which of its neighbours are remote.
 //
-// Thread safety: one task at a time; messages are taken by tasks of the network. Cost: two copies in the memory of the
-// host per message, one on each side. Errors: locality_lost, thrown. Example: star/shared_course_test.cpp
+// Thread safety: one task at a time; incoming messages are handled by tasks of the network. Cost: two copies in host
+// memory
+// per message, one at each end. Errors: locality_lost, thrown. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <array>
@@ -23,14 +25,14 @@
 
 namespace plx::star {
 
-/// How a locality numbers parts of the curve: its own `count` ones, and each other locality as one, along the curve.
+/// A locality's numbering of parts along the curve: its own `count` parts, and one for each other locality.
 class parts_view {
  public:
   parts_view() = default;
   parts_view(int here, int localities, int count) : here_(here), localities_(localities), count_(count) {}
 
   int count() const { return localities_ - 1 + count_; }
-  int own(int part) const { return here_ + part; }  ///< number of an own part
+  int own(int part) const { return here_ + part; }  ///< number of a local part
   int far(int locality) const { return locality < here_ ? locality : locality - 1 + count_; }
   bool is_own(int number) const { return number >= here_ && number < here_ + count_; }
   int part_of(int number) const { return number - here_; }  ///< requires: is_own
@@ -50,13 +52,13 @@ class far_messages final : private message_handler {
   /// Requires: the exchange outlives it.
   explicit far_messages(exchange& net) : net_(net) {}
 
-  /// For another mesh, or parts that were cut anew. Shapes: parts: borders of the own parts, with peers as `view`
-  /// numbers them. Requires: all of it stays until the next call; between rounds.
+  /// Prepares for another mesh or another partition. Shapes: parts: borders of the local parts, with peers as `view`
+  /// numbers them. Requires: all arguments stay valid until the next call; called between rounds.
   void adopt(const gas& g, const parts_view& view, std::vector<const device::part_borders*> parts, device::machine& on);
-  /// Has any locality something for or from this one?
+  /// Does any locality exchange such messages with this one?
   bool has(kind what) const;
 
-  /// A step: a round of the exchange, which ends with it, whatever has come or is thrown.
+  /// A step: a round of the exchange that ends with this object, also when an exception is thrown.
   class round {
    public:
     round(far_messages& all, int stages) : all_(all) { all.open(stages); }
@@ -67,27 +69,27 @@ class far_messages final : private message_handler {
    private:
     far_messages& all_;
   };
-  /// Sends what own parts have packed. Shapes: from: by part, as its borders say.
+  /// Sends what the local parts have packed. Shapes: from: by part, laid out as its borders say.
   void send(kind what, int stage, const std::vector<const double*>& from);
-  /// Waits for what all others send. False: the device of another locality has failed.
+  /// Waits for the messages of all other localities. False: a device of another locality has failed.
   bool wait(kind what, int stage);
-  /// What has come for a part from a group of its receives(). It stays until the same stage of the next step.
+  /// The numbers that arrived for a part from a group of its receives(). Valid until the same stage of the next step.
   const double* in(kind what, int stage, int part, int group) const;
-  /// Tells all others that nothing more comes from here in this step.
+  /// Notifies all other localities that nothing more will be sent in this step.
   void tell_failure();
 
  private:
-  // Numbers of a message that go to a part.
+  // Numbers of a message that belong to a part.
   struct piece {
     int part = 0;
     std::size_t from = 0, to = 0, count = 0;
   };
-  // One kind's messages.
+  // The messages of one kind.
   struct lane {
-    std::vector<int> peers;                    // who sends
-    std::vector<std::size_t> sizes;            // of what they send
+    std::vector<int> peers;                    // senders
+    std::vector<std::size_t> sizes;            // of their messages
     std::vector<std::vector<piece>> pieces;    // by peer
-    std::vector<std::vector<std::size_t>> at;  // [part][group]: where a far group lies in the part's memory
+    std::vector<std::vector<std::size_t>> at;  // [part][group]: offset of a remote group in the part's memory
     std::vector<std::size_t> room;             // by part
   };
   const lane& of(kind what) const { return what == kind::ghosts ? ghosts_ : fluxes_; }
@@ -106,7 +108,7 @@ class far_messages final : private message_handler {
   device::part_borders whole_;  // of the locality
   std::vector<const device::part_borders*> parts_;
   lane ghosts_, fluxes_;
-  // By part, and [kind][stage]: what comes for a stage may come while a device still reads that of the one before.
+  // By part, and [kind][stage]: a stage's messages may arrive while a device still reads those of the stage before.
   std::vector<std::array<pinned_numbers, 2 * most_stages>> memory_;
   std::array<std::unique_ptr<round_end>, 2 * most_stages> ends_;
   std::atomic<bool> ended_{false}, peer_failed_{false};

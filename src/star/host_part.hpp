@@ -1,8 +1,9 @@
-// A part of the mesh that the CPU's workers advance beside devices: stage by stage, each block a task. What the stepper
-// does, with what the other parts send in messages.
+// The part of the mesh that the CPU's workers advance beside devices: stage by stage, with a task per block. It
+// computes
+// what the stepper computes, with input from the other parts in messages.
 //
-// Thread safety: one task at a time. Cost: as star/stepper.hpp; the workers meet at the end of each stage. Example:
-// star/shared_course_test.cpp
+// Thread safety: one task at a time. Cost: as star/stepper.hpp, plus a barrier of the workers at the end of each stage.
+// Example: star/shared_course_test.cpp
 #pragma once
 
 #include <span>
@@ -18,21 +19,21 @@ namespace plx::star {
 
 class host_part {
  public:
-  /// Requires: all outlive it. Values are those of g.now, g.stage_a and g.stage_b.
+  /// Requires: all arguments outlive it. The values are in g.now, g.stage_a and g.stage_b.
   host_part(gas& g, const setup& s, worker_scratch& scratch);
 
   void adopt(const mesh::curve_parts& parts, int here);
   const device::part_borders& borders() const { return borders_; }
-  /// One stage of all blocks; fluxes for others go into `fluxes`. Shapes: as borders() says.
+  /// Runs one stage of all blocks and writes fluxes for other parts to `fluxes`. Shapes: as borders() says.
   void advance(int stage, double dt, double* fluxes);
   void put_fluxes_in(int group, const double* message);
   void correct(int stage, double dt);
   void put_ghosts_out(int stage, double* message) const;
   void put_ghosts_in(int stage, int group, const double* message);
-  /// Of the blocks along the curve, what they say of the step, with rates instead of speeds; made empty.
+  /// The reports of the blocks on the step, in the order of the curve, with rates instead of speeds; resets them.
   std::vector<device::block_report> end_step();
   void add_left(std::span<exact_sum> sums);
-  void forget_left() { left_.take(); }  ///< of a step that failed
+  void forget_left() { left_.take(); }  ///< discards the outflow of a step that failed
 
  private:
   mesh::arena& source(int stage) { return stage == 0 ? gas_.now : stage == 1 ? gas_.stage_a : gas_.stage_b; }

@@ -1,4 +1,4 @@
-// What a run must share with the checkpoint it continues: the options that decide about the physics, as text.
+// The options that a run must share with the checkpoint it continues, as text: those that affect the physics.
 //
 // Thread safety: pure. Cost: some KB of text. Example: star/options_test.cpp
 #pragma once
@@ -11,7 +11,7 @@ class config_table;
 
 namespace plx::star {
 
-/// One line "key = value" for each key that may_change_on_resume() does not let go.
+/// One line "key = value" for each key for which may_change_on_resume() is false.
 std::string identity_of(const config_table& table);
 
 }  // namespace plx::star

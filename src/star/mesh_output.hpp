@@ -1,5 +1,5 @@
-// A mesh file of a simulation: primitive variables of all blocks, and per block its cost, its owner and how idle that
-// is.
+// Writes the mesh file of a simulation: primitive variables of all blocks, and per block its cost, its owner and the
+// owner's idle rate.
 //
 // Thread safety: between steps. Cost: 20 ns per cell and the disk. Example: tests/cli/test_plx_star.py
 #pragma once
@@ -13,20 +13,22 @@ namespace plx::star {
 
 class simulation;
 
-/// Shares of time without work, 0 to 1.
+/// Fractions of time without work, 0 to 1.
 struct idle_rates {
   std::vector<double> workers;
   double locality = 0.0;  ///< of all its workers together
 };
 
 /// rho vel1 vel2 vel3 press s0 s1 ... in dataset "prim". Cost: seconds since the last call of costs().clear(); Updates:
-/// the steps these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's share
-/// of time without work.
+/// the
+/// steps that these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's
+/// share of
+/// time without work.
 result<void> write_mesh_file(const std::string& path, simulation& sim, const idle_rates& idle);
 
-/// The same of own blocks, and Locality and LocalityIdleRate: this one's.
+/// The same for local blocks, with Locality and LocalityIdleRate of this locality.
 result<void> write_mesh_part(const std::string& path, simulation& sim, const idle_rates& idle);
-/// The file that refers to the parts. Shapes: names: by locality.
+/// Writes the file that refers to the parts. Shapes: names: by locality.
 result<void> write_mesh_of_parts(const std::string& path, const simulation& sim, const std::vector<std::string>& names);
 
 }  // namespace plx::star

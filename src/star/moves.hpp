@@ -1,7 +1,7 @@
-// Blocks that go from one locality to another: values, signal rate, what they have cost.
+// Moves blocks between localities: values, signal rate and measured cost.
 //
-// Thread safety: all localities call it, each in a task, alone. Cost: one message per thirty-two blocks and pair; the
-// bytes. Errors: locality_lost, thrown. Example: star/localities_test.cpp
+// Thread safety: all localities call it, each in a task, exclusively. Cost: one message per 32 blocks and pair of
+// localities, and its bytes. Errors: locality_lost, thrown. Example: star/localities_test.cpp
 #pragma once
 
 #include <span>
@@ -12,17 +12,17 @@
 
 namespace plx::star {
 
-/// A block that one locality has and another one gets.
+/// A block that moves from one locality to another.
 struct block_move {
   mesh::slot_id slot = mesh::no_slot;
   int from = 0, to = 0;
 };
 
-/// What must move for blocks that lie as `held` says to lie as `wanted` says, in the order of the curve.
+/// The moves that turn the partition `held` into `wanted`, in the order of the curve.
 std::vector<block_move> moves_between(const mesh::block_mesh& mesh, const mesh::curve_parts& held,
                                       const mesh::curve_parts& wanted);
 
-/// Moves them, in `now`. Requires: the same list on all localities; both sides have room (gas::make_room).
+/// Moves the blocks in `now`. Requires: the same list on all localities; memory at both ends (gas::make_room).
 void move_blocks(gas& g, block_costs& costs, std::span<const block_move> moves);
 
 }  // namespace plx::star

@@ -1,10 +1,10 @@
 // All options of a run: one struct per part, bound to one configuration table.
 //
-// Thread safety: values; an input belongs to one thread until it is const. Cost: of reading a small file, once.
+// Thread safety: values; an input belongs to one thread until it is const. Cost: reading a small file, once.
 // Example: star/options_test.cpp
 //
-//   auto in = input::from_file("inputs/sedov.toml", {"mesh.max_level=4"});   // result: one line about what is wrong
-//   auto setup = in.value()->prepare();                                      // checked, in the form the stages take
+//   auto in = input::from_file("inputs/sedov.toml", {"mesh.max_level=4"});   // result: one line about an error
+//   auto setup = in.value()->prepare();                                      // checked, as input of the stages
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@
 
 namespace plx::star {
 
-/// Section [run]: when to end, and what advances the gas.
+/// Section [run]: when to end, and on which hardware to run.
 struct run_options {
   double t_end = 1.0;
   std::int64_t max_steps = 0;  ///< 0: no limit
-  std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": its kernels on the CPU
+  std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": the device's kernels on the CPU
   std::int64_t devices = 1;
   std::string device_share = "1";  ///< of the blocks; or "auto"
 
-  /// Are the blocks divided (star/shared_course.hpp)?
+  /// Are the blocks divided among several parts (star/shared_course.hpp)?
   bool is_shared() const { return devices > 1 || device_share != "1"; }
-  /// One line about values that do not fit together.
+  /// Errors: one line about values that do not fit together.
   result<void> check() const;
 
   void describe(config_table& table);
 };
 
-/// Section [refinement]: where the mesh is fine. All criteria hold at once; the one that wants more wins.
+/// Section [refinement]: where the mesh is refined. All criteria apply; the finest requested level wins.
 struct refinement_options {
   std::int64_t interval = 4;       ///< steps between checks
-  std::int64_t buffer = 2;         ///< cells around a marked one that are made fine with it
-  std::int64_t coarsen_after = 3;  ///< checks in a row that a block must ask
+  std::int64_t buffer = 2;         ///< cells around a marked one that are refined with it
+  std::int64_t coarsen_after = 3;  ///< consecutive checks in which a block must request it
   std::vector<std::string> gradient_of{"rho", "press"};
   double gradient_refine = 0.4;
   double gradient_coarsen = 0.15;
@@ -52,29 +52,29 @@ struct refinement_options {
   std::vector<double> regions;
 
   void describe(config_table& table);
-  /// One line about the first value that does not fit the others.
+  /// Errors: one line about the first value that does not fit the others.
   result<void> check() const;
-  /// The same about regions that no block meets.
+  /// Errors: one line about the first region that no block overlaps.
   result<void> check_inside(const mesh::domain& box) const;
 };
 
-/// Section [output]: what is written when. None of it changes the physics.
+/// Section [output]: which files are written when. None of it affects the physics.
 struct output_options {
   double mesh_interval = 0.0;            ///< code time between mesh files; 0: the first and the last only
   std::int64_t history_interval = 1;     ///< steps
   double counters_interval_s = 1.0;      ///< wall time between samples of the counters
-  double checkpoint_interval_s = 600.0;  ///< wall time; 0: none on the way
+  double checkpoint_interval_s = 600.0;  ///< wall time; 0: only at the end
   bool checkpoint_at_end = true;
   std::int64_t checkpoints_kept = 2;
   bool mesh_at_start = true;
   std::string precision = "single";  ///< of the values in mesh files
 
-  /// One line about values that do not fit the end of the run.
+  /// Errors: one line about values that do not fit the end of the run.
   result<void> check(double t_end) const;
   void describe(config_table& table);
 };
 
-/// What the stages of a run take; made by input::prepare().
+/// Input of the stages of a run; made by input::prepare().
 struct setup {
   mesh::domain domain;
   hydro_parameters hydro;
@@ -85,13 +85,13 @@ struct setup {
 
 class input {
  public:
-  /// Reads `path`, then applies `sets` ("key=value") in order. Options of the problem that is named are known, too.
+  /// Reads `path`, then applies `sets` ("key=value") in order. Knows the options of the selected problem too.
   /// Errors: one line; see config_table.
   static result<std::unique_ptr<input>> from_file(const std::string& path, const std::vector<std::string>& sets);
-  /// The same of text; `name` stands in messages.
+  /// The same for text; messages call it `name`.
   static result<std::unique_ptr<input>> from_text(std::string_view text, const std::string& name,
                                                   const std::vector<std::string>& sets);
-  /// Everything at its default.
+  /// All options at their defaults.
   static result<std::unique_ptr<input>> of_problem(const std::string& problem);
   /// The options of all problems, for lists.
   static std::string text_options();
@@ -100,7 +100,7 @@ class input {
   input(const input&) = delete;
   input& operator=(const input&) = delete;
 
-  /// Checks what options mean together, and tells the problem its box. Call it once, before the problem is used.
+  /// Checks combinations of options, and passes the domain to the problem. Call it once, before the problem is used.
   result<star::setup> prepare();
 
   std::string problem_name;
@@ -119,7 +119,7 @@ class input {
   void describe();
 };
 
-/// Keys whose values may change between a checkpoint and the run that continues it: when to end, what to write.
+/// May the key's value differ between a checkpoint and the run that continues it? True of [run] and [output].
 bool may_change_on_resume(std::string_view key);
 
 }  // namespace plx::star

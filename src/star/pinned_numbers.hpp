@@ -1,6 +1,6 @@
-// Numbers in pinned memory of the host, which devices read and write at full speed.
+// An array of numbers in pinned host memory, which devices read and write at full speed.
 //
-// Thread safety: none. Cost: of allocating when it grows. Errors: gpu::error, thrown. Example: star/shared_course.cpp
+// Thread safety: none. Cost: an allocation when it grows. Errors: gpu::error, thrown. Example: star/shared_course.cpp
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class pinned_numbers {
   pinned_numbers(const pinned_numbers&) = delete;
   pinned_numbers& operator=(const pinned_numbers&) = delete;
 
-  /// What it held is lost where it grows. Requires: `on` outlives it.
+  /// Ensures room for `count` numbers; the content is lost if the memory grows. Requires: `on` outlives it.
   void reserve(device::machine& on, std::size_t count);
   double* data() { return data_; }
   const double* data() const { return data_; }

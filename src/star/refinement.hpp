@@ -1,8 +1,10 @@
-// Where the mesh shall be finer or coarser: the criteria of [refinement], with buffer cells around what they mark.
+// Refinement criteria: the mesh is refined or coarsened by those of [refinement], with buffer cells around marked
+// cells.
 //
-// Thread safety: call from a task, alone, on all localities; blocks are looked at in parallel. Results depend neither
-// on the schedule nor on who has which block, and mirror and permute with the state. Cost: about 30 us per block of 8^3
-// cells. Example: star/refinement_test.cpp
+// Thread safety: call from a task on all localities, exclusively; blocks are checked in parallel. Results do not depend
+// on
+// the schedule or the partition; a mirrored or permuted state gives mirrored or permuted results. Cost: about 30 us per
+// block of 8^3 cells. Example: star/refinement_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -18,22 +20,22 @@ struct cell_criteria;
 
 namespace plx::star {
 
-/// What each block asks for, by slot: of all localities' blocks. Requires: the mirrors of g.now are up to date.
+/// The request of each block of all localities, by slot. Requires: the mirrors of g.now are up to date.
 /// Criteria, for each cell:
 ///   gradient   of rho, press: |q1 - q0| / max(|q0|, |q1|) to each of the six neighbours; of velocities: |v1 - v0| over
 ///              the larger sound speed;
 ///   curvature  |q+ - 2 q + q-| / (|q+ - q| + |q - q-| + 0.01 (|q+| + 2 |q| + |q-|)) along each axis (Loehner 1987);
 ///   density    above density_levels[level];
-///   region     the block overlaps a box that wants a deeper level.
-/// A marked cell asks for its own block and for the neighbours within `buffer` cells. A block asks to be coarsened when
-/// every cell is under the thresholds for that.
+///   region     the block overlaps a box that requires a deeper level.
+/// A marked cell requests refinement of its own block and of the neighbours within `buffer` cells. A block requests
+/// coarsening when all its cells are below the thresholds for that.
 std::vector<mesh::flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                          worker_scratch& scratch);
 
-/// The same from what a device says of the blocks' cells. Shapes: marks: by position.
+/// The same from a device's marks of the blocks' cells. Shapes: marks: by position.
 std::vector<mesh::flag> refinement_flags(const gas& g, const refinement_options& options,
                                          std::span<const std::uint32_t> marks);
-/// The criteria of cells, as a device takes them.
+/// The criteria of cells in the form that a device takes.
 device::cell_criteria criteria_of(const refinement_options& options, int block_size);
 
 }  // namespace plx::star

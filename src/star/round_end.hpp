@@ -1,7 +1,7 @@
-// The end of a round of star/exchange.hpp: so many things have happened, or a peer is lost.
+// The end of a round of star/exchange.hpp: a given number of events has occurred, or a peer is lost.
 //
-// Thread safety: everything but wait(), by the one who opened the round. Cost: an atomic decrement per thing. Example:
-// star/exchange_test.cpp
+// Thread safety: all members from any task, except wait(), which the task that opened the round calls. Cost: an atomic
+// decrement per event. Example: star/exchange_test.cpp
 #pragma once
 
 #include <atomic>
@@ -11,22 +11,22 @@
 
 namespace plx::star {
 
-/// The end of a round: so many things have happened, or a peer is lost.
+/// The end of a round: a given number of events has occurred, or a peer is lost.
 class round_end {
  public:
   /// Requires: lives until the round is closed.
   explicit round_end(int things);
-  /// One of them has happened.
+  /// One event has occurred.
   void arrive() {
-    // acq_rel: the waiting task sees what came before every arrival.
+    // acq_rel: the waiting task sees everything before each arrival.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) end();
   }
-  /// All of them have happened.
+  /// All events have occurred.
   void end();
   void lost(int peer, const std::string& why);
-  /// Waits for the end, as a task. False when a peer is lost.
+  /// Waits for the end, as a task. False if a peer is lost.
   [[nodiscard]] bool wait();
-  /// Throws locality_lost. Requires: wait() gave false.
+  /// Throws locality_lost. Requires: wait() returned false.
   [[noreturn]] void fail() const;
 
  private:

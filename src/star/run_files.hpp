@@ -1,14 +1,16 @@
-// Everything that a run writes while and after it goes on. Inside star only; star/run.hpp is the way in.
+// All files that a run writes. Private to star; star/run.hpp is the interface.
 //
-// Each file appears whole or not at all; rows of tables are appended whole or not at all.
+// Each file appears complete or not at all; rows of tables are appended complete or not at all.
 //
-// On many localities each has its own of these and calls what is here in the same order. Mesh files and checkpoints are
-// written by all: first the parts, then, when all are safe, by the root the file that knows them. The root alone writes
-// what there is one of (run.json, tables of the physics, the log); what a locality has measured of itself it writes
-// to its own folder, localities/<number>, the root to the run's. When a write fails on one, all of them get its error:
-// where all are writing at once, else, by a wish, after the next step.
+// With several localities each has its own run_files, and all call the same functions in the same order. Mesh files and
+// checkpoints are written by all: first the parts; when all parts are on disk, the root writes the file that refers to
+// them. The root alone writes the files that exist once per run (run.json, tables of the physics, the log).
+// Measurements
+// of a locality go to its own folder, localities/<number>; the root's go to the run's folder. When a write fails on one
+// locality, all of them get its error: at once if all are writing, otherwise, by a request, after the next step.
 //
-// Thread safety: none. Cost: the disk, and a sum over all cells per row of history.csv. Errors: of writing, results;
+// Thread safety: none. Cost: the disk, and a sum over all cells per row of history.csv. Errors: results for failed
+// writes;
 // locality_lost, thrown. Example: tests/cli/test_plx_star.py, star/run_localities_test.cpp
 #pragma once
 
@@ -35,12 +37,12 @@ namespace plx::star {
 class exchange;
 class simulation;
 
-/// What one locality wants and all do after the next step (simulation::wish).
+/// A request of one locality that all carry out after the next step (simulation::wish).
 enum run_wish : std::uint32_t {
-  wish_stop = 1,          ///< a signal has come
-  wish_checkpoint = 2,    ///< it is time for one
-  wish_picture = 4,       ///< somebody looks at the live page
-  wish_no_more_files = 8  ///< something cannot be written
+  wish_stop = 1,          ///< a signal has arrived
+  wish_checkpoint = 2,    ///< a checkpoint is due
+  wish_picture = 4,       ///< the live page has a viewer
+  wish_no_more_files = 8  ///< a file could not be written
 };
 
 class run_files {
@@ -48,24 +50,25 @@ class run_files {
   run_files(simulation& sim, const run_request& request);
 
   run_folder& folder() { return folder_; }
-  /// Numbers of a checkpoint that belong to the files. Call it before begin().
+  /// Restores the numbers in a checkpoint that belong to the files. Call it before begin().
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
 
-  /// Keeps other processes out of the folder until this object is gone. A run that goes on in its folder takes it
-  /// before it reads the checkpoint.
+  /// Keeps other processes out of the folder while this object exists. A run that resumes in its folder calls it before
+  /// it
+  /// reads the checkpoint.
   result<void> lock();
-  /// Folder, configuration, run.json; of a new run the first mesh file and the first row.
+  /// Makes the folder, the configuration and run.json; for a new run also the first mesh file and the first row.
   result<void> begin();
-  /// Is there a run.json to end with?
+  /// Has run.json been written?
   bool has_begun() const { return begun_; }
-  /// What this locality wants all to do after the next step.
+  /// Requests of this locality to all, for the end of the next step.
   std::uint32_t wishes() const;
-  /// What is due after a step, and what somebody wished before it.
+  /// Writes what is due after a step, and what any locality requested before it.
   result<void> after_step(std::uint32_t wished);
   result<void> write_checkpoint();
-  /// The last mesh file and row, profile, workers, counters, exact solution, trace, run.json.
+  /// Writes the last mesh file and row, profile, workers, counters, exact solution, trace, run.json.
   result<void> end(const std::string& status, const std::string& message);
-  /// run.json alone, where the rest cannot be written; by one locality. Waits for nobody.
+  /// Writes run.json alone, if the rest cannot be written; by one locality, without waiting for others.
   void end_without_files(const std::string& status, const std::string& message);
 
   double wall_s() const;
@@ -73,9 +76,9 @@ class run_files {
  private:
   exchange& net() const;
   bool alone() const;
-  /// The error of the first locality that has one, or that of a file of its own, on all.
+  /// Returns on all localities the error of the first that has one; considers failure_, too.
   result<void> all(const result<void>& mine);
-  /// What f returns; on many localities an error is kept for the next all(), and wished for.
+  /// Returns f(); with several localities an error is kept for the next all() and a request is made.
   template <class F>
   result<void> here(F&& f);
   template <class F>
@@ -103,9 +106,9 @@ class run_files {
   simulation& sim_;
   const run_request& request_;
   run_folder folder_;
-  std::string measured_;          // the folder for what this locality has measured of itself
-  std::optional<error> failure_;  // of a file of this locality, where others do not know it yet
-  std::uint64_t mark_ = 0;        // of the last parts; all localities have the same
+  std::string measured_;          // folder for this locality's measurements
+  std::optional<error> failure_;  // of a file of this locality, until the others know it
+  std::uint64_t mark_ = 0;        // mark of the last parts; the same on all localities
   run_summary summary_;
   trace_window window_;
   probe::diagnose_log diagnosis_;
@@ -114,13 +117,14 @@ class run_files {
   double wall_before_s_ = 0.0;                                  // of the runs before this one
   std::int64_t next_mesh_ = 0;                                  // number of the next mesh file
   std::int64_t mesh_step_ = -1, history_step_ = -1;             // steps they were last written at
-  std::int64_t kept_step_ = -1;                                 // of the mesh file that has the next number already
-  double checked_time_ = 0.0;                                   // when mesh_is_due() was last asked
+  std::int64_t kept_step_ = -1;                                 // step of the mesh file that already has the next
+                                                                // number
+  double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
   std::vector<double> start_;            // mass and energy of the initial state
-  std::int64_t good_step_ = 0;           // of the last checkpoint that is_conserved() held for
+  std::int64_t good_step_ = 0;           // of the last checkpoint for which is_conserved() held
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };
 

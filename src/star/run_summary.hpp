@@ -1,4 +1,4 @@
-// run.json: what a run was and how it ended, as one JSON object.
+// run.json: the configuration, size and end of a run, as one JSON object.
 //
 // Thread safety: values. Cost: some KB of text. Example: tests/cli/test_plx_star.py
 #pragma once
@@ -14,14 +14,14 @@ namespace plx::star {
 
 struct machine_facts {
   std::string host, cpu;
-  unsigned cores = 0;  ///< that this process may use
+  unsigned cores = 0;  ///< available to this process
 };
 machine_facts this_machine();
 
-/// What no later process has: whoever finds "running" in run.json can tell whether that is still so.
+/// Identifies the process uniquely, so that a reader of "running" in run.json can check whether it still runs.
 struct process_facts {
-  std::int64_t pid = 0, started_ticks = 0;  ///< number; start in clock ticks since the boot
-  std::string boot, numbers;                ///< of the machine; the set of numbers that `pid` belongs to
+  std::int64_t pid = 0, started_ticks = 0;  ///< process number; start in clock ticks since the boot
+  std::string boot, numbers;                ///< identifier of the boot; PID namespace of `pid`
 };
 process_facts this_process();
 
@@ -36,10 +36,10 @@ struct run_summary {
   int localities = 1;
   double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
   std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
-  /// Where blocks are divided: of those that were advanced, by device, and by the workers.
+  /// If blocks are divided: number of block updates by each device, and by the workers.
   std::vector<std::int64_t> device_blocks;
   std::int64_t worker_blocks = 0;
-  std::vector<named_value> references;  ///< numbers known of the exact solution at this time
+  std::vector<named_value> references;  ///< known numbers of the exact solution at this time
 
   std::string json(const run_request& request) const;
 };

@@ -1,8 +1,9 @@
-// Which share of the blocks devices shall have, where the CPU's workers may have the rest: found by what was measured.
+// Chooses the share of blocks that devices advance, while the CPU's workers advance the rest, from measured rates.
 //
-// Devices have all blocks for a while, then most of them; from the rates of both sides follows the share with which
-// they end together; it is tried, and kept if the whole was faster than without the workers. After some time that is
-// asked anew.
+// At first devices have all blocks, then most of them; from the rates of devices and workers follows the share with
+// which
+// both finish together. It is tried, and kept if the whole was faster than without the workers. After some time the
+// measurement is repeated.
 //
 // Thread safety: none. Cost: some arithmetic per measurement. Example: star/share_tuner_test.cpp
 #pragma once
@@ -14,19 +15,20 @@ namespace plx::star {
 
 class share_tuner {
  public:
-  /// What was measured while the share was that of share(): seconds that steps took, less those of waiting for other
-  /// localities, and that either side was busy.
+  /// A measurement with the current share(): the time of steps, without waiting for other localities, and the busy
+  /// times of
+  /// devices and workers.
   struct sample {
-    double blocks = 0.0;  ///< advanced by a step, all of them
+    double blocks = 0.0;  ///< advanced per step, by all parts
     std::int64_t steps = 0;
     double wall_s = 0.0, devices_s = 0.0, workers_s = 0.0;
   };
   static constexpr double trial_share = 0.75;
-  static constexpr int settled_samples = 32;  ///< then it is asked anew
+  static constexpr int settled_samples = 32;  ///< then the measurement is repeated
 
   double share() const { return share_; }  ///< of the blocks, 0 to 1
   const std::string& why() const { return why_; }
-  /// Takes what was measured; share() is then that of the next steps.
+  /// Takes a measurement; share() then returns the share for the next steps.
   void measured(const sample& s);
 
  private:

@@ -1,15 +1,18 @@
-// A run whose blocks are divided along the curve: first between localities (star/gas.hpp), then each one's between its
-// devices, and between these and its CPU's workers. Each part advances its own blocks, and stage by stage they exchange
-// ghosts, and fluxes between levels, packed, through pinned memory; between localities in messages.
+// The integrator for blocks that are divided along the curve: first between localities (star/gas.hpp), then each
+// locality's between its devices and its CPU's workers. Each part advances its own blocks; stage by stage the parts
+// exchange ghost cells, and fluxes between levels, packed, through pinned memory, and between localities in messages.
 //
-// Every number is that of the CPU's stepper, to the bit, whoever has which block. The mesh changes on the host: values
-// come there for that, and go to where they belong after it; that is also when blocks are divided anew.
+// Every number equals that of the CPU's stepper to the last bit, whatever the division. The mesh changes on the host:
+// for
+// that the values come to the host and return to their parts afterwards; this is also when blocks are divided again.
 //
-// Thread safety: one task at a time; what is marked *all* by a task on each locality, in the same order. Errors: when a
-// device of any locality fails, gpu::error, thrown on all of them; the values on devices are lost then. locality_lost,
-// thrown. Cost: per stage two waits for all parts that have blocks, where there is more than one, and what lies at
-// their borders twice over the bus; per look at the mesh all values. Memory: each device has room for its blocks and
-// those that touch them. Example: star/shared_course_test.cpp
+// Thread safety: one task at a time; functions marked *all* by a task on each locality, in the same order. Errors: when
+// a
+// device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost. locality_lost,
+// thrown. Cost: per stage two waits for all parts that have blocks, if there are several, and two transfers of the data
+// at
+// their borders over the bus; per regrid check a transfer of all values. Memory: each device holds its blocks and those
+// that touch them. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <memory>
@@ -39,35 +42,36 @@ enum class far_message : std::uint16_t;
 struct shared_parts;
 struct step_account;
 
-/// Who has advanced how many blocks, for the summary of a run.
+/// Number of block updates by each part, for the summary of a run.
 struct work_shares {
-  std::vector<std::int64_t> device_blocks;  ///< times steps, by device
+  std::vector<std::int64_t> device_blocks;  ///< block updates, by device
   std::int64_t worker_blocks = 0;
 };
 
 class shared_course {
  public:
-  /// On run.devices devices of run.device (or of `on`), with the share run.device_share. Requires: all outlive it.
-  /// All. Errors: one line, here alone: no such backend in this program, no such device, no driver.
+  /// On run.devices devices of run.device (or of `on`), with the share run.device_share. Requires: all arguments
+  /// outlive it.
+  /// All. Errors: one line, on this locality only: this program lacks the backend, no such device, no driver.
   static result<std::unique_ptr<shared_course>> open(const input& in, const setup& s, gas& g, worker_scratch& scratch,
                                                      runtime& rt, const gpu::backend* on = nullptr);
   ~shared_course();
 
-  /// Takes the mesh and the values of the gas: divides the blocks. All.
+  /// Copies the mesh and the values of the gas to the parts: divides the blocks. All.
   void take();
-  /// One step; or the first bad cell, and all is as it was. All, with the same dt.
+  /// Makes one step; or returns the first bad cell, with the state unchanged. All, with the same dt.
   std::optional<bad_cell> advance(double dt);
   double signal_rate() const { return signal_rate_; }        ///< of the whole gas, after a step
   const floor_counts& floors() const { return floors_; }     ///< of the last step
-  std::span<const exact_sum> left() const { return left_; }  ///< in the last step, by face and variable
+  std::span<const exact_sum> left() const { return left_; }  ///< outflow in the last step, by face and variable
   std::vector<double> totals();                              ///< of the whole gas. All.
-  /// Brings the values to the gas on the host, where they are not there. All.
+  /// Copies the values to the host, if they are not there. All.
   void fetch();
   const work_shares& shares() const { return shares_; }  ///< of this locality
-  /// As of the stepper: bits that reach all localities with the end of the next step.
+  /// As in stepper: bits that reach all localities at the end of the next step.
   void wish(std::uint32_t bits) { my_wishes_ |= bits; }
   std::uint32_t wishes() const { return wishes_; }
-  /// Seconds that the part of this locality that took longest was busy, since the last call.
+  /// Busy time in seconds of the slowest part of this locality since the last call.
   double take_busy_s() { return std::exchange(busy_s_, 0.0); }
 
  private:
@@ -96,7 +100,7 @@ class shared_course {
   const setup& setup_;
   gas& gas_;
   std::unique_ptr<shared_parts> all_;
-  mesh::curve_parts parts_{0};  // as far_messages' view numbers them
+  mesh::curve_parts parts_{0};  // in the numbering of far_messages' view
   std::vector<exact_sum> left_;
   floor_counts floors_;
   work_shares shares_;

@@ -1,7 +1,7 @@
-// The parts of a locality's blocks that a shared_course divides them into: its devices' and its workers'. Inside star
-// only: shared_course.hpp is the way in.
+// The parts among which a shared_course divides a locality's blocks: its devices and its workers. Private to star:
+// shared_course.hpp is the interface.
 //
-// Thread safety: one task at a time. Cost: of its parts. Example: star/shared_course_test.cpp
+// Thread safety: one task at a time. Cost: that of its parts. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,15 @@
 
 namespace plx::star {
 
-/// Thrown out of a step that another locality cannot end.
+/// Thrown out of a step that another locality cannot complete.
 struct peer_failed {};
 
-/// What is wrong with a device of any locality, told to all.
+/// Throws the error of a device of any locality, on all.
 inline void throw_if(const std::string& complaint) {
   if (!complaint.empty()) throw gpu::error({gpu::failure::other, 0, "", "", complaint});
 }
 
-/// What a part sends. Ghosts of two stages: one is still read while the next one is written.
+/// Outgoing messages of a part. Ghost cells of two stages: one is still read while the next one is written.
 struct part_messages {
   pinned_numbers fluxes, ghosts[2];
 
@@ -48,46 +48,47 @@ struct device_part : course_device {
   device::device_gas values;
   part_messages out;
 
-  // When what was put in last is done, and seconds that it was busy in the step.
+  // Completion of the work submitted last, and the busy time of the step in seconds.
   double begin_s = 0.0, busy_s = 0.0;
   std::atomic<double> end_s{0.0};
   future<void> done;
 
-  /// Done is what has been put in so far.
+  /// `done` becomes ready when the work submitted so far is complete.
   void mark() {
     done = machine.stream().future().then(launch::sync, [this](future<void> f) {
       end_s.store(monotonic_seconds(), std::memory_order_relaxed);  // the future orders it before the wait
       f.get();
     });
   }
-  /// Until the mark. Errors: gpu::error, thrown.
+  /// Waits for the mark. Errors: gpu::error, thrown.
   void wait() {
     done.get();
     busy_s += end_s.load(std::memory_order_relaxed) - begin_s;
   }
 };
 
-/// All of them; the workers' is the last.
+/// All parts; that of the workers is the last.
 struct shared_parts {
   shared_parts(gas& g, const setup& s, worker_scratch& scratch) : host(g, s, scratch), far(g.net) {}
-  // After a failure a device may still read what another one, or the host, has sent: nothing goes before all have
-  // ended.
+  // After a failure a device may still read what another one, or the host, has sent: nothing is destroyed before all
+  // have
+  // completed their work.
   ~shared_parts() {
     for (auto& d : devices) try {
         d->machine.synchronize();
-      } catch (...) {  // told where it happened
+      } catch (...) {  // reported where it happened
       }
   }
 
   std::vector<std::unique_ptr<device_part>> devices;
   host_part host;
   part_messages host_out;
-  int parity = 0;  // of the ghosts' messages
+  int parity = 0;  // of the messages of ghost cells
   parts_view view;
   far_messages far;
-  std::exception_ptr failed_before;  // of a device, where the others were not asked
+  std::exception_ptr failed_before;  // a device's error that the others do not know
 
-  // Of the measurement.
+  // Measurement.
   bool tuned = false;
   unsigned workers = 1;
   share_tuner tuner;
@@ -96,7 +97,7 @@ struct shared_parts {
   double waited_s = 0.0;   // for other localities
   probe::actuator_handle<double> share;
 
-  /// Throws what has failed before: nothing of the devices, nor of the parts, is of use then.
+  /// Throws an earlier error: devices and parts are then in an undefined state.
   void check() const {
     if (failed_before != nullptr) std::rethrow_exception(failed_before);
   }
@@ -107,7 +108,7 @@ struct shared_parts {
   }
   part_messages& out(int part) { return part == host_index() ? host_out : devices[part]->out; }
 
-  /// f(), which waits for other localities: no time of the parts here.
+  /// f(), which waits for other localities: excluded from the time of the parts.
   template <class F>
   auto wait_for_others(F&& f) {
     const double begin = monotonic_seconds();
@@ -116,7 +117,7 @@ struct shared_parts {
     return found;
   }
 
-  /// f(device) of those that have blocks: the others have nothing to do, and nobody waits for them.
+  /// f(device) for the devices that have blocks; the others take no part in the step.
   template <class F>
   void at_work(F&& f) {
     for (auto& d : devices)

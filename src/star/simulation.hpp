@@ -1,15 +1,16 @@
-// The physics of a run: the gas, its time, and how both go on. It writes no files (star/run.hpp does).
+// The physics of a run: the gas, its time, and how both advance. It writes no files (star/run.hpp does).
 //
-// The natural way through:
+// Typical use:
 //   simulation sim(in, setup, rt);
 //   sim.start();                      // or sim.restore(checkpoint, path), sim.go_on()
 //   while (!sim.finished()) sim.step();
 //
-// On many localities each has a simulation of its own, all made of the same input, and what is marked *all* is called
-// by all of them, in the same order; then every locality knows the time, the mesh and the totals of the whole, and the
-// values of its own blocks.
+// With several localities each has its own simulation, made of the same input. All of them call the functions marked
+// *all*, in the same order; then each locality knows the time, the mesh and the totals of the whole, and the values of
+// its
+// own blocks.
 //
-// Thread safety: one task of the runtime, or one thread that is no worker: each call runs tasks and waits for them.
+// Thread safety: one task of the runtime, or one thread that is not a worker: each call runs tasks and waits for them.
 // Results are bitwise the same for any number of workers and of localities, and after a restore. Cost:
 // star/stepper.hpp. Example: tests/validation/reproducibility_test.cpp, star/localities_test.cpp
 #pragma once
@@ -45,44 +46,47 @@ struct work_shares;
 
 class simulation {
  public:
-  /// Requires: all of them outlive the simulation; s = in.prepare().
+  /// Requires: all arguments outlive the simulation; s = in.prepare().
   simulation(const input& in, const setup& s, runtime& rt, exchange& net = exchange::alone());
 
   ~simulation();
 
-  /// Takes the device that run.device names, or the first of this backend, before start() or restore(). All. Errors:
-  /// one line, here alone: there is none.
+  /// Opens the device that run.device names, or the first of `on`, before start() or restore(). All. Errors: one
+  /// line, on this locality only: there is no such device.
   result<void> take_device(const gpu::backend* on = nullptr);
   bool on_device() const { return device_ != nullptr || shared_ != nullptr; }
-  /// Who advances which part of this locality's blocks; null where they are not divided.
+  /// Block updates by each part of this locality; null if the blocks are not divided.
   const work_shares* shares() const;
-  /// Has the device made steps that step() has not told of? Then time and totals are of that step, but values of a
-  /// later one: no mesh file, checkpoint or end. Where run.max_steps, a mesh file's time or a look at the mesh are, it
-  /// is not.
+  /// Has the device made steps that step() has not reported? Then time and totals belong to the reported step, but the
+  /// values to a later one: no mesh file, checkpoint or end is possible. False at run.max_steps, at the times of mesh
+  /// files and at regrid checks.
   bool is_ahead() const;
-  /// Brings the values to the host, for who reads state().now. All. Requires: not ahead.
+  /// Copies the values to the host, for readers of state().now. All. Requires: not ahead.
   void fetch();
 
-  /// The initial state on its mesh. All. Errors: locality_lost, thrown.
+  /// Builds the initial state on its mesh. All. Errors: locality_lost, thrown.
   void start();
-  /// The state of a checkpoint, read from `path`; go_on() comes next, when all have theirs. Errors: one line, here
-  /// alone.
+  /// Restores the state of a checkpoint, read from `path`; then, when all localities have done so, call go_on().
+  /// Errors: one
+  /// line, on this locality only.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
-  /// Hands a restored state to the devices, where it is on some. All. Errors: gpu::error, thrown.
+  /// Copies a restored state to the devices, if there are any. All. Errors: gpu::error, thrown.
   void go_on();
 
-  /// One time step, and a new mesh where it is time for one. All. On failure the gas is as it was before the step; one
-  /// line says which block, cell and time. Errors: locality_lost, thrown; then nothing but the mesh and the last good
-  /// state of own blocks is of use.
+  /// Makes one time step, and a regrid if one is due. All. On failure the gas is as it was before the step; the error
+  /// names
+  /// the block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state of
+  /// local
+  /// blocks are valid.
   result<void> step();
   bool finished() const;
 
-  /// Bits that all localities know of after the next step, such as "stop": see wishes().
+  /// Requests, as bits, that all localities know after the next step, such as "stop": see wishes().
   void wish(std::uint32_t bits);
-  /// What any locality has wished before the last step.
+  /// The requests that any locality made before the last step.
   std::uint32_t wishes() const;
 
-  /// The lists of numbers that continue the run, for a checkpoint. All.
+  /// The lists of numbers that a checkpoint needs to continue the run. All.
   std::vector<std::pair<std::string, std::vector<double>>> numbers() const;
 
   const gas& state() const { return gas_; }
@@ -94,13 +98,16 @@ class simulation {
   std::int64_t steps() const { return steps_; }
   std::int64_t cell_updates() const { return cell_updates_; }
   const floor_counts& floors() const { return stepper_.floors(); }
-  double left(int variable) const { return stepper_.left().total(variable); }  ///< through all sides, since the start
-  /// Of the conserved variables over the whole domain. All. Errors: locality_lost, thrown.
+  double left(int variable) const {
+    return stepper_.left().total(variable);
+  }  ///< cumulative outflow through all
+     ///< boundaries
+  /// Totals of the conserved variables over the whole domain. All. Errors: locality_lost, thrown.
   std::vector<double> totals() const;
-  /// Of an own block; 0 on a device.
+  /// The worker that last advanced a local block; 0 on a device.
   unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
-  void collect_costs();                    ///< adds to costs() what has come since the last time
-  block_costs& costs() { return costs_; }  ///< of own blocks
+  void collect_costs();                    ///< adds to costs() the cost since the last call
+  block_costs& costs() { return costs_; }  ///< of local blocks
   const balancer& balance() const { return balance_; }
 
  private:
@@ -124,8 +131,8 @@ class simulation {
   balancer balance_;
   std::unique_ptr<device_course> device_;
   std::unique_ptr<shared_course> shared_;
-  std::vector<double> totals_;   // of the last step, where the device has told them
-  std::int64_t checked_at_ = 0;  // step of the last look at the mesh
+  std::vector<double> totals_;   // of the last step, if the device has returned them
+  std::int64_t checked_at_ = 0;  // step of the last regrid check
   double signal_rate_ = 0.0;     // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;

@@ -1,7 +1,8 @@
-// How a step went, and how all localities come to know the same of it: one exchange at its end.
+// The outcome of a step, and the exchange at its end by which all localities know it.
 //
-// Thread safety: agree_on_step() by a task on all localities. Cost: one all_reduce of some numbers and of the exact
-// sums that are not empty. Errors: locality_lost, thrown. Example: star/stepper_messages.cpp
+// Thread safety: agree_on_step() by a task on all localities. Cost: one all_reduce of a few numbers and of the exact
+// sums
+// that are not empty. Errors: locality_lost, thrown. Example: star/stepper_messages.cpp
 #pragma once
 
 #include <array>
@@ -32,8 +33,9 @@ struct step_account {
   std::optional<bad_cell> bad_found(const gas& g) const;
 };
 
-/// The account of the whole step, the same for all: of bad cells the first in the order of stages, then of the curve.
-/// `left`: what has left through sides, by face and variable; afterwards of all localities.
+/// The account of the whole step, the same on all localities. Of several bad cells it has the first in the order of
+/// stages,
+/// then of the curve. `left`: outflow by face and variable; on return, of all localities.
 step_account agree_on_step(exchange& net, const step_account& mine, std::span<exact_sum> left);
 
 }  // namespace plx::star

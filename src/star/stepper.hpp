@@ -1,20 +1,24 @@
 // One time step of the whole mesh as tasks: each Runge-Kutta stage of each block is one, and starts as soon as the
-// block and those that touch it have finished the stage before. There is no barrier between stages.
+// block
+// and those that touch it have finished the previous stage. There is no barrier between stages.
 //
-// A block's stage is finished when its values are final: where a neighbour across a face is finer, after the flux
-// correction, which waits for the fluxes of the finer blocks. The last block to finish the last stage ends the step.
-// Results do not depend on the schedule: every task writes only its own block, and what it reads is final.
+// A block's stage is finished when its values are final: if a neighbour across a face is finer, after the flux
+// correction,
+// which waits for the fluxes of the finer blocks. The last block to finish the last stage ends the step. Results do not
+// depend on the schedule: each task writes only its own block, and reads only final values.
 //
-// Other localities' blocks count as inputs like one's own: what they finished comes in messages, one per group of
-// mesh/halo.hpp, which are put into the mirrors and then counted. Blocks near others' parts go first, so that messages
-// are under way while the rest is advanced. There is no barrier between stages across localities either; at the end of
-// a step all agree on how it went.
+// Blocks of other localities are inputs like local ones: their values arrive in messages, one per group of
+// mesh/halo.hpp,
+// are copied into the mirrors and then counted. Blocks near other localities' parts are advanced first, so that
+// messages
+// travel while the rest is advanced. Between localities there is no barrier between stages either; at the end of a step
+// all agree on its outcome.
 //
-// The state at the start of the step is never written: the third stage goes to the memory of the first, whose readers
-// are all done by then. So a step that fails leaves the last good state.
+// The state at the start of the step is not overwritten: the third stage is written to the memory of the first, whose
+// readers are done by then. So a step that fails leaves the last good state.
 // Invariants: docs/plx-star.md.
 //
-// Thread safety: one step at a time, from a task. Cost: about 0.2 us per task beside the kernels.
+// Thread safety: one step at a time, from a task. Cost: about 0.2 us per task in addition to the kernels.
 // Example: star/stepper_test.cpp
 #pragma once
 
@@ -43,23 +47,23 @@ class stepper final : private message_handler {
   stepper(gas& g, const setup& s, unsigned workers);
   ~stepper() override;
 
-  /// After the gas has taken another mesh.
+  /// Call it after the mesh of the gas has changed.
   void adopt_mesh();
 
-  /// Advances the gas by dt, or reports the first bad cell (in the order of stages, then of the curve; the same to all
-  /// localities) and leaves the gas as it was. Requires: called by a task, on all localities with the same dt.
+  /// Advances the gas by dt, or returns the first bad cell (in the order of stages, then of the curve; the same on all
+  /// localities) and leaves the gas unchanged. Requires: called by a task, on all localities with the same dt.
   /// Errors: locality_lost, thrown.
   std::optional<bad_cell> advance(double dt);
-  /// Of the whole gas, after a step: largest (|v| + c) / dx.
+  /// Largest (|v| + c) / dx of the whole gas, after a step.
   double signal_rate() const { return signal_rate_; }
-  /// Bits that reach all localities with the end of the next step.
+  /// Bits that reach all localities at the end of the next step.
   void wish(std::uint32_t bits) { my_wishes_ |= bits; }
-  /// What anybody has wished before the last step.
+  /// The bits that any locality requested before the last step.
   std::uint32_t wishes() const { return wishes_; }
 
-  const floor_counts& floors() const { return floors_; }  ///< of all steps so far, of all localities
+  const floor_counts& floors() const { return floors_; }  ///< of all steps so far, on all localities
   floor_counts& floors() { return floors_; }
-  const mesh::side_totals& left() const { return left_; }  ///< what has left through the sides of the whole domain
+  const mesh::side_totals& left() const { return left_; }  ///< outflow through the boundaries of the whole domain
   mesh::side_totals& left() { return left_; }
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;
@@ -100,12 +104,13 @@ class stepper final : private message_handler {
   floor_counts floors_;
   std::unique_ptr<node[]> nodes_;  // by slot
   std::size_t node_count_ = 0;
-  std::vector<mesh::slot_id> order_;  // own blocks as stage 0 begins them
+  std::vector<mesh::slot_id> order_;  // local blocks in the order in which stage 0 starts them
   double dt_ = 0.0;
   double signal_rate_ = 0.0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
-  input_count unfinished_;     // own blocks that have not finished the last stage, groups of ghosts that have not come
-  std::atomic<int> tasks_{0};  // that are posted and have not ended, where there are others
+  input_count unfinished_;     // local blocks that have not finished the last stage, groups of ghost cells that have
+                               // not arrived
+  std::atomic<int> tasks_{0};  // submitted and not ended; counted with several localities only
   round_end* end_ = nullptr;
 };
 
