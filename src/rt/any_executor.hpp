@@ -1,7 +1,7 @@
-// What an executor is: anything that takes a call and makes it happen, now or later, here or elsewhere.
+// The executor concept: anything that accepts a call and executes it, now or later, on any thread.
 //
 //   struct my_executor {
-//     void post(auto f) const;   // calls f() once, some time; must not wait for it, must not throw
+//     void post(auto f) const;   // calls f() once, now or later; does not wait, does not throw
 //     bool operator==(const my_executor&) const = default;
 //   };
 //   plx::async(my_executor{}, f).get();   // also: then, dataflow, task_group::run, co_await plx::schedule(ex)
@@ -17,7 +17,7 @@
 
 namespace plx {
 
-/// One call of something the runtime has prepared: two words, trivially copyable. Requires: called exactly once.
+/// One prepared call of the runtime: two words, trivially copyable. Requires: called exactly once.
 class work {
  public:
   explicit work(detail::task* t) noexcept : task_(t) {}
@@ -31,8 +31,8 @@ class work {
   detail::task* task_;
 };
 
-/// post(w) makes w() be called once. post() must not wait for the call, and it must not throw: continuations are posted
-/// by whoever completes a future. Calling w() within post() is allowed.
+/// post(w) causes w() to be called once. post() must not wait for the call and must not throw: continuations are posted
+/// by the thread that completes a future. Calling w() within post() is allowed.
 template <class E>
 concept any_executor = std::copy_constructible<E> && std::equality_comparable<E> && requires(const E& ex, work w) {
   ex.post(w);
@@ -40,7 +40,7 @@ concept any_executor = std::copy_constructible<E> && std::equality_comparable<E>
 
 namespace detail {
 
-/// Hands `t` to an executor: at no cost to one of ours, as a `work` to somebody else's.
+/// Passes `t` to an executor: directly to one of the runtime, as a `work` object to a user-defined one.
 template <class E>
 void execute_on(const E& ex, task* t) {
   if constexpr (requires { ex.execute(t); })
@@ -66,27 +66,29 @@ inline constexpr bool is_executor = any_executor<std::remove_cvref_t<E>>;
 
 namespace plx::detail {
 
-// Where a task goes that is made now and submitted later: a continuation.
+// Where a task that is created now and submitted later (a continuation) will run.
 //
-// Thread safety: values. Cost: home_place one call to make; to submit, a comparison more than submit_task(), and a
-// spinlock of that runtime's when another runtime's worker, or a foreign thread, submits.
+// Thread safety: values. Cost: home_place one call to create; to submit, one comparison more than submit_task(), and a
+// spinlock of the target runtime if another runtime's worker, or an external thread, submits.
 
 class scheduler;
 
-/// By which a scheduler is known to whatever may outlive it. Never freed: 24 bytes per runtime of the process.
+/// Identifies a scheduler to objects that may outlive it. Never freed: 24 bytes per runtime of the process.
 struct home_link;
 
-/// The scheduler whose worker the caller is; null on a foreign thread.
+/// The scheduler of the calling worker; null on an external thread.
 home_link* home_of_caller() noexcept;
-/// Submits to `home`. False, and nothing happens, when it has ended.
+/// Submits to `home`. Returns false, without effect, if that runtime has ended.
 bool submit_to(home_link& home, task* t);
-/// Submits what was prepared earlier: to `home` (null: none); when that has ended, to the caller's scheduler, or to the
-/// oldest; without any the caller runs `t` here. For continuations: whoever completes a future is not to fail.
+/// Submits a task that was prepared earlier: to `home` (null: none); if that runtime has ended, to the caller's
+/// scheduler, or to the oldest; without any runtime, the caller runs `t` inline. For continuations: completing a future
+/// must not fail.
 void submit_late(home_link* home, task* t);
 /// Runs `t` in the caller's frame.
 void run_here(task* t);
 
-/// The runtime whose task made the place. A foreign thread's, or when that runtime has ended: the one of who submits.
+/// The runtime whose task created the place. If an external thread created it, or that runtime has ended: the runtime
+/// of the submitter.
 class home_place {
  public:
   home_place() noexcept : home_(home_of_caller()) {}
@@ -96,7 +98,7 @@ class home_place {
   home_link* home_;
 };
 
-/// In the frame of who submits.
+/// In the frame of the submitter.
 struct completer_place {
   void submit(task* t) const { run_here(t); }
 };

@@ -1,7 +1,7 @@
-// async and post: make tasks.
+// async and post: create tasks.
 //
-// Thread safety: everything, from tasks and from foreign threads. Cost: one allocation from the worker's pool, a push
-// and a pop; see docs/runtime.md. Example: future_test.cpp, examples/01_hello_task.cpp.
+// Thread safety: everything may be called from tasks and external threads. Cost: one allocation from the worker's pool,
+// a push and a pop; see docs/runtime.md. Example: future_test.cpp, examples/01_hello_task.cpp.
 #pragma once
 
 #include <tuple>
@@ -28,16 +28,16 @@ class async_state final : public future_state<R> {
     if (!called_) call_.~call();
   }
   void start() { submit_task(&task_); }
-  /// In this frame; or by the own worker at once, which leaves this frame to whoever is free first.
+  /// call_now() runs the call in this frame; fork() runs it on this worker, and another worker may resume the caller.
   void call_now() { run(&task_, run_mode::taken_back); }
   void fork() { fork_task(alone()); }
   task* as_task() noexcept { return &task_; }
-  /// The task gets a worker of its own and an identity, never its waiter's frame. Returns the task.
+  /// The task gets a worker and an identity of its own and is never run inline by its waiter. Returns the task.
   task* alone() noexcept {
     this->own_task_ = nullptr;
     return &task_;
   }
-  /// Not submitted: the first waiter runs it, and holds it while it does.
+  /// The task is not submitted: the first waiter runs it and holds a reference meanwhile.
   void defer() noexcept {
     this->deferred_.store(true, std::memory_order_release);
     this->release();
@@ -49,7 +49,7 @@ class async_state final : public future_state<R> {
     const task_frame frame;
     auto error = self->emplace_result_of(
         [self]() -> R { return std::apply(std::move(self->call_.f), std::move(self->call_.args)); });
-    // The callable goes before the result is seen: what it holds must not outlive the task.
+    // Destroy the callable before the result becomes visible: what it holds must not outlive the task.
     self->call_.~call();
     self->called_ = true;
     frame.end();
@@ -71,14 +71,14 @@ class async_state final : public future_state<R> {
   };
 };
 
-/// A task nobody waits for.
+/// A task without a future.
 template <class F>
 struct posted_task final : task {
   posted_task(task_info i, F&& g) : f(std::move(g)) { fill(i); }
   posted_task(task_info i, const F& g) : f(g) { fill(i); }
   void fill(task_info i) noexcept {
     info = i;
-    run = [](task* t, run_mode) noexcept {  // an exception nobody can catch ends the program, as in std::thread
+    run = [](task* t, run_mode) noexcept {  // an exception ends the program, as in std::thread
       auto* self = static_cast<posted_task*>(t);
       self->f();
       self->~posted_task();
@@ -88,7 +88,7 @@ struct posted_task final : task {
   F f;
 };
 
-/// Named after the callable's type, or after what `f` calls, unless `info` has a name.
+/// Named after the callable's type, or after the function that `f` wraps, unless `info` has a name.
 template <class F>
 task_info named(task_info info) {
   if (info.name == probe::unnamed) info.name = probe::register_type_name<std::decay_t<F>>();
@@ -121,8 +121,8 @@ inline constexpr bool is_plain_callable =
 
 }  // namespace detail
 
-/// Runs `f(args...)` as a task named and keyed by `info`, and gives the future of its result.
-/// Arguments are decay-copied. Errors: what the call throws comes out of get().
+/// Runs `f(args...)` as a task with the name and key of `info`, and returns the future of its result.
+/// Arguments are decay-copied. Errors: get() rethrows an exception of the call.
 template <class F, class... A>
 future<detail::async_result<F, A...>> async(task_info info, F&& f, A&&... args) {
   auto* s = detail::make_async(info, std::forward<F>(f), std::forward<A>(args)...);
@@ -133,7 +133,7 @@ template <class F, class... A>
 requires detail::is_plain_callable<F> future<detail::async_result<F, A...>> async(F&& f, A&&... args) {
   return async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
 }
-/// As `policy` says, see launch.
+/// Runs the call according to `policy`; see launch.
 template <class F, class... A>
 future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
   auto* s = detail::make_async(task_info{}, std::forward<F>(f), std::forward<A>(args)...);
@@ -154,7 +154,7 @@ future<detail::async_result<F, A...>> async(launch policy, F&& f, A&&... args) {
   return result;
 }
 
-/// Runs `f()` as a task whose end nobody waits for. An exception out of it ends the program.
+/// Runs `f()` as a detached task. An exception thrown by it ends the program.
 template <class F>
 void post(task_info info, F&& f) {
   detail::submit_task(detail::make_posted(info, std::forward<F>(f)));

@@ -3,8 +3,8 @@
 //   plx::channel<int> c(plx::channel<int>::one_element);
 //   for (int x : c) ...                                    // until it is closed and empty
 //
-// Thread safety: any number of senders and receivers, tasks or foreign threads. Cost: a lock and a queue operation;
-// a task that must wait gives its worker away. Example: channel_test.cpp.
+// Thread safety: any number of senders and receivers, tasks or external threads. Cost: a lock and a queue operation;
+// a task that must wait suspends. Example: channel_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -28,25 +28,25 @@ class channel {
 
   /// Requires: capacity > 0.
   explicit channel(std::size_t capacity = unbounded) : capacity_(capacity) {
-    PLX_ASSERT(capacity > 0 && "a channel needs room for at least one element", capacity);
+    PLX_ASSERT(capacity > 0 && "the capacity of a channel must be at least one element", capacity);
   }
   channel(const channel&) = delete;
   channel& operator=(const channel&) = delete;
 
-  /// Waits while the channel is full. False, and nothing sent, when it is closed.
+  /// Waits while the channel is full. Returns false, without sending, if the channel is closed.
   bool send(T value) {
     std::unique_lock lock(mutex_);
     has_room_.wait(lock, [this] { return closed_ || queue_.size() < capacity_; });
     return put(std::move(value));
   }
-  /// False, and `value` untouched, when the channel is full or closed.
+  /// Returns false, with `value` unchanged, if the channel is full or closed.
   bool try_send(T&& value) {
     std::unique_lock lock(mutex_);
     if (queue_.size() >= capacity_) return false;
     return put(std::move(value));
   }
 
-  /// As try_send(), but waits up to that time for room.
+  /// As try_send(), but waits up to the given time for free space.
   template <class Duration>
   bool try_send_for(T&& value, const Duration& d) {
     std::unique_lock lock(mutex_);
@@ -60,18 +60,18 @@ class channel {
     return put(std::move(value));
   }
 
-  /// Waits while the channel is empty. Nothing when it is closed and empty.
+  /// Waits while the channel is empty. Returns nullopt if the channel is closed and empty.
   std::optional<T> receive() {
     std::unique_lock lock(mutex_);
     has_element_.wait(lock, [this] { return closed_ || !queue_.empty(); });
     return take();
   }
-  /// Nothing when the channel is empty.
+  /// Returns nullopt if the channel is empty.
   std::optional<T> try_receive() {
     std::unique_lock lock(mutex_);
     return take();
   }
-  /// As try_receive(), but waits up to that time for an element.
+  /// As try_receive(), but waits up to the given time for an element.
   template <class Duration>
   std::optional<T> try_receive_for(const Duration& d) {
     std::unique_lock lock(mutex_);
@@ -85,7 +85,7 @@ class channel {
     return take();
   }
 
-  /// What a range-for receives; ends when the channel is closed and empty. One per loop; several loops, in several
+  /// Iterates over the received elements until the channel is closed and empty. One per loop; several loops, in several
   /// tasks, share the elements.
   class iterator {
    public:
@@ -108,26 +108,26 @@ class channel {
     mutable std::optional<T> current_;
     friend channel;
   };
-  /// For a range-for in one task; receives the first element.
+  /// For a range-based for loop in one task; receives the first element.
   iterator begin() { return iterator(*this); }
-  /// Closed and empty.
+  /// Reached when the channel is closed and empty.
   std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-  /// No more elements will be sent; those in the channel can still be received.
+  /// Ends sending; elements in the channel can still be received.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
     has_room_.notify_all();
     has_element_.notify_all();
   }
-  /// Whether close() was called.
+  /// True after close().
   [[nodiscard]] bool closed() const {
     std::unique_lock lock(mutex_);
     return closed_;
   }
-  /// As given to the constructor.
+  /// The capacity passed to the constructor.
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  /// Elements in the channel now.
+  /// The number of elements currently in the channel.
   [[nodiscard]] std::size_t size() const {
     std::unique_lock lock(mutex_);
     return queue_.size();

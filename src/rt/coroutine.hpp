@@ -1,4 +1,4 @@
-// Coroutines: task<T>, co_await on futures, coroutines that give futures.
+// Coroutines: task<T>, co_await on futures, and coroutines that return futures.
 //
 //   plx::task<int> sum(plx::future<int> a, plx::future<int> b) {
 //     co_return co_await std::move(a) + co_await std::move(b);
@@ -6,10 +6,10 @@
 //   plx::future<int> f = plx::spawn(sum(x, y));  // a task of the runtime
 //   int s = plx::sync_wait(sum(x, y));           // waits for it
 //
-// A coroutine that waits by co_await holds its frame (a small block from the worker's pool) and no stack: it goes on as
-// a new task, with the name, key and placement of the one it was. It may also wait as any function does (get(),
-// lock()); then the fiber that it runs on waits. After a co_await it may be on another worker; do not hold a lock over
-// it. Thread safety: a task<T> is used by one thread at a time. Cost: awaiting a task takes its frame (a block from the
+// A coroutine that waits by co_await keeps its frame (a small block from the worker's pool) but no stack: it resumes as
+// a new task, with the same name, key and placement. It may also wait as any function does (get(), lock()); then the
+// fiber that it runs on waits. After a co_await it may be on another worker, so do not hold a lock across one.
+// Thread safety: a task<T> is used by one thread at a time. Cost: awaiting a task costs its frame (a block from the
 // pool) and two indirect calls. Example: coroutine_test.cpp, examples/07_coroutines.cpp.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace plx {
 
-/// A coroutine that begins when it is awaited, or given to spawn() or sync_wait(), and gives its result to whoever did.
-/// Destroying one that has not begun destroys its arguments: that is how it is cancelled.
+/// A lazy coroutine: it starts when it is awaited, or passed to spawn() or sync_wait(), and its result goes to that
+/// caller. To cancel a coroutine that has not started, destroy it: its arguments are destroyed.
 template <class T = void>
 class [[nodiscard]] task {
  public:
-  /// What the compiler asks of the type of a coroutine.
+  /// Required by the compiler for a coroutine's return type.
   class promise_type : public detail::coroutine_promise<T> {
    public:
     task get_return_object(std::source_location here = std::source_location::current()) noexcept {
@@ -39,19 +39,19 @@ class [[nodiscard]] task {
     task(std::move(o)).swap(*this);
     return *this;
   }
-  /// Requires: not begun, or ended.
+  /// Requires: the coroutine has not started, or has ended.
   ~task() {
     if (!frame_) return;
-    PLX_ASSERT((frame_.promise().chain == nullptr || frame_.done()) && "a coroutine is destroyed while it waits");
+    PLX_ASSERT((frame_.promise().chain == nullptr || frame_.done()) && "a coroutine was destroyed while suspended");
     frame_.destroy();
   }
   /// Exchanges the coroutines.
   void swap(task& o) noexcept { std::swap(frame_, o.frame_); }
 
-  /// False when moved from.
+  /// False after a move.
   [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(frame_); }
 
-  /// Requires: valid(). Gives the result, or throws what the coroutine threw.
+  /// Requires: valid(). Returns the result, or rethrows the exception of the coroutine.
   auto operator co_await() && noexcept { return detail::task_awaiter<T>(std::move(*this)); }
 
  private:
@@ -67,14 +67,14 @@ inline constexpr bool is_task = false;
 template <class T>
 inline constexpr bool is_task<plx::task<T>> = true;
 
-/// A future that a coroutine fills: state, chain and task in one allocation.
+/// A future whose result comes from a coroutine: state, chain and task in one allocation.
 template <class T>
 class spawn_state final : public future_state<T>, private coroutine_chain {
  public:
   spawn_state(task_info i, plx::task<T>&& t)
       : future_state<T>(destroy_state<spawn_state>, 2), coroutine_chain(end), coroutine_(std::move(t)) {
     const auto frame = task_access::frame(coroutine_);
-    PLX_ASSERT(frame && "spawn of a task that was moved from");
+    PLX_ASSERT(frame && "spawn of a moved-from task");
     if (i.name == probe::unnamed) i.name = name_of_coroutine(frame.promise().where);
     this->info = i;
     this->at = frame;
@@ -83,7 +83,7 @@ class spawn_state final : public future_state<T>, private coroutine_chain {
     frame.promise().chain = this;
   }
   void start() { submit_task(this); }
-  /// Never in its waiter's frame: it is not in the waiter's deque.
+  /// Never runs inline in its waiter's frame: it is not in the waiter's deque.
   task* alone() noexcept {
     this->own_task_ = nullptr;
     return this;
@@ -93,7 +93,7 @@ class spawn_state final : public future_state<T>, private coroutine_chain {
   static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
     auto& self = static_cast<spawn_state&>(c);
     auto error = self.emplace_result_of_coroutine();
-    self.coroutine_ = {};  // what its frame holds must not outlive the task
+    self.coroutine_ = {};  // the contents of its frame must not outlive the task
     if (error)
       self.complete_with(std::move(error));
     else
@@ -110,7 +110,7 @@ class spawn_state final : public future_state<T>, private coroutine_chain {
   plx::task<T> coroutine_;
 };
 
-/// Waits in sync_wait() for the end of its coroutine.
+/// Lets sync_wait() wait for the end of its coroutine.
 struct waited_chain final : coroutine_chain, future_state_base {
   waited_chain() noexcept : coroutine_chain(end), future_state_base(nullptr, 1) {}
   static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
@@ -119,12 +119,13 @@ struct waited_chain final : coroutine_chain, future_state_base {
   }
 };
 
-/// The promise of a coroutine that gives a future. Its frame goes before the result is seen, as a task's callable does.
+/// The promise of a coroutine that returns a future. The frame is destroyed before the result becomes visible, as the
+/// callable of a task is.
 template <class T>
 class future_promise_base : public chain_link {
  public:
   future_promise_base() : own_chain_(nullptr) { this->chain = &own_chain_; }
-  /// Holds its state still only when the coroutine could not begin, for want of memory.
+  /// Still holds its state only if the coroutine could not start because memory was exhausted.
   ~future_promise_base() {
     if (state_ != nullptr) state_->release();
   }
@@ -188,8 +189,8 @@ struct future_promise<void> : future_promise_base<void> {
 
 }  // namespace detail
 
-/// Runs the coroutine as a task of its own, and gives the future of its result. Unnamed in `info`, the task has the
-/// coroutine's name.
+/// Runs the coroutine as a task of its own, and returns the future of its result. If `info` has no name, the task has
+/// the name of the coroutine.
 template <class T>
 future<T> spawn(task_info info, task<T> t) {
   auto* s = detail::make_state<detail::spawn_state<T>>(info, std::move(t));
@@ -202,11 +203,11 @@ future<T> spawn(task<T> t) {
 }
 
 /// Runs the coroutine, on the caller's stack until it first waits, and returns its result when it has ended. For tasks
-/// and foreign threads; a coroutine awaits instead.
+/// and external threads; a coroutine uses co_await instead.
 template <class T>
 T sync_wait(task<T> t) {
   const auto frame = detail::task_access::frame(t);
-  PLX_ASSERT(frame && "sync_wait of a task that was moved from");
+  PLX_ASSERT(frame && "sync_wait of a moved-from task");
   detail::waited_chain chain;
   frame.promise().chain = &chain;
   chain.begin(frame);
@@ -214,20 +215,20 @@ T sync_wait(task<T> t) {
   return frame.promise().take();
 }
 
-/// Awaited by a coroutine: runs all of them, in parallel if there are workers for it, and goes on when all have ended,
-/// with a tuple of their results (no_value for void among others, nothing if all are void). If some threw, the first of
-/// them in the order of the arguments decides what is thrown. Nothing begins before it is awaited.
+/// Awaited by a coroutine: runs all tasks, in parallel if workers are free, and resumes the coroutine when all have
+/// ended, with a tuple of their results (no_value for void; void if all are void). If several throw, the exception of
+/// the first one in argument order is thrown. No task starts before the result is awaited.
 template <class... T>
 requires(sizeof...(T) > 0) auto when_all(task<T>... tasks) {
   return detail::tuple_fork<T...>(std::tuple<task<T>...>(std::move(tasks)...));
 }
-/// The same for a number known at run time: the results in a vector. T is not a reference.
+/// As above, for a number known only at run time: the results are in a vector. T is not a reference.
 template <class T>
 auto when_all(std::vector<task<T>> tasks) {
   return detail::vector_fork<T>(std::move(tasks));
 }
 
-/// Runs the coroutine on an executor.
+/// As above, on an executor.
 template <any_executor E, class T>
 future<T> spawn(const E& ex, task<T> t) {
   auto* s = detail::make_state<detail::spawn_state<T>>(detail::info_of(ex), std::move(t));
@@ -236,9 +237,10 @@ future<T> spawn(const E& ex, task<T> t) {
   return result;
 }
 
-/// co_await schedule(ex): the coroutine goes on as a task of `ex`, and stays in its runtime, with its name, key and
-/// placement, from then on. It is also a sender in the shape of std::execution: connect(receiver) gives an operation,
-/// whose start() makes receiver.set_value() be called on `ex` (docs/decisions/0004-the-seam-for-senders.md).
+/// co_await schedule(ex): the coroutine resumes as a task of `ex` and from then on stays in its runtime, with its name,
+/// key and placement. The result is also a sender in the sense of std::execution: connect(receiver) returns an
+/// operation whose start() causes receiver.set_value() to be called on `ex`
+/// (docs/decisions/0004-the-seam-for-senders.md).
 template <any_executor E>
 auto schedule(E ex) {
   return detail::schedule_sender<E>(std::move(ex));
@@ -246,14 +248,14 @@ auto schedule(E ex) {
 
 namespace this_task {
 
-/// co_await this_task::yield(): the coroutine goes on behind everything that waits in the injection queue.
+/// co_await this_task::yield(): the coroutine resumes after everything in the injection queue.
 inline auto yield() noexcept { return detail::yield_awaiter{}; }
-/// co_await this_task::sleep_for(d): the coroutine sleeps, and holds no stack. At once if d <= 0.
+/// co_await this_task::sleep_for(d): suspends the coroutine, without holding a stack. Returns immediately if d <= 0.
 template <class Duration>
 auto sleep_for(const Duration& d) {
   return detail::sleep_awaiter(detail::seconds_of(d));
 }
-/// Until the clock of `t` has reached it.
+/// Suspends the coroutine until the clock of `t` has reached it.
 template <class TimePoint>
 task<> sleep_until(TimePoint t) {
   auto limit = detail::time_limit::at(t);
@@ -265,7 +267,7 @@ task<> sleep_until(TimePoint t) {
 }  // namespace this_task
 }  // namespace plx
 
-/// A coroutine that gives a future begins at once, on its caller's stack, and comes back to the caller at its end or
+/// A coroutine that returns a future starts immediately, on its caller's stack, and returns to the caller at its end or
 /// when it first waits by co_await.
 template <class T, class... A>
 struct std::coroutine_traits<plx::future<T>, A...> {

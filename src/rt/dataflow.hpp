@@ -1,7 +1,7 @@
-// dataflow: a call that is made when all its future arguments are ready.
+// dataflow: a call that is executed when all its future arguments are ready.
 //
-// Thread safety: everything. Cost: one allocation for the state and one atomic operation per future; with a vector of
-// futures among the arguments one allocation more. Example: when_test.cpp, when_more_test.cpp.
+// Thread safety: everything. Cost: one allocation for the state and one atomic operation per future; one more
+// allocation if the arguments include a vector of futures. Example: when_test.cpp, when_more_test.cpp.
 #pragma once
 
 #include <tuple>
@@ -13,12 +13,12 @@
 
 namespace plx {
 
-// unwrap and unwrapping: the values of futures, and functions of values as functions of futures.
+// unwrap and unwrapping: obtain the values of futures; turn functions of values into functions of futures.
 //
 //   plx::dataflow(plx::unwrapping([](int a, double b) { return a * b; }), std::move(fa), std::move(fb));
 //   f.then(plx::unwrapping([](int a) { return a + 1; }));
 //
-// A future of a future is unwrapped by future::unwrap() or by assigning it to a future of the value.
+// A future of a future is unwrapped by future::unwrap() or by assignment to a future of the value.
 // Thread safety: that of the futures. Cost: that of get(). Example: when_more_test.cpp.
 
 namespace detail {
@@ -43,8 +43,8 @@ auto values_of(std::vector<F>& futures) {
   }
 }
 
-/// What an argument gives to the call: nothing for a future<void>, the value or a reference for another future, a
-/// vector of values for one of futures, and other arguments as they are.
+/// The values that an argument contributes to the call: none for a future<void>, the value or a reference for another
+/// future, a vector of values for a vector of futures; other arguments are passed unchanged.
 template <class A>
 auto values_in(A&& a) {
   using type = std::remove_cvref_t<A>;
@@ -66,7 +66,7 @@ auto values_in(A&& a) {
 template <class F>
 struct unwrapping_call {
   F f;
-  /// Profiles name the call after what the user wrote: see probe::register_callable_name().
+  /// Profiles name the call after the user's callable: see probe::register_callable_name().
   const F& wrapped_callable() const noexcept { return f; }
   template <class... A>
   decltype(auto) operator()(A&&... args) {
@@ -76,8 +76,8 @@ struct unwrapping_call {
 
 }  // namespace detail
 
-/// Waits for the futures and gives their values: one value, or a tuple of several; see unwrapping() for what counts.
-/// Throws what the first of them that failed threw.
+/// Waits for the futures and returns their values: one value, or a tuple of several; the conversions are those of
+/// unwrapping(). Rethrows the exception of the first one that failed.
 template <class... F>
 auto unwrap(F&&... futures) {
   auto values = std::tuple_cat(detail::values_in(std::forward<F>(futures))...);
@@ -90,9 +90,9 @@ auto unwrap(F&&... futures) {
     return values;
 }
 
-/// A callable that calls `f` with the values of its arguments: of a future its value (of a shared one a reference; of a
-/// future<void> nothing), of a vector of futures the vector of values, of a tuple or array the tuple of values. Other
-/// arguments are passed on. If one holds an exception, `f` is not called and the exception is thrown.
+/// A callable that calls `f` with the values of its arguments: a future gives its value (a shared_future a reference, a
+/// future<void> nothing), a vector of futures a vector of values, a tuple or array a tuple of values. Other arguments
+/// are forwarded. If a future holds an exception, `f` is not called and the exception is thrown.
 template <class F>
 auto unwrapping(F&& f) {
   return detail::unwrapping_call<std::decay_t<F>>{std::forward<F>(f)};
@@ -100,7 +100,7 @@ auto unwrapping(F&& f) {
 
 namespace detail {
 
-/// How many futures an argument holds, as far as its type says; a vector's size is its own.
+/// The number of futures in an argument as far as its type determines it; a vector has its run-time size.
 template <class A>
 inline constexpr std::size_t futures_in = is_future<A> ? 1 : 0;
 template <class... F>
@@ -155,15 +155,16 @@ class dataflow_state final : public future_state<R> {
     std::apply([&](A&... a) { (for_each_future_in(a, visit), ...); }, args_);
   }
   void one_ready() {
-    // acq_rel: the last one sees what all the others published.
+    // acq_rel: the last one sees the writes of all others.
+
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    const Place where = place_;  // once submitted, the state may be gone
+    const Place where = place_;  // the state may be destroyed once the task is submitted
     where.submit(&task_);
   }
   static void run(task* t, run_mode mode) {
     auto* self = const_cast<dataflow_state*>(static_cast<const dataflow_state*>(t->owner));
-    // Callable and arguments go before the result is seen. A long chain of tasks would otherwise keep all its results,
-    // and its last future would destroy them one inside the other.
+    // Destroy the callable and the arguments before the result becomes visible. Otherwise a long chain of tasks would
+    // keep all its results, and the last future would destroy them recursively.
     self->complete_with_result_of(
         [self]() -> R {
           F f = std::move(self->f_);
@@ -189,7 +190,7 @@ template <class Place, class F, class... A>
 auto checked_dataflow_on(Place place, task_info info, F&& f, A&&... args) {
   using R = std::invoke_result_t<std::decay_t<F>&, std::decay_t<A>...>;
   using state = dataflow_state<Place, R, std::decay_t<F>, std::decay_t<A>...>;
-  // Before anything is moved or attached, so that a mistake leaves no half-made state.
+  // Checked before anything is moved or attached, so that an error leaves no partially constructed state.
   (for_each_future_in(args,
                       [](auto& each) {
                         if (!each.valid()) throw_future_error(future_errc::no_state);
@@ -201,7 +202,8 @@ auto checked_dataflow_on(Place place, task_info info, F&& f, A&&... args) {
   return result;
 }
 
-/// What `f` gives for the values of the futures: so that a call without unwrapping() is the only error of a program.
+/// The result of `f` for the values of the futures: a missing unwrapping() is then the only error that the compiler
+/// reports.
 template <class F, class Values>
 struct result_of_values {
   using type = void;
@@ -229,8 +231,8 @@ auto dataflow_on(Place place, task_info info, F&& f, A&&... args) {
 }  // namespace detail
 
 /// Calls `f(args...)` in a task once every argument that is a future, or a vector, array or tuple of futures, is ready.
-/// Futures are passed on as futures, other arguments as they are; see unwrapping() for values. Arguments are moved in
-/// or copied. Futures without a state: future_error(no_state).
+/// Futures are passed as futures, other arguments unchanged; see unwrapping() for values. Arguments are moved in or
+/// copied. Errors: future_error(no_state) for a future without a state.
 template <class F, class... A>
 auto dataflow(task_info info, F&& f, A&&... args) {
   return detail::dataflow_on(detail::home_place(), info, std::forward<F>(f), std::forward<A>(args)...);
@@ -238,14 +240,14 @@ auto dataflow(task_info info, F&& f, A&&... args) {
 template <class F, class... A>
 requires detail::is_plain_callable<F>
 auto dataflow(F&& f, A&&... args) { return dataflow(task_info{}, std::forward<F>(f), std::forward<A>(args)...); }
-/// launch::sync: in the task that completes the last argument, for a few instructions. Otherwise in a task of its own.
+/// launch::sync: `f` runs in the task that completes the last argument, so it should be short. Otherwise in a new task.
 template <class F, class... A>
 auto dataflow(launch where, F&& f, A&&... args) {
   if (detail::chosen(where) == launch::sync)
     return detail::dataflow_on(detail::completer_place(), {}, std::forward<F>(f), std::forward<A>(args)...);
   return detail::dataflow_on(detail::home_place(), {}, std::forward<F>(f), std::forward<A>(args)...);
 }
-/// On an executor; see rt/executor.hpp.
+/// As above, on an executor; see rt/executor.hpp.
 template <any_executor E, class F, class... A>
 auto dataflow(const E& ex, F&& f, A&&... args) {
   return detail::dataflow_on(detail::executor_place<E>{ex}, detail::info_of(ex), std::forward<F>(f),

@@ -1,6 +1,7 @@
-// call_once and event for tasks; foreign threads may use them too.
+// call_once and event for tasks and external threads.
 //
-// Thread safety: that is their purpose. Cost: one acquire load once it has happened. Example: mutexes_test.cpp.
+// Thread safety: everything may be called concurrently. Cost: one acquire load once the event has been set or the call
+// made. Example: mutexes_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace plx {
 
-/// Something that happens once, until it is reset: all who wait go on.
+/// A manual-reset event: set() resumes all waiters.
 class event {
  public:
   event() noexcept = default;
@@ -20,17 +21,17 @@ class event {
   event& operator=(const event&) = delete;
   ~event() { detail::spin_guard wait_for_the_setter(guard_); }
 
-  /// Whether it has been set, and not reset since.
+  /// True if the event has been set, and not reset since.
   [[nodiscard]] bool occurred() const noexcept { return set_.load(std::memory_order_acquire); }
-  /// All who wait go on, and nobody waits until reset().
+  /// Resumes all waiters; wait() returns immediately until reset().
   void set();
-  /// From now on wait() waits again.
+  /// wait() blocks again from now on.
   void reset() noexcept { set_.store(false, std::memory_order_release); }
-  /// Until it is set.
+  /// Waits until the event is set.
   void wait() {
     if (!occurred()) wait_slowly();
   }
-  /// False when the time passed first.
+  /// False if the time passed first.
   template <class Duration>
   bool wait_for(const Duration& d) {
     return occurred() || wait_until_set(detail::time_limit::after(d));
@@ -51,7 +52,7 @@ class event {
   detail::wait_list waiters_;
 };
 
-/// As std::once_flag: whether call_once() has made its call.
+/// As std::once_flag: records whether call_once() has made its call.
 class once_flag {
  public:
   once_flag() noexcept = default;
@@ -60,15 +61,15 @@ class once_flag {
 
  private:
   [[nodiscard]] bool done() const noexcept { return state_.load(std::memory_order_acquire) == 2; }
-  bool begin();                  // true: the caller is to do it; false: it has been done
-  void end(bool done) noexcept;  // not done: one of those who wait may try
+  bool begin();                  // true: the caller makes the call; false: it has been made
+  void end(bool done) noexcept;  // not done: one of the waiters may try
 
   static std::uintptr_t holder_of(const void* flag) noexcept;
 
-  std::atomic<int> state_{0};  // 0 nobody, 1 somebody is at it, 2 done
+  std::atomic<int> state_{0};  // 0 not called, 1 call in progress, 2 done
   detail::spinlock guard_;
   detail::wait_list waiters_;
-  std::atomic<std::uintptr_t> holder_{0};  // who is at it, for explain_waits()
+  std::atomic<std::uintptr_t> holder_{0};  // the caller in progress, for explain_waits()
   template <class F, class... A>
   friend void call_once(once_flag&, F&&, A&&...);
 };

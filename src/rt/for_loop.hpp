@@ -1,9 +1,9 @@
-// A parallel loop that needs no chunk size: it is cut into parts for all workers, and those again when somebody is
-// there to take the other half.
+// A parallel loop that needs no chunk size: it is split into one part per worker, and a part is split again while idle
+// workers can take half of it.
 //
-// Thread safety: everything. Cost: one closure per split; a loop that nobody helps splits about log2(n) times at most
-// (detail/partitioner.hpp). The body is called from several workers at once. Example: for_loop_test.cpp. Loops with
-// policies, reductions and inductions: algorithm/for_loop.hpp.
+// Thread safety: everything. Cost: one closure per split; a loop that no other worker joins splits at most about
+// log2(n) times (detail/partitioner.hpp). The body is called from several workers concurrently. Example:
+// for_loop_test.cpp. Loops with policies, reductions and inductions: algorithm/for_loop.hpp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ Index advanced(Index first, std::int64_t n) {
     return first + static_cast<decltype(first - first)>(n);
 }
 
-/// How many steps lie between the two; integers may be as far apart as 2^63 - 1.
+/// The number of steps between the two; integers may be as far apart as 2^63 - 1.
 template <class Index>
 std::int64_t distance(Index first, Index last) {
   if constexpr (std::is_integral_v<Index>)
@@ -35,14 +35,14 @@ std::int64_t distance(Index first, Index last) {
 
 }  // namespace detail
 
-/// Calls `body(i)` for each i in [first, last), in parallel and in no particular order, and returns when all is done.
-/// The first exception stops the loop as soon as the workers notice and is thrown here.
+/// Calls `body(i)` for each i in [first, last), in parallel and in no particular order, and returns when all calls have
+/// returned. The first exception stops the loop as soon as the workers notice it, and is rethrown here.
 template <class Index, class Body>
 void for_loop(task_info info, Index first, Index last, Body&& body) {
   if (!(first < last)) return;
   detail::in_pieces({.info = info}, detail::distance(first, last),
                     [&body, first](std::int64_t begin, std::int64_t end) {
-                      // A plain loop over Index itself: the compiler vectorizes it as if it stood in the user's code.
+                      // A plain loop over Index itself: the compiler vectorizes it as it would one in the user's code.
                       const Index stop = detail::advanced(first, end);
                       for (Index i = detail::advanced(first, begin); i < stop; ++i) body(i);
                     });

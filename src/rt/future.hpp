@@ -1,9 +1,9 @@
-// future, shared_future, promise: as in the standard's <future>, for tasks, with continuations. (packaged_task and
-// async have headers of their own.) Unlike std::async's, no future waits in its destructor.
+// future, shared_future, promise: as in the standard's <future>, for tasks, with continuations (packaged_task and async
+// have their own headers). Unlike the future of std::async, no future waits in its destructor.
 //
-// Thread safety: as the standard's: one thread at a time per future object; a shared_future is copied per user. wait
-// and get may be called by tasks (the task waits, its worker goes on) and by foreign threads (the thread waits). Cost:
-// docs/runtime.md. Example: future_test.cpp, examples/02_futures.cpp.
+// Thread safety: as in the standard: one thread at a time per future object; each user has its own copy of a
+// shared_future. wait and get may be called by tasks (the task suspends, its worker runs other tasks) and by external
+// threads (the thread blocks). Cost: docs/runtime.md. Example: future_test.cpp, examples/02_futures.cpp.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@ namespace plx {
 
 enum class future_status { ready, timeout, deferred };
 
-/// How a call is made. async: as a task. deferred: by the first who waits. fork: as a task that starts at once, while
-/// the caller can be taken over by another worker. sync: by the caller; of a continuation: in the task that completes
-/// the future (for a few instructions), or in a new task when little is left of that one's stack. Of several that are
-/// allowed, the first in this order is taken: async, fork, sync, deferred.
+/// How a call is executed. async: as a new task. deferred: by the first caller that waits for it. fork: as a task that
+/// starts immediately, while another worker may take over the caller. sync: in the caller; a continuation runs in the
+/// task that completes the future (so it should be short), or in a new task if little of that task's stack is free.
+/// If several policies are allowed, the order of precedence is async, fork, sync, deferred.
 enum class launch : unsigned { async = 1, deferred = 2, sync = 4, fork = 8 };
 
 constexpr launch operator|(launch a, launch b) noexcept {
@@ -46,7 +46,7 @@ class shared_future;
 namespace detail {
 
 template <class T>
-struct future_access;  // lets the runtime reach the state of a future
+struct future_access;  // gives the runtime access to the state of a future
 
 template <class F>
 inline constexpr bool is_future = false;
@@ -55,7 +55,7 @@ inline constexpr bool is_future<future<T>> = true;
 template <class T>
 inline constexpr bool is_future<shared_future<T>> = true;
 
-/// What get() of a future gives.
+/// The type of the result of a future.
 template <class Future>
 struct future_value;
 template <class T>
@@ -67,7 +67,7 @@ struct future_value<shared_future<T>> {
   using type = T;
 };
 
-/// The one policy among those allowed.
+/// The policy to use among those allowed.
 constexpr launch chosen(launch allowed) noexcept {
   for (launch l : {launch::async, launch::fork, launch::sync})
     if ((allowed & l) == l) return l;
@@ -81,12 +81,12 @@ auto unwrap_on(future<Inner>&& outer);
 template <class Future, class Place, class F>
 auto then_at(Future&& source, Place place, task_info info, F&& f);
 
-/// What both kinds of future share.
+/// Common base of future and shared_future.
 template <class T>
 class future_base {
  public:
   [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(state_); }
-  /// True when get() would not wait.
+  /// True if get() would not wait.
   [[nodiscard]] bool is_ready() const { return state_.checked().ready(); }
   /// Throws future_error(no_state) when not valid.
   void wait() const { state_.checked().wait(); }
@@ -107,7 +107,7 @@ class future_base {
     if (state_.checked().deferred()) return future_status::deferred;
     return state_->wait_until(limit) ? future_status::ready : future_status::timeout;
   }
-  /// `takes`: nobody reads the result afterwards.
+  /// `takes`: the result is not read again afterwards.
   future_state<T>& wait_for_result(bool takes = false) const {
     future_state<T>& s = state_.checked();
     if (takes)
@@ -125,21 +125,22 @@ class future_base {
 
 }  // namespace detail
 
-/// The one reader of a result.
+/// The only reader of a result.
 template <class T>
 class [[nodiscard]] future : public detail::future_base<T> {
  public:
   future() noexcept = default;
   future(future&&) noexcept = default;
   future& operator=(future&&) noexcept = default;
-  /// Ready when the inner future is; see unwrap().
+  /// Becomes ready with the inner future; see unwrap().
   future(future<future>&& outer) : future(detail::unwrap_on(std::move(outer))) {}
 
-  /// Of a future of a future: ready when the inner one is, with its result. An exception of the outer one comes out of
-  /// get(); an inner one without a state gives future_error(broken_promise). This future is empty afterwards.
+  /// For a future of a future: a future that becomes ready with the inner one and has its result. An exception of the
+  /// outer future is rethrown by get(); an inner future without a state gives future_error(broken_promise). This future
+  /// is empty afterwards.
   auto unwrap() requires detail::is_future<T> { return detail::unwrap_on(std::move(*this)); }
 
-  /// Waits, then moves the result out; the future is empty afterwards. Throws what the task threw.
+  /// Waits, then moves the result out; the future is empty afterwards. Rethrows the exception of the task.
   T get() {
     const detail::future_base<T> taken = detail::future_access<T>::take(*this);
     auto& s = detail::future_access<T>::result(taken);
@@ -153,7 +154,7 @@ class [[nodiscard]] future : public detail::future_base<T> {
 
   shared_future<T> share() noexcept { return shared_future<T>(std::move(*this)); }
 
-  /// Calls `f(future)` in a new task once this future is ready, and gives the future of what it returns. This future is
+  /// Calls `f(future)` in a new task once this future is ready, and returns the future of its result. This future is
   /// empty afterwards.
   template <class F>
   auto then(F&& f) {
@@ -163,7 +164,7 @@ class [[nodiscard]] future : public detail::future_base<T> {
   auto then(task_info info, F&& f) {
     return detail::then_on<future, F, false>(std::move(*this), info, std::forward<F>(f));
   }
-  /// On an executor; see rt/executor.hpp.
+  /// As above, on an executor; see rt/executor.hpp.
   template <any_executor E, class F>
   auto then(const E& ex, F&& f) {
     return detail::then_at(std::move(*this), detail::executor_place<E>{ex}, detail::info_of(ex), std::forward<F>(f));
@@ -188,7 +189,7 @@ class shared_future : public detail::future_base<T> {
   shared_future() noexcept = default;
   shared_future(future<T>&& f) noexcept : detail::future_base<T>(std::move(detail::future_access<T>::state(f))) {}
 
-  /// Waits; the reference holds as long as any copy of this future.
+  /// Waits; the reference is valid as long as any copy of this future exists.
   decltype(auto) get() const {
     auto& s = this->wait_for_result();
     if constexpr (std::is_void_v<T>)
@@ -231,7 +232,7 @@ template <class T>
 struct future_access {
   static future<T> make(state_ref<T> s) noexcept { return future<T>(std::move(s)); }
   static future_base<T> take(future_base<T>& f) noexcept { return future_base<T>(std::move(f.state_)); }
-  /// Of the only reader.
+  /// For the only reader of the result.
   static future_state<T>& result(const future_base<T>& f) { return f.wait_for_result(true); }
   static state_ref<T>& state(future_base<T>& f) noexcept { return f.state_; }
 };
@@ -241,7 +242,7 @@ future<T> adopt_state(future_state<T>* s) noexcept {
   return future_access<T>::make(state_ref<T>(s));
 }
 
-/// The state of any kind of future.
+/// The state of a future or shared_future.
 template <class T>
 state_ref<T>& state_of(future_base<T>& f) noexcept {
   return future_access<T>::state(f);
@@ -261,7 +262,7 @@ class then_state final : public future_state<R>, private continuation {
     task_.info = info;
     this->fire = [](continuation* c) {
       auto& self = static_cast<then_state&>(*c);
-      const Place where = self.place_;  // once submitted, the state may be gone
+      const Place where = self.place_;  // the state may be destroyed once the task is submitted
       where.submit(&self.task_);
     };
   }
@@ -270,8 +271,8 @@ class then_state final : public future_state<R>, private continuation {
  private:
   static void run(task* t, run_mode mode) {
     auto* self = const_cast<then_state*>(static_cast<const then_state*>(t->owner));
-    // Callable and input go before the result is seen. A long chain of continuations would otherwise keep all its
-    // results, and its last future would destroy them one inside the other.
+    // Destroy the callable and the input before the result becomes visible. Otherwise a long chain of continuations
+    // would keep all its results, and the last future would destroy them recursively.
     self->complete_with_result_of(
         [self]() -> R {
           F f = std::move(self->f_);
@@ -341,7 +342,8 @@ class unwrap_state final : public future_state<typename future_value<Inner>::typ
     }
     end_with(std::move(e));
   }
-  // The inputs go before the result is seen, or a loop of futures would destroy all its states one inside the other.
+  // The inputs are destroyed before the result becomes visible; otherwise a loop of futures would destroy all its
+  // states recursively.
   void end_with(std::exception_ptr e) {
     outer_ = {};
     inner_ = {};
@@ -365,7 +367,7 @@ auto unwrap_on(future<Inner>&& outer) {
   return result;
 }
 
-/// A state in memory of the program's own allocator.
+/// A state in memory from a user-supplied allocator.
 template <class T, class Allocator>
 class allocated_state final : public future_state<T> {
   using traits = typename std::allocator_traits<Allocator>::template rebind_traits<allocated_state>;
@@ -409,7 +411,7 @@ class promise_base {
   }
   ~promise_base() { abandon(); }
 
-  /// Throws future_error(future_already_retrieved) the second time.
+  /// Throws future_error(future_already_retrieved) on the second call.
   future<T> get_future() {
     (void)state_.checked();
     if (std::exchange(retrieved_, true)) throw_future_error(future_errc::future_already_retrieved);
@@ -417,15 +419,15 @@ class promise_base {
   }
   void swap(promise_base& o) noexcept { std::swap(*this, o); }
   friend void swap(promise_base& a, promise_base& b) noexcept { a.swap(b); }
-  /// Throws future_error(promise_already_satisfied) the second time.
+  /// Throws future_error(promise_already_satisfied) on the second call.
   void set_exception(std::exception_ptr e) { claim().complete_with(std::move(e)); }
-  /// The future has the exception when the running task ends; see set_value_at_thread_exit().
+  /// The future receives the exception when the running task ends; see set_value_at_thread_exit().
   void set_exception_at_thread_exit(std::exception_ptr e) {
     store_at_task_end([](future_state<T>&) {}, std::move(e));
   }
 
  protected:
-  /// What the value's constructor throws leaves the promise as it was.
+  /// If the constructor of the value throws, the promise is unchanged.
   template <class... V>
   void satisfy(V&&... v) {
     future_state<T>& s = claim();
@@ -456,10 +458,10 @@ class promise_base {
       throw;
     }
   }
-  // Of several threads that try at once, one may.
+  // Only one of several concurrent callers succeeds.
   future_state<T>& claim() {
     future_state<T>& s = state_.checked();
-    // acquire: pairs with the release when an attempt failed.
+    // acquire: pairs with the release after a failed attempt.
     if (satisfied_.exchange(true, std::memory_order_acquire))
       throw_future_error(future_errc::promise_already_satisfied);
     return s;
@@ -485,15 +487,15 @@ future<T> ready_future(V&&... v) {
 
 }  // namespace detail
 
-/// The writer of a result. Destroyed without one, its future throws future_error(broken_promise).
-/// set_value and set_exception throw future_error(promise_already_satisfied) but the first time.
-/// The ..._at_thread_exit() forms store the result at once; the future is ready when the task that calls them ends, or
-/// the thread if it is no task (docs/runtime.md, "Conformity").
+/// The writer of a result. If it is destroyed without setting one, its future throws future_error(broken_promise).
+/// set_value and set_exception throw future_error(promise_already_satisfied) on every call but the first.
+/// The ..._at_thread_exit() forms store the result immediately; the future becomes ready when the calling task (or
+/// external thread) ends (docs/runtime.md, "Conformity").
 template <class T>
 class promise : public detail::promise_base<T> {
  public:
   promise() = default;
-  /// The state of the future is in memory of the allocator.
+  /// Allocates the state of the future with the given allocator.
   template <class Allocator>
   promise(std::allocator_arg_t tag, const Allocator& a) : detail::promise_base<T>(tag, a) {}
   void set_value(const T& v) { this->satisfy(v); }

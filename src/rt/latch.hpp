@@ -1,7 +1,7 @@
-// latch, barrier and counting_semaphore for tasks, as in the standard; foreign threads may use them too.
+// latch, barrier and counting_semaphore, as in the standard, for tasks and external threads.
 //
-// Thread safety: that is their purpose. Cost: a short spinlock; who must wait gives its worker away. Example:
-// sync_test.cpp.
+// Thread safety: everything may be called concurrently. Cost: a short spinlock; a task that must wait suspends.
+// Example: sync_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class latch {
   latch& operator=(const latch&) = delete;
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
-  /// Requires: n is at most what is missing.
+  /// Requires: n is at most the remaining count.
   void count_down(std::ptrdiff_t n = 1);
   [[nodiscard]] bool try_wait() const noexcept {
     if (missing_.load(std::memory_order_acquire) != 0) return false;
@@ -54,7 +54,7 @@ class semaphore_base {
   semaphore_base(const semaphore_base&) = delete;
   semaphore_base& operator=(const semaphore_base&) = delete;
 
-  /// Requires: n >= 0, and no more than max() are free afterwards.
+  /// Requires: n >= 0, and the count is at most max() afterwards.
   void release(std::ptrdiff_t n = 1);
   void acquire();
   bool try_acquire() noexcept;
@@ -83,7 +83,7 @@ class semaphore_base {
 /// As std::counting_semaphore.
 template <std::ptrdiff_t LeastMaxValue>
 class counting_semaphore : public detail::semaphore_base {
-  static_assert(LeastMaxValue >= 0, "the maximum of a counting_semaphore is not negative");
+  static_assert(LeastMaxValue >= 0, "the maximum of a counting_semaphore must not be negative");
 
  public:
   /// Requires: 0 <= n <= max().
@@ -109,7 +109,7 @@ class barrier_base {
 
  protected:
   using complete_function = void (*)(barrier_base&);
-  /// The phase that the arrival belongs to; runs `complete` and starts the next phase when it was the last one.
+  /// Returns the phase of the arrival; the last arrival runs `complete` and starts the next phase.
   std::size_t arrive(std::ptrdiff_t n, bool drop, complete_function complete);
   void wait(std::size_t phase) const;
 
@@ -127,7 +127,7 @@ class barrier_base {
 template <class Completion = detail::no_completion>
 class barrier : detail::barrier_base {
   static_assert(std::is_nothrow_invocable_v<Completion&>,
-                "the completion of a barrier takes no arguments and is noexcept");
+                "the completion of a barrier must take no arguments and be noexcept");
 
  public:
   /// The phase that an arrival belongs to.
@@ -143,7 +143,7 @@ class barrier : detail::barrier_base {
   barrier& operator=(const barrier&) = delete;
 
   static constexpr std::ptrdiff_t max() noexcept { return std::numeric_limits<std::ptrdiff_t>::max(); }
-  /// Requires: 0 < n, and n is at most what is missing in this phase.
+  /// Requires: 0 < n, and n is at most the remaining count of this phase.
   [[nodiscard]] arrival_token arrive(std::ptrdiff_t n = 1) {
     return arrival_token(detail::barrier_base::arrive(n, false, complete));
   }

@@ -1,7 +1,7 @@
-// mutex and condition_variable for tasks, as in the standard; foreign threads may use them too.
+// mutex and condition_variable, as in the standard, for tasks and external threads.
 //
-// Thread safety: that is their purpose. Cost: one compare-and-swap to lock a free mutex, one exchange to unlock; a task
-// that must wait gives its worker away (two stack switches). Example: sync_test.cpp.
+// Thread safety: everything may be called concurrently. Cost: one compare-and-swap to lock a free mutex, one exchange
+// to unlock; a task that must wait suspends (two stack switches). Example: sync_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -30,12 +30,12 @@ using std::unique_lock;
 class mutex {
  public:
   mutex() noexcept = default;
-  /// With a name by which waiting for it is told: in waits.csv, by `parallax diagnose`, and by explain_waits(). The
-  /// name costs a look into a table here, and nothing when the mutex is used.
+  /// With a name under which waits are reported: in waits.csv, by `parallax diagnose`, and by explain_waits(). The
+  /// name costs a table lookup here, and nothing when the mutex is used.
   explicit mutex(std::string_view name);
   mutex(const mutex&) = delete;
   mutex& operator=(const mutex&) = delete;
-  /// Whoever got the lock last may destroy the mutex while the one before is still on its way out of unlock_slowly().
+  /// The next owner may destroy the mutex while the previous one is still inside unlock_slowly().
   ~mutex() { detail::spin_guard wait_for_it(guard_); }
 
   void lock() {
@@ -65,24 +65,24 @@ class mutex {
   void unlock_slowly();
   static std::uintptr_t holder_of(const void* m) noexcept;
 
-  // contended: somebody may be in waiters_. Invariant: while waiters_ is not empty, the state is contended or a waiter
-  // that was woken is on its way to make it so.
+  // contended: waiters_ may be non-empty. Invariant: while waiters_ is not empty, the state is contended, or a woken
+  // waiter is about to set it to contended.
   std::atomic<std::uint32_t> state_{unlocked};
   detail::spinlock guard_;
-  std::uint16_t name_ = 0;  // a probe::name_id, which stays below 2^14; in what would be padding
+  std::uint16_t name_ = 0;  // a probe::name_id, which stays below 2^14; uses padding
   detail::wait_list waiters_;
-  std::atomic<std::uintptr_t> holder_{0};  // a place on the stack of who locked it last, for explain_waits()
+  std::atomic<std::uintptr_t> holder_{0};  // an address on the stack of the last owner, for explain_waits()
 };
 
 enum class cv_status { no_timeout, timeout };
 
-/// Waits with any lock that has lock() and unlock(). Requires: unlock() does not wait.
+/// Waits with any lock type that has lock() and unlock(). Requires: unlock() does not wait.
 class condition_variable_any {
  public:
   condition_variable_any() noexcept = default;
-  /// With a name by which waiting for it is told, as a mutex has one.
+  /// With a name under which waits are reported, as for a mutex.
   explicit condition_variable_any(std::string_view name);
-  /// For what has one inside: waiting for it is told as waiting for `what`.
+  /// For a class with an internal condition variable: its waits are reported as waiting for `what`.
   explicit condition_variable_any(detail::told_as what) noexcept : what_(what.text) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
@@ -101,11 +101,11 @@ class condition_variable_any {
     while (!done()) wait(lock);
   }
 
-  /// Waits until `done()` or a request to stop; gives what `done()` says last.
+  /// Waits until `done()` or a stop request; returns the last value of `done()`.
   template <class Lock, class Predicate>
   bool wait(Lock& lock, stop_token token, Predicate done) {
     const auto listed = [this] {
-      detail::wait_on(waiters_, guard_, "condition_variable, or until a stop", this, name_);
+      detail::wait_on(waiters_, guard_, "condition_variable (or stop request)", this, name_);
       return true;
     };
     return wait_stoppable(lock, token, done, listed, [] { return true; });
@@ -138,21 +138,21 @@ class condition_variable_any {
 
  private:
   /// Unlocks `lock` while guard_ is held, so that a later notification finds the caller in waiters_; guard_ stays held.
-  /// If unlock() throws, as that of a unique_lock without its mutex does, guard_ is free again.
+  /// If unlock() throws, as that of a unique_lock without a mutex does, guard_ is released.
   template <class Lock>
   void unlock_guarded(Lock& lock) {
-    detail::require_stack_to_wait();  // or the wait would fail with `lock` unlocked
+    detail::require_stack_to_wait();  // otherwise the wait could fail with `lock` unlocked
     detail::spin_guard guard(guard_);
     lock.unlock();
     guard.release();
   }
-  /// The caller of a wait owns the lock afterwards: an exception out of lock() ends the program, as in the standard.
+  /// After a wait the caller owns the lock again: an exception from lock() ends the program, as in the standard.
   template <class Lock>
   static void lock_again(Lock& lock) noexcept {
     lock.lock();
   }
-  // If the clock of the limit turns out to be late, the wait ends as a spurious one: a notification may have come
-  // between, which only the caller can find out.
+  // If the clock of the limit is behind, the wait ends as a spurious wakeup: a notification may have arrived in the
+  // meantime, which only the caller can determine.
   template <class Lock>
   cv_status wait_once(Lock& lock, detail::time_limit& limit) {
     unlock_guarded(lock);
@@ -171,8 +171,8 @@ class condition_variable_any {
     return true;
   }
 
-  // The callback of a request to stop takes guard_ too: either it comes first, and the request is seen under guard_, or
-  // it finds this waiter.
+  // The callback of a stop request takes guard_, too: either it runs first, and the request is seen under guard_, or it
+  // finds this waiter in the list.
   template <class Lock, class Wait, class GoesOn>
   bool wait_unless_stopped(Lock& lock, const stop_token& token, Wait& wait_listed, GoesOn& goes_on) {
     detail::require_stack_to_wait();  // as above
@@ -189,12 +189,12 @@ class condition_variable_any {
   template <class Lock, class Predicate>
   bool wait_within(Lock& lock, const stop_token& token, detail::time_limit limit, Predicate& done) {
     const auto listed = [&] {
-      return detail::wait_on_until(waiters_, guard_, {"condition_variable, or until a stop", this, name_},
+      return detail::wait_on_until(waiters_, guard_, {"condition_variable (or stop request)", this, name_},
                                    limit.deadline());
     };
     return wait_stoppable(lock, token, done, listed, [&] { return !limit.passed(); });
   }
-  /// `goes_on()` says, after a wait that was not notified, whether to wait again.
+  /// After a wait that was not notified, `goes_on()` decides whether to wait again.
   template <class Lock, class Predicate, class Wait, class GoesOn>
   bool wait_stoppable(Lock& lock, const stop_token& token, Predicate& done, Wait wait_listed, GoesOn goes_on) {
     if (token.stop_requested()) return done();
@@ -205,7 +205,7 @@ class condition_variable_any {
   }
 
   detail::spinlock guard_;
-  std::uint16_t name_ = 0;  // as a mutex has it
+  std::uint16_t name_ = 0;  // as in mutex
   const char* what_ = "condition_variable";
   detail::wait_list waiters_;
 };
@@ -215,13 +215,14 @@ using condition_variable = condition_variable_any;
 /// At the end of the running task: unlocks, then notifies. Requires: the caller owns `lock`.
 void notify_all_at_thread_exit(condition_variable& condition, std::unique_lock<mutex> lock);
 
-// timed_mutex, recursive_mutex and recursive_timed_mutex, as in the standard, for tasks and foreign threads.
+// timed_mutex, recursive_mutex and recursive_timed_mutex, as in the standard, for tasks and external threads.
 //
-// Thread safety: that is their purpose. Cost: a short spinlock at each lock and unlock. Example: mutexes_test.cpp.
+// Thread safety: everything may be called concurrently. Cost: a short spinlock at each lock and unlock. Example:
+// mutexes_test.cpp.
 
 namespace detail {
 
-/// A lock that is handed over to the longest waiter. Recursive: its owner may take it again.
+/// A lock that is handed over to the longest waiter. If recursive, its owner may lock it again.
 class handed_mutex {
  public:
   handed_mutex() noexcept = default;
@@ -247,12 +248,13 @@ class handed_mutex {
   spinlock guard_;
   const bool recursive_ = false;
   const void* owner_ = nullptr;  // the task or thread, see this_thread::get_id(); null while free
-  std::uintptr_t holder_ = 0;    // where its stack is, for explain_waits()
+  std::uintptr_t holder_ = 0;    // an address on its stack, for explain_waits()
   std::size_t depth_ = 0;
   wait_list waiters_;
 };
 
-/// The timed forms of a mutex that has lock_until().
+/// The timed functions of a mutex that has lock_until().
+
 template <class Mutex>
 class with_deadline : public Mutex {
  public:

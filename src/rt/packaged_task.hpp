@@ -21,11 +21,11 @@ class packaged_task<R(A...)> {
   requires(!std::is_same_v<std::remove_cvref_t<F>, packaged_task>) explicit packaged_task(F&& f)
       : body_(new holder<std::decay_t<F>>(std::forward<F>(f))) {
     static_assert(std::is_invocable_r_v<R, std::decay_t<F>&, A...>,
-                  "a packaged_task's callable takes its arguments and returns its result");
+                  "a packaged_task's callable must take its arguments and return its result");
   }
   packaged_task(packaged_task&& o) noexcept
       : body_(std::exchange(o.body_, nullptr)), result_(std::move(o.result_)), called_(o.called_) {}
-  /// Destroys the callable that was here: its future throws future_error(broken_promise) if it was never called.
+  /// Destroys the previous callable: its future throws future_error(broken_promise) if it was never called.
   packaged_task& operator=(packaged_task&& o) noexcept {
     packaged_task(std::move(o)).swap(*this);
     return *this;
@@ -40,12 +40,12 @@ class packaged_task<R(A...)> {
   }
   friend void swap(packaged_task& a, packaged_task& b) noexcept { a.swap(b); }
 
-  /// Throws future_error(future_already_retrieved) the second time, no_state when not valid(); so do all members.
+  /// Throws future_error(future_already_retrieved) on the second call, and no_state if not valid(), as all members do.
   future<R> get_future() {
     require_body();
     return result_.get_future();
   }
-  /// Throws future_error(promise_already_satisfied) the second time.
+  /// Throws future_error(promise_already_satisfied) on the second call.
   void operator()(A... args) {
     begin_call();
     try {
@@ -59,7 +59,7 @@ class packaged_task<R(A...)> {
       result_.set_exception(std::current_exception());
     }
   }
-  /// As a call; the future is ready when the task that makes it ends.
+  /// As operator(), but the future becomes ready when the calling task ends.
   void make_ready_at_thread_exit(A... args) {
     begin_call();
     try {

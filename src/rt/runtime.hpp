@@ -1,11 +1,11 @@
-// The runtime: workers, their measurement, and the door through which a program enters.
+// The runtime: workers, their measurement, and the functions by which a program submits its first tasks.
 //
 //   plx::runtime rt;                                    // one worker per core that this process may use
 //   int x = rt.run([] { return plx::async(f).get(); });  // from main or any other thread
 //
-// Several runtimes may live in one process; each has its own workers, counters and statistics. Tasks made by a task
-// stay in its runtime. Tasks made by a foreign thread go to the oldest living runtime, or to the one it names by run()
-// or post(). Destroying a runtime waits until all its tasks have ended.
+// Several runtimes may live in one process; each has its own workers, counters and statistics. A task created by a task
+// stays in the same runtime. A task created by an external thread goes to the oldest living runtime, unless run() or
+// post() names another one. Destroying a runtime waits until all its tasks have ended.
 // Thread safety: run, post and the accessors from any thread. Example: runtime_test.cpp, examples/01_hello_task.cpp.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace detail {
 class scheduler;
 }  // namespace detail
 
-/// Nothing inside a deterministic runtime can go on any more. The message names the seed and who waits on what.
+/// No task of a deterministic runtime can continue. The message contains the seed and what each task waits for.
 class deadlock_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -42,13 +42,13 @@ class executor;  // rt/executor.hpp
 class runtime {
  public:
   explicit runtime(runtime_options options = {});
-  /// Waits for all tasks. Tasks that nothing can wake any more are reported and abandoned.
+  /// Waits for all tasks. Tasks that can no longer be woken are reported and abandoned.
   ~runtime();
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
 
-  /// Runs `f()` as a task, waits for it, and gives what it returns or throws. From a foreign thread,
-  /// or a task of another runtime.
+  /// Runs `f()` as a task, waits for it, and returns its result or rethrows its exception. Called from an external
+  /// thread or a task of another runtime.
   template <class F>
   auto run(F&& f) {
     return run(task_info{}, std::forward<F>(f));
@@ -61,51 +61,52 @@ class runtime {
     run_to_end(s->alone(), *s);
     return result.get();
   }
-  /// Runs `f()` as a task of this runtime, from anywhere, without waiting.
+  /// Runs `f()` as a task of this runtime, without waiting. Called from any thread.
   template <class F>
   void post(F&& f) {
     inject(detail::make_posted({}, std::forward<F>(f)));
   }
 
-  /// Where tasks of this runtime are made; see rt/executor.hpp.
+  /// The executor that submits tasks to this runtime; see rt/executor.hpp.
   [[nodiscard]] executor get_executor() noexcept;
 
-  /// Workers, virtual ones of the deterministic mode too.
+  /// The number of workers, including the virtual ones of the deterministic mode.
   [[nodiscard]] unsigned worker_count() const noexcept;
-  /// What the workers have measured.
+  /// The measurements of the workers.
   [[nodiscard]] probe::recorder& recorder() noexcept;
-  /// The counters of this runtime, and those that a program adds.
+  /// The counters of this runtime, including those that the program registers.
   [[nodiscard]] probe::counter_registry& counters();
-  /// For libraries that are built upon the runtime: `add(arg, registry)` is called when somebody asks for counters for
-  /// the first time, or now if that has been; what it registers goes with the runtime. Requires: no wait in it.
+  /// For libraries on top of the runtime: `add(arg, registry)` is called when the counters are first requested, or
+  /// immediately if they have been; what it registers is removed with the runtime. Requires: `add` does not wait.
   void when_counted(std::vector<probe::registration> (*add)(void* arg, probe::counter_registry& r), void* arg);
-  /// What of this runtime can be set while it runs, such as `worker-cap`, and what a program adds
+  /// The settings that can be changed while the runtime runs, such as `worker-cap`, including those that a program adds
   /// (control/actuator.hpp).
   [[nodiscard]] probe::actuator_registry& actuators();
-  /// The policies of this runtime (control/policy.hpp). They are called until the destructor has run all tasks.
+  /// The policies of this runtime (control/policy.hpp). They run until the destructor has completed all tasks.
   [[nodiscard]] probe::policy_registry& policies();
-  /// The measurement that the settings asked for; null when they asked for nothing.
+  /// The measurement session that the settings requested; null if they requested none.
   [[nodiscard]] probe::session* session() noexcept;
-  /// The options as they took effect (workers and seed filled in).
+  /// The effective options (workers and seed filled in).
   [[nodiscard]] const runtime_options& options() const noexcept;
 
   /// One line per worker: the processors it is bound to, their core and NUMA node.
   [[nodiscard]] std::string bindings() const;
 
-  /// Calls `f(arg)` now and then between tasks and when workers idle, by one worker at a time, until it is removed.
+  /// Calls `f(arg)` repeatedly between tasks and while workers are idle, on one worker at a time, until it is removed.
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
-  /// When it returns, the poller is not running and never will be.
+  /// On return, the poller is not running and will not be called again.
   void remove_poller(std::uint64_t id);
-  /// A poller that said `idle` has something to do now: a sleeping worker gets up to ask it.
+  /// Wakes a sleeping worker to call the pollers; for a poller that returned `idle` and now has work.
   void ask_pollers() noexcept;
 
-  /// For libraries that are built upon the runtime.
+  /// For libraries on top of the runtime.
   [[nodiscard]] detail::scheduler& get_scheduler() noexcept;
 
-  /// Who waits on what, at any time: each suspended task with its name, key, what it waits on, who holds that if it is
-  /// known, and where in the program it waits (lines where the program has debug information, -g1 is enough). Tasks at
-  /// the same place are one entry. Tasks that wait for each other come first, as DEADLOCK. "" when no task is
-  /// suspended. While tasks run, it may be out of date. Cost: milliseconds and more, growing with the suspended tasks.
+  /// Reports what each suspended task waits for: its name, key, the object it waits for, the holder of that object
+  /// if known, and the place in the program (with line numbers if there is debug information; -g1 is enough). Tasks at
+  /// the same place share one entry. Tasks that wait for each other come first, marked DEADLOCK. "" if no task is
+  /// suspended. While tasks run, the report may be out of date. Cost: milliseconds and more, growing with the number of
+  /// suspended tasks.
   [[nodiscard]] std::string explain_waits() const;
 
  private:
@@ -116,7 +117,7 @@ class runtime {
   std::unique_ptr<parts> parts_;
 };
 
-/// The number of the worker that the caller runs on, 0 .. worker_count()-1; nothing on a thread that is no worker.
+/// The index of the worker that the caller runs on, 0 .. worker_count()-1; nullopt on a thread that is not a worker.
 /// May change whenever the caller waits.
 std::optional<unsigned> worker_index() noexcept;
 

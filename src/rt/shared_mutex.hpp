@@ -1,7 +1,7 @@
 // shared_mutex, shared_timed_mutex and shared_lock, as in the standard: many readers or one writer, in turns.
 //
-// Thread safety: that is their purpose; tasks and foreign threads. Cost: a short spinlock at each lock and unlock; who
-// must wait gives its worker away. Ownership is handed over, so neither readers nor writers starve.
+// Thread safety: everything may be called concurrently, by tasks and external threads. Cost: a short spinlock at each
+// lock and unlock; a task that must wait suspends. Ownership is handed over, so neither readers nor writers starve.
 // Example: mutexes_test.cpp.
 #pragma once
 
@@ -41,15 +41,15 @@ class shared_mutex {
  private:
   bool lock_until(ticks deadline);
   bool lock_shared_until(ticks deadline);
-  // Phase-fair: after a writer come all readers that waited meanwhile, after those the next writer. Ownership is handed
-  // over under the guard: a waiter that is notified owns the lock already.
+  // Phase-fair: a writer is followed by all readers that arrived meanwhile, these by the next writer. Ownership is
+  // handed over under the guard: a waiter that is notified already owns the lock.
   detail::waiter* admit_readers() noexcept;
   detail::wait_reason why(const char* what) const noexcept;
 
   detail::spinlock guard_;
   std::int64_t readers_ = 0;
   bool writer_ = false;
-  std::atomic<std::uintptr_t> holder_{0};  // the writer, for explain_waits(); readers are not told apart
+  std::atomic<std::uintptr_t> holder_{0};  // the writer, for explain_waits(); readers are not recorded
   detail::wait_list waiting_writers_;
   detail::wait_list waiting_readers_;
 };

@@ -1,9 +1,9 @@
-// stop_token, stop_source, stop_callback: asking tasks to end, as in the standard's <stop_token>.
+// stop_token, stop_source, stop_callback: requests to stop tasks, as in the standard's <stop_token>.
 //
-// Ours and not the standard library's, because a callback may wait: then "the thread that runs the callback" must mean
-// the task, wherever it goes on, and who destroys the callback meanwhile must give its worker away, not block it.
-// Thread safety: as the standard's; tasks and foreign threads. Cost: one acquire load to ask; one allocation per source
-// with a state; a short spinlock to register a callback. Example: jthread_test.cpp.
+// Not the standard library's classes, because a callback may wait: "the thread that runs the callback" must then mean
+// the task, on whichever worker it resumes, and a task that destroys the callback meanwhile must suspend instead of
+// blocking its worker. Thread safety: as in the standard; tasks and external threads. Cost: one acquire load to query;
+// one allocation per source with a state; a short spinlock to register a callback. Example: jthread_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace plx {
 
-/// Makes a stop_source without a state.
+/// Constructs a stop_source without a state.
 struct nostopstate_t {
   explicit nostopstate_t() = default;
 };
@@ -31,32 +31,32 @@ struct stop_callback_node {
   bool listed = false;
 };
 
-/// What sources, tokens and callbacks share.
+/// The state shared by sources, tokens and callbacks.
 ///
-/// Invariant: `running_` is the callback that request_stop() calls right now, outside the lock; once it is null or
-/// another one, that callback is never touched again.
+/// Invariant: `running_` is the callback that request_stop() is calling, outside the lock; once it is null or another
+/// callback, that callback is never accessed again.
 class stop_state {
  public:
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
-    // acq_rel: the last one sees what the others did before they let go.
+    // acq_rel: the last holder sees what the others did before they released theirs.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   void add_source() noexcept { sources_.fetch_add(1, std::memory_order_relaxed); }
-  // release: pairs with the acquire in possible(), which then sees a request made before the last source went.
+  // release: pairs with the acquire in possible(), which then sees a request made before the last source was destroyed.
   void drop_source() noexcept { sources_.fetch_sub(1, std::memory_order_release); }
 
-  // acquire: pairs with the release in request_stop(); what was done before it is seen.
+  // acquire: pairs with the release in request_stop(); writes before the request are visible.
   [[nodiscard]] bool requested() const noexcept { return requested_.load(std::memory_order_acquire); }
   [[nodiscard]] bool possible() const noexcept {
     return requested() || sources_.load(std::memory_order_acquire) != 0 || requested();
   }
 
-  /// Calls all callbacks, one after the other, in the caller. False when somebody asked before.
+  /// Calls all callbacks, one after another, in the caller. False if a stop was requested before.
   bool request_stop() noexcept;
-  /// False, and nothing registered, when stop was requested already: the caller calls it, or when it never can be.
+  /// False, without registering, if a stop was requested already (then the caller calls it) or is no longer possible.
   bool add(stop_callback_node& c) noexcept;
-  /// After this the callback is not running and will not run, unless the caller is the callback itself.
+  /// On return the callback is not running and will not run, unless the caller is the callback itself.
   void remove(stop_callback_node& c) noexcept;
 
  private:
@@ -69,10 +69,10 @@ class stop_state {
   stop_callback_node* first_ = nullptr;
   stop_callback_node* running_ = nullptr;
   const void* requester_ = nullptr;  // the task or thread that calls the callbacks
-  wait_list waiters_;                // who waits for the running callback to end
+  wait_list waiters_;                // waiters for the end of the running callback
 };
 
-/// A counted pointer to a state.
+/// A reference-counted pointer to a state.
 class stop_state_ref {
  public:
   stop_state_ref() noexcept = default;
@@ -98,13 +98,13 @@ class stop_state_ref {
 
 }  // namespace detail
 
-/// Asks whether to stop.
+/// Queries whether a stop was requested.
 class stop_token {
  public:
   stop_token() noexcept = default;
 
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->requested(); }
-  /// False when there is no source left that could ask, and none did.
+  /// False if no stop was requested and no source is left that could request one.
   [[nodiscard]] bool stop_possible() const noexcept { return state_ && state_->possible(); }
   void swap(stop_token& o) noexcept { std::swap(state_, o.state_); }
   friend void swap(stop_token& a, stop_token& b) noexcept { a.swap(b); }
@@ -118,7 +118,7 @@ class stop_token {
   friend class stop_callback;
 };
 
-/// Asks to stop.
+/// Requests a stop.
 class stop_source {
  public:
   stop_source() : state_(new detail::stop_state) {}
@@ -139,8 +139,8 @@ class stop_source {
     if (state_) state_->drop_source();
   }
 
-  /// True for the one call that made the request: it has called all callbacks. An exception out of one ends the
-  /// program.
+  /// True for the one call that made the request; it has called all callbacks. An exception thrown by a callback ends
+  /// the program.
   bool request_stop() const noexcept { return state_ && state_->request_stop(); }
   [[nodiscard]] bool stop_requested() const noexcept { return state_ && state_->requested(); }
   [[nodiscard]] bool stop_possible() const noexcept { return static_cast<bool>(state_); }
@@ -153,12 +153,12 @@ class stop_source {
   detail::stop_state_ref state_;
 };
 
-/// Calls `callback()` when stop is requested: in the task or thread that asks, or in the constructor when somebody
-/// already did. The destructor waits until a call that runs elsewhere has ended; a callback may destroy itself.
+/// Calls `callback()` when a stop is requested: in the task or thread that requests it, or in the constructor if that
+/// has already happened. The destructor waits for a concurrent call to return; a callback may destroy itself.
 template <class Callback>
 class stop_callback : detail::stop_callback_node {
-  static_assert(std::is_invocable_v<Callback>, "a stop_callback is called without arguments");
-  static_assert(std::is_destructible_v<Callback>, "the callable of a stop_callback has a public destructor");
+  static_assert(std::is_invocable_v<Callback>, "a stop_callback must be callable without arguments");
+  static_assert(std::is_destructible_v<Callback>, "the callable of a stop_callback must have a public destructor");
 
  public:
   using callback_type = Callback;

@@ -1,14 +1,14 @@
-// Structured parallelism: children that end before their parent goes on.
+// Structured parallelism: children that end before their parent continues.
 //
-// Thread safety: the parent is the task (or foreign thread) that calls run() first; run() may then be called by the
-// children, too, and by the tasks that they wait for. One task at a time calls wait(), and no child does. Cost: the
-// first children of the parent live in the group itself, so nothing is allocated; the parent calls those that no other
-// worker stole. A child of a child costs an allocation and an atomic subtraction more. Example: task_group_test.cpp.
+// Thread safety: the parent is the task (or external thread) that calls run() first; its children, and the tasks that
+// they wait for, may then call run(), too. One task at a time calls wait(), and no child does. Cost: the first children
+// of the parent are stored in the group itself, without an allocation; the parent runs those inline that were not
+// stolen. A child started by a child costs an allocation and an atomic subtraction more. Example: task_group_test.cpp.
 //
-// Invariant: `finished_elsewhere_` is the number of children that ended in another frame than the waiting parent's,
-// less those that others than the parent started, plus `announced` while the parent waits, less what the parent
-// expects. A child is subtracted before the child that started it can end. So the parent's children have all ended
-// exactly when the word equals what the parent expects; the child that makes it `announced` wakes the parent.
+// Invariant: `finished_elsewhere_` is the number of children that ended outside the frame of the waiting parent, minus
+// the number not started by the parent, plus `announced` while the parent waits, minus the number that the parent
+// expects. A child is subtracted before the child that started it can end. So all children have ended exactly when the
+// word equals the number that the parent expects; the child that raises it to `announced` wakes the parent.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class task_group {
   task_group() noexcept = default;
   task_group(const task_group&) = delete;
   task_group& operator=(const task_group&) = delete;
-  /// Waits for the children; an exception of theirs that wait() did not fetch is dropped.
+  /// Waits for the children; a child's exception that was not rethrown by wait() is dropped.
   ~task_group() {
     if (has_children()) wait_for_children();
   }
@@ -43,18 +43,18 @@ class task_group {
   void run(F&& f) {
     run(task_info{}, std::forward<F>(f));
   }
-  /// As above, with a name and a key for measurement. Only such children are timed when the parent calls them itself.
+  /// As above, with a name and a key for measurement. Only such children are timed when the parent runs them inline.
   template <class F>
   void run(task_info info, F&& f) {
     detail::submit_child(make_child(info, std::forward<F>(f), called_by_parent()));
   }
-  /// On an executor, which may be of another runtime.
+  /// As above, on an executor, which may belong to another runtime.
   template <any_executor E, class F>
   void run(const E& ex, F&& f) {
     detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f), called_by_parent()));
   }
 
-  /// Until all children have ended. Throws the first exception of a child.
+  /// Waits until all children have ended. Rethrows the first exception of a child.
   void wait() {
     if (has_children()) wait_for_children();
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -65,12 +65,12 @@ class task_group {
   template <class>
   friend class detail::partition;
 
-  /// run(), for a large part of the work that is left: thieves take it as soon as they see it. For loops.
+  /// run(), for a large part of the remaining work: thieves take it as early as possible. For loops.
   template <class F>
   void offer(task_info info, F&& f) {
     detail::offer_task(make_child(info, std::forward<F>(f), true));
   }
-  /// The parent goes on where it waited, if that worker is free: for one that works on the same data again and again.
+  /// The parent resumes on the worker where it waited, if that is free: for a task that repeatedly uses the same data.
   void stay() noexcept { stays_ = true; }
 
   template <class F>
@@ -87,7 +87,7 @@ class task_group {
       } catch (...) {
         group->keep(std::current_exception());
       }
-      // Destroyed before the parent may go on: the child lives in its frame.
+      // Destroyed before the parent may resume: the child is in the parent's frame.
       self->~child();
       if (pooled) detail::pool_put(self, sizeof(child));
       if (mode == detail::run_mode::scheduled) group->one_finished_elsewhere();
@@ -120,7 +120,7 @@ class task_group {
     return c;
   }
 
-  /// relaxed: of its own children the parent knows by spawned_; a child of theirs is one that they have announced.
+  /// relaxed: the parent counts its own children in spawned_; a child of theirs is one that they have announced.
   [[nodiscard]] bool has_children() const noexcept {
     return spawned_ != 0 || finished_elsewhere_.load(std::memory_order_relaxed) != 0;
   }
@@ -139,21 +139,21 @@ class task_group {
 
   static constexpr std::int64_t announced = std::int64_t{1} << 62;
 
-  std::int64_t spawned_ = 0;  // by the parent since the last wait; the parent's
+  std::int64_t spawned_ = 0;  // number since the last wait; accessed by the parent only
   unsigned used_ = 0;         // bytes of here_
   std::atomic<bool> failed_{false};
   std::atomic<std::int64_t> finished_elsewhere_{0};
   const void* parent_ = nullptr;  // the task's identity, or the thread's parker; null: no run() since the last wait
-  void* waiting_ = nullptr;       // the parent: a fiber, or a parker when the parent is a foreign thread
+  void* waiting_ = nullptr;       // the parent: a fiber, or a parker when the parent is an external thread
   detail::worker* waits_at_ = nullptr;
   bool waiting_is_thread_ = false;
   bool stays_ = false;
   std::exception_ptr error_;
-  detail::origin* ended_ = nullptr;  // the join of the children that ended elsewhere
+  detail::origin* ended_ = nullptr;  // join of the children that ended elsewhere
   alignas(std::max_align_t) std::byte here_[bytes_here];
 };
 
-/// Calls all of them, in parallel if there are workers for it, and returns when all have ended.
+/// Calls all functions, in parallel if workers are free, and returns when all calls have returned.
 template <class F, class... G>
 void parallel_invoke(F&& first, G&&... others) {
   task_group group;

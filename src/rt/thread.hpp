@@ -1,6 +1,6 @@
 // thread and this_thread: as in the standard, for tasks.
 //
-// There is no native_handle(): a task goes on where there is a worker for it.
+// There is no native_handle(): a task resumes on any worker.
 // Thread safety: as std::thread. Cost: that of async. Example: thread_test.cpp.
 #pragma once
 
@@ -17,7 +17,7 @@ class thread;
 
 namespace detail {
 
-/// What a thread calls: an exception out of it ends the program.
+/// The callable of a thread: an exception thrown by it ends the program.
 template <class F>
 struct thread_body {
   template <class G>
@@ -39,7 +39,7 @@ const void* current_task_id() noexcept;
 
 class thread {
  public:
-  /// Identifies a running task; the default one belongs to none.
+  /// Identifies a running task; a default-constructed id identifies none.
   class id {
    public:
     id() noexcept = default;
@@ -54,11 +54,11 @@ class thread {
   };
 
   thread() noexcept = default;
-  /// Runs `f(args...)` as a task. An exception out of it ends the program, as in std::thread.
+  /// Runs `f(args...)` as a task. An exception thrown by it ends the program, as in std::thread.
   template <class F, class... A>
   requires(!std::is_same_v<std::remove_cvref_t<F>, thread>) explicit thread(F&& f, A&&... args) {
     static_assert(std::is_invocable_v<std::decay_t<F>, std::decay_t<A>...>,
-                  "a thread's callable is called with copies of the arguments");
+                  "a thread's callable must be callable with copies of the arguments");
     using state = detail::async_state<void, detail::thread_body<std::decay_t<F>>, std::decay_t<A>...>;
     auto* s = detail::make_state<state>(task_info{probe::register_callable_name(f)}, std::forward<F>(f),
                                         std::forward<A>(args)...);
@@ -67,7 +67,7 @@ class thread {
     end_ = detail::adopt_state<void>(s);
   }
   thread(thread&& o) noexcept : end_(std::move(o.end_)), id_(std::exchange(o.id_, id())) {}
-  /// Ends the program when this thread is joinable, as in std::thread.
+  /// Ends the program if this thread is joinable, as in std::thread.
   thread& operator=(thread&& o) noexcept {
     if (joinable()) std::terminate();
     end_ = std::move(o.end_);
@@ -80,13 +80,13 @@ class thread {
 
   [[nodiscard]] bool joinable() const noexcept { return end_.valid(); }
   [[nodiscard]] id get_id() const noexcept { return id_; }
-  /// Throws std::system_error: invalid_argument when not joinable, resource_deadlock_would_occur for the running task.
+  /// Throws std::system_error: invalid_argument if not joinable, resource_deadlock_would_occur for the running task.
   void join() {
     check_joinable(true);
     end_.get();
     id_ = id();
   }
-  /// Throws std::system_error(invalid_argument) when not joinable.
+  /// Throws std::system_error(invalid_argument) if not joinable.
   void detach() {
     check_joinable(false);
     end_ = {};
@@ -97,8 +97,8 @@ class thread {
     std::swap(id_, o.id_);
   }
   friend void swap(thread& a, thread& b) noexcept { a.swap(b); }
-  /// The number of workers of the caller's runtime; without a runtime, the number that one with default options has.
-  /// 0 if that is not computable.
+  /// The number of workers of the caller's runtime; without a runtime, the number that default options give.
+  /// 0 if unknown.
   static unsigned hardware_concurrency() noexcept;
 
  private:
@@ -124,11 +124,11 @@ struct detail::id_of_caller {
 
 namespace this_thread {
 
-/// Of the running task; of the thread when the caller is no task.
+/// The id of the running task, or of the thread if the caller is not a task.
 inline thread::id get_id() noexcept { return detail::id_of_caller::get(); }
 /// Lets other tasks run.
 inline void yield() { detail::yield_now(); }
-/// The task sleeps, its worker goes on.
+/// Suspends the task; its worker runs other tasks.
 template <class Duration>
 void sleep_for(const Duration& d) {
   detail::sleep_until(detail::time_limit::after(d));
@@ -140,7 +140,7 @@ void sleep_until(const TimePoint& t) {
 
 }  // namespace this_thread
 
-/// A future that is ready once the time has passed, of a task that sleeps until then.
+/// A future that becomes ready after the given time; a task sleeps until then.
 template <class Duration, class T>
 future<std::decay_t<T>> make_ready_future_after(const Duration& d, T&& value) {
   return async([d, v = std::decay_t<T>(std::forward<T>(value))]() mutable {
@@ -172,7 +172,7 @@ struct std::hash<plx::thread::id> {
 
 namespace plx {
 
-/// jthread: a thread that is asked to stop and joined when it is destroyed, as in the standard.
+/// jthread: a thread that is requested to stop and joined when it is destroyed, as in the standard.
 ///
 /// Thread safety: as std::jthread. Cost: that of async, and one allocation for the stop state. Example:
 /// jthread_test.cpp.
@@ -181,12 +181,12 @@ class jthread {
   using id = thread::id;
 
   jthread() noexcept : source_(nostopstate) {}
-  /// Runs `f(stop_token, args...)`, or `f(args...)` when it takes no token, as a task.
+  /// Runs `f(stop_token, args...)`, or `f(args...)` if it takes no token, as a task.
   template <class F, class... A>
   requires(!std::is_same_v<std::remove_cvref_t<F>, jthread>) explicit jthread(F&& f, A&&... args)
       : thread_(start(source_, std::forward<F>(f), std::forward<A>(args)...)) {}
   jthread(jthread&&) noexcept = default;
-  /// Asks the thread that was here to stop, and waits for it.
+  /// Requests the previous thread of this object to stop, and waits for it.
   jthread& operator=(jthread&& o) noexcept {
     jthread(std::move(o)).swap(*this);
     return *this;
@@ -195,7 +195,7 @@ class jthread {
 
   [[nodiscard]] bool joinable() const noexcept { return thread_.joinable(); }
   [[nodiscard]] id get_id() const noexcept { return thread_.get_id(); }
-  /// Throws std::system_error as thread::join().
+  /// Throws std::system_error as thread::join() does.
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
   void swap(jthread& o) noexcept {

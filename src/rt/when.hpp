@@ -1,4 +1,4 @@
-// One future out of many, and waits for many: when_all, when_any, when_some, when_each, wait_*.
+// One future for many, and waiting for many: when_all, when_any, when_some, when_each, wait_*.
 //
 // Thread safety: everything. Cost: one allocation for the state; one atomic operation per input, for when_some a short
 // spinlock. Example: when_test.cpp, when_more_test.cpp.
@@ -17,20 +17,20 @@
 
 namespace plx {
 
-// wait_all, wait_any, wait_some, wait_each: waiting for many futures, which stay where they are.
+// wait_all, wait_any, wait_some, wait_each: wait for many futures, which keep their states.
 //
-// None of them throws what the futures hold: get() does. Thread safety: as for the futures; the caller is a task or a
-// foreign thread. Cost: wait_all nothing but the waiting; the others one allocation and a node per future.
+// None of them rethrows exceptions held by the futures: get() does. Thread safety: as for the futures; the caller is a
+// task or an external thread. Cost: wait_all only the waiting; the others one allocation and a node per future.
 // Example: when_more_test.cpp.
 
 namespace detail {
 
-/// The order in which futures become ready. It holds its states, so that their futures may go before it does.
+/// The order in which futures become ready. It shares ownership of the states, so the futures may be destroyed first.
 class ready_order {
  public:
-  /// Attaches to all; the states stay the caller's.
+  /// Attaches to all states; the caller keeps its references.
   explicit ready_order(const std::vector<future_state_base*>& states);
-  /// Detaches from those that are not ready.
+  /// Detaches from the states that are not ready.
   ~ready_order();
   ready_order(const ready_order&) = delete;
   ready_order& operator=(const ready_order&) = delete;
@@ -88,7 +88,7 @@ concept future_range = requires(R& r) {
 
 }  // namespace detail
 
-/// Returns when all are ready. Futures without a state: future_error(no_state), as in all that follow.
+/// Returns when all futures are ready. Errors, here and below: future_error(no_state) for futures without a state.
 template <class... F>
 requires(detail::is_future<F>&&...) void wait_all(const F&... futures) { (futures.wait(), ...); }
 template <class It>
@@ -104,7 +104,7 @@ void wait_all(const Range& futures) {
   wait_all(futures.begin(), futures.end());
 }
 
-/// Returns when one is ready: its index. Without futures at once: size_t(-1).
+/// Returns the index of a ready future, as soon as there is one. Without futures, returns size_t(-1) immediately.
 template <class... F>
 requires(detail::is_future<F>&&...) std::size_t wait_any(const F&... futures) {
   return detail::wait_any_of(detail::bases_of(futures...));
@@ -122,8 +122,8 @@ std::size_t wait_any(const Range& futures) {
   return wait_any(futures.begin(), futures.end());
 }
 
-/// Returns when `n` are ready: their indices, in the order of becoming ready. More than there are:
-/// std::invalid_argument.
+/// Returns when `n` futures are ready: their indices, in the order in which they became ready. Errors:
+/// std::invalid_argument if n is more than the number of futures.
 template <class... F>
 requires(detail::is_future<F>&&...) std::vector<std::size_t> wait_some(std::size_t n, const F&... futures) {
   return detail::wait_some_of(n, detail::bases_of(futures...));
@@ -141,8 +141,8 @@ std::vector<std::size_t> wait_some(std::size_t n, const Range& futures) {
   return wait_some(n, futures.begin(), futures.end());
 }
 
-/// Calls `f(future)` or `f(index, future)`, in the caller, for each future as they become ready; `f` may take its
-/// value. An exception out of `f` ends it.
+/// Calls `f(future)` or `f(index, future)`, in the caller, for each future as it becomes ready; `f` may move its value
+/// out. An exception thrown by `f` ends the loop.
 template <class F, class Range>
 requires detail::future_range<std::remove_reference_t<Range>>
 void wait_each(F&& f, Range&& futures) {
@@ -168,24 +168,24 @@ void wait_each_n(F&& f, It first, std::size_t n) {
   wait_each(std::forward<F>(f), first, std::next(first, static_cast<std::ptrdiff_t>(n)));
 }
 
-/// Which one was ready first, and all of them.
+/// The index of the first ready input, and all inputs.
 template <class Sequence>
 struct when_any_result {
   std::size_t index = static_cast<std::size_t>(-1);
   Sequence futures;
 };
 
-/// Which were ready first, in that order, and all of them.
+/// The indices of the ready inputs, in the order in which they became ready, and all inputs.
 template <class Sequence>
 struct when_some_result {
-  std::vector<std::size_t> indices;  // in the order of becoming ready
+  std::vector<std::size_t> indices;  // in the order in which they became ready
   Sequence futures;
 };
 
 namespace detail {
 
-/// The first input to be ready decides; its index is delivered once the maker has attached to all of them, because then
-/// the inputs are given away.
+/// The first ready input determines the result. It is delivered once the creator has attached to all inputs, because
+/// the inputs are then moved into the result.
 template <class Sequence>
 class any_state final : public future_state<when_any_result<Sequence>> {
  public:
@@ -196,14 +196,14 @@ class any_state final : public future_state<when_any_result<Sequence>> {
   void start() {
     for_each_future(inputs_,
                     [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
-    if (count_of(inputs_) == 0) pending_.store(1, std::memory_order_relaxed);  // nobody will ever win
+    if (count_of(inputs_) == 0) pending_.store(1, std::memory_order_relaxed);  // no input will ever become ready
     arrive();
     this->release();
   }
   void ready(input_node<any_state>& n) {
     std::size_t expected = none;
     if (winner_.compare_exchange_strong(expected, n.index, std::memory_order_acq_rel)) arrive();
-    this->release();  // the input's own hold on this state, whose nodes it used
+    this->release();  // the input's reference to this state, whose node it used
   }
 
  private:
@@ -218,10 +218,10 @@ class any_state final : public future_state<when_any_result<Sequence>> {
   Sequence inputs_;
   typename storage::type nodes_;
   std::atomic<std::size_t> winner_{none};
-  std::atomic<int> pending_{2};  // the winner and the maker
+  std::atomic<int> pending_{2};  // the first ready input and the creator
 };
 
-/// As any_state, with n winners.
+/// As any_state, for the first n ready inputs.
 template <class Sequence>
 class some_state final : public future_state<when_some_result<Sequence>> {
  public:
@@ -231,7 +231,7 @@ class some_state final : public future_state<when_some_result<Sequence>> {
         inputs_(std::move(s)),
         nodes_(storage::make(inputs_)),
         n_(n) {
-    winners_.reserve(n);  // so that an input that becomes ready allocates nothing
+    winners_.reserve(n);  // so that an input that becomes ready does not allocate
   }
   void start() {
     for_each_future(inputs_,
@@ -258,7 +258,7 @@ class some_state final : public future_state<when_some_result<Sequence>> {
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     std::vector<std::size_t> winners;
     {
-      // A late input may look at the list still; with n_ winners it adds nothing.
+      // A late input may still read the list; it adds nothing once winners_ has n_ entries.
       spin_guard guard(guard_);
       winners = winners_;
     }
@@ -272,7 +272,7 @@ class some_state final : public future_state<when_some_result<Sequence>> {
   const std::size_t n_;
   spinlock guard_;
   std::vector<std::size_t> winners_;
-  std::atomic<int> pending_{2};  // the n-th winner and the maker
+  std::atomic<int> pending_{2};  // the n-th ready input and the creator
 };
 
 template <class Sequence>
@@ -281,14 +281,14 @@ future<when_any_result<Sequence>> any_of(Sequence s) {
 }
 template <class Sequence>
 future<when_some_result<Sequence>> some_of(std::size_t n, Sequence s) {
-  if (n > count_of(s)) throw std::invalid_argument("when_some: more futures are asked for than there are inputs");
+  if (n > count_of(s)) throw std::invalid_argument("when_some: n is more than the number of futures");
   return start_state<some_state<Sequence>, when_some_result<Sequence>>(std::move(s), n);
 }
 
 }  // namespace detail
 
-/// Ready when one input is; holds its index and all inputs. Without inputs the index is size_t(-1). Futures are moved
-/// in, shared futures copied. Inputs without a state: future_error(no_state).
+/// Ready when one input is ready; holds its index and all inputs. Without inputs the index is size_t(-1). Futures are
+/// moved in, shared futures copied. Errors: future_error(no_state) for an input without a state.
 template <class... F>
 requires(detail::is_future<std::decay_t<F>>&&...) future<when_any_result<std::tuple<std::decay_t<F>...>>> when_any(
     F&&... futures) {
@@ -307,8 +307,8 @@ future<when_any_result<detail::futures_of<It>>> when_any_n(It first, std::size_t
   return detail::any_of(detail::gather_n(first, n));
 }
 
-/// Ready when n inputs are; holds their indices in the order of becoming ready, and all inputs. More than there are:
-/// std::invalid_argument.
+/// Ready when n inputs are ready; holds their indices, in the order in which they became ready, and all inputs. Errors:
+/// std::invalid_argument if n is more than the number of inputs.
 template <class... F>
 requires(detail::is_future<std::decay_t<F>>&&...) future<when_some_result<std::tuple<std::decay_t<F>...>>> when_some(
     std::size_t n, F&&... futures) {
@@ -328,16 +328,16 @@ future<when_some_result<detail::futures_of<It>>> when_some_n(std::size_t n, It f
   return detail::some_of(n, detail::gather_n(first, count));
 }
 
-// when_each: a call for each of many futures as they become ready.
+// when_each: calls a function for each of many futures as it becomes ready.
 //
 // Thread safety: everything. Cost: one allocation for the state, a short spinlock per input, and a task whenever inputs
-// become ready while none is at work. Example: when_more_test.cpp.
+// become ready while no such task is running. Example: when_more_test.cpp.
 
 namespace detail {
 
-/// Inputs that are ready queue up; one task at a time calls `f` for them.
-/// Invariant: while `calling_`, the task is submitted or runs; who sets it submits. Each input holds a reference until
-/// its call has been made.
+/// Ready inputs are queued; one task at a time calls `f` for them.
+/// Invariant: while `calling_` is set, the task is submitted or running; the thread that sets it submits the task. Each
+/// input holds a reference until its call has returned.
 template <class Sequence, class F>
 class each_state final : public future_state<void> {
  public:
@@ -357,7 +357,7 @@ class each_state final : public future_state<void> {
       this->emplace();
       this->complete();
     } else {
-      // Others take the inputs away while this loop runs, each only after it was attached.
+      // Other threads move the inputs away while this loop runs, each only after it was attached.
       for_each_future(inputs_,
                       [this](auto& f, std::size_t i) { attach_input(*this, nodes_[i], i, state_of(f).checked()); });
     }
@@ -367,7 +367,7 @@ class each_state final : public future_state<void> {
     bool submit = false;
     {
       spin_guard guard(guard_);
-      n.next = nullptr;  // the link in its future's list, which is no longer needed
+      n.next = nullptr;  // its link in the future's list is no longer used
       (last_ != nullptr ? last_->next : first_) = &n;
       last_ = &n;
       submit = !std::exchange(calling_, true);
@@ -432,8 +432,8 @@ class each_state final : public future_state<void> {
   continuation* first_ = nullptr;
   continuation* last_ = nullptr;
   bool calling_ = false;
-  bool failed_ = false;      // this and missing_: the calling task's
-  std::size_t missing_ = 0;  // calls to make
+  bool failed_ = false;      // this and missing_ are accessed by the calling task only
+  std::size_t missing_ = 0;  // calls not yet made
 };
 
 template <class F, class Sequence>
@@ -443,9 +443,9 @@ future<void> each_of(F&& f, Sequence s) {
 
 }  // namespace detail
 
-/// Calls `f(future)` or `f(index, future)` once for each input when it is ready, in a task, never two calls at a time.
-/// The result is ready after the last call. An exception out of `f` goes to the result at once; no more calls are made.
-/// Futures are moved in, shared futures copied. Inputs without a state: future_error(no_state).
+/// Calls `f(future)` or `f(index, future)` once for each input when it is ready, in a task, one call at a time. The
+/// result is ready after the last call. An exception thrown by `f` completes the result immediately; no more calls are
+/// made. Futures are moved in, shared futures copied. Errors: future_error(no_state) for an input without a state.
 template <class F, class... Future>
 requires(detail::is_future<std::decay_t<Future>>&&...) future<void> when_each(F&& f, Future&&... futures) {
   return detail::each_of(std::forward<F>(f), std::tuple<std::decay_t<Future>...>(std::forward<Future>(futures)...));

@@ -1,4 +1,4 @@
-// when_all: a future that is ready when all of many are.
+// when_all: one future that becomes ready when all of many are ready.
 //
 // Thread safety: everything. Cost: one allocation for the state and one word of atomic counting per input.
 // Example: when_test.cpp.
@@ -12,7 +12,7 @@ namespace plx {
 
 namespace detail {
 
-/// Counts inputs down from n + 1; the maker holds the extra one while it attaches, so that nothing completes early.
+/// Counts inputs down from n + 1; the creator holds the extra count while it attaches, so that nothing completes early.
 template <class Sequence>
 class all_state final : public future_state<Sequence> {
  public:
@@ -33,7 +33,7 @@ class all_state final : public future_state<Sequence> {
 
  private:
   void one_ready() {
-    // acq_rel: the last one sees what all the others published.
+    // acq_rel: the last one sees the writes of all others.
     if (missing_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     this->emplace(std::move(inputs_));
     this->complete();
@@ -53,13 +53,13 @@ future<Sequence> all_of(Sequence s) {
 
 }  // namespace detail
 
-/// Ready when all inputs are; holds them all. Futures are moved in, shared futures copied. An input with an exception
-/// counts as ready; its get() throws. Inputs without a state: future_error(no_state).
+/// Ready when all inputs are ready; holds them all. Futures are moved in, shared futures copied. An input with an
+/// exception counts as ready; its get() throws. Errors: future_error(no_state) for an input without a state.
 template <class... F>
 requires(detail::is_future<std::decay_t<F>>&&...) future<std::tuple<std::decay_t<F>...>> when_all(F&&... futures) {
   return detail::all_of(std::tuple<std::decay_t<F>...>(std::forward<F>(futures)...));
 }
-/// Of a vector, an array or a tuple of futures.
+/// As above, for a vector, an array or a tuple of futures.
 template <class Sequence>
 requires detail::is_future_sequence<Sequence> future<Sequence> when_all(Sequence futures) {
   return detail::all_of(std::move(futures));

@@ -203,7 +203,7 @@ template <class T>
 class task_awaiter {
  public:
   explicit task_awaiter(plx::task<T>&& t) noexcept : task_(std::move(t)) {
-    PLX_ASSERT(task_.valid() && "co_await on a task that was moved from");
+    PLX_ASSERT(task_.valid() && "co_await on a moved-from task");
   }
   static constexpr bool await_ready() noexcept { return false; }
   template <chained P>

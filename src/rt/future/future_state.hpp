@@ -1,11 +1,11 @@
-// The shared state of a future: one word says empty, ready, or who waits.
+// The shared state of a future. One word encodes: empty, ready, or the list of waiters.
 //
-// Thread safety: complete() once by the producer; everything else by anyone. Cost: one exchange at completion, one
-// acquire load to read. Read future_test.cpp as an example.
+// Thread safety: complete() is called once, by the producer; all other members by any thread. Cost: one exchange at
+// completion, one acquire load to read. Example: future_test.cpp.
 //
-// Invariants of `word_`: 0 while nothing is attached; `ready_word` for ever once the result is there; otherwise the
-// head of a list of continuations, newest first, each living in the frame or state of whoever waits. The result is
-// written before the exchange to ready (release) and read after a load of ready (acquire).
+// Invariants of `word_`: 0 while nothing is attached; `ready_word`, permanently, once the result is available;
+// otherwise the head of a list of continuations, newest first, each of which lives in the frame or state of its waiter.
+// The result is written before the exchange to ready (release) and read after a load of ready (acquire).
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@
 
 namespace plx {
 
-// What futures and promises throw when they are misused, named as in the standard's <future>.
+// The errors of misused futures and promises, named as in the standard's <future>.
 
 enum class future_errc { broken_promise = 1, future_already_retrieved, promise_already_satisfied, no_state };
 
@@ -63,7 +63,7 @@ struct wait_reason;
 
 struct continuation {
   continuation* next = nullptr;
-  void (*fire)(continuation*) = nullptr;  // must not wait; the continuation may be gone when it returns
+  void (*fire)(continuation*) = nullptr;  // must not wait; it may destroy the continuation
 };
 
 class future_state_base {
@@ -80,7 +80,7 @@ class future_state_base {
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
-    // acquire, when alone: pairs with the release of the other holders. Nobody else can then add a reference.
+    // acquire, if alone: pairs with the release of the other holders. No other thread can then add a reference.
     if (refs_.load(std::memory_order_acquire) == 1 || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
       destroy_(this);
   }
@@ -92,34 +92,34 @@ class future_state_base {
     else if (made_by_ != nullptr) [[unlikely]]
       note_read(*made_by_);
   }
-  /// wait() of the only one who reads the result.
+  /// wait(), for the only reader of the result.
   void wait_and_take() {
     if (!ready())
       wait_slowly();
     else if (made_by_ != nullptr) [[unlikely]]
       note_taken(made_by_);
   }
-  /// False when the limit passed first.
+  /// False if the limit passed first.
   bool wait_until(time_limit limit) {
     return wait_within(limit, [this](ticks deadline) { return wait_until(deadline); });
   }
 
-  /// Fires `c` when the result is there; at once, in the caller, when it is there already.
+  /// Calls c.fire() when the result is available; immediately, in the caller, if it already is.
   void attach(continuation& c) {
     if (!attach_unless_ready(c)) fire_now(c);
   }
-  /// As above, but false, without firing, when the result is there already.
+  /// As above, but returns false without calling fire() if the result is already available.
   [[nodiscard]] bool attach_unless_ready(continuation& c) {
-    if (deferred()) submit_deferred();  // nobody may ever wait for it: it becomes an ordinary task
+    if (deferred()) submit_deferred();  // it may never be waited for, so it becomes an ordinary task
     return try_attach(c);
   }
   bool try_attach(continuation& c) noexcept;
-  /// Takes `c` out again. False when it has fired, is about to, or another detaching caller holds it right now: then it
-  /// stays attached.
+  /// Detaches `c`. False if it has fired or is about to, or if another call of try_detach() holds it: then it stays
+  /// attached.
   bool try_detach(continuation& c) noexcept;
 
-  /// The result has been written: whoever waits is fired.
-  /// `at_end`: the running task does nothing more.
+  /// Called after the result was written: fires all attached continuations.
+  /// `at_end`: the running task does nothing afterwards.
   void complete(bool at_end = false) noexcept;
   void complete_with(std::exception_ptr e) noexcept {
     error_ = std::move(e);
@@ -132,13 +132,13 @@ class future_state_base {
  protected:
   static constexpr std::uintptr_t ready_word = 1;
 
-  /// One of several inputs has come; before the last one may complete this state. See origin.hpp.
+  /// One of several inputs is ready. Called before the last input can complete this state. See origin.hpp.
   void input_came() noexcept {
     if (origins_wanted()) [[unlikely]]
       note_input(made_by_, false);
   }
 
-  /// The task that will complete this state, when a waiter may run it in its own frame.
+  /// The task that will complete this state, if a waiter may run it inline.
   task* own_task_ = nullptr;
   std::atomic<bool> deferred_{false};  // own_task_ is not submitted: the first waiter runs it
 
@@ -155,7 +155,7 @@ class future_state_base {
   std::atomic<std::uint32_t> refs_;
   destroy_function destroy_;
   std::exception_ptr error_;
-  origin* made_by_ = nullptr;  // while measurement wants to know
+  origin* made_by_ = nullptr;  // set only while dependencies are recorded
 };
 static_assert(sizeof(future_state_base) <= 64);
 
@@ -165,8 +165,8 @@ class result_at_task_end {
   explicit result_at_task_end(future_state_base& s);
   result_at_task_end(const result_at_task_end&) = delete;
   result_at_task_end& operator=(const result_at_task_end&) = delete;
-  ~result_at_task_end();  // without arrange(), nothing happens at the end
-  /// The result is `error`, or the value that the state holds.
+  ~result_at_task_end();  // without a call of arrange(), it does nothing
+  /// The result is `error` or, if that is null, the value that the state holds.
   void arrange(std::exception_ptr error) noexcept;
 
  private:
@@ -179,8 +179,8 @@ class result_at_task_end {
 
 template <class T>
 struct stored {
-  static_assert(!std::is_array_v<T> && !std::is_function_v<T>, "a future's result is no array and no function");
-  static_assert(std::is_destructible_v<T>, "a future's result has a public destructor");
+  static_assert(!std::is_array_v<T> && !std::is_function_v<T>, "a future's result cannot be an array or a function");
+  static_assert(std::is_destructible_v<T>, "a future's result must have a public destructor");
   using type = std::remove_cv_t<T>;  // written once; get() adds the qualifiers again
 };
 template <>
@@ -197,7 +197,7 @@ class future_state : public future_state_base {
  public:
   using value_type = typename stored<T>::type;
 
-  // Written out because the union member must be left alone.
+  // User-provided: the union member must not be initialized.
   future_state(destroy_function d, std::uint32_t refs) noexcept : future_state_base(d, refs) {}
   ~future_state() {
     if (has_value_) value_.~value_type();
@@ -210,7 +210,7 @@ class future_state : public future_state_base {
   }
   value_type& value() noexcept { return value_; }
 
-  /// Runs `f` and keeps what it returns or throws; does not complete the state.
+  /// Runs `f` and stores what it returns or throws; does not complete the state.
   template <class F>
   [[nodiscard]] std::exception_ptr emplace_result_of(F&& f) noexcept {
     try {
@@ -247,7 +247,7 @@ class future_state : public future_state_base {
   };
 };
 
-/// Makes and frees states of type S from the pool.
+/// Allocates and frees states of type S from the pool.
 template <class S, class... A>
 S* make_state(A&&... a) {
   return pool_new<S>(std::forward<A>(a)...);
@@ -260,7 +260,7 @@ void destroy_state(future_state_base* base) noexcept {
   pool_put(s, sizeof(S));
 }
 
-/// A counted pointer to a state.
+/// A reference-counted pointer to a state.
 template <class T>
 class state_ref {
  public:
@@ -289,12 +289,14 @@ class state_ref {
   future_state<T>* s_ = nullptr;
 };
 
-/// Hands a task to the scheduler that the calling thread belongs to.
+/// Submits a task to the scheduler of the calling thread.
 void submit_task(task* t);
-/// The same for a task that a sleeper should get up for; for half of a loop, which thieves should take at once.
+/// submit_child() also wakes a sleeping worker; offer_task(), for half of a loop, makes thieves take it as early as
+/// possible.
 void submit_child(task* t);
 void offer_task(task* t);
-/// The calling worker runs `t` next; the calling task goes on when a worker is free for it. On a foreign thread as
+/// The calling worker runs `t` next; the calling task resumes when a worker is free. On an external thread the same as
 /// submit_task().
+
 void fork_task(task* t);
 }  // namespace plx::detail

@@ -84,7 +84,7 @@ std::size_t wait_any_of(const std::vector<future_state_base*>& states) {
 }
 
 std::vector<std::size_t> wait_some_of(std::size_t n, const std::vector<future_state_base*>& states) {
-  if (n > states.size()) throw std::invalid_argument("wait_some: more futures are asked for than there are");
+  if (n > states.size()) throw std::invalid_argument("wait_some: n is more than the number of futures");
   ready_order order(states);
   order.wait_for(n);
   std::vector<std::size_t> ready(n);
