@@ -47,8 +47,8 @@ struct device_info {
   std::size_t group_bytes = 0;  // maximum shared memory of a thread group; 0: no limit
 };
 
-/// Where the cpu backend stores exceptions of items: one element per item, owned by the caller of launch(), who keeps
-/// it until the launch has ended.
+/// Where the cpu backend stores exceptions of items: one element per item, owned by the caller of launch() until the
+/// launch has ended.
 using item_errors = std::exception_ptr*;
 
 /// A record of the device library about work that ran on the device. Several records can have the same tag: the kernels

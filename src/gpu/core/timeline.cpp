@@ -331,7 +331,7 @@ void device_timeline::read_one(stream_core& s, const pending_operation& p, bool 
                  .failed = failed});
     if (failed)
       home_.rt.recorder().mark("device",
-                               fmt::format("'{}' has failed on device {}", probe::name_of(name_of(p)), home_.label));
+                               fmt::format("'{}' failed on device {}", probe::name_of(name_of(p)), home_.label));
   } catch (...) {
     t.lane->lose(1);
   }

@@ -9,10 +9,9 @@
 //   operation; on, one or two event records (0.14 us each on CUDA), and as many calls of elapsed() when they are read.
 //   No allocation once the rings and events exist, and no waiting, except that the first operation waits some 0.1 ms
 //   for the calibration of the device's clock.
-// Invariants: tail <= head <= tail + capacity; the submitter owns slots [head, tail + capacity), the poller [tail,
-// head).
-//   head is stored with release after the slot is filled, and loaded with acquire by the poller; tail the other way
-//   round.
+// Invariants: tail <= head <= tail + capacity; the submitter owns slots [head, tail + capacity), the poller
+//   [tail, head). head is stored with release after the slot is filled, and loaded with acquire by the poller; tail the
+//   other way round.
 // Example: gpu/test/timeline_test.cpp
 #pragma once
 

@@ -20,7 +20,7 @@ stream& of(native_stream s) { return *reinterpret_cast<stream*>(s); }
 event& of(native_event e) { return *reinterpret_cast<event*>(e); }
 graph& of(native_graph g) { return *reinterpret_cast<graph*>(g); }
 
-/// Every call begins so: the lock, and what the call is to fail with.
+/// Begins every call: takes the lock and determines the injected failure.
 struct entered {
   entered(native_device d, const char* name)
       : home(of(d).home), lock(home.lock), call(name), failed(of(d).lost ? device_lost : home.fault_of(name)) {
@@ -92,7 +92,7 @@ struct call_work final : work {
 
 struct flag_work final : work {
   flag_work(std::uint32_t* f, std::uint32_t v) : flag(f), value(v) {}
-  // release: pairs with the acquire of who looks at the flag.
+  // release: pairs with the acquire load of the flag's reader.
   void run() override { std::atomic_ref(*flag).store(value, std::memory_order_release); }
   std::uint32_t* flag;
   std::uint32_t value;
@@ -156,7 +156,7 @@ void close(native_device d) noexcept {
     dev.home.changed.notify_all();
   }
   if (dev.thread.joinable()) dev.thread.join();
-  for (const stream* s : dev.streams) delete s;  // of a device that was left: what is in it does not run
+  for (const stream* s : dev.streams) delete s;  // of an abandoned device: its entries do not run
   delete &dev;
 }
 
@@ -190,7 +190,7 @@ outcome synchronize(native_device d, native_stream s) {
     if (!in.home.o.stepped)
       in.home.changed.wait(in.lock);
     else if (!dev.step(in.lock))
-      return {invalid, "synchronize"};  // it waits for an event that nothing will reach
+      return {invalid, "synchronize"};  // it waits for an event that will never be reached
   }
   if (dev.lost) return {device_lost, in.call};
   return {in.failed != ok ? in.failed : std::exchange(of(s).failed, ok), in.call};
@@ -199,7 +199,7 @@ outcome synchronize(native_device d, native_stream s) {
 outcome query_stream(native_device d, native_stream s, bool& done) {
   entered in(d, "query_stream");
   of(d).perhaps_step(in.lock);
-  of(s).spoiled |= of(s).capturing;  // as CUDA has it: who captures must not be asked
+  of(s).spoiled |= of(s).capturing;  // as in CUDA: a capturing stream must not be queried
   done = of(s).entries.empty() && !of(s).running;
   return in.said();
 }
@@ -227,7 +227,7 @@ outcome query(native_device d, native_event e, bool& done) {
   of(d).perhaps_step(in.lock);
   const place* const p = of(e).last.get();
   done = p == nullptr || p->reached;
-  if (done && p != nullptr && p->failed != ok && p->of->failures == p->failures) p->of->failed = ok;  // it is told
+  if (done && p != nullptr && p->failed != ok && p->of->failures == p->failures) p->of->failed = ok;  // now reported
   return {p != nullptr && done ? p->failed : ok, "query"};
 }
 outcome wait(native_device d, native_stream s, native_event e) {
@@ -239,7 +239,7 @@ outcome elapsed(native_device d, native_event begin, native_event end, double& s
   if (of(begin).last == nullptr || of(end).last == nullptr || !of(end).last->reached) return {invalid, "elapsed"};
   const ticks from = of(begin).last->when, to = of(end).last->when;
   seconds = to >= from ? plx::seconds(to - from) : -plx::seconds(from - to);
-  if (in.home.o.clock_rate != 1)  // as CUDA tells it: milliseconds, in single precision
+  if (in.home.o.clock_rate != 1)  // as in CUDA: milliseconds in single precision
     seconds = 1e-3 * static_cast<double>(static_cast<float>(1e3 * seconds * in.home.o.clock_rate));
   return in.said();
 }
@@ -254,7 +254,7 @@ outcome event_time(native_device d, native_event e, ticks& when) {
 
 // ----------------------------------------------------------------------------------------------------------- memory
 
-constexpr std::size_t alignment = 256;  // as CUDA's
+constexpr std::size_t alignment = 256;  // as in CUDA
 
 outcome allocate(native_device d, memory_kind, std::size_t bytes, void*& p) {
   entered in(d, "allocate");
@@ -340,13 +340,13 @@ struct code_row {
   failure kind;
 };
 constexpr std::array<code_row, 9> codes{{{"ok", "no error", failure::none},
-                                         {"item_failed", "an item of a launch has thrown", failure::other},
+                                         {"item_failed", "an item of a launch threw an exception", failure::other},
                                          {"out_of_memory", "out of memory", failure::out_of_memory},
                                          {"device_lost", "the device is gone", failure::device_lost},
                                          {"no_driver", "there is no driver", failure::no_driver},
                                          {"driver_too_old", "the driver is too old", failure::driver_too_old},
                                          {"no_device", "there is no such device", failure::no_device},
-                                         {"invalid", "that cannot be done", failure::wrong_use},
+                                         {"invalid", "invalid argument or state", failure::wrong_use},
                                          {"no_kernel", "there is no such kernel", failure::unsupported}}};
 const code_row& row(int code) { return codes[static_cast<std::size_t>(std::clamp(code, 0, 8))]; }
 std::string_view code_name(int code) { return row(code).name; }

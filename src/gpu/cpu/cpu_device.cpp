@@ -1,4 +1,4 @@
-// The cpu backend's own records of what it has run, as the libraries of real devices have them.
+// Devices of the cpu backend: the execution of stream entries, and activity records like those of GPU libraries.
 
 #include <algorithm>
 #include <atomic>

@@ -1,8 +1,8 @@
-// CUPTI's activity records. The library is opened when they are wanted; built where its headers were found.
+// CUPTI's activity records. Built if CUPTI's headers are found; the library is opened when records are requested.
 //
-// A submission's tag is CUPTI's external correlation: each call of the runtime library within it gives a record with
-// the tag and the call's number, and what runs on the device has the number of its call. They come in no order, so each
-// waits for the other.
+// A submission's tag is CUPTI's external correlation id: each runtime library call made while it is set gives a record
+// with the tag and the call's number, and each activity of the device carries the number of its call. The two kinds of
+// records arrive in any order, so either is kept until the other arrives.
 #include "gpu/cuda/cuda_activity.hpp"
 
 #if PLX_HAVE_CUPTI
@@ -39,10 +39,10 @@ struct functions {
   decltype(cuptiGetResultString)* text = nullptr;
 };
 
-/// What has come and waits for its other half: tags by the number of the call, and records.
+/// Records waiting for their counterparts: tags by call number, and activities.
 struct halves {
   static constexpr std::size_t most = std::size_t{1} << 16;
-  std::unordered_map<std::uint32_t, std::uint64_t> tags, tags_before;  // the older ones go
+  std::unordered_map<std::uint32_t, std::uint64_t> tags, tags_before;  // the older ones are dropped
   std::unordered_map<std::uint32_t, std::vector<activity>> early;
   std::size_t n_early = 0;
 };
@@ -51,18 +51,18 @@ struct state {
   std::optional<probe::shared_library> library;
   functions f;
   listener heard = nullptr;
-  std::mutex lock;  // guards what follows
+  std::mutex lock;  // guards the members below
   halves waiting;
 };
 
 state& all() {
-  static auto* const s = new state;  // records may come until the end
+  static auto* const s = new state;  // never destroyed: records may arrive during process exit
   return *s;
 }
 
 constexpr std::size_t buffer_bytes = std::size_t{1} << 20, buffer_alignment = 8;
 
-// CUPTI asks for its time in nanoseconds: ours, so that nothing is left to translate.
+// CUPTI accepts a timestamp callback in nanoseconds; with the clock of this process no conversion is needed later.
 double nanoseconds_per_tick() noexcept {
   static const double ns = 1e9 / ticks_per_second();
   return ns;
@@ -80,11 +80,11 @@ void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t*
   *most_records = 0;
 }
 
-/// With the lock.
+/// Requires the lock.
 void tell(state& s, std::uint32_t call, activity a) {
   auto tag = s.waiting.tags.find(call);
   if (tag == s.waiting.tags.end() && (tag = s.waiting.tags_before.find(call)) == s.waiting.tags_before.end()) {
-    if (s.waiting.n_early++ == halves::most) s.waiting.early.clear(), s.waiting.n_early = 0;  // nobody's
+    if (s.waiting.n_early++ == halves::most) s.waiting.early.clear(), s.waiting.n_early = 0;  // drops them
     s.waiting.early[call].push_back(a);
     return;
   }
@@ -92,7 +92,7 @@ void tell(state& s, std::uint32_t call, activity a) {
   s.heard(a);
 }
 
-/// With the lock.
+/// Requires the lock.
 void tagged(state& s, std::uint32_t call, std::uint64_t tag) {
   halves& w = s.waiting;
   if (w.tags.size() == halves::most) w.tags_before = std::exchange(w.tags, {});
@@ -107,8 +107,8 @@ void tagged(state& s, std::uint32_t call, std::uint64_t tag) {
   w.early.erase(early);
 }
 
-// The numbers at the ends of these types' names grow with the library; a newer one's records begin like the older
-// ones'.
+// The numbers at the ends of these types' names increase with the library version; records of newer versions begin with
+// the fields of older ones.
 void take(state& s, const CUpti_Activity& r) {
   switch (r.kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
@@ -134,7 +134,7 @@ void take(state& s, const CUpti_Activity& r) {
            {.begin = ticks_of(c.start), .end = ticks_of(c.end), .bytes = c.bytes, .kind = activity::what::fill});
       break;
     }
-    default:  // of the calls themselves
+    default:  // records of the calls themselves
       break;
   }
 }
@@ -145,7 +145,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
     const std::lock_guard guard(s.lock);
     CUpti_Activity* r = nullptr;
     while (s.f.next_record(buffer, used, &r) == CUPTI_SUCCESS) take(s, *r);
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
   }
   std::free(buffer);
 }
@@ -169,7 +169,7 @@ std::string find_functions(state& s, const std::string& file) {
       l.find("cuptiActivityFlushAll", s.f.flush_all) && l.find("cuptiActivityFlushPeriod", s.f.flush_period) &&
       l.find("cuptiActivityPushExternalCorrelationId", s.f.push) &&
       l.find("cuptiActivityPopExternalCorrelationId", s.f.pop) && l.find("cuptiGetResultString", s.f.text);
-  return found ? "" : "CUPTI lacks some of its functions: expected that of CUDA 12 or newer";
+  return found ? "" : "this CUPTI lacks required functions: expected CUDA 12 or newer";
 }
 
 std::string start_once(const std::string& file, listener heard) {
@@ -187,7 +187,7 @@ std::string start_once(const std::string& file, listener heard) {
   if (auto why = refused(s.f.register_callbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
       !why.empty())
     return why;
-  // Tags come with records of the calls of the runtime library.
+  // Tags require the records of runtime library calls.
   for (const CUpti_ActivityKind k :
        {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
         CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET})

@@ -1,11 +1,11 @@
-// Activity records of CUDA, by CUPTI: for the table of the backend.
+// CUDA activity records from CUPTI, for the backend's table.
 #pragma once
 
 #include "gpu/backend.hpp"
 
 namespace plx::gpu::cuda {
 
-/// Null where this was built without CUPTI's headers.
+/// Null if built without CUPTI's headers.
 const activity_functions* records() noexcept;
 
 }  // namespace plx::gpu::cuda

@@ -13,7 +13,7 @@ namespace {
 
 using write_function = CUresult (*)(CUstream, CUdeviceptr, std::uint32_t, unsigned);
 
-// Of the driver, which this program is not linked with.
+// A function of the driver, which this program does not link.
 write_function find_write_function() noexcept {
   void* f = nullptr;
   cudaDriverEntryPointQueryResult found{};
@@ -34,7 +34,7 @@ outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::u
   use(d);
   if (write == nullptr) return {cudaErrorNotSupported, "cuStreamWriteValue32"};
   const CUresult r = write(of(s), reinterpret_cast<CUdeviceptr>(flag), value, 0);
-  // The numbers of the driver's errors are those of the runtime's.
+  // The driver's error codes have the same values as those of the runtime.
   return {r == CUDA_SUCCESS ? 0 : static_cast<int>(r), "cuStreamWriteValue32"};
 }
 

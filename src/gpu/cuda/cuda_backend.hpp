@@ -1,5 +1,5 @@
-// The backend of NVIDIA's devices, through the CUDA runtime library, which is linked statically: a program that was
-// built with it starts on a machine without a driver, and count() says so.
+// The backend for NVIDIA devices, using the statically linked CUDA runtime library: on a machine without a driver the
+// program starts, and count() fails with the reason.
 #pragma once
 
 #include "gpu/backend.hpp"

@@ -1,5 +1,5 @@
-// The backends cuda and hip: the same source, in CUDA's names. Included once by each, with PLX_GPU_CODE_OF as the name
-// of its namespace; hip includes gpu/hip/cuda_names.hpp before.
+// The shared source of the backends cuda and hip, in CUDA's names. Included once by each, with PLX_GPU_CODE_OF as the
+// name of its namespace; hip includes gpu/hip/cuda_names.hpp first.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,27 +11,27 @@
 
 #include "gpu/backend.hpp"
 
-// What the library itself calls it: after cuda_names.hpp, for hip.
+// The library's own name of a function, after the macros of cuda_names.hpp.
 #define PLX_GPU_TEXT(name) #name
 #define PLX_GPU_NAME(name) PLX_GPU_TEXT(name)
 
 namespace plx::gpu::PLX_GPU_CODE_OF {
 namespace {
 
-// A device is its number and one more, so that it is not null.
+// A device is represented by its index plus one, so that it is not null.
 int number_of(native_device d) noexcept { return static_cast<int>(reinterpret_cast<std::uintptr_t>(d)) - 1; }
 cudaStream_t of(native_stream s) noexcept { return reinterpret_cast<cudaStream_t>(s); }
 cudaEvent_t of(native_event e) noexcept { return reinterpret_cast<cudaEvent_t>(e); }
 cudaGraphExec_t of(native_graph g) noexcept { return reinterpret_cast<cudaGraphExec_t>(g); }
 
-// Each thread has a current device. With several of them every call says which it means.
+// Each thread has a current device. With several devices every call selects its device.
 std::atomic<int> devices_seen{0};
 void use(native_device d) noexcept {
   if (devices_seen.load(std::memory_order_relaxed) != 1) static_cast<void>(cudaSetDevice(number_of(d)));
 }
 
 outcome said(cudaError_t e, const char* call) noexcept {
-  // What went wrong is told by whoever called: it must not come out of somebody else's next call.
+  // The caller reports the error; clear it, so that a later call does not return it.
   if (e != cudaSuccess && e != cudaErrorNotReady) static_cast<void>(cudaGetLastError());
   return {static_cast<int>(e), call};
 }
@@ -43,12 +43,12 @@ outcome count(const backend&, int& n) {
   const cudaError_t e = cudaGetDeviceCount(&n);
   if (e != cudaSuccess) n = 0;
   devices_seen.store(n, std::memory_order_relaxed);
-  // Without a driver the library says that it is too old: version 0.
+  // Without a driver the library reports an insufficient driver of version 0.
   int driver = 0;
   if (e == cudaErrorInsufficientDriver && (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0))
     return said(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
 #ifdef PLX_GPU_CODE_IS_HIP
-  // It says the same without a driver as without a device.
+  // HIP reports the same error without a driver as without a device.
   if (std::error_code none; e == cudaErrorNoDevice && !std::filesystem::exists("/dev/kfd", none))
     return said(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
 #endif
@@ -61,7 +61,7 @@ outcome open(const backend& b, int index, native_device& d) {
   if (const outcome o = count(b, n); !o) return o;
   if (index < 0 || index >= n) return {cudaErrorInvalidDevice, PLX_GPU_NAME(cudaSetDevice)};
   d = reinterpret_cast<native_device>(static_cast<std::uintptr_t>(index) + 1);
-  // The first call that needs the device makes its context, which takes 0.1 to 1 s.
+  // The first call that needs the device creates its context, which takes 0.1 to 1 s.
   if (const cudaError_t e = cudaSetDevice(index); e != cudaSuccess) return said(e, PLX_GPU_NAME(cudaSetDevice));
   return said(cudaFree(nullptr), PLX_GPU_NAME(cudaFree));
 }
@@ -214,13 +214,13 @@ void free_graph(native_device d, native_graph g) noexcept {
 
 std::string_view code_name(int code) { return cudaGetErrorName(static_cast<cudaError_t>(code)); }
 std::string_view code_text(int code) {
-  if (code == cudaErrorSystemDriverMismatch) return "no driver is installed, or none that fits this program";
+  if (code == cudaErrorSystemDriverMismatch) return "no driver is installed, or it does not support this program";
   return cudaGetErrorString(static_cast<cudaError_t>(code));
 }
 
 failure kind_of(int code) {
 #if !defined(PLX_GPU_CODE_IS_HIP)
-  // cudaErrorContained, cudaErrorTensorMemoryLeak: older toolkits have no names for them, newer drivers say them.
+  // cudaErrorContained, cudaErrorTensorMemoryLeak: returned by newer drivers, unnamed in older toolkits.
   if (code == 226 || code == 721) return failure::device_lost;
 #endif
   switch (static_cast<cudaError_t>(code)) {
@@ -242,7 +242,7 @@ failure kind_of(int code) {
     case cudaErrorInvalidValue:
     case cudaErrorInvalidConfiguration:
       return failure::wrong_use;
-    // After these every call of this process fails.
+    // After these errors every call of this process fails.
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:

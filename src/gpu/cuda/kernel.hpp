@@ -1,10 +1,10 @@
-// For the .cu sources of operations, by nvcc and by hipcc: how items reach a kernel. See gpu/operation.hpp.
+// For the .cu sources of operations, compiled by nvcc and hipcc: how items reach a kernel. See gpu/operation.hpp.
 //
-// Items are kernel parameters as long as they fit, so that a launch needs no memory and no copy: up to 4 KiB, and up to
-// 32 KiB where the toolkit allows. More go through recycled pinned memory, which the kernel reads in place: then let a
-// block read its item once. Cost: of a launch with parameters, that of a launch plus the copy of their bytes.
-// Requires: kernels stand in an unnamed namespace. Both compilers give one a symbol of its name, and where a program
-// has both backends, the linker would keep one of the two.
+// Items are kernel parameters if they fit, so that a launch needs no memory and no copy: up to 4 KiB, or up to 32 KiB
+// if the toolkit allows. Otherwise they go through recycled pinned memory, which the kernel reads in place; a block
+// should then read its item once. Cost: with parameters, that of a launch plus the copy of their bytes.
+// Requires: kernels are defined in an unnamed namespace. Both compilers emit a symbol with the kernel's name, and in a
+// program with both backends the linker would keep only one of the two.
 #pragma once
 
 #if defined(__HIPCC__) || defined(__HIP__)
@@ -21,7 +21,7 @@
 
 namespace plx::gpu {
 
-/// The stream that the kernel goes to.
+/// The stream to launch the kernel in.
 inline cudaStream_t stream_of(const launch& where) { return reinterpret_cast<cudaStream_t>(where.stream); }
 
 namespace detail {
@@ -61,9 +61,9 @@ inline constexpr unsigned most_parameter_bytes = 4000;  // of 4096
 
 }  // namespace detail
 
-/// Calls `f(list)` once, where list[i] is item i for the kernel; `list` is to be a parameter of it by value, which a
-/// kernel template declares as `const __grid_constant__ Items`. Three kernels are made of the template, four at most:
-/// for few items, for more, for many, and for those in memory.
+/// Calls `f(list)` once, where list[i] is item i in the kernel. `list` is passed to the kernel by value; the kernel is
+/// a template that declares it as `const __grid_constant__ Items`. The template has three or four instantiations: for
+/// few, more and many items as parameters, and for items in memory.
 template <class Item, class F>
 void with_items(const launch& where, const Item* items, unsigned n, F&& f) {
   if (detail::with_near_items<256>(items, n, f)) return;

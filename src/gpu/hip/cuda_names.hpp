@@ -1,10 +1,10 @@
-// CUDA's names for HIP's, as far as the project uses them.
+// CUDA names for the HIP functions that this project uses.
 #pragma once
 
 #include <hip/hip_runtime.h>
 
 #ifndef __grid_constant__
-#define __grid_constant__  // parameters are constant memory there anyway
+#define __grid_constant__  // parameters are in constant memory on HIP
 #endif
 
 #define cudaDeviceProp hipDeviceProp_t

@@ -17,13 +17,13 @@ outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
   return said(hipLaunchHostFunc(of(s), f, arg), "hipLaunchHostFunc");
 }
 #else
-// The headers of HIP 5.2 declare hipLaunchHostFunc, the library does not have it.
+// The headers of HIP 5.2 declare hipLaunchHostFunc, but the library lacks it.
 struct host_call {
   void (*f)(void*);
   void* arg;
   static void run(hipStream_t, hipError_t status, void* self) {
     const std::unique_ptr<host_call> c(static_cast<host_call*>(self));
-    if (status == hipSuccess) c->f(c->arg);  // after an error nothing is told: the stream is asked then
+    if (status == hipSuccess) c->f(c->arg);  // after an error nothing is called; the stream's status reports it
   }
 };
 outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {

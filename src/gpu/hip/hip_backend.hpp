@@ -1,4 +1,4 @@
-// The backend of AMD's devices, through HIP: the source of the backend cuda under other names.
+// The backend for AMD devices, using HIP: the source of the cuda backend with HIP's names.
 #pragma once
 
 #include "gpu/backend.hpp"

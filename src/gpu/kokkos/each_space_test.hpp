@@ -1,6 +1,6 @@
-// Runs a test's body in every execution space that Kokkos was built with: on the test's own thread beside one worker,
-// and in a task of three; and in Serial with seeds of a deterministic runtime. Bodies are function templates: device
-// code may not stand in a lambda or in a test itself.
+// Runs a test's body in every execution space that Kokkos was built with: on the test's own thread with one worker, and
+// in a task with three; and in Serial with seeds of a deterministic runtime. Bodies are function templates, since
+// device code cannot be defined in a lambda or in a test itself.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace plx::testing {
 
 #if defined(PLX_TSAN)
-inline constexpr bool only_serial = true;  // the library of OpenMP is not instrumented
+inline constexpr bool only_serial = true;  // the OpenMP library is not instrumented
 #else
 inline constexpr bool only_serial = false;
 #endif
@@ -77,7 +77,7 @@ void on_each_space(Body body) {
 #endif
 }
 
-/// The same with a function template `f(runtime, space)`.
+/// Runs a function template `f(runtime, space)` in each space.
 #define PLX_ON_EACH_SPACE(f) ::plx::testing::on_each_space([](plx::runtime& rt, auto& on) { f(rt, on); })
 
 }  // namespace plx::testing

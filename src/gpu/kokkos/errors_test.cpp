@@ -1,4 +1,4 @@
-// What kernels throw, and under which names they are measured.
+// Exceptions of kernels, and the names under which kernels are measured.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using testing::message_of;
 
 #if defined(KOKKOS_ENABLE_SERIAL)
 
-TEST(kokkos_errors, what_a_kernel_throws_is_held_by_its_future_alone) {
+TEST(kokkos_errors, an_exception_of_a_kernel_is_held_only_by_its_future) {
   testing::with_every_runtime([](plx::runtime& rt) {
     rt.run([&] {
       space<Kokkos::Serial> on(rt);
@@ -35,7 +35,7 @@ TEST(kokkos_errors, what_a_kernel_throws_is_held_by_its_future_alone) {
       EXPECT_EQ(message_of([&] { fails.get(); }), "seven");
       EXPECT_EQ(message_of([&] { reduces.get(); }), "three");
       EXPECT_EQ(works.get(), 45);
-      // What follows gets it.
+      // A later future holds it.
       auto behind = async_parallel_for(on, "again", 1, [](int) {
                       throw std::runtime_error("again");
                     }).then([](plx::future<void> f) {
@@ -47,15 +47,15 @@ TEST(kokkos_errors, what_a_kernel_throws_is_held_by_its_future_alone) {
   });
 }
 
-TEST(kokkos_errors, what_kokkos_refuses_is_held_by_the_future) {
+TEST(kokkos_errors, an_error_of_kokkos_is_held_by_the_future) {
   plx::runtime rt({.workers = 2, .bind = false});
   space<Kokkos::Serial> on(rt);
   const Kokkos::View<int*, Kokkos::HostSpace> a("a", 3), b("b", 4);
   EXPECT_NE(message_of([&] { async_deep_copy(on, a, b).get(); }), "");
 }
 
-// The callable, and what it holds, is gone when the result is seen.
-TEST(kokkos_futures, keep_nothing_of_the_kernel) {
+// The callable and its captures are destroyed before the result is visible.
+TEST(kokkos_futures, do_not_keep_the_kernel_alive) {
   plx::runtime rt({.workers = 2, .bind = false});
   space<Kokkos::Serial> on(rt);
   auto held = std::make_shared<int>(1);
@@ -64,7 +64,7 @@ TEST(kokkos_futures, keep_nothing_of_the_kernel) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(kokkos_names, are_those_of_the_tasks) {
+TEST(kokkos_names, name_the_tasks) {
   plx::runtime rt({.workers = 2, .bind = false});
   rt.recorder().trace(true, 1u << 12);
   {
@@ -81,7 +81,7 @@ TEST(kokkos_names, are_those_of_the_tasks) {
       n += std::count_if(w.begin(), w.end(), [&](const auto& s) { return s.name == name && s.finished; });
     return n;
   };
-  // A result is seen a moment before its task's end is recorded.
+  // A result is visible a moment before the end of its task is recorded.
   std::ptrdiff_t kernels = 0, copies = 0;
   EXPECT_TRUE(comes_true([&] {
     const probe::trace_data trace = rt.recorder().collect_trace();

@@ -23,7 +23,7 @@ constexpr bool own_thread = false;
 
 std::atomic<int> living_spaces{0};
 
-/// The one thread that Kokkos knows as its process.
+/// The one thread that Kokkos accepts kernels from.
 class kokkos_thread {
  public:
   ~kokkos_thread() {
@@ -65,7 +65,7 @@ class kokkos_thread {
 
 std::unique_ptr<kokkos_thread> the_thread;
 
-/// Calls `f` on that thread and waits; what it throws comes out here.
+/// Calls `f` on that thread and waits; rethrows its exception.
 template <class F>
 void call_there(F f) {
   struct call final : detail::job {
@@ -106,7 +106,7 @@ guard::guard(const settings& s) {
   if (Kokkos::is_initialized()) return;
   if (Kokkos::is_finalized())
     throw std::runtime_error(
-        "plx::kokkos::guard: Kokkos was finalized before, and cannot be initialized a second time in a process: keep "
+        "plx::kokkos::guard: Kokkos was already finalized and cannot be initialized a second time in a process: keep "
         "one guard in main");
   Kokkos::InitializationSettings with;
   if (s.threads > 0) with.set_num_threads(s.threads);
@@ -129,7 +129,7 @@ guard::guard(const settings& s) {
 
 guard::~guard() {
   if (!here_) return;
-  PLX_ASSERT(living_spaces.load() == 0 && "pools of Kokkos' instances end before the guard", living_spaces.load());
+  PLX_ASSERT(living_spaces.load() == 0 && "spaces must be destroyed before the guard", living_spaces.load());
   if (the_thread != nullptr) {
     call_there([] { Kokkos::finalize(); });
     the_thread.reset();
@@ -179,7 +179,7 @@ void require_space(std::string_view name) {
   }
   throw std::runtime_error("plx::kokkos: no execution space '" + std::string(name) + "': Kokkos " + version() +
                            " was built with " + std::string(execution_spaces()) +
-                           "; use one of these, or a Kokkos that was built with it (Kokkos_ENABLE_...=ON)");
+                           "; use one of these, or build Kokkos with it (Kokkos_ENABLE_...=ON)");
 }
 
 namespace detail {
@@ -187,7 +187,7 @@ namespace detail {
 void post_to_kokkos_thread(std::unique_ptr<job> j) {
   if (the_thread == nullptr)
     throw std::runtime_error(
-        "plx::kokkos: the space Threads takes kernels only from the thread that has initialized Kokkos: let "
+        "plx::kokkos: the space Threads accepts kernels only from the thread that initialized Kokkos: let "
         "plx::kokkos::guard initialize it");
   the_thread->post(std::move(j));
 }
@@ -195,8 +195,8 @@ void post_to_kokkos_thread(std::unique_ptr<job> j) {
 void space_begins(const char* name) {
   if (!Kokkos::is_initialized())
     throw std::runtime_error(std::string("plx::kokkos: the space ") + name +
-                             " was asked for while Kokkos is not initialized: make a plx::kokkos::guard before, and "
-                             "keep it until after");
+                             " requires an initialized Kokkos: create a plx::kokkos::guard first, and "
+                             "keep it until the space is destroyed");
   living_spaces.fetch_add(1);
 }
 void space_ends() noexcept { living_spaces.fetch_sub(1); }

@@ -1,13 +1,13 @@
-// Kokkos from its initialization to its end, as an object.
+// Initialization and finalization of Kokkos, as an object.
 //
 //   plx::kokkos::guard kokkos({.threads = 4});
-//   plx::runtime rt;                                    // and what uses Kokkos with it
+//   plx::runtime rt;                                    // and the code that uses Kokkos
 //
-// Where Kokkos was built with Threads, which takes kernels from one thread only, the guard keeps a thread of its own
-// that initializes Kokkos, runs the kernels of that space, and finalizes it. Otherwise its maker initializes Kokkos.
-// Who has initialized Kokkos already finalizes it: the guard does neither then.
-// Thread safety: require_space() and names everything; one thread makes and destroys guards. Cost: that of Kokkos.
-// Requires: Views, and the spaces of gpu/kokkos/space.hpp, end before it.
+// If Kokkos was built with Threads, which accepts kernels from one thread only, the guard has its own thread that
+// initializes Kokkos, runs the kernels of that space, and finalizes it. Otherwise the constructing thread initializes
+// Kokkos. If Kokkos is already initialized, the guard neither initializes nor finalizes it.
+// Thread safety: require_space() and the names, from any thread; guards are created and destroyed by one thread.
+// Cost: that of Kokkos. Requires: Views, and the spaces of gpu/kokkos/space.hpp, are destroyed before the guard.
 // Errors: std::runtime_error. Kokkos cannot be initialized a second time in a process.
 // Example: gpu/kokkos/guard_test.cpp, examples/20_kokkos.cpp
 #pragma once
@@ -19,10 +19,10 @@
 namespace plx::kokkos {
 
 struct settings {
-  int threads = 0;                   // of Kokkos' host-parallel space; 0: what Kokkos chooses (OMP_NUM_THREADS, cores)
-  int device = -1;                   // number of the device of its default instance; -1: what Kokkos chooses
-  bool warnings = false;             // Kokkos' own, to std::cerr
-  bool print_configuration = false;  // to std::cout
+  int threads = 0;                   // for Kokkos' host-parallel space; 0: Kokkos' default (OMP_NUM_THREADS, cores)
+  int device = -1;                   // index of the device of the default instance; -1: Kokkos' default
+  bool warnings = false;             // prints Kokkos' warnings to std::cerr
+  bool print_configuration = false;  // prints to std::cout
 };
 
 class guard {
@@ -32,32 +32,33 @@ class guard {
   guard(const guard&) = delete;
   guard& operator=(const guard&) = delete;
 
-  /// False: somebody else did, and ends it.
+  /// False if Kokkos was already initialized.
   [[nodiscard]] bool initialized_here() const noexcept { return here_; }
 
  private:
   bool here_ = false;
 };
 
-/// Names of the execution spaces that this Kokkos was built with, such as "Cuda Serial".
+/// Names of the execution spaces that Kokkos was built with, such as "Cuda Serial".
 std::string_view execution_spaces() noexcept;
-/// Its version, such as "4.6.1".
+/// The version of Kokkos, such as "4.6.1".
 std::string version();
-/// Returns when Kokkos was built with the execution space of that name ("Serial", "OpenMP", "Threads", "Cuda", "HIP",
-/// "SYCL", "HPX"). Errors: throws std::runtime_error with those there are, and what to do.
+/// Requires that Kokkos was built with the execution space of that name ("Serial", "OpenMP", "Threads", "Cuda", "HIP",
+/// "SYCL", "HPX"). Errors: throws std::runtime_error with the available spaces and the remedy.
 void require_space(std::string_view name);
 
 namespace detail {
 
-/// Something to call once.
+/// A function to call once.
 struct job {
   virtual ~job() = default;
   virtual void run() noexcept = 0;
 };
-/// On the guard's own thread, soon, in the order of the calls. Errors: throws std::runtime_error when there is none.
+/// Runs `j` on the guard's thread, in the order of the calls. Errors: throws std::runtime_error if there is no such
+/// thread.
 void post_to_kokkos_thread(std::unique_ptr<job> j);
 
-/// A pool of instances lives, from now on or no more. Throws std::runtime_error when Kokkos is not initialized.
+/// Counts the existing spaces. Errors: space_begins() throws std::runtime_error if Kokkos is not initialized.
 void space_begins(const char* name);
 void space_ends() noexcept;
 

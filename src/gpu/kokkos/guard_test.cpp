@@ -16,14 +16,14 @@ namespace {
 using plx::testing::message_of;
 using ::testing::HasSubstr;
 
-// One case, and a program of its own: Kokkos is initialized once.
-TEST(guard, begins_and_ends_kokkos_once_and_says_what_is_missing) {
+// One test, in its own program: Kokkos can be initialized only once.
+TEST(guard, initializes_and_finalizes_kokkos_once) {
   using host = Kokkos::DefaultHostExecutionSpace;
   EXPECT_THAT(message_of([] {
                 plx::runtime rt({.workers = 1, .bind = false});
                 space<host> too_early(rt);
               }),
-              HasSubstr("make a plx::kokkos::guard before"));
+              HasSubstr("create a plx::kokkos::guard first"));
   {
     guard first({.threads = 2});
     EXPECT_TRUE(first.initialized_here());

@@ -1,18 +1,18 @@
-// Kokkos' loops, reductions, scans and copies, each with a future.
+// Kokkos' loops, reductions, scans and copies that return futures.
 //
 //   auto a = async_parallel_for(on, "scale", n, KOKKOS_LAMBDA(int i) { x(i) *= 2; });
 //   auto s = async_parallel_reduce<double>(on, "sum", n, KOKKOS_LAMBDA(int i, double& t) { t += x(i); });
 //   double total = s.get();
 //
-// `on` is a space or an instance of gpu/kokkos/space.hpp. The name is Kokkos' label; it names the task, or the
-// operation in errors of the device. The iterations are
-//   a number n                                                        [0, n)
-//   a RangePolicy or MDRangePolicy whose execution space is on's      its range, chunks or tiles, and work tag
-//   a function of the instance that gives any policy                  [=](const auto& s) { return TeamPolicy(s, 8, 32);
-//   }
-// Results go into a future (what the first template argument says: a value's type, then it is the sum, or a reducer's),
-// or into Views and reducers of Views that are given, as in Kokkos; those must stay until it is done.
-// Loops that depend on each other: one instance; or .then(), which runs when the future is ready.
+// `on` is a space or an instance (gpu/kokkos/space.hpp). The name is Kokkos' label; it names the task, or the operation
+// in errors of the device. The iterations are
+//   a number n                                                [0, n)
+//   a RangePolicy or MDRangePolicy of the same space          its range, chunks or tiles, and work tag
+//   a function from the instance to any policy                [=](const auto& s) { return TeamPolicy(s, 8, 32); }
+// Results are returned in a future (the first template argument is the type of a value, then the result is the sum, or
+// a reducer), or written to Views and reducers of Views that are passed, as in Kokkos; those must live until it is
+// done.
+// Dependent loops: use one instance, or .then().
 // Thread safety, cost, errors: gpu/kokkos/space.hpp. Example: gpu/kokkos/parallel_test.cpp, examples/20_kokkos.cpp
 #pragma once
 
@@ -36,22 +36,22 @@ inline constexpr bool is_md_range = false;
 template <class... P>
 inline constexpr bool is_md_range<Kokkos::MDRangePolicy<P...>> = true;
 
-/// The policy `p` for the instance `s`.
+/// The policy `p` on the instance `s`.
 template <class Space, class P>
 auto bind(const Space& s, const P& p) {
   if constexpr (std::is_integral_v<P>) {
     return Kokkos::RangePolicy<Space>(s, 0, p);
   } else if constexpr (is_range<P>) {
     static_assert(std::is_same_v<typename P::execution_space, Space>,
-                  "the RangePolicy is one of another execution space: write RangePolicy<Space>");
+                  "the RangePolicy has another execution space: use RangePolicy<Space>");
     return P(s, p.begin(), p.end(), Kokkos::ChunkSize(static_cast<int>(p.chunk_size())));
   } else if constexpr (is_md_range<P>) {
     static_assert(std::is_same_v<typename P::execution_space, Space>,
-                  "the MDRangePolicy is one of another execution space: write MDRangePolicy<Space, Rank<n>>");
+                  "the MDRangePolicy has another execution space: use MDRangePolicy<Space, Rank<n>>");
     return P(s, p.m_lower, p.m_upper, p.m_tile);
   } else {
     static_assert(std::is_invocable_v<const P&, const Space&>,
-                  "iterations: a number, a RangePolicy, an MDRangePolicy, or a function of the instance that gives a "
+                  "expected a number, a RangePolicy, an MDRangePolicy, or a function from the instance to a "
                   "policy, such as [=](const auto& s) { return Kokkos::TeamPolicy(s, 8, 32); }");
     return p(s);
   }
@@ -66,7 +66,7 @@ struct result_of {
   }
 };
 
-// A reducer for results in another memory space, which its last argument names.
+// A reducer for results in another memory space, given by its last argument.
 template <class R>
 struct reducer_in;
 template <template <class, class> class R, class T, class Old>
@@ -105,8 +105,8 @@ template <class On, class P, class F>
       name, [name, iterations, f](const auto& s) { Kokkos::parallel_for(name, detail::bind(s, iterations), f); });
 }
 
-/// R is a type of value (then the result is the sum) or a reducer of Kokkos, such as Kokkos::Max<double>. On a device
-/// the value is trivially copyable, and lies in recycled pinned memory until it is read: nobody waits for the device.
+/// R is the type of a value (then the result is the sum) or a reducer of Kokkos, such as Kokkos::Max<double>. On a
+/// device the value must be trivially copyable; it is written to recycled pinned memory, without blocking the host.
 template <class R, class On, class P, class F>
 [[nodiscard]] plx::future<detail::result_type<R>> async_parallel_reduce(On& on, const std::string& name, P iterations,
                                                                         F f) {
@@ -116,25 +116,25 @@ template <class R, class On, class P, class F>
       });
 }
 
-/// The results go into the Views and reducers of Views `into`.
+/// Writes the results to the Views and reducers of Views `into`.
 template <class On, class P, class F, class... Into>
 requires(sizeof...(Into) > 0) [[nodiscard]] plx::future<void> async_parallel_reduce(On& on, const std::string& name,
                                                                                     P iterations, F f, Into... into) {
   static_assert((detail::is_kept_result<Into> && ...),
-                "results: Views, or reducers of Views; a single value comes out of async_parallel_reduce<T>()");
+                "results must be Views or reducers of Views; for a single value use async_parallel_reduce<T>()");
   return on.pick().put(name, [name, iterations, f, into...](const auto& s) {
     Kokkos::parallel_reduce(name, detail::bind(s, iterations), f, into...);
   });
 }
 
-/// A prefix sum: f(i, sum so far, whether it is final).
+/// A prefix sum: calls f(i, partial sum, is_final).
 template <class On, class P, class F>
 [[nodiscard]] plx::future<void> async_parallel_scan(On& on, const std::string& name, P iterations, F f) {
   return on.pick().put(
       name, [name, iterations, f](const auto& s) { Kokkos::parallel_scan(name, detail::bind(s, iterations), f); });
 }
 
-/// The same, and gives the total, of type T.
+/// A prefix sum that returns the total, of type T.
 template <class T, class On, class P, class F>
 [[nodiscard]] plx::future<T> async_parallel_scan(On& on, const std::string& name, P iterations, F f) {
   return on.pick().template put_for<T>(name, [name, iterations, f](const auto& s, auto result) {
@@ -142,12 +142,12 @@ template <class T, class On, class P, class F>
   });
 }
 
-/// Copies View to View, or a value into all of a View, as Kokkos::deep_copy does: between any two memory spaces that it
-/// can. From or to ordinary memory of the host the device makes the caller wait; pinned memory does not
-/// (gpu/kokkos/view.hpp).
+/// Copies a View to a View, or assigns a value to all of a View, as Kokkos::deep_copy does, between any memory spaces
+/// that it supports. On a device, copies from or to pageable host memory block the caller; pinned memory
+/// (gpu/kokkos/view.hpp) does not.
 template <class On, class To, class From>
 [[nodiscard]] plx::future<void> async_deep_copy(On& on, const To& to, const From& from) {
-  static_assert(Kokkos::is_view_v<To>, "into a View; a value comes out of a View of pinned memory");
+  static_assert(Kokkos::is_view_v<To>, "the target must be a View; to read a value, use a View of pinned memory");
   return on.pick().put("deep_copy " + to.label(), [to, from](const auto& s) { Kokkos::deep_copy(s, to, from); });
 }
 

@@ -11,7 +11,7 @@
 
 namespace plx::kokkos {
 
-/// What lies in a View, on the host.
+/// The values of a View, copied to the host.
 template <class On, class View>
 std::vector<typename View::non_const_value_type> values_of(On& on, const View& v) {
   std::vector<typename View::non_const_value_type> out(v.size());
@@ -66,7 +66,7 @@ void loops_over_tiles(plx::runtime&, space<Space>& on) {
   for (int i = 0; i < n0; ++i)
     for (int j = 0; j < n1; ++j) ASSERT_EQ(host(i, j), i == 0 ? 0 : 100 * i + j);
 }
-// It copies by a call of Kokkos, which Threads takes from the guard's thread only.
+// Copies with a call of Kokkos, which Threads accepts from the guard's thread only.
 TEST(kokkos_for, calls_each_index_of_a_tiled_range_once) { PLX_ON_EACH_SPACE(loops_over_tiles); }
 
 // Each team adds up its rows in scratch memory.
@@ -98,7 +98,7 @@ void loops_over_teams(plx::runtime&, space<Space>& on) {
 }
 TEST(kokkos_for, runs_teams_with_scratch_memory) { PLX_ON_EACH_SPACE(loops_over_teams); }
 
-// Nobody waits in between: each kernel needs what the one before has written.
+// There are no waits in between: each kernel needs the result of the previous one.
 template <class Space>
 void keeps_the_order(plx::runtime&, space<Space>& on) {
   constexpr int steps = 30;
@@ -115,7 +115,7 @@ void step(In& in, const View& v, int k) {
   static_cast<void>(async_parallel_for(
       in, "step", 4, KOKKOS_LAMBDA(int i) { v(i) = v(i) * 31 % 1'000'003 + k; }));
 }
-TEST(kokkos_instance, runs_what_is_put_in_in_that_order) { PLX_ON_EACH_SPACE(keeps_the_order); }
+TEST(kokkos_instance, runs_kernels_in_order) { PLX_ON_EACH_SPACE(keeps_the_order); }
 
 template <class On, class View>
 plx::future<void> fill_with(On& on, const View& v, long value) {
@@ -181,7 +181,7 @@ void many_at_once(plx::runtime& rt, space<Space>& on) {
     for (int r = 0; r < rounds; ++r) expected += (10 + t) * (t + r);
   EXPECT_EQ(total, expected);
 }
-TEST(kokkos_futures, of_many_tasks_at_once_are_right) { PLX_ON_EACH_SPACE(many_at_once); }
+TEST(kokkos_futures, of_concurrent_tasks_are_correct) { PLX_ON_EACH_SPACE(many_at_once); }
 
 template <class Space>
 void recycles(plx::runtime&, space<Space>& on) {
@@ -196,9 +196,9 @@ void recycles(plx::runtime&, space<Space>& on) {
   instance<Space> other = on.take();
   EXPECT_NE(&other.get(), first);
   EXPECT_EQ(on.size(), 2u);
-  again = std::move(other);  // both stay taken until their objects end
+  again = std::move(other);  // both stay taken until their objects are destroyed
   EXPECT_EQ(on.size(), 2u);
 }
-TEST(kokkos_space, gives_an_instance_again_that_came_back) { PLX_ON_EACH_SPACE(recycles); }
+TEST(kokkos_space, reuses_returned_instances) { PLX_ON_EACH_SPACE(recycles); }
 
 }  // namespace plx::kokkos

@@ -43,7 +43,7 @@ void reduces(plx::runtime&, space<Space>& on) {
     EXPECT_EQ(found.loc % 1009, least_at % 1009);  // values repeat every 1009
   }
 }
-TEST(kokkos_reduce, gives_a_value_of_a_sum_or_a_reducer) { PLX_ON_EACH_SPACE(reduces); }
+TEST(kokkos_reduce, returns_a_sum_or_the_value_of_a_reducer) { PLX_ON_EACH_SPACE(reduces); }
 
 template <class Space>
 void reduces_into_views(plx::runtime&, space<Space>& on) {
@@ -100,7 +100,7 @@ void scans(plx::runtime&, space<Space>& on) {
     for (int i = 0; i < n; ++i) ASSERT_EQ(host.view()(i), 2L * (i + 1)) << i;
   }
 }
-TEST(kokkos_scan, gives_sums_before_each_and_the_total) { PLX_ON_EACH_SPACE(scans); }
+TEST(kokkos_scan, returns_prefix_sums_and_the_total) { PLX_ON_EACH_SPACE(scans); }
 
 template <class Space>
 void copies(plx::runtime&, space<Space>& on) {

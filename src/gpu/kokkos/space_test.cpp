@@ -1,4 +1,4 @@
-// Which instances a space makes.
+// The number of instances that a space creates.
 #include "gpu/kokkos/space.hpp"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@ namespace plx::kokkos {
 
 #if defined(KOKKOS_ENABLE_SERIAL)
 
-// All find it without an instance at the same time.
-TEST(kokkos_space, spreads_work_over_no_more_instances_than_were_asked_for) {
+// All tasks find no instance at the same time.
+TEST(kokkos_space, creates_no_more_instances_than_requested) {
   constexpr unsigned users = 8;
   plx::runtime rt({.workers = 2, .bind = false});
   for (int round = 0; round < 100; ++round) {

@@ -1,16 +1,16 @@
-// Views of recycled memory: unmanaged Views of Kokkos over blocks of the pools of gpu/buffer.hpp.
+// Views on recycled memory: unmanaged Kokkos Views of blocks from the pools of gpu/buffer.hpp.
 //
 //   plx::kokkos::instance<Kokkos::Cuda> i = card.take();
-//   plx::kokkos::recycled_view<double**, Kokkos::Cuda> x(i, 100, 3);         // in memory of the device
-//   plx::kokkos::pinned_view<double**, Kokkos::Cuda> h(i, 100, 3);           // of the host, copied without a wait
+//   plx::kokkos::recycled_view<double**, Kokkos::Cuda> x(i, 100, 3);         // in device memory
+//   plx::kokkos::pinned_view<double**, Kokkos::Cuda> h(i, 100, 3);           // on the host; copies do not block
 //
 //   auto f = async_deep_copy(i, x.view(), h.view());
 //
-// The memory goes back when the object ends: of an instance, behind what was put in that instance before; of a space,
-// at once, so what uses it must be done. Views made from it do not keep it. Contents are not set.
-// In spaces of the host both kinds are ordinary memory. Requires: the space outlives it.
-// Thread safety: as any container's. Cost: gpu/buffer.hpp's, some 20 ns when there is a block to spare; Kokkos' own
-//   allocation asks the device and waits for it. Errors: gpu::error when there is no memory.
+// The memory is released when the object is destroyed: for an instance, after the work already submitted to it; for a
+// space, at once, so all uses must be done. Views made from it do not keep it alive. Contents are uninitialized. In
+// host spaces both kinds are ordinary memory. Requires: the space outlives it.
+// Thread safety: as for containers. Cost: that of gpu/buffer.hpp, some 20 ns if a block is free; Kokkos' own allocation
+//   calls the device library and waits for it. Errors: gpu::error if memory runs out.
 // Example: gpu/kokkos/view_test.cpp
 #pragma once
 
@@ -40,15 +40,16 @@ struct memory_space_of<Space, gpu::memory_kind::pinned> {
 
 }  // namespace detail
 
-/// Data is Kokkos': double*, double**[3]. The layout is the space's.
+/// Data as in Kokkos: double*, double**[3]. The layout is that of the space.
 template <class Data, class Space, gpu::memory_kind kind = gpu::memory_kind::device>
 class recycled_view {
  public:
   using view_type = Kokkos::View<Data, typename Space::array_layout,
                                  typename detail::memory_space_of<Space, kind>::type, Kokkos::MemoryUnmanaged>;
-  static_assert(std::is_trivially_copyable_v<typename view_type::value_type>, "recycled memory is not constructed");
+  static_assert(std::is_trivially_copyable_v<typename view_type::value_type>,
+                "elements in recycled memory are not constructed");
 
-  /// With the extents that Data leaves open.
+  /// Takes the run-time extents of Data.
   template <class... N>
   explicit recycled_view(instance<Space>& in, N... extents)
       : recycled_view(in.memory(), &in.core(), static_cast<std::size_t>(extents)...) {}
@@ -82,7 +83,7 @@ class recycled_view {
   view_type view_;
 };
 
-/// In memory of the host that the space's device reaches: for results, and copies that nobody waits for.
+/// In host memory that the space's device can access: for results, and for copies that do not block.
 template <class Data, class Space>
 using pinned_view = recycled_view<Data, Space, gpu::memory_kind::pinned>;
 

@@ -28,7 +28,7 @@ void takes_memory_again(plx::runtime&, space<Space>& on) {
   again = std::move(other);
   EXPECT_NE(again.view().data(), first);
 }
-TEST(kokkos_view, takes_memory_that_came_back) { PLX_ON_EACH_SPACE(takes_memory_again); }
+TEST(kokkos_view, reuses_released_memory) { PLX_ON_EACH_SPACE(takes_memory_again); }
 
 template <class In, class View>
 void fill_slowly(In& in, const View& v, long value) {
@@ -41,7 +41,7 @@ void count_others(In& in, const View& v, long value, std::vector<plx::future<lon
       in, "check", static_cast<int>(v.size()), KOKKOS_LAMBDA(int i, long& s) { s += v(i) != value; }));
 }
 
-// A view ends while its kernels wait; what the next one of that memory writes must come after.
+// A view is destroyed while its kernels are pending; writes by the next owner of that memory must come after them.
 template <class Space>
 void gives_back_in_order(plx::runtime&, space<Space>& on) {
   const long wrong = [&] {
@@ -59,6 +59,6 @@ void gives_back_in_order(plx::runtime&, space<Space>& on) {
   }();
   EXPECT_EQ(wrong, 0);
 }
-TEST(kokkos_view, goes_back_behind_the_work_of_its_instance) { PLX_ON_EACH_SPACE(gives_back_in_order); }
+TEST(kokkos_view, is_released_after_the_work_of_its_instance) { PLX_ON_EACH_SPACE(gives_back_in_order); }
 
 }  // namespace plx::kokkos

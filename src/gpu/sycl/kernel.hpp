@@ -1,5 +1,4 @@
-// For operations in SYCL: how items reach a kernel, as gpu/cuda/kernel.hpp has it for .cu sources. See
-// gpu/operation.hpp.
+// For operations in SYCL: how items reach a kernel; the counterpart of gpu/cuda/kernel.hpp. See gpu/operation.hpp.
 //
 //   void add_sycl(const plx::gpu::launch& where, const add_item* items, unsigned n) {
 //     plx::gpu::sycl::with_items(where, items, n, [&](const auto& list) {
@@ -7,7 +6,7 @@
 //     });
 //   }
 //
-// Thread safety: functions. Cost: few items are arguments of the kernel, more are copied to pinned memory.
+// Thread safety: functions. Cost: few items are kernel arguments, more are copied to pinned memory.
 // Example: gpu/testing/operations_sycl.cpp
 #pragma once
 
@@ -18,7 +17,7 @@
 
 namespace plx::gpu::sycl {
 
-/// The queue that the kernel goes to.
+/// The queue to submit the kernel to.
 inline ::sycl::queue& queue_of(const launch& where) { return *reinterpret_cast<::sycl::queue*>(where.stream); }
 
 namespace detail {
@@ -34,11 +33,11 @@ struct far_items {
   const Item& operator[](std::size_t i) const { return item[i]; }
 };
 
-inline constexpr unsigned parameter_bytes = 960;  // of 1024, which every device takes
+inline constexpr unsigned parameter_bytes = 960;  // of 1024, which every device supports
 
 }  // namespace detail
 
-/// Calls `f(list)` once, where list[i] is item i for a kernel that captures `list` by value.
+/// Calls `f(list)` once, where list[i] is item i in a kernel that captures `list` by value.
 template <class Item, class F>
 void with_items(const launch& where, const Item* items, unsigned n, F&& f) {
   constexpr unsigned capacity = detail::parameter_bytes / sizeof(Item);

@@ -17,17 +17,17 @@ struct device {
   device(const s::device& d) : native(d), context(d) {}
   s::device native;
   s::context context;
-  std::atomic<int> failed{0};  // what an asynchronous error said
+  std::atomic<int> failed{0};  // code of the last asynchronous error
 };
 struct event {
   s::event last;
 };
-// A native_stream is the address of its queue.
+// A native_stream points to its queue.
 struct stream : s::queue {
   explicit stream(s::queue q) : s::queue(std::move(q)) {}
-  std::atomic<unsigned> put{0};  // how often something was put in; counted behind it
-  std::mutex asking;             // guards what follows
-  s::event mark;                 // behind all that was put in when it was counted last
+  std::atomic<unsigned> put{0};  // number of submissions, counted after each
+  std::mutex asking;             // guards the members below
+  s::event mark;                 // follows all submissions counted in `marked`
   unsigned marked = ~0u;
 };
 
@@ -45,10 +45,10 @@ int code_of(const s::exception& e) {
   return e.code().value() != 0 ? e.code().value() : generic_error;
 }
 
-// After something was put in: a mark that stands before it tells nothing of it.
+// Called after a submission: an earlier mark does not cover it.
 void count_put(native_stream q) { all_of(q).put.fetch_add(1); }
 
-// Calls f(); what it throws, and what came of earlier calls meanwhile, is the outcome.
+// Calls f(). The outcome is its exception, or a pending asynchronous error of earlier calls.
 template <class F>
 outcome trying(native_device d, const char* call, F&& f) noexcept {
   try {
@@ -61,7 +61,7 @@ outcome trying(native_device d, const char* call, F&& f) noexcept {
   return {d != nullptr ? of(d).failed.load(std::memory_order_acquire) : 0, call};
 }
 
-// Behind what the host will look at. AdaptiveCpp collects what it has been given until somebody waits for it.
+// Submits pending work at once: AdaptiveCpp collects it until a thread waits.
 void send_off() {
 #if defined(__ACPP__)
   const hipsycl::rt::runtime_keep_alive_token library;
@@ -69,7 +69,7 @@ void send_off() {
 #endif
 }
 
-// GPUs: where there is none, the backend cpu does better than SYCL on the CPU, which is for tests.
+// GPUs only by default: without one, the cpu backend is better than SYCL on the CPU, which serves for tests.
 std::optional<s::info::device_type> wanted_devices() {
   const char* const named = std::getenv("PLX_SYCL_DEVICES");
   const std::string_view kind = named == nullptr ? "gpu" : named;
@@ -132,7 +132,7 @@ void free_stream(native_device, native_stream q) noexcept { delete &all_of(q); }
 outcome synchronize(native_device d, native_stream q) {
   return trying(d, "queue::wait_and_throw", [&] { of(q).wait_and_throw(); });
 }
-// The standard does not say whether a queue is empty: a mark is put in, and asked for from the next time on.
+// The standard cannot query whether a queue is empty: a mark is submitted, and its event queried from the next call on.
 outcome query_stream(native_device d, native_stream q, bool& done) {
   done = false;
   return trying(d, "event::get_info", [&] {
@@ -152,7 +152,7 @@ outcome make_event(native_device d, bool, native_event& e) {
   return trying(d, "event", [&] { e = reinterpret_cast<native_event>(new event); });
 }
 void free_event(native_device, native_event e) noexcept { delete &of(e); }
-// The standard has no barrier: an empty kernel in an in-order queue ends after all before it.
+// The standard has no barrier: an empty kernel in an in-order queue ends after all earlier work.
 outcome record(native_device d, native_event e, native_stream q) {
   return trying(d, "queue::single_task", [&] {
     of(e).last = of(q).single_task([] {});
@@ -206,7 +206,7 @@ outcome fill(native_device d, native_stream q, void* to, std::uint8_t byte, std:
   });
 }
 
-// AdaptiveCpp has no host tasks. Where it makes code for the host alone, a kernel is one.
+// AdaptiveCpp has no host tasks. If it compiles for the host only, a kernel serves as one.
 template <class Handler, class F>
 void put_host_task(Handler& h, F f) {
   if constexpr (requires { h.host_task(f); }) {
@@ -274,13 +274,13 @@ std::string_view code_text(int code) {
     case memory_error:
       return "no memory";
     case no_such_device:
-      return "there is no such device";
+      return "no such device";
     case unknown_devices:
       return "expected gpu, cpu or accelerator";
     case not_supported:
-      return "the standard or the device has no such thing, or the operation no such kernel";
+      return "not supported by SYCL or by the device, or the operation has no SYCL kernel";
     default:
-      return "the call has failed";
+      return "the call failed";
   }
 }
 failure kind_of(int code) {

@@ -1,5 +1,5 @@
-// The backend of SYCL 2020: in-order queues, unified shared memory, events that are asked for, host tasks. Built where
-// the compiler of the tree is one for SYCL (CXX=icpx, or AdaptiveCpp's). It has no graphs: the standard has none.
+// The backend for SYCL 2020: in-order queues, unified shared memory, polled events, host tasks. Built if the compiler
+// supports SYCL (CXX=icpx, or AdaptiveCpp). It has no graphs, since the standard has none.
 #pragma once
 
 #include "gpu/backend.hpp"

@@ -1,4 +1,4 @@
-// Timelines by a library's own records, with those of the cpu backend.
+// Timelines from activity records of the device library, with those of the cpu backend.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using probe::trace_data;
 using testing::empty;
 using testing::empty_item;
 
-/// Does something until so much time has passed.
+/// Keeps the thread busy for that many seconds.
 void work_for(double s) {
   for (const ticks end = now_ticks() + ticks_from(s); now_ticks() < end;) {
   }
@@ -54,7 +54,7 @@ std::vector<std::string> names_of(const trace_data& d) {
   return names;
 }
 
-TEST(activity, records_tell_of_each_kernel_of_a_graph) {
+TEST(activity, each_kernel_of_a_graph_has_a_record) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   rt.recorder().devices().set_source(device_lanes::source::activity);
@@ -113,7 +113,7 @@ TEST(activity, a_backend_without_records_is_timed_by_events) {
   EXPECT_EQ(names_of(rt.recorder().collect_trace()), (std::vector<std::string>{"graph of 1: empty"}));
 }
 
-TEST(activity, what_no_record_comes_of_is_lost) {
+TEST(activity, operations_without_a_record_count_as_lost) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   rt.recorder().devices().set_source(device_lanes::source::activity);
@@ -133,7 +133,7 @@ TEST(activity, what_no_record_comes_of_is_lost) {
   EXPECT_EQ(rt.recorder().devices().lost(), 7u);
 }
 
-TEST(activity, a_book_puts_records_and_submissions_together_whichever_comes_first) {
+TEST(activity, a_book_matches_records_and_submissions_in_any_order) {
   probe::recorder r(1);
   r.trace(true, 16);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
@@ -156,7 +156,7 @@ TEST(activity, a_book_puts_records_and_submissions_together_whichever_comes_firs
   const trace_data d = r.collect_trace();
   EXPECT_EQ(names_of(d), (std::vector<std::string>{"op", "advance", "plain"}));
   EXPECT_EQ(d.workers[1][0].begin, t);
-  EXPECT_EQ(d.workers[1][2].id, lane.id_of(2));  // what waited for the graph waited for its last kernel
+  EXPECT_EQ(d.workers[1][2].id, lane.id_of(2));  // a task that waited for the graph waited for its last kernel
   EXPECT_EQ(book.leave(other), 0u);
   const std::uint64_t last = book.submit(lane, owner);
   describe(last, probe::device_work::copy);
@@ -165,7 +165,7 @@ TEST(activity, a_book_puts_records_and_submissions_together_whichever_comes_firs
   EXPECT_EQ(r.collect_trace().workers[1].size(), 3u);
 }
 
-TEST(activity, a_book_counts_the_records_of_a_foreign_call_as_one_call) {
+TEST(activity, a_book_counts_the_records_of_an_async_put_as_one_call) {
   probe::recorder r(1);
   r.trace(true, 16);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
@@ -199,24 +199,24 @@ TEST(activity, a_book_counts_the_records_of_a_foreign_call_as_one_call) {
   EXPECT_EQ(r.collect_trace().workers[1].size(), 5u);
 }
 
-TEST(activity, a_book_knows_the_longest_path_through_a_stream) {
+TEST(activity, a_book_computes_the_longest_path_through_a_stream) {
   probe::recorder r(1);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
   activity_book book;
   detail::told_path owner;
   const std::uint64_t a = book.submit(lane, owner, 10), b = book.submit(lane, owner, 12),
                       c = book.submit(lane, owner, 100), d = book.submit(lane, owner, 0);
-  EXPECT_EQ(book.path_behind(owner, d), 0u);  // nothing has come yet: the caller knows the path to it
+  EXPECT_EQ(book.path_behind(owner, d), 0u);  // no record has arrived: the caller knows the path to it
   book.heard({.tag = a, .begin = 1000, .end = 1005});
   EXPECT_EQ(book.path_behind(owner, a), 15u);
   EXPECT_EQ(book.path_behind(owner, d), 15u);
   book.heard({.tag = c, .begin = 1020, .end = 1023});  // from 100 on
-  book.heard({.tag = b, .begin = 1006, .end = 1010});  // late: too short is right
+  book.heard({.tag = b, .begin = 1006, .end = 1010});  // late: a path that is too short is permitted
   EXPECT_EQ(book.path_behind(owner, a), 15u);
   EXPECT_EQ(book.path_behind(owner, b), 12u);
   EXPECT_EQ(book.path_behind(owner, c), 103u);
   book.heard({.tag = d, .begin = 1023, .end = 1030});
-  book.heard({.tag = d, .begin = 1025, .end = 1033});  // two kernels of a graph, side by side
+  book.heard({.tag = d, .begin = 1025, .end = 1033});  // two concurrent kernels of a graph
   EXPECT_EQ(book.path_behind(owner, d), 113u);
   EXPECT_EQ(book.leave(owner), 0u);
 }

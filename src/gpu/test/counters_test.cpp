@@ -19,7 +19,7 @@ double value(plx::runtime& rt, const std::string& name) {
   return h ? h->value() : -1;
 }
 
-TEST(gpu_counters, tell_what_was_done_also_after_the_device_is_gone) {
+TEST(gpu_counters, remain_readable_after_the_device_is_destroyed) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   auto d = std::make_unique<device>(rt, b.get());
@@ -37,7 +37,7 @@ TEST(gpu_counters, tell_what_was_done_also_after_the_device_is_gone) {
       s.copy(host.data(), word.data(), 2);
       s.copy(host.data(), word.data(), 3);
     });
-    EXPECT_EQ(value(rt, "count/copies"), 1);  // those of the graph count when it runs
+    EXPECT_EQ(value(rt, "count/copies"), 1);  // operations in the graph count when it runs
     EXPECT_EQ(value(rt, "count/fills"), 1);
     s.launch(g);
     s.launch(g);
@@ -67,7 +67,7 @@ TEST(gpu_counters, tell_what_was_done_also_after_the_device_is_gone) {
     EXPECT_GT(value(rt, "time/launching"), 0);
     EXPECT_GT(value(rt, "time/polling"), 0);
   }
-  device second(rt, b.get());  // its counters have names of their own
+  device second(rt, b.get());  // its counters have distinct names
   EXPECT_TRUE(rt.counters().find("/gpu{locality#0/device#1}/count/launches"));
 }
 

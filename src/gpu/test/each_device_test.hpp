@@ -1,4 +1,4 @@
-// Runs a test's body on every backend that has a device, with real workers; and on stepped devices of the cpu backend
+// Runs a test's body on every backend that has a device, with real workers, or on stepped devices of the cpu backend
 // with many seeds of a deterministic runtime.
 #pragma once
 
@@ -31,7 +31,7 @@ void on_each_device(Body body) {
   }
 }
 
-/// The same with one device of the cpu backend whose steps the seed decides.
+/// Does the same with a device of the cpu backend whose steps the seed decides.
 template <class Body>
 void on_stepped_devices(Body body) {
   for (std::uint64_t seed = 1; seed <= seed_count(); ++seed) {

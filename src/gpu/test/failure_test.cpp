@@ -1,4 +1,4 @@
-// What fails says so in one line, fails what depends on it, and hangs nothing.
+// Failures: each gives a message of one line, fails the work that depends on it, and hangs nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// The error that f() throws; of kind none when it throws none.
+/// The error that f() throws; of kind none if it does not throw.
 template <class F>
 error error_by(F&& f) {
   try {
@@ -31,7 +31,7 @@ error error_by(F&& f) {
   }
   return error({failure::none, 0, "", "", "no error"});
 }
-/// The one that `f` holds.
+/// The error that `f` holds.
 error error_of(plx::future<void>& f) {
   return error_by([&] { f.get(); });
 }
@@ -44,7 +44,7 @@ plx::future<void> async_empty(const On& on, After... after) {
 
 constexpr completion_way ways[] = {completion_way::poll, completion_way::callback, completion_way::flag};
 
-TEST(failure, a_refused_launch_throws_and_the_stream_goes_on) {
+TEST(failure, a_refused_launch_throws_and_the_stream_continues) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, b.get());
@@ -64,7 +64,7 @@ TEST(failure, a_refused_launch_throws_and_the_stream_goes_on) {
   });
 }
 
-TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
+TEST(failure, a_failed_kernel_fails_only_the_next_future) {
   for (const completion_way way : ways) {
     cpu::testing_backend b({});
     plx::runtime rt({.workers = 2, .bind = false});
@@ -84,7 +84,7 @@ TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
       other.wait();
       launch_empty(s);
       s.wait();
-      // Each failure is told once, to the first place behind it, whenever it is asked for.
+      // Each failure is reported once, at the first completion behind it, whenever that is queried.
       b.hold(true);
       s.launch(testing::crash, testing::crash_item{});
       auto first = s.future(way);
@@ -100,7 +100,7 @@ TEST(failure, a_kernel_that_fails_fails_the_futures_behind_it_and_no_others) {
   }
 }
 
-TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
+TEST(failure, all_futures_of_a_lost_device_fail) {
   for (const completion_way way : ways) {
     SCOPED_TRACE(static_cast<int>(way));
     cpu::testing_backend b({.devices = 2});
@@ -124,7 +124,7 @@ TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
       b.lose(0);
       b.hold(false);
       for (auto& f : open) {
-        if (!f.valid()) continue;  // handed on
+        if (!f.valid()) continue;  // passed to a continuation
         const error e = error_of(f);
         EXPECT_EQ(e.kind(), failure::device_lost);
         EXPECT_THAT(e.what(), HasSubstr("device 0 (cpu)"));
@@ -142,7 +142,7 @@ TEST(failure, when_a_device_disappears_every_future_of_it_says_so) {
   }
 }
 
-TEST(failure, a_place_that_cannot_be_marked_is_an_error_of_its_future_alone) {
+TEST(failure, a_failed_completion_is_an_error_of_its_future_only) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   device d(rt, b.get());
@@ -157,7 +157,7 @@ TEST(failure, a_place_that_cannot_be_marked_is_an_error_of_its_future_alone) {
   });
 }
 
-TEST(failure, no_driver_and_its_kin_are_told_when_a_device_is_opened) {
+TEST(failure, opening_a_device_reports_driver_errors) {
   plx::runtime rt({.workers = 1, .bind = false});
   for (const auto& [code, kind] : {std::pair(cpu::no_driver, failure::no_driver),
                                    {cpu::driver_too_old, failure::driver_too_old},
@@ -171,7 +171,7 @@ TEST(failure, no_driver_and_its_kin_are_told_when_a_device_is_opened) {
   EXPECT_THROW(device(rt, b.get(), 7), error);
 }
 
-// As backends with kernels in memory of the device do it: the items are put where the kernel can read them.
+// Behaves like backends whose kernels read items from device-accessible memory.
 backend stages_items(const backend& of) {
   backend b = of;
   b.launch = [](native_device d, const any_operation& op, const launch& where, const void* items, unsigned n,
@@ -183,7 +183,7 @@ backend stages_items(const backend& of) {
   return b;
 }
 
-TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
+TEST(failure, out_of_memory_for_items_is_an_error_of_that_launch) {
   cpu::testing_backend b({});
   const backend staged = stages_items(b.get());
   plx::runtime rt({.workers = 1, .bind = false});
@@ -196,7 +196,7 @@ TEST(failure, no_memory_for_the_items_of_a_launch_is_an_error_of_that_launch) {
     EXPECT_EQ(e.kernel(), "empty");
     EXPECT_EQ(b.launches(), 0u);
     launch_empty(s);
-    b.fail_call("record", cpu::invalid);  // of what gives the items back: they wait for the next one
+    b.fail_call("record", cpu::invalid);  // the completion that frees the items fails: they are freed by the next one
     launch_empty(s);
     launch_empty(s);
     s.wait();
@@ -211,7 +211,7 @@ struct counted_item {
 void count_run(const counted_item& c) { c.runs->fetch_add(1); }
 constexpr auto counted = cpu_operation<counted_item, count_run>("counted");
 
-TEST(failure, free_memory_is_given_back_before_items_and_flags_have_none) {
+TEST(failure, free_memory_is_released_when_items_or_flags_need_it) {
   cpu::testing_backend b({});
   const backend staged = stages_items(b.get());
   plx::runtime rt({.workers = 2, .bind = false});
@@ -233,7 +233,7 @@ TEST(failure, free_memory_is_given_back_before_items_and_flags_have_none) {
   });
 }
 
-TEST(failure, items_of_a_graph_are_given_back_when_it_is_gone_and_has_run) {
+TEST(failure, items_of_a_graph_are_freed_after_its_last_run) {
   cpu::testing_backend b({});
   const backend staged = stages_items(b.get());
   plx::runtime rt({.workers = 2, .bind = false});
@@ -258,7 +258,7 @@ TEST(failure, items_of_a_graph_are_given_back_when_it_is_gone_and_has_run) {
   });
 }
 
-TEST(failure, items_of_a_graph_that_goes_while_its_stream_captures_are_given_back_afterwards) {
+TEST(failure, items_of_a_graph_destroyed_during_a_capture_are_freed_afterwards) {
   cpu::testing_backend b({});
   const backend staged = stages_items(b.get());
   plx::runtime rt({.workers = 2, .bind = false});
@@ -285,7 +285,7 @@ TEST(failure, items_of_a_graph_that_goes_while_its_stream_captures_are_given_bac
   });
 }
 
-TEST(failure, what_fails_in_a_graph_is_named_by_it) {
+TEST(failure, an_error_in_a_graph_names_its_kernel) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   device d(rt, b.get());
@@ -299,7 +299,7 @@ TEST(failure, what_fails_in_a_graph_is_named_by_it) {
   });
 }
 
-TEST(failure, a_device_that_never_ends_is_left_after_the_deadline) {
+TEST(failure, a_device_that_never_finishes_is_abandoned_after_the_deadline) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   plx::future<void> f;
@@ -317,7 +317,7 @@ TEST(failure, a_device_that_never_ends_is_left_after_the_deadline) {
   b.hold(false);
 }
 
-TEST(failure, a_launch_without_a_future_does_not_hold_a_device_beyond_the_deadline) {
+TEST(failure, a_launch_without_a_future_does_not_extend_the_shutdown_deadline) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   {
@@ -329,7 +329,7 @@ TEST(failure, a_launch_without_a_future_does_not_hold_a_device_beyond_the_deadli
   EXPECT_EQ(b.launches(), 1u);
 }
 
-TEST(failure, what_runs_though_its_end_cannot_be_marked_runs_once) {
+TEST(failure, a_launch_whose_completion_fails_runs_once) {
   for (const auto& [way, call] : {std::pair(ways[0], "record"),
                                   {ways[0], "make_event"},
                                   {ways[1], "call"},
@@ -353,8 +353,9 @@ TEST(failure, what_runs_though_its_end_cannot_be_marked_runs_once) {
   }
 }
 
-// Any call may fail, and the device may go at any time: everybody gets an answer, and it is the same for each seed.
-TEST(failure, random_failures_hang_nothing) {
+// Any call may fail, and the device may be lost at any time: every future becomes ready, with the same result for each
+// seed.
+TEST(failure, random_failures_never_hang) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 rng(seed);
@@ -396,7 +397,7 @@ TEST(failure, random_failures_hang_nothing) {
   }
 }
 
-// In a process of its own: after it, nothing runs on the device there.
+// Runs in a separate process, where the device is unusable afterwards.
 void crash_and_tell(const backend& b) {
   plx::runtime rt({.workers = 2, .bind = false});
   int right = 0;
@@ -423,7 +424,7 @@ TEST(failure, a_crash_on_the_device_names_the_kernel) {
   for (const backend* b : backends()) {
     if (b->name == "cpu" || device_count(*b) == 0) continue;
     if (b->name == "sycl" && std::getenv("PLX_SYCL_DEVICES") == std::string("cpu"))
-      continue;  // the process ends with it
+      continue;  // the crash ends the process
     any = true;
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(crash_and_tell(*b), ::testing::ExitedWithCode(0), "kernel 'crash'(.|\n)*right: 2");

@@ -1,4 +1,4 @@
-// What tests look at of an exception: its text.
+// The text of an exception, for tests.
 #pragma once
 
 #include <exception>
@@ -6,7 +6,7 @@
 
 namespace plx::testing {
 
-/// Of the exception that f() throws; "" when it throws none.
+/// The text of the exception that f() throws; "" if it does not throw.
 template <class F>
 std::string message_of(F&& f) {
   try {

@@ -1,4 +1,4 @@
-// The table finds what is wrong with an operation; and the library's own rows on every backend.
+// The table detects defects of an operation; and the library's own rows on every backend.
 #include "gpu/testing/operation_table.hpp"
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Doubles n values; the functions below have each one defect.
+/// Doubles n values; each of the functions below has one defect.
 struct twice_item {
   const double* x;
   double* y;

@@ -1,5 +1,5 @@
-// What traces and profiles tell of devices. Times are compared with what is certain: put in before begun, begun before
-// ended, ended before seen.
+// Device timelines in traces and profiles. Times are checked against known orders: submission before begin, begin
+// before end, end before detection.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ using testing::empty_item;
 
 constexpr std::size_t ring_records = std::size_t{1} << 16;
 
-/// The rows of devices, each checked: in order, without overlap, inside [from, now], submitted before begun.
+/// The rows of devices, each checked: in order, without overlap, within [from, now], submitted before begun.
 std::vector<std::vector<probe::trace_slice>> lanes_of(const trace_data& d, ticks from) {
   std::vector<std::vector<probe::trace_slice>> lanes;
   const ticks now = now_ticks();
@@ -68,7 +68,7 @@ std::uint64_t calls_of(plx::runtime& rt, std::string_view name) {
   return n;
 }
 
-/// Names of what the tasks or operations of one name waited for.
+/// Names of the parents of the tasks or operations with that name.
 std::vector<std::string> parents_of(const trace_graph& g, std::string_view name) {
   std::vector<std::string> names;
   for (trace_graph::index t = 0; t < g.tasks().size(); ++t)
@@ -77,8 +77,8 @@ std::vector<std::string> parents_of(const trace_graph& g, std::string_view name)
   return names;
 }
 
-TEST(timeline, tells_of_each_operation_in_the_order_of_its_stream) {
-  for (const double rate : {1.0, 1.0001}) {  // the second device has a clock of its own
+TEST(timeline, records_operations_in_stream_order) {
+  for (const double rate : {1.0, 1.0001}) {  // the second device has its own clock
     cpu::testing_backend b({.clock_rate = rate});
     plx::runtime rt({.workers = 2, .bind = false});
     const ticks from = now_ticks();
@@ -106,7 +106,7 @@ TEST(timeline, tells_of_each_operation_in_the_order_of_its_stream) {
     const auto lanes = lanes_of(data, from);
     ASSERT_EQ(lanes.size(), 2u);
     EXPECT_EQ(lanes[0].size() + lanes[1].size() + data.lost, 6u);
-    // Where nobody ran the device's thread while its clock was looked for, the first operations are lost.
+    // If the device's thread did not run while its clock was calibrated, the first operations are lost.
     if (rate != 1 && data.lost != 0) continue;
     EXPECT_EQ(data.lost, 0u);
     const auto& s = lanes[0].size() > 1 ? lanes[0] : lanes[1];
@@ -129,7 +129,7 @@ TEST(timeline, tells_of_each_operation_in_the_order_of_its_stream) {
   }
 }
 
-TEST(timeline, off_tells_nothing) {
+TEST(timeline, records_nothing_when_off) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   rt.recorder().devices().set_source(device_lanes::source::none);
@@ -146,7 +146,7 @@ TEST(timeline, off_tells_nothing) {
   EXPECT_TRUE(rt.recorder().devices().times().empty());
 }
 
-TEST(timeline, edges_lead_from_who_submitted_to_the_operation_and_on_to_who_waited_for_it) {
+TEST(timeline, edges_lead_from_the_submitter_over_the_operation_to_the_waiter) {
   for (const auto way : {completion_way::poll, completion_way::callback, completion_way::flag}) {
     cpu::testing_backend b({});
     plx::runtime rt({.workers = 2, .bind = false});
@@ -170,7 +170,7 @@ TEST(timeline, edges_lead_from_who_submitted_to_the_operation_and_on_to_who_wait
   }
 }
 
-TEST(timeline, a_batch_comes_from_all_tasks_that_gave_items) {
+TEST(timeline, a_batch_has_edges_from_all_tasks_that_added_items) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   rt.recorder().trace(true, ring_records);
@@ -179,7 +179,7 @@ TEST(timeline, a_batch_comes_from_all_tasks_that_gave_items) {
     const aggregating_executor together(d, {.most = 3, .deadline_s = 100});
     b.hold(true);
     rt.run([&] {
-      // Something of the executor is on the device, so that the next ones are collected.
+      // An operation of the executor runs on the device, so that the next items are collected.
       auto first = plx::async(together, testing::spin, testing::spin_item{0, nullptr, 0});
       std::vector<plx::future<plx::future<void>>> made;
       for (int i = 0; i < 3; ++i) {
@@ -206,7 +206,7 @@ TEST(timeline, operations_without_a_future_are_read_before_their_ring_is_full) {
     stream s(d);
     while (put < 3 * detail::stream_timeline::capacity) {
       for (int i = 0; i < 100; ++i, ++put) s.launch(empty, empty_item{});
-      // What is put in faster than it is done finds no room some time, by right.
+      // Work submitted faster than it completes may overflow the ring.
       bool done = false;
       while (!done) ASSERT_TRUE(b.get().query_stream(d.native(), s.native(), done));
     }
@@ -216,7 +216,7 @@ TEST(timeline, operations_without_a_future_are_read_before_their_ring_is_full) {
   EXPECT_GE(known, detail::stream_timeline::capacity);
 }
 
-TEST(timeline, what_finds_no_room_is_counted) {
+TEST(timeline, dropped_operations_are_counted) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   rt.recorder().trace(true, ring_records);
@@ -240,7 +240,7 @@ TEST(timeline, what_finds_no_room_is_counted) {
   lanes_of(data, 0);
 }
 
-TEST(timeline, is_switched_while_kernels_run) {
+TEST(timeline, can_be_switched_while_kernels_run) {
   for (const double rate : {1.0, 0.9999}) {
     cpu::testing_backend b({.clock_rate = rate});
     plx::runtime rt({.workers = 3, .bind = false});
@@ -278,7 +278,7 @@ TEST(timeline, is_switched_while_kernels_run) {
   }
 }
 
-TEST(timeline, a_kernel_that_fails_is_told_as_failed) {
+TEST(timeline, a_failed_kernel_is_recorded_as_failed) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   rt.recorder().trace(true, ring_records);
@@ -290,7 +290,7 @@ TEST(timeline, a_kernel_that_fails_is_told_as_failed) {
       s.launch(testing::crash, testing::crash_item{});
       EXPECT_THROW(s.wait(), error);
       b.fail_call("launch", cpu::invalid);
-      EXPECT_THROW(s.launch(empty, empty_item{}), error);  // nothing was launched, nothing is told
+      EXPECT_THROW(s.launch(empty, empty_item{}), error);  // nothing was launched or recorded
       s.launch(empty, empty_item{});
       s.wait();
     });
@@ -301,11 +301,11 @@ TEST(timeline, a_kernel_that_fails_is_told_as_failed) {
   ASSERT_EQ(lanes.size(), 1u);
   EXPECT_EQ(names_of(lanes[0]), (std::vector<std::string>{"empty", "crash", "empty"}));
   ASSERT_EQ(data.marks.size(), 1u);
-  EXPECT_EQ(data.marks[0].text, "'crash' has failed on device 0 (cpu)");
+  EXPECT_EQ(data.marks[0].text, "'crash' failed on device 0 (cpu)");
   for (const auto& row : rt.recorder().devices().work()) EXPECT_EQ(row.failed, row.name == "crash" ? 1u : 0u);
 }
 
-TEST(timeline, a_lost_device_loses_its_operations_and_hangs_nothing) {
+TEST(timeline, a_lost_device_drops_its_operations_and_does_not_hang) {
   for (const double rate : {1.0, 1.0001}) {
     cpu::testing_backend b({.clock_rate = rate});
     plx::runtime rt({.workers = 2, .bind = false});
@@ -326,13 +326,13 @@ TEST(timeline, a_lost_device_loses_its_operations_and_hangs_nothing) {
       });
     }
     EXPECT_EQ(calls_of(rt, "empty") + rt.recorder().devices().lost(), 21u);
-    if (rate == 1) {  // else the clock may not be known in time
+    if (rate == 1) {  // otherwise the clock may not be calibrated in time
       EXPECT_EQ(rt.recorder().devices().lost(), 20u);
     }
   }
 }
 
-TEST(timeline, a_device_that_is_left_gives_its_lanes_to_the_next) {
+TEST(timeline, lanes_of_an_abandoned_device_are_reused) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   rt.recorder().trace(true, ring_records);
@@ -358,7 +358,7 @@ TEST(timeline, a_device_that_is_left_gives_its_lanes_to_the_next) {
   EXPECT_NE(lanes[0][0].id, lanes[0][2].id);
 }
 
-TEST(timeline, stepped_devices_tell_the_same_operations_whatever_the_order) {
+TEST(timeline, stepped_devices_record_the_same_operations_for_every_seed) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     cpu::testing_backend b({.stepped = true, .seed = seed});

@@ -1,4 +1,4 @@
-// Compiled without fused operations: see CMakeLists.txt.
+// Compiled without fused multiply-add: see CMakeLists.txt.
 #include "gpu/cuda/kernel.hpp"
 #include "gpu/testing/add_multiply.hpp"
 

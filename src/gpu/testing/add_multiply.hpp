@@ -1,4 +1,4 @@
-// The loop that tells how many additions and multiplications of doubles a device does: eight chains per value.
+// A loop that measures the rate of additions and multiplications of doubles on a device: eight chains per value.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace plx::gpu::testing {
 
-/// out[i] = sum of eight chains x = x * factor + term, `rounds` times each, from x = i + chain on. Each operation is
-/// rounded. 16 * rounds * n of them.
+/// out[i] = sum of eight chains x = x * factor + term, iterated `rounds` times from x = i + chain. Each operation is
+/// rounded. 16 * rounds * n operations.
 struct add_multiply_item {
   double* out;
   double factor, term;

@@ -11,7 +11,7 @@
 namespace plx::gpu::testing {
 namespace {
 
-// Different as doubles and as integers: a quiet NaN, and a large negative number.
+// Differ both as doubles and as integers: a quiet NaN, and a large negative number.
 constexpr std::uint64_t reference_poison = 0x7ffbadc0ffee0d15u, trial_poison = 0xfe3761c5a9d70b43u;
 
 void poison(std::byte* at, std::size_t bytes, std::uint64_t word) {
@@ -31,9 +31,9 @@ struct image {
   array_use use;
   std::size_t count, element, guard;
   bool real;
-  std::unique_ptr<std::byte[]> memory;  // room to begin at a multiple of 256
-  std::byte* begin;                     // of the first guard
-  void* on_device = nullptr;            // likewise
+  std::unique_ptr<std::byte[]> memory;  // with space for alignment to 256
+  std::byte* begin;                     // start of the first guard
+  void* on_device = nullptr;            // start of the first guard on the device
 
   [[nodiscard]] std::size_t bytes() const { return count * element; }
   [[nodiscard]] std::size_t all() const { return bytes() + 2 * guard; }
@@ -137,7 +137,7 @@ std::string check_row(const operation_row& r, const backend& b, const check_opti
   on.synchronize();
 
   std::string text;
-  images before(trial_poison, aligned, nullptr);  // what inputs were
+  images before(trial_poison, aligned, nullptr);  // the inputs before the launch
   r.make(before, items);
   for (std::size_t i = 0; i < here.all.size(); ++i) {
     const image &m = here.all[i], &wanted = expected.all[i];

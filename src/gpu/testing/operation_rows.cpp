@@ -6,7 +6,7 @@
 namespace plx::gpu::testing {
 namespace {
 
-// As many items as sizes.
+// One item per size.
 operation_row add_row(const std::string& shape, std::vector<std::uint32_t> sizes, row_use use) {
   return row(
       add, shape,

@@ -1,5 +1,5 @@
-// The table of operations: every kernel of the project is a row, which one test runs on every backend against the
-// operation's own cpu function, and a benchmark times. Rows stand beside their kernels
+// The table of operations: every kernel of the project has a row. A test runs each row on every backend and compares it
+// with the operation's cpu function, and a benchmark times it. Rows are defined next to their kernels
 // (gpu/testing/operation_rows.cpp).
 //
 //   operation_row add_row(unsigned n) {
@@ -9,10 +9,10 @@
 //     });
 //   }
 //
-// What surrounds each array is guarded: nothing may be written there, and what is read from there is different in the
-// reference and in the trial, so that the results are.
-// Thread safety: none. Errors: gpu::error where the device fails. Cost: each array three times, on the host too.
-// Example: gpu/test/operation_table_test.cpp
+// Each array is surrounded by guards that detect writes out of bounds. Their contents differ between the reference and
+// the trial, so reads out of bounds give different results.
+// Thread safety: none. Errors: gpu::error if the device fails. Cost: three copies of each array, one of them on the
+// device. Example: gpu/test/operation_table_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -29,21 +29,22 @@
 
 namespace plx::gpu::testing {
 
-/// What one launch of a row's items has to do at least. 0 flops: not counted.
+/// The minimum work of one launch of a row's items. 0 flops: not counted.
 struct operation_cost {
   double flops = 0, bytes = 0;
 };
 
-/// What an operation does with an array.
+/// How an operation uses an array.
 enum class array_use : std::uint8_t {
-  input,      // reads; it must not change
-  in_out,     // may read and change: all of it is compared
-  output,     // must write every value: holds poison before
-  scratch,    // may write, and read what it has written: not compared
-  addresses,  // reads; it holds addresses of other arrays, so it is not compared
+  input,      // read; must not change
+  in_out,     // read and written: all of it is compared
+  output,     // every value must be written; filled with poison before
+  scratch,    // may be written, and read after being written; not compared
+  addresses,  // read; contains addresses of other arrays, so it is not compared
 };
 
-/// Where a row puts what its items point to. The row's function runs several times and must do the same each time.
+/// Where a row places the arrays that its items point to. The row's function runs several times and must be
+/// deterministic.
 class operation_data {
  public:
   virtual ~operation_data() = default;
@@ -69,7 +70,7 @@ class operation_data {
   }
 
  protected:
-  /// `values` null: poison. Returns the address for the item.
+  /// `values` null: fills with poison. Returns the address for the item.
   virtual void* place(const void* values, std::size_t count, std::size_t element_bytes, bool real, array_use use) = 0;
 
  private:
@@ -80,7 +81,7 @@ class operation_data {
   }
 };
 
-/// A shape that is small enough for tests, one large enough to be timed, or both.
+/// Whether a shape is small enough for tests, large enough to be timed, or both.
 enum class row_use : std::uint8_t { check = 1, time = 2, both = 3 };
 
 struct operation_row {
@@ -89,7 +90,7 @@ struct operation_row {
   /// Places the arrays and appends the items, as bytes.
   std::function<operation_cost(operation_data&, std::vector<std::byte>&)> make;
   row_use use = row_use::both;
-  /// Of arrays of double: largest difference over the largest value of the reference's array. 0: the same bits.
+  /// For arrays of double: largest difference relative to the largest reference value. 0: bitwise equality.
   double error_bound = 0;
 };
 
@@ -108,19 +109,18 @@ operation_row row(const operation<Item>& op, const std::string& shape, Make make
           use, error_bound};
 }
 
-/// False: the backend has no kernel for it, and a launch there is an error that says so
-/// (PLX_GPU_OPERATION_WITHOUT_SYCL).
+/// False if the backend has no kernel for it, so that a launch there fails (PLX_GPU_OPERATION_WITHOUT_SYCL).
 inline bool is_written_for(const backend& b, const any_operation& op) { return b.name != "sycl" || op.sycl != nullptr; }
 
 struct check_options {
-  std::size_t guard_bytes = 4096;  // before and after each array; a multiple of 256. 0: a memory checker sees to it
+  std::size_t guard_bytes = 4096;  // before and after each array; a multiple of 256. 0: for runs under a memory checker
 };
-/// Runs the row on the first device of the backend and compares with the operation's cpu function, which runs here.
-/// Empty: all is well; otherwise a line for each array with something wrong.
+/// Runs the row on the first device of the backend and compares it with the operation's cpu function, run in this
+/// thread. Returns "" on success, otherwise a line that lists the defects of each array.
 std::string check_row(const operation_row& r, const backend& b, const check_options& o = {});
 
-/// What a device reaches: bytes of a copy within its memory, read and written both counted, and additions and
-/// multiplications of doubles, each rounded (no fused ones).
+/// Peak rates of a device: bytes read plus written by a copy within its memory, and additions and multiplications of
+/// doubles without fused operations.
 struct device_limits {
   double bytes_per_s = 0, flops_per_s = 0;
 };
@@ -130,9 +130,9 @@ struct row_time {
   double seconds = 0;  // of one launch, on the device: median of five
   operation_cost cost;
 };
-/// Launches follow each other as a graph, so that the host's cost is not seen.
+/// Times launches within a graph, which excludes the host's cost.
 row_time time_row(const operation_row& r, const backend& b);
-/// Name, us, GB/s, GFLOP/s and the shares of the limits; and the title of these.
+/// The heading, and a line with name, us, GB/s, GFLOP/s and the shares of the limits.
 std::string row_time_title();
 std::string row_time_line(const operation_row& r, const row_time& t, const device_limits& most);
 

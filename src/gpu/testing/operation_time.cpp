@@ -30,7 +30,7 @@ class arrays : public operation_data {
   trial& on_;
 };
 
-// Seconds of one of what put() puts in.
+// Seconds per repetition of the work that put() submits.
 template <class F>
 double median_seconds(trial& on, F&& put) {
   constexpr double wanted_s = 2e-3;

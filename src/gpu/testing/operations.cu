@@ -11,7 +11,7 @@ __global__ void add_kernel(const __grid_constant__ Items items) {
   for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < a.n; i += stride) a.z[i] = a.x[i] + a.y[i];
 }
 
-// Items of one launch run in their order here: one thread does them all.
+// Items of one launch run in order: one thread runs all of them.
 template <class Items>
 __global__ void chain_kernel(const __grid_constant__ Items items, unsigned n) {
   for (unsigned i = 0; i < n; ++i) *items[i].word = *items[i].word * 31 + items[i].value;
@@ -21,7 +21,7 @@ __device__ std::uint64_t device_nanoseconds() {
 #if defined(__HIP_DEVICE_COMPILE__)
   return static_cast<std::uint64_t>(wall_clock64()) * 10;  // 100 MHz
 #elif defined(__HIPCC__)
-  return 0;  // the compiler's pass for the host, where HIP has no such clock
+  return 0;  // the compiler's host pass, where HIP has no such clock
 #else
   std::uint64_t t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));

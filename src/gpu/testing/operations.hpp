@@ -1,4 +1,4 @@
-// Operations for tests, benchmarks and to learn from: each on every backend that is built.
+// Operations for tests, benchmarks and as examples, for every backend that is built.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct add_item {
 };
 PLX_GPU_OPERATION(add, add_item);
 
-/// word[0] = word[0] * 31 + value: what came of it tells the order.
+/// word[0] = word[0] * 31 + value: the result depends on the order.
 struct chain_item {
   std::uint64_t* word;
   std::uint64_t value;
 };
 PLX_GPU_OPERATION(chain, chain_item);
 
-/// Runs for about so many nanoseconds, then sets *done (which may be null) to `value`.
+/// Runs for about that many nanoseconds, then sets *done (which may be null) to `value`.
 struct spin_item {
   std::uint64_t nanoseconds;
   std::uint32_t* done;
@@ -31,13 +31,13 @@ struct spin_item {
 };
 PLX_GPU_OPERATION(spin, spin_item);
 
-/// Nothing: what a launch costs.
+/// Does nothing; measures the cost of a launch.
 struct empty_item {
   std::uint32_t unused;
 };
 PLX_GPU_OPERATION(empty, empty_item);
 
-/// Writes to an address that no device has: the device is lost. On the cpu it throws.
+/// Writes to an invalid address: the device is lost. On the cpu backend it throws.
 struct crash_item {
   std::uint32_t unused;
 };

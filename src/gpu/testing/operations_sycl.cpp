@@ -51,7 +51,7 @@ void spin_sycl(const launch& where, const spin_item* items, unsigned n) {
   with_items(where, items, n, [&](const auto& list) {
     queue_of(where).parallel_for(::sycl::range<1>(n), [=](::sycl::id<1> at) {
       const spin_item& s = list[at[0]];
-      // The standard has no clock of the device: some operations instead, a few per nanosecond.
+      // The standard has no device clock: a few operations per nanosecond instead.
       volatile std::uint64_t work = 0;
       for (std::uint64_t i = 0; i < s.nanoseconds; ++i) work = work + 1;
       if (s.done != nullptr)
@@ -66,7 +66,7 @@ void empty_sycl(const launch& where, const empty_item*, unsigned n) {
 }
 
 void crash_sycl(const launch& where, const crash_item*, unsigned) {
-  const volatile std::uintptr_t nowhere = 16;  // as the compiler does not know
+  const volatile std::uintptr_t nowhere = 16;  // volatile hides the value from the compiler
   queue_of(where).single_task([at = std::uintptr_t{nowhere}] { *reinterpret_cast<volatile std::uint32_t*>(at) = 1; });
 }
 

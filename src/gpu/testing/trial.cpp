@@ -40,7 +40,7 @@ void* trial::allocate(std::size_t bytes, memory_kind kind) {
 
 void trial::copy(void* to, const void* from, std::size_t bytes) { expect(b_.copy(device_, stream_, to, from, bytes)); }
 
-// Kept until the end: graphs may read it.
+// Kept until destruction: graphs may read it.
 const void* trial::stage(const gpu::launch& where, const void* items, std::size_t bytes) {
   void* p = static_cast<trial*>(where.owner)->allocate(bytes, memory_kind::pinned);
   std::memcpy(p, items, bytes);

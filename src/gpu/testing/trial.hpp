@@ -1,6 +1,6 @@
-// One device of a backend with a stream, for the table of operations: memory, launches, errors thrown.
+// A device of a backend with a stream, for the table of operations: memory and launches; errors are thrown.
 //
-// Thread safety: none. Cost: of the backend. Example: gpu/testing/operation_check.cpp
+// Thread safety: none. Cost: that of the backend. Example: gpu/testing/operation_check.cpp
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace plx::gpu::testing {
 
 class trial {
  public:
-  /// The first device. Errors: throws gpu::error, as everything here.
+  /// Opens the first device. Errors: throws gpu::error, as all functions here.
   explicit trial(const backend& b);
   ~trial();
   trial(const trial&) = delete;
@@ -22,14 +22,14 @@ class trial {
   void copy(void* to, const void* from, std::size_t bytes);
   void launch(const any_operation& op, const std::vector<std::byte>& items);
   void synchronize();
-  /// Seconds from begin to end of what `put()` puts in, on the device's clock.
+  /// Seconds between begin and end of the work that `put()` submits, on the device's clock.
   template <class F>
   double seconds_of(F&& put) {
     start();
     put();
     return stop();
   }
-  /// What `put()` puts in, as a graph of this trial.
+  /// Captures the work that `put()` submits as a graph.
   template <class F>
   native_graph capture(F&& put) {
     expect(b_.begin_capture(device_, stream_));

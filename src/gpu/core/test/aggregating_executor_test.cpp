@@ -17,7 +17,7 @@ namespace {
 using plx::testing::on_each_device;
 using plx::testing::on_stepped_devices;
 
-// Items of a launch may run at the same time: each has a word of its own.
+// Items of a launch may run concurrently, so each has its own word.
 template <class On>
 void each_word_once(device& d, const On& on, std::size_t n) {
   stream s(d);
@@ -30,7 +30,7 @@ void each_word_once(device& d, const On& on, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(words.span()[i], i * 31 + 1);
 }
 
-TEST(aggregating_executor, every_item_is_done_once) {
+TEST(aggregating_executor, every_item_runs_once) {
   const auto body = [](plx::runtime& rt, device& d) {
     rt.run([&] {
       const aggregating_executor on(d, {.most = 16});
@@ -46,13 +46,13 @@ TEST(aggregating_executor, every_item_is_done_once) {
   on_stepped_devices(body);
 }
 
-TEST(aggregating_executor, full_batches_make_few_launches) {
+TEST(aggregating_executor, full_batches_reduce_launches) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 1, .bind = false});
   device d(rt, b.get());
   rt.run([&] {
     const aggregating_executor on(d, {.most = 50, .deadline_s = 3600});
-    each_word_once(d, on, 1000);  // one task adds them all without a wait: no batch leaves before it is full
+    each_word_once(d, on, 1000);  // one task adds all items without waiting: no batch is launched before it is full
     EXPECT_EQ(on.counts().launches, 20u);
   });
   EXPECT_EQ(b.launches(), 20u);
@@ -65,7 +65,7 @@ TEST(aggregating_executor, a_single_item_does_not_wait_for_others) {
   });
 }
 
-TEST(aggregating_executor, one_that_is_busy_is_no_reason_to_wait_beyond_the_deadline) {
+TEST(aggregating_executor, a_busy_task_does_not_delay_a_batch_beyond_the_deadline) {
   on_each_device([](plx::runtime& rt, device& d) {
     if (rt.worker_count() < 3) return;
     std::atomic<bool> end{false};
@@ -134,7 +134,7 @@ TEST(aggregating_executor, a_refused_batch_is_launched_item_by_item) {
   EXPECT_EQ(b.items(), 9u);
 }
 
-TEST(aggregating_executor, what_is_collected_is_launched_when_the_last_handle_goes) {
+TEST(aggregating_executor, collected_items_are_launched_when_the_last_handle_is_destroyed) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -152,8 +152,8 @@ TEST(aggregating_executor, what_is_collected_is_launched_when_the_last_handle_go
   });
 }
 
-// Tasks that call different operations in different order, spawn others, and wait now and then, all of it decided by
-// the seed: nothing may hang, and each item must be done exactly once.
+// Tasks that call different operations in different orders, spawn other tasks and sometimes wait, as the seed decides:
+// nothing may hang, and each item must run exactly once.
 class wanderers {
  public:
   wanderers(device& d, std::uint64_t seed) : device_(d), on_(d, {.most = 8, .deadline_s = 20e-6}), seed_(seed) {}

@@ -1,4 +1,4 @@
-// Every function of the table, on every backend that has a device.
+// Every function of the table, on every backend with a device.
 #include "gpu/backend.hpp"
 
 #include <gmock/gmock.h>
@@ -66,14 +66,14 @@ TEST_P(each_backend, copies_fills_and_computes_in_order) {
   b.release(d, memory_kind::device, z);
 }
 
-TEST_P(each_backend, events_are_not_ready_before_their_place) {
+TEST_P(each_backend, events_are_not_ready_before_earlier_work) {
   native_event e = nullptr, end = nullptr;
   expect_ok(b.make_event(d, true, e));
   expect_ok(b.make_event(d, true, end));
   void* word = nullptr;
   expect_ok(b.allocate(d, memory_kind::pinned, 64, word));
   std::memset(word, 0, 64);
-  // The kernel may have ended before the first look where this thread has lost its processor: then a longer one.
+  // The kernel may already have ended at the first query if this thread was preempted: then a longer one is used.
   bool done = true, was_open = false;
   std::uint64_t nanoseconds = 1'000'000;
   while (!was_open && nanoseconds < 4'000'000'000) {
@@ -92,7 +92,7 @@ TEST_P(each_backend, events_are_not_ready_before_their_place) {
   EXPECT_EQ(std::atomic_ref(*static_cast<std::uint32_t*>(word)).load(), 7u);
   double seconds = 0;
   expect_ok(b.elapsed(d, e, end, seconds));
-  // In SYCL the kernel counts: the standard has no clock of the device.
+  // For SYCL the kernel counts iterations: the standard has no device clock.
   EXPECT_GE(seconds, b.name == "sycl" ? 0 : 0.95e-9 * static_cast<double>(nanoseconds));
   EXPECT_TRUE(comes_true([&] {
     expect_ok(b.query_stream(d, s, done));
@@ -126,7 +126,7 @@ TEST_P(each_backend, one_stream_waits_for_another) {
   b.release(d, memory_kind::pinned, p);
 }
 
-TEST_P(each_backend, tells_the_host_by_call_and_by_flag) {
+TEST_P(each_backend, notifies_the_host_by_call_and_by_flag) {
   void* p = nullptr;
   expect_ok(b.allocate(d, memory_kind::pinned, 64, p));
   std::memset(p, 0, 64);
@@ -141,7 +141,7 @@ TEST_P(each_backend, tells_the_host_by_call_and_by_flag) {
   b.release(d, memory_kind::pinned, p);
 }
 
-TEST_P(each_backend, graphs_run_again_and_again) {
+TEST_P(each_backend, graphs_run_repeatedly) {
   void* p = nullptr;
   expect_ok(b.allocate(d, memory_kind::pinned, 64, p));
   std::memset(p, 0, 64);
@@ -172,7 +172,7 @@ TEST_P(each_backend, graphs_run_again_and_again) {
   b.release(d, memory_kind::pinned, p);
 }
 
-TEST_P(each_backend, says_what_is_wrong) {
+TEST_P(each_backend, reports_errors) {
   native_device none = nullptr;
   const outcome o = b.open(b, 99, none);
   ASSERT_FALSE(o);
@@ -201,7 +201,7 @@ TEST(backends_test, reasons_why_there_is_no_device_are_distinct) {
   }
 }
 
-TEST(backends_test, one_without_a_device_says_why_in_one_line_of_its_own_names) {
+TEST(backends_test, a_backend_without_a_device_reports_why_in_one_line) {
   for (const backend* b : backends()) {
     int n = 0;
     const outcome o = b->count(*b, n);
@@ -211,7 +211,7 @@ TEST(backends_test, one_without_a_device_says_why_in_one_line_of_its_own_names) 
     EXPECT_TRUE(kind == failure::no_driver || kind == failure::driver_too_old || kind == failure::no_device) << said;
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
     EXPECT_EQ(said.rfind(std::string(b->name) + ": ", 0), 0u) << said;
-    EXPECT_TRUE(b->name == "cuda" || said.find("cuda") == std::string::npos) << said;  // hip is of the same source
+    EXPECT_TRUE(b->name == "cuda" || said.find("cuda") == std::string::npos) << said;  // hip has the same source
   }
 }
 

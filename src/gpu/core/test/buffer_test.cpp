@@ -17,7 +17,7 @@ namespace {
 using detail::memory_pool;
 using plx::testing::on_each_device;
 
-TEST(buffer, size_classes_hold_what_they_say) {
+TEST(buffer, size_classes_have_the_documented_sizes) {
   unsigned last = 0;
   for (std::size_t bytes = 1; bytes < 100'000; ++bytes) {
     const unsigned c = memory_pool::class_of(bytes);
@@ -30,7 +30,7 @@ TEST(buffer, size_classes_hold_what_they_say) {
   for (unsigned c = 0; c < memory_pool::classes; ++c) ASSERT_EQ(memory_pool::class_of(memory_pool::bytes_of(c)), c);
 }
 
-TEST(buffer, carries_data_there_and_back) {
+TEST(buffer, copies_to_the_device_and_back) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       constexpr std::uint32_t n = 5000;
@@ -47,7 +47,7 @@ TEST(buffer, carries_data_there_and_back) {
   });
 }
 
-TEST(buffer, is_recycled_at_once_in_its_stream) {
+TEST(buffer, is_recycled_immediately_in_its_stream) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -63,8 +63,8 @@ TEST(buffer, is_recycled_at_once_in_its_stream) {
   });
 }
 
-// The second owner's write must come after the first one's slow work, although nobody waits on the host.
-TEST(buffer, is_taken_in_another_stream_behind_what_uses_it) {
+// The second owner's write must follow the first one's slow work, without a wait on the host.
+TEST(buffer, is_reused_in_another_stream_after_its_last_use) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream a(d), b(d);
@@ -90,14 +90,14 @@ TEST(buffer, is_taken_in_another_stream_behind_what_uses_it) {
   });
 }
 
-TEST(buffer, without_memory_the_pools_are_trimmed_and_it_is_tried_once_more) {
+TEST(buffer, out_of_memory_trims_the_pools_and_retries_once) {
   cpu::testing_backend b({.memory_bytes = 1 << 20});
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, b.get());
   rt.run([&] {
     stream s(d);
     { buffer<char> x(s, 600'000); }
-    { buffer<char> y(s, 900'000); }  // only with what x had
+    { buffer<char> y(s, 900'000); }  // requires the memory of x
     EXPECT_EQ(memory_counts_of(d, memory_kind::device).trims, 1u);
     try {
       buffer<char> z(s, 3'000'000);
@@ -110,7 +110,7 @@ TEST(buffer, without_memory_the_pools_are_trimmed_and_it_is_tried_once_more) {
   });
 }
 
-TEST(buffer, many_tasks_take_and_give_back) {
+TEST(buffer, many_tasks_allocate_and_release) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       std::vector<plx::future<void>> all;
@@ -140,8 +140,8 @@ TEST(buffer, many_tasks_take_and_give_back) {
   });
 }
 
-// Behind what captures nothing can be waited for: others get other memory, and nothing of it is given back.
-TEST(buffer, memory_used_last_by_a_stream_that_captures_is_passed_over) {
+// A capture cannot be waited for: other streams get other memory, and the capturing stream's memory is not released.
+TEST(buffer, memory_last_used_by_a_capturing_stream_is_not_reused) {
   on_each_device([](plx::runtime& rt, device& d) {
     if (d.get_backend().name == "sycl") return;  // has no graphs
     rt.run([&] {
@@ -166,7 +166,7 @@ TEST(buffer, memory_used_last_by_a_stream_that_captures_is_passed_over) {
   });
 }
 
-TEST(buffer, more_than_there_can_be_is_refused) {
+TEST(buffer, an_overflowing_size_is_refused) {
   plx::runtime rt({.workers = 1, .bind = false});
   device d(rt, cpu::table());
   stream s(d);

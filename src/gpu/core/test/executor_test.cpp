@@ -16,7 +16,7 @@ namespace {
 using plx::testing::on_each_device;
 using plx::testing::on_stepped_devices;
 
-TEST(executor, a_chain_of_futures_keeps_its_order_over_all_streams) {
+TEST(executor, a_chain_of_futures_stays_ordered_across_streams) {
   const auto body = [](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -37,7 +37,7 @@ TEST(executor, a_chain_of_futures_keeps_its_order_over_all_streams) {
   on_stepped_devices(body);
 }
 
-TEST(executor, an_item_may_come_from_a_task) {
+TEST(executor, an_item_may_be_a_future) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -51,7 +51,7 @@ TEST(executor, an_item_may_come_from_a_task) {
   });
 }
 
-TEST(executor, who_depends_on_what_has_failed_fails_with_the_same) {
+TEST(executor, dependents_of_a_failed_launch_fail_with_its_error) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -67,7 +67,7 @@ TEST(executor, who_depends_on_what_has_failed_fails_with_the_same) {
   });
 }
 
-TEST(executor, many_launches_spread_over_the_streams) {
+TEST(executor, launches_are_distributed_over_streams) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       constexpr std::size_t n = 300;
@@ -84,7 +84,7 @@ TEST(executor, many_launches_spread_over_the_streams) {
   });
 }
 
-TEST(executor, what_an_item_throws_on_the_cpu_is_in_its_future) {
+TEST(executor, an_exception_of_an_item_on_the_cpu_is_in_its_future) {
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, cpu::table());
   rt.run([&] {
@@ -95,7 +95,7 @@ TEST(executor, what_an_item_throws_on_the_cpu_is_in_its_future) {
   });
 }
 
-TEST(executor, an_error_that_nobody_waits_for_is_logged) {
+TEST(executor, an_error_of_a_posted_launch_is_logged) {
   std::string said;
   log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &said,
                   log_level::warning);
@@ -111,7 +111,7 @@ TEST(executor, an_error_that_nobody_waits_for_is_logged) {
   EXPECT_THAT(said, ::testing::HasSubstr("a posted launch of 'crash' failed: crashed as asked"));
 }
 
-TEST(executor, several_devices_work_by_themselves) {
+TEST(executor, several_devices_work_independently) {
   for (const backend* b : backends()) {
     const int n = b->name == "cpu" ? 0 : device_count(*b);
     cpu::testing_backend two({.devices = 2});

@@ -18,7 +18,7 @@ using plx::testing::message_of;
 using plx::testing::on_each_device;
 using plx::testing::on_stepped_devices;
 
-TEST(foreign_work, is_in_the_order_of_its_stream_and_has_a_future) {
+TEST(foreign_work, is_ordered_in_its_stream_and_has_a_future) {
   const auto body = [](plx::runtime& rt, device& d) {
     const int sum = rt.run([&] {
       stream s(d);
@@ -26,7 +26,7 @@ TEST(foreign_work, is_in_the_order_of_its_stream_and_has_a_future) {
       s.fill(word.data(), 1, 8);
       const backend& b = d.get_backend();
       plx::future<void> f = async_put(s, named_operation("by hand"), [&] {
-        EXPECT_TRUE(b.fill(d.native(), s.native(), word.data(), 2, 4));  // as another library would
+        EXPECT_TRUE(b.fill(d.native(), s.native(), word.data(), 2, 4));  // as another library would do
       });
       s.fill(word.data(), 3, 1);
       f.get();
@@ -41,7 +41,7 @@ TEST(foreign_work, is_in_the_order_of_its_stream_and_has_a_future) {
   on_stepped_devices(body);
 }
 
-TEST(foreign_work, holds_what_was_thrown_and_the_stream_goes_on) {
+TEST(foreign_work, holds_the_exception_and_the_stream_continues) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -68,7 +68,7 @@ TEST(foreign_work, names_the_operation_when_the_device_is_lost) {
   EXPECT_FALSE(called);
 }
 
-TEST(foreign_work, is_not_put_in_while_a_graph_is_captured) {
+TEST(foreign_work, is_refused_during_a_capture) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, b.get());

@@ -55,7 +55,7 @@ TEST(stream, a_future_is_ready_when_the_work_before_it_is_done) {
   on_stepped_devices(body);
 }
 
-TEST(stream, continuations_run_once_behind_their_work_and_not_in_the_poll) {
+TEST(stream, continuations_run_once_after_their_work_outside_the_poll) {
   const auto body = [](plx::runtime& rt, device& d) {
     constexpr std::uint64_t n = 50;
     words<std::uint64_t> number(d, n);
@@ -65,7 +65,7 @@ TEST(stream, continuations_run_once_behind_their_work_and_not_in_the_poll) {
       std::vector<plx::future<void>> all;
       for (std::uint64_t i = 0; i < n; ++i) {
         s.launch(testing::chain, testing::chain_item{number.at + i, i + 1});
-        // sync: in the frame of who completes it.
+        // sync: runs in the completing task's frame
         all.push_back(s.future().then(plx::launch::sync, [&, i](plx::future<void> f) {
           f.get();
           for (std::uint64_t before = 0; before <= i; ++before)
@@ -85,7 +85,7 @@ TEST(stream, continuations_run_once_behind_their_work_and_not_in_the_poll) {
   on_stepped_devices(body);
 }
 
-TEST(stream, one_worker_completes_futures_in_their_order) {
+TEST(stream, one_worker_completes_futures_in_order) {
   for (const backend* b : backends()) {
     if (device_count(*b) == 0) continue;
     plx::runtime rt({.workers = 1, .bind = false});
@@ -109,7 +109,7 @@ TEST(stream, one_worker_completes_futures_in_their_order) {
   }
 }
 
-// A sync continuation may wait, even for what comes behind it in its stream.
+// A sync continuation may wait, even for later work of its stream.
 TEST(stream, a_continuation_may_wait_for_its_own_stream) {
   const auto body = [](plx::runtime& rt, device& d) {
     words<std::uint64_t> word(d, 1);
@@ -130,8 +130,8 @@ TEST(stream, a_continuation_may_wait_for_its_own_stream) {
   on_stepped_devices(body);
 }
 
-// The poller sees both at once: the first continuation must not keep the second from what it waits for.
-TEST(stream, a_continuation_may_wait_for_what_was_reached_with_it) {
+// The poller detects both at once: the first continuation must not delay the second one, which it waits for.
+TEST(stream, a_continuation_may_wait_for_work_detected_with_it) {
   for (const unsigned workers : {1u, 2u}) {
     cpu::testing_backend b({});
     plx::runtime rt({.workers = workers, .bind = false});
@@ -150,7 +150,7 @@ TEST(stream, a_continuation_may_wait_for_what_was_reached_with_it) {
         });
       }
       b.hold(false);
-      // Nobody polls before all of it is done.
+      // Polling starts only after all of it is done.
       bool done = false;
       while (!done) ASSERT_TRUE(b.get().query_stream(d.native(), s.native(), done));
       waits.get();
@@ -179,7 +179,7 @@ TEST(stream, many_streams_from_many_tasks) {
   });
 }
 
-TEST(stream, a_foreign_thread_may_wait) {
+TEST(stream, an_external_thread_may_wait_for_a_stream) {
   on_each_device([](plx::runtime&, device& d) {
     words<std::uint64_t> word(d, 1);
     stream s(d);
@@ -189,7 +189,7 @@ TEST(stream, a_foreign_thread_may_wait) {
   });
 }
 
-TEST(stream, items_of_every_number_reach_the_kernel) {
+TEST(stream, any_number_of_items_reaches_the_kernel) {
   on_each_device([](plx::runtime& rt, device& d) {
     for (const unsigned n : {1u, 3u, 16u, 17u, 250u, 2000u, 2100u, 20000u}) {
       words<std::uint64_t> word(d, 1);
@@ -198,7 +198,7 @@ TEST(stream, items_of_every_number_reach_the_kernel) {
       rt.run([&] {
         stream s(d);
         s.launch<testing::chain_item>(testing::chain, items);
-        std::fill(items.begin(), items.end(), testing::chain_item{nullptr, 0});  // they were copied
+        std::fill(items.begin(), items.end(), testing::chain_item{nullptr, 0});  // the items were copied
         s.wait();
       });
       EXPECT_EQ(*word.at, chained(n)) << n;
@@ -249,8 +249,8 @@ TEST(stream, a_captured_graph_runs_again) {
   });
 }
 
-// Who asks a stream that captures, or waits for it, would spoil the capture.
-TEST(stream, a_capture_is_left_alone_by_the_poller_and_by_other_streams) {
+// A query of a capturing stream, or a wait for it, would invalidate the capture.
+TEST(stream, the_poller_and_other_streams_do_not_disturb_a_capture) {
   for (const auto way : {completion_way::poll, completion_way::callback, completion_way::flag}) {
     cpu::testing_backend b({});
     plx::runtime rt({.workers = 1, .bind = false});
@@ -264,7 +264,7 @@ TEST(stream, a_capture_is_left_alone_by_the_poller_and_by_other_streams) {
         s.launch(testing::chain, testing::chain_item{word.at, 7});
         EXPECT_THROW(other.wait_for(s), error);
         EXPECT_THROW(s.wait_for(other), error);
-        for (int i = 0; i < 1000; ++i) d.core().poll();  // this worker is the only one
+        for (int i = 0; i < 1000; ++i) d.core().poll();  // this is the only worker
       });
       b.hold(false);
       before.get();
@@ -278,7 +278,7 @@ TEST(stream, a_capture_is_left_alone_by_the_poller_and_by_other_streams) {
   }
 }
 
-TEST(stream, the_end_of_a_device_waits_for_its_futures) {
+TEST(stream, the_destructor_of_a_device_waits_for_its_futures) {
   for (const backend* b : backends()) {
     if (device_count(*b) == 0) continue;
     plx::runtime rt({.workers = 2, .bind = false});
@@ -305,7 +305,7 @@ TEST(stream, recycles_native_streams) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(stream(d).native(), first);
 }
 
-TEST(stream, an_operation_without_a_kernel_for_the_backend_says_so) {
+TEST(stream, an_operation_without_a_kernel_for_the_backend_is_an_error) {
   struct item {
     int unused;
   };

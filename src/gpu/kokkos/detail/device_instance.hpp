@@ -1,4 +1,4 @@
-// An instance of a space of a device: a stream of gpu/stream.hpp, and Kokkos' object around it.
+// An instance of a device space: a gpu::stream, and Kokkos' object around it.
 #pragma once
 
 #include <Kokkos_Core.hpp>
@@ -15,7 +15,7 @@
 
 namespace plx::kokkos::detail {
 
-/// What a space of a device is called in gpu/backend.hpp, and where its pinned memory lies.
+/// The backend of a device space in gpu/backend.hpp, and its pinned memory space.
 template <class Space>
 struct device_traits {
   static constexpr const char* backend = nullptr;
@@ -55,7 +55,7 @@ class device_instance {
   ~device_instance() {
     try {
       stream_.wait();
-    } catch (...) {  // the futures of its work hold it
+    } catch (...) {  // held by the futures of its work
     }
   }
 
@@ -64,13 +64,13 @@ class device_instance {
   [[nodiscard]] std::size_t pending() const noexcept { return stream_.core().queued.load(std::memory_order_relaxed); }
   [[nodiscard]] plx::future<void> future() { return stream_.future(); }
 
-  /// Calls `f(space)` here: it launches and does not wait.
+  /// Calls `f(space)` in the calling thread: it launches and does not wait.
   template <class F>
   plx::future<void> put(std::string_view name, F&& f) {
     const std::lock_guard guard(turn_);
     return gpu::async_put(stream_, gpu::named_operation(name), [&] { f(space_); });
   }
-  /// The same, and then a value that the device writes: f(space, view of a T in pinned memory).
+  /// As put(), for a result that the device writes: f(space, view of a T in pinned memory).
   template <class T, class F>
   plx::future<T> put_for(std::string_view name, F&& f) {
     using view = Kokkos::View<T, typename device_traits<Space>::pinned_space, Kokkos::MemoryUnmanaged>;
@@ -85,7 +85,7 @@ class device_instance {
       return plx::make_exceptional_future<T>(std::current_exception());
     }
   }
-  /// Has `kept` destroyed: its memory goes back in the order of the stream.
+  /// Destroys `kept`: its memory is released in stream order.
   template <class Kept>
   void drop(Kept kept) {
     static_cast<void>(kept);
@@ -94,7 +94,7 @@ class device_instance {
  private:
   gpu::stream stream_;
   Space space_;
-  // Kokkos may wait for the device: who waits for that sleeps here, and does not spin for the stream's lock.
+  // Kokkos may wait for the device: other submitters sleep here instead of spinning on the stream's lock.
   std::mutex turn_;
 };
 

@@ -1,6 +1,6 @@
-// An instance of a space of the host: a strand whose tasks call Kokkos.
+// An instance of a host space: a strand whose tasks call Kokkos.
 //
-// Invariant: `pending_` counts what was put in and has not been called and destroyed yet. Kokkos' object is used by one
+// Invariant: `pending_` counts the calls that were submitted and are not yet destroyed. Kokkos' object is used by one
 // task at a time, because the strand runs one at a time.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "rt/executor.hpp"
 #include "rt/runtime.hpp"
 
-namespace Kokkos {  // which declares only those that it was built with
+namespace Kokkos {  // declares only the spaces that it was built with
 class OpenMP;
 class Serial;
 class Threads;
@@ -45,8 +45,7 @@ Space make_space([[maybe_unused]] int threads) {
     return Space();
 }
 
-/// Memory of the host for the instances of one space, from the pools of a device of the backend cpu that is opened when
-/// it is asked for.
+/// Host memory for the instances of one space, from the pools of a cpu device that is opened on first use.
 class host_memory {
  public:
   explicit host_memory(runtime& rt) noexcept : rt_(rt) {}
@@ -70,13 +69,13 @@ class host_instance {
  public:
   host_instance(runtime& rt, int threads, host_memory& memory)
       : memory_(memory), space_(make_space<Space>(threads)), order_(rt.get_executor()) {}
-  /// What was put in is done then, and nothing of it is left.
+  /// Waits until all submitted work is done and destroyed.
   ~host_instance() {
     try {
-      if (!idle()) future().get();  // of the last one; those before it have been destroyed then
-    } catch (...) {                 // on the way out of a failure
+      if (!idle()) future().get();  // of the last call; earlier ones are destroyed by then
+    } catch (...) {                 // errors are held by other futures
     }
-    while (!idle()) std::this_thread::yield();  // the last one is about to be
+    while (!idle()) std::this_thread::yield();  // the last call is about to be destroyed
   }
 
   [[nodiscard]] const Space& get() const noexcept { return space_; }
@@ -87,12 +86,12 @@ class host_instance {
     return put("kokkos instance", [](const Space&) {});
   }
 
-  /// Calls `f(space)` in a task of that name, behind what was put in before.
+  /// Calls `f(space)` in a task of that name, after earlier work.
   template <class F>
   plx::future<void> put(std::string_view name, F f) {
     return call<void>(name, [this, f = std::move(f)] { run(f); });
   }
-  /// The same, and gives the T that f(space, view of a T) has written.
+  /// As put(), and returns the T written by f(space, view of a T).
   template <class T, class F>
   plx::future<T> put_for(std::string_view name, F f) {
     return call<T>(name, [this, f = std::move(f)] {
@@ -101,7 +100,7 @@ class host_instance {
       return result;
     });
   }
-  /// Has `kept` destroyed behind what was put in before.
+  /// Destroys `kept` after earlier work.
   template <class Kept>
   void drop(Kept kept) {
     if (!idle())
@@ -109,19 +108,19 @@ class host_instance {
   }
 
  private:
-  // Counts a call until it is destroyed.
+  // Counts a call until its destruction.
   class place {
    public:
     explicit place(std::atomic<std::size_t>& n) noexcept : n_(&n) { n.fetch_add(1, std::memory_order_relaxed); }
     place(place&& o) noexcept : n_(std::exchange(o.n_, nullptr)) {}
     ~place() {
-      if (n_ != nullptr) n_->fetch_sub(1, std::memory_order_release);  // pairs with the acquires of who waits for 0
+      if (n_ != nullptr) n_->fetch_sub(1, std::memory_order_release);  // pairs with the acquire loads that wait for 0
     }
 
    private:
     std::atomic<std::size_t>* n_;
   };
-  // What a task calls: `f` and what it holds ends before its place.
+  // The callable of a task: `f` and its captures are destroyed before `in`.
   template <class F>
   struct counted {
     place in;
@@ -157,7 +156,7 @@ class host_instance {
         try {
           if constexpr (std::is_void_v<R>) {
             (*f)();
-            f.reset();  // what it holds must not outlive the kernel
+            f.reset();  // its captures must not outlive the kernel
             result.set_value();
           } else {
             R r = (*f)();
