@@ -18,7 +18,7 @@ namespace {
 
 action_entry* first_entry = nullptr;  // before main() there is one thread
 
-// One action in a description: its layout, and where it is if that tells it from others of its name.
+// One action in a description: its layout, and the place of its code where several actions share its name.
 struct described {
   std::string_view layout, place;
 };
@@ -34,10 +34,10 @@ std::string_view function_in(std::string_view signature) {
   return signature;
 }
 
-// Functions of one name and type can be different ones: static, or in unnamed namespaces of several files. Nothing
-// tells them apart but where their code is, which is the same in all processes that run the same build.
+// Several functions may share a name and a type: static ones, or those in unnamed namespaces of several files. Only the
+// place of their code distinguishes them; it is the same in all processes that run the same build.
 struct code_place {
-  std::string file;  // the program, or a library that it loads
+  std::string file;  // the program or one of its libraries
   std::uintptr_t offset = 0;
   friend auto operator<=>(const code_place&, const code_place&) = default;
 };
@@ -57,7 +57,7 @@ std::vector<const action_entry*> sorted_actions() {
   });
   for (std::size_t i = 1; i < all.size(); ++i)
     PLX_ASSERT((all[i - 1]->id != all[i]->id || all[i - 1]->signature == all[i]->signature) &&
-                   "the names of two actions have the same hash: give one of them another",
+                   "the names of two actions have the same hash: rename one of them",
                all[i - 1]->signature, all[i]->signature);
   PLX_ASSERT(all.size() < 65535 && "a program may have 65534 actions");
   std::vector<const action_entry*> table = {nullptr};
@@ -105,7 +105,7 @@ std::string_view function_of(const action_entry& e) { return probe::name_of(e.na
 std::string describe_actions() {
   std::string text;
   const auto all = all_actions();
-  unsigned number = 1;  // among those of one name and type
+  unsigned number = 1;  // among the actions with the same name and type
   for (std::size_t i = 1; i < all.size(); ++i) {
     const action_entry& e = *all[i];
     number = e.id == (i > 1 ? all[i - 1]->id : 0) ? number + 1 : 1;

@@ -36,14 +36,14 @@ struct kept_blocks {
 kept_blocks& kept() {
   static auto* blocks = [] {
     auto* k = new kept_blocks;
-    k->all.reserve(most_kept_bytes / kept_from_bytes + 1);  // so that giving back allocates nothing
+    k->all.reserve(most_kept_bytes / kept_from_bytes + 1);  // so that returning a block allocates nothing
     return k;
   }();
   return *blocks;
 }
 
-// What a block of so many bytes really has: up to a sixteenth more, so that blocks of nearly the same size are the
-// same.
+// The size of the block that serves a request for `bytes`: up to a sixteenth larger, so that requests of similar size
+// share blocks.
 std::size_t capacity_of(std::size_t bytes) {
   const std::size_t step = std::bit_floor(bytes) / 16;
   return bytes > std::numeric_limits<std::size_t>::max() - step ? bytes : (bytes + step - 1) / step * step;
@@ -56,7 +56,7 @@ void ask_for_large_pages([[maybe_unused]] void* p, [[maybe_unused]] std::size_t 
   constexpr std::size_t page = std::size_t{1} << 21;
   const auto begin = (reinterpret_cast<std::size_t>(p) + page - 1) & ~(page - 1);
   const auto end = (reinterpret_cast<std::size_t>(p) + bytes) & ~(page - 1);
-  // Where there are none, it stays as it is.
+  // If the kernel has no large pages, the request has no effect.
   if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
 #endif
 }
@@ -90,7 +90,7 @@ void put_buffer_memory(void* p, std::size_t bytes) noexcept {
   if (capacity == 0 || capacity > most_kept_bytes) return ::operator delete(p, aligned);
   kept_blocks& k = kept();
   for (;;) {
-    void* oldest = nullptr;  // is freed under no lock
+    void* oldest = nullptr;  // freed after the lock is released
     {
       plx::detail::spin_guard guard(k.lock);
       if (k.bytes + capacity <= most_kept_bytes) {
@@ -115,7 +115,7 @@ std::size_t kept_buffer_bytes() noexcept {
 void free_kept_buffers() noexcept {
   kept_blocks& k = kept();
   for (;;) {
-    kept_block b{};  // is freed under no lock
+    kept_block b{};  // freed after the lock is released
     {
       plx::detail::spin_guard guard(k.lock);
       if (k.all.empty()) return;

@@ -18,7 +18,7 @@ inline constexpr bool is_wire_native<cereal::BinaryData<T>> = false;
 
 namespace detail {
 
-/// What only hands on, in place, what it is made of: see net/archive.hpp about pieces.
+/// True for types that only pass on their members, in place: see net/archive.hpp about pieces.
 template <class T, class Archive>
 inline constexpr bool lists_members = cereal::traits::has_member_serialize<T, Archive>::value ||
                                       cereal::traits::has_non_member_serialize<T, Archive>::value ||
@@ -30,7 +30,7 @@ inline constexpr bool lists_members<cereal::BinaryData<T>, Archive> = true;
 template <class T, class Archive>
 inline constexpr bool lists_members<cereal::SizeTag<T>, Archive> = true;
 
-/// Calls `f()`, inside a `whole` if pieces are not for a T.
+/// Calls `f()`, within a `whole` if a T may not contain pieces.
 template <class T, class Archive, class Wire, class F>
 void nested(Wire& wire, F f) {
   if constexpr (lists_members<T, Archive>) {
@@ -43,7 +43,7 @@ void nested(Wire& wire, F f) {
 
 }  // namespace detail
 
-/// Writes. Functions get it as their Archive.
+/// Writes. Passed to serialization functions as their Archive.
 class output_archive : public cereal::OutputArchive<output_archive, cereal::AllowEmptyClassElision> {
   using base = cereal::OutputArchive<output_archive, cereal::AllowEmptyClassElision>;
 
@@ -63,7 +63,7 @@ class output_archive : public cereal::OutputArchive<output_archive, cereal::Allo
   output_archive& operator<<(T&& value) {
     return put(std::forward<T>(value));
   }
-  /// A value that is an element of nothing, or of a sequence that net/core/wire.hpp knows.
+  /// A value outside of any sequence, or an element of a sequence that net/core/wire.hpp knows.
   template <class T>
   void as_root(const T& value) {
     if (wire_.nesting(false) == 0) return void(put(value));
@@ -85,7 +85,7 @@ class output_archive : public cereal::OutputArchive<output_archive, cereal::Allo
   wire_writer& wire_;
 };
 
-/// Reads. Throws cereal::Exception where there is less than there should be.
+/// Reads. Throws cereal::Exception if the message is too short.
 class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEmptyClassElision> {
   using base = cereal::InputArchive<input_archive, cereal::AllowEmptyClassElision>;
 
@@ -111,7 +111,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
       if (wire_.nesting(false) == 0) return void(take(value));
       const wire_nesting whole(wire_, true);
       take(value);
-    } catch (...) {  // cereal's and the type's own: the bytes are not what they should be
+    } catch (...) {  // from cereal or from the type: the bytes are invalid
       wire_.fail();
     }
   }
@@ -119,7 +119,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
     wire_.contiguous(data, n);
     check();
   }
-  /// A number of elements: each needs a byte at least, or comes in a piece.
+  /// Checks a number of elements: each needs at least one byte, or comes in a piece.
   void check_size(std::uint64_t n) {
     if (n > wire_.left_with_pieces()) wire_.fail();
     check();
@@ -140,7 +140,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
     return *this;
   }
   void check() const {
-    if (wire_.failed()) throw cereal::Exception("the message has less than the type takes, or an absurd size");
+    if (wire_.failed()) throw cereal::Exception("the message is too short for the type, or has an invalid size");
   }
   wire_reader& wire_;
 };

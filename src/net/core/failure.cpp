@@ -14,7 +14,7 @@ failure failure_of(const std::exception_ptr& e) {
   } catch (const std::exception& x) {
     return {failure::thrown, no_locality, x.what()};
   } catch (...) {
-    return {failure::thrown, no_locality, "an exception that is no std::exception"};
+    return {failure::thrown, no_locality, "an exception that is not a std::exception"};
   }
 }
 

@@ -1,5 +1,5 @@
-// What was thrown, as it travels. A failure that comes from further on keeps where it comes from: a call that was
-// handed on fails as if it had been made directly.
+// An exception in a form that can be sent. A failure that is passed on keeps its origin: a forwarded call fails as if
+// it had been made directly.
 //
 // Thread safety: values. Cost: a string. Example: net/core/test/action_test.cpp
 #pragma once
@@ -15,12 +15,12 @@ namespace plx::net::detail {
 struct failure {
   enum kind_of : std::uint8_t { thrown, remote, lost };
   kind_of kind = thrown;
-  locality_id who = no_locality;  ///< of remote and lost
+  locality_id who = no_locality;  ///< where it was thrown (remote), or the lost locality (lost)
   std::string text;
 };
 
 failure failure_of(const std::exception_ptr& e);
-/// As it is thrown on the locality that hears of it from `from`.
+/// The exception to throw on the locality that received the failure from `from`.
 std::exception_ptr exception_of(const failure& f, locality_id from);
 
 }  // namespace plx::net::detail

@@ -1,6 +1,6 @@
-// Fields of bytes one after the other, for what localities tell each other at start-up.
+// A sequence of byte strings with their lengths, the format in which localities exchange data at start-up.
 //
-// Thread safety: as its arguments. Errors: what does not hold a whole field gives nothing. Example:
+// Thread safety: as its arguments. Errors: take_field() returns nullopt if `from` holds no complete field. Example:
 // net/transport/test/find_transport_test.cpp
 #pragma once
 
@@ -19,7 +19,7 @@ inline void append_field(std::string& to, std::string_view field) {
   to.append(bytes, sizeof size).append(field);
 }
 
-/// The first field of `from`, which it is taken off.
+/// Removes the first field from `from` and returns it.
 inline std::optional<std::string_view> take_field(std::string_view& from) noexcept {
   std::uint32_t size = 0;
   if (from.size() < sizeof size) return std::nullopt;

@@ -31,8 +31,8 @@ unsigned next_service_slot() noexcept {
 }
 }  // namespace detail
 
-// A parcel whose pieces are on their way: a task that will run, or an answer that somebody waits for. Or its whole
-// payload comes as a piece, and what it is turns out then.
+// A parcel whose pieces have not all arrived: a task that will run, or an expected answer. If the whole payload comes
+// as a piece, which of the two it is becomes known when that piece has arrived.
 struct node::arriving {
   parcel_task* task = nullptr;
   reply_target* answer = nullptr;
@@ -40,19 +40,19 @@ struct node::arriving {
   std::unique_ptr<std::byte[]> payload;
   std::uint64_t size_bytes = 0;
   std::uint64_t number = 0;
-  bool told = false;  // who waits for the answer, that it never comes
+  bool told = false;  // the waiting caller knows that the answer will not come
 };
 
 struct node::locks {
   std::mutex lost;
-  std::recursive_mutex services;  // a service may ask for another one as it is made
+  std::recursive_mutex services;  // the constructor of a service may request another service
 };
 
 namespace {
 
 plx::detail::scheduler& scheduler_of(runtime& rt) { return rt.get_scheduler(); }
 
-/// While one of these lives, what a numbered parcel makes ready comes from that parcel.
+/// During its lifetime, tasks that become ready are recorded as caused by a numbered parcel.
 class caused_by_parcel {
  public:
   caused_by_parcel(message_log& log, std::uint64_t number, locality_id from, std::uint64_t bytes) noexcept {
@@ -70,10 +70,11 @@ class caused_by_parcel {
   std::optional<plx::detail::made_ready_by> by_;
 };
 
-/// While one of these lives, a message is being taken: its sender was not lost when that began.
+/// Lifetime: the handling of one message, whose sender was not lost when that began.
 class taking_one {
  public:
-  // seq_cst, as closing a peer and parcels_without() are: either this sees that the sender is lost, or those see this.
+  // seq_cst, as in close_peer() and parcels_without(): either this thread sees that the sender is lost, or they see
+  // this increment.
   explicit taking_one(std::atomic<unsigned>& n) noexcept : n_(n) { n_.fetch_add(1, std::memory_order_seq_cst); }
   ~taking_one() { n_.fetch_sub(1, std::memory_order_release); }
   taking_one(const taking_one&) = delete;
@@ -87,11 +88,11 @@ std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& 
   detail::failure f;
   read(r, f);
   if (r.failed() || (f.kind != detail::failure::thrown && f.who >= n.size()))
-    f = {detail::failure::thrown, no_locality, "(what was thrown cannot be read)"};
+    f = {detail::failure::thrown, no_locality, "(the exception cannot be read)"};
   return detail::exception_of(f, from);
 }
 
-// Of a message: what is announced need not come, but memory is made for it.
+// Limit for one message: memory is allocated for announced bytes before they arrive.
 std::uint64_t most_bytes() noexcept {
   static const std::uint64_t bytes = [] {
     const long pages = sysconf(_SC_PHYS_PAGES), each = sysconf(_SC_PAGESIZE);
@@ -120,7 +121,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
         return add_port_counters(r, n.port_, n.runtime_.recorder());
       },
       this);
-  if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first one comes
+  if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first message
   scheduler_of(rt).attach(this);
   transport_->start(*this);
   if (const int fd = transport_->wake_fd(); fd >= 0) waker_ = std::make_unique<waker>(runtime_, fd);
@@ -128,7 +129,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
 }
 
 node::~node() {
-  PLX_ASSERT(stopped_ && "stop() a node before its runtime ends");
+  PLX_ASSERT(stopped_ && "call stop() on a node before its runtime ends");
   while (!owned_.empty()) owned_.pop_back();
 }
 
@@ -164,7 +165,7 @@ poll_result node::poll(void* self) {
   return poll_result::progressed;
 }
 
-// Asking again is faster than being woken: only after a while the workers may sleep until they are.
+// Polling has a lower latency than being woken: workers may sleep only after 200 us without messages.
 poll_result node::nothing_came() {
   static const ticks patience = ticks_from(200e-6);
   if (transport_->pending() || port_.pending()) return poll_result::pending;
@@ -191,14 +192,14 @@ void node::start(parcel_task* t, const action_entry& action, locality_id from) n
     scheduler_of(runtime_).submit(t);
 }
 
-// `later`: the parcel has pieces, which come later; else it is all there.
+// `later`: the parcel has pieces, which arrive later; null: the parcel is complete.
 bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept {
   if (h.action == 0) {
     reply_target* answer = replies_.take(h.reply, from);
-    if (answer == nullptr) return true;  // its caller has given up, or it came twice
+    if (answer == nullptr) return true;  // its caller no longer waits, or it is a duplicate
     if ((h.flags & failed_call) != 0) return answer->fail(remote_failure(*this, from, r)), true;
     if (!answer->read(r)) {
-      answer->fail(std::make_exception_ptr(remote_error(from, "(the result is not what it should be)")));
+      answer->fail(std::make_exception_ptr(remote_error(from, "(the result does not have the expected type)")));
       return false;
     }
     if (later != nullptr)
@@ -213,7 +214,7 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
     if (h.reply != 0)
       detail::answer_with_error(
           {this, from, h.reply, 0},
-          std::make_exception_ptr(std::runtime_error("the arguments are not what the action takes")));
+          std::make_exception_ptr(std::runtime_error("the arguments do not match the action's parameters")));
     return false;
   }
   if (later != nullptr)
@@ -225,12 +226,12 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
 
 void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
   const taking_one taking(being_taken_);
-  if (is_lost(from)) return;  // given up, though it still speaks
+  if (is_lost(from)) return;  // given up, although it still sends
   frame_reader f(head);
   while (f.next()) {
     wire_reader r(f.payload());
     const caused_by_parcel by(port_.messages(), f.number(), from, sizeof(parcel_header) + f.header().size);
-    if (!take(from, f.header(), r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
+    if (!take(from, f.header(), r, nullptr)) refuse(from, "a parcel's contents do not match its action");
   }
   if (!f.valid()) return refuse(from, f.problem());
   port_.note_received(f.parcels(), head.size());
@@ -239,7 +240,7 @@ void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
 void* node::announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept {
   if (is_lost(from)) return nullptr;
   frame_reader f(head);
-  if (!f.next() || f.parcels() != 1) return refuse(from, "a message with pieces is no parcel"), nullptr;
+  if (!f.next() || f.parcels() != 1) return refuse(from, "a message with pieces is not a single parcel"), nullptr;
   const parcel_header header = f.header();
   const std::uint64_t number = f.number();
   const std::span<const std::byte> payload = f.payload();
@@ -250,35 +251,35 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
   a->size_bytes = head.size();
   for (const place& p : places) {
     if (p.size_bytes > most_bytes() - std::min(most_bytes(), a->size_bytes))
-      return refuse(from, "more bytes are announced than this machine has"), nullptr;
+      return refuse(from, "it announces more bytes than this machine has"), nullptr;
     a->size_bytes += p.size_bytes;
   }
   if ((header.flags & in_piece) != 0) {
     if (places.size() != 1 || !payload.empty())
-      return refuse(from, "a parcel in a piece has something else besides"), nullptr;
+      return refuse(from, "a parcel sent as a piece has other contents as well"), nullptr;
     a->payload.reset(new (std::nothrow) std::byte[places[0].size_bytes]);
-    if (a->payload == nullptr) return refuse(from, "there is no memory for it"), nullptr;
+    if (a->payload == nullptr) return refuse(from, "out of memory"), nullptr;
     places[0].data = a->payload.get();
     return a.release();
   }
   wire_reader r(payload, places);
   if (!take(from, header, r, a.get()))
-    return refuse(from, "a parcel's contents are not what its action takes"), nullptr;
-  if (a->task == nullptr && a->answer == nullptr) return nullptr;  // nobody waits for it any more
+    return refuse(from, "a parcel's contents do not match its action"), nullptr;
+  if (a->task == nullptr && a->answer == nullptr) return nullptr;  // the caller no longer waits
   return a.release();
 }
 
 void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   const std::unique_ptr<arriving> a(static_cast<arriving*>(announced));
   const taking_one taking(being_taken_);
-  // A call of a locality that was given up meanwhile is dropped, as those that arrive whole are.
+  // A call from a locality that was given up in the meantime is dropped, as in arrived().
   if (a->answer == nullptr && is_lost(from)) ok = false;
   if (ok) port_.note_received(1, a->size_bytes);
   const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
   if (a->payload != nullptr) {
     if (!ok) return;
     wire_reader r({a->payload.get(), a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size});
-    if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents are not what its action takes");
+    if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents do not match its action");
   } else if (a->task != nullptr) {
     if (ok)
       start(a->task, *all_actions()[a->header.action], from);
@@ -295,7 +296,7 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
 
 void node::pieces_lost(locality_id from, void* announced) noexcept {
   arriving& a = *static_cast<arriving*>(announced);
-  if (a.answer == nullptr) return;  // nobody waits for a call
+  if (a.answer == nullptr) return;  // a call: no local future depends on it
   a.told = true;
   a.answer->lose(loss_of(from));
 }
@@ -308,11 +309,11 @@ void node::give_up(locality_id peer, std::string_view why) noexcept {
   {
     const std::lock_guard guard(locks_->lost);
     if (!why_lost_[peer].empty()) return;
-    why_lost_[peer] = why.empty() ? "no reason is known" : why;
+    why_lost_[peer] = why.empty() ? "the reason is unknown" : why;
   }
   log_warning("locality {} is lost: {}", peer, why);
   port_.close_peer(peer);
-  // As a task: continuations and services may do anything. A job is not quiet before they have.
+  // As a task, because continuations and services may do anything. The job is not quiescent before it has ended.
   note_sent(here_);
   runtime_.post([this, peer] {
     for (reply_target* t : replies_.take_all(peer)) t->fail(loss_of(peer));
@@ -329,9 +330,9 @@ void node::give_up(locality_id peer, std::string_view why) noexcept {
 node::parcel_sums node::parcels_without(std::span<const locality_id> lost) const {
   const auto without = [lost](locality_id i) { return std::find(lost.begin(), lost.end(), i) != lost.end(); };
   parcel_sums s;
-  // What was taken before it was known that its sender is lost has been started when none is being taken.
+  // Once no message is being handled, every parcel that arrived before the loss of its sender has been started.
   if (!lost.empty()) s.of_lost = being_taken_.load(std::memory_order_seq_cst);
-  // First what is done, then what is sent: a parcel that is done now may have sent others.
+  // `done` is read before `sent`: a parcel that has been handled by now may have sent others.
   for (locality_id i = 0; i < size_; ++i) {
     const std::uint64_t done = traffic_[i].done.load(std::memory_order_acquire);
     if (without(i))
@@ -370,7 +371,7 @@ node* find_node() noexcept {
 
 node& node_here() {
   node* n = find_node();
-  PLX_ASSERT(n != nullptr && "this needs a plx::job: no runtime here belongs to one");
+  PLX_ASSERT(n != nullptr && "this function needs a plx::job: no runtime of this process belongs to one");
   return *n;
 }
 

@@ -1,7 +1,7 @@
-// This locality's part of the network: its transport, its parcels, the answers it waits for, and what is built on
+// This locality's end of the network: its transport, its parcels, the answers it waits for, and the services built on
 // those. One runtime is one locality; the node is attached to it.
 //
-// Programs use net/job.hpp, net/action.hpp and net/locality.hpp; this header is for what is built on actions.
+// Programs use net/job.hpp, net/action.hpp and net/locality.hpp; this header is for code that is built on actions.
 // Thread safety: everything. Cost: node_here() is a few loads. Example: net/core/test/action_test.cpp
 #pragma once
 
@@ -24,12 +24,12 @@
 
 namespace plx::net {
 
-/// A part of a node that others can build on: made when it is first asked for, gone with the node. Its twins on other
-/// localities are reached by actions.
+/// A component of a node: created at its first use, destroyed with the node. It reaches its counterparts on other
+/// localities by actions.
 class service {
  public:
   virtual ~service() = default;
-  /// In a task, once per lost peer, after that peer's unanswered calls have failed.
+  /// Called in a task, once per lost peer, after that peer's unanswered calls have failed.
   virtual void peer_lost(locality_id) {}
 };
 
@@ -44,14 +44,14 @@ inline const unsigned service_slot = next_service_slot();
 class node final : private receiver {
  public:
   /// Requires: nothing else is attached to `rt`, which ends after stop() and before the node does: its last tasks may
-  /// still use the network, and find all others lost.
+  /// still use the network, and find all other localities lost.
   node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities);
   ~node() override;
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
   [[nodiscard]] locality_id here() const noexcept { return here_; }
-  [[nodiscard]] unsigned size() const noexcept { return size_; }  ///< localities of the job, lost ones too
+  [[nodiscard]] unsigned size() const noexcept { return size_; }  ///< localities of the job, including lost ones
   [[nodiscard]] runtime& home() const noexcept { return runtime_; }
   [[nodiscard]] parcel_port& port() noexcept { return port_; }
   [[nodiscard]] reply_table& replies() noexcept { return replies_; }
@@ -61,44 +61,44 @@ class node final : private receiver {
   template <class S>
   S& get() {
     const unsigned slot = detail::service_slot<S>;
-    PLX_ASSERT(slot < most_services && "more kinds of services than node::most_services: raise it");
+    PLX_ASSERT(slot < most_services && "more types of services than node::most_services: raise it");
     std::atomic<service*>& place = services_[slot];
-    // acquire: pairs with the release of who made it.
+    // acquire: pairs with the release in make().
     if (service* s = place.load(std::memory_order_acquire)) return static_cast<S&>(*s);
     return static_cast<S&>(make(place, [](node& n) -> std::unique_ptr<service> { return std::make_unique<S>(n); }));
   }
 
-  /// A peer whose loss was told.
+  /// True once the loss of `peer` has been reported.
   [[nodiscard]] bool is_lost(locality_id peer) const noexcept { return peer != here_ && port_.closed(peer); }
-  /// Why; "" while it is not lost.
+  /// The reason; "" while `peer` is not lost.
   [[nodiscard]] std::string why_lost(locality_id peer) const;
-  /// What a future gets that asks a lost peer.
+  /// The exception of futures that wait for a lost peer.
   [[nodiscard]] std::exception_ptr loss_of(locality_id peer) const;
-  /// Takes it that a peer is gone, as if the transport had said so: nothing is sent there any more, and what waits for
-  /// it fails with `why`. From any thread.
+  /// Treats a peer as lost, as if the transport had reported it: nothing more is sent to it, and calls that wait for it
+  /// fail with `why`. From any thread.
   void give_up(locality_id peer, std::string_view why) noexcept;
-  /// From here on it is no surprise that peers go: the job ends.
+  /// Later losses of peers are expected and not reported: the job ends.
   void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
-  /// Counts and logs that something from there was not taken: what came makes no sense, in one clause.
+  /// Counts and logs a message from `from` that was refused; `why` is one clause.
   void refuse(locality_id from, const char* why) noexcept;
-  /// Parcels of the program (not net's own) between this locality and others. What a locality does on its own account,
-  /// and a job that ends must wait for, counts as a parcel to itself.
+  /// Parcels of the program (not internal ones of net) between this locality and others. Local work that must finish
+  /// before the job ends counts as a parcel from this locality to itself.
   struct parcel_sums {
     std::uint64_t sent = 0;
     std::uint64_t done = 0;     ///< their tasks have ended here
-    std::uint64_t of_lost = 0;  ///< tasks of parcels of lost localities that have not ended here yet
+    std::uint64_t of_lost = 0;  ///< tasks of parcels from lost localities that have not ended here yet
   };
-  /// The sums over all localities but those in `lost`. Together with the parcels of the others, these tell whether the
-  /// job is quiet: net/start/ending.hpp.
+  /// The sums over all localities except those in `lost`. Together with the sums of the other localities they show
+  /// whether the job is quiescent: net/start/ending.hpp.
   [[nodiscard]] parcel_sums parcels_without(std::span<const locality_id> lost) const;
   [[nodiscard]] parcel_sums parcels() const { return parcels_without({}); }
   void note_sent(locality_id to) noexcept { traffic_[to].sent.fetch_add(1, std::memory_order_relaxed); }
-  /// All that follows from a parcel of `from` may begin; only of use once `from` is lost.
+  /// The task of a parcel from `from` may begin; read only once `from` is lost.
   void note_started(locality_id from) noexcept { traffic_[from].started.fetch_add(1, std::memory_order_relaxed); }
   void note_done(locality_id from) noexcept { traffic_[from].done.fetch_add(1, std::memory_order_release); }
 
-  /// Sends what there is to send and ends the transport, once. What still waits for an answer gets locality_lost.
-  /// False: not in time. Requires: called while the runtime is there.
+  /// Sends all queued parcels and ends the transport, once. Calls that are still waiting fail with locality_lost.
+  /// Returns false if the deadline passed. Requires: the runtime still exists.
   bool stop(double deadline_s) noexcept;
   /// stop() was called: nothing more is sent.
   [[nodiscard]] bool stopped() const noexcept { return stopped_.load(std::memory_order_relaxed); }
@@ -132,8 +132,8 @@ class node final : private receiver {
   std::vector<traffic> traffic_;          // by locality
   std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started
   std::uint64_t poller_ = 0;
-  std::unique_ptr<waker> waker_;  // where the transport can say when something comes
-  ticks quiet_since_ = 0;         // of the poller
+  std::unique_ptr<waker> waker_;  // if the transport has a file descriptor for its events
+  ticks quiet_since_ = 0;         // since when the poller has found nothing
   std::atomic<bool> stopped_{false};
   std::atomic<bool> leaving_{false};
   struct locks;
@@ -143,10 +143,10 @@ class node final : private receiver {
   std::vector<std::unique_ptr<service>> owned_;  // in the order they were made
 };
 
-/// The node that the caller's runtime is attached to; on a foreign thread that of the oldest runtime. Requires: there
-/// is one.
+/// The node that the caller's runtime is attached to; on an external thread that of the oldest runtime. Requires: it
+/// exists.
 node& node_here();
-/// The same; null when there is none.
+/// The same; null if there is no such node.
 node* find_node() noexcept;
 
 }  // namespace plx::net

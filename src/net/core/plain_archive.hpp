@@ -1,5 +1,5 @@
-// Archives without cereal: types with serialize(), or save() and load(), member or free, of what net/core/wire.hpp
-// knows and of each other. See net/archive.hpp.
+// Archives without cereal, for types with serialize(), or with save() and load(), as members or free functions. Their
+// members are types that net/core/wire.hpp knows, or such types themselves. See net/archive.hpp.
 //
 // Thread safety: one thread each. Cost: none beyond that of the members. Example: net/test/archive_test.cpp
 #pragma once
@@ -8,11 +8,9 @@
 
 namespace plx::net {
 
-// Which types net/core/wire.hpp knows throughout, so that an archive leaves them to it.
-//
-// Thread safety: compile time only. Example: net/test/archive_test.cpp
+// Which types net/core/wire.hpp handles completely, so that an archive passes them on to it.
 
-/// True for bitwise types, for those with a wire_codec of their own, and for the containers of wire.hpp that hold such.
+/// True for bitwise types, for types with a wire_codec of their own, and for the containers of wire.hpp of such types.
 template <class T>
 inline constexpr bool is_wire_native = is_bitwise<T> || (can_travel<T> && !requires { wire_codec<T>::by_archive; });
 template <class T, class A>
@@ -55,7 +53,7 @@ concept has_free_load = requires(T& t, A& a) {
 
 }  // namespace detail
 
-/// Writes. Functions get it as their Archive.
+/// Writes. Passed to serialization functions as their Archive.
 class plain_output_archive {
  public:
   explicit plain_output_archive(wire_writer& w) noexcept : wire_(w) {}
@@ -73,7 +71,7 @@ class plain_output_archive {
   plain_output_archive& operator<<(const T& value) {
     return put(value);
   }
-  /// A value that is an element of nothing, or of a sequence that net/core/wire.hpp knows.
+  /// A value outside of any sequence, or an element of a sequence that net/core/wire.hpp knows.
   template <class T>
   void as_root(const T& value) {
     if (wire_.nesting(false) == 0) return void(put(value));
@@ -87,7 +85,7 @@ class plain_output_archive {
     if constexpr (is_wire_native<T>) {
       net::write(wire_, value);
     } else if constexpr (detail::has_member_serialize<T, plain_output_archive>) {
-      const_cast<T&>(value).serialize(*this);  // one function reads and writes: writing, it changes nothing
+      const_cast<T&>(value).serialize(*this);  // one function reads and writes; when it writes, it changes nothing
     } else if constexpr (detail::has_free_serialize<T, plain_output_archive>) {
       serialize(*this, const_cast<T&>(value));
     } else if constexpr (detail::has_member_save<T, plain_output_archive>) {
@@ -104,7 +102,7 @@ class plain_output_archive {
   wire_writer& wire_;
 };
 
-/// Reads; where there is less than there should be, zeros.
+/// Reads; gives zeros if the message is too short.
 class plain_input_archive {
  public:
   explicit plain_input_archive(wire_reader& r) noexcept : wire_(r) {}
@@ -128,7 +126,7 @@ class plain_input_archive {
       if (wire_.nesting(false) == 0) return void(take(value));
       const wire_nesting whole(wire_, true);
       take(value);
-    } catch (...) {  // the type's own: the bytes are not what they should be
+    } catch (...) {  // from the type's function: the bytes are invalid
       wire_.fail();
     }
   }

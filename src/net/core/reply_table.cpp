@@ -23,7 +23,7 @@ std::uint64_t reply_table::add(reply_target& t, locality_id asked) {
 
 reply_target* reply_table::release(std::uint32_t index) noexcept {
   slot& s = slots_[index];
-  if (++s.turn == 0) s.turn = 1;  // so that no number is 0
+  if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
   s.next_free = std::exchange(first_free_, index);
   --used_;
   return std::exchange(s.target, nullptr);

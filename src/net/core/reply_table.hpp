@@ -1,5 +1,5 @@
-// The answers that this locality waits for. An answer names its slot by a number that is used once: one that comes
-// twice, late, or from somebody who was not asked finds nothing.
+// The answers that this locality waits for. An answer names its slot by a number that is used once: a duplicate, a late
+// answer, or one from a locality that was not asked matches no slot.
 //
 // Thread safety: everything. Cost: a lock and a few instructions. Example: net/core/test/reply_table_test.cpp
 #pragma once
@@ -15,14 +15,14 @@
 
 namespace plx::net {
 
-/// Who waits for one answer. Taken out of the table by one caller, who then calls read() and complete(), or fail(), or
-/// read(), lose() and let_go(): the last one ends its life.
+/// The receiver of one answer. One caller takes it out of the table, then calls read() and complete(), or fail(), or
+/// read(), lose() and let_go(); the last of these calls destroys it.
 class reply_target {
  public:
-  /// Reads the result; false: it is not what it should be. Its pieces may still come.
+  /// Reads the result; false if it does not have the expected type. Its pieces may arrive later.
   virtual bool read(wire_reader& r) noexcept = 0;
   virtual void complete() noexcept = 0;
-  /// Whoever waits is told. The memory of pieces that read() has named stays until let_go().
+  /// Fails the waiting call. The memory for pieces named by read() stays valid until let_go().
   virtual void lose(std::exception_ptr e) noexcept = 0;
   virtual void let_go() noexcept = 0;
   void fail(std::exception_ptr e) noexcept {
@@ -30,7 +30,7 @@ class reply_target {
     let_go();
   }
 
-  locality_id asked = no_locality;  ///< who answers
+  locality_id asked = no_locality;  ///< the locality that answers
 
  protected:
   ~reply_target() = default;
@@ -38,19 +38,19 @@ class reply_target {
 
 class reply_table {
  public:
-  /// The number by which `t` is found; never 0.
+  /// Returns the number under which `t` is found; never 0.
   std::uint64_t add(reply_target& t, locality_id asked);
-  /// Takes it out; null when there is none of that number, or another locality was asked.
+  /// Removes and returns the entry; null if no entry has that number, or if another locality was asked.
   reply_target* take(std::uint64_t id, locality_id from) noexcept;
-  /// Takes out all that wait for this locality.
+  /// Removes and returns all entries that wait for this locality.
   std::vector<reply_target*> take_all(locality_id asked);
-  /// How many wait.
+  /// The number of entries.
   [[nodiscard]] std::size_t size() const noexcept;
 
  private:
   struct slot {
     reply_target* target = nullptr;
-    std::uint32_t turn = 1;  // how often it was used: the upper half of the number
+    std::uint32_t turn = 1;  // number of uses: the upper half of the entry's number
     std::uint32_t next_free = 0;
   };
   static constexpr std::uint32_t none = ~std::uint32_t{0};

@@ -1,10 +1,10 @@
-// Who calls, as an argument of an action: what the action may believe without asking.
+// The calling locality, as an argument of an action that the runtime has verified.
 //
-//   void arrived(plx::net::sender who, std::uint64_t turn);
+//   void arrived(plx::net::sender from, std::uint64_t turn);
 //   plx::post<&arrived>(0, plx::net::sender{here}, turn);
 //
-// Where the parcel arrives it is compared with the locality that the transport got it from; a parcel that says another
-// one is refused, counted and logged with its sender (net/core/node.hpp) before the action sees anything of it.
+// On arrival it is compared with the locality from which the transport received the parcel. A parcel that names another
+// locality is refused, counted and logged with its sender (net/core/node.hpp) before the action is called.
 //
 // Thread safety: values. Cost: 4 bytes and a comparison. Example: net/test/unsound_values_test.cpp
 #pragma once

@@ -15,7 +15,7 @@ namespace plx::net {
 
 waker::waker(runtime& rt, int fd) : runtime_(rt), fd_(fd) {
   if (pipe2(door_, O_CLOEXEC | O_NONBLOCK) != 0)
-    throw std::runtime_error(std::string("a pipe cannot be made: ") + std::strerror(errno));
+    throw std::runtime_error(std::string("cannot create a pipe: ") + std::strerror(errno));
   thread_ = std::thread([this] { run(); });
 }
 

@@ -1,5 +1,5 @@
-// A thread that sleeps until a file descriptor has something to say, and then wakes the runtime. So a locality that
-// waits for messages costs no processor time.
+// A thread that sleeps until a file descriptor becomes readable, and then wakes the runtime, so that a locality that
+// waits for messages uses no processor time.
 //
 // Thread safety: armed() from one thread. Cost: one thread; a system call per event. Example:
 // net/core/test/waker_test.cpp
@@ -22,9 +22,9 @@ class waker {
   waker(const waker&) = delete;
   waker& operator=(const waker&) = delete;
 
-  /// Once for this call, when the descriptor becomes readable, runtime::ask_pollers() is called.
+  /// When the descriptor next becomes readable, runtime::ask_pollers() is called, once per call of armed().
   void armed() noexcept;
-  /// It was armed, and nothing has become readable since.
+  /// Whether it is armed and nothing has become readable since.
   [[nodiscard]] bool waiting() const noexcept { return armed_.load(std::memory_order_acquire) != 0; }
 
  private:

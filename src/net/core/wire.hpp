@@ -1,12 +1,12 @@
-// How values become bytes of a message and values again. The bytes are those of this machine: all localities of a job
-// run the same binary.
+// Converts values to the bytes of a message and back. The bytes are those of this machine: all localities of a job run
+// the same binary.
 //
-// Bitwise types (net/bitwise.hpp), strings, vectors, pairs, tuples, optionals, arrays and plx::buffer are known here.
-// Types with a serialize() function, and the rest of the standard library, need net/archive.hpp.
-// Contiguous bitwise data of least_piece_bytes and more become pieces (net/transport/transport.hpp) where the writer
-// may make some.
+// This header handles bitwise types (net/bitwise.hpp), strings, vectors, pairs, tuples, optionals, arrays and
+// plx::buffer. Types with a serialize() function, and the rest of the standard library, need net/archive.hpp.
+// Contiguous bitwise data of least_piece_bytes and more become pieces (net/transport/transport.hpp) if the writer
+// allows them.
 //
-// What comes in is not trusted: every length is checked against what is there; reading past the end makes the reader
+// Input is not trusted: every length is checked against the bytes that remain; reading past the end makes the reader
 // fail and gives zeros. Thread safety: one thread each. Cost: a copy of the bytes. Example: net/core/test/wire_test.cpp
 #pragma once
 
@@ -29,10 +29,10 @@
 
 namespace plx::net {
 
-/// From here on contiguous data travel as a piece of their own.
+/// Contiguous data of at least this size are sent as a piece of their own.
 inline constexpr std::size_t least_piece_bytes = 4096;
 
-/// What has to be done, once, before a value leaves, however often it is written.
+/// An operation to perform once before a value is sent, however often the value is written.
 struct departure {
   void (*leaves)(void* what, locality_id to) noexcept = nullptr;
   void* what = nullptr;
@@ -42,12 +42,12 @@ namespace detail {
 class held_handles;  // net/agas/gid.hpp
 }
 
-/// Writes into memory of a fixed size, and goes on counting when that is full.
+/// Writes into memory of a fixed size; when it is full, the writer only counts bytes.
 class wire_writer {
  public:
-  /// With `pieces`, large contiguous data are named there and not copied; they must stay until the message was sent.
-  /// With `departures`, what is to be done before it is sent is named there. With `held`, the bytes stay here for now:
-  /// handles are added there, and the bytes name them by their index.
+  /// With `pieces`, large contiguous data are listed there and not copied; they must stay valid until the message was
+  /// sent. With `departures`, operations to perform before sending are listed there. With `held`, the bytes stay on
+  /// this locality for now: handles are added to it, and the bytes name them by their index.
   explicit wire_writer(std::span<std::byte> to, std::vector<piece>* pieces = nullptr,
                        std::vector<departure>* departures = nullptr, detail::held_handles* held = nullptr) noexcept
       : begin_(to.data()), size_(to.size()), pieces_(pieces), departures_(departures), held_(held) {}
@@ -56,7 +56,7 @@ class wire_writer {
     if (n <= size_ - std::min(size_, used_) && n != 0) std::memcpy(begin_ + used_, data, n);
     used_ += n;
   }
-  /// Contiguous data: as a piece, if they are large enough for one.
+  /// Contiguous data: as a piece if they are large enough.
   void contiguous(const void* data, std::size_t n) {
     if (n < least_piece_bytes || whole_ != 0) return bytes(data, n);
     large_ = true;
@@ -67,10 +67,10 @@ class wire_writer {
     if (departures_ != nullptr) departures_->push_back(d);
   }
   [[nodiscard]] detail::held_handles* held() const noexcept { return held_; }
-  /// How many bytes all of it needs, whether they fitted or not.
+  /// The number of bytes needed, whether they fitted or not.
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
   [[nodiscard]] bool overflowed() const noexcept { return used_ > size_; }
-  /// Something was large enough for a piece.
+  /// Whether something was large enough for a piece.
   [[nodiscard]] bool met_large() const noexcept { return large_; }
   /// See wire_nesting.
   unsigned& nesting(bool whole) noexcept { return whole ? whole_ : elements_; }
@@ -89,8 +89,8 @@ class wire_writer {
 /// Reads what a writer wrote.
 class wire_reader {
  public:
-  /// With `places`, data that came as pieces get memory there, in their order. With `held`, handles are those that a
-  /// writer has added to it.
+  /// With `places`, data that were sent as pieces get memory there, in their order. With `held`, handles are those that
+  /// the writer added to it.
   explicit wire_reader(std::span<const std::byte> from, std::span<place> places = {},
                        const detail::held_handles* held = nullptr) noexcept
       : at_(from.data()), left_(from.size()), places_(places), held_(held) {}
@@ -102,22 +102,22 @@ class wire_reader {
       if (n != 0) std::memset(data, 0, n);
       return;
     }
-    if (n == 0 || at_ == nullptr) return;  // the second follows from the first, which compilers do not see
+    if (n == 0 || at_ == nullptr) return;  // the second follows from the first, but compilers do not see that
     std::memcpy(data, at_, n);
     at_ += n, left_ -= n;
   }
-  /// What contiguous() wrote: now, or, where it is a piece, when that has come. Requires: `data` stays until then.
+  /// Reads what contiguous() wrote: now or, for a piece, when it arrives. Requires: `data` stays valid until then.
   void contiguous(void* data, std::size_t n) noexcept {
     if (n < least_piece_bytes || !with_pieces()) return bytes(data, n);
     if (next_place_ == places_.size() || places_[next_place_].size_bytes != n) return fail();
     places_[next_place_++].data = data;
   }
-  /// Whether so many bytes of contiguous data are there: asked before memory is made for them.
+  /// Whether the message has that many bytes of contiguous data: checked before memory is allocated for them.
   [[nodiscard]] bool has_contiguous(std::size_t n) const noexcept {
     if (n < least_piece_bytes || !with_pieces()) return n <= left_;
     return next_place_ < places_.size() && places_[next_place_].size_bytes == n;
   }
-  /// A number of things of which each needs `each` bytes in the head at least; 0 and failed() if they cannot be there.
+  /// A number of elements of at least `each` bytes in the head; 0 and failed() if the head is too short for them.
   std::size_t count(std::size_t each) noexcept {
     std::uint64_t n = 0;
     bytes(&n, sizeof n);
@@ -126,11 +126,11 @@ class wire_reader {
   }
   void fail() noexcept { failed_ = true, left_ = 0; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
-  /// Everything was read, and every piece has its place.
+  /// Whether everything was read and every piece has memory.
   [[nodiscard]] bool complete() const noexcept { return !failed_ && left_ == 0 && next_place_ == places_.size(); }
   [[nodiscard]] std::size_t left() const noexcept { return left_; }
   [[nodiscard]] const detail::held_handles* held() const noexcept { return held_; }
-  /// The same, with the pieces that have no place yet.
+  /// left(), and the sizes of the pieces that have no memory yet.
   [[nodiscard]] std::size_t left_with_pieces() const noexcept {
     std::size_t n = left_;
     for (const place& p : places_.subspan(next_place_)) n += p.size_bytes;
@@ -153,11 +153,11 @@ class wire_reader {
   bool failed_ = false;
 };
 
-/// So many types with functions of their own may lie within each other, as the nodes of a tree do: how deep is what a
-/// message says, and each level takes some of the stack. A node with a vector of nodes counts as three with cereal, one
-/// with a pointer as five or six.
+/// The depth to which types with functions of their own may be nested, such as the nodes of a tree: the message
+/// determines the depth, and each level uses stack. With cereal, a node with a vector of nodes counts as three levels,
+/// a node with a pointer as five or six.
 inline constexpr unsigned most_wire_depth = 160;
-/// While one lives, a reader is inside such a type; it has failed where that is too deep.
+/// Lifetime: a reader is inside such a type. The reader fails if the nesting is too deep.
 class wire_depth {
  public:
   explicit wire_depth(wire_reader& r) noexcept : depth_(r.depth()) {
@@ -172,9 +172,9 @@ class wire_depth {
   unsigned& depth_;
 };
 
-/// While one lives, a writer or reader is inside something. In a `whole` everything goes into the head, because who
-/// writes it may write from memory that does not stay, and who reads it may look at it at once. The elements of a
-/// sequence are moved after they were read: what knows no more of its memory than that is a whole there.
+/// Lifetime: a writer or reader is inside a nested value. Within a `whole` everything goes into the head, because its
+/// writer may write from temporary memory and its reader may use the values at once. The elements of a sequence are
+/// moved after they were read, so a type with serialization functions of its own is a whole there.
 template <class Wire>
 class wire_nesting {
  public:
@@ -187,17 +187,17 @@ class wire_nesting {
   unsigned& depth_;
 };
 
-/// How a T travels: static void write(wire_writer&, const T&) and static void read(wire_reader&, T&). Specialised here
-/// for the types above, in net/archive.hpp for those with a serialize() function.
+/// How a T is sent: static void write(wire_writer&, const T&) and static void read(wire_reader&, T&). Specialised here
+/// for the types above, in net/archive.hpp for types with a serialize() function.
 template <class T, class = void>
 struct wire_codec;
 
 template <class T>
 constexpr void check_bitwise() {
-  static_assert(std::is_trivially_copyable_v<T>, "is_bitwise was said of a type that is not trivially copyable");
+  static_assert(std::is_trivially_copyable_v<T>, "is_bitwise is true for a type that is not trivially copyable");
   static_assert(!detail::has_bool_member<T>(),
-                "is_bitwise was said of a type with a bool in it, whose byte could be anything when it comes from "
-                "another locality: make it a std::uint8_t, or give the type a serialize() function");
+                "is_bitwise is true for a type with a bool member, whose byte from another locality could have any "
+                "value: make it a std::uint8_t, or give the type a serialize() function");
 }
 
 template <class T>
@@ -225,11 +225,11 @@ void read(wire_reader& r, T& value) {
   }
 }
 
-/// The least bytes of a head that a T needs; 0 when that is not known.
+/// The least number of bytes in a head that a T needs; 0 if unknown.
 template <class T>
 inline constexpr std::size_t least_bytes = is_bitwise<T> ? sizeof(T) : 0;
 
-/// Of a std::vector or std::string: its size, then its elements.
+/// For std::vector and std::string: the size, then the elements.
 template <class C>
 struct wire_sequence {
   using element = typename C::value_type;
@@ -253,7 +253,7 @@ struct wire_sequence {
       c.resize(n);
       r.contiguous(c.data(), n * sizeof(element));
     } else {
-      // An element of unknown size may be empty, but a number of them beyond all bytes is no number of ours.
+      // An element of unknown size may be empty, but a count above the number of remaining bytes is still invalid.
       const std::size_t n = r.count(std::max<std::size_t>(least_bytes<element>, 1));
       c.clear();
       const wire_nesting nesting(r, false);
@@ -273,7 +273,7 @@ struct wire_codec<std::basic_string<T, std::char_traits<T>, A>>
 
 template <class T>
 struct wire_codec<buffer<T>> {
-  static_assert(!is_boolean<T>, "bools in a buffer cannot be looked at when they come: have a buffer of std::uint8_t");
+  static_assert(!is_boolean<T>, "bools in a buffer cannot be validated on arrival: use a buffer of std::uint8_t");
   static void write(wire_writer& w, const buffer<T>& b) {
     const std::uint64_t n = b.size();
     w.bytes(&n, sizeof n);
@@ -325,7 +325,7 @@ struct wire_codec<std::optional<T>> {
   }
 };
 
-/// Whether a T can travel, with the headers that are included here.
+/// Whether a T can be sent, given the headers that are included here.
 template <class T>
 concept can_travel = is_bitwise<T> || requires(wire_writer& w, const T& value) {
   wire_codec<T>::write(w, value);

@@ -54,7 +54,7 @@ int waits_for_the_loss() {
   return 0;
 }
 
-TEST(Action, ItsResultComesBack) {
+TEST(Action, ReturnsItsResult) {
   net::test::localities all(2);
   all.run(0, [] {
     EXPECT_EQ(find_here(), 0u);
@@ -68,7 +68,7 @@ TEST(Action, ItsResultComesBack) {
   });
 }
 
-TEST(Action, WhatIsLargeTravelsInPieces) {
+TEST(Action, LargeDataTravelInPieces) {
   net::test::localities all(2);
   all.run(0, [] {
     std::vector<double> values(100'000);
@@ -79,7 +79,7 @@ TEST(Action, WhatIsLargeTravelsInPieces) {
     const buffer<int> back = async<&doubled>(1, b).get();
     ASSERT_EQ(back.size(), 5000u);
     for (int i = 0; i < 5000; ++i) ASSERT_EQ(back[i], 2 * i);
-    EXPECT_EQ(b[1], 1);  // the other side worked on its own
+    EXPECT_EQ(b[1], 1);  // the receiver changed its own copy
   });
 }
 
@@ -92,7 +92,7 @@ TEST(Action, AHeadThatIsTooLongTravelsAsAPiece) {
   });
 }
 
-TEST(Action, WhatIsThrownThereIsThrownHere) {
+TEST(Action, RemoteExceptionsAreRethrown) {
   net::test::localities all(2);
   all.run(0, [] {
     try {
@@ -106,7 +106,7 @@ TEST(Action, WhatIsThrownThereIsThrownHere) {
   });
 }
 
-TEST(Action, AFutureThatIsReturnedIsWaitedFor) {
+TEST(Action, AReturnedFutureIsAwaited) {
   net::test::localities all(2);
   all.run(0, [] {
     EXPECT_EQ(async<&later>(1, 1).get(), 2);
@@ -119,7 +119,7 @@ TEST(Action, CallsCanCallBack) {
   all.run(0, [] { EXPECT_EQ(there_and_back(1, 20), 20); });
 }
 
-TEST(Action, ManyAtATimeFromAllSides) {
+TEST(Action, ManyConcurrentCallsFromAllLocalities) {
   net::test::localities all(3);
   posted = 0;
   all.run_all([] {
@@ -140,7 +140,7 @@ TEST(Action, ManyAtATimeFromAllSides) {
   EXPECT_EQ(counts.refused, 0u);
 }
 
-TEST(Action, TheLostAreToldByTheirFutures) {
+TEST(Action, FuturesOfALostLocalityFail) {
   net::test::localities all(2);
   all.run(0, [&all] {
     loss_was_seen = false;
@@ -154,15 +154,15 @@ TEST(Action, TheLostAreToldByTheirFutures) {
     }
     loss_was_seen = true;
     EXPECT_THROW(async<&twice>(1, 1).get(), locality_lost);
-    post<&count_up>(1, 1);  // goes nowhere
+    post<&count_up>(1, 1);  // is dropped
     EXPECT_EQ(find_all_localities(), std::vector<locality_id>{0});
     EXPECT_TRUE(find_remote_localities().empty());
     EXPECT_EQ(locality_count(), 2u);
   });
 }
 
-// Who waited for the lost one through somebody else is told the same.
-TEST(Action, ALossTravels) {
+// A call that failed because of a lost third locality reports that loss to its caller.
+TEST(Action, ALossIsPassedOn) {
   net::test::localities all(3);
   all.run(0, [] {
     try {
@@ -177,17 +177,17 @@ TEST(Action, ALossTravels) {
 
 TEST(Action, NoiseIsRefusedAndCounted) {
   net::test::localities all(2);
-  const std::string noise = "this is no frame at all, and nobody asked for it";
+  const std::string noise = "not a valid frame, and not part of any protocol";
   const auto* bytes = reinterpret_cast<const std::byte*>(noise.data());
   all.network().put(0, {1, {bytes, bytes + noise.size()}, {}, false});
   all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get(), 2); });
   EXPECT_EQ(all.at(0).port().counts().refused, 1u);
 }
 
-TEST(Action, ACallThatCannotBeReadIsAnsweredSo) {
+TEST(Action, AnUnreadableCallFails) {
   net::test::localities all(2);
   all.run(0, [&all] {
-    // A parcel of an action that nobody has, as if it were a call of the root's.
+    // A parcel that names a nonexistent action, with the form of a call from the root.
     auto* call = plx::detail::make_state<net::detail::waiting_call<int>>();
     auto result = plx::detail::adopt_state<int>(call);
     net::parcel_header h;
@@ -199,7 +199,7 @@ TEST(Action, ACallThatCannotBeReadIsAnsweredSo) {
   EXPECT_EQ(all.at(1).port().counts().refused, 1u);
 }
 
-TEST(ActionList, DifferencesAreNamed) {
+TEST(ActionList, DifferencesAreReported) {
   const std::string here = "f(int) [with auto F = mine::f]\t4=4\ng [with auto F = g]\t=0\n";
   EXPECT_EQ(net::difference_of_actions(here, here), "");
   EXPECT_EQ(net::difference_of_actions(here, "g [with auto F = g]\t=0\n"), "the action mine::f is missing there");
@@ -217,7 +217,7 @@ TEST(ActionList, DifferencesAreNamed) {
   EXPECT_NE(net::describe_actions().find("twice"), std::string::npos);
 }
 
-// A value of `fill` bytes whose writing is the program's own code.
+// A value of `fill` bytes with a save() function that runs code of the program.
 template <class Save>
 struct written_by {
   std::size_t fill = 0;

@@ -26,7 +26,7 @@ class BufferMemory : public testing::Test {
   ~BufferMemory() override { free_kept_buffers(); }
 };
 
-TEST_F(BufferMemory, LargeBlocksAreUsedAgain) {
+TEST_F(BufferMemory, LargeBlocksAreReused) {
   if (!keeps) GTEST_SKIP() << "not under a sanitizer";
   void* p = get_buffer_memory(5 * mib);
   std::memset(p, 1, 5 * mib);
@@ -49,7 +49,7 @@ TEST_F(BufferMemory, SmallAndHugeBlocksAreNotKept) {
   }
 }
 
-TEST_F(BufferMemory, TheOldestGoWhenThereAreTooMany) {
+TEST_F(BufferMemory, TheOldestAreFreedFirst) {
   if (!keeps) GTEST_SKIP() << "not under a sanitizer";
   std::vector<void*> all;
   for (int i = 0; i < 9; ++i) all.push_back(get_buffer_memory(32 * mib));  // never touched: they take no memory
@@ -66,7 +66,7 @@ TEST_F(BufferMemory, TheOldestGoWhenThereAreTooMany) {
   EXPECT_EQ(kept_buffer_bytes(), 257 * mib);
 }
 
-TEST_F(BufferMemory, BuffersOfAllSizesAreAlignedAndTheirs) {
+TEST_F(BufferMemory, BuffersOfAllSizesAreAlignedAndDisjoint) {
   for (int round = 0; round < 2; ++round)
     for (const std::size_t n : {std::size_t{1}, std::size_t{1000}, mib - 64, mib, 3 * mib + 17}) {
       const buffer<char> a(n), b(n);

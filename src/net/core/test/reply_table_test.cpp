@@ -14,7 +14,7 @@ struct target final : reply_target {
   void let_go() noexcept override {}
 };
 
-TEST(ReplyTable, ANumberIsGoodForOneAnswer) {
+TEST(ReplyTable, ANumberMatchesOneAnswer) {
   reply_table table;
   target a, b;
   const auto first = table.add(a, 1);
@@ -29,7 +29,7 @@ TEST(ReplyTable, ANumberIsGoodForOneAnswer) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-TEST(ReplyTable, OnlyWhoWasAskedMayAnswer) {
+TEST(ReplyTable, OnlyTheLocalityThatWasAskedMayAnswer) {
   reply_table table;
   target a;
   const auto id = table.add(a, 1);
@@ -39,7 +39,7 @@ TEST(ReplyTable, OnlyWhoWasAskedMayAnswer) {
   EXPECT_EQ(table.take(id, 1), &a);
 }
 
-TEST(ReplyTable, AllOfALostLocalityAreTakenAndNoOthers) {
+TEST(ReplyTable, OnlyTheEntriesOfALostLocalityAreTaken) {
   reply_table table;
   target a, b, c;
   table.add(a, 1);

@@ -20,7 +20,7 @@ struct asked {
   }
 };
 
-TEST(Waker, AsksThePollersWhenSomethingCanBeRead) {
+TEST(Waker, AsksThePollersWhenTheDescriptorIsReadable) {
   plx::runtime rt({.workers = 1});
   asked a;
   const auto poller = rt.add_poller(asked::poll, &a);
@@ -37,7 +37,7 @@ TEST(Waker, AsksThePollersWhenSomethingCanBeRead) {
       char x;
       ASSERT_EQ(read(ends[0], &x, 1), 1);
     }
-    w.armed();  // and it ends while it waits
+    w.armed();  // the waker is destroyed while it waits
   }
   rt.remove_poller(poller);
   close(ends[0]), close(ends[1]);

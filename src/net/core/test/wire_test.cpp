@@ -27,7 +27,7 @@ T there_and_back(const T& value, std::size_t* used = nullptr) {
   return copy;
 }
 
-TEST(Wire, ValuesComeBackAsTheyWere) {
+TEST(Wire, ValuesAreUnchanged) {
   EXPECT_EQ(there_and_back(7), 7);
   EXPECT_EQ(there_and_back(colour::green), colour::green);
   EXPECT_EQ(there_and_back(std::complex<double>(1, 2)), std::complex<double>(1, 2));
@@ -41,7 +41,7 @@ TEST(Wire, ValuesComeBackAsTheyWere) {
   EXPECT_EQ(there_and_back(p), p);
 }
 
-TEST(Wire, BitwiseTypesTakeTheirSizeAndNoMore) {
+TEST(Wire, BitwiseTypesTakeTheirSize) {
   std::size_t used = 0;
   there_and_back(std::complex<double>(), &used);
   EXPECT_EQ(used, 16u);
@@ -51,7 +51,7 @@ TEST(Wire, BitwiseTypesTakeTheirSizeAndNoMore) {
 
 enum class yes_or_no : bool { no, yes };
 
-// Types of all shapes in which the compiler does or does not find a bool.
+// Types with and without bool members, to test their detection.
 struct plain {
   int a;
   double b;
@@ -118,7 +118,7 @@ TEST(Wire, ABoolIsTrueOrFalse) {
   EXPECT_EQ(there_and_back(std::vector<yes_or_no>(3, yes_or_no::yes)), std::vector<yes_or_no>(3, yes_or_no::yes));
 }
 
-TEST(Wire, AWriterCountsWhatDoesNotFit) {
+TEST(Wire, AFullWriterCountsBytes) {
   std::array<std::byte, 10> memory{};
   wire_writer w(memory);
   write(w, std::uint64_t{1});
@@ -129,7 +129,7 @@ TEST(Wire, AWriterCountsWhatDoesNotFit) {
   EXPECT_EQ(w.used(), 18u);
 }
 
-TEST(Wire, LargeDataBecomePiecesWhereTheyMay) {
+TEST(Wire, LargeDataBecomePieces) {
   std::vector<double> large(1000), small(10);
   std::iota(large.begin(), large.end(), 0.0);
   buffer<float> also_large(2000);
@@ -184,7 +184,7 @@ TEST(Wire, LengthsBeyondTheMessageAllocateNothing) {
   }
 }
 
-TEST(Wire, NoiseIsReadWithoutHarm) {
+TEST(Wire, RandomBytesAreReadSafely) {
   std::mt19937 random(1);
   for (int turn = 0; turn < 20000; ++turn) {
     std::vector<std::byte> noise(random() % 64);
