@@ -51,12 +51,12 @@ result<std::string_view> choose_by_launcher() {
   if (launcher == nullptr) return std::string_view("alone");
   const auto ucx = detail::offers_pmix()
                        ? ucx_is_there()
-                       : result<void>(error{"no PMIx: of the launcher, only " + std::string(launcher) + " is set"});
+                       : result<void>(error{"no PMIx: the launcher set only " + std::string(launcher)});
   if (ucx) return std::string_view("ucx");
   if (const auto mpi = mpi_is_there(); !mpi)
     return error{fmt::format("no transport for a job of many processes: ucx: {}; mpi: {}", ucx.error().message,
                              mpi.error().message)};
-  log_info("transport mpi, for ucx cannot be used: {}", ucx.error().message);
+  log_info("transport mpi is used because ucx is not available: {}", ucx.error().message);
   return std::string_view("mpi");
 }
 

@@ -1,13 +1,13 @@
-// What moves messages between the localities of a job. One object per locality.
+// Moves messages between the localities of a job. One object per locality.
 //
 // A message is a head, which arrives in memory of the transport, and any number of pieces: large contiguous data that
-// go from the sender's memory to the receiver's without a copy between. Messages arrive once, whole, and, between two
-// localities, in any order.
+// are sent from the sender's memory to the receiver's without an intermediate copy. Messages arrive once and complete;
+// between two localities, in any order.
 //
-// Thread safety: send() from any thread. progress() by one thread at a time (a poller of the scheduler); it alone
-// calls the receiver and `sent`, but for sends that end at once. Cost: send() of a small head is one copy.
-// Implementations: net/sim/, net/ucx/, net/mpi/. Example: net/transport/ucx/test/ucx_transport_test.cpp; tests/net/
-// checks them between processes.
+// Thread safety: send() from any thread. progress() by one thread at a time (a poller of the scheduler); the receiver
+// and `sent` are called only from it, except for sends that complete at once. Cost: send() of a small head is one copy.
+// Implementations: net/sim/, net/transport/ucx/, net/transport/mpi/. Example:
+// net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
 #pragma once
 
 #include <cstddef>
@@ -20,50 +20,51 @@
 
 namespace plx::net {
 
-/// Memory on the way out. Not owned.
+/// Memory of the sender. Not owned.
 struct piece {
   const void* data = nullptr;
   std::size_t size_bytes = 0;
 };
-/// Memory for a piece that comes in. Not owned.
+/// Memory of the receiver for one piece. Not owned.
 struct place {
   void* data = nullptr;
   std::size_t size_bytes = 0;
 };
 
-/// A message has at most so many.
+/// The maximum number of pieces in a message.
 inline constexpr std::size_t most_pieces = std::size_t{1} << 14;
 
-/// A message on its way out. It and all that it names stay valid until `sent` is called.
+/// A message to be sent. It and all memory that it names stay valid until `sent` is called.
 struct outgoing {
   std::span<const std::byte> head;
   std::span<const piece> pieces{};
-  /// The memory may be used again: the transport needs it no more. `ok` is false when the peer is lost; the message may
-  /// have arrived all the same. Called once: inside a send(), of any message, by progress(), or, of what is under way
-  /// to a lost peer and never ends by itself, by stop(). Must not wait and must not call send().
+  /// The transport no longer needs the memory. `ok` is false if the peer is lost; the message may have arrived
+  /// nevertheless. Called once: inside the send() of any message, by progress(), or, for a send to a lost peer that
+  /// never completes, by stop(). Must not wait and must not call send().
   void (*sent)(outgoing*, bool ok) noexcept = nullptr;
 
-  outgoing* next = nullptr;               ///< the transport's own, from send() to `sent`
-  locality_id destination = no_locality;  ///< likewise
+  outgoing* next = nullptr;               ///< used by the transport from send() to `sent`
+  locality_id destination = no_locality;  ///< the same
 };
 
-/// Where messages arrive. Called by progress() alone; must not wait, and must not call progress().
+/// Receives messages. Called only by progress(); must not wait, and must not call progress().
 class receiver {
  public:
   virtual ~receiver() = default;
   /// A message without pieces. `head` is valid during the call.
   virtual void arrived(locality_id from, std::span<const std::byte> head) noexcept = 0;
-  /// A message with pieces, of which `head` is here (valid during the call) and the sizes are known: gives memory for
-  /// each of them in `places`, whose sizes are those that come. The result is given to pieces_arrived(), and the
-  /// memory stays valid until then, whoever is lost. Null: the message is refused; its pieces go nowhere.
+  /// A message with pieces. Its `head` is valid during the call, and the sizes in `places` are those of the pieces; the
+  /// receiver sets their memory. The result is passed to pieces_arrived(), and the memory stays valid until then, even
+  /// if a peer is lost. Null: the message is refused, and its pieces are discarded.
   virtual void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept = 0;
-  /// All pieces of that message are there; or, not ok, never will be. The memory is the receiver's again.
+  /// All pieces of that message have arrived or, if not ok, never will. The transport no longer uses the memory.
   virtual void pieces_arrived(locality_id from, void* announced, bool ok) noexcept = 0;
-  /// They never will be, for the peer is lost, but the library below may still write into their memory: whoever waits
-  /// for them is told now, and the memory stays until pieces_arrived(), not ok, which comes by progress() or stop().
+  /// The pieces will not arrive because the peer is lost, but the underlying library may still write into their memory:
+  /// callers that wait for them fail now, and the memory stays valid until pieces_arrived(), not ok, which is called by
+  /// progress() or stop().
   virtual void pieces_lost(locality_id from, void* announced) noexcept = 0;
-  /// A peer is gone for good: nothing comes from there any more, and nothing reaches it. Once per peer, before what was
-  /// announced by it is said to be lost.
+  /// A peer is lost: no more messages are exchanged with it. Called once per peer, before pieces_lost() for its
+  /// messages.
   virtual void lost(locality_id peer, std::string_view why) noexcept = 0;
 };
 
@@ -71,29 +72,31 @@ class transport {
  public:
   virtual ~transport() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
-  /// Messages come without notice: progress() must be called now and then even when nothing is pending().
+  /// Whether messages arrive without notice, so that progress() must be called from time to time even if nothing is
+  /// pending().
   [[nodiscard]] virtual bool must_be_asked() const noexcept { return true; }
-  /// A file descriptor that becomes readable when progress() has something to do, once arm() has said true; -1: there
-  /// is none.
+  /// A file descriptor that becomes readable when progress() has something to do, after arm() returned true; -1: none.
   [[nodiscard]] virtual int wake_fd() const noexcept { return -1; }
-  /// Makes wake_fd() tell the next event. False: something is there already, call progress(). By who calls progress().
+  /// Makes wake_fd() readable at the next event. False: an event has already happened, call progress(). Called by the
+  /// thread that calls progress().
+  /// The longest head that send() accepts.
   virtual bool arm() noexcept { return false; }
   /// The longest head that send() takes.
   [[nodiscard]] virtual std::size_t max_head_bytes() const noexcept = 0;
 
-  /// From here on messages arrive at `r`. Once, before the first progress().
+  /// From now on messages are delivered to `r`. Called once, before the first progress().
   virtual void start(receiver& r) = 0;
-  /// Hands a message over. To a lost peer: `sent` with false. Requires: `to` is another locality of the job.
+  /// Sends a message. If the peer is lost, `sent` is called with false. Requires: `to` is another locality of the job.
   virtual void send(locality_id to, outgoing& m) noexcept = 0;
-  /// Lets messages come and go. True when something happened.
+  /// Advances sends and receives. True if something happened.
   virtual bool progress() noexcept = 0;
-  /// Sends, or pieces that come in, are not finished: ask again soon. Those of lost peers do not count.
+  /// Sends, or receives of pieces, are unfinished: call progress() soon. Those of lost peers do not count.
   [[nodiscard]] virtual bool pending() const noexcept = 0;
-  /// Ends it, when all others end it as well: what was handed over has left, or its peer is lost; or `deadline_s` have
-  /// passed. All memory has been given back then, but for what a library below that goes on may still use, and
-  /// nobody else can be reached any more. False when the deadline decided.
+  /// Ends the transport, together with all others: every message has been sent, or its peer is lost; or `deadline_s`
+  /// have passed. All memory has then been returned, except what an underlying library may still use, and no other
+  /// locality can be reached. False if the deadline passed.
   virtual bool stop(double deadline_s) noexcept = 0;
-  /// Messages and connections that were refused, since they did not come from the job.
+  /// Messages and connections that were refused because they did not come from the job.
   [[nodiscard]] virtual std::uint64_t refused() const noexcept { return 0; }
 };
 

@@ -1,11 +1,11 @@
-// Who has a transport in hand: a lock that nobody waits for. What cannot be sent now is left to who has the turn.
+// The right to call a transport: a lock that no thread waits for. A message that cannot be sent at once is left to the
+// thread that has the turn.
 //
-// Messages that come while another thread has the turn lie on a stack, which that thread takes before it gives the turn
-// back. Invariant: when nobody has the turn, the stack is empty, or somebody who has just put a message there is about
-// to take the turn.
-//
+// Messages that are sent while another thread has the turn are put on a stack, which that thread empties before it
+// releases the turn. Invariant: when no thread has the turn, the stack is empty, or a thread that has just put a
+// message there is about to take the turn.
 // Thread safety: that is its purpose. Cost: one exchange to take the turn, one to give it back.
-// Example: net/transport/test/turn_test.cpp
+// Thread safety: everything. Cost: one exchange to take the turn, one to release it.
 #pragma once
 
 #include <atomic>
@@ -16,44 +16,44 @@ namespace plx::net::detail {
 
 class turn {
  public:
-  /// This thread has the turn.
+  /// Whether this thread has the turn.
   [[nodiscard]] bool mine() const noexcept {
     return holder_.load(std::memory_order_relaxed) == me();  // only this thread ever writes its own mark
   }
   bool try_take() noexcept {
     const void* nobody = nullptr;
-    // acquire: pairs with the release of who had it before.
+    // acquire: pairs with the release by the previous holder.
     return holder_.load(std::memory_order_relaxed) == nullptr &&
            holder_.compare_exchange_strong(nobody, me(), std::memory_order_acquire, std::memory_order_relaxed);
   }
-  /// Has m sent by this thread, or leaves it to the one that has the turn: issue(outgoing&) is called by who has it,
-  /// for one message at a time, and may be the end of that message.
+  /// Sends m, or leaves it to the thread that has the turn, which calls issue(outgoing&) for one message at a time.
+  /// issue() may end the lifetime of the message.
   template <class Issue>
   void send(outgoing& m, Issue&& issue) noexcept {
-    if (mine()) return issue(m);  // called by what issue(), or who has the turn, called
+    if (mine()) return issue(m);  // called from within issue(), or by the holder
     if (try_take()) {
       issue(m);
     } else {
       put(m);
-      if (!try_take()) return;  // who has the turn sends it
+      if (!try_take()) return;  // the holder sends it
     }
     end(issue);
   }
-  /// Sends what others have left meanwhile, and gives the turn back. Requires: mine().
+  /// Sends the messages that other threads have left, and releases the turn. Requires: mine().
   template <class Issue>
   void end(Issue&& issue) noexcept {
     do {
       while (outgoing* m = take())
         while (m != nullptr) {
-          outgoing* following = m->next;  // issue() may be the end of *m
+          outgoing* following = m->next;  // issue() may end the lifetime of *m
           issue(*m);
           m = following;
         }
       give_back();
     } while (any() && try_take());
   }
-  /// Sequentially consistent: either who put a message on the stack sees the turn free, or who looks at the stack
-  /// after this sees the message.
+  /// Sequentially consistent: either a thread that put a message on the stack sees that the turn is free, or the thread
+  /// that reads the stack after this call sees the message.
   void give_back() noexcept { holder_.exchange(nullptr); }
 
   void put(outgoing& m) noexcept {
@@ -62,7 +62,7 @@ class turn {
     }
   }
   [[nodiscard]] bool any() const noexcept { return waiting_.load() != nullptr; }
-  /// All that lie there, the oldest first, linked by `next`.
+  /// Takes all messages from the stack, the oldest first, linked by `next`.
   outgoing* take() noexcept {
     if (waiting_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     outgoing* newest = waiting_.exchange(nullptr);

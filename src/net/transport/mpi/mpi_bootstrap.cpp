@@ -80,8 +80,8 @@ result<void> mpi_bootstrap::open() {
   }
   if (level < MPI_THREAD_SERIALIZED)
     return error{
-        fmt::format("expected MPI_THREAD_SERIALIZED of MPI, found level {}; start MPI with it, or leave its "
-                    "start to Parallax",
+        fmt::format("expected MPI_THREAD_SERIALIZED of MPI, found level {}; initialise MPI with it, or let Parallax "
+                    "initialise MPI",
                     level)};
   mpi_.Comm_set_errhandler(mpi_.world, mpi_.errors_return);
   int rank = 0, size = 1;
@@ -108,7 +108,7 @@ bool mpi_bootstrap::ends(MPI_Request& request, double until) const noexcept {
 
 error mpi_bootstrap::late(double deadline_s) const {
   return error{
-      fmt::format("expected all {} localities at the start within {:g} s, but one or more did not come; see whether "
+      fmt::format("expected all {} localities at the start within {:g} s, but at least one is missing; check that "
                   "their processes run",
                   size_, deadline_s)};
 }
@@ -146,8 +146,8 @@ result<std::vector<std::string>> mpi_bootstrap::exchange(std::string_view mine, 
   return parts;
 }
 
-// MPI_Finalize has no deadline and waits for all: it is called when all are there. Else the launcher sees the process
-// end without it.
+// MPI_Finalize has no deadline and waits for all processes: it is called only if all of them arrive here. Otherwise the
+// process ends without it.
 void mpi_bootstrap::leave(double deadline_s) noexcept {
   if (!std::exchange(ours_, false)) return;
   MPI_Request request;

@@ -1,6 +1,6 @@
-// Start-up by MPI, where the transport is MPI as well.
+// Bootstrap by MPI, used with the MPI transport.
 //
-// Thread safety: one thread, the one that made it. Example: tests/net/test_transports.py
+// Thread safety: one thread, the one that created it. Example: tests/net/test_transports.py
 #pragma once
 
 #include <mpi.h>
@@ -10,7 +10,7 @@
 #include "base/result.hpp"
 #include "net/start/bootstrap.hpp"
 
-// MPI's functions, looked up when a job of many processes starts by MPI. MPI is never linked: see ucx/ucx_library.hpp.
+// MPI's functions, looked up when a multi-process job starts by MPI. MPI is never linked: see ucx/ucx_library.hpp.
 //
 // Thread safety: everything.
 
@@ -40,21 +40,21 @@ struct mpi_library {
 #define PLX_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
   PLX_MPI_FUNCTIONS(PLX_MEMBER)
 #undef PLX_MEMBER
-  // What the macros of these names stand for: numbers in some MPIs, addresses inside the library in others.
+  // The values of MPI's macros of these names: numbers in some MPIs, addresses inside the library in others.
   MPI_Comm world{};
   MPI_Datatype byte{};
   MPI_Errhandler errors_return{};
 
-  /// What an error's number means.
+  /// The meaning of an error code.
   [[nodiscard]] std::string text(int code) const;
 };
 
-/// The library, loaded by the first call; or, in one line, why it cannot be.
+/// The library, loaded by the first call; or a one-line error.
 result<const mpi_library*> load_mpi();
 
 class mpi_bootstrap final : public bootstrap {
  public:
-  /// An error of one line when MPI cannot be loaded or does not offer what is needed.
+  /// Errors: one line, if MPI cannot be loaded or does not offer what is needed.
   static result<std::unique_ptr<mpi_bootstrap>> make();
 
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
@@ -75,10 +75,10 @@ class mpi_bootstrap final : public bootstrap {
   [[nodiscard]] error late(double deadline_s) const;
 
   const mpi_library& mpi_;
-  MPI_Comm start_{}, heads_{}, pieces_{};  // of their own each: messages of one never meet those of another
+  MPI_Comm start_{}, heads_{}, pieces_{};  // separate communicators, so that their messages cannot match each other
   locality_id here_ = 0;
   unsigned size_ = 1;
-  bool ours_ = false;  // we started MPI, and end it
+  bool ours_ = false;  // Parallax initialised MPI, and finalises it
 };
 
 }  // namespace plx::net::detail

@@ -1,4 +1,4 @@
-// Messages that come and go by MPI.
+// Sending and receiving by MPI.
 
 #include <fmt/core.h>
 
@@ -11,12 +11,12 @@
 
 namespace plx::net::detail {
 
-// Start and end of the transport, its turn, and peers that are lost. See mpi_messages.cpp.
+// Start and end of the transport, its turn, and lost peers.
 
 result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadline_s) {
   if (b.name() != "mpi")
     return error{
-        fmt::format("expected a start by MPI for the transport mpi, found {}; name the same transport to "
+        fmt::format("expected a start by MPI for the transport mpi, found {}; pass the same transport to "
                     "find_bootstrap()",
                     b.name())};
   auto t = std::make_unique<mpi_transport>(static_cast<mpi_bootstrap&>(b));
@@ -27,7 +27,7 @@ result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadl
 mpi_transport::mpi_transport(mpi_bootstrap& b) : bootstrap_(b), mpi_(b.mpi()), lost_(b.size()) {}
 
 mpi_transport::~mpi_transport() {
-  for (auto& u : given_up_) (void)u.release();  // MPI may still look at them
+  for (auto& u : given_up_) (void)u.release();  // MPI may still access them
 }
 
 result<void> mpi_transport::open(double deadline_s) {
@@ -59,7 +59,7 @@ void mpi_transport::end_turn() noexcept {
 }
 
 bool mpi_transport::progress() noexcept {
-  if (!turn_.try_take()) return false;  // a thread that sends has it, for a moment
+  if (!turn_.try_take()) return false;  // a sending thread holds it for a moment
   bool happened = receive_heads();
   happened |= finish_some();
   if (now_ticks() >= next_look_) happened |= look_at_lifelines();
@@ -77,14 +77,14 @@ bool mpi_transport::look_at_lifelines() noexcept {
 }
 
 void mpi_transport::lose(const loss& l) noexcept {
-  for (int i = 0; i < 1000 && receive_heads();) ++i;  // what it sent before
+  for (int i = 0; i < 1000 && receive_heads();) ++i;  // what it sent before it was lost
   lost_[l.who] = 1;
   receiver_->lost(l.who, l.why);
   give_up(l.who);
 }
 
-// What was under way with it may never end. Until it does, MPI may read and write its memory; receives for which
-// nothing has come yet are taken back.
+// Unfinished operations with a lost peer may never complete. Until they do, MPI may access their memory; receives that
+// have not been matched are cancelled.
 void mpi_transport::give_up(locality_id who) noexcept {
   lost_[who] = 1;
   const auto gone =
@@ -115,7 +115,7 @@ bool mpi_transport::stop(double deadline_s) noexcept {
   lifelines_->tell_finished();
   in_time &= progress_until([&] { return lifelines_->all_finished(); });
   for (int i = 0; i < 1000 && progress();) ++i;
-  for (locality_id i = 0; i < lost_.size(); ++i) give_up(i);  // what comes now goes nowhere
+  for (locality_id i = 0; i < lost_.size(); ++i) give_up(i);  // later messages are discarded
   lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
   for (auto& p : heads_) mpi_.Cancel(&p.request);
   return in_time;
@@ -125,7 +125,7 @@ namespace {
 
 constexpr int head_tag = 1, announcement_tag = 2, piece_tag = 3;
 constexpr std::size_t most_piece_bytes = std::size_t{1} << 46;  // more than any memory
-constexpr std::size_t most_bytes = std::size_t{1} << 30;        // of one message of MPI, which counts in int
+constexpr std::size_t most_bytes = std::size_t{1} << 30;        // of one MPI message, whose count is an int
 
 std::size_t messages_of(std::size_t bytes) { return std::max<std::size_t>(1, (bytes + most_bytes - 1) / most_bytes); }
 
@@ -158,7 +158,7 @@ void mpi_transport::issue(outgoing& m) noexcept {
   under_way_.push_back(std::move(u));
 }
 
-// MPI keeps messages between two processes in their order, and both sides count the pieces alike: they need no number.
+// MPI preserves the order of messages between two processes, and both count the pieces alike: they need no number.
 void mpi_transport::issue_pieces(outgoing& m, under_way& u) noexcept {
   append(u.bytes, std::uint64_t{m.pieces.size()});
   for (const piece& p : m.pieces) append(u.bytes, std::uint64_t{p.size_bytes});
@@ -193,14 +193,14 @@ void mpi_transport::receive_bytes(under_way& u, void* to, std::size_t bytes) noe
 }
 
 void mpi_transport::listen(place_for_head& p) noexcept {
-  // An announcement has the sizes of its pieces besides.
+  // An announcement also contains the sizes of its pieces.
   p.bytes.resize(max_head_bytes() + (1 + most_pieces) * sizeof(std::uint64_t));
   const int r = mpi_.Irecv(p.bytes.data(), static_cast<int>(p.bytes.size()), mpi_.byte, MPI_ANY_SOURCE, MPI_ANY_TAG,
                            bootstrap_.heads(), &p.request);
   PLX_ASSERT(r == MPI_SUCCESS, mpi_.text(r));
 }
 
-// MPI fills the places in the order in which they were given to it.
+// MPI matches receives in the order in which they were posted.
 bool mpi_transport::receive_heads() noexcept {
   bool any = false;
   for (std::size_t n = 0; n < heads_.size(); ++n) {
@@ -227,18 +227,18 @@ bool mpi_transport::receive_heads() noexcept {
 void mpi_transport::take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept {
   const auto pieces = take_number(bytes);
   if (pieces == 0 || pieces > most_pieces || bytes.size() < pieces * sizeof(std::uint64_t))
-    return refuse(from, "an announcement of pieces that makes no sense");
+    return refuse(from, "an announcement of pieces is invalid");
   std::vector<place> places(pieces);
   std::size_t largest = 0;
   for (place& p : places) {
     p.size_bytes = take_number(bytes);
     largest = std::max(largest, p.size_bytes);
-    if (p.size_bytes > most_piece_bytes) return refuse(from, "a piece of absurd size is announced");
+    if (p.size_bytes > most_piece_bytes) return refuse(from, "an announced piece has an invalid size");
   }
   auto u = std::make_unique<under_way>();
   u->peer = from;
   u->announced = receiver_->announced(from, bytes, places);
-  if (u->announced == nullptr) u->bytes.resize(std::min(largest, most_bytes));  // the pieces come all the same
+  if (u->announced == nullptr) u->bytes.resize(std::min(largest, most_bytes));  // the pieces arrive nevertheless
   for (const place& p : places)
     for (std::size_t i = 0; i < messages_of(p.size_bytes); ++i) {
       const std::size_t begin = i * most_bytes;
@@ -249,11 +249,11 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
   under_way_.push_back(std::move(u));
 }
 
-// Its pieces come all the same, and nobody knows how many: from there nothing more can be understood.
+// The pieces of a refused message arrive nevertheless, in unknown number: nothing from that peer can be interpreted.
 void mpi_transport::refuse(locality_id from, const char* why) noexcept {
   log_warning("a message from locality {} was refused: {}", from, why);
   refused_.fetch_add(1, std::memory_order_relaxed);
-  lifelines_->tell_lost(from, std::string("it sends what makes no sense: ") + why);
+  lifelines_->tell_lost(from, std::string("it sends invalid messages: ") + why);
 }
 
 bool mpi_transport::finished(under_way& u) noexcept {

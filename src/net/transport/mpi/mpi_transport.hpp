@@ -1,11 +1,11 @@
-// Messages by MPI's point to point calls, for machines whose network MPI knows best.
+// Messages by MPI's point-to-point calls, for machines whose network MPI supports best.
 //
-// A message without pieces is one message of MPI. Else an announcement with the pieces' sizes and the head goes first;
-// the pieces go from where they lie into the places that the receiver names.
-// MPI tells nothing of dead peers and has no way to sleep: the lifelines see the first, and the runtime has to ask.
-// After a death MPI may have broken between survivors as well; what MPI itself accepts from whom is its own matter.
+// A message without pieces is one MPI message. Otherwise an announcement with the head and the pieces' sizes is sent
+// first; the pieces are sent from the memory where they are into the memory that the receiver provides.
+// MPI does not report dead peers and has no way to sleep: the lifelines detect the former, and the runtime has to poll.
+// After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not checked here.
 //
-// Thread safety and cost: as net/transport/transport.hpp says; MPI is called by who has the turn. Example:
+// Thread safety and cost: as in net/transport/transport.hpp; MPI is called by the thread that has the turn. Example:
 // tests/net/test_transports.py
 #pragma once
 
@@ -25,14 +25,14 @@
 
 namespace plx::net::detail {
 
-/// Together with all others of the job. An error of one line. Requires: `b` is an mpi_bootstrap.
+/// Called by all localities of the job together. Errors: one line. Requires: `b` is an mpi_bootstrap.
 result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadline_s);
 
 class mpi_transport final : public transport {
  public:
   explicit mpi_transport(mpi_bootstrap& b);
   ~mpi_transport() override;
-  /// Before all else.
+  /// Called before any other function.
   result<void> open(double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
@@ -52,11 +52,11 @@ class mpi_transport final : public transport {
   // A message that MPI has not finished with, in either direction.
   struct under_way {
     locality_id peer = no_locality;
-    outgoing* message = nullptr;  // on its way out
-    void* announced = nullptr;    // that comes in; null when the receiver refused it
+    outgoing* message = nullptr;  // of a send
+    void* announced = nullptr;    // of a receive; null if the receiver refused it
     bool ok = true;
     std::vector<MPI_Request> requests;
-    std::vector<std::byte> bytes;  // of the announcement, or for pieces that nobody wants
+    std::vector<std::byte> bytes;  // of the announcement, or for pieces that are discarded
   };
   struct place_for_head {
     std::vector<std::byte> bytes;
@@ -85,7 +85,7 @@ class mpi_transport final : public transport {
   const mpi_library& mpi_;
   meeting meeting_;
   std::unique_ptr<lifelines> lifelines_;
-  ticks next_look_ = 0;  // at the lifelines
+  ticks next_look_ = 0;  // when the lifelines are checked next
   receiver* receiver_ = nullptr;
   std::vector<char> lost_;
   std::deque<place_for_head> heads_;  // the first is the one that MPI fills next

@@ -19,7 +19,7 @@ using namespace plx;
 using namespace plx::net;
 using testing::HasSubstr;
 
-/// The variables that launchers set, as a test wants them; as they were, afterwards.
+/// Sets the environment variables of launchers for a test, and restores them afterwards.
 class FindTransport : public testing::Test {
  protected:
   FindTransport() {
@@ -36,7 +36,7 @@ class FindTransport : public testing::Test {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
-TEST_F(FindTransport, AProcessThatNobodyLaunchedIsAlone) {
+TEST_F(FindTransport, AProcessWithoutALauncherIsAlone) {
   EXPECT_EQ(net::detail::launched_by(), nullptr);
   const auto name = choose_transport();
   EXPECT_EQ(*name, "alone");
@@ -46,7 +46,7 @@ TEST_F(FindTransport, AProcessThatNobodyLaunchedIsAlone) {
   EXPECT_THAT(*(*b)->exchange("mine", 1), testing::ElementsAre("mine"));
 }
 
-TEST_F(FindTransport, OneTaskOfSlurmIsAloneToo) {
+TEST_F(FindTransport, OneSlurmTaskIsAlone) {
   setenv("SLURM_STEP_NUM_TASKS", "1", 1);
   EXPECT_EQ(net::detail::launched_by(), nullptr);
   setenv("SLURM_STEP_NUM_TASKS", "4", 1);
@@ -62,7 +62,7 @@ TEST_F(FindTransport, TheEnvironmentDecides) {
   EXPECT_EQ((*find_bootstrap("alone"))->size(), 1u);
 }
 
-TEST_F(FindTransport, AWrongNameIsOneLine) {
+TEST_F(FindTransport, AnUnknownNameIsAnError) {
   setenv("PLX_TRANSPORT", "ucs", 1);
   EXPECT_EQ(choose_transport().error().message,
             "PLX_TRANSPORT: expected ucx, mpi, sim or alone, found 'ucs'; did you mean 'ucx'?");
@@ -72,7 +72,7 @@ TEST_F(FindTransport, AWrongNameIsOneLine) {
             "expected a transport between processes, ucx or mpi, found 'ucs'");
 }
 
-TEST_F(FindTransport, WithoutPmixTheLineSaysHowToStart) {
+TEST_F(FindTransport, WithoutPmixTheErrorSaysHowToStart) {
   setenv("PMI_RANK", "3", 1);
   const auto b = find_bootstrap("ucx");
   ASSERT_FALSE(b);
@@ -80,7 +80,7 @@ TEST_F(FindTransport, WithoutPmixTheLineSaysHowToStart) {
   EXPECT_THAT(b.error().message, HasSubstr("srun --mpi=pmix"));
 }
 
-TEST(Fields, ComeOutAsTheyWentIn) {
+TEST(Fields, AreReadAsWritten) {
   std::string all;
   for (const std::string& field : std::vector<std::string>{"", "a", std::string(1000, 'x')})
     net::detail::append_field(all, field);
@@ -91,13 +91,13 @@ TEST(Fields, ComeOutAsTheyWentIn) {
   EXPECT_EQ(net::detail::take_field(rest), std::nullopt);
 }
 
-TEST(Fields, APartOfAFieldIsNone) {
+TEST(Fields, AnIncompleteFieldIsNotRead) {
   std::string all;
   net::detail::append_field(all, "abc");
   for (std::size_t n = 0; n < all.size(); ++n) {
     std::string_view part = std::string_view(all).substr(0, n);
     EXPECT_EQ(net::detail::take_field(part), std::nullopt) << n;
-    EXPECT_EQ(part.size(), n);  // nothing is taken off
+    EXPECT_EQ(part.size(), n);  // unchanged
   }
 }
 

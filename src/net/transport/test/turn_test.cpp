@@ -27,7 +27,7 @@ TEST(Turn, BelongsToOneThreadAtATime) {
   }).join();
 }
 
-TEST(Turn, GivesMessagesInTheirOrder) {
+TEST(Turn, ReturnsMessagesInOrder) {
   turn t;
   outgoing a, b, c;
   EXPECT_EQ(t.take(), nullptr);
@@ -40,7 +40,7 @@ TEST(Turn, GivesMessagesInTheirOrder) {
   EXPECT_FALSE(t.any());
 }
 
-TEST(Turn, WhoHasItSendsWhatItsOwnMessagesCause) {
+TEST(Turn, TheHolderSendsMessagesCausedByItsOwn) {
   turn t;
   outgoing first, second;
   std::vector<outgoing*> issued;
@@ -53,11 +53,11 @@ TEST(Turn, WhoHasItSendsWhatItsOwnMessagesCause) {
   EXPECT_FALSE(t.mine());
 }
 
-// Every message is sent by somebody, once, and no two threads send at the same time, though nobody ever waits.
-TEST(Turn, NoMessageIsLeftBehind) {
+// Every message is sent exactly once, and no two threads send at the same time, although no thread waits.
+TEST(Turn, EveryMessageIsSent) {
   turn t;
   constexpr int threads = 4, each = 20'000;
-  int sent = 0;  // changed by who has the turn alone
+  int sent = 0;  // changed only by the thread that has the turn
   const auto issue = [&](outgoing&) { ++sent; };
   std::vector<std::vector<outgoing>> messages(threads, std::vector<outgoing>(each));
   std::vector<std::thread> senders;

@@ -1,9 +1,9 @@
-// UCX's functions, looked up when a job of many processes starts.
+// UCX's functions, looked up when a multi-process job starts.
 //
-// UCX is never linked: programs that run alone need not have it and do not pay for its start, and its handlers of
-// signals, which would stand between a crash and the flight recorder, stay away.
+// UCX is never linked: single-process programs neither need it nor pay for its start, and its signal handlers, which
+// would run before the flight recorder's, are not installed.
 //
-// Thread safety: everything; the first load happens while few threads run, as it sets a variable of the environment.
+// Thread safety: everything; the first load, which sets an environment variable, happens while few threads run.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -44,7 +44,7 @@ struct ucx_library {
   decltype(&::ucs_status_string) status_string = nullptr;
 };
 
-/// The library, loaded by the first call; or, in one line, why it cannot be.
+/// The library, loaded by the first call; or a one-line error.
 result<const ucx_library*> load_ucx();
 
 }  // namespace plx::net::detail

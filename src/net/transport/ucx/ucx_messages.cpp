@@ -1,5 +1,5 @@
-// Receiving by UCX. What comes in was signed by a locality of the job before it gets further than signer(); sizes are
-// checked all the same.
+// Sending and receiving by UCX. signer() verifies the signature of each message before anything else in it is used;
+// sizes are checked as well.
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace plx::net::detail {
 
-// Sending by UCX.
+// Sending.
 
 namespace {
 
@@ -23,7 +23,7 @@ void append(std::vector<std::byte>& to, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-// Most heads leave at once: then the state is not needed, and is spare for the next.
+// Most heads are sent at once: then the state is not needed and is kept in spare_ for the next one.
 void ucx_transport::issue_head(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept {
   if (spare_ == nullptr) spare_ = new ucx_sending;
   ucp_request_param_t how;
@@ -58,7 +58,7 @@ void ucx_transport::issue_single(peer& p, ucp_ep_h endpoint, outgoing& m) noexce
 void ucx_transport::issue_parts(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept {
   auto& s = *new ucx_sending;
   s.message = &m;
-  s.parts = m.pieces.size() + 2;  // the last one: this function, while it looks at s and m
+  s.parts = m.pieces.size() + 2;  // one more than is sent, so that s and m stay valid in this function
   const auto n = static_cast<std::uint32_t>(m.pieces.size());
   s.data.reserve(n * sizeof(std::uint64_t) + m.head.size());
   for (const piece& part : m.pieces) append(s.data, bytes_of(std::uint64_t{part.size_bytes}));
@@ -120,13 +120,12 @@ void ucx_transport::part_ended(ucx_sending& s, bool ok) noexcept {
     delete &s;
 }
 
-// UCX may read what is sent, and call about it, until it says that it has ended, or until nobody calls UCX any more.
-void ucx_transport::give_up_sending(peer& p) noexcept {
+// UCX may read the data of a send and call its callback until the send completes, or until UCX is no longer called.
   for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
     if (!std::exchange(s->given_up, true)) unfinished_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// That is so now.
+// Requires: UCX is no longer called.
 void ucx_transport::take_back_sent(peer& p) noexcept {
   for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
     if (outgoing* m = std::exchange(s->message, nullptr); m != nullptr) m->sent(m, false);
@@ -134,7 +133,7 @@ void ucx_transport::take_back_sent(peer& p) noexcept {
 
 namespace {
 
-constexpr std::uint64_t single_bit = std::uint64_t{1} << 63;  // numbers of singles, which have none of their own
+constexpr std::uint64_t single_bit = std::uint64_t{1} << 63;  // marks the numbers that the receiver gives to singles
 
 std::span<const std::byte> bytes_at(const void* data, std::size_t size_bytes) {
   return {static_cast<const std::byte*>(data), size_bytes};
@@ -145,7 +144,7 @@ bool comes_by_rendezvous(const ucp_am_recv_param_t* how) { return (how->recv_att
 }  // namespace
 
 ucs_status_t ucx_transport::refuse() noexcept {
-  // Once in a while: a stranger must not fill the log.
+  // Logged at powers of two only, so that an unknown sender cannot fill the log.
   const std::uint64_t n = refused_.fetch_add(1, std::memory_order_relaxed) + 1;
   if ((n & (n - 1)) == 0) log_warning("refused {} messages that no locality of this job signed", n);
   return UCS_OK;
@@ -236,7 +235,7 @@ ucs_status_t ucx_transport::on_piece(void* self, const void* header, std::size_t
     return UCS_OK;
   }
   r.early.push_back({h.number.index, rendezvous ? data : nullptr, bytes, {}});
-  if (rendezvous) return UCS_INPROGRESS;  // keeps what `data` names
+  if (rendezvous) return UCS_INPROGRESS;  // UCX keeps `data`
   const auto here = bytes_at(data, bytes);
   r.early.back().bytes.assign(here.begin(), here.end());
   return UCS_OK;
@@ -262,7 +261,7 @@ void ucx_transport::announce(ucx_receiving& r, std::span<const std::byte> head) 
   r.announced = receiver_->announced(r.from, head, r.places);
 }
 
-// False: UCX must let it go. `r` may be gone afterwards.
+// False: the caller releases the data to UCX. `r` may be destroyed.
 bool ucx_transport::take_piece(ucx_receiving& r, std::size_t index, void* data, std::size_t bytes,
                                bool rendezvous) noexcept {
   const place& to = r.places[index];
@@ -299,9 +298,9 @@ void ucx_transport::piece_ended(ucx_receiving& r, bool ok) noexcept {
   peers_[r.from].coming.erase(number);
 }
 
-// A receive that was begun cannot be taken back: ucp_request_cancel() does nothing to those of active messages
-// (UCX 1.13 to 1.17), and what the peer sent before its death may lie in a socket or a queue and be written to its
-// place later. So states and memory stay until UCX calls about them, or stop().
+// A receive that has begun cannot be cancelled: ucp_request_cancel() does nothing to receives of active messages (UCX
+// 1.13 to 1.17), and data that the peer sent before its death may be in a socket or a queue and be written later. So
+// states and memory stay until UCX calls their callbacks, or until stop().
 void ucx_transport::give_up_receiving(peer& p) noexcept {
   auto coming = std::move(p.coming);
   p.coming.clear();
@@ -318,14 +317,14 @@ void ucx_transport::give_up_receiving(peer& p) noexcept {
   }
 }
 
-// UCX has ended with a piece of a message that was given up.
+// UCX has finished a piece of a message that was given up.
 void ucx_transport::let_go_of(ucx_receiving& r) noexcept {
   if (r.open != 0) return;
   if (r.announced != nullptr) receiver_->pieces_arrived(r.from, r.announced, false);
   std::erase_if(given_up_, [&r](const auto& one) { return one.get() == &r; });
 }
 
-// Nobody calls UCX any more: nothing is written from here on.
+// Requires: UCX is no longer called, so that nothing more is written.
 void ucx_transport::take_back_places() noexcept {
   for (const auto& r : given_up_)
     if (r->announced != nullptr) receiver_->pieces_arrived(r->from, std::exchange(r->announced, nullptr), false);

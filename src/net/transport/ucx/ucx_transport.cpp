@@ -1,4 +1,4 @@
-// Start and end of the transport, its turn, and peers that are lost. See ucx_send.cpp and ucx_receive.cpp.
+// Start and end of the transport, its turn, and lost peers. See ucx_messages.cpp.
 
 #include <fmt/core.h>
 
@@ -18,11 +18,11 @@ namespace plx::net::detail {
 namespace {
 
 result<const ucx_library*> load() {
-  // Read when the library is loaded. Crashes are told by the flight recorder (probe/crash/flight_dump.cpp).
+  // Read when the library is loaded. The flight recorder reports crashes (probe/crash/flight_dump.cpp).
   setenv("UCX_HANDLE_ERRORS", "none", 0);
-  // With it UCX 1.13 aborts over TCP in one of a hundred deaths of a peer (docs/net.md): a message in its buffer makes
-  // it write to that peer, which fails and clears what is noted of earlier writes; then the answer to one of those
-  // comes from the same buffer.
+  // With UCX_TCP_PUT_ENABLE, UCX 1.13 aborts over TCP in about one of a hundred deaths of a peer (docs/net.md): a
+  // buffered message makes it write to that peer, which fails and clears the record of earlier writes; then the reply to
+  // one of those is read from the same buffer.
   setenv("UCX_TCP_PUT_ENABLE", "n", 0);
   static auto file = probe::shared_library::open({"libucp.so.0", PLX_UCX_LIBDIR "/libucp.so.0"});
   if (!file) return error{"cannot load UCX: " + file.error().message + "; install libucx0 or set PLX_TRANSPORT=mpi"};
@@ -42,11 +42,11 @@ result<const ucx_library*> load_ucx() {
   return loaded;
 }
 
-// Whether this locality still gets what others on this host send, after one of them died.
+// Detects whether this locality still receives messages from others on this host after one of them died.
 //
-// A neighbour that is asked sends a message by UCX and then answers by its lifeline, so it was able to send. When
-// neighbours have answered three times, each time followed by a second of asking UCX, and not one message of any kind
-// has come from this host, none will.
+// A neighbour that is asked sends a message by UCX and then answers by its lifeline, so it was able to send. If
+// neighbours have answered three times, UCX was polled for a second after each answer, and no message of any kind has
+// arrived from this host, none will.
 
 namespace {
 
@@ -64,7 +64,7 @@ void ucx_transport::ask_neighbours() noexcept {
   doubt_.patience = 0;
   bool any = false;
   for (const peer& p : peers_) any |= p.near && !p.lost && p.id != meeting_.here && lifelines_->ask(p.id);
-  if (!any) doubt_.dead = no_locality;  // nobody is left here
+  if (!any) doubt_.dead = no_locality;  // no other locality remains on this host
 }
 
 void ucx_transport::check_hearing() noexcept {
@@ -78,7 +78,7 @@ void ucx_transport::check_hearing() noexcept {
     if (answered) doubt_.patience = now_ticks() + ticks_from(round_s);
   } else if (now_ticks() > doubt_.patience) {
     if (++doubt_.rounds < rounds_needed) return ask_neighbours();
-    lifelines_->resign(fmt::format("shared memory of locality {} was left broken by the death of locality {}",
+    lifelines_->resign(fmt::format("shared memory of locality {} was corrupted by the death of locality {}",
                                    meeting_.here, doubt_.dead));
     doubt_.dead = no_locality;
   }
@@ -90,13 +90,13 @@ void ucx_transport::send_probe(peer& p) noexcept {
   ucp_request_param_t how{};
   const ucs_status_ptr_t request =
       ucx_.am_send_nbx(endpoint, ucx_probe, &signature_, sizeof signature_, nullptr, 0, &how);
-  if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);  // once it has ended
+  if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);  // UCX frees it when it has completed
   lifelines_->answer(p.id);
 }
 
 namespace {
 
-// Until start(): what comes is refused.
+// The receiver until start(): messages are refused.
 struct : receiver {
   void arrived(locality_id, std::span<const std::byte>) noexcept override {}
   void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
@@ -125,7 +125,7 @@ ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
 
 ucx_transport::~ucx_transport() {
   stopping_ = true;
-  // With requests that can never end, because their peer is lost, UCX would end with complaints: it is left as it is.
+  // With requests to lost peers, which never complete, UCX would print warnings: it is not destroyed.
   bool endless = !given_up_.empty();
   for (const peer& p : peers_) endless |= p.sending != nullptr;
   if (worker_ != nullptr && !endless) ucx_.worker_destroy(worker_);
@@ -156,7 +156,7 @@ result<void> ucx_transport::open_worker() {
   };
   ucp_config_t* config = nullptr;
   if (const auto s = ucx_.config_read(nullptr, nullptr, &config); s != UCS_OK) return failed("ucp_config_read", s);
-  // Within one host no other can reach us: UCX's own protocol does not ask who speaks.
+  // On one host, use the loopback device, which no other host can reach: UCX's protocol does not authenticate senders.
   if (meeting_.one_host && std::getenv("UCX_NET_DEVICES") == nullptr) ucx_.config_modify(config, "NET_DEVICES", "lo");
   ucp_params_t context{};
   context.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
@@ -200,7 +200,7 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
   ucp_address_t* address = nullptr;
   std::size_t address_bytes = 0;
   if (const auto s = ucx_.worker_get_address(worker_, &address, &address_bytes); s != UCS_OK)
-    return error{fmt::format("UCX does not tell its address: {}", ucx_.status_string(s))};
+    return error{fmt::format("UCX cannot determine its address: {}", ucx_.status_string(s))};
   std::string mine;
   append_field(mine, {reinterpret_cast<const char*>(address), address_bytes});
   append_field(mine, lifelines_->address());
@@ -212,7 +212,7 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
     std::string_view fields = (*all)[p.id];
     const auto worker = take_field(fields);
     const auto line = take_field(fields);
-    if (!worker || !line) return error{fmt::format("locality {} did not tell its addresses", p.id)};
+    if (!worker || !line) return error{fmt::format("locality {} sent no valid addresses", p.id)};
     p.address = *worker;
     p.near = meeting_.near(p.id);
     lines.emplace_back(*line);
@@ -231,7 +231,7 @@ void ucx_transport::send(locality_id to, outgoing& m) noexcept {
 }
 
 bool ucx_transport::progress() noexcept {
-  if (!turn_.try_take()) return false;  // a thread that sends has it, for a moment
+  if (!turn_.try_take()) return false;  // a sending thread holds it for a moment
   bool happened = ucx_.worker_progress(worker_) != 0;
   if (now_ticks() >= next_look_) happened |= look_at_lifelines();
   if (any_failed_) lose_failed();
@@ -290,7 +290,7 @@ void ucx_transport::endpoint_failed(void* failed, ucp_ep_h, ucs_status_t status)
   p.owner->fail(p, fmt::format("UCX lost the connection: {}", p.owner->ucx_.status_string(status)));
 }
 
-// The receiver hears of it from progress(), which may not be where this was seen.
+// progress() reports the loss to the receiver: this function may run inside a send().
 void ucx_transport::fail(peer& p, std::string why) noexcept {
   if (p.lost || !p.failed.empty() || stopping_) return;
   p.failed = std::move(why);
@@ -304,7 +304,7 @@ void ucx_transport::lose_failed() noexcept {
 }
 
 void ucx_transport::lose(peer& p) noexcept {
-  // What it wrote to shared memory before its death is taken from there first.
+  // Messages that it wrote to shared memory before its death are received first.
   for (int i = 0; i < 1000 && ucx_.worker_progress(worker_) != 0;) ++i;
   p.lost = true;
   lifelines_->tell_lost(p.id, p.failed);
@@ -331,10 +331,10 @@ bool ucx_transport::stop(double deadline_s) noexcept {
   in_time &= flush(end);
   lifelines_->tell_finished();
   in_time &= progress_until([&] { return lifelines_->all_finished(); });
-  stopping_ = true;  // from here on connections end because their owners do
+  stopping_ = true;  // from here on connections close because their owners stop
   for (int i = 0; i < 1000 && progress();) ++i;
   for (peer& p : peers_) {
-    p.lost = true;  // what comes now goes nowhere
+    p.lost = true;  // later messages are discarded
     give_up_sending(p);
     give_up_receiving(p);
     take_back_sent(p);
@@ -344,7 +344,7 @@ bool ucx_transport::stop(double deadline_s) noexcept {
   return in_time;
 }
 
-// What UCX has taken over has left this process.
+// Waits until everything handed to UCX has left this process.
 bool ucx_transport::flush(ticks end) noexcept {
   ucp_request_param_t how{};
   for (const peer& p : peers_) {

@@ -1,20 +1,20 @@
 // Messages by UCX's active messages: shared memory within a host, TCP or InfiniBand between hosts, as UCX chooses.
 //
-// A message is one active message where it has no piece, or one piece and a small head; else its head announces it and
-// each piece follows by itself. UCX sends pieces from where they lie, and large ones (its rendezvous) go straight to
-// the places that the receiver names. Each active message begins with a signature: what does not carry that of its
-// sender is refused before anything of it is looked at.
+// A message without pieces, or with one piece and a small head, is one active message; otherwise an announcement with
+// the head is followed by one active message per piece. UCX sends pieces from the memory where they are; large ones
+// (its rendezvous) arrive directly in the memory that the receiver provides. Each active message begins with a
+// signature: a message without that of its sender is refused before its contents are read.
 //
-// Endpoints to other hosts are made with UCX's handling of errors; those within the host without, for with it UCX 1.13
-// does not use shared memory (a message of 8 bytes takes 3.5 us instead of 0.3).
+// Endpoints to other hosts use UCX's error handling; those within the host do not, because with it UCX 1.13 does not
+// use shared memory (a message of 8 bytes takes 3.5 us instead of 0.3).
 //
-// A process that is killed while it writes to the shared memory of another may leave that one deaf: UCX's queue there
-// stays as it was, for all who write to it (seen in one of 24 such deaths under the densest traffic). So after a death
-// on this host, neighbours are asked for a message (ucx_hearing.cpp); a locality that does not get them although they
-// were sent resigns, and is lost as well, within some seconds, instead of hanging.
+// A process that is killed while it writes to the shared memory of another may leave UCX's queue there in a state in
+// which no message arrives any more, from any sender (seen in one of 24 such deaths under the densest traffic). So
+// after a death on this host, neighbours are asked for a message (ucx_transport.cpp); a locality that does not receive
+// them although they were sent resigns, and is lost as well within some seconds, instead of hanging.
 //
-// Thread safety and cost: as net/transport/transport.hpp says. All but the counts belongs to who has the turn.
-// Example: net/transport/ucx/test/ucx_transport_test.cpp
+// Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
+// that has the turn. Example: net/transport/ucx/test/ucx_transport_test.cpp
 #pragma once
 
 #include <atomic>
@@ -35,14 +35,14 @@
 
 namespace plx::net::detail {
 
-/// Together with all others of the job. An error of one line.
+/// Called by all localities of the job together. Errors: one line.
 result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadline_s);
 
 class ucx_transport final : public transport {
  public:
   ucx_transport(const ucx_library& ucx, unsigned localities);
   ~ucx_transport() override;
-  /// Before all else.
+  /// Called before any other function.
   result<void> open(bootstrap& b, double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "ucx"; }
@@ -64,11 +64,11 @@ class ucx_transport final : public transport {
   struct peer {
     ucx_transport* owner = nullptr;
     locality_id id = no_locality;
-    std::string address;  // of its worker
+    std::string address;  // of its UCX worker
     std::uint64_t proof = 0;
     bool near = false;  // on this host
     bool lost = false;
-    std::string failed;  // why it is about to be lost; "" while it is not
+    std::string failed;  // why it is about to be lost; otherwise ""
     ucp_ep_h endpoint = nullptr;
     ucx_sending* sending = nullptr;  // a list
     std::unordered_map<std::uint64_t, std::unique_ptr<ucx_receiving>> coming;
@@ -88,13 +88,13 @@ class ucx_transport final : public transport {
   void lose_failed() noexcept;
   void lose(peer& p) noexcept;
 
-  // Whether this locality still gets what others on this host send: ucx_hearing.cpp.
+  // Detects whether this locality still receives messages from others on this host.
   void doubt_hearing(locality_id dead) noexcept;
   void ask_neighbours() noexcept;
   void check_hearing() noexcept;
   void send_probe(peer& p) noexcept;
 
-  // Sending: ucx_send.cpp.
+  // Sending: ucx_messages.cpp.
   void issue_head(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept;
   void issue_single(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept;
   void issue_parts(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept;
@@ -106,7 +106,7 @@ class ucx_transport final : public transport {
   void give_up_sending(peer& p) noexcept;
   void take_back_sent(peer& p) noexcept;
 
-  // Receiving: ucx_receive.cpp.
+  // Receiving: ucx_messages.cpp.
   peer* signer(const void* header, std::size_t size_bytes) noexcept;
   static ucs_status_t on_head(void* self, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                               const ucp_am_recv_param_t* how);
@@ -136,21 +136,21 @@ class ucx_transport final : public transport {
   std::vector<peer> peers_;
   meeting meeting_;
   std::unique_ptr<lifelines> lifelines_;
-  ticks next_look_ = 0;  // at the lifelines
+  ticks next_look_ = 0;  // when the lifelines are checked next
   ucx_signature signature_{};
   std::uint64_t near_arrivals_ = 0;  // messages from peers on this host
   struct {
-    locality_id dead = no_locality;  // whose death is the reason; none: there is no doubt
-    std::uint64_t arrivals = 0;      // then
-    unsigned rounds = 0;             // in which neighbours were asked and nothing came
-    ticks patience = 0;              // until then; 0: nobody has answered yet
+    locality_id dead = no_locality;  // whose death is the reason; none: reception is not in doubt
+    std::uint64_t arrivals = 0;      // near_arrivals_ at that time
+    unsigned rounds = 0;             // in which neighbours were asked and nothing arrived
+    ticks patience = 0;              // end of the round; 0: no neighbour has answered yet
   } doubt_;
-  std::uint64_t messages_ = 0, singles_ = 0;  // their numbers, of those sent and those that came
+  std::uint64_t messages_ = 0, singles_ = 0;  // numbers of sent messages with several parts, and of received singles
   bool wakes_ = false;                        // UCX has a file descriptor for its events
   bool any_failed_ = false;
   bool stopping_ = false;
   ucx_sending* spare_ = nullptr;
-  std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // UCX may still write to them
+  std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // receives whose memory UCX may still write to
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   turn turn_;
 };

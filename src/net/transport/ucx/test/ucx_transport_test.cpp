@@ -1,4 +1,4 @@
-// Localities as threads of one process, each with a worker of UCX. Between processes: tests/net/.
+// Localities are threads of one process, each with a UCX worker. tests/net/ tests separate processes.
 #include "net/transport/ucx/ucx_transport.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ class UcxTransport : public testing::Test {
   void SetUp() override {
     if (const auto l = net::detail::load_ucx(); !l) GTEST_SKIP() << l.error().message;
 #ifdef PLX_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see how UCX's queues order what threads do";
+    GTEST_SKIP() << "ThreadSanitizer does not see the synchronization in UCX's queues";
 #endif
   }
 };
@@ -45,7 +45,7 @@ std::vector<std::vector<std::byte>> parts_of(const std::vector<std::size_t>& siz
   return parts;
 }
 
-/// Keeps all that comes.
+/// Stores all messages that arrive.
 struct keeper final : receiver {
   struct coming {
     std::vector<std::byte> head;
@@ -53,7 +53,7 @@ struct keeper final : receiver {
   };
   std::multimap<locality_id, std::vector<std::byte>> heads;
   std::vector<std::unique_ptr<coming>> whole, failed;
-  std::vector<void*> given_up;  // their memory stays
+  std::vector<void*> given_up;  // their memory stays valid
   std::vector<std::pair<locality_id, std::string>> losses;
   bool refuses = false;
   unsigned refusals = 0;
@@ -102,7 +102,7 @@ bool progress_until(transport& t, F done, double limit_s = 300) {
   return true;
 }
 
-/// f(transport, bootstrap, keeper), as each of n localities; then all stop.
+/// Calls f(transport, bootstrap, keeper) on each of n localities; then all stop.
 template <class F>
 void with_transports(test::table& t, F f) {
   test::as_localities(t, [&](bootstrap& b) {
@@ -117,7 +117,7 @@ void with_transports(test::table& t, F f) {
   });
 }
 
-TEST_F(UcxTransport, HeadsArriveWholeAndOnce) {
+TEST_F(UcxTransport, HeadsArriveCompleteAndOnce) {
   test::table t(3);
   std::vector<std::size_t> sizes{0, 1, 7, 8, 100, 1000, 8000, 8192, 9000, 65536, 256 << 10};
   with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
@@ -138,7 +138,7 @@ TEST_F(UcxTransport, HeadsArriveWholeAndOnce) {
   });
 }
 
-TEST_F(UcxTransport, PiecesArriveInTheirPlaces) {
+TEST_F(UcxTransport, PiecesArriveInTheReceiversMemory) {
   test::table t(2);
   const std::vector<std::vector<std::size_t>> messages{
       {4096}, {1}, {0}, {1 << 20}, {5 << 20, 3}, {4096, 0, 100'000, 1, 2 << 20}, std::vector<std::size_t>(100, 5000)};
@@ -159,7 +159,7 @@ TEST_F(UcxTransport, PiecesArriveInTheirPlaces) {
   });
 }
 
-TEST_F(UcxTransport, WhatTheReceiverRefusesIsSentAllTheSame) {
+TEST_F(UcxTransport, RefusedMessagesCountAsSent) {
   test::table t(2);
   std::atomic<int> done{0};
   with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
@@ -231,7 +231,7 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
   });
 }
 
-TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
+TEST_F(UcxTransport, AProcessThatEndsSilentlyIsLostToAll) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     auto carrier = find_transport("ucx", b, 300).value();
@@ -250,7 +250,7 @@ TEST_F(UcxTransport, WhoLeavesWithoutAWordIsLostToAll) {
   });
 }
 
-/// UCX, but what it does with pieces, in either direction, ends when end_all() is called, and not before.
+/// A UCX whose sends and receives of pieces complete only when end_all() is called.
 class slow_ucx {
  public:
   slow_ucx() : library(**net::detail::load_ucx()) {
@@ -296,8 +296,8 @@ class slow_ucx {
   std::vector<sending> sends_;
 };
 
-/// Locality 1 dies while a large piece of a message is under way, from it or to it. `at_end` is called at locality 0
-/// when that is known there.
+/// Locality 1 dies during the transfer of a large piece from it or to it. `at_end` is called on locality 0 when it has
+/// detected the loss.
 template <class F>
 void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
   slow_ucx slow;  // at locality 0
@@ -326,7 +326,7 @@ void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
   });
 }
 
-TEST_F(UcxTransport, APlaceIsKeptUntilUcxHasEndedWithIt) {
+TEST_F(UcxTransport, ReceiveMemoryIsKeptUntilUcxHasFinished) {
   for (const bool stops : {false, true})
     while_a_piece_is_under_way(false, [&](transport& carrier, keeper& k, message&, slow_ucx& slow) {
       EXPECT_EQ(k.given_up.size(), 1u);
@@ -340,7 +340,7 @@ TEST_F(UcxTransport, APlaceIsKeptUntilUcxHasEndedWithIt) {
     });
 }
 
-TEST_F(UcxTransport, WhatIsSentIsKeptUntilUcxHasEndedWithIt) {
+TEST_F(UcxTransport, SendMemoryIsKeptUntilUcxHasFinished) {
   for (const bool stops : {false, true})
     while_a_piece_is_under_way(true, [&](transport& carrier, keeper&, message& m, slow_ucx& slow) {
       EXPECT_EQ(m.good + m.bad, 0);
@@ -352,7 +352,7 @@ TEST_F(UcxTransport, WhatIsSentIsKeptUntilUcxHasEndedWithIt) {
     });
 }
 
-TEST_F(UcxTransport, AfterTheEndNothingIsSent) {
+TEST_F(UcxTransport, NothingIsSentAfterStop) {
   test::table t(2);
   test::as_localities(t, [&](bootstrap& b) {
     auto carrier = find_transport("ucx", b, 300).value();
@@ -366,8 +366,8 @@ TEST_F(UcxTransport, AfterTheEndNothingIsSent) {
   });
 }
 
-// Sleeping: the descriptor becomes readable when something comes, whether a message or a loss.
-TEST_F(UcxTransport, WakesWhoSleeps) {
+// The descriptor becomes readable when a message arrives and when a loss is detected.
+TEST_F(UcxTransport, WakesASleepingThread) {
   test::table t(2);
   std::atomic<int> asleep{0};
   with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
@@ -388,11 +388,11 @@ TEST_F(UcxTransport, WakesWhoSleeps) {
       EXPECT_EQ(poll(&fd, 1, 300'000), 1);
     }
     EXPECT_EQ(k.heads.size(), 1u);
-    EXPECT_LT(asleep, 50);  // it slept, and was not woken for nothing all the time
+    EXPECT_LT(asleep, 50);  // few spurious wake-ups
   });
 }
 
-/// A worker of UCX that belongs to no job.
+/// A UCX worker that belongs to no job.
 class stranger {
  public:
   explicit stranger(const std::string& address) : ucx_(**net::detail::load_ucx()) {
@@ -427,7 +427,7 @@ class stranger {
   ucp_ep_h endpoint_ = nullptr;
 };
 
-TEST_F(UcxTransport, WhatNobodyOfTheJobSignedIsRefusedAndCounted) {
+TEST_F(UcxTransport, UnsignedMessagesAreRefusedAndCounted) {
   test::table t(2);
   std::atomic<bool> strange{false};
   with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
