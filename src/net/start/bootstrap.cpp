@@ -41,7 +41,7 @@ result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport) {
   if (detail::offers_pmix()) return by_pmix();
   return error{
       fmt::format("expected a launcher with PMIx, but only {} is set: start with mpirun of Open MPI or `srun "
-                  "--mpi=pmix`, or set PLX_TRANSPORT=mpi, or alone to run each process by itself",
+                  "--mpi=pmix`, or set PLX_TRANSPORT=mpi, or alone to run each process separately",
                   launcher)};
 }
 

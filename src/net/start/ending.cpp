@@ -21,14 +21,14 @@ ending::counts ending_counts(sender s, const std::vector<locality_id>& lost, con
   node& n = node_here();
   if (s.who != 0 || why.size() != lost.size() ||
       std::any_of(lost.begin(), lost.end(), [&n](locality_id i) { return i >= n.size(); })) {
-    n.refuse(s.who, "expected a request of the root for the counts without lost localities");
+    n.refuse(s.who, "expected a request from the root for the counts without lost localities");
     return {};
   }
-  // The root counts without them from now on: nothing that they still send may be taken.
+  // From now on the root counts without the lost localities, so parcels that they still send must be refused.
   for (std::size_t k = 0; k < lost.size(); ++k)
     if (lost[k] != n.here()) n.give_up(lost[k], why[k]);
-  // Letters of collective calls in shared memory are like parcels here. What is done is read before what is sent: a
-  // parcel that is done now may have sent others.
+  // Collective messages in shared memory count as parcels. `received` and `done` are read before `sent`: a parcel that
+  // has been handled by now may have sent others.
   const auto letters_first = n.get<collective::mailroom>().counted_without(lost);
   const auto parcels = n.parcels_without(lost);
   const auto letters = n.get<collective::mailroom>().counted_without(lost);
@@ -79,18 +79,18 @@ std::uint64_t ending::next_turn() {
   return ++turn_;
 }
 
-// Nobody is ahead by more than one: to go on, all need the root, which has been there then.
+// No locality is ahead by more than one turn: the next turn needs the root, which has then finished this one.
 void ending::note_arrived(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
   if (node_.here() != 0 || who >= arrived_.size() || turn > turn_ + 1)
-    return node_.refuse(who, "it says that it has come to an end that there is not");
+    return node_.refuse(who, "it reports its arrival at a nonexistent end");
   arrived_[who] = std::max(arrived_[who], turn);
   changed_.notify_all();
 }
 
 void ending::note_finished(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
-  if (who != 0 || turn > turn_) return node_.refuse(who, "it says that all have come to an end, and they have not");
+  if (who != 0 || turn > turn_) return node_.refuse(who, "it reports an end at which not all have arrived");
   finished_ = std::max(finished_, turn);
   changed_.notify_all();
 }
@@ -130,7 +130,7 @@ ending::sums ending::ask_all() const {
     try {
       const auto [sent, done, of_lost] = a.get();
       s.sent += sent, s.done += done, s.of_lost += of_lost, ++s.answers;
-    } catch (const std::exception&) {  // lost just now: the next round does without it
+    } catch (const std::exception&) {  // lost during this round: the next one excludes it
     }
   }
   return s;

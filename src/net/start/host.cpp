@@ -40,7 +40,7 @@ std::size_t size_of(const sockaddr* a) {
 }  // namespace
 
 std::string host_key() {
-  std::string boot;  // empty where there is no /proc: then the name decides
+  std::string boot;  // empty without /proc: then the host name identifies the host
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
   std::array<char, 256> text{};
   gethostname(text.data(), text.size() - 1);
@@ -71,10 +71,10 @@ std::vector<std::string> host_addresses() {
 bool offers_pmix() noexcept { return std::getenv("PMIX_RANK") != nullptr && std::getenv("PMIX_NAMESPACE") != nullptr; }
 
 const char* launched_by() noexcept {
-  // PMIx; the process managers of Open MPI, of MPICH and its kin, of MVAPICH.
+  // Set by PMIx, and by the process managers of Open MPI, of MPICH and its derivatives, and of MVAPICH.
   for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"})
     if (std::getenv(name) != nullptr) return name;
-  // srun sets this for its steps; with one task, as in a shell of salloc, the process is alone.
+  // srun sets this for its steps; a single task, such as a shell of salloc, runs alone.
   const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
   return tasks != nullptr && std::atoi(tasks) > 1 ? "SLURM_STEP_NUM_TASKS" : nullptr;
 }

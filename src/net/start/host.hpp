@@ -1,4 +1,4 @@
-// This host, as far as others must know it: whether they are on the same, and how it is reached.
+// Identity and addresses of this host, for start-up: which localities share a host, and how to connect to it.
 //
 // Thread safety: everything.
 #pragma once
@@ -8,21 +8,21 @@
 
 namespace plx::net::detail {
 
-/// The same for processes that share a running kernel and its network (network namespace), and for no others.
+/// Equal for processes that share a running kernel and its network namespace, and only for those.
 std::string host_key();
-/// The network 127.0.0.0/8 can be used.
+/// Whether the network 127.0.0.0/8 can be used.
 bool has_loopback();
-/// The addresses of the network devices that are up, without loopback and those valid on one link only: a sockaddr's
-/// bytes each.
+/// The addresses of the network devices that are up, each as the bytes of a sockaddr; without loopback and link-local
+/// addresses.
 std::vector<std::string> host_addresses();
 
-// Who started this process, by the variables of the environment that launchers set.
+// Detects the launcher of this process by the environment variables that launchers set.
 //
 // Thread safety: as getenv. Example: net/transport/test/find_transport_test.cpp
 
-/// PMIx is offered: PMIX_RANK and PMIX_NAMESPACE are set.
+/// Whether PMIx is offered: PMIX_RANK and PMIX_NAMESPACE are set.
 bool offers_pmix() noexcept;
-/// A variable that says that this process is one of several; null when there is none.
+/// The name of a variable which shows that this process is one of several; null if none is set.
 const char* launched_by() noexcept;
 
 }  // namespace plx::net::detail

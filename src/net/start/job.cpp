@@ -31,12 +31,12 @@
 namespace plx {
 namespace {
 
-// What a locality tells the others of itself before anything else: a line each.
+// The properties that a locality exchanges with the others first: one line each.
 struct card {
-  std::string program;   // its actions, as one number
+  std::string program;   // hash of its actions
   std::string cores;     // host and processors that it may use
-  std::string measures;  // "trace", "summary", both or nothing: what the root does, all take part in
-  std::string host;      // who has the same can share memory
+  std::string measures;  // "trace", "summary", both or nothing: all localities take part in the root's measurements
+  std::string host;      // localities with the same value can share memory
 };
 
 std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
@@ -53,7 +53,7 @@ card card_of(std::string_view text) {
   return c;
 }
 
-// Of a process that is alone.
+// The transport of a process that runs alone.
 class no_transport final : public net::transport {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "none"; }
@@ -77,7 +77,7 @@ T or_throw(result<T> r, bool speaks = true) {
   return std::move(r).value();
 }
 
-// Throws on the localities that differ from the root, and on the root when one does.
+// Throws on the localities that differ from the root, and on the root if any locality differs.
 void compare_programs(net::bootstrap& b, const std::vector<card>& cards, double deadline_s) {
   const auto same = [&cards](const card& c) { return c.program == cards[0].program; };
   if (std::all_of(cards.begin(), cards.end(), same)) return;
@@ -96,14 +96,14 @@ std::string measures_of(const probe::settings& s, bool always_sums) {
   return fmt::format("{}{}", probe::wants_trace(s) ? "trace," : "", sums ? "summary" : "");
 }
 
-// Where several processes may use the same cores, each gets its part.
+// Processes that may use the same cores share them equally.
 unsigned share_of_cores(const std::vector<card>& cards, locality_id here) {
   const auto sharing = static_cast<std::size_t>(
       std::count_if(cards.begin(), cards.end(), [&](const card& c) { return c.cores == cards[here].cores; }));
   return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
 }
 
-// What a locality measures of itself lies in a folder of its own, below the root's; the root alone serves a page.
+// Each locality writes its measurements to a folder of its own below the root's; only the root serves a page.
 void set_apart(runtime_options& options, locality_id here) {
   if (here == 0 || options.measure == nullptr) return;
   auto measure = std::make_shared<probe::settings>(*options.measure);
@@ -121,9 +121,9 @@ int job_error::report(const char* program) const noexcept {
 
 struct job::parts {
   double stop_deadline_s = 0;
-  bool traced = false;    // the root records a trace, and takes those of the others at the end
-  bool summed = false;    // and a summary of all
-  bool gathered = false;  // or tried
+  bool traced = false;    // the root records a trace, and gathers those of the others at the end
+  bool summed = false;    // the root writes a summary of all localities
+  bool gathered = false;  // gather() was called
   bool failed = false;
   std::unique_ptr<net::bootstrap> peers;
   std::unique_ptr<runtime> home;
@@ -133,7 +133,7 @@ struct job::parts {
 job::job(int& argc, char** argv) {
   job_options options;
   auto read = read_options(argc, argv);
-  const char* const rank = std::getenv("PMIX_RANK");  // of all processes with this argument, the first one reports it
+  const char* const rank = std::getenv("PMIX_RANK");  // only the first process reports an invalid argument
   if (!read) throw job_error(read.error().message, rank == nullptr || std::string_view(rank) == "0");
   options.runtime = *std::move(read);
   start(std::move(options));
@@ -145,7 +145,7 @@ void job::start(job_options options) {
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
-  or_throw(net::collective::shared_memory_wanted());  // each by itself: it may be wrong on one locality only
+  or_throw(net::collective::shared_memory_wanted());  // checked on each locality: the setting may be invalid on only one
   p->peers = or_throw(net::find_bootstrap(wanted));
   net::bootstrap& peers = *p->peers;
   const bool speaks = peers.here() == 0;
@@ -167,7 +167,7 @@ void job::start(job_options options) {
   for (const card& c : cards) hosts.push_back(c.host);
   net::collective::mail_offers mail;
   if (peers.size() > 1) mail = or_throw(net::collective::offer_mail(peers, hosts, options.start_deadline_s), speaks);
-  // From here on workers use the transport's library; the main thread must not, until the node has stopped.
+  // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
   p->node->get<net::job_counters>();
@@ -185,12 +185,13 @@ constexpr double clock_period_s = 10;
 void job::begin_measuring() {
   home().run([this] {
     auto& clocks = node().get<net::clock_offsets>();
-    clocks.measure(20);  // some may still be starting
+    clocks.measure(20);  // some localities may still be starting
     clocks.begin(clock_period_s);
   });
 }
 
-/// As a task. On the root all give their traces to its session; the others leave theirs to it, if it has taken them.
+/// Called in a task. On the root, all localities send their traces to its session; the others discard their own trace
+/// if the root has received it.
 void job::gather() {
   if (std::exchange(parts_->gathered, true)) return;
   auto& traces = node().get<net::trace_gather>();
@@ -206,14 +207,14 @@ void job::gather() {
     if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
     if (parts_->summed) write_summary();
   } catch (...) {
-    traces.let_go(false);  // nobody waits for ever, and each keeps its own files
+    traces.let_go(false);  // ends the wait of the others, and each keeps its own files
     throw;
   }
   traces.let_go(true);
   if (parts_->traced && files != nullptr) files->write_trace(std::move(whole));
 }
 
-/// It prints, because the setting asks for it.
+/// Prints to stdout, as requested by the profile setting.
 void job::write_summary() {
   const probe::settings& asked = *home().options().measure;
   const auto all = net::summaries_of_all(node());
@@ -230,7 +231,7 @@ void job::end_measuring() noexcept {
   try {
     home().run([this] { gather(); });
   } catch (const std::exception& x) {
-    log_warning("what the localities measured was not put together: {}", x.what());
+    log_warning("the measurements of the localities could not be gathered: {}", x.what());
   }
 }
 
@@ -238,8 +239,8 @@ job::~job() {
   parts& p = *parts_;
   end_measuring();
   if (!p.node->stop(p.stop_deadline_s))
-    log_warning("the network was not quiet within {} s: it was ended all the same", p.stop_deadline_s);
-  p.home.reset();  // the last tasks find all others lost
+    log_warning("the network was not quiescent within {} s: it was stopped nevertheless", p.stop_deadline_s);
+  p.home.reset();  // its last tasks find all other localities lost
   p.node.reset();
   p.peers->leave(p.stop_deadline_s);
 }
@@ -249,17 +250,17 @@ void job::wait_for_all() { parts_->node->get<net::ending>().wait_for_all(); }
 void job::fail(const std::exception_ptr& e) noexcept {
   parts_->failed = true;
   try {
-    // While the others still answer: what a lost locality has left of the job's trace is what one wants to see then.
+    // Gathered while the others still answer, because the trace helps to find the reason for a lost locality.
     if ((parts_->traced || parts_->summed) && here() == 0) gather();
   } catch (const std::exception& x) {
-    log_warning("what the localities measured was not put together: {}", x.what());
+    log_warning("the measurements of the localities could not be gathered: {}", x.what());
   }
   try {
     std::rethrow_exception(e);
   } catch (const std::exception& x) {
     parts_->node->get<net::ending>().fail(x.what());
   } catch (...) {
-    parts_->node->get<net::ending>().fail("an exception that is no std::exception");
+    parts_->node->get<net::ending>().fail("an exception that is not a std::exception");
   }
 }
 

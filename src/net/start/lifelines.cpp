@@ -1,4 +1,4 @@
-// What localities tell each other over lifelines. See lifelines_start.cpp for how they connect.
+// Messages between localities over lifelines. See lifelines_start.cpp for how they connect.
 #include "net/start/lifelines.hpp"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@ namespace plx::net::detail {
 
 namespace {
 
-// The first two are for all and are handed on; the others are between neighbours.
+// The first two concern all localities and are forwarded; the others are between neighbours.
 constexpr std::uint32_t finished_message = 1, lost_message = 2, question = 3, answer_message = 4;
 constexpr std::size_t longest_text = 400;
 
@@ -46,7 +46,7 @@ bool lifelines::look() {
   const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
   bool any = false;
   for (const epoll_event& e : std::span(events).first(static_cast<std::size_t>(std::max(n, 0)))) {
-    if (e.data.ptr == nullptr) continue;  // of somebody else
+    if (e.data.ptr == nullptr) continue;  // a descriptor passed to add()
     serve(*static_cast<line*>(e.data.ptr), e.events);
     any = true;
   }
@@ -72,7 +72,7 @@ void lifelines::take_messages(line& l) {
   while (l.now == state::up && l.in.size() >= sizeof h) {
     std::memcpy(&h, l.in.data(), sizeof h);
     if (h.kind < finished_message || h.kind > answer_message || h.text_bytes > longest_text || h.who >= meeting_.size)
-      return end(l, "what it says makes no sense");
+      return end(l, "its message is invalid");
     if (l.in.size() < sizeof h + h.text_bytes) return;
     const std::string text = l.in.substr(sizeof h, h.text_bytes);
     l.in.erase(0, sizeof h + h.text_bytes);
@@ -83,9 +83,9 @@ void lifelines::take_messages(line& l) {
 void lifelines::hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from) {
   if (kind == question) return questions_.push_back(from->peer);
   if (kind == answer_message) return answers_.push_back(from->peer);
-  // Then they go on without this one, whatever the reason: it must not go on with them.
+  // The others continue without this locality, whatever the reason, so it must not continue with them.
   if (kind == lost_message && who == meeting_.here)
-    return lose_all(fmt::format("it holds this locality for lost: {}", text));
+    return lose_all(fmt::format("it considers this locality lost: {}", text));
   if (who == meeting_.here) return;
   if (kind == lost_message) return lose(who, std::string(text));
   if (fates_[who] != fate::there) return;
@@ -95,8 +95,9 @@ void lifelines::hear(std::uint32_t kind, locality_id who, std::string_view text,
 
 void lifelines::tell_lost(locality_id who, std::string why) { lose(who, std::move(why)); }
 
-// A peer that has finished is lost if it goes before all have: the others may still need it. In a job that ends in good
-// order nothing is lost here: a peer closes its lines when it knows that all have finished, and has told it by then.
+// A peer that has finished is lost if it ends before all have finished, because the others may still need it. When a
+// job ends normally no loss is reported: a peer closes its lines after it has learned, and reported, that all have
+// finished.
 void lifelines::lose(locality_id who, std::string why) {
   if (fates_[who] == fate::lost || who == meeting_.here || all_finished()) return;
   why.resize(std::min(why.size(), longest_text));
@@ -105,7 +106,7 @@ void lifelines::lose(locality_id who, std::string why) {
   losses_.push_back({who, std::move(why)});
 }
 
-// Of what this locality alone has lost the others need not hear.
+// The others are not notified of losses that only this locality detects.
 void lifelines::lose_all(const std::string& why) {
   if (all_finished()) return;
   for (locality_id i = 0; i < meeting_.size; ++i) {
@@ -154,7 +155,7 @@ void lifelines::spread(std::uint32_t kind, locality_id who, std::string_view tex
   }
 }
 
-// That a line is broken is left to read(), which says so once.
+// A broken line is detected and reported once, by read().
 void lifelines::write(line& l) {
   while (!l.out.empty()) {
     const ssize_t sent = send(l.fd, l.out.data(), l.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

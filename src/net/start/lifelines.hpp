@@ -1,16 +1,16 @@
-// How a locality learns that another is gone: connections that do nothing but close when the process at the other end
-// dies, or time out when its host does. And how all agree that they have finished.
+// Detection of lost localities: connections that carry almost no data, but close when the process at the other end
+// dies, or time out when its host does. They are also used to agree that all localities have finished.
 //
-// Each locality is connected with those whose numbers differ from its own by powers of two, and with the next ones on
-// its host. What one learns, that a peer is lost or has finished, it tells its neighbours, and they theirs: all hear of
-// it, over log N connections each.
-// The kernel watches: nothing is sent while nothing happens but the probes of TCP, so a process that computes or is
-// stopped by a debugger is not lost; a host that does not answer for 8 s is.
+// Each locality is connected to those whose numbers differ from its own by powers of two, and to the next ones on its
+// host. It reports to its neighbours that a peer is lost or has finished, and they forward this: all localities learn
+// of it, with log N connections each.
+// The kernel monitors the connections: without events nothing but TCP's probes is sent, so a process that computes or
+// is stopped by a debugger is not lost; a host that does not answer for 8 s is.
 //
-// Neighbours can ask each other something and answer, without words; what it means is the transport's matter.
+// Neighbours can send each other a question and an answer without contents, whose meaning the transport defines.
 //
-// While localities connect, strangers may as well: who does not begin with the proof that it knows the job's secret is
-// refused before anything else it says is looked at. Afterwards nothing listens any more.
+// While localities connect, other programs may connect as well: a connection that does not begin with a proof of the
+// job's secret is refused before anything else from it is read. After start-up nothing listens any more.
 //
 // Thread safety: one thread at a time. Cost: look() is one system call. Example: net/start/test/lifelines_test.cpp
 #pragma once
@@ -40,42 +40,42 @@ class lifelines {
   lifelines(const lifelines&) = delete;
   lifelines& operator=(const lifelines&) = delete;
 
-  /// What the others must be told, for connect().
+  /// The address to pass to connect() of the others.
   [[nodiscard]] std::string address() const;
-  /// Connects with the neighbours, who do the same. An error of one line names who did not come.
+  /// Connects to the neighbours, which do the same. Errors: one line that names the missing localities.
   result<void> connect(const std::vector<std::string>& addresses, double deadline_s);
 
-  /// Reads what has come. True when something had.
+  /// Reads the messages that have arrived. True if there were any.
   bool look();
-  /// The peers found lost since the last call, each once in all.
+  /// The peers found lost since the last call, each reported once.
   std::vector<loss> take_losses();
-  /// A peer was found lost by other means.
+  /// Reports a peer that was found lost by other means.
   void tell_lost(locality_id who, std::string why);
-  /// This locality cannot go on: to the others it is lost, and they are to it.
+  /// This locality cannot continue: it is lost to the others, and they are lost to it.
   void resign(const std::string& why);
 
-  /// Asks a neighbour. False: it is none, or is lost.
+  /// Asks a neighbour. False if `neighbour` is not a neighbour or is lost.
   bool ask(locality_id neighbour);
   void answer(locality_id neighbour);
-  /// Who has asked, or answered, since the last call.
+  /// The neighbours that have asked, or answered, since the last call.
   std::vector<locality_id> take_questions() { return std::exchange(questions_, {}); }
   std::vector<locality_id> take_answers() { return std::exchange(answers_, {}); }
 
-  /// This locality needs the others no more.
+  /// Reports that this locality no longer needs the others.
   void tell_finished();
-  /// All localities, this one included, have said so or are lost. A peer that goes earlier is lost: it has left the
-  /// job.
+  /// Whether all localities, including this one, have called tell_finished() or are lost. A peer that ends earlier is
+  /// lost: it has left the job.
   [[nodiscard]] bool all_finished() const;
-  /// What was told has left, and the neighbours have closed as well; or the deadline has passed. Requires:
-  /// all_finished(), or nobody waits for this locality.
+  /// Waits until all messages have been sent and the neighbours have closed as well, or until the deadline. Requires:
+  /// all_finished(), or no locality waits for this one.
   void close(double deadline_s);
 
-  /// Becomes readable when look() would find something, or one of those that were added has something to say.
+  /// Becomes readable when look() would find something, or when a descriptor passed to add() becomes readable.
   [[nodiscard]] int fd() const { return epoll_; }
   void add(int fd);
-  /// Connections of strangers.
+  /// The number of refused connections.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
-  /// Connections that are kept, those of strangers among them: their number is bounded.
+  /// The number of open connections, including unverified ones, whose number is bounded.
   [[nodiscard]] std::size_t connections() const { return lines_.size(); }
 
  private:
@@ -86,8 +86,8 @@ class lifelines {
     state now = state::closed;
     std::string in, out;
     std::deque<std::string> addresses;
-    std::size_t tried = 0;  // of them, over and over
-    double until = 0;       // goes on with the next then
+    std::size_t tried = 0;  // attempts so far, over all addresses in turn
+    double until = 0;       // when it tries the next address
   };
   enum class fate { there, finished, lost };
 
@@ -95,7 +95,7 @@ class lifelines {
   result<void> open();
   [[nodiscard]] std::vector<locality_id> neighbours() const;
 
-  // Until they are connected: lifelines_start.cpp.
+  // Until all are connected: lifelines_start.cpp.
   void call_peer(locality_id peer, std::string_view address);
   void call_next(line& l);
   void call_address(line& l, const std::string& address);
@@ -111,7 +111,7 @@ class lifelines {
   void stop_listening();
   [[nodiscard]] unsigned connected() const;
 
-  // From then on.
+  // Once connected.
   void serve(line& l, unsigned events);
   void read(line& l);
   void take_messages(line& l);

@@ -1,4 +1,4 @@
-// How lifelines are connected: of two neighbours the one with the higher number calls, the other answers.
+// Connects lifelines: of two neighbours the one with the higher number calls, the other accepts.
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -22,13 +22,13 @@ namespace plx::net::detail {
 namespace {
 
 constexpr double connect_patience_s = 4;  // for an address that does not answer
-constexpr double speak_patience_s = 20;   // for who is connected but says nothing: a stranger, or a busy host
+constexpr double speak_patience_s = 20;   // for a connection without data: from another program, or a busy host
 constexpr std::size_t most_unknown = 64;
-constexpr int most_accepted = 64;        // at once: a crowd does not keep the others from being served
+constexpr int most_accepted = 64;        // per call, so that other connections are served as well
 constexpr std::size_t most_rounds = 10;  // over all addresses of a peer
-constexpr double rest_s = 0.2;           // between them
+constexpr double rest_s = 0.2;           // between rounds
 
-/// What who calls says first.
+/// The first message of the calling locality.
 struct call {
   std::uint64_t proof;
   locality_id from;
@@ -37,7 +37,7 @@ struct call {
 
 void set_option(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof value); }
 
-// A host that does not answer is noticed after 8 s: by probes while nothing is sent, else by what is not acknowledged.
+// A host that does not answer is detected after 8 s: by probes while nothing is sent, else by missing acknowledgements.
 void prepare(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -57,7 +57,7 @@ std::string loopback(std::uint16_t port) {
 
 std::string with_port(std::string_view address, std::uint16_t port) {
   std::string a(address);
-  // The port of both families stands at the same place.
+  // The port is at the same offset for both address families.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   const std::uint16_t in_order = htons(port);
   if (a.size() >= sizeof(sockaddr_in)) std::memcpy(a.data() + offsetof(sockaddr_in, sin_port), &in_order, 2);
@@ -121,7 +121,7 @@ std::vector<locality_id> lifelines::neighbours() const {
     all.push_back((meeting_.here + distance) % meeting_.size);
     all.push_back((meeting_.here + meeting_.size - distance) % meeting_.size);
   }
-  // Of those on this host the next above and below: they share its memory, and what may break there.
+  // The next localities on this host in both directions: they share its memory, which a death may corrupt.
   for (const unsigned step : {1u, meeting_.size - 1}) {
     locality_id other = (meeting_.here + step) % meeting_.size;
     while (!meeting_.near(other)) other = (other + step) % meeting_.size;
@@ -142,7 +142,7 @@ result<void> lifelines::connect(const std::vector<std::string>& addresses, doubl
     if (auto r = check_lines(); !r) return r;
     if (monotonic_seconds() > until)
       return error{
-          fmt::format("expected {} neighbours of locality {} to connect within {:g} s, found {}; see whether "
+          fmt::format("expected {} neighbours of locality {} to connect within {:g} s, found {}; check that "
                       "all processes run",
                       wanted, meeting_.here, deadline_s, connected())};
   }
@@ -159,7 +159,7 @@ void lifelines::call_peer(locality_id peer, std::string_view fields) {
   if (meeting_.one_host) l.addresses.push_back(loopback(port));
   const auto mine = host_addresses();
   while (const auto a = take_field(fields)) {
-    // An address that is ours as well, of a bridge for instance, would lead back to this host: last.
+    // An address that this host has as well, such as that of a bridge, would lead back to this host: tried last.
     const bool ours = std::find(mine.begin(), mine.end(), *a) != mine.end();
     l.addresses.insert(ours ? l.addresses.end() : l.addresses.begin(), with_port(*a, port));
   }
@@ -180,7 +180,7 @@ void lifelines::wait_for_calls() {
   forget_refused();
 }
 
-// Not while events are served, which name lines.
+// Not called while events are served, because they refer to lines.
 void lifelines::forget_refused() {
   const auto refused = [](const auto& l) { return l->now == state::closed && l->peer == no_locality; };
   lines_.erase(std::remove_if(lines_.begin(), lines_.end(), refused), lines_.end());
@@ -204,7 +204,7 @@ unsigned lifelines::connected() const {
       std::count_if(lines_.begin(), lines_.end(), [](const auto& l) { return l->now == state::up; }));
 }
 
-// Each address in turn, and again after a rest: a crowd at the other's door may have kept it from answering.
+// Tries each address in turn, then again after a pause: many other connections may have kept the peer from answering.
 void lifelines::call_next(line& l) {
   if (l.fd >= 0) ::close(std::exchange(l.fd, -1));
   l.in.clear();
@@ -246,12 +246,12 @@ void lifelines::accept_all() {
   }
 }
 
-// Who belongs to the job says so at once: of a crowd, those who have been silent for longest go.
+// A locality of the job identifies itself at once: if too many connections are unverified, the oldest is refused.
 void lifelines::drop_oldest_unknown() {
   const auto is_unknown = [](const auto& l) { return l->now == state::unknown; };
   if (static_cast<std::size_t>(std::count_if(lines_.begin(), lines_.end(), is_unknown)) < most_unknown) return;
   line& oldest = **std::find_if(lines_.begin(), lines_.end(), is_unknown);
-  go_on(oldest);  // it may have spoken in the meantime
+  go_on(oldest);  // its call may have arrived in the meantime
   if (oldest.now == state::unknown) refuse(oldest);
 }
 
@@ -261,7 +261,7 @@ void lifelines::refuse(line& l) {
   l.now = state::closed;
 }
 
-// Something came, or nothing came in time.
+// Called when data have arrived, or when the time is over.
 void lifelines::go_on(line& l) {
   if (l.now == state::closed) return;
   if (l.now == state::resting) return call_next(l);
@@ -309,7 +309,7 @@ void lifelines::check_call(line& l) {
   write(l);
 }
 
-// Nobody else is expected.
+// All neighbours have connected.
 void lifelines::stop_listening() {
   ::close(std::exchange(listener_, -1));
   for (const auto& l : lines_)

@@ -19,7 +19,7 @@ result<job_secret> make_secret() {
   while (filled < s.size()) {
     const ssize_t got = getrandom(s.data() + filled, s.size() - filled, 0);
     if (got < 0 && errno != EINTR)
-      return error{std::string("the system gives no random numbers: ") + std::strerror(errno)};
+      return error{std::string("the system provides no random numbers: ") + std::strerror(errno)};
     if (got > 0) filled += static_cast<std::size_t>(got);
   }
   return s;
@@ -27,7 +27,7 @@ result<job_secret> make_secret() {
 
 namespace {
 
-// Little-endian, on any machine.
+// Reads little-endian on any machine.
 std::uint64_t word_at(const std::byte* p, std::size_t bytes) noexcept {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < bytes; ++i) word |= std::to_integer<std::uint64_t>(p[i]) << (8 * i);
@@ -70,7 +70,7 @@ std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id fr
 
 namespace {
 
-constexpr std::string_view protocol = "plx 1";  // to be counted up when localities could not speak with older ones
+constexpr std::string_view protocol = "plx 1";  // to be incremented when a version cannot communicate with older ones
 
 }  // namespace
 
@@ -100,7 +100,7 @@ result<meeting> meet(bootstrap& b, double deadline_s) {
     m.hosts.emplace_back(*host);
     if (i != 0) continue;
     const auto secret = take_field(fields);
-    if (!secret || secret->size() != m.secret.size()) return error{"locality 0 did not tell the secret of the job"};
+    if (!secret || secret->size() != m.secret.size()) return error{"locality 0 did not send the secret of the job"};
     std::memcpy(m.secret.data(), secret->data(), m.secret.size());
   }
   m.one_host = has_loopback() && std::all_of(m.hosts.begin(), m.hosts.end(), [&](auto& h) { return h == m.hosts[0]; });

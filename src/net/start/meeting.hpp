@@ -1,5 +1,5 @@
-// The secret of a job: sixteen random bytes that locality 0 makes and the launcher's own channel hands to all others.
-// It never travels over a connection: who connects shows a proof, a keyed hash of who speaks to whom, for what.
+// The secret of a job: sixteen random bytes that locality 0 generates and the launcher's own channel distributes. It is
+// never sent over a connection: a connecting locality sends a proof, a keyed hash of sender, receiver and purpose.
 //
 // Thread safety: everything. Cost: a proof takes some dozen nanoseconds. Example: net/start/test/secret_test.cpp
 #pragma once
@@ -19,19 +19,19 @@ namespace plx::net::detail {
 
 using job_secret = std::array<std::byte, 16>;
 
-/// From the system's random numbers.
+/// Generated from the system's random numbers.
 result<job_secret> make_secret();
 
 /// SipHash-2-4. Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
 std::uint64_t siphash(const job_secret& key, std::span<const std::byte> bytes) noexcept;
 
-/// What a proof is for.
+/// The purpose of a proof.
 enum class proof_of : std::uint32_t { message = 1, call, answer };
 
-/// What `from` shows to `to` (no_locality: to everybody), and nobody else can make without the secret.
+/// The proof of `from` for `to` (no_locality: for all), which cannot be made without the secret.
 std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to) noexcept;
 
-// The first thing that localities tell each other: on which host they are; and the secret of the job, from locality 0.
+// The first data that localities exchange: their hosts and, from locality 0, the secret of the job.
 //
 // Thread safety: one thread. Example: net/start/test/lifelines_test.cpp
 
@@ -39,13 +39,13 @@ struct meeting {
   locality_id here = 0;
   unsigned size = 0;
   job_secret secret{};
-  std::vector<std::string> hosts;  // of each locality
-  bool one_host = false;           // all are on this one, which has a loopback network
+  std::vector<std::string> hosts;  // by locality
+  bool one_host = false;           // all are on this host, which has a loopback network
 
   [[nodiscard]] bool near(locality_id other) const { return hosts[other] == hosts[here]; }
 };
 
-/// All must call it. An error of one line.
+/// Called by all localities together. Errors: one line.
 result<meeting> meet(bootstrap& b, double deadline_s);
 
 }  // namespace plx::net::detail

@@ -16,7 +16,7 @@ namespace plx::net::detail {
 
 namespace {
 
-// PMIx is looked up when a launcher offers it, never linked: programs that run alone need not have it.
+// PMIx is looked up when a launcher offers it, never linked: programs that run alone do not need it.
 struct pmix_library {
   decltype(&::PMIx_Init) Init = nullptr;
   decltype(&::PMIx_Put) Put = nullptr;
@@ -41,7 +41,7 @@ result<const pmix_library*> load_pmix() {
   return &library;
 }
 
-// Something that ends once, on another thread; whoever waits may give up before.
+// An operation that completes once, on another thread; a waiting thread may give up before.
 struct ending {
   std::mutex mutex;
   std::condition_variable changed;
@@ -86,7 +86,7 @@ class pmix_bootstrap final : public bootstrap {
   result<void> fence(double deadline_s);
   result<std::string> get(pmix_rank_t rank, const std::string& key);
   [[nodiscard]] error failed(std::string_view what, pmix_status_t status) const {
-    return error{fmt::format("{} failed: {}; is the launcher still there?", what, pmix_.Error_string(status))};
+    return error{fmt::format("{} failed: {}; is the launcher still running?", what, pmix_.Error_string(status))};
   }
 
   const pmix_library& pmix_;
@@ -122,12 +122,12 @@ result<void> pmix_bootstrap::fence(double deadline_s) {
   auto arg = std::make_unique<std::shared_ptr<ending>>(e);
   const auto s = pmix_.Fence_nb(nullptr, 0, &collect, 1, fence_ended, arg.get());
   if (s != PMIX_SUCCESS && s != PMIX_OPERATION_SUCCEEDED) return failed("PMIx_Fence", s);
-  if (s == PMIX_OPERATION_SUCCEEDED) return {};  // it will not call
+  if (s == PMIX_OPERATION_SUCCEEDED) return {};  // fence_ended() is not called
   (void)arg.release();                           // fence_ended() frees it
   if (!e->wait(deadline_s))
     return error{
-        fmt::format("expected all {} localities at the start within {:g} s, but one or more did not come; see "
-                    "whether their processes run",
+        fmt::format("expected all {} localities at the start within {:g} s, but at least one is missing; check "
+                    "that their processes run",
                     size_, deadline_s)};
   if (e->status != PMIX_SUCCESS) return failed("PMIx_Fence", e->status);
   return {};
@@ -138,22 +138,22 @@ result<std::string> pmix_bootstrap::get(pmix_rank_t rank, const std::string& key
   whom.rank = rank;
   pmix_value_t* value = nullptr;
   if (const auto s = pmix_.Get(&whom, key.c_str(), nullptr, 0, &value); s != PMIX_SUCCESS)
-    return failed(fmt::format("PMIx_Get of what locality {} gave", rank), s);
-  if (value->type != PMIX_BYTE_OBJECT) return error{fmt::format("locality {} gave another kind of value", rank)};
+    return failed(fmt::format("PMIx_Get of the value of locality {}", rank), s);
+  if (value->type != PMIX_BYTE_OBJECT) return error{fmt::format("locality {} gave a value of another type", rank)};
   std::string bytes(value->data.bo.bytes, value->data.bo.size);
   std::free(value->data.bo.bytes);
   std::free(value);
   return bytes;
 }
 
-// PMIx_Finalize has no deadline of its own: a thread waits in it, and is left behind when that takes too long.
+// PMIx_Finalize has no deadline: a separate thread calls it, and is abandoned if it takes too long.
 void pmix_bootstrap::leave(double deadline_s) noexcept try {
   if (left_) return;
   left_ = true;
   const auto e = std::make_shared<ending>();
   std::thread([e, finalize = pmix_.Finalize] { e->end(finalize(nullptr, 0)); }).detach();
   e->wait(deadline_s);
-} catch (...) {  // no memory, no thread: the launcher sees the process end without it
+} catch (...) {  // out of memory or threads: the process ends without PMIx_Finalize
 }
 
 result<unsigned> size_of_job(const pmix_library& library, pmix_proc_t me) {
@@ -161,7 +161,7 @@ result<unsigned> size_of_job(const pmix_library& library, pmix_proc_t me) {
   pmix_value_t* value = nullptr;
   const pmix_status_t s = library.Get(&me, PMIX_JOB_SIZE, nullptr, 0, &value);
   if (s != PMIX_SUCCESS || value->type != PMIX_UINT32)
-    return error{fmt::format("PMIx does not tell the size of the job: {}", library.Error_string(s))};
+    return error{fmt::format("PMIx does not report the size of the job: {}", library.Error_string(s))};
   const unsigned size = value->data.uint32;
   std::free(value);
   return size;

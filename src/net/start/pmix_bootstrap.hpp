@@ -1,4 +1,4 @@
-// Start-up by PMIx, which mpirun and `srun --mpi=pmix` offer to the processes they start.
+// Bootstrap by PMIx, which mpirun and `srun --mpi=pmix` offer to the processes they start.
 //
 // Thread safety: one thread. Example: tests/net/test_transports.py
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace plx::net::detail {
 
-/// An error of one line when PMIx cannot be loaded, or its server does not answer.
+/// Errors: one line if PMIx cannot be loaded, or its server does not answer.
 result<std::unique_ptr<bootstrap>> make_pmix_bootstrap();
 
 }  // namespace plx::net::detail

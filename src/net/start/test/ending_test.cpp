@@ -21,14 +21,14 @@ using namespace std::chrono_literals;
 
 std::atomic<int> ended{0};
 
-// Each call makes the next one on the neighbour, after the program that began it has returned.
+// Each call makes the next one on its neighbour, still after the program that made the first one has returned.
 void hop(int left) {
   this_thread::sleep_for(std::chrono::microseconds(200));
   if (left > 0) post<&hop>((find_here() + 1) % locality_count(), left - 1);
   if (left == 0) ++ended;
 }
 
-TEST(Ending, WaitsForEveryParcelThatIsUnderWay) {
+TEST(Ending, WaitsForEveryParcelInFlight) {
   for (int turn = 0; turn < 5; ++turn) {
     net::test::localities all(3);
     ended = 0;
@@ -37,16 +37,16 @@ TEST(Ending, WaitsForEveryParcelThatIsUnderWay) {
         for (int i = 0; i < 4; ++i) post<&hop>(2, 20);
       net::node_here().get<net::ending>().wait_for_all();
       EXPECT_EQ(ended, 4);
-      net::node_here().get<net::ending>().wait_for_all();  // and once more
+      net::node_here().get<net::ending>().wait_for_all();  // a second time
     });
   }
 }
 
-TEST(Ending, ALostLocalityIsNotWaitedFor) {
+TEST(Ending, DoesNotWaitForALostLocality) {
   net::test::localities all(3);
   std::atomic<int> out{0};
   all.run_all([&] {
-    if (find_here() == 2) return;  // it never comes
+    if (find_here() == 2) return;  // never calls wait_for_all()
     if (find_here() == 0) all.lose(2);
     net::node_here().get<net::ending>().wait_for_all();
     ++out;
@@ -62,18 +62,18 @@ void works() {
   if (find_here() == 1) post<&works>(3);
 }
 
-TEST(Ending, AfterALossTheParcelsOfTheOthersAreStillWaitedFor) {
+TEST(Ending, WaitsForTheOthersParcelsAfterALoss) {
   net::test::localities all(4);
   may_finish = false;
   worked = 0;
   std::atomic<bool> too_early{false};
   all.run_all([&] {
-    if (find_here() == 2) return;  // it never comes
+    if (find_here() == 2) return;  // never calls wait_for_all()
     if (find_here() == 0) {
       post<&works>(1);
       all.lose(2);
       post([] {
-        this_thread::sleep_for(50ms);  // many rounds of counting, none of which may find the end
+        this_thread::sleep_for(50ms);  // many rounds of counting, none of which may detect the end
         may_finish = true;
       });
     }
@@ -84,7 +84,7 @@ TEST(Ending, AfterALossTheParcelsOfTheOthersAreStillWaitedFor) {
   EXPECT_EQ(worked, 2);
 }
 
-// Parcels that lead to others on all localities, of which one dies meanwhile. One locality runs at a time.
+// Parcels cause further parcels on all localities, while one of them dies. One locality runs at a time.
 struct travels {
   struct one {
     locality_id from = 0, to = 0;
@@ -122,7 +122,7 @@ TEST(Ending, IsExactWhileALocalityDies) {
       try {
         net::node_here().get<net::ending>().wait_for_all();
       } catch (const locality_lost&) {
-        return;  // of the dead one
+        return;  // this locality has died
       }
       if (!sim.network().alive(find_here())) return;
       for (const travels::one& t : mine.all) {
@@ -135,10 +135,10 @@ TEST(Ending, IsExactWhileALocalityDies) {
     now = nullptr;
     ASSERT_FALSE(::testing::Test::HasFailure());
   }
-  EXPECT_GT(cut_off, 0u);  // the death came in the middle
+  EXPECT_GT(cut_off, 0u);  // it died while parcels were in flight
 }
 
-TEST(Ending, WhoFailsIsLostToTheOthersAndTheyKnowWhy) {
+TEST(Ending, AFailedLocalityIsLostForThatReason) {
   net::test::localities all(2);
   all.run_all([] {
     auto& end = net::node_here().get<net::ending>();
@@ -152,7 +152,7 @@ TEST(Ending, WhoFailsIsLostToTheOthersAndTheyKnowWhy) {
   });
 }
 
-TEST(Ending, AloneItReturnsAtOnce) {
+TEST(Ending, ReturnsAtOnceOnASingleLocality) {
   net::test::localities all(1);
   all.run(0, [] { net::node_here().get<net::ending>().wait_for_all(); });
 }

@@ -24,7 +24,7 @@ using namespace plx::net;
 using namespace plx::net::detail;
 using testing::HasSubstr;
 
-/// A locality's part: what it met, and its lines.
+/// A locality of a test: its meeting and its lines.
 struct part {
   meeting met;
   std::unique_ptr<lifelines> lines;
@@ -38,7 +38,7 @@ struct part {
   }
   result<void> connect(bootstrap& b, double deadline_s = 300) {
     auto r = lines->connect(b.exchange(lines->address(), 300).value(), deadline_s);
-    if (r) static_cast<void>(b.exchange("", 300));  // all are connected: what happens next does not spoil a start
+    if (r) static_cast<void>(b.exchange("", 300));  // waits until all are connected, so that later events do not disturb the start
     return r;
   }
   template <class F>
@@ -72,14 +72,14 @@ TEST_P(Lifelines, AllLearnThatAllHaveFinished) {
     ++finished;
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    EXPECT_EQ(finished, t.size);  // nobody learns it too early
+    EXPECT_EQ(finished, t.size);  // all_finished() is not true too early
     p->lines->close(300);
     EXPECT_TRUE(p->losses.empty());
     EXPECT_EQ(p->lines->refused(), 0u);
   });
 }
 
-TEST_P(Lifelines, TheDeathOfOneIsSeenByAllOnce) {
+TEST_P(Lifelines, ALossIsReportedOnceToAll) {
   for (const locality_id dead : {0u, GetParam() - 1}) {
     test::table t(GetParam());
     test::as_localities(t, [&](bootstrap& b) {
@@ -96,7 +96,7 @@ TEST_P(Lifelines, TheDeathOfOneIsSeenByAllOnce) {
   }
 }
 
-TEST_P(Lifelines, TheOthersFinishAlthoughHalfDie) {
+TEST_P(Lifelines, TheOthersFinishAfterHalfAreLost) {
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
@@ -111,8 +111,8 @@ TEST_P(Lifelines, TheOthersFinishAlthoughHalfDie) {
   });
 }
 
-// The one that leaves has finished, and so have all but locality 0, which is not always its neighbour.
-TEST_P(Lifelines, WhoLeavesBeforeAllHaveFinishedIsLost) {
+// All localities except 0 have finished, including the one that leaves. Locality 0 is not always its neighbour.
+TEST_P(Lifelines, LeavingBeforeAllHaveFinishedIsALoss) {
   const locality_id leaves = GetParam() > 3 ? 3 : 1;
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
@@ -129,7 +129,7 @@ TEST_P(Lifelines, WhoLeavesBeforeAllHaveFinishedIsLost) {
   });
 }
 
-TEST_P(Lifelines, WhoResignsIsLostAndLosesAll) {
+TEST_P(Lifelines, AResigningLocalityIsLostAndLosesAll) {
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
@@ -145,16 +145,16 @@ TEST_P(Lifelines, WhoResignsIsLostAndLosesAll) {
   });
 }
 
-TEST(LifelinesOfThree, WhoIsHeldForLostLosesThoseWhoHoldIt) {
+TEST(LifelinesOfThree, ALocalityReportedAsLostLosesTheOthers) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
-    if (b.here() == 0) p->lines->tell_lost(2, "it answers nonsense");
+    if (b.here() == 0) p->lines->tell_lost(2, "its answers are invalid");
     const std::size_t expected = b.here() == 2 ? 2 : 1;
     EXPECT_TRUE(p->look_until([&] { return p->losses.size() == expected; }));
     if (b.here() == 2) {
-      EXPECT_EQ(p->losses[0].why, "it holds this locality for lost: it answers nonsense");
+      EXPECT_EQ(p->losses[0].why, "it considers this locality lost: its answers are invalid");
       EXPECT_THAT(p->lost(), testing::ElementsAre(0, 1));
     } else {
       EXPECT_THAT(p->lost(), testing::ElementsAre(2));
@@ -187,13 +187,13 @@ TEST(LifelinesOfThree, NeighboursAskAndAnswer) {
   });
 }
 
-TEST(LifelinesOfThree, WhoDoesNotComeIsMissedInTime) {
+TEST(LifelinesOfThree, AMissingLocalityIsAnErrorAfterTheDeadline) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     if (b.here() == 2) {
       static_cast<void>(b.exchange(p->lines->address(), 300));
-      p->look_until([] { return false; }, 1.5);  // its door is open, but it does not connect
+      p->look_until([] { return false; }, 1.5);  // it listens, but does not connect
       return;
     }
     const auto r = p->connect(b, 0.5);
@@ -218,8 +218,8 @@ int call_door(std::uint16_t port) {
   return connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 ? fd : -1;
 }
 
-// Strangers come before everybody else: noise, silence, a wrong proof, a right proof of another job, and a crowd.
-TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
+// Connections from other programs come first: random bytes, silence, a wrong proof, a proof of another job, a flood.
+TEST(LifelinesOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
   test::table t(2);
   test::as_localities(t, [&](bootstrap& b) {
@@ -240,7 +240,7 @@ TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
     }
     ASSERT_TRUE(p->connect(b));
     EXPECT_EQ(p->lines->refused(), b.here() == 0 ? 100u : 0u);
-    EXPECT_EQ(call_door(port_in(p->lines->address())), -1);  // the door is shut
+    EXPECT_EQ(call_door(port_in(p->lines->address())), -1);  // it no longer listens
     p->lines->tell_finished();
     EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
     p->lines->close(300);
@@ -249,8 +249,8 @@ TEST(LifelinesOfTwo, StrangersAreRefusedAndCounted) {
   });
 }
 
-// Refused connections are forgotten, or a flood of them would cost memory and time as long as localities connect.
-TEST(LifelinesOfTwo, AFloodOfStrangersIsForgotten) {
+// Refused connections are removed; otherwise a flood of them would cost memory and time while localities connect.
+TEST(LifelinesOfTwo, RefusedConnectionsAreRemoved) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
   constexpr unsigned n_strangers = 3000;
   test::table t(2);

@@ -15,7 +15,7 @@
 
 namespace locality_lost_test {
 
-int results = 0;  // that are there
+int results = 0;  // number of results alive
 struct numbers {
   std::vector<double> all;
   numbers() { ++results; }
@@ -42,10 +42,10 @@ TEST(LocalityLost, NamesItAndTheReason) {
   EXPECT_STREQ(e.what(), "locality 3 is lost: it closed its connection");
 }
 
-// Between this node and the test.
+// A transport whose events the test triggers.
 struct told_transport final : net::transport {
   explicit told_transport(told_transport*& self) { self = this; }
-  [[nodiscard]] std::string_view name() const noexcept override { return "told"; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(net::receiver& r) override { receiver = &r; }
   void send(locality_id, net::outgoing& m) noexcept override {
@@ -58,10 +58,10 @@ struct told_transport final : net::transport {
   bool stop(double) noexcept override { return true; }
 
   net::receiver* receiver = nullptr;
-  std::uint64_t slot = 0;  // of who waits for the last answer
+  std::uint64_t slot = 0;  // of the last answer
 };
 
-// Of an answer whose piece is on its way.
+// The head of an answer whose piece has not arrived.
 std::vector<std::byte> head_of(std::uint64_t slot, const numbers& n) {
   std::vector<std::byte> payload(64);
   std::vector<net::piece> pieces;
@@ -80,9 +80,9 @@ std::vector<std::byte> head_of(std::uint64_t slot, const numbers& n) {
   return head;
 }
 
-// Whatever library moves the bytes may go on to write them after the loss: who waits is told at once, and the memory
-// stays.
-TEST(LocalityLost, AnAnswerThatWasComingFailsAtOnceAndItsMemoryStays) {
+// The underlying library may write to the memory after the loss: the waiting call fails at once, and the memory stays
+// valid.
+TEST(LocalityLost, AnAnswerInFlightFailsAtOnceAndItsMemoryStays) {
   told_transport* carrier = nullptr;
   auto rt = std::make_unique<runtime>(runtime_options{.workers = 1});
   net::node n(*rt, std::make_unique<told_transport>(carrier), 0, 2);
@@ -96,13 +96,13 @@ TEST(LocalityLost, AnAnswerThatWasComingFailsAtOnceAndItsMemoryStays) {
     void* announced = carrier->receiver->announced(1, head, places);
     ASSERT_NE(announced, nullptr);
     const int here = results;
-    carrier->receiver->lost(1, "the test said so");
+    carrier->receiver->lost(1, "the test reports it");
     carrier->receiver->pieces_lost(1, announced);
     try {
       answer.get();
       ADD_FAILURE();
     } catch (const locality_lost& e) {
-      EXPECT_STREQ(e.what(), "locality 1 is lost: the test said so");
+      EXPECT_STREQ(e.what(), "locality 1 is lost: the test reports it");
     }
     answer = {};
     EXPECT_EQ(results, here);

@@ -1,4 +1,4 @@
-// Localities as threads of one process that find each other by a table: for tests of what starts with a bootstrap.
+// Localities as threads of one process with a bootstrap by a shared table, for tests of code that needs a bootstrap.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace plx::net::test {
 
-/// What all have said, by turn and number.
+/// The bytes of all localities, by turn and number.
 struct table {
   explicit table(unsigned n) : size(n) {}
   const unsigned size;
@@ -41,7 +41,7 @@ class table_bootstrap final : public bootstrap {
     table_.changed.notify_all();
     const bool all = table_.changed.wait_for(lock, std::chrono::duration<double>(deadline_s),
                                              [&] { return table_.came[turn] == table_.size; });
-    if (!all) return error{"somebody did not come"};
+    if (!all) return error{"a locality is missing"};
     return table_.said[turn];
   }
   void leave(double) noexcept override {}
@@ -52,7 +52,7 @@ class table_bootstrap final : public bootstrap {
   std::size_t turn_ = 0;
 };
 
-/// Runs f(bootstrap) as each of n localities, each on a thread.
+/// Runs f(bootstrap) on each of n localities, each in a thread.
 inline void as_localities(table& t, const std::function<void(bootstrap&)>& f) {
   std::vector<std::thread> threads;
   for (locality_id i = 0; i < t.size; ++i)

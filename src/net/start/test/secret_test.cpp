@@ -16,7 +16,7 @@ job_secret counted() {
 }
 
 // Source: appendix A of the paper, and the vectors of its reference implementation (key 00..0f, message 00, 01, ...).
-TEST(Siphash, GivesThePublishedValues) {
+TEST(Siphash, MatchesThePublishedValues) {
   std::array<std::byte, 15> message;
   for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i);
   const std::span all(message);
@@ -26,13 +26,13 @@ TEST(Siphash, GivesThePublishedValues) {
   EXPECT_EQ(siphash(counted(), all), 0xa129ca6149be45e5u);
 }
 
-TEST(Secret, IsAnotherOneEachTime) {
+TEST(Secret, IsDifferentEachTime) {
   std::set<job_secret> all;
   for (int i = 0; i < 100; ++i) all.insert(make_secret().value());
   EXPECT_EQ(all.size(), 100u);
 }
 
-TEST(Proof, DependsOnTheSecretAndOnAllThatItSays) {
+TEST(Proof, DependsOnTheSecretAndOnEachArgument) {
   job_secret other = counted();
   other[15] ^= std::byte{1};
   std::set<std::uint64_t> all;

@@ -121,6 +121,7 @@ void ucx_transport::part_ended(ucx_sending& s, bool ok) noexcept {
 }
 
 // UCX may read the data of a send and call its callback until the send completes, or until UCX is no longer called.
+void ucx_transport::give_up_sending(peer& p) noexcept {
   for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
     if (!std::exchange(s->given_up, true)) unfinished_.fetch_sub(1, std::memory_order_relaxed);
 }
