@@ -17,7 +17,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// What stands before the first `by`; it and the `by` are taken out of `s`.
+/// The text before the first `by`; removed from `s` together with the `by`.
 std::string_view split(std::string_view& s, char by) {
   const std::size_t end = std::min(s.find(by), s.size());
   const std::string_view part = trimmed(s.substr(0, end));
@@ -56,7 +56,7 @@ result<std::vector<coalescing_setting>> parse_coalescing(std::string_view text) 
   while (!trimmed(text).empty()) {
     const std::string_view part = split(text, ';');
     if (part.empty()) continue;
-    // A function's type may hold '=' only as operator==; what is set holds none.
+    // A function's type may contain '=' only as operator==; a setting contains none.
     const std::size_t equals = part.rfind('=');
     const bool named = equals != std::string_view::npos;
     const auto how = parse_one(trimmed(named ? part.substr(equals + 1) : part));
@@ -105,7 +105,7 @@ result<const action_entry*> find_action(std::string_view name) {
     known.emplace_back(last_part(full));
     if (last_part(full) != name) continue;
     if (found != nullptr)
-      return error{fmt::format("'{}' means several actions: {} and {}", name, function_of(*found), full)};
+      return error{fmt::format("the action name '{}' is ambiguous: {} and {}", name, function_of(*found), full)};
     found = e;
   }
   if (found == nullptr) return error{fmt::format("there is no action '{}'{}", name, did_you_mean(name, known))};

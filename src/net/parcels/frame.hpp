@@ -1,9 +1,9 @@
-// The bytes of a message's head: a frame of parcels.
+// The layout of a message's head: a frame of parcels.
 //
 //   frame_header, then per parcel: parcel_header, its number if it has one (numbered), payload
 //
-// A frame with pieces (net/transport/transport.hpp) holds one parcel. What comes in is checked before it is used:
-// sizes, the number of parcels, the protocol's version. Thread safety: values. Cost: nothing is copied. Example:
+// A frame with large arrays (pieces, net/transport/transport.hpp) holds one parcel. Received frames are checked before
+// use: sizes, the number of parcels, the protocol version. Thread safety: values. Cost: nothing is copied. Example:
 // tests/fuzz/corpus_test.cpp
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace plx::net {
 
-/// "PX", then the version of this layout: both change when it does.
+/// "PX", followed by the version of this layout; changed whenever it changes.
 inline constexpr std::uint16_t frame_magic = 0x5850;
 inline constexpr std::uint8_t frame_version = 1;
 
@@ -26,25 +26,25 @@ struct frame_header {
 };
 static_assert(sizeof(frame_header) == 8);
 
-/// What the flags of a parcel say.
+/// Flags of a parcel.
 enum parcel_flags : std::uint16_t {
-  failed_call = 1,  ///< an answer: the call threw; the payload is a detail::failure
-  in_piece = 2,     ///< the payload came as the first piece, because it was too long for a head
-  numbered = 4,  ///< a u64 stands before the payload, and counts in its size: for a trace (net/parcels/message_log.hpp)
+  failed_call = 1,  ///< a reply: the call threw; the payload is a detail::failure
+  in_piece = 2,     ///< the payload is the first piece, because it is too long for a head
+  numbered = 4,     ///< a u64 precedes the payload and counts in its size: for traces (net/parcels/message_log.hpp)
 };
-/// Bytes of a parcel's number.
+/// Size of a parcel's number.
 inline constexpr std::size_t number_bytes = sizeof(std::uint64_t);
 
-/// Before each payload.
+/// Precedes each payload.
 struct parcel_header {
   std::uint32_t size = 0;    ///< of the payload and the number, bytes
-  std::uint16_t action = 0;  ///< its index; 0: an answer
+  std::uint16_t action = 0;  ///< its index; 0: a reply
   std::uint16_t flags = 0;   ///< parcel_flags
-  std::uint64_t reply = 0;   ///< the slot of the one who waits; of an answer, the slot that it is for
+  std::uint64_t reply = 0;   ///< reply slot of the caller; in a reply, the slot it completes
 };
 static_assert(sizeof(parcel_header) == 16);
 
-/// Goes through the parcels of a frame.
+/// Iterates over the parcels of a frame.
 ///   frame_reader f(bytes);
 ///   while (f.next()) use(f.header(), f.payload());
 ///   if (!f.valid()) refuse(f.problem());
@@ -58,7 +58,7 @@ class frame_reader {
     left_ = bytes.subspan(sizeof h);
     parcels_ = count_ = h.parcels;
   }
-  /// Goes to the next parcel; false at the end, and when what comes is malformed.
+  /// Advances to the next parcel; false at the end and if the frame is malformed.
   bool next() noexcept {
     if (count_ == 0) {
       if (problem_ == nullptr && !left_.empty()) fail("more bytes than parcels");
@@ -81,19 +81,20 @@ class frame_reader {
   }
   [[nodiscard]] const parcel_header& header() const noexcept { return header_; }
   [[nodiscard]] std::span<const std::byte> payload() const noexcept { return payload_; }
-  /// Its number, from 1 on; 0: it has none.
+  /// The parcel's number, from 1 on; 0 if it has none.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-  /// How many parcels the frame says it has; 0 when it is malformed at its beginning.
+  /// The number of parcels according to the header; 0 if the header is malformed.
   [[nodiscard]] std::uint32_t parcels() const noexcept { return parcels_; }
   [[nodiscard]] bool valid() const noexcept { return problem_ == nullptr; }
-  [[nodiscard]] const char* problem() const noexcept { return problem_; }  ///< what is wrong; null while nothing is
+  [[nodiscard]] const char* problem() const noexcept { return problem_; }  ///< the error; null if there is none
 
  private:
   static const char* problem_of(const frame_header& h, std::size_t size) noexcept {
     if (size < sizeof h) return "shorter than a header";
-    if (h.magic != frame_magic || h.reserved != 0) return "no frame of Parallax";
-    if (h.version != frame_version) return "another version of the protocol";
-    if (h.parcels == 0 || h.parcels > (size - sizeof h) / sizeof(parcel_header)) return "an absurd number of parcels";
+    if (h.magic != frame_magic || h.reserved != 0) return "not a Parallax frame";
+    if (h.version != frame_version) return "unsupported protocol version";
+    if (h.parcels == 0 || h.parcels > (size - sizeof h) / sizeof(parcel_header))
+      return "an impossible number of parcels";
     return nullptr;
   }
   void fail(const char* problem) noexcept {

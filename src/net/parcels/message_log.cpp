@@ -14,7 +14,7 @@ using plx::detail::this_worker;
 
 namespace {
 
-/// What the caller's doing comes from: a result that it passes on at this moment, or the running task; 0: neither.
+/// The cause of the caller's current work: the result that it passes on, or the running task; 0: neither.
 probe::task_id source_now() noexcept {
   const plx::detail::worker* w = this_worker();
   if (w == nullptr) return 0;
@@ -32,8 +32,8 @@ struct message_log::chunk {
   chunk* before = nullptr;
 };
 
-// Invariant: records below `used` and what `before` leads to do not change any more. One writer; both are released by
-// it and acquired by who collects.
+// Invariant: records below `used`, and everything reachable through `before`, are immutable. One writer, which releases
+// both; collect() acquires them.
 struct alignas(64) message_log::lane {
   ~lane() {
     for (chunk* c = newest.load(std::memory_order_relaxed); c != nullptr;) delete std::exchange(c, c->before);
@@ -58,7 +58,7 @@ void message_log::add(const message_record& r, bool was_sent) noexcept {
   std::unique_lock<std::mutex> guard;
   if (!own) guard = std::unique_lock(others_lock_);
   lane& l = own ? *lanes_[w->index] : *lanes_.back();
-  chunk* c = l.newest.load(std::memory_order_relaxed);  // own store
+  chunk* c = l.newest.load(std::memory_order_relaxed);  // stored by this thread
   if (c == nullptr || c->used.load(std::memory_order_relaxed) == chunk::size) {
     auto* fresh = new (std::nothrow) chunk;
     if (fresh == nullptr) {
@@ -69,7 +69,7 @@ void message_log::add(const message_record& r, bool was_sent) noexcept {
     c = fresh;
     l.newest.store(c, std::memory_order_release);
   }
-  const std::size_t i = c->used.load(std::memory_order_relaxed);  // own store
+  const std::size_t i = c->used.load(std::memory_order_relaxed);  // stored by this thread
   c->records[i] = r;
   c->was_sent[i] = was_sent;
   c->used.store(i + 1, std::memory_order_release);

@@ -1,4 +1,4 @@
-// What makes messages leave, and what happens when they have.
+// Sending messages: when, and what happens afterwards.
 #include <algorithm>
 #include <cstring>
 #include <mutex>
@@ -17,19 +17,19 @@ using plx::detail::timer_queue;
 
 namespace {
 
-constexpr unsigned most_in_flight = 4;    // messages to one locality, while more may collect
-constexpr std::size_t short_bytes = 512;  // a message that costs what one costs, and not its bytes
+constexpr unsigned most_in_flight = 4;    // messages to one locality; beyond that, parcels are collected
+constexpr std::size_t short_bytes = 512;  // up to this size, the cost does not depend on the size
 
-// What a message holds while it is under way: a parcel that goes alone takes much more memory than its bytes.
+// The memory of a message in flight: for a single small parcel much more than its bytes.
 std::uint64_t held_bytes(const frame_message& m) noexcept { return sizeof m + m.capacity; }
 
-// The system wakes a sleeper some 40 us after its time (of 100 us and 1 ms, median; 90 % within 55 us).
+// The system wakes a sleeping thread some 40 us late (for 100 us and 1 ms, median; 90 % within 55 us).
 ticks rings_early() noexcept {
   static const ticks span = ticks_from(60e-6);
   return span;
 }
 
-// It does so 50 us later, to save power, unless a thread asks for less: who idles while an alarm is set asks.
+// By default it adds 50 us to save power, unless the thread requests less; a worker that idles with a timer set does.
 void sleep_as_alarms_need(bool any) noexcept {
   const plx::detail::worker* w = this_worker();
   if (any && (w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed))) return;
@@ -43,8 +43,8 @@ bool any_work(plx::detail::scheduler& s) noexcept {
   return false;
 }
 
-// By a worker that idles, for at most as long as an alarm rings early: true when the time has come, false when there is
-// something else to do; `came`: a message has come or left.
+// Called by an idle worker: spins for at most the time by which a timer fires early. True at `due`, false if there is
+// other work; `came`: the transport made progress.
 bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>& ready, ticks due, bool& came,
                 ticks& waited) noexcept {
   const plx::detail::worker* w = this_worker();
@@ -61,9 +61,9 @@ bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>
 
 }  // namespace
 
-// A parcel has just come; the lock of `c` is held. `parcel_bytes`: how long it is; if another one like it has no room,
-// there is nothing to wait for. A self-clocking one goes at once when nothing is under way and `gap`, the time without
-// parcels and messages before it, is longer than what two messages cost: then it is not one of many.
+// Whether the message is sent now that a parcel has been added; the lock of `c` is held. If another parcel of
+// `parcel_bytes` does not fit, waiting is useless. A self-clocking one is sent if no message is in flight and `gap`,
+// the preceding time without parcels and messages, exceeds the cost of two messages: then it is not one of many.
 bool parcel_port::goes(const collector& c, std::size_t parcel_bytes, ticks gap, ticks now) const noexcept {
   if (c.open->used + parcel_bytes > c.bytes || ended_.load(std::memory_order_relaxed)) return true;
   if (c.way == coalescing_way::self_clocking)
@@ -71,9 +71,9 @@ bool parcel_port::goes(const collector& c, std::size_t parcel_bytes, ticks gap, 
   return c.open->parcels >= c.parcels || gap > c.interval || now >= c.due;
 }
 
-// Asked by the poller. Who sent last and now looks at its pollers sends no more for the moment; while another worker
-// goes on sending, there is more to come, but nobody waits long for it. Likewise between two tasks of the worker
-// itself, where messages are dear and parcels many.
+// Asked by the poller. If the worker that sent last now polls, it sends no more for the moment; if another worker
+// sends, more parcels are expected, and the delay is bounded. The same holds between two tasks of the worker itself, if
+// messages are expensive and parcels frequent.
 bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
   if (c.to->closed.load(std::memory_order_relaxed)) return true;
   if (c.to->in_flight() >= most_in_flight) return false;
@@ -85,17 +85,17 @@ bool parcel_port::need_not_wait(const collector& c, ticks now) const noexcept {
   return !more_comes || age > 4 * cost;
 }
 
-// Asked by a worker that has nothing to do: whether it would lose by waiting for the interval. Who sends in a loop
-// still makes the message fuller.
+// Asked by an idle worker: whether waiting for the interval costs more than it gains. A worker that sends in a loop is
+// still filling the message.
 bool parcel_port::need_not_collect(const collector& c, ticks now) const noexcept {
   if (!c.leaves_idle) return false;
   const auto* sender = static_cast<const plx::detail::worker*>(c.worker);
-  if (sender == nullptr) return since(c.last, now) > old_after_;  // a foreign thread
+  if (sender == nullptr) return since(c.last, now) > old_after_;  // an external thread
   return sender == this_worker() || sender->looks_for_work.load(std::memory_order_relaxed) ||
          since(c.last, now) > old_after_;
 }
 
-// The lock of `c` is held, and it holds a message.
+// The lock of `c` is held, and `c.open` is not null.
 frame_message* parcel_port::take(collector& c) noexcept {
   frame_message* m = std::exchange(c.open, nullptr);
   frame_header h;
@@ -111,19 +111,19 @@ frame_message* parcel_port::take(collector& c) noexcept {
   return m;
 }
 
-// Under no lock: the transport may call `sent` of any message at once. What was done for it began at `begin`; gives
-// when it ended.
+// No lock is held: the transport may call `sent` for any message immediately. Work for the message started at `begin`;
+// returns its end.
 ticks parcel_port::leave(frame_message* m, ticks begin) noexcept {
   m->port = this;
   m->sent = sent;
   return hand_over(m->to->id, *m, begin);
 }
 
-// The time that it takes is the poller's, or is counted here. In the deterministic mode it is none, to who decides by
-// it.
+// Accounts the time to the poller or, outside of pollers, to sending. In deterministic mode the time that affects
+// decisions is zero.
 ticks parcel_port::hand_over(locality_id to, outgoing& m, ticks begin) noexcept {
   const bool is_short = m.pieces.empty() && m.head.size() <= short_bytes;
-  transport_.send(to, m);  // which may be the end of m
+  transport_.send(to, m);  // may destroy m
   const ticks end = now_ticks();
   if (scheduler_.deterministic())
     peers_[to]->note_handed_over(scheduler_.now(), scheduler_.now(), is_short);
@@ -149,8 +149,7 @@ void parcel_port::large_sent(outgoing* o, bool) noexcept {
   m->destroy(m);
 }
 
-// -------------------------------------------------------------------------------------------------------------
-// flushing
+// ------------------------------------------------------------------------------------------------------------ flushing
 
 void parcel_port::put_into(std::vector<collector*>& list, collector& c) noexcept {
   spin_guard guard(list_lock_);
@@ -158,8 +157,8 @@ void parcel_port::put_into(std::vector<collector*>& list, collector& c) noexcept
   if (&list == &ready_) any_ready_.store(true, std::memory_order_relaxed);
 }
 
-// Calls f for all that stand in the list, with their locks held, and keeps those there for which it gives true. What it
-// takes out of them leaves. True when something left. Requires: flush_lock_ held.
+// Calls f for each collector in the list with its lock held, keeps those for which it returns true, and sends the
+// messages it takes. True if any was sent. Requires: flush_lock_ is held.
 template <class F>
 bool parcel_port::look_at(std::vector<collector*>& list, F f) noexcept {
   {
@@ -225,7 +224,7 @@ bool parcel_port::flush(ticks& waited) noexcept {
   left |= rang && flush_timed(false);
   flush_lock_.unlock();
   if (!rang || left) return left;
-  // It rang early, and the alarm is set anew to the time itself: who idles waits for that.
+  // It fired early, and was set again to the exact time: an idle worker waits for that.
   const ticks due = alarm_at_.load(std::memory_order_relaxed);
   if (due == timer_queue::never || !wait_until(scheduler_, transport_, any_ready_, due, left, waited) ||
       !flush_lock_.try_lock())
@@ -237,7 +236,7 @@ bool parcel_port::flush(ticks& waited) noexcept {
 
 bool parcel_port::flush_idle() noexcept {
   if (!any_impatient_.load(std::memory_order_relaxed) || any_work(scheduler_) || !flush_lock_.try_lock()) return false;
-  // Before the look: who puts one in now says it again.
+  // Cleared before the check: a thread that adds a parcel afterwards sets it again.
   any_impatient_.store(false, std::memory_order_relaxed);
   const ticks now = scheduler_.now();
   bool more = false;
@@ -266,11 +265,10 @@ void parcel_port::end() noexcept {
   alarm_at_.store(0, std::memory_order_relaxed);  // nothing is earlier
 }
 
-// ------------------------------------------------------------------------------------------------------------ the
-// alarm
+// ----------------------------------------------------------------------------------------------------------- the timer
 
-// Only notes that it rang, and has the pollers asked, which call flush(). Who reads the old
-// time of alarm_at_ has put its collector into `timed_` before, and leaves it to the flush that comes now.
+// Only records that it fired and requests a poll, which calls flush(). A thread that reads the old value of alarm_at_
+// has put its collector into `timed_` before, and the flush that follows processes it.
 void parcel_port::ring(void* self) noexcept {
   auto& port = *static_cast<parcel_port*>(self);
   const ticks begin = now_ticks();
@@ -280,7 +278,7 @@ void parcel_port::ring(void* self) noexcept {
   port.note_polled(since(begin, now_ticks()));
 }
 
-// It rings early, so that who sleeps is awake in time, and then once more at the time itself.
+// The timer fires early, so that a sleeping worker is awake in time, and then again at the exact time.
 void parcel_port::set_alarm(ticks due) noexcept {
   const ticks early = scheduler_.deterministic() ? 0 : rings_early();
   const bool soon = early != 0 && due <= scheduler_.now() + early;
@@ -290,18 +288,18 @@ void parcel_port::set_alarm(ticks due) noexcept {
   timer_queue::cancel(alarm_);
   alarm_.deadline = due;
   alarm_at_.store(due, std::memory_order_seq_cst);
-  if (soon) alarm_rang_.store(true, std::memory_order_seq_cst);  // it will not ring early
+  if (soon) alarm_rang_.store(true, std::memory_order_seq_cst);  // too late to fire early
   plx::detail::worker* w = this_worker();
   if (w == nullptr || &w->home != &scheduler_) w = &scheduler_.worker_at(0);
   w->timers.arm(alarm_);
   scheduler_.deadline_changed(due);
 }
 
-// -------------------------------------------------------------------------------------------------------------- the
-// end
+// ------------------------------------------------------------------------------------------------------------ shutdown
 
 void parcel_port::close_peer(locality_id which) noexcept {
-  // seq_cst: who adds a reply and then sees this false is found by who set it and then looks at the replies.
+  // seq_cst: a thread that adds a reply and then sees false is found by the thread that sets this and then scans the
+  // replies.
   peers_[which]->closed.store(true, std::memory_order_seq_cst);
   peers_[which]->wake_all();
 }

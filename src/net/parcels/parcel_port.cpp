@@ -1,4 +1,4 @@
-// How parcels come in, and how they are counted. What makes them leave is in parcel_flush.cpp.
+// Adding parcels to messages, and settings. parcel_flush.cpp sends the messages.
 #include "net/parcels/parcel_port.hpp"
 
 #include <algorithm>
@@ -19,26 +19,26 @@ using plx::detail::timer_queue;
 
 namespace {
 
-constexpr std::size_t usual_message_bytes = 8192;  // of a self-clocking one
+constexpr std::size_t usual_message_bytes = 8192;  // limit of a self-clocking message
 
-// How long before `now` nothing came, and, of a self-clocking one, nothing was handed over: where that takes long, the
-// next parcel of many would seem to come late. The lock of `c` is held.
+// The time before `now` without parcels and, if self-clocking, without handovers: otherwise a slow handover would make
+// the next of many parcels look late. The lock of `c` is held.
 ticks gap_before(const collector& c, ticks now) {
   if (c.n_parcels == 0) return timer_queue::never;
   const bool self = c.way == coalescing_way::self_clocking;
   const ticks last = self ? std::max(c.last, c.to->handed_over.load(std::memory_order_relaxed)) : c.last;
-  return now > last ? now - last : 0;  // clocks of two threads may cross
+  return now > last ? now - last : 0;  // the clocks of two threads may differ
 }
 
-// Who gets a parcel of a direct action does at once what it says, and who sent it mostly waits for that. Such a one is
-// not kept, unless others wait in its message already. The lock of `c` is held.
+// A parcel of a direct action is executed on arrival, and its sender usually waits for the effect. It is sent
+// immediately unless its message already holds other parcels. The lock of `c` is held.
 bool is_urgent(const collector& c, std::uint16_t action) {
   if (c.way != coalescing_way::self_clocking || c.open->parcels != 1 || action == 0) return false;
   const action_entry& e = *all_actions()[action];
   return e.direct && !e.control && c.to->in_flight() == 0;
 }
 
-/// Makes the parcel whose header was just written a numbered one; gives where its payload begins.
+/// Adds a number to the parcel whose header was just written; returns the start of its payload.
 std::byte* put_number(std::byte* header, std::uint64_t number) noexcept {
   parcel_header h;
   std::memcpy(&h, header, sizeof h);
@@ -75,7 +75,7 @@ parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id he
   }
   alarm_.context = this;
   alarm_.fire = ring;
-  // Net's own bookkeeping goes its own way, whatever the program says of its parcels.
+  // Internal parcels of net have collectors of their own, independent of the program's settings.
   control_ = &new_collectors(0);
   for (const action_entry* e : all_actions())
     if (e != nullptr && e->control) of_action_[e->index].store(control_, std::memory_order_relaxed);
@@ -100,14 +100,14 @@ parcel_port::action_collectors& parcel_port::new_collectors(std::uint16_t action
   return *owned_.back();
 }
 
-// What it holds leaves, and the new limits hold for what comes. Adaptive ones begin self-clocking.
+// Sends the open message; the new limits apply to later parcels. Adaptive collectors start as self-clocking.
 void parcel_port::set(collector& c, const coalescing& how) {
   const std::size_t standard = how.way == coalescing_way::fixed ? max_head_bytes_ : usual_message_bytes;
   frame_message* m = nullptr;
   {
     spin_guard guard(c.lock);
     c.way = how.way == coalescing_way::fixed ? coalescing_way::fixed : coalescing_way::self_clocking;
-    // Where a seed decides who idles when, only numbers count.
+    // In deterministic mode idle times depend on the seed; only the number of parcels counts.
     c.leaves_idle = how.way == coalescing_way::fixed && !how.strict && !scheduler_.deterministic();
     c.parcels = std::max(how.parcels, 1u);
     c.interval = scheduler_.span_of(how.interval_us * 1e-6);
@@ -126,7 +126,7 @@ void parcel_port::collect(std::uint16_t action, const coalescing& how) {
     return;
   }
   action_collectors* own = of_action_[action].load(std::memory_order_relaxed);
-  PLX_ASSERT((own == nullptr || own->action == action) && "how net's own parcels travel cannot be set", action);
+  PLX_ASSERT((own == nullptr || own->action == action) && "the coalescing of internal parcels cannot be set", action);
   if (own == nullptr) own = &new_collectors(action);
   own->how = how;
   for (std::size_t i = 0; i < peers_.size(); ++i) note_gaps(own->to[i], how), set(own->to[i], how);
@@ -170,7 +170,7 @@ void parcel_port::prepare_tallies(collector& c) const {
     c.tallies = std::make_unique<action_tally[]>(c.of_one_action ? 1 : of_action_.size());
 }
 
-// Room for a parcel of so many bytes in the message that is open.
+// Makes room for a parcel of `parcel_bytes` bytes in the open message.
 void parcel_port::prepare(collector& c, std::size_t parcel_bytes) {
   prepare_tallies(c);
   if (c.open == nullptr) {
@@ -208,7 +208,7 @@ open_parcel parcel_port::open(locality_id to, std::uint16_t action, const parcel
 void parcel_port::close(const open_parcel& p) noexcept {
   collector& c = *p.in;
   const ticks now = scheduler_.now();
-  ticks begin = scheduler_.deterministic() ? now_ticks() : now;  // of what is done for a message
+  ticks begin = scheduler_.deterministic() ? now_ticks() : now;  // start of the work for a message
   const ticks preparing = p.begun != 0 ? since(p.begun, begin) : 0;
   const ticks gap = gap_before(c, now);
   count(c, p.action, false, now);
@@ -248,13 +248,13 @@ const plx::detail::worker* parcel_port::own_worker() const noexcept {
   return w != nullptr && &w->home == &scheduler_ ? w : nullptr;
 }
 
-// A worker looks at its pollers before it sleeps. Who is none looks at nothing, and the workers may all sleep: one of
-// them gets up to send what waits now, and to let the transport go on with what it has begun.
+// A worker runs its pollers before it sleeps, but an external thread does not, and all workers may be asleep: wakes one
+// to send the parcels and to let the transport make progress.
 void parcel_port::rouse(bool waits) noexcept {
   if (own_worker() == nullptr && (waits || transport_.pending())) scheduler_.ask_pollers();
 }
 
-// What a poller does is its own time.
+// The time of pollers is accounted separately.
 void parcel_port::note_prepared(ticks span) noexcept {
   const plx::detail::worker* w = this_worker();
   if (w == nullptr || !w->polling) preparing_.fetch_add(span, std::memory_order_relaxed);
@@ -275,7 +275,7 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   ticks now = 0;
   {
     spin_guard guard(c.lock);
-    now = scheduler_.now();  // under the lock: the times of a collector's parcels grow
+    now = scheduler_.now();  // under the lock, so that a collector's times ascend
     prepare_tallies(c);
     count(c, action, true, now);
     ++c.n_messages;
@@ -285,7 +285,7 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
     messages_->sent(m.number, to, m.size_bytes, name_of_action(action), now);
   m.counted_bytes = std::min(m.size_bytes, most_unsent_.load(std::memory_order_relaxed) / 2);
   p.under_way.fetch_add(m.counted_bytes, std::memory_order_relaxed);
-  p.not_counted.fetch_add(m.size_bytes - m.counted_bytes, std::memory_order_relaxed);  // only for who reads the sum
+  p.not_counted.fetch_add(m.size_bytes - m.counted_bytes, std::memory_order_relaxed);  // for under_way_bytes() only
   hand_over(to, m, now_ticks());
   rouse(false);
 }

@@ -1,4 +1,4 @@
-// What a port counts.
+// The counters of a port.
 
 #include <fmt/format.h>
 
@@ -27,12 +27,12 @@ struct port_counter {
 };
 
 constexpr port_counter of_port[] = {
-    {"/parcels{{{}/total}}/count/sent", "1", "Parcels sent: calls, posts, answers, and net's own",
+    {"/parcels{{{}/total}}/count/sent", "1", "Parcels sent: calls, posts, replies, and internal ones",
      &port_counts::parcels_sent},
     {"/parcels{{{}/total}}/count/received", "1", "Parcels received", &port_counts::parcels_received},
     {"/messages{{{}/total}}/count/sent", "1", "Messages sent", &port_counts::messages_sent},
     {"/messages{{{}/total}}/count/received", "1", "Messages received", &port_counts::messages_received},
-    {"/messages{{{}/total}}/count/refused", "1", "Messages and parcels that were malformed", &port_counts::refused},
+    {"/messages{{{}/total}}/count/refused", "1", "Malformed messages and parcels", &port_counts::refused},
     {"/data{{{}/total}}/sent", "bytes", "Bytes sent", &port_counts::bytes_sent},
     {"/data{{{}/total}}/received", "bytes", "Bytes received", &port_counts::bytes_received},
 };
@@ -61,7 +61,7 @@ void adder::whole() {
   for (const port_counter& c : of_port)
     added.push_back(registry_.add({named(c.name), c.unit, c.help, true},
                                   [&p = port_, count = c.count] { return static_cast<double>(p.counts().*count); }));
-  added.push_back(registry_.add({named("/data{{{}/total}}/under-way"), "bytes", "Memory of what is on its way out now"},
+  added.push_back(registry_.add({named("/data{{{}/total}}/under-way"), "bytes", "Memory of messages not yet sent"},
                                 [&p = port_] { return static_cast<double>(p.under_way_bytes()); }));
 }
 
@@ -72,7 +72,7 @@ void adder::action(std::uint16_t index, std::string_view name) {
     added.push_back(registry_.add({named(what, name), "1", std::move(help), true},
                                   [&p = port_, index, c] { return static_cast<double>(p.counts_of(index).*c); }));
   };
-  count("/coalescing{{{}/total}}/count/parcels", fmt::format("Parcels of {}, calls and answers", of),
+  count("/coalescing{{{}/total}}/count/parcels", fmt::format("Parcels of {}, calls and replies", of),
         &action_counts::parcels);
   count("/coalescing{{{}/total}}/count/messages", fmt::format("Messages with parcels of {}", of),
         &action_counts::messages);
@@ -126,7 +126,7 @@ result<histogram_request> parse(std::string_view text) {
   return h;
 }
 
-/// Makes the counters of histograms when they are asked for, and keeps them.
+/// Creates the counters of a histogram on the first query, and keeps them.
 class histogram_family {
  public:
   histogram_family(probe::counter_registry& r, parcel_port& p, std::string name)
@@ -167,8 +167,7 @@ void adder::histograms() {
                                        histogram_family(registry_, port_, name)));
 }
 
-// ------------------------------------------------------------------------------------------------- what the network
-// takes
+// ---------------------------------------------------------------------------------------------------- network overhead
 
 double exec_s(const probe::recorder& workers) {
   double sum = 0;
@@ -178,11 +177,11 @@ double exec_s(const probe::recorder& workers) {
 
 void adder::network(const probe::recorder& workers) {
   added.push_back(registry_.add({named("/network{{{}/total}}/time/polling"), "s",
-                                 "Time of pollers in which messages came or left, and of alarms", true},
+                                 "Time of polls in which messages arrived or were sent, and of timers", true},
                                 [&p = port_] { return p.polling_s(); }));
-  added.push_back(registry_.add(
-      {named("/network{{{}/total}}/time/sending"), "s", "Time of tasks for messages: memory, departure, alarms", true},
-      [&p = port_] { return p.sending_s(); }));
+  added.push_back(registry_.add({named("/network{{{}/total}}/time/sending"), "s",
+                                 "Time that tasks spend on messages: memory, sending, timers", true},
+                                [&p = port_] { return p.sending_s(); }));
   added.push_back(registry_.add_ratio(
       {named("/network{{{}/total}}/overhead"), "1", "(polling + sending) / (time in tasks + polling)"},
       [&p = port_, &workers] {
@@ -208,7 +207,7 @@ std::vector<probe::registration> add_port_counters(probe::counter_registry& r, p
 using plx::detail::spin_guard;
 
 namespace {
-// Clocks of two cores may differ by a little.
+// The clocks of two cores may differ slightly.
 ticks between(ticks before, ticks now) noexcept { return now > before ? now - before : 0; }
 }  // namespace
 
@@ -322,7 +321,7 @@ void parcel_port::note_arrival(collector& c, std::uint16_t action, ticks now) co
   if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, between(t.last, now));
 }
 
-// By the poller, of which there is one at a time: no locked instruction is needed.
+// Called by the poller, of which only one runs at a time: plain loads and stores suffice.
 void parcel_port::note_received(std::uint64_t parcels, std::uint64_t bytes) noexcept {
   const auto add_alone = [](std::atomic<std::uint64_t>& to, std::uint64_t n) {
     to.store(to.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);

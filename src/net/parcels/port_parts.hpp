@@ -1,7 +1,7 @@
-// What a port is made of: what it knows of each other locality, and the collectors of actions that go their own way.
-// For parcel_port.cpp, parcel_flush.cpp and parcel_counts.cpp.
+// The parts of a port: its state for each other locality, and the collectors of actions with settings of their own.
+// Internal to parcel_port.cpp, parcel_flush.cpp and port_counters.cpp.
 //
-// Thread safety: the atomics and `room_lock` say it; collectors as in net/parcels/collector.hpp.
+// Thread safety: members are atomic or guarded by `room_lock`; collectors as in net/parcels/collector.hpp.
 #pragma once
 
 #include <atomic>
@@ -17,22 +17,22 @@
 
 namespace plx::net {
 
-/// Time since `then`; 0 where the clocks of two threads differ the other way.
+/// Time since `then`; 0 if `then` is later because the clocks of two threads differ.
 inline ticks since(ticks then, ticks now) noexcept { return now > then ? now - then : 0; }
 
 struct port_peer {
   locality_id id = 0;
-  collector common;  // of the actions that have none of their own
-  // What was handed over and has not left: bytes, and above them the number of messages of parcels (modulo 2^24, where
-  // large ones do not count). One number, for one addition.
+  collector common;  // of the actions without a collector of their own
+  // Data that the transport has accepted and not yet sent: bytes in the low bits, above them the number of messages
+  // (modulo 2^24; large messages are not counted). One variable, so that one addition updates both.
   static constexpr std::uint64_t one_message = std::uint64_t{1} << 40;
   alignas(64) std::atomic<std::uint64_t> under_way{0};
-  std::atomic<std::uint64_t> not_counted{0};  // bytes of large messages beyond half of the bound, which count no more
-  std::atomic<ticks> send_cost{0};    // of handing over a short message, lately; relaxed: a hint, as the next one
-  std::atomic<ticks> handed_over{0};  // when the last one had been
+  std::atomic<std::uint64_t> not_counted{0};  // bytes of large messages beyond half of the bound
+  std::atomic<ticks> send_cost{0};    // recent cost of handing over a short message; relaxed: a hint, as the next one
+  std::atomic<ticks> handed_over{0};  // time of the last handover
   std::atomic<bool> closed{false};
-  // Who waits for room sets this, then looks at `under_way` once more; who lowers that looks at this afterwards. All of
-  // it is sequentially consistent, so one of them sees the other.
+  // A task that waits for room sets this, then checks `under_way` again; a thread that lowers `under_way` checks this
+  // afterwards. Both are sequentially consistent, so at least one of them sees the other.
   std::atomic<bool> anybody_waits{false};
   plx::detail::spinlock room_lock;
   plx::detail::wait_list for_room;
@@ -44,21 +44,21 @@ struct port_peer {
   [[nodiscard]] std::uint64_t in_flight() const noexcept {
     return under_way.load(std::memory_order_relaxed) / one_message;
   }
-  /// So much has left, in bytes and one_message; `bound`: how many bytes may be under way.
+  /// `what` has been sent, in bytes and one_message; `bound`: the maximum number of bytes in flight.
   void note_sent(std::uint64_t what, std::uint64_t bound) noexcept {
     const std::uint64_t before = under_way.fetch_sub(what, std::memory_order_seq_cst);
     if (bytes_in(before - what) <= bound / 2 && anybody_waits.load(std::memory_order_seq_cst)) wake_all();
   }
-  /// A short message was handed over between these two times.
+  /// A message was handed to the transport between these two times.
   void note_handed_over(ticks begin, ticks end, bool is_short) noexcept {
     handed_over.store(end, std::memory_order_relaxed);
     if (!is_short) return;
     const ticks cost = send_cost.load(std::memory_order_relaxed), seen = end > begin ? end - begin : 0;
-    // Much longer than usual: the processor was taken away, or it had to wait. Such ones count little.
+    // Much longer than usual means that the thread was preempted or had to wait; such samples have little weight.
     const ticks most = 4 * cost + ticks_from(100e-9);
     send_cost.store((7 * cost + (seen < most ? seen : most)) / 8, std::memory_order_relaxed);
   }
-  /// Wakes those who wait for room.
+  /// Wakes the tasks that wait for room.
   void wake_all() noexcept {
     plx::detail::waiter* first = nullptr;
     {
@@ -72,11 +72,11 @@ struct port_peer {
 
 struct parcel_port::action_collectors {
   std::unique_ptr<collector[]> to;  // by locality
-  std::uint16_t action = 0;         // 0: net's own ones
+  std::uint16_t action = 0;         // 0: internal ones of net
   coalescing how = self_clocking;
 };
 
-/// f(collector, whose it is): null for those of all actions.
+/// Calls f(collector, owner) for each; owner is null for the common collectors.
 template <class F>
 void parcel_port::each_collector(F f) const {
   for (const auto& p : peers_) f(p->common, nullptr);
@@ -87,7 +87,7 @@ void parcel_port::each_collector(F f) const {
 
 struct parcel_port::watched_arrivals {
   explicit watched_arrivals(std::size_t actions) : first(actions) {}
-  std::vector<std::atomic<arrival_histogram*>> first;  // by action; 0: of all
+  std::vector<std::atomic<arrival_histogram*>> first;  // by action; 0: all actions
   struct entry {
     std::uint16_t action;
     double least_s, most_s;

@@ -57,14 +57,14 @@ TEST(Coalescing, ActionsAreFoundByTheirNames) {
             "coalesce: there is no action 'conjugat'; did you mean 'conjugate'?");
 }
 
-/// Every way gives every result, with both sides calling; and what is said of an action counts for its answers too.
-TEST(Coalescing, EveryWayGivesEveryResult) {
+/// All settings give the same results, with calls in both directions; the setting of an action also covers its replies.
+TEST(Coalescing, AllSettingsGiveTheSameResults) {
   for (const coalescing& how : {self_clocking, coalescing{.parcels = 1}, coalescing{.parcels = 128, .interval_us = 200},
                                 coalescing{.parcels = 7, .interval_us = 0.5},
                                 coalescing{.parcels = 100'000, .interval_us = 50, .bytes = 3000}}) {
     net::test::localities all(3);
     constexpr int calls = 3000;
-    all.run_all([&] { coalesce<&conjugate>(how); });  // on all, before the first answer leaves in another way
+    all.run_all([&] { coalesce<&conjugate>(how); });  // on all, before the first reply is sent
     all.run_all([&] {
       std::vector<future<number>> results;
       for (int i = 0; i < calls; ++i)
@@ -81,7 +81,7 @@ TEST(Coalescing, EveryWayGivesEveryResult) {
   }
 }
 
-TEST(Coalescing, SettingsChangeWhileAllSidesSend) {
+TEST(Coalescing, SettingsChangeDuringTraffic) {
   net::test::localities all(2);
   arrived = 0;
   constexpr std::uint64_t posts = 40'000;
@@ -112,7 +112,7 @@ TEST(Coalescing, SettingsChangeWhileAllSidesSend) {
       }
       this_thread::yield();
     }
-    coalesce<&arrive>(self_clocking);  // what waits for a long interval leaves
+    coalesce<&arrive>(self_clocking);  // sends what waits for a long interval
     coalesce_all(self_clocking);
     for (auto& d : done) d.get();
   });
@@ -132,9 +132,9 @@ TEST(Coalescing, OffSendsEachParcelAlone) {
   EXPECT_EQ(all.at(0).port().counts().messages_sent, posts);
 }
 
-/// No interval of this test ever ends: calls and answers that are fewer than a message holds leave because who sent
-/// them has nothing else to do.
-TEST(Coalescing, WhoIdlesKeepsNothingBack) {
+/// No interval of this test ever ends: messages that are not full, of calls and replies, are sent because the sender is
+/// idle.
+TEST(Coalescing, IdleWorkersFlush) {
   for (const unsigned workers : {1u, 2u}) {
     net::test::localities all(2, workers);
     all.run_all([] { coalesce<&conjugate>({.parcels = 1000, .interval_us = 1e9}); });
@@ -148,14 +148,14 @@ TEST(Coalescing, WhoIdlesKeepsNothingBack) {
   }
 }
 
-/// What is strict stays for its interval, whoever idles.
-TEST(Coalescing, WhatIsStrictWaits) {
+/// With `strict`, parcels wait for the interval even if the worker is idle.
+TEST(Coalescing, StrictWaitsForTheInterval) {
   net::test::localities all(2, 1);
   arrived = 0;
   auto& root = all.at(0).home();
   root.run([] { coalesce<&arrive>({.parcels = 1000, .interval_us = 1e9, .strict = true}); });
   root.run([] {
-    for (std::uint64_t i = 1; i <= 5; ++i) post<&arrive>(1, i);  // the first one goes at once
+    for (std::uint64_t i = 1; i <= 5; ++i) post<&arrive>(1, i);  // the first one is sent immediately
   });
   root.run([] { this_thread::sleep_for(std::chrono::milliseconds(2)); });
   EXPECT_LE(arrived, 1u);
@@ -163,7 +163,7 @@ TEST(Coalescing, WhatIsStrictWaits) {
   EXPECT_TRUE(comes_true([] { return arrived == 15; }));
 }
 
-// Counts what leaves. Nothing ever comes, so the workers sleep.
+// Counts what is sent. Nothing ever arrives, so the workers sleep.
 class silent_transport final : public net::transport {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "silent"; }
@@ -176,7 +176,7 @@ class silent_transport final : public net::transport {
       m.sent(&m, true);
     } else {
       unfinished_ = true;
-      large_ = &m;  // until somebody asks
+      large_ = &m;  // until progress() is called
     }
   }
   bool progress() noexcept override {
@@ -199,14 +199,14 @@ class silent_transport final : public net::transport {
 };
 void take_all(const std::vector<double>&) {}
 
-/// What a thread sends that is no worker: all workers sleep, and none of them looks by itself.
-TEST(Coalescing, WhatAForeignThreadSendsWakesAWorker) {
+/// Parcels of an external thread: all workers sleep, and none of them polls unless it is woken.
+TEST(Coalescing, ExternalThreadsWakeAWorker) {
   for (const coalescing& how : {self_clocking, coalescing{.parcels = 1000, .interval_us = 1e9}}) {
     silent_transport::parcels_left = silent_transport::large_left = 0;
     auto rt = std::make_unique<runtime>(runtime_options{.workers = 2});
     net::node n(*rt, std::make_unique<silent_transport>(), 0, 2);
     rt->run([&] { coalesce<&arrive>(how); });
-    // Twenty looks, a millisecond or more apart, between which nobody asked the transport.
+    // Twenty checks, at least a millisecond apart, between which progress() was not called.
     auto all_sleep = [last = 0u, looks = 0]() mutable {
       const unsigned now = silent_transport::asked;
       looks = now == std::exchange(last, now) ? looks + 1 : 0;
@@ -227,8 +227,8 @@ TEST(Coalescing, WhatAForeignThreadSendsWakesAWorker) {
   }
 }
 
-/// The bound is far below what is sent, so both sides wait for room again and again, with one worker each.
-TEST(Coalescing, BothSidesFloodEachOther) {
+/// The bound is far below the amount of data, so both localities wait for room repeatedly, with one worker each.
+TEST(Coalescing, FloodingInBothDirections) {
   net::test::localities all(2, 1);
   arrived = 0;
   static constexpr std::uint64_t posts = 3000;

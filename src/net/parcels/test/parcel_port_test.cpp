@@ -1,5 +1,5 @@
-// What leaves a port, and when: in the deterministic mode, where time is virtual and passes only when nothing else can
-// happen, so that messages can be counted exactly.
+// Checks which messages a port sends, and when, in deterministic mode: time is virtual and passes only when nothing
+// else can happen, so that messages can be counted exactly.
 #include "net/parcels/parcel_port.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ void spin(ticks span) {
   }
 }
 
-/// Keeps what is sent; calls `sent` at once, or when it is told to.
+/// Keeps what is sent; calls `sent` immediately, or in finish().
 class kept_transport final : public transport {
  public:
   struct message {
@@ -53,7 +53,7 @@ class kept_transport final : public transport {
     message seen{to, {}, m.head.size()};
     frame_reader f(m.head);
     while (f.next()) seen.actions.push_back(f.header().action);
-    valid &= f.valid() || !m.pieces.empty();  // heads of tests' own large messages hold nothing
+    valid &= f.valid() || !m.pieces.empty();  // the large messages of these tests have empty heads
     messages.push_back(std::move(seen));
     under_way.push_back(&m);
     if (at_once) finish(1);
@@ -72,10 +72,10 @@ class kept_transport final : public transport {
   std::vector<message> messages;
   std::vector<outgoing*> under_way;
   bool at_once = true, valid = true;
-  ticks takes = 0;  // each message, of real time
+  ticks takes = 0;  // real time per message
 };
 
-/// A port on a deterministic runtime, which polls it.
+/// A port on a deterministic runtime that polls it.
 class a_port : public testing::Test {
  protected:
   explicit a_port(unsigned localities = 3)
@@ -105,7 +105,7 @@ class a_port : public testing::Test {
       port.close(p);
     }
   }
-  /// How many parcels each message holds.
+  /// The number of parcels in each message.
   std::vector<std::size_t> sizes() const {
     std::vector<std::size_t> n;
     for (const auto& m : carrier.messages) n.push_back(m.actions.size());
@@ -116,7 +116,7 @@ class a_port : public testing::Test {
   runtime rt;
   kept_transport carrier;
   parcel_port port;
-  // After the first port, which gives actions their numbers.
+  // Declared after the port, which assigns indices to the actions.
   const std::uint16_t first = detail::entry_of<&first_action>().index;
   const std::uint16_t second = detail::entry_of<&second_action>().index;
   const std::uint16_t control = detail::entry_of<&own_bookkeeping>().index;
@@ -127,7 +127,7 @@ class a_port : public testing::Test {
 using sizes_t = std::vector<std::size_t>;
 using ParcelPort = a_port;
 
-TEST_F(ParcelPort, ALoneParcelGoesAtOnceAndWhatFollowsItTogether) {
+TEST_F(ParcelPort, FirstParcelIsSentImmediatelyLaterOnesTogether) {
   rt.run([&] {
     send(1, first);
     EXPECT_EQ(sizes(), (sizes_t{1}));
@@ -143,8 +143,8 @@ TEST_F(ParcelPort, ALoneParcelGoesAtOnceAndWhatFollowsItTogether) {
   EXPECT_FALSE(port.pending());
 }
 
-/// Times are real here too: each is at least what was spent, and what is spent beside messages is no part of it.
-TEST_F(ParcelPort, WhatAMessageTakesOfATaskIsCounted) {
+/// Times are real here, too: each is at least the time spent, and work that is not for messages is not counted.
+TEST_F(ParcelPort, TimeForMessagesIsCounted) {
   const ticks each = ticks_from(100e-6);
   const auto count = [&] { return std::pair(port.sending_s() - port.handing_s(), port.handing_s()); };
   const auto write = [&](bool slowly) {
@@ -157,7 +157,7 @@ TEST_F(ParcelPort, WhatAMessageTakesOfATaskIsCounted) {
   rt.run([&] {
     port.collect(first, {.parcels = 3, .interval_us = 1e6});
     carrier.takes = each;
-    write(true);  // the first one goes at once: nothing came before
+    write(true);  // the first one is sent immediately
     EXPECT_EQ(sizes(), (sizes_t{1}));
     const auto [prepared, handed] = count();
     EXPECT_GE(prepared, seconds(each));
@@ -169,37 +169,37 @@ TEST_F(ParcelPort, WhatAMessageTakesOfATaskIsCounted) {
     const double begun = count().first;
     write(false), write(false);
     EXPECT_EQ(sizes(), (sizes_t{1, 3}));
-    EXPECT_NEAR(count().first, begun, 1e-9) << "neither begins a message, nor sets its alarm";
+    EXPECT_NEAR(count().first, begun, 1e-9) << "neither starts a message nor sets its timer";
     EXPECT_GE(count().second - handed, seconds(each));
     EXPECT_EQ(port.sendings(), 2u);
   });
-  EXPECT_EQ(port.polling_s(), 0) << "the poller sent nothing, and no alarm rang";
+  EXPECT_EQ(port.polling_s(), 0) << "the poller sent nothing, and no timer fired";
 }
 
-TEST_F(ParcelPort, ParcelsOfDirectActionsGoAtOnce) {
+TEST_F(ParcelPort, DirectActionsAreSentImmediately) {
   rt.run([&] {
     send(1, first);
     send(1, urgent, 3);
     EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));
     send(1, first);
-    send(1, urgent);  // together with what waits
+    send(1, urgent);  // together with the waiting parcel
     EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));
     this_thread::sleep_for(microseconds(1));
     EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1, 2}));
     carrier.at_once = false;
     send(1, urgent, 3);
-    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1, 2, 1}));  // one is under way
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1, 2, 1}));  // one is in flight
   });
 }
 
-TEST_F(ParcelPort, WhileAMessageIsUnderWayOthersCollect) {
+TEST_F(ParcelPort, ParcelsCollectWhileAMessageIsInFlight) {
   carrier.at_once = false;
   rt.run([&] {
     for (int i = 0; i < 4; ++i) {
       send(1, first);
       this_thread::sleep_for(microseconds(10));
     }
-    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));  // the poller sent the later ones: four may be under way
+    EXPECT_EQ(sizes(), (sizes_t{1, 1, 1, 1}));  // the poller sent the later ones: four may be in flight
     send(1, first);
     this_thread::sleep_for(microseconds(10));
     send(1, first, 2);
@@ -211,17 +211,17 @@ TEST_F(ParcelPort, WhileAMessageIsUnderWayOthersCollect) {
   });
 }
 
-TEST_F(ParcelPort, AFullMessageLeavesAndNoneIsLongerThanItsLimit) {
+TEST_F(ParcelPort, FullMessagesAreSentWithinTheLimit) {
   port.collect(0, {.bytes = bytes_of(10), .way = coalescing_way::self_clocking});
   rt.run([&] {
     send(1, first, 26);
     EXPECT_EQ(sizes(), (sizes_t{1, 10, 10}));
-    send(1, first, 1, 16 + 4 * 32);  // five times as long: there is room for it, but not for another one
+    send(1, first, 1, 16 + 4 * 32);  // five times as long: fits, but no second one would
     EXPECT_EQ(sizes(), (sizes_t{1, 10, 10, 6}));
     send(1, first, 8);
-    send(1, first, 1, 16 + 2 * 32);  // there is no room for it
+    send(1, first, 1, 16 + 2 * 32);  // does not fit
     EXPECT_EQ(sizes(), (sizes_t{1, 10, 10, 6, 8}));
-    send(1, first, 1, 2000);  // longer than the limit: alone, at once
+    send(1, first, 1, 2000);  // longer than the limit: sent immediately on its own
     EXPECT_EQ(sizes(), (sizes_t{1, 10, 10, 6, 8, 1, 1}));
   });
   for (const auto& m : carrier.messages) EXPECT_TRUE(m.bytes <= bytes_of(10) || m.actions.size() == 1) << m.bytes;
@@ -231,7 +231,7 @@ TEST_F(ParcelPort, FixedByNumber) {
   port.collect(0, {.parcels = 4, .interval_us = 100});
   rt.run([&] {
     send(1, first, 11);
-    EXPECT_EQ(sizes(), (sizes_t{1, 4, 4}));  // the first came after a long gap
+    EXPECT_EQ(sizes(), (sizes_t{1, 4, 4}));  // the first one came after a long gap
     this_thread::sleep_for(microseconds(90));
     EXPECT_EQ(sizes(), (sizes_t{1, 4, 4}));
     this_thread::sleep_for(microseconds(20));
@@ -242,7 +242,7 @@ TEST_F(ParcelPort, FixedByNumber) {
 TEST_F(ParcelPort, FixedByTheIntervalSinceTheFirst) {
   port.collect(0, {.parcels = 1000, .interval_us = 100});
   rt.run([&] {
-    send(1, first, 3);  // one at once; 100 us later two
+    send(1, first, 3);  // one immediately, two 100 us later
     this_thread::sleep_for(microseconds(60));
     send(1, first);     // joins them
     send(2, first, 2);  // has an interval of its own
@@ -281,7 +281,7 @@ TEST_F(ParcelPort, OneParcelPerMessageIsNoCoalescing) {
   });
 }
 
-TEST_F(ParcelPort, AnActionOfItsOwnWayCollectsApart) {
+TEST_F(ParcelPort, ActionWithItsOwnSettingCollectsSeparately) {
   port.collect(second, {.parcels = 3, .interval_us = 50});
   rt.run([&] {
     for (int i = 0; i < 4; ++i) send(1, first), send(1, second);
@@ -294,7 +294,7 @@ TEST_F(ParcelPort, AnActionOfItsOwnWayCollectsApart) {
   EXPECT_EQ(port.how_collected(first), self_clocking);
 }
 
-TEST_F(ParcelPort, NetsOwnParcelsDoNotWaitForTheProgramsIntervals) {
+TEST_F(ParcelPort, InternalParcelsIgnoreTheProgramsIntervals) {
   port.collect(0, {.parcels = 1000, .interval_us = 1e6});
   rt.run([&] {
     send(1, first, 5);
@@ -310,11 +310,11 @@ TEST_F(ParcelPort, ParametersChangeWhileParcelsWait) {
   port.collect(0, {.parcels = 1000, .interval_us = 1e6});
   rt.run([&] {
     send(1, first, 6);
-    port.collect(0, {.parcels = 2, .interval_us = 100});  // what waited has left
+    port.collect(0, {.parcels = 2, .interval_us = 100});  // sends what waited
     EXPECT_EQ(sizes(), (sizes_t{1, 5}));
     send(1, first, 5);
     EXPECT_EQ(sizes(), (sizes_t{1, 5, 2, 2}));
-    this_thread::sleep_for(microseconds(120));  // and the shorter interval counts
+    this_thread::sleep_for(microseconds(120));  // the shorter interval applies
     EXPECT_EQ(sizes(), (sizes_t{1, 5, 2, 2, 1}));
     port.collect(0, self_clocking);
     send(1, first, 3);
@@ -358,7 +358,7 @@ TEST_F(ParcelPort, CountsAreExact) {
   EXPECT_EQ(n.bytes_sent, 15 * 32u + 7 * 8u);
 }
 
-TEST_F(ParcelPort, WhoSendsTooMuchWaitsAndNothingIsLost) {
+TEST_F(ParcelPort, SendersWaitForRoomAndNothingIsLost) {
   carrier.at_once = false;
   constexpr std::uint32_t bytes = 60000;
   constexpr unsigned tasks = 20, each = 50;  // 60 MB
@@ -389,8 +389,8 @@ TEST_F(ParcelPort, WhoSendsTooMuchWaitsAndNothingIsLost) {
   EXPECT_LE(most, bound + (tasks + 1) * (bytes + 24));
 }
 
-/// Parcels that go alone hold more memory than their bytes: that is what counts.
-TEST_F(ParcelPort, TheMemoryOfSmallMessagesIsBounded) {
+/// Single parcels need more memory than their bytes; the bound applies to the memory.
+TEST_F(ParcelPort, MemoryOfSmallMessagesIsBounded) {
   carrier.at_once = false;
   constexpr unsigned parcels = 5000;
   constexpr std::size_t bound = 100'000;
@@ -414,8 +414,8 @@ TEST_F(ParcelPort, TheMemoryOfSmallMessagesIsBounded) {
   EXPECT_EQ(carrier.messages.size(), parcels);
 }
 
-/// A large message is announced while the one before is on its way, however large both are; a third one waits.
-TEST_F(ParcelPort, TwoLargeMessagesMayBeUnderWay) {
+/// A large message is announced while the previous one is in flight, whatever their sizes; a third one waits.
+TEST_F(ParcelPort, TwoLargeMessagesMayBeInFlight) {
   struct large final : large_message {
     explicit large(std::size_t size) : data(size) {
       bytes.resize(sizeof(frame_header));
@@ -447,7 +447,7 @@ TEST_F(ParcelPort, TwoLargeMessagesMayBeUnderWay) {
   EXPECT_EQ(port.under_way_bytes(), 0u);
 }
 
-TEST_F(ParcelPort, ALossFreesThoseWhoWaitForRoom) {
+TEST_F(ParcelPort, LossWakesTasksWaitingForRoom) {
   carrier.at_once = false;
   port.bound_unsent(1'000'000);
   rt.run([&] {
@@ -461,7 +461,7 @@ TEST_F(ParcelPort, ALossFreesThoseWhoWaitForRoom) {
   EXPECT_EQ(port.counts().parcels_sent, 2000u);
 }
 
-TEST_F(ParcelPort, AfterTheEndEachParcelGoesAtOnce) {
+TEST_F(ParcelPort, AfterTheEndParcelsAreSentImmediately) {
   port.collect(0, {.parcels = 1000, .interval_us = 1e6});
   rt.run([&] {
     send(1, first, 3);

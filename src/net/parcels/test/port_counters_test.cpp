@@ -29,7 +29,7 @@ std::string problem(probe::counter_registry& r, const std::string& name) {
   return v ? "" : v.error().message;
 }
 
-/// In virtual time all of it is exact: localities, messages, gaps.
+/// In virtual time all counts are exact: localities, messages, gaps.
 TEST(PortCounters, CountExactly) {
   net::simulation sim({.localities = 2, .seed = 3});
   sim.run_root([&sim] {
@@ -58,17 +58,17 @@ TEST(PortCounters, CountExactly) {
               (std::map<std::string, double>{{"below", 0}, {"0", 6}, {"1", 0}, {"2", 0}, {"3", 1}, {"above", 1}}));
     EXPECT_GE(value(r, "/parcels/count/sent"), 10);
     EXPECT_EQ(value(r, "/messages/count/refused"), 0);
-    // Quotients count from their reset.
+    // Ratios count from their reset.
     ASSERT_TRUE(r.reset("/coalescing/count/average-parcels-per-message@*posted"));
     EXPECT_EQ(value(r, "/coalescing/count/average-parcels-per-message@*posted"), 0);
     post<&posted>(1, 1);
     EXPECT_EQ(value(r, "/coalescing/count/average-parcels-per-message@*posted"), 1);
   });
-  // The answers are parcels of the action, on the side that answers.
+  // Replies are parcels of the action on the locality that replies.
   EXPECT_EQ(value(sim.runtime_at(1).counters(), "/coalescing/count/parcels@*counted"), 1);
 }
 
-TEST(PortCounters, WhatIsAskedWronglyIsToldInOneLine) {
+TEST(PortCounters, InvalidQueriesAreReportedInOneLine) {
   net::test::localities all(2);
   auto& r = all.at(0).home().counters();
   const std::string usage =
@@ -81,7 +81,7 @@ TEST(PortCounters, WhatIsAskedWronglyIsToldInOneLine) {
             "there is no action 'postet'; did you mean 'posted'?");
 }
 
-/// With real threads: the sums agree with what was sent, and the times are there.
+/// With real threads: the sums agree with what was sent, and times are recorded.
 TEST(PortCounters, AgreeWithWhatWasSent) {
   net::test::localities all(2);
   constexpr int calls = 2000;
