@@ -12,7 +12,7 @@
 namespace plx::star::validation {
 namespace {
 
-const std::vector<std::string> sets{"mesh.max_level=2", "run.max_steps=30", "refinement.interval=2",
+const std::vector<std::string> small_run{"mesh.max_level=2", "run.max_steps=30", "refinement.interval=2",
                                     "sedov.centre=[0.11,-0.07,0.19]"};
 
 /// Whether meshes and values agree to the last bit, slots apart.
@@ -30,7 +30,7 @@ bool same_state(const simulation& a, const simulation& b) {
 TEST(Reproducibility, NumberOfWorkers) {
   table t("the same bits for any number of workers: blast, 30 steps, two levels");
   runtime one({.workers = 1}), four({.workers = 4});
-  solved a("sedov", sets, one), b("sedov", sets), c("sedov", sets, four);
+  solved a("sedov", small_run, one), b("sedov", small_run), c("sedov", small_run, four);
   for (solved* s : {&a, &b, &c}) s->run();
   t.holds("2 workers as 1", same_state(a.sim(), b.sim()));
   t.holds("4 workers as 1", same_state(a.sim(), c.sim()));
@@ -39,7 +39,7 @@ TEST(Reproducibility, NumberOfWorkers) {
 
 TEST(Reproducibility, NumberOfWorkersFull3d) {
   table t("the same bits for any number of workers, full3d: blast, 10 steps, two levels");
-  auto few = sets;
+  auto few = small_run;
   few.insert(few.end(), {full3d, "run.max_steps=10"});
   runtime one({.workers = 1}), four({.workers = 4});
   solved a("sedov", few, one), b("sedov", few), c("sedov", few, four);
@@ -63,10 +63,10 @@ TEST(Reproducibility, AnySchedule) {
 
 TEST(Reproducibility, StopAndResume) {
   table t("the same bits after stop and resume: blast, 30 steps, stopped after 13");
-  solved whole("sedov", sets);
+  solved whole("sedov", small_run);
   whole.run();
 
-  solved first("sedov", sets);
+  solved first("sedov", small_run);
   first.sim().start();
   for (int i = 0; i < 13; ++i) ASSERT_TRUE(first.sim().step());
   const std::string path = fmt::format("resume-{}.h5", getpid());
@@ -75,7 +75,7 @@ TEST(Reproducibility, StopAndResume) {
   ASSERT_TRUE(mesh::write_checkpoint(path, first.sim().state().mesh, first.sim().state().now, state));
 
   runtime one({.workers = 1});
-  solved second("sedov", sets, one);
+  solved second("sedov", small_run, one);
   const auto c = mesh::read_checkpoint(path);
   ASSERT_TRUE(c) << c.error().message;
   ASSERT_TRUE(mesh::same_input(*c, path, identity_of(second.options().table)));
