@@ -13,10 +13,10 @@
 namespace plx::net {
 namespace {
 
-/// How well rates are known that processes measure by themselves (base/clock.hpp), both together.
+/// Relative error of the nominal rates that two processes measured themselves (base/clock.hpp), both together.
 constexpr double nominal_error = 5e-5;
 
-/// `from` + (at - was) * rate, not below 0. Differences are small enough for a double where points are near.
+/// `from` + (at - was) * rate, at least 0. For nearby points the differences are small enough for a double.
 ticks moved(ticks from, ticks was, ticks at, double rate) noexcept {
   const double span = at >= was ? static_cast<double>(at - was) : -static_cast<double>(was - at);
   const double step = std::round(span * rate);
@@ -154,7 +154,7 @@ void clock_offsets::measure_one(locality_id peer, double patience_s) {
     done = done_.get_future();
   }
   ask(peer, turn);
-  // Who was lost before peer_ said so has been told of already.
+  // A peer that was lost before peer_ was set is not reported again.
   if (!node_.is_lost(peer)) (void)done.wait_for(std::chrono::duration<double>(patience_s));
   promise<void> nobody_waits;
   ends(turn, nobody_waits);
@@ -165,7 +165,7 @@ void clock_offsets::measure_one(locality_id peer, double patience_s) {
   maps_[peer].add(*best);
 }
 
-/// True when the caller is the one who ended it, and has to tell.
+/// True if this call ended the measurement; the caller then sets `to_tell`.
 bool clock_offsets::ends(std::uint64_t turn, promise<void>& to_tell) {
   const spin_guard guard(lock_);
   if (turn != turn_ || !std::exchange(measuring_, false)) return false;

@@ -19,7 +19,7 @@ constexpr auto answer_deadline = std::chrono::seconds(5);
 
 using told_info = std::tuple<std::string, std::string, std::string, bool>;  // name, unit, help, monotonic
 using told_value = std::tuple<told_info, double, std::string>;              // value, problem
-/// What a locality answers: values, or an error.
+/// The answer of a locality: values, or an error.
 using told_values = std::pair<std::vector<told_value>, std::string>;
 
 told_info told(const probe::counter_info& i) { return {i.name, i.unit, i.help, i.monotonic}; }
@@ -45,7 +45,7 @@ std::string reset_counters(const std::string& pattern) {
   return r ? std::string() : r.error().message;
 }
 
-// Of that locality alone: it must not ask others in turn.
+// Restricts the pattern to one locality, which must not query others in turn.
 std::string narrowed(std::string_view pattern, locality_id to) {
   constexpr std::string_view key = "locality#";
   const std::size_t at = pattern.find(key);
@@ -108,10 +108,10 @@ class job_counters::source final : public probe::counter_source {
         if (answer.wait_for(answer_deadline) == future_status::ready) return answer.get();
         return error{fmt::format("locality#{} did not answer within {} s", to, answer_deadline.count())};
       } catch (const std::exception& e) {
-        return error{fmt::format("locality#{} cannot be asked: {}", to, e.what())};
+        return error{fmt::format("locality#{} cannot be queried: {}", to, e.what())};
       }
     };
-    // A task of this node: elsewhere node_here() might be another one.
+    // In a task of this node, because node_here() may be another node elsewhere.
     return plx::detail::this_worker() != nullptr ? call() : node_.home().run(call);
   }
   node& node_;
@@ -121,7 +121,7 @@ job_counters::job_counters(node& n) : node_(n), source_(std::make_shared<source>
   probe::counter_registry& all = n.home().counters();
   const std::string here = fmt::format("{{{}/total}}", all.locality_name());
   registered_.push_back(
-      all.add({fmt::format("/localities{}/count/all", here), "1", "Localities of the job, lost ones too"},
+      all.add({fmt::format("/localities{}/count/all", here), "1", "Localities of the job, including lost ones"},
               [&n] { return double(n.size()); }));
   registered_.push_back(
       all.add({fmt::format("/localities{}/count/lost", here), "1", "Localities that were lost"}, [&n] {

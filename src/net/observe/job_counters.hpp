@@ -1,11 +1,11 @@
-// Counters of the job, and those of other localities. (net/parcels/port_counters.hpp has what goes through the
+// Counters of the job, and access to the counters of other localities. (net/parcels/port_counters.hpp has those of the
 // network.)
 //
 //   /localities{locality#N/total}/count/{all,lost}
 //
-// While this service lives, a name with {locality#N/...} of any locality of the job is read wherever it is asked for.
-// A job makes it when it starts. Thread safety: everything; who asks for counters of another locality waits for its
-// answer. Cost: none until somebody asks. Example: net/observe/test/job_counters_test.cpp
+// While this service exists, a name with {locality#N/...} of any locality of the job can be read on every locality. A
+// job creates the service when it starts. Thread safety: everything; a query for counters of another locality waits for
+// its answer. Cost: none without queries. Example: net/observe/test/job_counters_test.cpp
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace plx::net {
 
 class job_counters final : public service {
  public:
-  /// Requires: nothing asks the runtime's counters any more when this ends.
+  /// Requires: the runtime's counters are no longer read when this is destroyed.
   explicit job_counters(node& n);
   ~job_counters() override;
 

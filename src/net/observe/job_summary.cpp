@@ -80,7 +80,7 @@ locality_summary summary_of(node& n) {
   char host[256] = "machine";
   ::gethostname(host, sizeof host - 1);
   l.host = host;
-  const port_counts c = n.port().counts();  // before anything that sends
+  const port_counts c = n.port().counts();  // read before this function's caller sends anything
   l.parcels_sent = c.parcels_sent, l.parcels_received = c.parcels_received;
   l.messages_sent = c.messages_sent, l.messages_received = c.messages_received;
   l.bytes_sent = c.bytes_sent, l.bytes_received = c.bytes_received;
@@ -104,7 +104,7 @@ std::vector<locality_summary> summaries_of_all(node& n) {
   std::vector<future<locality_summary>> answers(n.size());
   for (locality_id i = 0; i < n.size(); ++i)
     if (i != n.here() && !n.is_lost(i)) answers[i] = async<&tell_summary>(i);
-  const auto until = std::chrono::steady_clock::now() + summary_deadline;  // one for all: they are asked at once
+  const auto until = std::chrono::steady_clock::now() + summary_deadline;  // common to all concurrent requests
   for (locality_id i = 0; i < n.size(); ++i) {
     if (i == n.here()) continue;
     all[i].locality = i;
@@ -207,7 +207,7 @@ std::string job_json(const std::vector<locality_summary>& all, const std::vector
 result<void> write_job_summary(const std::vector<locality_summary>& all, const std::string& folder) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed) return error{fmt::format("cannot make the folder '{}': {}", folder, failed.message())};
+  if (failed) return error{fmt::format("cannot create the folder '{}': {}", folder, failed.message())};
   const auto kinds = kinds_of(all);
   if (auto r = write_file(folder + "/job_profile.csv", profile_csv(kinds)); !r) return r;
   if (auto r = write_file(folder + "/localities.csv", localities_csv(all)); !r) return r;

@@ -15,7 +15,7 @@ using probe::task_id;
 using probe::trace_data;
 using probe::trace_message;
 
-/// The number of a task in the job's trace, where its locality's first worker is row `first`.
+/// The number of a task in the job's trace, if its locality's first worker has row `first`.
 task_id of_job(task_id id, unsigned first) noexcept {
   constexpr unsigned shift = 40;
   constexpr task_id serial = (task_id{1} << shift) - 1, worker = 0xffff;
@@ -34,7 +34,7 @@ void append(std::vector<T>& to, std::vector<T>&& from, M change) {
   from = {};
 }
 
-/// Together with where each is from.
+/// Sorts `all` together with the locality of each record.
 template <class T>
 void sort_by_time(std::vector<T>& all, std::vector<unsigned>& at) {
   std::vector<std::size_t> order(all.size());
@@ -58,7 +58,7 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   probe::trace_locality& l = job().localities.at(which);
   const auto first = static_cast<unsigned>(whole_.data.workers.size());
   if (first + part.workers.size() > most_workers) {
-    missing(which, fmt::format("its workers are more than the {} of one trace", most_workers));
+    missing(which, fmt::format("one trace holds at most {} workers", most_workers));
     return false;
   }
   l.host = host;
@@ -67,7 +67,8 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   l.uncertainty_s = clock.uncertainty_s();
   l.offset_s = clock.offset_s();
   l.drift = clock.drift();
-  if (part.lost + parcels.lost != 0) missing(which, fmt::format("{} records found no room", part.lost + parcels.lost));
+  if (part.lost + parcels.lost != 0)
+    missing(which, fmt::format("{} records were dropped (buffer full)", part.lost + parcels.lost));
   const ticks origin = clock(part.origin);
   whole_.data.origin = first == 0 ? origin : std::min(whole_.data.origin, origin);
   whole_.data.records += part.records;
@@ -101,7 +102,7 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   return true;
 }
 
-/// Both lists in order of (who sent, number): a parcel stands once in each.
+/// Sorts both lists by (sender, number): each parcel occurs at most once in each.
 void job_trace::match() {
   const auto sender = [](const parcel& p) { return std::pair(p.r.peer, p.r.number); };
   const auto own = [](const parcel& p) { return std::pair(p.at, p.r.number); };

@@ -1,10 +1,10 @@
-// The traces of all localities of a job as one: times of one clock, numbers of tasks that are different everywhere, and
-// what was sent and received put together.
+// Merges the traces of all localities of a job: times of one clock, unique task numbers, and each parcel's send matched
+// with its receipt.
 //
-// A task's number holds the number of its worker's row (probe::task_id); in the job's trace rows are counted through
-// all localities, and so are the numbers. A parcel is a join between the task that sent it and what it made ready.
-// Thread safety: one thread. Cost: O(n log n) of the messages, O(n) of all else; the memory of what is added, and that
-// of one locality beside. Example: net/observe/test/job_trace_test.cpp
+// A task's number contains the number of its worker's row (probe::task_id); in the job's trace rows are numbered over
+// all localities. A parcel is a join between the task that sent it and the task that it made ready.
+// Thread safety: one thread. Cost: O(n log n) in the messages, O(n) in everything else; the memory of the merged trace,
+// plus that of one locality. Example: net/observe/test/job_trace_test.cpp
 #pragma once
 
 #include <string>
@@ -21,18 +21,18 @@ class job_trace {
  public:
   explicit job_trace(unsigned localities) { job().localities.resize(localities); }
 
-  /// What one locality recorded: in its own ticks, which `clock` turns into the root's. Requires: names are this
-  /// process's; once per locality. Errors: false, with a line in its `missing`, when there are more workers than
-  /// numbers of tasks can tell apart.
+  /// Adds the records of one locality, in its own ticks, which `clock` converts to the root's. Requires: names are this
+  /// process's; called once per locality. Errors: false, with a text in its `missing`, if there are more workers than
+  /// task numbers can distinguish.
   bool add(locality_id which, const std::string& host, probe::trace_data&& part, message_log::records&& parcels,
            const clock_map& clock);
-  /// There is nothing of it, or not all.
+  /// Records that data of a locality are missing, in whole or in part.
   void missing(locality_id which, const std::string& why);
 
-  /// All together.
+  /// Returns the merged trace.
   probe::job_trace_data finish();
 
-  /// Rows of workers in one trace.
+  /// The maximum number of worker rows in one trace.
   static constexpr unsigned most_workers = 0xfffe;
 
  private:

@@ -20,14 +20,14 @@
 namespace plx {
 namespace net {
 
-/// A value of a counter on its way.
+/// The wire format of a counter value.
 struct sample_point {
   ticks when = 0;
   double value = 0;
   std::uint64_t series = 0;
 };
 
-/// A piece of a task on its way. The upper half of the flags: one in how many of its name was traced.
+/// The wire format of a task's slice. The upper half of the flags is the sampling interval of its name.
 struct travelling_slice {
   enum bits : std::uint32_t { finished = 1, resumed = 2 };
   static constexpr unsigned every_shift = 16;
@@ -39,12 +39,12 @@ struct travelling_slice {
   std::uint32_t flags = 0;
 };
 
-/// What there is to take.
+/// Describes the trace of a locality: its sizes and small lists.
 struct trace_gather::head {
   ticks origin = 0;
   double share = 1;
   std::uint64_t records = 0, lost = 0, lost_parcels = 0;
-  std::uint64_t traced = 0;  // whether anything was
+  std::uint64_t traced = 0;  // whether anything was traced
   std::string host;
   std::vector<std::string> worker_names, series;
   std::vector<std::uint64_t> slices;   // by worker
@@ -170,11 +170,11 @@ std::vector<message_record> trace_received(std::uint64_t first) {
 void gather_frozen(sender s) { here().note_frozen(s.who); }
 void gather_left(sender s) { here().note_left(s.who); }
 void gather_begun(sender s) {
-  if (s.who != 0) return node_here().refuse(s.who, "it gathers traces, and is not the root");
+  if (s.who != 0) return node_here().refuse(s.who, "it gathers traces but is not the root");
   here().note_begun();
 }
 void gather_done(sender s, bool taken) {
-  if (s.who != 0) return node_here().refuse(s.who, "it has gathered traces, and is not the root");
+  if (s.who != 0) return node_here().refuse(s.who, "it has gathered traces but is not the root");
   here().note_done(taken);
 }
 
@@ -186,18 +186,18 @@ auto ask(locality_id from, A... arguments) {
   return answer.get();
 }
 
-/// All of a list of `count`, piece by piece.
+/// Fetches a list of `count` records in chunks.
 template <auto F, class T, class... A>
 void fetch(locality_id from, std::vector<T>& into, std::uint64_t count, A... which) {
   into.reserve(count);
   while (into.size() < count) {
     const auto more = ask<F>(from, which..., std::uint64_t{into.size()});
-    if (more.empty()) throw std::runtime_error("it sent less than it had announced");
+    if (more.empty()) throw std::runtime_error("it sent fewer records than announced");
     into.insert(into.end(), more.begin(), more.end());
   }
 }
 
-/// From the numbers of names there to those here.
+/// Maps the numbers of names on another locality to those of this one.
 class name_table {
  public:
   explicit name_table(const std::vector<std::pair<std::uint32_t, std::string>>& names) {
@@ -319,10 +319,10 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
   const head h = ask<&trace_head>(from);
   std::vector<std::uint64_t> lists = h.slices;
   lists.insert(lists.end(), {h.edges, h.samples, h.sent, h.received});
-  std::uint64_t records = 0;  // saturates: more than `room` is refused
+  std::uint64_t records = 0;  // saturates, so that a sum above `room` cannot overflow
   for (const std::uint64_t n : lists) records += std::min(n, most_records + 1);
   if (records > room) {
-    into.missing(from, fmt::format("its {} records are more than there is room for ({}): it writes its own files",
+    into.missing(from, fmt::format("its {} records exceed the remaining capacity of {}: it writes its own files",
                                    records, room));
     return false;
   }
@@ -383,7 +383,7 @@ probe::job_trace_data trace_gather::gather(double patience_s) {
     if (node_.is_lost(i)) {
       whole.missing(i, fmt::format("it is lost: {}", node_.why_lost(i)));
     } else if (left(i)) {
-      whole.missing(i, "it has waited in vain for the root and left: it has written its own files");
+      whole.missing(i, "it left before the root requested its trace: it has written its own files");
     } else {
       try {
         taken = take(i, whole, room);
@@ -396,7 +396,7 @@ probe::job_trace_data trace_gather::gather(double patience_s) {
   probe::job_trace_data all = whole.finish();
   for (locality_id i = 0; i < all.job.localities.size(); ++i)
     if (!all.job.localities[i].missing.empty())
-      log_warning("the job's trace is not whole: of locality {}: {}", i, all.job.localities[i].missing);
+      log_warning("the job's trace is incomplete: locality {}: {}", i, all.job.localities[i].missing);
   return all;
 }
 

@@ -1,13 +1,13 @@
-// The end of what a job measures: every locality stops recording, the root measures the clocks once more, takes the
-// traces of all, piece by piece, and gives them to its own session, which writes the files of the whole job.
+// Gathers the traces of a job at its end: every locality stops recording; the root measures the clocks once more,
+// fetches the traces of all in chunks, and gives them to its own session, which writes the files of the whole job.
 //
-// By parcels, so that hosts need share no folder. A locality whose trace the root has taken writes none of its own; one
-// that the root could not take, because it holds more than there is room for, writes its own files. Of one that is lost
-// nothing is left, and the job's trace says so.
+// Traces are sent by parcels, so that hosts need not share a folder. A locality whose trace the root has fetched writes
+// none of its own; one whose trace exceeds the root's remaining capacity writes its own files. The trace of a lost
+// locality is lost as well, and the job's trace records that.
 //
-// Thread safety: one caller per locality. Cost: the trace once over the network; at the root the memory of all traces
-// together, at most `most_records` of them, and one locality's beside. Errors: what is missing is in the trace, and in
-// the log. Example: tests/net/test_job_traces.py
+// Thread safety: one caller per locality. Cost: each trace is sent once; the root needs the memory of all traces
+// together, at most `most_records` records, plus that of one locality. Errors: missing data are recorded in the trace
+// and logged. Example: tests/net/test_job_traces.py
 #pragma once
 
 #include <cstdint>
@@ -30,23 +30,23 @@ class trace_gather final : public service {
   explicit trace_gather(node& n);
   ~trace_gather() override;
 
-  /// Stops recording here: when the job is quiet, both sides of each parcel have been noted. As a task.
+  /// Stops recording here, in a task. Requires: the job is quiescent, so that both ends of each parcel are recorded.
   void freeze();
-  /// On the root, as a task: the trace of the job. Waits at first until all have stopped recording, for so long at
-  /// most: what it sends before would be half in their traces.
+  /// On the root, in a task: the trace of the job. First waits, for at most `patience_s`, until all have stopped
+  /// recording: messages sent earlier would be recorded in part of the traces.
   probe::job_trace_data gather(double patience_s);
-  /// On the root, in the end: the others need wait no longer. `whole`: what was taken of them will be written.
+  /// On the root, at the end: the others stop waiting. `whole`: the traces fetched from them will be written.
   void let_go(bool whole);
-  /// On the others, as a task: serves the root. True when it has taken the trace; false when it has not, or is lost, or
-  /// does not begin within the deadline; then it is told that this locality has left. Once it has begun, it is waited
-  /// for.
+  /// On the others, in a task: serves the root. True if the root has fetched the trace; false if it has not, is lost,
+  /// or has not begun within the deadline, in which case it is notified that this locality has left. Once the root has
+  /// begun, there is no deadline.
   bool wait_until_taken(double deadline_s);
-  /// On the root: that locality has left without having been asked for its trace.
+  /// On the root: that locality left before its trace was requested.
   bool left(locality_id which);
 
   void peer_lost(locality_id peer) override;
 
-  // What the twins call.
+  // Called by actions from other localities.
   struct head;
   struct own_trace;
   void note_frozen(locality_id which);
@@ -55,7 +55,7 @@ class trace_gather final : public service {
   void note_left(locality_id which);
   std::shared_ptr<const own_trace> collected();
 
-  /// Of all localities together: 1.5 GB.
+  /// For all localities together: 1.5 GB.
   static constexpr std::uint64_t most_records = std::uint64_t{1} << 24;
 
  private:
@@ -67,7 +67,7 @@ class trace_gather final : public service {
   condition_variable_any changed_;
   bool begun_ = false, done_ = false, taken_ = false;
   std::vector<bool> frozen_, was_taken_, left_;  // by locality
-  std::shared_ptr<const own_trace> own_;         // who answers holds it, too
+  std::shared_ptr<const own_trace> own_;         // also held while a request is served
 };
 
 }  // namespace plx::net

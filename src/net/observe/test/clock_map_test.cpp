@@ -1,4 +1,4 @@
-// The map between two clocks: right within its own bound for clocks of any rates and delays of any asymmetry.
+// The error of the map between two clocks is within its bound for any rates and any asymmetry of the delays.
 #include "net/observe/clock_offsets.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using plx::net::clock_exchange;
 using plx::net::clock_map;
 using plx::net::clock_point;
 
-TEST(ClockMap, WithoutPointsNothingChanges) {
+TEST(ClockMap, IsTheIdentityWithoutPoints) {
   clock_map m;
   EXPECT_FALSE(m.known());
   EXPECT_EQ(m(12345), 12345u);
@@ -36,7 +36,7 @@ TEST(ClockMap, TheFastestExchangeIsKept) {
 }
 
 TEST(ClockMap, LineThroughTwoPoints) {
-  clock_map m(1e9, 2e9);  // the other one counts twice as fast, and 10 ppm slower than it says
+  clock_map m(1e9, 2e9);  // the other one is twice as fast, and 10 ppm slower than its nominal rate
   ASSERT_TRUE(m.add({.there = 2'000'000, .here = 5'000'000, .uncertainty = 10}));
   ASSERT_TRUE(m.add({.there = 2'000'000 + 2'000'000'000, .here = 5'000'000 + 1'000'010'000, .uncertainty = 10}));
   EXPECT_NEAR(m.drift(), 1e-5, 1e-9);
@@ -44,13 +44,13 @@ TEST(ClockMap, LineThroughTwoPoints) {
   EXPECT_NEAR(m.uncertainty_s(), 1e-8, 1e-15);
   EXPECT_EQ(m(2'000'000), 5'000'000u);
   EXPECT_EQ(m(2'000'000 + 1'000'000'000), 5'000'000u + 500'005'000u);
-  EXPECT_EQ(m(2'000'000 + 4'000'000'000), 5'000'000u + 2'000'020'000u);  // behind the last one
+  EXPECT_EQ(m(2'000'000 + 4'000'000'000), 5'000'000u + 2'000'020'000u);  // after the last one
   EXPECT_EQ(m(0), 5'000'000u - 1'000'010u);                              // before the first one
   EXPECT_FALSE(m.add({.there = 1, .here = 9'000'000'000, .uncertainty = 1}));
   EXPECT_FALSE(m.add({.there = 9'000'000'000, .here = 1, .uncertainty = 1}));
 }
 
-TEST(ClockMap, PointsTooCloseTogetherTellNoRate) {
+TEST(ClockMap, PointsTooCloseTogetherGiveNoRate) {
   clock_map m(1e9, 1e9);
   ASSERT_TRUE(m.add({.there = 1'000'000, .here = 2'000'000, .uncertainty = 500}));
   ASSERT_TRUE(m.add({.there = 1'010'000, .here = 2'010'400, .uncertainty = 500}));
@@ -58,14 +58,14 @@ TEST(ClockMap, PointsTooCloseTogetherTellNoRate) {
   EXPECT_EQ(m(1'010'000 + 1'000'000), 2'010'400u + 1'000'000u);
 }
 
-TEST(ClockMap, NothingLiesBeforeTheBeginningOfTime) {
+TEST(ClockMap, IsNeverNegative) {
   clock_map m(1e9, 1e9);
   ASSERT_TRUE(m.add({.there = 1'000'000, .here = 10, .uncertainty = 1}));
   EXPECT_EQ(m(500'000), 0u);
 }
 
-// Two real clocks as functions of true time, exchanges with delays of each way drawn by themselves.
-TEST(ClockMap, TheErrorIsWithinTheUncertaintyForAllClocksAndDelays) {
+// Two clocks as functions of true time; the delays of the two directions are drawn independently.
+TEST(ClockMap, TheErrorIsWithinTheUncertainty) {
   for (unsigned seed = 1; seed <= 500; ++seed) {
     std::mt19937_64 random(seed);
     const auto uniform = [&](double a, double b) { return std::uniform_real_distribution<double>(a, b)(random); };
@@ -107,7 +107,7 @@ TEST(ClockMap, TheErrorIsWithinTheUncertaintyForAllClocksAndDelays) {
       ASSERT_GT(mapped, before) << "seed " << seed;
       before = mapped;
     }
-    // One tick of the slower clock is one step of the map at least, everywhere: also at the joints.
+    // One tick of the slower clock advances the map by at least one step everywhere, including at the points.
     for (const clock_point& p : m.points())
       for (ticks d = 0; d < 50; ++d) ASSERT_LE(m(p.there - 25 + d), m(p.there - 24 + d));
   }

@@ -1,5 +1,5 @@
-// Clocks that are wrong in every way, in the simulated network: what is measured is right within its own bound, and
-// causes come before their effects.
+// Clocks with arbitrary offsets, rates and drift in the simulated network: the error of the measured maps is within
+// their bound, and no effect precedes its cause.
 #include "net/observe/clock_offsets.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using namespace plx;
 
 namespace clock_test {
 
-/// A clock that began anywhere and runs at any rate, made of the simulation's.
+/// A clock with any start and rate, derived from the simulation's time.
 struct wrong_clock {
   const net::simulation* sim = nullptr;
   double start = 0, per_s = 1e9;
@@ -54,7 +54,7 @@ using namespace clock_test;
 using net::clock_map;
 using net::clock_offsets;
 
-/// Clocks of up to 100 ppm off, and what they say of their rates, up to 20 ppm off.
+/// Clocks whose rates differ from their nominal rates by up to 20 ppm.
 std::deque<wrong_clock> make_clocks(net::simulation& sim, std::uint64_t seed) {
   net::seeded_choice choose(seed);
   std::deque<wrong_clock> clocks;
@@ -69,7 +69,7 @@ std::deque<wrong_clock> make_clocks(net::simulation& sim, std::uint64_t seed) {
   return clocks;
 }
 
-TEST(ClockOffsets, AreRightWithinTheirOwnBoundWhateverTheClocksAndDelays) {
+TEST(ClockOffsets, AreWithinTheirUncertainty) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .delay_min_s = 1e-6, .delay_max_s = 200e-6});
     const auto clocks = make_clocks(sim, seed);
@@ -117,7 +117,7 @@ TEST(ClockOffsets, AreRightWithinTheirOwnBoundWhateverTheClocksAndDelays) {
   }
 }
 
-TEST(ClockOffsets, WhoDiesOrIsDeadGetsNoPoint) {
+TEST(ClockOffsets, ALostLocalityGetsNoPoint) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .deaths = {{1, 0, 500e-6}}});
     sim.run_root([&] {
@@ -137,7 +137,7 @@ TEST(ClockOffsets, WhoDiesOrIsDeadGetsNoPoint) {
   }
 }
 
-TEST(ClockOffsets, WithRealThreadsOfOneClock) {
+TEST(ClockOffsets, WithRealThreadsAndOneClock) {
   net::test::localities job(3, 1);
   job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });
   job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });

@@ -31,7 +31,7 @@ TEST(JobCounters, TheLocalitiesAreCounted) {
   });
 }
 
-TEST(JobCounters, ThoseOfOthersAreReadFromEverywhere) {
+TEST(JobCounters, CountersOfAllLocalitiesAreReadable) {
   net::test::localities all(3);
   for (unsigned i = 0; i < 3; ++i) all.at(i).get<net::job_counters>();
   all.run(2, [] {
@@ -51,11 +51,11 @@ TEST(JobCounters, ThoseOfOthersAreReadFromEverywhere) {
     ASSERT_FALSE(wrong);
     EXPECT_NE(wrong.error().message.find("count/sent"), std::string::npos) << wrong.error().message;
   });
-  // A thread that is no worker may ask as well.
+  // An external thread may query as well.
   EXPECT_TRUE(all.at(0).home().counters().query("/parcels{locality#2/total}/count/sent"));
 }
 
-TEST(JobCounters, ALostLocalityIsNamed) {
+TEST(JobCounters, TheErrorNamesALostLocality) {
   net::test::localities all(2);
   for (unsigned i = 0; i < 2; ++i) all.at(i).get<net::job_counters>();
   all.lose(1);

@@ -1,4 +1,4 @@
-// The sums of a job: against numbers made by hand, and against the counters of real localities.
+// The summary of a job, compared with numbers computed by hand and with the counters of real localities.
 #include "net/observe/job_summary.hpp"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ std::vector<locality_summary> by_hand() {
   all[0].kinds = {{"a", 2, 3.0, 1.0, 2.0}, {"b", 1, 0.5, 0.5, 0.5}};
   all[1].kinds = {{"a", 4, 6.0, 0.5, 3.0}};
   all[2].missing = "it is lost: kill -9";
-  all[3].kinds = {{"a", 0, 0.25, 0, 0}};  // one that has not ended
+  all[3].kinds = {{"a", 0, 0.25, 0, 0}};  // a task that has not ended
   all[0].exec_s = 3, all[0].idle_s = 1, all[0].polling_s = 1, all[0].sending_s = 0.5;
   return all;
 }
@@ -73,7 +73,7 @@ TEST(JobSummary, TablesAndText) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(JobSummary, OfRealLocalities) {
+TEST(JobSummary, RealLocalities) {
   net::test::localities all(3, 1);
   all.run(0, [] {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(async<&summary_test::twice>(2, i).get(), 2 * i);
@@ -87,7 +87,7 @@ TEST(JobSummary, OfRealLocalities) {
     EXPECT_EQ(sums[i].workers, 1u);
     EXPECT_FALSE(sums[i].host.empty());
   }
-  EXPECT_EQ(sums[0].parcels_sent, 10u) << "before it asked";
+  EXPECT_EQ(sums[0].parcels_sent, 10u) << "before the summaries were requested";
   EXPECT_GE(sums[2].parcels_received, 10u);
   const auto kinds = kinds_of(sums);
   const auto twice = std::find_if(kinds.begin(), kinds.end(), [](const auto& k) {

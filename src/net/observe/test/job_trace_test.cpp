@@ -1,4 +1,4 @@
-// Traces of localities with clocks of their own, put together: one clock, one numbering, every parcel once.
+// Merged traces of localities with different clocks: one clock, unique numbers, every parcel once.
 #include "net/observe/job_trace.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using net::message_log;
 
 constexpr task_id id(unsigned worker, unsigned serial) { return (task_id{worker} + 1) << 40 | serial; }
 
-/// Locality 1 counts twice as fast, and began 1000 ticks of locality 0 later.
+/// The clock of locality 1 is twice as fast, and started 1000 ticks of locality 0 later.
 net::clock_map twice_as_fast() {
   net::clock_map m(1e9, 2e9);
   m.add({.there = 0, .here = 1000, .uncertainty = 1});
@@ -35,7 +35,7 @@ trace_data two_workers(task_id a, ticks a_begin, ticks a_end) {
   return d;
 }
 
-TEST(JobTrace, RowsOfDevicesStayRowsOfDevices) {
+TEST(JobTrace, KeepsDeviceRows) {
   trace_data zero = two_workers(id(1, 1), 1500, 2100), one = two_workers(id(1, 1), there(1500), there(2100));
   one.devices = {0, 1};
   one.worker_names = {"", "gpu 0, stream 1"};
@@ -53,10 +53,10 @@ TEST(JobTrace, RowsOfDevicesStayRowsOfDevices) {
   EXPECT_EQ(d.workers[3].at(0).id, id(3, 1));
 }
 
-TEST(JobTrace, TimesNumbersAndParcelsAreThoseOfOneJob) {
+TEST(JobTrace, MergesTimesNumbersAndParcels) {
   const name_id f = register_name("f");
-  // The task on locality 0 sends parcel 7 at 2000; it comes at 2500, makes the task there ready at 2600, which answers
-  // at 3000; the answer comes at 3400 and resumes the first task at 3500.
+  // The task on locality 0 sends parcel 7 at 2000. It arrives at 2500 and makes the task on locality 1 ready at 2600,
+  // which answers at 3000; the answer arrives at 3400 and resumes the first task at 3500.
   const task_id sender = id(1, 5), same_number = id(1, 5), came = id(0, 1) | join_bit, answered = id(0, 9) | join_bit;
   trace_data zero = two_workers(sender, 1500, 2100);
   zero.origin = 1100;
@@ -74,10 +74,10 @@ TEST(JobTrace, TimesNumbersAndParcelsAreThoseOfOneJob) {
   message_log::records of_zero, of_one;
   of_zero.sent.push_back({.when = 2000, .task = sender, .number = 7, .bytes = 40, .peer = 1, .name = f});
   of_zero.sent.push_back(
-      {.when = 2050, .task = sender, .number = 8, .bytes = 41, .peer = 2, .name = f});  // to the lost
+      {.when = 2050, .task = sender, .number = 8, .bytes = 41, .peer = 2, .name = f});  // to the lost locality
   of_zero.received.push_back({.when = 3400, .task = answered, .number = 1, .bytes = 30, .peer = 1});
   of_one.received.push_back({.when = there(2500), .task = came, .number = 7, .bytes = 40, .peer = 0});
-  of_one.received.push_back({.when = there(2550), .task = came, .number = 3, .bytes = 40, .peer = 2});  // of the lost
+  of_one.received.push_back({.when = there(2550), .task = came, .number = 3, .bytes = 40, .peer = 2});  // from the lost locality
   of_one.sent.push_back({.when = there(3000), .task = same_number, .number = 1, .bytes = 30, .peer = 0, .name = f});
   ASSERT_TRUE(job.add(0, "here", std::move(zero), std::move(of_zero), {}));
   ASSERT_TRUE(job.add(1, "there", std::move(one), std::move(of_one), twice_as_fast()));
@@ -114,7 +114,7 @@ TEST(JobTrace, TimesNumbersAndParcelsAreThoseOfOneJob) {
   EXPECT_EQ(j.messages[2].sent, 3000u);
   EXPECT_EQ(j.messages[2].received, 3400u);
 
-  // Who sent is the parent of what the parcel made run, and who answered, of what goes on.
+  // The sender is the parent of the slice that its parcel started, and the answering task that of the resumed slice.
   const trace_graph g(d);
   EXPECT_EQ(g.missing().unknown_edges, 0u);
   EXPECT_EQ(g.missing().against_time, 0u);
@@ -124,7 +124,7 @@ TEST(JobTrace, TimesNumbersAndParcelsAreThoseOfOneJob) {
   const auto resumed = g.inputs(g.piece_of(1, 1));
   ASSERT_EQ(resumed.size(), 1u);
   EXPECT_EQ(resumed[0].from, g.piece_of(3, 0));
-  // The longest path goes there and back: 500 before it sends, 300 until the answer leaves, 100 after it came.
+  // The longest path: 500 before the call is sent, 300 until the answer is sent, 100 after it has arrived.
   EXPECT_EQ(find_critical_path(g).span, 900);
 }
 
@@ -156,7 +156,7 @@ TEST(JobTrace, EachParcelHasOnePartner) {
   EXPECT_EQ(unmatched, 1u);
 }
 
-TEST(JobTrace, TooManyWorkersAreMissed) {
+TEST(JobTrace, TooManyWorkersAreReportedAsMissing) {
   job_trace job(2);
   trace_data d;
   d.workers.resize(job_trace::most_workers + 1);

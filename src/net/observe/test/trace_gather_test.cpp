@@ -1,4 +1,4 @@
-// Traces of real localities, gathered by the root: every parcel has both ends, and the graph of tasks is that of the
+// Traces of real localities, gathered by the root: every parcel has both ends, and the task graph is that of the
 // program, across localities.
 #include "net/observe/trace_gather.hpp"
 
@@ -27,13 +27,13 @@ namespace gather_test {
 int twice(int x) { return 2 * x; }
 double sum_of(const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 0.0); }
 
-// An answer that is there before its caller waits for it makes nobody go on: no edge tells of it. So who is called by
-// `the caller` and by relay() begins only when that one waits, and its locality runs no task.
+// An answer that arrives before its caller waits for it resumes no task and gives no edge. So a function called by `the
+// caller` or by relay() first waits until its caller waits and the caller's locality runs no task.
 net::test::localities* traced = nullptr;
 void until_all_wait_at(locality_id caller) {
   auto& counters = traced->at(caller).home().counters();
   EXPECT_TRUE(comes_true([&] { return counters.query("/scheduler/tasks/active").value().at(0).value == 0; }))
-      << "locality " << caller << " does not come to rest";
+      << "locality " << caller << " does not become idle";
 }
 int twice_for(locality_id caller, int x) { return until_all_wait_at(caller), 2 * x; }
 int relay(locality_id caller, locality_id to, int x) {
@@ -87,8 +87,8 @@ trace_graph::index task_named(const trace_graph& g, const std::string& name) {
 TEST(TraceGather, ParentsAreOnOtherLocalities) {
   for (const unsigned workers : {1u, 2u}) {
     job_trace_data d;
-    // Where the machine is busy, clocks are known with less precision than these tasks are apart, and edges that they
-    // contradict are left out, and counted: then once more.
+    // On a busy machine the uncertainty of the clocks may exceed the distance between these tasks. Edges that
+    // contradict the clocks are excluded and counted; the test then repeats the run.
     ASSERT_TRUE(comes_true([&] {
       traced_job job(3, workers);
       traced = &job.all;
@@ -105,14 +105,14 @@ TEST(TraceGather, ParentsAreOnOtherLocalities) {
     EXPECT_EQ(g.maker(relayed), caller);
     EXPECT_EQ(g.parents(twice), std::vector{relayed});
     const auto before = g.parents(caller);
-    EXPECT_NE(std::find(before.begin(), before.end(), relayed), before.end()) << "the answer makes it go on";
+    EXPECT_NE(std::find(before.begin(), before.end(), relayed), before.end()) << "the answer resumes it";
     EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[caller])[0].worker), 0u);
     EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[relayed])[0].worker), 1u);
     EXPECT_EQ(d.job.locality_of(g.pieces_of(g.tasks()[twice])[0].worker), 2u);
   }
 }
 
-TEST(TraceGather, WhoHasLeftBeforeTheRootCameIsMissingAndNotWaitedFor) {
+TEST(TraceGather, ALocalityThatLeftIsReportedAsMissing) {
   traced_job job(3);
   job.all.run(1, [&] { EXPECT_FALSE(job.all.at(1).get<net::trace_gather>().wait_until_taken(0)); });
   job.all.run(0, [&] {
@@ -124,7 +124,7 @@ TEST(TraceGather, WhoHasLeftBeforeTheRootCameIsMissingAndNotWaitedFor) {
   EXPECT_NE(d.localities[1].missing.find("has written its own files"), std::string::npos) << d.localities[1].missing;
 }
 
-TEST(TraceGather, EveryParcelThatWasCountedIsThere) {
+TEST(TraceGather, ContainsEveryCountedParcel) {
   traced_job job(3, 2);
   job.all.run_all([] {
     std::vector<future<int>> small;
@@ -157,7 +157,7 @@ TEST(TraceGather, EveryParcelThatWasCountedIsThere) {
   EXPECT_EQ(d.localities[0].uncertainty_s, 0);
 }
 
-TEST(TraceGather, TheLostAreMissed) {
+TEST(TraceGather, ALostLocalityIsReportedAsMissing) {
   traced_job job(3);
   job.all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get() + async<&twice>(2, 1).get(), 4); });
   job.all.lose(2);
@@ -166,10 +166,10 @@ TEST(TraceGather, TheLostAreMissed) {
   EXPECT_EQ(d.localities[2].missing, "it is lost: the test said so");
   EXPECT_EQ(d.localities[2].workers, 0u);
   EXPECT_EQ(d.localities[1].missing, "");
-  EXPECT_EQ(d.localities[0].unmatched, 2u);  // what it sent there, and the answer
+  EXPECT_EQ(d.localities[0].unmatched, 2u);  // the call of the lost locality, and its answer
 }
 
-TEST(TraceGather, TheOthersWaitUntilTheirsIsTaken) {
+TEST(TraceGather, OthersWaitUntilTheirTraceIsFetched) {
   traced_job job(2);
   bool taken = false;
   std::thread other(
@@ -179,10 +179,10 @@ TEST(TraceGather, TheOthersWaitUntilTheirsIsTaken) {
   EXPECT_TRUE(taken);
   bool alone = true;
   job.all.run(0, [&] { alone = job.all.at(0).get<net::trace_gather>().wait_until_taken(0.01); });
-  EXPECT_FALSE(alone) << "nobody comes";
+  EXPECT_FALSE(alone) << "no root gathers traces";
 }
 
-TEST(TraceGather, WhatIsOffIsNotNumbered) {
+TEST(TraceGather, ParcelsAreNotNumberedWithoutTracing) {
   net::test::localities all(2);
   all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get(), 2); });
   EXPECT_TRUE(all.at(0).port().messages().collect().sent.empty());
