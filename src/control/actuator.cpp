@@ -57,7 +57,7 @@ std::vector<decision> decision_log::all() const {
 std::uint64_t decision_log::count() const noexcept { return state_->count.load(std::memory_order_relaxed); }
 
 result<void> decision_log::write_csv(const std::string& path) const {
-  std::string text = "number,time_s,who,what,from,to,why\n";
+  std::string text = "number,time_s,who,what,from,to,why\n";  // words: ok
   for (const decision& d : all()) {
     const double time_s = d.when > state_->origin ? seconds(d.when - state_->origin) : 0.0;
     fmt::format_to(std::back_inserter(text), "{},{:.6f},{},{},{},{},{}\n", d.number, time_s, csv_field(d.who),
@@ -72,13 +72,13 @@ struct actuator::changes {
     std::uint64_t from;
     std::string who;
   };
-  static constexpr std::size_t most = 64;  // that can be undone
+  static constexpr std::size_t most = 64;  // decisions that can be undone
 
   changes(decision_log& l, std::unique_ptr<detail::applier> a) : log(l), apply(std::move(a)) {}
-  decision_log& log;  // the registry's, which retires the actuator before it goes
+  decision_log& log;  // owned by the registry, which retires the actuator before it is destroyed
   std::mutex mutex;
   std::unique_ptr<detail::applier> apply;  // null: retired
-  std::vector<change> undoable;            // the newest last
+  std::vector<change> undoable;            // newest last
 };
 
 actuator::actuator(actuator_info info, std::uint64_t standard, decision_log& log,
@@ -114,9 +114,9 @@ result<std::uint64_t> actuator::undo(std::uint64_t number, std::string_view who,
   auto& undoable = changes_->undoable;
   if (undoable.empty() || undoable.back().decision != number)
     return error{fmt::format(
-        "actuator '{}': decision {} is not its newest{}", info_.name, number,
+        "actuator '{}': decision {} is not the newest{}", info_.name, number,
         undoable.empty() ? std::string()
-                         : fmt::format(", which is {} of '{}'", undoable.back().decision, undoable.back().who))};
+                         : fmt::format(", which is {} by '{}'", undoable.back().decision, undoable.back().who))};
   auto done = change(undoable.back().from, who, why, false);
   if (done) undoable.pop_back();
   return done;
@@ -128,7 +128,7 @@ std::string actuator::changed_by() const {
 }
 
 result<std::uint64_t> actuator::change(std::uint64_t to, std::string_view who, std::string_view why, bool remember) {
-  if (changes_->apply == nullptr) return error{fmt::format("actuator '{}' is no longer there", info_.name)};
+  if (changes_->apply == nullptr) return error{fmt::format("actuator '{}' was removed", info_.name)};
   const std::uint64_t from = bits();
   if (from == to) return std::uint64_t{0};
   try {
@@ -161,7 +161,7 @@ actuator_of<T>::actuator_of(actuator_info info, T standard, actuator_bounds<T> b
       bounds_(bounds),
       words_(std::move(words)) {
   const bool standard_is_within = within(standard_bits());
-  PLX_ASSERT(standard_is_within && "the standard value of an actuator lies within its bounds", this->info().name);
+  PLX_ASSERT(standard_is_within && "the default of an actuator must lie within its bounds", this->info().name);
 }
 
 template <detail::actuated T>
@@ -191,7 +191,7 @@ bool actuator_of<T>::within(std::uint64_t bits) const noexcept {
   else if constexpr (std::is_same_v<T, choice>)
     return value.index < words_.size();
   else
-    return bounds_.least <= value && value <= bounds_.most;  // false of what is no number
+    return bounds_.least <= value && value <= bounds_.most;  // false for NaN
 }
 
 template <detail::actuated T>
@@ -257,7 +257,7 @@ actuator_registry::~actuator_registry() {
 
 void actuator_registry::enter(std::shared_ptr<actuator> a) {
   const bool is_new = !find(a->info().name).has_value();
-  PLX_ASSERT(is_new && "there is an actuator of this name", a->info().name);
+  PLX_ASSERT(is_new && "an actuator of this name exists", a->info().name);
   const std::lock_guard lock(state_->mutex);
   state_->all.push_back(std::move(a));
 }
@@ -283,7 +283,7 @@ result<std::uint64_t> actuator_registry::undo(std::uint64_t number, std::string_
     auto a = find(d.what);
     return a ? (*a)->undo(number, who, why) : result<std::uint64_t>(a.error());
   }
-  return error{fmt::format("there is no decision {}, or it is too old", number)};
+  return error{fmt::format("decision {} does not exist or is no longer kept", number)};
 }
 
 const std::shared_ptr<decision_log>& actuator_registry::log() const noexcept { return state_->log; }

@@ -1,11 +1,13 @@
-// Something that can be set while a program runs: a named number, flag or word with bounds and a standard value.
+// An actuator: a setting that can be changed while a program runs; a named number, flag or word with bounds and a
+// default.
 //
 //   auto streams = actuators.add<std::int64_t>({"streams", "1", "Streams per device"}, 4, {1, 32}, [&](auto n) {
 //   use(n); }); streams->set(8, "my policy", "kernels are short");
 //
-// A value outside the bounds is refused with one line, never bent: who wants the nearest one asks for it, nearest().
-// Every change is a decision in the log, with who and why; the newest can be undone, one after the other.
-// Thread safety: everything; changes of one actuator happen one at a time, apply() included. Cost: get() is a relaxed
+// A value outside the bounds is refused with a message of one line, never clamped; nearest() gives the nearest valid
+// value. Every change is logged as a decision, with its author and reason. The newest decision can be undone,
+// repeatedly.
+// Thread safety: all functions; changes of one actuator are serialized, including apply(). Cost: get() is a relaxed
 // load; a change takes locks. Example: control/test/actuator_test.cpp
 #pragma once
 
@@ -24,46 +26,47 @@
 
 namespace plx::probe {
 
-// What was decided while a program ran: which policy set which actuator from what to what, and why.
+// The decision log: which policy changed which actuator from what to what while a program ran, and why.
 //
-// Thread safety: everything. Cost: a lock and an allocation per decision. The newest 65,536 are kept.
+// Thread safety: all functions. Cost: a lock and an allocation per decision. The newest 65,536 decisions are kept.
 // Example: control/test/actuator_test.cpp
 
 class recorder;
 
-/// One change of an actuator: when, who, from, to, why.
+/// One change of an actuator.
 struct decision {
-  std::uint64_t number = 0;  // 1, 2, ... in the order of time
+  std::uint64_t number = 0;  // 1, 2, ... in order of time
   ticks when = 0;
-  std::string who;   // a policy, or who called
-  std::string what;  // an actuator, or what else was decided about
+  std::string who;   // a policy or another caller
+  std::string what;  // an actuator, or another subject
   std::string from;
   std::string to;
   std::string why;
 };
 
-/// The decisions of policies, in the order in which they were made.
+/// The decisions in the order in which they were made.
 class decision_log {
  public:
-  /// With a recorder, each decision is a mark of category "policy" in its trace. It must live as long as decisions
-  /// come.
+  /// With a recorder, each decision is also a mark of category "policy" in its trace. The recorder must live as long as
+  /// decisions are added.
   explicit decision_log(recorder* marks = nullptr);
   ~decision_log();
   decision_log(const decision_log&) = delete;
   decision_log& operator=(const decision_log&) = delete;
 
-  /// Gives the decision's number.
+  /// Returns the decision's number.
   std::uint64_t add(std::string_view who, std::string_view what, std::string_view from, std::string_view to,
                     std::string_view why);
-  /// A mark alone: something happened, nothing was decided.
+  /// Adds a mark without a decision.
   void note(std::string_view text);
 
-  /// Those that are kept, the oldest first.
+  /// The decisions kept, oldest first.
   [[nodiscard]] std::vector<decision> all() const;
-  /// How many there were, with those no longer kept.
+  /// Number of decisions made, including those no longer kept.
   [[nodiscard]] std::uint64_t count() const noexcept;
 
-  /// number,time_s,who,what,from,to,why; times count from the making of the log.
+  /// Columns number,time_s,who,what,from,to,why.  // words: ok
+  /// Times are relative to the construction of the log.
   result<void> write_csv(const std::string& path) const;
 
  private:
@@ -71,20 +74,20 @@ class decision_log {
   std::unique_ptr<state> state_;
 };
 
-/// What an actuator is called and means.
+/// Name and description of an actuator.
 struct actuator_info {
-  std::string name;  // as in "worker-cap"
+  std::string name;  // such as "worker-cap"
   std::string unit = {};
   std::string help = {};
 };
 
-/// One of several words, by its number among them.
+/// One of several words, by index.
 struct choice {
   std::uint64_t index = 0;
   friend bool operator==(choice, choice) = default;
 };
 
-/// Both ends may be set. For flags and words they say nothing.
+/// Inclusive bounds. Unused for flags and words.
 template <class T>
 struct actuator_bounds {
   T least{};
@@ -122,31 +125,30 @@ struct applier {
 struct actuator_registry_state;
 }  // namespace detail
 
-/// Any actuator, its value as text: for people, settings and tables.
+/// An actuator of any type, with its value as text: for users, settings and tables.
 class actuator : public std::enable_shared_from_this<actuator> {
  public:
   virtual ~actuator();
   actuator(const actuator&) = delete;
   actuator& operator=(const actuator&) = delete;
 
-  /// What it is called and means.
+  /// Name and description.
   [[nodiscard]] const actuator_info& info() const noexcept { return info_; }
-  /// The value now, and the standard one.
+  /// The current value.
   [[nodiscard]] std::string text() const;
-  /// The value it had at the start, as text.
+  /// The default value.
   [[nodiscard]] std::string standard_text() const;
   /// "1 to 8", "one of fast, small".
   [[nodiscard]] virtual std::string bounds_text() const = 0;
 
-  /// Sets it from text. Gives the number of the decision, 0 when it has this value already. An error, and no change,
-  /// when the text is no such value, is out of bounds, when whoever must act on it refuses by an exception, or when the
-  /// actuator is no longer there.
+  /// Sets it from text. Returns the number of the decision, or 0 if the value is unchanged. Errors, without a change:
+  /// the text is not a valid value, it is out of bounds, apply() refuses by an exception, or the actuator was removed.
   result<std::uint64_t> set_text(std::string_view value, std::string_view who, std::string_view why);
-  /// Back to the standard value; as set_text().
+  /// Restores the default value; otherwise as set_text().
   result<std::uint64_t> reset(std::string_view who, std::string_view why);
-  /// Takes the newest change back; `number` must be its decision. Then the one before is the newest.
+  /// Reverts the newest change; `number` must be its decision. The previous change is then the newest.
   result<std::uint64_t> undo(std::uint64_t number, std::string_view who, std::string_view why);
-  /// Who made the newest change that was not undone; "" when there is none.
+  /// The author of the newest change that was not undone; "" if there is none.
   [[nodiscard]] std::string changed_by() const;
 
  protected:
@@ -177,17 +179,17 @@ class actuator_of final : public actuator {
   actuator_of(actuator_info info, T standard, actuator_bounds<T> bounds, std::vector<std::string> words,
               decision_log& log, std::unique_ptr<detail::applier> apply);
 
-  /// The value now.
+  /// The current value.
   [[nodiscard]] T get() const noexcept { return detail::from_bits<T>(bits()); }
-  /// The value it had at the start.
+  /// The default value.
   [[nodiscard]] T standard() const noexcept { return detail::from_bits<T>(standard_bits()); }
-  /// The smallest value allowed.
+  /// The lower bound.
   [[nodiscard]] T least() const noexcept { return bounds_.least; }
-  /// The largest value allowed.
+  /// The upper bound.
   [[nodiscard]] T most() const noexcept { return bounds_.most; }
   /// The words of a choice.
   [[nodiscard]] const std::vector<std::string>& words() const noexcept { return words_; }
-  /// The value within the bounds that is nearest to it; of what is no number the standard one.
+  /// The nearest value within the bounds; the default for NaN.
   [[nodiscard]] T nearest(T value) const noexcept;
   /// As set_text().
   result<std::uint64_t> set(T value, std::string_view who, std::string_view why) {
@@ -209,7 +211,7 @@ extern template class actuator_of<double>;
 extern template class actuator_of<bool>;
 extern template class actuator_of<choice>;
 
-/// Keeps an actuator there while it lives; who still holds a pointer to it then gets errors from set().
+/// Owns an actuator: it is removed with the handle. Pointers to it stay valid, but set() then returns an error.
 template <class T>
 class actuator_handle {
  public:
@@ -225,7 +227,7 @@ class actuator_handle {
 
   actuator_of<T>* operator->() const noexcept { return it_.get(); }
   actuator_of<T>& operator*() const noexcept { return *it_; }
-  /// For who may outlive the actuator.
+  /// For users that may outlive the actuator.
   [[nodiscard]] const std::shared_ptr<actuator_of<T>>& shared() const noexcept { return it_; }
 
  private:
@@ -235,7 +237,7 @@ class actuator_handle {
   std::shared_ptr<actuator_of<T>> it_;
 };
 
-/// The actuators of one runtime, and the log of what was decided with them.
+/// The actuators of one runtime, and the log of their changes.
 class actuator_registry {
  public:
   explicit actuator_registry(recorder* marks = nullptr);
@@ -243,8 +245,8 @@ class actuator_registry {
   actuator_registry(const actuator_registry&) = delete;
   actuator_registry& operator=(const actuator_registry&) = delete;
 
-  /// `apply(value)` is called by whoever changes the value, before others see it. It must not change this actuator;
-  /// what it throws is the reason of a refusal. Requires: a name not yet taken; a standard value within the bounds.
+  /// `apply(value)` is called by the thread that changes the value, before the new value is visible. It must not change
+  /// this actuator; an exception refuses the change. Requires: an unused name; a default within the bounds.
   template <detail::actuated T, class F>
   [[nodiscard]] actuator_handle<T> add(actuator_info info, T standard, actuator_bounds<T> bounds, F apply) {
     return keep(std::make_shared<actuator_of<T>>(std::move(info), standard, bounds, std::vector<std::string>{}, *log(),
@@ -255,7 +257,7 @@ class actuator_registry {
   [[nodiscard]] actuator_handle<bool> add_flag(actuator_info info, bool standard, F apply) {
     return add<bool>(std::move(info), standard, {false, true}, std::move(apply));
   }
-  /// One of several words, given by its number; the first is the standard one.
+  /// One of several words, given by index; the first is the default.
   template <class F>
   [[nodiscard]] actuator_handle<choice> add_choice(actuator_info info, std::vector<std::string> words, F apply) {
     const choice last{words.empty() ? 0 : words.size() - 1};
@@ -263,22 +265,22 @@ class actuator_registry {
                                                       std::move(words), *log(), applier_of<choice>(std::move(apply))));
   }
 
-  /// An error names the nearest one.
+  /// Errors: names the closest existing name.
   [[nodiscard]] result<std::shared_ptr<actuator>> find(std::string_view name) const;
-  /// The same of a type; an error also when it is of another.
+  /// As find(), for a known type; a different type is also an error.
   template <detail::actuated T>
   [[nodiscard]] result<std::shared_ptr<actuator_of<T>>> find_as(std::string_view name) const {
     auto any = find(name);
     if (!any) return any.error();
     if (auto typed = std::dynamic_pointer_cast<actuator_of<T>>(*any)) return typed;
-    return error{"actuator '" + std::string(name) + "' is of another type: it takes " + (*any)->bounds_text()};
+    return error{"actuator '" + std::string(name) + "' has a different type: it takes " + (*any)->bounds_text()};
   }
-  /// In the order of add().
+  /// In the order of registration.
   [[nodiscard]] std::vector<std::shared_ptr<actuator>> list() const;
 
-  /// Takes a decision back, if it is the newest about its actuator.
+  /// Undoes a decision if it is the newest one of its actuator.
   result<std::uint64_t> undo(std::uint64_t number, std::string_view who, std::string_view why);
-  /// Shared, so that it can be written after the registry is gone.
+  /// Shared, so that it can be written after the registry is destroyed.
   [[nodiscard]] const std::shared_ptr<decision_log>& log() const noexcept;
 
  private:

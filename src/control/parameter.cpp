@@ -65,7 +65,7 @@ result<double> parameter::parse(std::string_view text) const {
     double value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool read = failed == std::errc{} && end == text.data() + text.size();
-    // Also of whole numbers: between two steps there is none.
+    // Integers must also coincide with a step.
     if (read && value >= least && value <= most && (what == kind::real || value_at(place_of(value)) == value))
       return value;
   }
@@ -88,7 +88,7 @@ std::size_t tuning_point::index_of(std::string_view name, parameter::kind what) 
   for (std::size_t i = 0; i < values_.size(); ++i)
     if ((*space_)[i].name == name && (*space_)[i].what == what) return i;
   const bool found = false;
-  PLX_ASSERT(found && "no parameter of this name and kind", std::string(name));
+  PLX_ASSERT(found && "no parameter has this name and kind", std::string(name));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// What a search may vary: named whole numbers, real numbers and words, and points of the space that they span.
+// The parameters that a search varies: named integers, real numbers and words, and points of the space that they span.
 //
 // Thread safety: values. Example: control/test/tuning_test.cpp
 #pragma once
@@ -19,12 +19,12 @@ struct parameter {
   std::string name;
   kind what = kind::integer;
   double least = 0;
-  double most = 0;   // of a choice: number of words - 1
-  double step = 1;   // of whole numbers
-  double start = 0;  // where a search begins; of a choice: the number of the word
+  double most = 0;   // for choices: number of words - 1
+  double step = 1;   // for integers
+  double start = 0;  // where a search begins; for choices: index of the word
   std::vector<std::string> words{};
 
-  /// least, least + step, ...; Requires: least <= start <= most < 2^53, step > 0. `start` becomes the nearest step.
+  /// Values least, least + step, ... Requires: least <= start <= most < 2^53, step > 0. `start` is rounded to a step.
   static parameter integer(std::string name, std::int64_t least, std::int64_t most, std::int64_t start,
                            std::int64_t step = 1);
   /// Requires: least < most, finite.
@@ -32,41 +32,42 @@ struct parameter {
   /// Requires: at least one word.
   static parameter choice(std::string name, std::vector<std::string> words, std::size_t start = 0);
 
-  /// How many values there are; 0: a real number.
+  /// Number of values; 0 for a real number.
   [[nodiscard]] std::uint64_t levels() const noexcept;
-  /// A place is the number of the value, of a real number where it lies between least (0) and most (1).
+  /// The value at a place: for integers and choices the index of a value, for real numbers a position from 0 (least) to
+  /// 1 (most).
   [[nodiscard]] double value_at(double place) const noexcept;
-  /// Where a value lies among those allowed.
+  /// The place of a value; inverse of value_at().
   [[nodiscard]] double place_of(double value) const noexcept;
-  /// "8", "0.25", "fast"; and back.
+  /// The text of a value: "8", "0.25", "fast".
   [[nodiscard]] std::string text_of(double value) const;
-  /// A value from its text.
+  /// Parses the text of a value.
   [[nodiscard]] result<double> parse(std::string_view text) const;
-  /// "integer grain 1..64 by 1": the same text means the same parameter.
+  /// Such as "integer grain 1..64 by 1". Equal texts mean equal parameters.
   [[nodiscard]] std::string definition() const;
 };
 
-/// What a search varies.
+/// The parameters of a search.
 using parameters = std::vector<parameter>;
 
-/// Where a search is: one place per parameter.
+/// A position in the search space: one place per parameter.
 using places = std::vector<double>;
 
-/// Values for all parameters.
+/// A value for each parameter.
 class tuning_point {
  public:
   tuning_point() = default;
   tuning_point(std::shared_ptr<const parameters> space, const places& at);
 
-  /// Requires: there is such a parameter, of this kind.
+  /// The value of an integer parameter. Requires: a parameter of that name and kind.
   [[nodiscard]] std::int64_t integer(std::string_view name) const;
-  /// The value of a parameter that is a number.
+  /// The value of a real parameter.
   [[nodiscard]] double real(std::string_view name) const;
-  /// The value of an enumerated parameter.
+  /// The word of a choice.
   [[nodiscard]] const std::string& word(std::string_view name) const;
   /// "grain=8, how=fast".
   [[nodiscard]] std::string text() const;
-  /// One value per parameter, in their order; of a choice: the number of the word.
+  /// One value per parameter, in order; for choices the index of the word.
   [[nodiscard]] const std::vector<double>& values() const noexcept { return values_; }
 
  private:

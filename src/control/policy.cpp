@@ -1,4 +1,4 @@
-// The list of policies: how they come and go while events are told.
+// The list of policies, and its replacement while events are delivered.
 
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@
 
 namespace plx::probe {
 
-// One policy: how it is called, what it costs, how it ends.
+// A policy: its calls, cost and end.
 
 event_filter event_filter::of(std::initializer_list<task_event_kind> kinds, std::vector<name_id> names) {
   event_filter f{.kinds = 0, .names = std::move(names)};
@@ -30,7 +30,7 @@ std::string_view policy_context::name() const noexcept { return policy_.options.
 bool policy_context::permitted() const noexcept { return !policy_.off.load(std::memory_order_relaxed); }
 
 result<std::uint64_t> policy_context::refused() const {
-  return error{fmt::format("policy '{}' is removed and decides nothing any more", name())};
+  return error{fmt::format("policy '{}' was removed and cannot change actuators", name())};
 }
 
 result<std::uint64_t> policy_context::noted(actuator& a, result<std::uint64_t> done) {
@@ -52,7 +52,7 @@ namespace detail {
 void policy::call(const task_event* e) noexcept {
   if (off.load(std::memory_order_relaxed)) return;
   if (options.busy == when_busy::join) return call_now(e);
-  // acquire: pairs with the release below; what the last call left behind is seen by this one.
+  // acquire: pairs with the release below; this call sees the effects of the previous one.
   while (running.exchange(true, std::memory_order_acquire)) {
     if (options.busy == when_busy::skip) return void(skipped.fetch_add(1, std::memory_order_relaxed));
     std::this_thread::yield();
@@ -70,7 +70,7 @@ void policy::call_now(const task_event* e) noexcept {
   } catch (const std::exception& x) {
     fail(x.what());
   } catch (...) {
-    fail("it threw something that is no std::exception");
+    fail("it threw an exception that is not a std::exception");
   }
   const ticks took = now_ticks() - begin;
   calls.fetch_add(1, std::memory_order_relaxed);
@@ -87,8 +87,8 @@ void policy::fail(std::string_view what) noexcept {
   }
   if (off.load(std::memory_order_relaxed)) return;  // removed meanwhile, or failed in another call
   end("the policy failed");
-  log_error("policy '{}' failed and is switched off: {}", options.name, what);
-  log->note(fmt::format("{} failed and is switched off: {}", options.name, what));
+  log_error("policy '{}' failed and was disabled: {}", options.name, what);
+  log->note(fmt::format("{} failed and was disabled: {}", options.name, what));
 }
 
 void policy::end(std::string_view why) noexcept {
@@ -140,7 +140,7 @@ void policy_registry_state::publish_locked() {
   if (watch != nullptr && watched != (wanted != 0)) watch(arg, wanted != 0 ? self : nullptr);
 }
 
-// Lists that were replaced before this call may be freed once all who read now are done.
+// Lists that were replaced before this call are freed once their readers are done.
 void policy_registry_state::free_replaced() noexcept {
   std::vector<const event_list*> mine;
   {
@@ -151,8 +151,8 @@ void policy_registry_state::free_replaced() noexcept {
   for (const event_list* l : mine) delete l;
 }
 
-// A policy that removes one cannot wait: the two might wait for each other. Then the list is freed by the next one who
-// can.
+// A policy that removes another one cannot wait, since the two might wait for each other. The list is then freed by a
+// later call that can wait.
 void policy_registry_state::remove(const std::shared_ptr<policy>& p) noexcept {
   const bool by_a_policy = in_read_section();
   std::uint64_t id = 0;
@@ -229,7 +229,8 @@ policy_handle policy_registry::add(policy_options options, event_filter filter, 
     state_->all.push_back(p);
     if (period_s > 0)
       p->beat_id = state_->periodic->every(period_s, [p] {
-        const read_section here;  // so that it is known to be a policy, and events that it causes are told to nobody
+        const read_section here;  // marks this thread as running a policy, so that events that it causes are not
+                                  // delivered
         p->call(nullptr);
       });
     else
@@ -263,7 +264,7 @@ result<void> policy_registry::write_csv(const std::string& path) const {
   std::string text = "name,calls,total_s,longest_s,skipped,decisions,state\n";
   for (const policy_report& r : report())
     fmt::format_to(std::back_inserter(text), "{},{},{:.9g},{:.9g},{},{},{}\n", csv_field(r.name), r.calls, r.total_s,
-                   r.longest_s, r.skipped, r.decisions, csv_field(r.off ? "failed: " + r.failure : "well"));
+                   r.longest_s, r.skipped, r.decisions, csv_field(r.off ? "failed: " + r.failure : "running"));
   return write_file(path, text);
 }
 
@@ -279,7 +280,7 @@ std::vector<registration> add_policy_counters(counter_registry& counters, const 
   std::vector<registration> all;
   all.push_back(counters.add({"/policies/count/calls", "1", "Calls of all policies", true},
                              sum([](const policy_report& r) { return r.calls; })));
-  all.push_back(counters.add({"/policies/count/failed", "1", "Policies that threw and are switched off", true},
+  all.push_back(counters.add({"/policies/count/failed", "1", "Policies disabled because they threw an exception", true},
                              sum([](const policy_report& r) { return r.off ? 1 : 0; })));
   all.push_back(counters.add({"/policies/time/total", "s", "Time in all policies", true},
                              sum([](const policy_report& r) { return r.total_s; })));

@@ -1,15 +1,14 @@
-// Policies: functions of the program that are called when something happens to a task, or periodically, and that set
-// actuators by what they see.
+// Policies: functions that are called for task events or periodically, and that change actuators.
 //
 //   auto keep = rt.policies().every({.name = "fewer streams"}, 0.1, [&](policy_context& me) {
 //     if (queue_length() < 4) me.set(*streams, streams->get() - 1, "the queue is short");
 //   });
 //
-// Adding and removing never stops the workers: who is told an event reads a list that is replaced as a whole.
-// A policy that throws is switched off and reported: in the log, as a mark in the trace, and in report().
-// Thread safety: everything. Cost: with no policy for events none; with one, two stores and a load per event, and two
-// clock reads per call; each policy's own cost is in report(). What a policy does must not wait for a task, and events
-// that it causes itself are told to nobody. Periodic ones share the thread of probe/counters/beat.hpp.
+// Adding and removing policies never blocks the workers: events read a list that is replaced as a whole. A policy that
+// throws is disabled and reported: in the log, as a mark in the trace, and in report().
+// Thread safety: all functions. Cost: none without policies for events; with one, two stores and a load per event, and
+// two clock reads per call; report() contains each policy's own cost. A policy must not wait for a task. Events that a
+// policy causes itself are not delivered. Periodic policies share the thread of probe/counters/beat.hpp.
 // Example: control/test/policy_test.cpp
 #pragma once
 
@@ -32,40 +31,40 @@ class beat;
 class counter_registry;
 class registration;
 
-/// An event comes while the policy's function still runs for another worker: it waits for that one; it is not told, but
-/// counted; or the function is called all the same, and must bear that.
+/// The handling of an event while the policy's function runs on another worker. wait: it waits for the running call.
+/// skip: it is only counted. join: the function is called concurrently.
 enum class when_busy : std::uint8_t { wait, skip, join };
 
-/// How a policy is called and what becomes of its changes.
+/// Name and behaviour of a policy.
 struct policy_options {
   std::string name;
-  /// When the policy goes or fails, actuators whose newest change is its own get their standard values.
+  /// If set, actuators last changed by this policy return to their defaults when it is removed or fails.
   bool resets = false;
   when_busy busy = when_busy::wait;
 };
 
-/// Which events a policy is told. With nothing set: all.
+/// The events delivered to a policy. Default: all.
 struct event_filter {
   static constexpr unsigned all_kinds = 0x1f;
-  unsigned kinds = all_kinds;    // a bit for each task_event_kind
-  std::vector<name_id> names{};  // of tasks; empty: every name
+  unsigned kinds = all_kinds;    // one bit per task_event_kind
+  std::vector<name_id> names{};  // of tasks; empty: all names
 
-  /// The bit that stands for a kind of event.
+  /// The bit of a kind of event.
   static constexpr unsigned bit(task_event_kind k) noexcept { return 1u << static_cast<unsigned>(k); }
   /// Events of these kinds.
   static event_filter of(std::initializer_list<task_event_kind> kinds, std::vector<name_id> names = {});
 };
 
-/// What one policy cost so far.
+/// Statistics of one policy.
 struct policy_report {
   std::string name;
   std::uint64_t calls = 0;
   double total_s = 0;
   double longest_s = 0;
-  std::uint64_t skipped = 0;    // events that came while it was busy
-  std::uint64_t decisions = 0;  // changes it made
-  bool off = false;             // it failed
-  std::string failure{};        // what it threw
+  std::uint64_t skipped = 0;    // events that arrived while it was busy
+  std::uint64_t decisions = 0;  // changes made
+  bool off = false;             // disabled by a failure
+  std::string failure{};        // message of its exception
 };
 
 namespace detail {
@@ -73,24 +72,24 @@ struct policy;
 struct policy_registry_state;
 }  // namespace detail
 
-/// What a policy's function is given for one call.
+/// The argument of a policy's function.
 class policy_context {
  public:
   /// The policy's name.
   [[nodiscard]] std::string_view name() const noexcept;
-  /// What happened; null when called periodically.
+  /// The event; null in periodic calls.
   [[nodiscard]] const task_event* event() const noexcept { return event_; }
-  /// Since the call before, 0 at the first.
+  /// Time since the previous call; 0 in the first one.
   [[nodiscard]] double elapsed_s() const noexcept { return elapsed_s_; }
 
-  /// Sets an actuator in this policy's name; as actuator::set_text().
+  /// Sets an actuator with the policy as author; otherwise as actuator::set_text().
   template <class T>
   result<std::uint64_t> set(actuator_of<T>& a, std::type_identity_t<T> value, std::string_view why) {
     return permitted() ? noted(a, a.set(value, name(), why)) : refused();
   }
-  /// A mark in the trace.
+  /// Adds a mark to the trace.
   void note(std::string_view text);
-  /// This call is the last one, and sets nothing any more. The handle may go later.
+  /// Ends the policy: no further calls or changes. The handle may be destroyed later.
   void stop() noexcept;
 
  private:
@@ -106,8 +105,8 @@ class policy_context {
   double elapsed_s_;
 };
 
-/// Keeps a policy while it lives. It may outlive the registry. Thread safety: one thread at a time; a policy that ends
-/// itself calls policy_context::stop(), because the handle may not be there yet.
+/// Owns a policy. May outlive the registry. Thread safety: one thread at a time. A policy that ends itself calls
+/// policy_context::stop(), because the handle may not exist yet.
 class policy_handle {
  public:
   policy_handle() = default;
@@ -115,8 +114,8 @@ class policy_handle {
   policy_handle& operator=(policy_handle&& other) noexcept;
   ~policy_handle() { remove(); }
 
-  /// When it returns, the policy does not run and never will. Called by a policy (itself or another): no call begins
-  /// any more; one that has begun may still run.
+  /// On return the policy does not run and never will. If called by a policy (itself or another), no further call
+  /// begins, but one that has begun may still run.
   void remove() noexcept;
   /// The policy stays as long as the registry.
   void keep() noexcept;
@@ -130,16 +129,16 @@ class policy_handle {
 /// The policies of one runtime.
 class policy_registry final : public task_observer {
  public:
-  /// `periodic` must live until stop(). `watch(arg, this or null)` is called when the first policy for events comes and
-  /// when the last one goes, to have on_event() called or not.
+  /// `periodic` must live until stop(). `watch(arg, this or null)` is called when the first policy for events is added
+  /// and after the last one is removed, to enable or disable calls of on_event().
   policy_registry(beat& periodic, actuator_registry& actuators, void (*watch)(void* arg, task_observer*) = nullptr,
                   void* arg = nullptr);
-  /// stop(). Requires: nobody calls on_event() any more.
+  /// Calls stop(). Requires: on_event() is no longer called.
   ~policy_registry();
   policy_registry(const policy_registry&) = delete;
   policy_registry& operator=(const policy_registry&) = delete;
 
-  /// Calls f(policy_context&) for each event that passes, on the thread that tells it.
+  /// Calls f(policy_context&) for each event that passes the filter, on the thread of the event.
   template <class F>
   [[nodiscard]] policy_handle on_event(policy_options options, event_filter filter, F f) {
     return add(std::move(options), std::move(filter), 0, std::make_unique<function_of<F>>(std::move(f)));
@@ -150,19 +149,19 @@ class policy_registry final : public task_observer {
     return add(std::move(options), {.kinds = 0}, period_s, std::make_unique<function_of<F>>(std::move(f)));
   }
 
-  /// Those that are there, and after them the last 256 that are gone.
+  /// The current policies, followed by the last 256 removed ones.
   [[nodiscard]] std::vector<policy_report> report() const;
-  /// name,calls,total_s,longest_s,skipped,decisions,state
+  /// Columns name,calls,total_s,longest_s,skipped,decisions,state.
   result<void> write_csv(const std::string& path) const;
-  /// Removes all policies; none can be added any more.
+  /// Removes all policies; no more can be added.
   void stop() noexcept;
 
   void on_event(const task_event& e) noexcept override;
 
-  /// What a policy calls, with its type hidden.
+  /// The function of a policy, type-erased.
   struct function {
     virtual ~function() = default;
-    /// Calls it.
+    /// Calls the function.
     virtual void call(policy_context& c) = 0;
   };
 

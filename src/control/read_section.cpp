@@ -7,7 +7,7 @@
 namespace plx::probe {
 namespace {
 
-// All slots there are; none is ever freed, those of ended threads are taken again.
+// All slots; none is ever freed, and those of ended threads are reused.
 std::atomic<reader_slot*> slots{nullptr};
 
 reader_slot* take_slot() {
@@ -18,7 +18,7 @@ reader_slot* take_slot() {
   }
   auto* s = new reader_slot;
   s->next = slots.load(std::memory_order_relaxed);
-  // seq_cst: who replaces something and does not see the slot comes before its first section.
+  // seq_cst: a writer that replaces an object and does not see this slot precedes the slot's first section.
   while (!slots.compare_exchange_weak(s->next, s, std::memory_order_seq_cst)) {
   }
   return s;
@@ -29,7 +29,7 @@ struct slot_owner {
   ~slot_owner() { slot->taken.store(false, std::memory_order_release); }
 };
 
-// Never inlined: the answer must not be remembered where a task may have changed its thread.
+// Never inlined: the result must not be cached across a point where a task may have moved to another thread.
 [[gnu::noinline]] reader_slot& own_slot() noexcept {
   thread_local const slot_owner mine;
   return *mine.slot;
@@ -37,15 +37,15 @@ struct slot_owner {
 
 }  // namespace
 
-// seq_cst: the mark comes before the load of what is read. Who replaces it stores the new one, then looks at the marks:
-// either it sees this mark, or this thread sees the new one.
+// seq_cst: the mark precedes the load of the shared object. A writer stores the new object and then reads the marks:
+// either it sees this mark, or this thread sees the new object.
 read_section::read_section() noexcept : slot_(own_slot()) {
   const std::uint64_t before = slot_.sequence.load(std::memory_order_relaxed);
   PLX_ASSERT(before % 2 == 0 && "sections do not nest");
   slot_.sequence.store(before + 1, std::memory_order_seq_cst);
 }
 
-// release: pairs with the acquire of who waits; what was read here, was read before it is destroyed.
+// release: pairs with the acquire in wait_for_readers(); reads in this section happen before the object is destroyed.
 read_section::~read_section() {
   slot_.sequence.store(slot_.sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
@@ -53,7 +53,7 @@ read_section::~read_section() {
 bool in_read_section() noexcept { return own_slot().sequence.load(std::memory_order_relaxed) % 2 == 1; }
 
 void wait_for_readers() noexcept {
-  PLX_ASSERT(!in_read_section() && "a section cannot wait for itself");
+  PLX_ASSERT(!in_read_section() && "wait_for_readers() inside a section never returns");
   for (reader_slot* s = slots.load(std::memory_order_seq_cst); s != nullptr; s = s->next) {
     const std::uint64_t seen = s->sequence.load(std::memory_order_seq_cst);
     if (seen % 2 == 0) continue;

@@ -1,8 +1,8 @@
-// Reading what others replace, without a lock: a reader marks the time in which it reads; who has replaced something
-// waits until all who may still read the old one are done.
+// Lock-free reading of objects that others replace: a reader marks its read section, and a writer that has replaced an
+// object waits until all sections that may still read the old one have ended.
 //
-// Thread safety: everything. Cost: a section is an exchange and a store on a cache line of the thread's own; waiting
-// looks at every thread that ever read, and lasts as long as their sections. A section must not wait for another task.
+// Thread safety: all functions. Cost: a section is an exchange and a store on the thread's own cache line; waiting
+// visits every thread that ever read, and lasts as long as their sections. A section must not wait for another task.
 // Example: control/test/read_section_test.cpp
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace plx::probe {
 
-/// Where a thread says that it reads. Odd: within a section.
+/// Where a thread marks its sections. Odd: within a section.
 struct alignas(64) reader_slot {
   std::atomic<std::uint64_t> sequence{0};
   std::atomic<bool> taken{true};
@@ -20,7 +20,7 @@ struct alignas(64) reader_slot {
 
 class read_section {
  public:
-  /// Requires: the thread is in no section.
+  /// Requires: the thread is not in a section.
   read_section() noexcept;
   ~read_section();
   read_section(const read_section&) = delete;
@@ -30,10 +30,10 @@ class read_section {
   reader_slot& slot_;
 };
 
-/// Whether the calling thread is in a section.
+/// True if the calling thread is in a section.
 bool in_read_section() noexcept;
 
-/// Returns when all sections that were open have ended. Requires: the caller is in none.
+/// Returns once all currently open sections have ended. Requires: the caller is not in a section.
 void wait_for_readers() noexcept;
 
 }  // namespace plx::probe

@@ -52,10 +52,11 @@ struct tuning_session::state {
   const tuning_options options;
   const std::shared_ptr<const parameters> space;
   std::unique_ptr<detail::search> search;  // null: the result came from the cache
-  std::map<places, double> known;          // so that no point is measured twice, unless the strategy wants that
+  std::map<places, double> known;          // so that no point is measured twice, unless the strategy repeats
+                                           // measurements
   std::optional<places> asked;
   places best;
-  double best_value = std::numeric_limits<double>::quiet_NaN();  // as minimised
+  double best_value = std::numeric_limits<double>::quiet_NaN();  // as minimized
   std::int64_t evaluations = 0;
   bool done = false, converged = false;
 
@@ -68,18 +69,19 @@ struct tuning_session::state {
 namespace {
 
 std::string fault_in(const tuning_options& o) {
-  if (o.space.empty()) return "there is no parameter";
+  if (o.space.empty()) return "the space has no parameter";
   for (std::size_t i = 0; i < o.space.size(); ++i) {
     for (std::size_t k = 0; k < i; ++k)
       if (o.space[i].name == o.space[k].name) return fmt::format("two parameters are called '{}'", o.space[i].name);
     if (is_nlopt(o.how) && o.space[i].what == parameter::kind::choice)
       return fmt::format(
-          "{} needs numbers, and '{}' is a choice: take hill-climbing, annealing, genetic or noise-aware",
+          "{} requires numbers, but '{}' is a choice: use hill-climbing, annealing, genetic or noise-aware",
           name_of(o.how), o.space[i].name);
   }
   if (!available(o.how))
-    return fmt::format("{} is a strategy of NLopt, which this build is without: take hill-climbing", name_of(o.how));
-  if (o.how == strategy::bobyqa && o.space.size() < 2) return "bobyqa needs two parameters at least: take nelder-mead";
+    return fmt::format("{} requires NLopt, which this build does not include: use hill-climbing", name_of(o.how));
+  if (o.how == strategy::bobyqa && o.space.size() < 2)
+    return "bobyqa requires at least two parameters: use nelder-mead";
   if (o.budget < 1) return fmt::format("the budget is {}: expected 1 or more evaluations", o.budget);
   if (o.grid < 2) return fmt::format("the grid is {}: expected 2 or more steps", o.grid);
   if (!(o.doubt > 0 && o.doubt < 1)) return fmt::format("doubt = {}: expected a number between 0 and 1", o.doubt);
@@ -129,7 +131,7 @@ tuning_session::tuning_session(tuning_session&&) noexcept = default;
 tuning_session& tuning_session::operator=(tuning_session&&) noexcept = default;
 tuning_session::~tuning_session() = default;
 
-// What is known already is answered at once. A search that asks for nothing else goes nowhere any more.
+// Known values are reported at once. A search that requests only known points has converged.
 void tuning_session::state::find_next() {
   constexpr int most_known = 2000;
   for (int answered = 0; answered < most_known; ++answered) {
@@ -152,12 +154,12 @@ std::optional<tuning_point> tuning_session::next() {
 
 void tuning_session::report(double value) {
   state& s = *state_;
-  PLX_ASSERT(s.asked && "report() belongs to a point that next() gave");
+  PLX_ASSERT(s.asked && "report() requires a point from next()");
   const double minimised = std::isfinite(value) ? s.sign() * value : std::numeric_limits<double>::infinity();
   ++s.evaluations;
   if (!s.search->repeats()) {
     s.known.emplace(*s.asked, minimised);
-    if (!(s.best_value <= minimised)) {  // also when nothing is known yet
+    if (!(s.best_value <= minimised)) {  // also before any measurement
       s.best_value = minimised;
       s.best = *s.asked;
     }
@@ -181,7 +183,7 @@ void tuning_session::state::finish(bool by_itself) {
   if (const auto found = search->best()) converged = found->certain;
   if (options.cache_folder.empty() || !std::isfinite(best_value)) return;
   if (auto stored = store_tuned(options, {best, sign() * best_value, evaluations}); !stored)
-    log_warning("tuning '{}' is not kept: {}", options.name, stored.error().message);
+    log_warning("tuning '{}': the result was not saved: {}", options.name, stored.error().message);
 }
 
 bool tuning_session::done() const noexcept { return state_->done; }

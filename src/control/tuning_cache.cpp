@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view heading = "parallax tuning 1\n";
 
-/// FNV-1a: finds damage, keeps nobody out.
+/// FNV-1a: detects damage, not manipulation.
 std::uint64_t hash_of(std::string_view text) noexcept {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -29,14 +29,14 @@ std::string definition_of(const tuning_options& o) {
   return all;
 }
 
-/// Text of one line.
+/// Replaces line breaks by spaces.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   return text;
 }
 
-/// The rest of the line "key=...", which is taken off `text`; nothing when the line is another one.
+/// The value of the line "key=...", which is removed from `text`; empty if the line has another key.
 std::optional<std::string_view> take_line(std::string_view& text, std::string_view key) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos || !text.starts_with(key) || text.substr(key.size(), 1) != "=") return std::nullopt;
@@ -53,14 +53,14 @@ bool read_number(std::optional<std::string_view> text, T& value) {
 }
 
 result<tuned_result> parse(std::string_view text, const tuning_options& o) {
-  const error damaged{"it is damaged"};
+  const error damaged{"the file is damaged"};
   const std::size_t check = text.rfind("check=");
   if (!text.starts_with(heading) || check == std::string_view::npos) return damaged;
   if (text.substr(check) != fmt::format("check={:016x}\n", hash_of(text.substr(0, check)))) return damaged;
   text.remove_prefix(heading.size());
-  if (take_line(text, "name") != one_line(o.name)) return error{"it is of another session"};
-  if (take_line(text, "machine") != tuning_machine()) return error{"it was made on another machine"};
-  if (take_line(text, "space") != one_line(definition_of(o))) return error{"its parameters were others"};
+  if (take_line(text, "name") != one_line(o.name)) return error{"it belongs to another session"};
+  if (take_line(text, "machine") != tuning_machine()) return error{"it belongs to another machine"};
+  if (take_line(text, "space") != one_line(definition_of(o))) return error{"its parameters differ"};
   tuned_result r;
   for (const parameter& p : o.space) {
     const auto line = take_line(text, "best");
@@ -107,14 +107,14 @@ std::optional<tuned_result> load_tuned(const tuning_options& o) {
   const auto text = read_file(path);
   auto r = text ? parse(*text, o) : result<tuned_result>(text.error());
   if (r) return *r;
-  log_warning("tuning '{}' starts anew, {} is not used: {}", o.name, path, r.error().message);
+  log_warning("tuning '{}' starts from the beginning, {} is not used: {}", o.name, path, r.error().message);
   return std::nullopt;
 }
 
 result<void> store_tuned(const tuning_options& o, const tuned_result& r) {
   std::error_code failed;
   std::filesystem::create_directories(o.cache_folder, failed);
-  if (failed) return error{fmt::format("cannot make the folder '{}': {}", o.cache_folder, failed.message())};
+  if (failed) return error{fmt::format("cannot create the folder '{}': {}", o.cache_folder, failed.message())};
   std::string text = fmt::format("{}name={}\nmachine={}\nspace={}\n", heading, one_line(o.name), tuning_machine(),
                                  one_line(definition_of(o)));
   for (std::size_t i = 0; i < o.space.size(); ++i)

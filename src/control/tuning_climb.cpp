@@ -1,4 +1,4 @@
-// Strategies that go from a place to a neighbour: hill climbing and simulated annealing.
+// Strategies that move from a place to a neighbour: hill climbing and simulated annealing.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,10 +10,10 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::infinity();
 
-/// Tries both directions of every parameter (of a choice: every word). A better place is gone to at once; after as many
-/// such steps as there are parameters, as far again in their common direction is tried, as Hooke and Jeeves (1961) do:
-/// so narrow valleys are followed. A round without a better place halves the steps; when they cannot be halved any
-/// more, the climb begins anew at a random place. After `climbs` of them the search is over.
+/// Tries both directions of every parameter (for choices, every word), and moves to a better place at once. After as
+/// many moves as there are parameters, their sum is tried as a further move (Hooke, Jeeves (1961)), to follow narrow
+/// valleys. A round without improvement halves the steps; when they are minimal, the climb restarts at a random place.
+/// The search ends after `climbs` climbs.
 class hill_climbing final : public search {
  public:
   static constexpr int climbs = 4;
@@ -93,22 +93,22 @@ class hill_climbing final : public search {
       if (space_[i].what != parameter::kind::choice)
         to[i] = std::clamp(2 * here_[i] - anchor_[i], 0.0, most_place(space_[i]));
     anchor_ = here_;
-    moves_.push_back(std::move(to));  // the next one
+    moves_.push_back(std::move(to));  // the next one to try
   }
 
   const parameters space_;
   tuning_random random_;
   places here_, tried_, anchor_;
-  std::uint64_t better_ = 0;  // steps that led to a better place
+  std::uint64_t better_ = 0;  // moves to a better place
   double here_value_ = none;
   bool tried_here_ = false;
   std::vector<double> steps_;
-  std::vector<places> moves_;  // still to be tried, the next one last
+  std::vector<places> moves_;  // to be tried, the next one last
   int climb_ = 0;
 };
 
-/// Kirkpatrick, Gelatt, Vecchi (1983). The first places are random; how far their values spread is the temperature at
-/// which it begins, from where it falls by a constant factor to a thousandth. Steps become shorter with it.
+/// Kirkpatrick, Gelatt, Vecchi (1983). The spread of the values at random places is the initial temperature, which
+/// decreases by a constant factor to a thousandth of it. Steps become shorter with it.
 class annealing final : public search {
  public:
   explicit annealing(const tuning_options& o)

@@ -1,5 +1,5 @@
-// Generations of places: the better of two picked at random become parents, a child takes each parameter from one of
-// them or from between, and now and then one changes. The best place of a generation lives on.
+// Generations of places: the better of two random places becomes a parent; a child takes each parameter from one parent
+// or from between, and sometimes one parameter is changed. The best place of a generation survives.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,7 +48,7 @@ class genetic final : public search {
       if (space_[i].what == parameter::kind::choice || way < 0.5) {
         if (random_.uniform() < 0.5) c[i] = a[i];
       } else {
-        c[i] += (way * 4 - 2.5) * (a[i] - c[i]);  // between the two, and half as far again on both sides
+        c[i] += (way * 4 - 2.5) * (a[i] - c[i]);  // between the two, and half as far beyond either
         if (space_[i].what == parameter::kind::integer) c[i] = std::round(c[i]);
         c[i] = std::clamp(c[i], 0.0, most_place(space_[i]));
       }
@@ -75,7 +75,7 @@ class genetic final : public search {
   const std::size_t size_;
   const std::int64_t generations_;
   std::int64_t generation_ = 0;
-  std::vector<places> waiting_;  // of this generation, not yet measured
+  std::vector<places> waiting_;  // not yet measured
   std::vector<individual> living_, parents_;
 };
 

@@ -1,6 +1,6 @@
-// Strategies of NLopt. It calls the function itself, while a session is asked for the next place and told the value
-// later: so the search runs anew from the start for every place, with the values told so far, until it asks for one
-// that is not known. NLopt's algorithms used here draw no random numbers, so it takes the same way each time.
+// NLopt's strategies. NLopt calls the objective function itself, whereas a session is asked for the next place and
+// receives the value later. So for each place the search is rerun from the start with the known values until it
+// requests an unknown one. The algorithms used here draw no random numbers, so each rerun takes the same path.
 #include "control/tuning_search.hpp"
 
 #if PLX_HAVE_NLOPT
@@ -25,7 +25,7 @@ class nlopt_search final : public search {
     places low, high, step, tolerance, x = start_of(space_);
     for (const parameter& p : space_) {
       const bool real = p.what == parameter::kind::real;
-      // Whole numbers are rounded: each owns the same length, those at the ends too.
+      // Integers are rounded; each one, including the ends, gets an interval of the same length.
       low.push_back(real ? 0 : -0.499);
       high.push_back(real ? 1 : most_place(p) + 0.499);
       step.push_back(real ? 0.25 : std::max(1.0, most_place(p) / 4));
@@ -42,11 +42,11 @@ class nlopt_search final : public search {
     nlopt_optimize(opt, x.data(), &value);
     opt_ = nullptr;
     nlopt_destroy(opt);
-    if (asked_.empty()) return std::nullopt;  // it ended with what it knew
+    if (asked_.empty()) return std::nullopt;  // it converged on the known values
     return asked_;
   }
 
-  // NLopt computes with the values: a worst one that is finite.
+  // NLopt computes with the values, so the worst one must be finite.
   void told(double value) override { known_.push_back(std::isfinite(value) ? value : 1e300); }
 
  private:
@@ -67,7 +67,7 @@ class nlopt_search final : public search {
   const nlopt_algorithm algorithm_;
   const std::int64_t budget_;
   nlopt_opt opt_ = nullptr;
-  std::vector<double> known_;  // in the order in which they were asked for
+  std::vector<double> known_;  // in the order of the requests
   std::size_t replayed_ = 0;
   places asked_;
 };

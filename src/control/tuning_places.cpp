@@ -1,4 +1,4 @@
-// Places of a space, and the two strategies that need nothing else.
+// Places of a space, and two strategies that need nothing else.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ places anywhere(const parameters& space, tuning_random& random) {
 }
 
 places nearby(const parameters& space, places from, double scale, tuning_random& random) {
-  const std::uint64_t certain = random.below(space.size());  // one changes in any case
+  const std::uint64_t certain = random.below(space.size());  // at least one parameter changes
   const double share = 1.0 / static_cast<double>(space.size());
   for (std::size_t i = 0; i < space.size(); ++i) {
     if (i != certain && random.uniform() > share) continue;

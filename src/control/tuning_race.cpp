@@ -1,13 +1,12 @@
 // A race among candidates whose measurements vary.
 //
-// Candidates are measured in turns, each once per round and in a new order each time, so that what changes slowly
-// changes for all. After rounds 5, 8, 13, 20, 31, ... each gets an interval that holds its median with probability
-// 1 - doubt / (candidates x looks), whatever the distribution (bounds_of_median). A candidate whose interval lies
-// wholly above another one's is out. All intervals of all looks hold at once with probability 1 - doubt; then the
-// candidate with the least median never lies above another, so it is dropped with probability `doubt` at most. What is
-// assumed is that the rounds are independent and that a candidate's median stays as it is. The race ends when one is
-// left, or all that are left differ by less than the indifference, or the budget is spent: then the least median wins,
-// without a promise.
+// Candidates are measured in rounds, once per round in random order, so that slow drifts affect all of them equally.
+// After rounds 5, 8, 13, 20, 31, ... each gets an interval that contains its median with probability 1 - doubt /
+// (candidates x checks), whatever the distribution (bounds_of_median). A candidate whose interval lies entirely above
+// another one's is dropped. All intervals of all checks hold simultaneously with probability 1 - doubt; then the
+// candidate with the lowest median never lies above another, so it is dropped with probability `doubt` at most. This
+// assumes independent rounds and constant medians. The race ends when one candidate remains, when all remaining ones
+// differ by less than the indifference, or when the budget is spent: then the lowest median wins, without a guarantee.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,7 +20,7 @@ median_bounds bounds_of_median(const std::vector<double>& sorted, double doubt) 
   const std::size_t n = sorted.size();
   if (n == 0) return {infinity, -infinity, infinity};
   const double median = n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-  double term = std::exp2(-static_cast<double>(n)), below = 0;  // P(Binomial(n, 1/2) = r), and of less than r
+  double term = std::exp2(-static_cast<double>(n)), below = 0;  // P(Binomial(n, 1/2) = r), and P(Binomial(n, 1/2) < r)
   std::size_t r = 0;
   while (r < n / 2 && 2 * (below + term) <= doubt) {
     below += term;
@@ -113,10 +112,10 @@ class race final : public search {
 
   const double doubt_, indifference_;
   tuning_random random_;
-  std::vector<runner> runners_;  // still in the race
+  std::vector<runner> runners_;  // not dropped
   std::size_t n_candidates_ = 0;
   int looks_ = 0;
-  std::vector<std::size_t> turn_;  // still to run in this round
+  std::vector<std::size_t> turn_;  // not yet measured in this round
   std::int64_t rounds_ = 0, next_look_ = first_look;
   bool equal_ = false;
 };

@@ -1,4 +1,4 @@
-// Internal: what a strategy is to a session. It always minimises.
+// Internal: the interface of a strategy. It always minimizes.
 #pragma once
 
 #include <cmath>
@@ -19,16 +19,17 @@ class search {
     bool certain;
   };
   virtual ~search() = default;
-  /// The next place; nothing when the search has converged.
+  /// The next place; empty once the search has converged.
   virtual std::optional<places> next() = 0;
-  /// The value at the place that next() gave last; infinity for what is no number.
+  /// Reports the value at the last place of next(); infinity if it is not finite.
   virtual void told(double value) = 0;
-  /// The same place gives another value each time: none is answered from memory, and the strategy knows the best.
+  /// True if the same place gives a different value each time: then no value is answered from memory, and the strategy
+  /// determines the best place.
   [[nodiscard]] virtual bool repeats() const noexcept { return false; }
   [[nodiscard]] virtual std::optional<found> best() const { return std::nullopt; }
 };
 
-/// Steele, Lea, Flood (2014): SplitMix64. The same on every machine, as the standard's distributions are not.
+/// Steele, Lea, Flood (2014): SplitMix64. Identical on every machine, unlike the standard's distributions.
 class tuning_random {
  public:
   explicit tuning_random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x1234567u) {}
@@ -48,17 +49,17 @@ class tuning_random {
   std::uint64_t state_;
 };
 
-/// The places that a parameter has: 0 .. most_place(p).
+/// The places of a parameter are 0 .. most_place(p).
 inline double most_place(const parameter& p) noexcept {
   return p.what == parameter::kind::real ? 1.0 : static_cast<double>(p.levels() - 1);
 }
 places start_of(const parameters& space);
 places anywhere(const parameters& space, tuning_random& random);
-/// Some way off in one direction or several; `scale` is the share of the range.
+/// A place nearby, in one or several directions; `scale` is a share of the range.
 places nearby(const parameters& space, places from, double scale, tuning_random& random);
-/// A point of the grid by its number; real numbers have `grid` steps.
+/// The grid point with that index; real numbers have `grid` steps.
 places grid_point(const parameters& space, int grid, std::uint64_t number);
-/// How many there are, 2^62 if more.
+/// Number of grid points, at most 2^62.
 std::uint64_t grid_size(const parameters& space, int grid) noexcept;
 
 std::unique_ptr<search> make_exhaustive(const tuning_options& o);
@@ -67,12 +68,12 @@ std::unique_ptr<search> make_hill_climbing(const tuning_options& o);
 std::unique_ptr<search> make_annealing(const tuning_options& o);
 std::unique_ptr<search> make_genetic(const tuning_options& o);
 std::unique_ptr<search> make_race(const tuning_options& o);
-/// Null when this build has no NLopt.
+/// Null if built without NLopt.
 std::unique_ptr<search> make_nlopt(const tuning_options& o);
 
-/// Where the median of independent values lies with probability 1 - doubt at least, whatever their distribution:
-/// between the r-th least and the r-th largest, r the largest number with 2 P(Binomial(n, 1/2) < r) <= doubt.
-/// Infinite ends when there are too few. Requires: sorted.
+/// Bounds that contain the median of independent values with probability at least 1 - doubt, for any distribution: the
+/// r-th smallest and r-th largest value, with the largest r for which 2 P(Binomial(n, 1/2) < r) <= doubt. Infinite if
+/// there are too few values. Requires: sorted.
 struct median_bounds {
   double median, low, high;
 };

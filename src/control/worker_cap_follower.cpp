@@ -14,7 +14,7 @@ worker_cap_follower::worker_cap_follower(worker_cap_options o)
   next_trial();
 }
 
-// all, trial, trial, all, all, trial, ...: each pair holds one of both, and their order changes.
+// all, trial, trial, all, all, trial, ...: each pair contains one of both, in alternating order.
 bool worker_cap_follower::turn_is_trial() const noexcept { return comparing_ && (turn_ + 1) / 2 % 2 == 1; }
 
 void worker_cap_follower::measured(double throughput) {
@@ -41,14 +41,14 @@ void worker_cap_follower::pair_done(double ratio) {
   const double limit = (1 - options_.tolerance) * best_ratio_;
   const auto n = static_cast<int>(ratios_.size());
   const auto bounds = detail::bounds_of_median(ratios_, options_.doubt);
-  // To keep all workers although fewer would do costs no time; to try fewer for long does. So what looks worse is left
-  // without proof: at once if far, soon if near.
+  // Keeping all workers unnecessarily costs no time, but trying too few for long does. So a trial that looks worse ends
+  // without proof: at once if far below the limit, soon if slightly below.
   const double far = limit - 3 * options_.tolerance;
-  if ((n == 2 && ratios_.back() < far) || (n >= 5 && bounds.median < far)) return end(false, "clearly less");
-  if (n >= 12 && bounds.median < limit) return end(false, "less");
-  if (bounds.low >= limit) return end(true, "as good");
-  if (bounds.high < limit) return end(false, "less");
-  if (n >= options_.most_pairs) end(trial_ == kept_, "not clear");
+  if ((n == 2 && ratios_.back() < far) || (n >= 5 && bounds.median < far)) return end(false, "clearly lower");
+  if (n >= 12 && bounds.median < limit) return end(false, "lower");
+  if (bounds.low >= limit) return end(true, "equivalent");
+  if (bounds.high < limit) return end(false, "lower");
+  if (n >= options_.most_pairs) end(trial_ == kept_, "inconclusive");
 }
 
 void worker_cap_follower::end(bool enough, const char* verdict) {
@@ -64,7 +64,7 @@ void worker_cap_follower::end(bool enough, const char* verdict) {
   next_trial();
 }
 
-// A step that is small beside the cap is not worth its comparison.
+// A step that is small relative to the cap is not worth a comparison.
 void worker_cap_follower::next_trial() {
   if (kept_ - too_few_ > std::max(1u, kept_ / 8)) return begin((kept_ + too_few_) / 2);
   resting_ = 0;
@@ -75,7 +75,7 @@ void worker_cap_follower::rest(double throughput) {
   constexpr std::int64_t sure = 8;  // measurements
   const bool other =
       resting_ > sure && std::abs(throughput - rest_mean_) > options_.other_phase * std::max(throughput, rest_mean_);
-  // The mean follows what is like it; what is far off must come several times.
+  // The mean follows similar values; a different level must occur several times.
   strange_ = other ? strange_ + 1 : 0;
   ++resting_;
   if (!other) rest_mean_ += (throughput - rest_mean_) / static_cast<double>(std::min(resting_, sure));

@@ -1,13 +1,13 @@
-// How many workers a program needs: lowers a cap as long as the throughput does not suffer. What the policy
-// `worker-cap` thinks with; it knows no runtime and no clock.
+// Determines how many workers a program needs: lowers a cap as long as the throughput does not suffer. The algorithm of
+// the policy `worker-cap`, independent of runtime and clock.
 //
-// A cap is compared with all workers in turns (A B B A A B ...), so that what changes slowly changes for both, by the
-// ratios of neighbouring measurements and an interval for their median (bounds_of_median): it is kept only when the
-// interval says that the throughput is at least (1 - tolerance) x that of all workers, or of the best cap so far; doubt
-// keeps what is. What looks worse is left without proof, what is clearly worse after two pairs. Which caps are tried
-// halves what lies between the one that is kept and the largest that was too low. Between searches it rests, longer
-// each time nothing changed, and less when the throughput changes much: then the program does something else now, and
-// the cap that is kept must show anew that it is enough.
+// A cap is compared with all workers by alternating measurements (A B B A A B ...), so that slow drifts affect both,
+// using the ratios of adjacent measurements and an interval for their median (bounds_of_median). It is accepted only if
+// the interval shows a throughput of at least (1 - tolerance) x that of all workers, or of the best cap so far; if in
+// doubt, nothing changes. A trial that looks worse ends without proof, a clearly worse one after two pairs. Trial caps
+// bisect the range between the accepted cap and the largest one that was too low. Between searches the follower rests:
+// longer each time nothing changed, and less if the throughput changes considerably, since the program is then in
+// another phase and the accepted cap must be verified again.
 // Thread safety: none. Cost: microseconds. Example: control/test/worker_cap_follower_test.cpp
 #pragma once
 
@@ -17,14 +17,14 @@
 
 namespace plx::probe {
 
-/// How worker-cap follows the throughput.
+/// Settings of the worker-cap policy.
 struct worker_cap_options {
   unsigned workers = 1;
-  double tolerance = 0.03;    // share of the throughput that fewer workers may cost
+  double tolerance = 0.03;    // loss of throughput that is acceptable for fewer workers
   double doubt = 0.1;         // probability that a comparison is wrong
-  int most_pairs = 24;        // of one comparison; without a clear answer nothing changes
-  std::int64_t rest = 100;    // measurements between comparisons, doubled up to 16 times that
-  double other_phase = 0.25;  // change of the throughput by which another phase of the program is seen
+  int most_pairs = 24;        // per comparison; without a clear result nothing changes
+  std::int64_t rest = 100;    // measurements between comparisons, doubled up to 16 times this value
+  double other_phase = 0.25;  // relative change of the throughput that indicates another phase of the program
 };
 
 class worker_cap_follower {
@@ -35,14 +35,14 @@ class worker_cap_follower {
   [[nodiscard]] unsigned cap() const noexcept {
     return !comparing_ ? kept_ : turn_is_trial() ? trial_ : options_.workers;
   }
-  /// The throughput that was measured under cap(), in any unit. Zero, negative and what is no number say nothing.
+  /// Reports the throughput measured under cap(), in any unit. Values that are not positive and finite are ignored.
   void measured(double throughput);
 
-  /// The cap that is kept; cap() is another one while a comparison goes on.
+  /// The accepted cap; cap() differs during a comparison.
   [[nodiscard]] unsigned kept() const noexcept { return kept_; }
-  /// Whether it tries another cap just now.
+  /// True while another cap is being compared.
   [[nodiscard]] bool comparing() const noexcept { return comparing_; }
-  /// Why the cap is what it is: for logs.
+  /// The reason for the current cap, for logs.
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
  private:
@@ -55,8 +55,8 @@ class worker_cap_follower {
 
   const worker_cap_options options_;
   unsigned kept_;
-  unsigned too_few_ = 0;   // the largest cap that was seen to be worse
-  double best_ratio_ = 1;  // of this search: where fewer workers do more, what counts is what they do
+  unsigned too_few_ = 0;   // the largest cap that was worse
+  double best_ratio_ = 1;  // in this search: if fewer workers achieve more, later caps are compared with that
 
   bool comparing_ = false;
   unsigned trial_ = 0;
@@ -66,7 +66,7 @@ class worker_cap_follower {
 
   std::int64_t resting_ = 0, rest_length_;
   double rest_mean_ = 0;  // smoothed
-  int strange_ = 0;       // measurements far from it, one after the other
+  int strange_ = 0;       // consecutive measurements far from the mean
   std::string why_ = "all workers";
 };
 

@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(actuator, sets_tells_its_owner_and_logs) {
+TEST(actuator, sets_the_value_calls_apply_and_logs) {
   actuator_registry all;
   std::vector<std::int64_t> told;
   auto streams =
@@ -26,7 +26,7 @@ TEST(actuator, sets_tells_its_owner_and_logs) {
   EXPECT_EQ(streams->get(), 4);
   EXPECT_EQ(streams->set(8, "me", "because").value(), 1u);
   EXPECT_EQ(streams->get(), 8);
-  EXPECT_EQ(streams->set(8, "me", "again").value(), 0u) << "no change is no decision";
+  EXPECT_EQ(streams->set(8, "me", "again").value(), 0u) << "an unchanged value is not a decision";
   EXPECT_EQ(streams->reset("me", "enough").value(), 2u);
   EXPECT_THAT(told, ElementsAre(8, 4));
   const auto log = all.log()->all();
@@ -36,7 +36,7 @@ TEST(actuator, sets_tells_its_owner_and_logs) {
   EXPECT_GE(log[1].when, log[0].when);
 }
 
-TEST(actuator, refuses_what_is_out_of_bounds_with_one_line) {
+TEST(actuator, refuses_values_out_of_bounds) {
   actuator_registry all;
   auto n = all.add<std::int64_t>({"n"}, 4, {1, 32}, [](std::int64_t) {});
   auto x = all.add<double>({"x"}, 0.5, {0, 1}, [](double) {});
@@ -50,7 +50,7 @@ TEST(actuator, refuses_what_is_out_of_bounds_with_one_line) {
   EXPECT_EQ(x->nearest(std::nan("")), 0.5);
 }
 
-TEST(actuator, takes_text_of_every_type) {
+TEST(actuator, parses_every_type) {
   actuator_registry all;
   auto n = all.add<std::int64_t>({"n"}, 4, {-5, 32}, [](std::int64_t) {});
   auto x = all.add<double>({"x"}, 0.5, {0, 1}, [](double) {});
@@ -73,27 +73,27 @@ TEST(actuator, is_found_by_name_and_type) {
   auto n = all.add<std::int64_t>({"worker-cap"}, 4, {1, 4}, [](std::int64_t) {});
   EXPECT_EQ(all.find_as<std::int64_t>("worker-cap").value()->get(), 4);
   EXPECT_EQ(all.find("worker-cup").error().message, "no actuator 'worker-cup'; did you mean 'worker-cap'?");
-  EXPECT_THAT(all.find_as<double>("worker-cap").error().message, HasSubstr("of another type"));
+  EXPECT_THAT(all.find_as<double>("worker-cap").error().message, HasSubstr("a different type"));
   EXPECT_EQ(all.list().size(), 1u);
 }
 
-TEST(actuator, decisions_are_undone_one_after_the_other) {
+TEST(actuator, decisions_are_undone_in_reverse_order) {
   actuator_registry all;
   auto n = all.add<std::int64_t>({"n"}, 1, {1, 9}, [](std::int64_t) {});
   const auto first = n->set(3, "a", "").value();
   const auto second = n->set(7, "b", "").value();
-  EXPECT_EQ(all.undo(first, "me", "").error().message, "actuator 'n': decision 1 is not its newest, which is 2 of 'b'");
+  EXPECT_EQ(all.undo(first, "me", "").error().message, "actuator 'n': decision 1 is not the newest, which is 2 by 'b'");
   EXPECT_TRUE(all.undo(second, "me", "it did not help").has_value());
   EXPECT_EQ(n->get(), 3);
   EXPECT_EQ(n->changed_by(), "a");
   EXPECT_TRUE(all.undo(first, "me", "").has_value());
   EXPECT_EQ(n->get(), 1);
-  EXPECT_FALSE(all.undo(first, "me", "").has_value()) << "only once";
+  EXPECT_FALSE(all.undo(first, "me", "").has_value()) << "cannot be undone twice";
   EXPECT_FALSE(all.undo(99, "me", "").has_value());
-  EXPECT_EQ(all.log()->count(), 4u) << "an undo is a decision too";
+  EXPECT_EQ(all.log()->count(), 4u) << "an undo is also a decision";
 }
 
-TEST(actuator, an_owner_that_throws_refuses) {
+TEST(actuator, an_exception_in_apply_refuses_the_change) {
   actuator_registry all;
   auto n = all.add<std::int64_t>({"n"}, 1, {1, 9}, [](std::int64_t v) {
     if (v == 5) throw std::runtime_error("five is taken");
@@ -103,7 +103,7 @@ TEST(actuator, an_owner_that_throws_refuses) {
   EXPECT_EQ(all.log()->count(), 0u);
 }
 
-TEST(actuator, one_that_is_gone_refuses_and_its_owner_is_not_called) {
+TEST(actuator, a_removed_actuator_refuses_changes) {
   std::shared_ptr<actuator_of<std::int64_t>> kept;
   int calls = 0;
   {
@@ -113,18 +113,18 @@ TEST(actuator, one_that_is_gone_refuses_and_its_owner_is_not_called) {
       kept = n.shared();
       EXPECT_TRUE(kept->set(2, "me", "").has_value());
     }
-    EXPECT_EQ(kept->set(3, "me", "").error().message, "actuator 'n' is no longer there");
+    EXPECT_EQ(kept->set(3, "me", "").error().message, "actuator 'n' was removed");
     EXPECT_FALSE(all.find("n").has_value());
     auto again = all.add<std::int64_t>({"n"}, 1, {1, 9}, [](std::int64_t) {});
     EXPECT_EQ(again->get(), 1);
   }
-  EXPECT_FALSE(kept->set(4, "me", "").has_value()) << "the registry is gone too";
+  EXPECT_FALSE(kept->set(4, "me", "").has_value()) << "the registry is destroyed";
   EXPECT_EQ(calls, 1);
 }
 
-TEST(actuator, many_threads_leave_a_log_without_gaps) {
+TEST(actuator, concurrent_changes_are_logged_without_gaps) {
   actuator_registry all;
-  std::int64_t applied = 0;  // changes happen one at a time: no atomic
+  std::int64_t applied = 0;  // not atomic: changes are serialized
   auto n = all.add<std::int64_t>({"n"}, 0, {0, 1000}, [&](std::int64_t v) { applied = v; });
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -140,7 +140,7 @@ TEST(actuator, many_threads_leave_a_log_without_gaps) {
   }
 }
 
-TEST(decision_log, is_written_as_csv_and_seen_in_the_trace) {
+TEST(decision_log, is_written_as_csv_and_to_the_trace) {
   recorder r(1);
   r.trace(true, 64);
   actuator_registry all(&r);
@@ -152,7 +152,7 @@ TEST(decision_log, is_written_as_csv_and_seen_in_the_trace) {
   const std::string path = temporary_path("decision_log.csv");
   ASSERT_TRUE(all.log()->write_csv(path).has_value());
   const std::string text = read_file(path).value();
-  EXPECT_THAT(text, HasSubstr("number,time_s,who,what,from,to,why\n1,"));
+  EXPECT_THAT(text, HasSubstr("number,time_s,who,what,from,to,why\n1,"));  // words: ok
   EXPECT_THAT(text, HasSubstr(",\"a, b\",n,1,5,\"said \"\"so\"\"\"\n"));
   EXPECT_FALSE(all.log()->write_csv("/nowhere/at/all.csv").has_value());
 }

@@ -31,7 +31,7 @@ struct policies : ::testing::Test {
   }
 };
 
-TEST_F(policies, are_told_the_events_that_pass_their_filter) {
+TEST_F(policies, receive_the_events_that_pass_their_filter) {
   const name_id hydro = register_name("policy_test hydro");
   int any = 0, stops = 0, hydro_starts = 0;
   auto a = all.on_event({.name = "any"}, {}, [&](policy_context& c) {
@@ -54,7 +54,7 @@ TEST_F(policies, are_told_the_events_that_pass_their_filter) {
   EXPECT_EQ(stops, 1);
 }
 
-TEST_F(policies, watch_only_while_there_are_some_for_events) {
+TEST_F(policies, watch_only_while_event_policies_exist) {
   std::vector<bool> watched;
   policy_registry mine(
       periodic, actuators,
@@ -80,7 +80,7 @@ TEST_F(policies, periodic_ones_are_called_and_measured) {
   p.remove();
   const int then = calls;
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  EXPECT_EQ(calls, then) << "it runs after remove()";
+  EXPECT_EQ(calls, then) << "it ran after remove()";
   EXPECT_GT(elapsed, 0);
   const policy_report r = all.report().at(0);
   EXPECT_EQ(r.calls, static_cast<std::uint64_t>(then));
@@ -88,7 +88,7 @@ TEST_F(policies, periodic_ones_are_called_and_measured) {
   EXPECT_GE(r.longest_s, 0.0002);
 }
 
-TEST_F(policies, one_that_throws_is_switched_off_and_reported) {
+TEST_F(policies, a_policy_that_throws_is_disabled_and_reported) {
   std::string logged;
   log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &logged,
                   log_level::error);
@@ -105,8 +105,8 @@ TEST_F(policies, one_that_throws_is_switched_off_and_reported) {
   log_to_function(nullptr, nullptr, log_level::none);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(others, 2);
-  EXPECT_EQ(logged, "policy 'bad' failed and is switched off: out of ideas");
-  EXPECT_EQ(n->get(), 1) << "what it set is as before";
+  EXPECT_EQ(logged, "policy 'bad' failed and was disabled: out of ideas");
+  EXPECT_EQ(n->get(), 1) << "its change is reset";
   EXPECT_TRUE(all.report().at(0).off);
   EXPECT_EQ(all.report().at(0).failure, "out of ideas");
 
@@ -120,7 +120,7 @@ TEST_F(policies, one_that_throws_is_switched_off_and_reported) {
   EXPECT_THAT(read_file(path).value(), HasSubstr("failed: out of ideas\n"));
 }
 
-TEST_F(policies, decide_in_their_own_name_and_are_reset_when_they_go) {
+TEST_F(policies, are_the_authors_of_their_changes_and_reset_them_when_removed) {
   auto mine = actuators.add<std::int64_t>({"mine"}, 1, {1, 9}, [](std::int64_t) {});
   auto shared = actuators.add<std::int64_t>({"shared"}, 1, {1, 9}, [](std::int64_t) {});
   auto p = all.on_event({.name = "p", .resets = true}, {}, [&](policy_context& c) {
@@ -129,11 +129,11 @@ TEST_F(policies, decide_in_their_own_name_and_are_reset_when_they_go) {
     EXPECT_FALSE(c.set(*mine, 50, "too much").has_value());
   });
   tell(task_event_kind::start);
-  EXPECT_TRUE(shared->set(7, "somebody else", "").has_value());
+  EXPECT_TRUE(shared->set(7, "another author", "").has_value());
   EXPECT_EQ(all.report().at(0).decisions, 2u);
   p.remove();
   EXPECT_EQ(mine->get(), 1);
-  EXPECT_EQ(shared->get(), 7) << "it is no longer the policy's";
+  EXPECT_EQ(shared->get(), 7) << "last changed by another author";
   EXPECT_EQ(actuators.log()->all().back().why, "the policy was removed");
 }
 
@@ -164,7 +164,7 @@ TEST_F(policies, may_remove_themselves_and_each_other) {
   EXPECT_EQ(n->get(), 1);
 }
 
-TEST_F(policies, events_that_a_policy_causes_are_told_to_nobody) {
+TEST_F(policies, events_caused_by_a_policy_are_not_delivered) {
   int calls = 0;
   auto p = all.on_event({.name = "p"}, {}, [&](policy_context&) {
     ++calls;
@@ -174,7 +174,7 @@ TEST_F(policies, events_that_a_policy_causes_are_told_to_nobody) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST_F(policies, a_closure_is_gone_when_remove_returns) {
+TEST_F(policies, remove_destroys_the_closure) {
   auto token = std::make_shared<int>(1);
   auto p = all.on_event({.name = "p"}, {}, [token](policy_context&) {});
   auto q = all.every({.name = "q"}, 100, [token](policy_context&) {});
@@ -184,8 +184,8 @@ TEST_F(policies, a_closure_is_gone_when_remove_returns) {
   EXPECT_EQ(token.use_count(), 1);
 }
 
-// Remove() without waiting for readers fails here: the flag says that the policy is removed, and yet it runs.
-TEST_F(policies, come_and_go_while_events_are_told) {
+// Without waiting for readers, remove() fails here: the policy is marked as removed but still runs.
+TEST_F(policies, can_be_added_and_removed_during_events) {
   std::atomic<bool> end{false};
   std::atomic<int> after_removal{0}, told{0};
   std::vector<std::thread> tellers;
@@ -209,13 +209,13 @@ TEST_F(policies, come_and_go_while_events_are_told) {
   EXPECT_EQ(after_removal, 0);
 }
 
-TEST_F(policies, a_busy_one_waits_skips_or_joins) {
+TEST_F(policies, a_busy_policy_waits_skips_or_joins) {
   for (const when_busy busy : {when_busy::wait, when_busy::skip, when_busy::join}) {
     std::atomic<int> inside{0}, calls{0};
     std::atomic<bool> two{false}, told{false};
     auto p = all.on_event({.name = "p", .busy = busy}, {}, [&](policy_context&) {
       if (++inside == 2) two = true;
-      // Until the second event has come so far as it can meanwhile: in vain, to its end, or into this closure.
+      // Until the second event has progressed as far as it can: not at all, to its end, or into this closure.
       if (busy == when_busy::wait) std::this_thread::sleep_for(std::chrono::milliseconds(20));
       while (busy == when_busy::skip && !told) std::this_thread::yield();
       while (busy == when_busy::join && !two) std::this_thread::yield();
@@ -233,7 +233,7 @@ TEST_F(policies, a_busy_one_waits_skips_or_joins) {
   }
 }
 
-TEST_F(policies, handles_may_outlive_the_registry_and_stop_ends_all) {
+TEST_F(policies, handles_may_outlive_the_registry_and_stop_removes_all) {
   policy_handle left;
   std::atomic<int> calls{0};
   {

@@ -10,8 +10,8 @@
 namespace plx::probe {
 namespace {
 
-// Without the wait, readers see the -1 that is written before an object is freed; under ThreadSanitizer, the race too.
-TEST(read_section, what_is_read_is_not_freed) {
+// Without the wait, readers see the -1 written before an object is freed; ThreadSanitizer also reports the race.
+TEST(read_section, objects_are_not_freed_while_read) {
   std::atomic<int*> shared{new int(1)};
   std::atomic<bool> end{false};
   std::atomic<int> wrong{0}, reads{0};
@@ -39,7 +39,7 @@ TEST(read_section, what_is_read_is_not_freed) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(read_section, knows_whether_the_thread_is_in_one) {
+TEST(read_section, reports_whether_the_thread_is_in_a_section) {
   EXPECT_FALSE(in_read_section());
   {
     const read_section here;
@@ -50,7 +50,7 @@ TEST(read_section, knows_whether_the_thread_is_in_one) {
   wait_for_readers();
 }
 
-TEST(read_section, slots_of_threads_that_ended_are_taken_again) {
+TEST(read_section, slots_of_ended_threads_are_reused) {
   for (int i = 0; i < 200; ++i) std::thread([] { const read_section here; }).join();
   wait_for_readers();
 }

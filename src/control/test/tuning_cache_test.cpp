@@ -32,7 +32,7 @@ struct tuning_cache : ::testing::Test {
             .how = strategy::hill_climbing,
             .cache_folder = folder};
   }
-  /// Searches; gives how many points were measured.
+  /// Runs a search; returns the number of points measured.
   static std::int64_t search(const tuning_options& o) {
     auto s = tuning_session::begin(o).value();
     while (const auto p = s.next())
@@ -55,7 +55,7 @@ struct tuning_cache : ::testing::Test {
   std::string logged;
 };
 
-TEST_F(tuning_cache, a_result_is_found_again_exactly) {
+TEST_F(tuning_cache, a_result_is_restored_exactly) {
   EXPECT_GT(search(options()), 10);
   const auto known = load_tuned(options()).value();
   EXPECT_EQ(search(options()), 0);
@@ -66,41 +66,41 @@ TEST_F(tuning_cache, a_result_is_found_again_exactly) {
   EXPECT_EQ(logged, "");
 }
 
-TEST_F(tuning_cache, other_parameters_or_another_aim_start_anew_with_one_line) {
+TEST_F(tuning_cache, other_parameters_or_another_aim_restart_the_search) {
   search(options());
   auto other = options();
   other.space[1] = parameter::real("x", 0, 2, 0.5);
   EXPECT_GT(search(other), 10);
-  EXPECT_THAT(logged, HasSubstr("tuning 'loop at a.cpp:7 <int>' starts anew, "));
-  EXPECT_THAT(logged, HasSubstr("its parameters were others"));
-  EXPECT_EQ(search(other), 0) << "it was written anew";
+  EXPECT_THAT(logged, HasSubstr("tuning 'loop at a.cpp:7 <int>' starts from the beginning, "));
+  EXPECT_THAT(logged, HasSubstr("its parameters differ"));
+  EXPECT_EQ(search(other), 0) << "it was overwritten";
 }
 
-TEST_F(tuning_cache, a_damaged_file_starts_anew_with_one_line) {
+TEST_F(tuning_cache, a_damaged_file_restarts_the_search) {
   for (const auto& [what, with] :
        {std::pair("evaluations=", "evaluationz="), {"best=24", "best=28"}, {"parallax", ""}, {"check=", "check=0"}}) {
     search(options());
     logged.clear();
     spoil(what, with);
     EXPECT_GT(search(options()), 10) << what;
-    EXPECT_THAT(logged, HasSubstr("it is damaged")) << what;
+    EXPECT_THAT(logged, HasSubstr("the file is damaged")) << what;
   }
   for (const std::size_t left : {0, 1, 20, 90}) {
     search(options());
     logged.clear();
     ASSERT_TRUE(write_file(path(), read_file(path()).value().substr(0, left)).has_value());
     EXPECT_GT(search(options()), 10) << left;
-    EXPECT_THAT(logged, HasSubstr("it is damaged")) << left;
+    EXPECT_THAT(logged, HasSubstr("the file is damaged")) << left;
   }
 }
 
-TEST_F(tuning_cache, a_folder_that_cannot_be_written_is_one_line_and_the_search_goes_on) {
+TEST_F(tuning_cache, an_unwritable_folder_is_reported_and_the_search_continues) {
   ASSERT_TRUE(write_file(folder, "a file is in the way").has_value());
   EXPECT_GT(search(options()), 10);
-  EXPECT_THAT(logged, HasSubstr("is not kept: cannot make the folder"));
+  EXPECT_THAT(logged, HasSubstr("was not saved: cannot create the folder"));
 }
 
-TEST_F(tuning_cache, names_become_file_names) {
+TEST_F(tuning_cache, names_are_converted_to_file_names) {
   EXPECT_NE(tuning_file("f", "a b"), tuning_file("f", "a-b"));
   EXPECT_THAT(tuning_file("f", "../x\ny"), ::testing::StartsWith("f/---x-y-"));
   EXPECT_THAT(tuning_machine(), HasSubstr(" x "));

@@ -1,4 +1,4 @@
-// The noise-aware strategy: its rule, its promise, and that who measures once is wrong more often.
+// The noise-aware strategy: its rule, its guarantee, and that measuring once errs more often.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace plx::probe {
 namespace {
 
-TEST(median_bounds, are_those_of_the_binomial_distribution) {
+TEST(median_bounds, match_the_binomial_distribution) {
   std::vector<double> ten{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   // Conover (1999), table A3: between the 2nd and the 9th of ten, P = 0.9785.
   const auto b = detail::bounds_of_median(ten, 1 - 0.978);
@@ -21,8 +21,8 @@ TEST(median_bounds, are_those_of_the_binomial_distribution) {
   EXPECT_EQ(detail::bounds_of_median(ten, 0.0019).low, -std::numeric_limits<double>::infinity());
 }
 
-/// Times of five candidates; number 3 is the best by 6 %. Noise as on a shared machine: mostly little, now and then a
-/// lot, and everything drifts.
+/// Times of five candidates; number 3 is the best by 6 %. Noise as on a shared machine: mostly small, sometimes large,
+/// with a drift.
 struct noisy {
   explicit noisy(std::uint64_t seed) : random(seed) {}
   double operator()(std::int64_t candidate) {
@@ -46,9 +46,9 @@ std::int64_t choice_of(strategy how, std::int64_t budget, std::uint64_t seed, bo
   return s.best().integer("n");
 }
 
-// 200 seeds: who measures each candidate once is wrong in more than a fifth of them; the race in at most 5 %, which is
-// its `doubt`, and it says of most that it is sure.
-TEST(noise_aware, picks_the_right_one_where_measuring_once_does_not) {
+// With 200 seeds, measuring each candidate once is wrong in more than a fifth of the cases; the race in at most 5 %,
+// its `doubt`, and it reports most results as certain.
+TEST(noise_aware, finds_the_best_candidate_where_single_measurements_fail) {
   int once_wrong = 0, race_wrong = 0, sure = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     once_wrong += choice_of(strategy::exhaustive, 5, seed) != 3;
@@ -64,9 +64,9 @@ TEST(noise_aware, picks_the_right_one_where_measuring_once_does_not) {
   EXPECT_GT(sure, 100);
 }
 
-// Candidates that are all the same: the promise is that the best is dropped in at most `doubt` of the races, so with
-// no difference at all hardly any race may end with a winner.
-TEST(noise_aware, does_not_see_differences_that_are_not_there) {
+// Identical candidates: the best is dropped in at most `doubt` of the races, so without any difference hardly any race
+// may end with a winner.
+TEST(noise_aware, reports_no_differences_between_equal_candidates) {
   int decided = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     auto s =
@@ -88,10 +88,10 @@ TEST(noise_aware, keeps_the_start_among_equals_and_ends_early) {
   EXPECT_EQ(s.best().integer("n"), 2);
   EXPECT_TRUE(s.converged());
   EXPECT_LT(s.evaluations(), 200);
-  EXPECT_GT(s.evaluations(), 5 * 8) << "too few to know a median with that certainty";
+  EXPECT_GT(s.evaluations(), 5 * 8) << "too few for that confidence in a median";
 }
 
-TEST(noise_aware, drops_what_is_far_worse_early) {
+TEST(noise_aware, drops_much_worse_candidates_early) {
   auto s = tuning_session::begin({.name = "t", .space = {parameter::integer("n", 0, 9, 0)}, .budget = 1000}).value();
   detail::tuning_random random(5);
   int of_the_worst = 0;
@@ -103,7 +103,7 @@ TEST(noise_aware, drops_what_is_far_worse_early) {
   EXPECT_LE(of_the_worst, 18);
 }
 
-TEST(noise_aware, draws_candidates_from_a_space_that_is_too_large_to_try_all) {
+TEST(noise_aware, samples_candidates_from_a_large_space) {
   auto s =
       tuning_session::begin(
           {.name = "t", .space = {parameter::real("x", 0, 1, 0.9), parameter::integer("n", 0, 1000, 0)}, .budget = 600})

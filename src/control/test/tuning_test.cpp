@@ -1,4 +1,4 @@
-// Every strategy finds the optimum of functions whose optimum is known, within its budget.
+// Every strategy finds known optima within its budget.
 #include "control/tuning.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The standard test functions, their least value 0 at a place that is no start and no point of a grid.
+// Standard test functions, with the minimum 0 at a place that is neither the start nor a grid point.
 double sphere(const tuning_point& p) { return std::pow(p.real("x") - 0.37, 2) + std::pow(p.real("y") + 0.81, 2); }
 double rosenbrock(const tuning_point& p) {
   const double x = p.real("x"), y = p.real("y");
@@ -29,7 +29,7 @@ double rastrigin(const tuning_point& p) {  // many local minima
 }
 parameters plane() { return {parameter::real("x", -2, 2, -1.5), parameter::real("y", -2, 2, 1.5)}; }
 
-/// Whole numbers and a word: the least value 0 at edge 24, depth 3, fast.
+/// Integers and a word: minimum 0 at edge 24, depth 3, fast.
 double mixed(const tuning_point& p) {
   const double word = p.word("how") == "fast" ? 0 : p.word("how") == "small" ? 3 : 5;
   return std::abs(static_cast<double>(p.integer("edge")) - 24) / 8 +
@@ -53,7 +53,7 @@ double least_found(tuning_options o, F f) {
 struct goal_of {
   strategy how;
   std::int64_t budget;
-  double sphere, rosenbrock, rastrigin, mixed;  // what must be reached; infinity: not asked for
+  double sphere, rosenbrock, rastrigin, mixed;  // required bound; infinity: not required
 };
 constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -101,7 +101,7 @@ TEST(tuning, maximises_too) {
   EXPECT_GE(least_found(o, [](const tuning_point& p) { return 5 - sphere(p); }), 5 - 1e-4);
 }
 
-TEST(tuning, whole_numbers_are_searched_by_nlopt_as_well) {
+TEST(tuning, nlopt_searches_integers) {
   if (!available(strategy::nelder_mead)) GTEST_SKIP() << "without NLopt";
   const tuning_options o{.name = "t",
                          .space = {parameter::integer("a", 1, 100, 90), parameter::integer("b", 1, 100, 5)},
@@ -114,7 +114,7 @@ TEST(tuning, whole_numbers_are_searched_by_nlopt_as_well) {
             2);
 }
 
-TEST(tuning, the_same_seed_gives_the_same_points_and_another_gives_others) {
+TEST(tuning, the_seed_determines_the_points) {
   for (const strategy how : {strategy::random, strategy::hill_climbing, strategy::annealing, strategy::genetic,
                              strategy::noise_aware, strategy::nelder_mead}) {
     if (!available(how)) continue;
@@ -147,14 +147,14 @@ TEST(tuning, measures_no_point_twice_and_begins_at_the_start) {
   }
 }
 
-TEST(tuning, asks_the_same_point_until_it_is_told) {
+TEST(tuning, next_returns_the_same_point_until_it_is_reported) {
   auto s = tuning_session::begin({.name = "t", .space = plane(), .how = strategy::random}).value();
   EXPECT_TRUE(std::isnan(s.best_value()));
   EXPECT_EQ(s.best().text(), "x=-1.5, y=1.5");
   EXPECT_EQ(s.next()->text(), s.next()->text());
 }
 
-TEST(tuning, what_is_no_number_is_the_worst) {
+TEST(tuning, values_that_are_not_finite_count_as_worst) {
   for (const strategy how : {strategy::hill_climbing, strategy::annealing, strategy::genetic, strategy::nelder_mead}) {
     if (!available(how)) continue;
     tuning_options o{.name = "t", .space = plane(), .how = how, .budget = 300};
@@ -169,9 +169,9 @@ TEST(tuning, what_is_no_number_is_the_worst) {
   EXPECT_EQ(s.best().text(), "x=-1.5, y=1.5") << "the start";
 }
 
-TEST(tuning, options_that_make_no_sense_are_one_line) {
+TEST(tuning, invalid_options_are_errors) {
   const auto fault = [](tuning_options o) { return tuning_session::begin(std::move(o)).error().message; };
-  EXPECT_EQ(fault({.name = "t"}), "tuning 't': there is no parameter");
+  EXPECT_EQ(fault({.name = "t"}), "tuning 't': the space has no parameter");
   EXPECT_THAT(fault({.name = "t", .space = {plane()[0], plane()[0]}}), HasSubstr("two parameters are called 'x'"));
   EXPECT_THAT(fault({.name = "t", .space = plane(), .budget = 0}), HasSubstr("budget is 0"));
   EXPECT_THAT(fault({.name = "t", .space = plane(), .doubt = 1}), HasSubstr("doubt = 1"));
@@ -180,7 +180,7 @@ TEST(tuning, options_that_make_no_sense_are_one_line) {
   EXPECT_THAT(fault({.name = "t", .space = plane(), .how = strategy::direct}), HasSubstr("NLopt"));
 }
 
-TEST(tuning, parameters_have_steps_and_texts) {
+TEST(tuning, parameters_have_steps_and_text_forms) {
   const parameter edge = parameter::integer("edge", 4, 63, 9, 4);
   EXPECT_EQ(edge.definition(), "integer edge 4..60 by 4");
   EXPECT_EQ(edge.levels(), 15u);

@@ -1,4 +1,4 @@
-// The follower against models of programs: who is bound by memory keeps few workers, who is not keeps all.
+// The follower on model programs: a memory-bound program keeps few workers, others keep all.
 #include "control/worker_cap_follower.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace plx::probe {
 namespace {
 
-/// What n workers get done per second, up to noise.
+/// Throughput of n workers, without noise.
 using model = double (*)(unsigned n);
 double computes(unsigned n) { return n; }
 double saturates_at_3(unsigned n) { return std::min(n, 3u); }
@@ -20,10 +20,10 @@ double is_serial(unsigned) { return 1; }
 
 struct played {
   unsigned kept;
-  double work_share;  // of what all workers would have got done
+  double work_share;  // relative to the throughput of all workers
 };
 
-/// Measures `spans` times; the noise is a factor of 1 +- noise, with now and then a span that is disturbed.
+/// Measures `spans` times; the noise is a factor of 1 +- noise, and some spans are disturbed.
 played play(model m, unsigned workers, int spans, double noise, std::uint64_t seed, worker_cap_follower* f = nullptr) {
   worker_cap_follower own({.workers = workers});
   if (f == nullptr) f = &own;
@@ -40,12 +40,12 @@ played play(model m, unsigned workers, int spans, double noise, std::uint64_t se
   return {f->kept(), work / spans / m(workers)};
 }
 
-TEST(worker_cap_follower, keeps_all_workers_where_they_help) {
+TEST(worker_cap_follower, keeps_all_workers_if_they_help) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     for (const unsigned workers : {1u, 2u, 8u, 64u}) {
       const played p = play(computes, workers, 3000, 0.05, seed);
       EXPECT_EQ(p.kept, workers) << "seed " << seed;
-      EXPECT_GT(p.work_share, 0.98) << "trying fewer costs too much, seed " << seed;
+      EXPECT_GT(p.work_share, 0.98) << "trying fewer workers costs too much, seed " << seed;
     }
   }
 }
@@ -69,7 +69,7 @@ TEST(worker_cap_follower, one_of_two_is_enough_for_a_serial_program) {
   }
 }
 
-TEST(worker_cap_follower, wins_where_too_many_workers_are_in_each_others_way) {
+TEST(worker_cap_follower, improves_throughput_where_too_many_workers_interfere) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const played p = play(gets_worse_beyond_4, 16, 3000, 0.02, seed);
     EXPECT_LE(p.kept, 6u) << "seed " << seed;
@@ -79,7 +79,7 @@ TEST(worker_cap_follower, wins_where_too_many_workers_are_in_each_others_way) {
 }
 
 TEST(worker_cap_follower, small_losses_do_not_add_up) {
-  // Each halving costs 2 %, less than the tolerance; all together more.
+  // Each halving costs 2 %, less than the tolerance; all together cost more.
   const model slowly = [](unsigned n) { return std::pow(0.98, 6 - std::log2(n)); };
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     const played p = play(slowly, 64, 3000, 0.005, seed);
@@ -87,17 +87,17 @@ TEST(worker_cap_follower, small_losses_do_not_add_up) {
   }
 }
 
-TEST(worker_cap_follower, comes_back_up_when_the_program_computes_again) {
+TEST(worker_cap_follower, raises_the_cap_when_the_program_scales_again) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     worker_cap_follower f({.workers = 8});
     EXPECT_LE(play(is_serial, 8, 1500, 0.02, seed, &f).kept, 1u);
-    // Now one worker does a little more than before: only by the change can it be seen.
+    // One worker now does slightly more than before: only the change is detectable.
     const played p = play([](unsigned n) { return 1.5 * n; }, 8, 1500, 0.02, seed, &f);
     EXPECT_EQ(p.kept, 8u) << "seed " << seed;
   }
 }
 
-TEST(worker_cap_follower, spans_in_which_nothing_happened_say_nothing) {
+TEST(worker_cap_follower, spans_without_progress_are_ignored) {
   worker_cap_follower f({.workers = 4});
   const unsigned before = f.cap();
   for (int i = 0; i < 1000; ++i) f.measured(i % 2 == 0 ? 0.0 : std::nan(""));
@@ -105,7 +105,7 @@ TEST(worker_cap_follower, spans_in_which_nothing_happened_say_nothing) {
   EXPECT_EQ(f.kept(), 4u);
 }
 
-TEST(worker_cap_follower, says_why) {
+TEST(worker_cap_follower, reports_the_reason) {
   worker_cap_follower f({.workers = 2});
   play(is_serial, 2, 60, 0.0, 3, &f);
   EXPECT_NE(f.why().find("1 workers have 1.000 x the throughput of 2"), std::string::npos) << f.why();
