@@ -25,14 +25,14 @@ constexpr double most_interval_us = 1e6;
 
 }  // namespace
 
-/// An action, or all others (0), whose parcels collect adaptively.
+/// An action, or all others (0), with adaptive coalescing.
 struct adaptive_coalescing::target {
   std::uint16_t action = 0;
   coalescing_follower follower;
   collected_counts before;
-  ticks looked = 0;  // when
+  ticks looked = 0;  // time of the last sample
 
-  // What the actuators say: guarded by `lock`, which nothing else is taken under but the port's.
+  // The values of the actuators, guarded by `lock`, under which only the port's locks are taken.
   struct chosen {
     std::mutex lock;
     coalescing how = self_clocking;
@@ -41,7 +41,7 @@ struct adaptive_coalescing::target {
   probe::actuator_handle<probe::choice> way;
   probe::actuator_handle<std::int64_t> parcels, bytes;
   probe::actuator_handle<double> interval_us;
-  std::vector<std::pair<probe::actuator*, std::uint64_t>> newest;  // decisions of the last move
+  std::vector<std::pair<probe::actuator*, std::uint64_t>> newest;  // decisions of the last change
 
   void add_actuators(probe::actuator_registry& r, parcel_port& port);
   traffic sample(parcel_port& port, ticks now_ticks, double tick_s);
@@ -55,16 +55,15 @@ struct adaptive_coalescing::parts {
   probe::policy_handle policy;
   bool running = false;
   locality_load before;
-  std::vector<double> message_s;  // of the last looks
+  std::vector<double> message_s;  // of the last samples
 };
 
-// --------------------------------------------------------------------------------------------------------- the
-// actuators
+// ----------------------------------------------------------------------------------------------------------- actuators
 
 void adaptive_coalescing::target::add_actuators(probe::actuator_registry& r, parcel_port& port) {
   const action_entry* e = action == 0 ? nullptr : all_actions()[action];
   const std::string of = e == nullptr ? "" : fmt::format("@{}", function_of(*e));
-  // `change` says what of the setting a value means.
+  // `change` applies a value to the setting.
   const auto apply = [&](auto change) {
     return [&port, action = action, now = now, change](auto value) {
       const std::lock_guard guard(now->lock);
@@ -72,19 +71,18 @@ void adaptive_coalescing::target::add_actuators(probe::actuator_registry& r, par
       port.steer(action, now->how);
     };
   };
-  way = r.add_choice({"coalesce-way" + of, "", "How parcels collect"}, {"self", "fixed"},
+  way = r.add_choice({"coalesce-way" + of, "", "Coalescing mode"}, {"self", "fixed"},
                      apply([](coalescing& c, probe::choice v) {
                        c.way = v.index == 0 ? coalescing_way::self_clocking : coalescing_way::fixed;
                      }));
-  parcels = r.add<std::int64_t>({"coalesce-parcels" + of, "1", "Parcels of a message (fixed)"}, self_clocking.parcels,
+  parcels = r.add<std::int64_t>({"coalesce-parcels" + of, "1", "Parcels per message (fixed)"}, self_clocking.parcels,
                                 {1, most_parcels},
                                 apply([](coalescing& c, std::int64_t v) { c.parcels = static_cast<unsigned>(v); }));
   interval_us =
-      r.add<double>({"coalesce-interval" + of, "us", "How long a message collects (fixed)"}, self_clocking.interval_us,
+      r.add<double>({"coalesce-interval" + of, "us", "Maximum delay of a message (fixed)"}, self_clocking.interval_us,
                     {0, most_interval_us}, apply([](coalescing& c, double v) { c.interval_us = v; }));
-  bytes =
-      r.add<std::int64_t>({"coalesce-bytes" + of, "bytes", "Bytes of a message; 0: the standard"}, 0, {0, most_bytes},
-                          apply([](coalescing& c, std::int64_t v) { c.bytes = static_cast<std::size_t>(v); }));
+  bytes = r.add<std::int64_t>({"coalesce-bytes" + of, "bytes", "Bytes per message; 0: the default"}, 0, {0, most_bytes},
+                              apply([](coalescing& c, std::int64_t v) { c.bytes = static_cast<std::size_t>(v); }));
 }
 
 void adaptive_coalescing::target::move(const coalescing& to, probe::policy_context* policy) {
@@ -103,16 +101,16 @@ void adaptive_coalescing::target::move(const coalescing& to, probe::policy_conte
   set(way, probe::choice{to.way == coalescing_way::fixed ? 1u : 0u});
 }
 
-// Somebody else may have changed one of them meanwhile: then what is wanted is set.
+// A user may have changed an actuator meanwhile: then the wanted value is set.
 void adaptive_coalescing::target::undo(const coalescing& to, probe::policy_context* policy) {
   for (; !newest.empty(); newest.pop_back())
     if (!newest.back().first->undo(newest.back().second, policy_name, follower.why())) break;
   move(to, policy);
 }
 
-// ------------------------------------------------------------------------------------------------------------- looking
+// ------------------------------------------------------------------------------------------------------------ sampling
 
-// What came since the look before.
+// The traffic since the previous sample.
 traffic adaptive_coalescing::target::sample(parcel_port& port, ticks at, double tick_s) {
   const collected_counts n = port.collected(action);
   traffic t;
@@ -122,7 +120,7 @@ traffic adaptive_coalescing::target::sample(parcel_port& port, ticks at, double 
   t.bytes = static_cast<double>(n.bytes - before.bytes);
   t.most_bytes = n.most_bytes;
   for (std::size_t i = 0; i < n.gaps.size(); ++i) {
-    // From powers of two of ticks to those of nanoseconds.
+    // From powers of two of ticks to powers of two of nanoseconds.
     const double middle_ns = i == 0 ? 0 : std::ldexp(0.7071, static_cast<int>(i)) * tick_s * 1e9;
     const auto which = std::clamp<int>(middle_ns < 1 ? 0 : std::ilogb(middle_ns) + 1, 0, int(t.gaps.size()) - 1);
     t.gaps[static_cast<std::size_t>(which)] += static_cast<double>(n.gaps[i] - before.gaps[i]);
@@ -138,8 +136,8 @@ void adaptive_coalescing::look(const locality_load& load, probe::policy_context*
   const ticks now = s.now();
   const double tick_s = 1 / static_cast<double>(s.span_of(1));
   const locality_load before = std::exchange(p.before, load);
-  // What the transport takes of a task, and what surrounds it: finding memory, the far side's look at it. Whoever loses
-  // its processor in the middle has a large one, so the least of some looks counts.
+  // The cost of a message: the time in the transport, plus a constant for allocation and the work of the receiver. A
+  // preempted thread gives a large value, so the minimum of some samples is used.
   constexpr std::uint64_t enough = 16;
   constexpr std::size_t kept = 8;
   constexpr double around_s = 0.2e-6;
@@ -183,8 +181,7 @@ locality_load adaptive_coalescing::load() const {
   return l;
 }
 
-// ---------------------------------------------------------------------------------------------------------- the
-// service
+// ------------------------------------------------------------------------------------------------------------- service
 
 adaptive_coalescing::adaptive_coalescing(node& n) : node_(n), parts_(std::make_unique<parts>()) {}
 adaptive_coalescing::~adaptive_coalescing() = default;
@@ -203,14 +200,15 @@ void adaptive_coalescing::start() {
   if (node_.size() == 1 || std::exchange(parts_->running, true)) return;
   parts_->before = load();
   if (node_.home().get_scheduler().deterministic())
-    return log_info("adaptive coalescing stays self-clocking: in the deterministic mode only the seed decides");
+    return log_info(
+        "adaptive coalescing stays self-clocking: in deterministic mode, only the seed determines the schedule");
   parts_->policy = node_.home().policies().every({.name = policy_name, .resets = true}, period_s,
                                                  [this](probe::policy_context& me) { look(load(), &me); });
 }
 
 void adaptive_coalescing::collect(std::uint16_t action, const coalescing& how) {
   parts& p = *parts_;
-  probe::policy_handle ends;  // outside of the lock: it waits for a look that goes on
+  probe::policy_handle ends;  // destroyed outside the lock, as it waits for a running sample
   const std::lock_guard guard(p.lock);
   const auto it =
       std::find_if(p.targets.begin(), p.targets.end(), [action](const auto& t) { return t->action == action; });

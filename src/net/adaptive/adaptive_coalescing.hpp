@@ -1,10 +1,11 @@
-// The policy `coalescing`: looks at parcels that collect adaptively, 40 times a second, and moves how they collect.
+// The policy `coalescing`: samples the traffic of adaptive parcels 40 times a second and adjusts their coalescing.
 //
-// Each of them, an action or all others, has four actuators: coalesce-way (self-clocking or fixed), coalesce-parcels,
-// coalesce-interval and coalesce-bytes, with @ACTION for one. What is moved, and why, is in the log of decisions and so
-// in the trace; what made things worse is undone. How it chooses: net/adaptive/coalescing_follower.hpp. Thread safety:
-// everything. Cost: none while nothing is adaptive; else a count per parcel and some microseconds of the measurement's
-// thread per look. Example: net/adaptive/test/adaptive_coalescing_test.cpp
+// Each target, an action or all others, has four actuators: coalesce-way (self-clocking or fixed), coalesce-parcels,
+// coalesce-interval and coalesce-bytes, with @ACTION for one action. Each change and its reason are in the log of
+// decisions, and so in the trace; a change that reduced the rate is undone. The algorithm is in
+// net/adaptive/coalescing_follower.hpp. Thread safety: everything. Cost: none while nothing is adaptive; otherwise a
+// count per parcel, and some microseconds of the measurement thread per sample. Example:
+// net/adaptive/test/adaptive_coalescing_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@ class policy_context;
 }
 namespace plx::net {
 
-/// What a locality did with its time since it began, in seconds: sums that grow.
+/// The time spent by a locality since it began, in seconds: increasing sums.
 struct locality_load {
-  double idle_s = 0;     ///< of its workers without work, fruitless polling included
-  double network_s = 0;  ///< of its workers with messages
-  double handing_s = 0;  ///< of tasks, to hand messages over
+  double idle_s = 0;     ///< of workers without work, including unsuccessful polling
+  double network_s = 0;  ///< of workers on messages
+  double handing_s = 0;  ///< of tasks, for handing messages to the transport
   std::uint64_t sendings = 0;
 };
 
@@ -31,9 +32,9 @@ class adaptive_coalescing final : public service {
   explicit adaptive_coalescing(node& n);
   ~adaptive_coalescing() override;
 
-  /// How parcels of an action (0: of all others) collect from now on; parcel_port::collect(), and the policy with it.
+  /// Sets the coalescing of an action (0: of all others): parcel_port::collect(), and starts or stops the policy.
   void collect(std::uint16_t action, const coalescing& how);
-  /// One look, as the policy has it; by hand where no policy runs (the deterministic mode).
+  /// Takes one sample, as the policy does; called directly where no policy runs (deterministic mode).
   void look(const locality_load& load, probe::policy_context* policy = nullptr);
 
  private:
@@ -47,7 +48,7 @@ class adaptive_coalescing final : public service {
   const std::unique_ptr<parts> parts_;
 };
 
-/// Says a node how parcels of an action (0: of all others) collect.
+/// Sets the coalescing of an action (0: of all others) on a node.
 void collect_as(node& n, std::uint16_t action, const coalescing& how);
 
 }  // namespace plx::net

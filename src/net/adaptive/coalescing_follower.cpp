@@ -11,19 +11,19 @@
 namespace plx::net {
 namespace {
 
-constexpr double usual_message_s = 0.5e-6;  // until it is known
+constexpr double usual_message_s = 0.5e-6;  // until it has been measured
 constexpr double model_bytes = 131072;
 constexpr unsigned model_parcels = 1024;
 constexpr double least_interval_s = 16e-6, most_interval_s = 8.2e-3;
 constexpr double close_enough = 0.005;  // of the workers' time
 
-// The middle of a class of gaps, in the measure in which its ends differ by a factor of 2.
+// The geometric mean of the bounds of a class of gaps.
 double middle_s(std::size_t i) noexcept { return i == 0 ? 0 : std::ldexp(0.7071e-9, static_cast<int>(i)); }
 
 struct runs {
-  double others = 0;  // gaps that are longer
+  double others = 0;  // gaps longer than the interval
   double within = 0;  // gaps up to the interval
-  double mean_s = 0;  // of those within
+  double mean_s = 0;  // mean of those within
 };
 
 runs runs_of(const gaps_by_length& gaps, double interval_s) noexcept {
@@ -59,7 +59,7 @@ traffic& traffic::operator+=(const traffic& later) noexcept {
 double traffic::message_share(double parcels_each) const noexcept {
   if (!(parcels > 0)) return 0;
   const double all_s = message_s > 0 ? message_s : usual_message_s;
-  // What passed between two parcels holds what messages cost as it was.
+  // The time per parcel without the cost of messages in this traffic.
   const double without_s = std::max(gap_s() - all_s / parcels_per_message(), 0.1 * gap_s());
   const double each_s = all_s / std::max(parcels_each, 1.0);
   return each_s / (without_s + each_s);
@@ -72,7 +72,7 @@ double fixed_parcels_per_message(const traffic& t, unsigned parcels, double inte
   const double in_time = r.mean_s > 0 ? 1 + interval_s / r.mean_s : parcels;
   const double each = std::min<double>(parcels, in_time);
   if (r.others == 0) return each;
-  const double others_of_run = r.within / r.others;  // without the first one, which goes alone
+  const double others_of_run = r.within / r.others;  // without the first one, which is sent alone
   return (1 + others_of_run) / (1 + std::max(1.0, others_of_run / each));
 }
 
@@ -88,14 +88,14 @@ coalescing best_fixed(const traffic& t) noexcept {
   while (2 * interval_s <= most_interval_s && share(most, interval_s) > target) interval_s *= 2;
   unsigned n = 2;
   while (n < most && share(n, interval_s) > target + close_enough) n *= 2;
-  // What gathers n parcels on average is too short every other time.
+  // An interval that collects n parcels on average is too short half of the time.
   interval_s = std::min(2 * interval_s, most_interval_s);
   return {.parcels = n, .interval_us = std::round(interval_s * 1e6), .way = coalescing_way::fixed};
 }
 
 namespace {
 
-constexpr double far_less = 0.6;     // of the rate: no second look is needed
+constexpr double far_less = 0.6;     // of the rate: one sample suffices
 constexpr double nearly_full = 0.6;  // of a message's byte limit
 constexpr std::size_t largest_message = 65536;
 constexpr std::size_t most_refusals = 8;
@@ -128,8 +128,7 @@ coalescing_move coalescing_follower::look(const traffic& seen) {
   return window_.size() < options_.window ? coalescing_move::none : watch();
 }
 
-// What is rare costs nothing, and should not wait: with workers that have nothing to do it leaves the fixed form at
-// once.
+// Rare parcels cost nothing and should not wait: if workers are idle, the fixed form is left immediately.
 coalescing_move coalescing_follower::quiet(const traffic& seen) {
   const bool waits = setting().way == coalescing_way::fixed && seen.slack > options_.high_slack;
   if (++quiet_looks_ < options_.window && !waits) return coalescing_move::none;
@@ -152,7 +151,7 @@ void coalescing_follower::new_window() noexcept {
   strange_ = 0;
 }
 
-// ---------------------------------------------------------------------------------------------------- what is proposed
+// ----------------------------------------------------------------------------------------------------------- proposals
 
 coalescing_move coalescing_follower::watch() {
   traffic sum;
@@ -174,8 +173,9 @@ coalescing_move coalescing_follower::propose(const traffic& now) {
     if (bytes > now.most_bytes && !refused(rate_of(now), larger))
       return try_out(
           larger, true,
-          fmt::format("messages are full with {:.1f} parcels and cost {:.1f} % of the workers' time: larger ones", each,
-                      100 * share));
+          fmt::format(
+              "messages are full with {:.1f} parcels and cost {:.1f} % of the workers' time: trying larger ones", each,
+              100 * share));
   }
   const coalescing best = best_fixed(now);
   const double hoped = fixed_parcels_per_message(now, best.parcels, best.interval_us * 1e-6);
@@ -188,17 +188,17 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
   const double rate = rate_of(now), last_rate = rate_of(window_.back());
   if (now.message_share(1) < options_.enough_gain / 2)
     return give_up_fixed(
-        rate, false, fmt::format("messages cost {:.2f} % of the workers' time at most", 100 * now.message_share(1)));
+        rate, false, fmt::format("messages cost at most {:.2f} % of the workers' time", 100 * now.message_share(1)));
   if (const double each = now.parcels_per_message();
       now.message_share(1) - now.message_share(each) < options_.enough_gain / 2)
-    return give_up_fixed(rate, true, fmt::format("messages hold {:.2f} parcels: nothing is gained", each));
+    return give_up_fixed(rate, true, fmt::format("messages hold {:.2f} parcels: no gain", each));
   if (usual_rate_ == 0) usual_rate_ = rate;
   strange_ = far_apart(last_rate, usual_rate_, options_.other_traffic) ? strange_ + 1 : 0;
   if (strange_ >= options_.window) {
     strange_ = 0;
     usual_rate_ = rate;
     if (refused(rate, self_clocking)) return coalescing_move::none;
-    return try_out(self_clocking, false, fmt::format("{:.3g} parcels a second: the traffic is another one", rate));
+    return try_out(self_clocking, false, fmt::format("{:.3g} parcels per second: the traffic has changed", rate));
   }
   const coalescing best = best_fixed(now);
   const double share = now.message_share(now.parcels_per_message());
@@ -218,9 +218,10 @@ coalescing_move coalescing_follower::give_up_fixed(double rate, bool refuse_it, 
   return coalescing_move::set;
 }
 
-// ---------------------------------------------------------------------------------------------------- what is refused
+// -----------------------------------------------------------------------------------------------------------
+// rejections
 
-// Fixed forms are alike where their numbers of parcels are.
+// Fixed forms count as similar if their numbers of parcels are.
 bool coalescing_follower::refused(double rate, const coalescing& what) const noexcept {
   return std::any_of(refusals_.begin(), refusals_.end(), [&](const refusal& r) {
     return looks_ < r.until && r.what.way == what.way && !far_apart(rate, r.rate, 2) &&
@@ -243,7 +244,8 @@ void coalescing_follower::refuse(double rate, const coalescing& what, std::int64
   refusals_.push_back(std::move(r));
 }
 
-// ----------------------------------------------------------------------------------------------------------- comparing
+// ----------------------------------------------------------------------------------------------------------
+// comparisons
 
 coalescing_move coalescing_follower::try_out(const coalescing& what, bool favoured, std::string why) {
   trial_ = what;
@@ -258,7 +260,7 @@ coalescing_move coalescing_follower::try_out(const coalescing& what, bool favour
   return coalescing_move::set;
 }
 
-// trial, kept, kept, trial, trial, kept, ...: each pair holds one of both, and their order changes.
+// trial, kept, kept, trial, trial, kept, ...: each pair contains one of each, in alternating order.
 coalescing_move coalescing_follower::compare(const traffic& seen) {
   const double rate = rate_of(seen);
   const bool was_trial = on_trial_;
@@ -285,7 +287,7 @@ coalescing_move coalescing_follower::compare(const traffic& seen) {
   return coalescing_move::set;
 }
 
-// The share of the workers' time that fewer messages have left them.
+// The share of the workers' time saved by fewer messages.
 double coalescing_follower::saved_by_trial() const noexcept {
   return under_kept_.message_share(under_kept_.parcels_per_message()) -
          under_kept_.message_share(under_trial_.parcels_per_message());
@@ -296,8 +298,8 @@ coalescing_move coalescing_follower::end_comparison(double median, bool as_good)
   comparing_ = on_trial_ = false;
   why_ = fmt::format("{} sends {:.3f} x the parcels of {} (median of {})", in_words(trial_), median, in_words(kept_),
                      std::max<std::size_t>(ratios_.size(), 1));
-  // What was to save messages, and is kept where there is doubt, has saved some. That it was faster is not enough: a
-  // form changes nothing but messages, so without fewer of them it was noise.
+  // A trial that is accepted in case of doubt must have saved messages. A higher rate alone is not enough: a form
+  // affects only messages, so without fewer of them the difference is noise.
   const bool kept = as_good && (!favoured_ || saved_by_trial() >= options_.enough_gain / 2);
   if (as_good && !kept)
     why_ += fmt::format(", in messages of {:.2f} parcels instead of {:.2f}", under_trial_.parcels_per_message(),

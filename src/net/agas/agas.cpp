@@ -46,7 +46,7 @@ void deliver(agas& a, locality_id to, detail::letter&& l) {
 }  // namespace
 
 agas::agas(node& n) : node_(n), tables_(std::make_unique<detail::agas_tables>(n, *this, deliver)) {
-  // What was lost before is nothing to us: nobody has claimed anything here.
+  // Earlier losses are settled: no claim of this locality precedes them.
   for (locality_id i = 0; i < n.size(); ++i)
     if (n.is_lost(i)) tables_->ledger.add(i, true);
   counters_ = detail::add_agas_counters(n, *this);
@@ -60,13 +60,13 @@ agas::~agas() {
     for (auto& [id, record] : s.objects) objects.push_back(std::move(record));
     s.objects.clear();
   }
-  objects.clear();  // and with them the handles that they have
+  objects.clear();  // also destroys the handles in them
   for (detail::keepsakes& k : tables_->sent)
     for (auto& [id, item] : k.items)
       for (; item.handles > 0; --item.handles) detail::drop(item.ref);
   for (detail::shard& s : tables_->shards)
     for (auto& [id, r] : s.references) {
-      // Handles that outlive us count for themselves from here on.
+      // Handles that outlive this service delete the reference themselves.
       if (r->handles.load(std::memory_order_acquire) == 0)
         delete r;
       else
@@ -109,7 +109,7 @@ void agas::peer_lost(locality_id which) {
 unsigned agas::losses() const noexcept { return tables_->ledger.seen(); }
 
 void agas::settle_asked(locality_id lost, locality_id asker) {
-  if (lost >= node_.size()) return node_.refuse(asker, "it asks for the loss of a locality that there is not");
+  if (lost >= node_.size()) return node_.refuse(asker, "it asks about the loss of a nonexistent locality");
   tables_->ledger.ask({lost, asker});
   answer_settle_questions();
 }
@@ -119,13 +119,13 @@ void agas::settled(locality_id lost, locality_id who) {
   answer_settle_questions();
 }
 
-// After everything that may have settled a loss, here or in all.
+// Called after everything that may have settled a loss, here or on all localities.
 void agas::answer_settle_questions() {
   for (const auto& q : tables_->ledger.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
   for (const gid& id : tables_->ledger.ready()) destroy_if_settled(id, 0);
 }
 
-// Each says only what is its own to say.
+// Checks that the sender is entitled to each update.
 bool agas::sound(locality_id from, const detail::letter& l) const noexcept {
   const auto all = [](const auto& list, auto right) { return std::all_of(list.begin(), list.end(), right); };
   const auto ours = [this](const detail::claim& c) { return is_directory(c.id); };
@@ -137,7 +137,7 @@ bool agas::sound(locality_id from, const detail::letter& l) const noexcept {
 
 void agas::read(locality_id from, detail::letter&& l) {
   if (from != node_.here() && !sound(from, l))
-    return node_.refuse(from, "what it says of references is not its own to say");
+    return node_.refuse(from, "it sent reference updates it is not entitled to");
   for (const detail::claim& c : l.claims) claimed(from, c);
   for (const detail::verdict& v : l.verdicts)
     end_claim(v.id, v.stamp, v.known != 0 ? detail::claim_state::registered : detail::claim_state::gone, no_locality);
@@ -151,7 +151,7 @@ void agas::read(locality_id from, detail::letter&& l) {
   if (!l.verdicts.empty()) answer_settle_questions();
   if (from == node_.here())
     for (const gid& id : l.destroys) destroy(id);
-  else if (!l.destroys.empty())  // in a task: destructors are the program's, and this is who polls
+  else if (!l.destroys.empty())  // in a task, as destructors are program code and this is a poller
     tables_->out.put(node_.here(), [&l](detail::letter& mine) {
       mine.destroys.insert(mine.destroys.end(), l.destroys.begin(), l.destroys.end());
     });
@@ -180,7 +180,7 @@ std::exception_ptr detail::error_of(const node& n, const access& a, const gid& i
     case access::other_type:
       return std::make_exception_ptr(std::runtime_error("the object " + to_string(id) + " is of another type"));
     default:
-      return std::make_exception_ptr(std::runtime_error("there is no object " + to_string(id) + " any more"));
+      return std::make_exception_ptr(std::runtime_error("the object " + to_string(id) + " no longer exists"));
   }
 }
 
@@ -198,18 +198,18 @@ struct counter {
 };
 
 constexpr counter all[] = {
-    {"lookups", "Times a caller here had to know where an object is", &agas_counts::lookups, true},
-    {"cache-hits", "Times this locality knew it", &agas_counts::hits, true},
-    {"cache-misses", "Times the object's directory was asked", &agas_counts::misses, true},
-    {"forwards", "Calls that came here and went on to where the object is", &agas_counts::forwards, true},
-    {"migrations", "Objects that moved from here to another locality", &agas_counts::migrations, true},
-    {"references-registered", "References that this locality had registered", &agas_counts::claims, true},
-    {"references-released", "References that this locality gave back", &agas_counts::releases, true},
-    {"created", "Objects that were made here", &agas_counts::created, true},
-    {"destroyed", "Objects that ended here", &agas_counts::destroyed, true},
-    {"components", "Objects that live here now", &agas_counts::objects, false},
-    {"references", "Objects that this locality holds handles of now", &agas_counts::references, false},
-    {"entries", "Objects whose directory this locality is now", &agas_counts::entries, false},
+    {"lookups", "Lookups of an object's place by callers on this locality", &agas_counts::lookups, true},
+    {"cache-hits", "Lookups answered by the cache of this locality", &agas_counts::hits, true},
+    {"cache-misses", "Lookups sent to the object's directory", &agas_counts::misses, true},
+    {"forwards", "Calls that this locality forwarded to the object's place", &agas_counts::forwards, true},
+    {"migrations", "Objects moved from this locality to another one", &agas_counts::migrations, true},
+    {"references-registered", "References registered for this locality", &agas_counts::claims, true},
+    {"references-released", "References released by this locality", &agas_counts::releases, true},
+    {"created", "Objects created on this locality", &agas_counts::created, true},
+    {"destroyed", "Objects destroyed on this locality", &agas_counts::destroyed, true},
+    {"components", "Objects that live on this locality now", &agas_counts::objects, false},
+    {"references", "Objects of which this locality holds handles now", &agas_counts::references, false},
+    {"entries", "Objects whose directory is this locality", &agas_counts::entries, false},
 };
 
 }  // namespace

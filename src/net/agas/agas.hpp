@@ -1,31 +1,35 @@
-// Global addresses: which objects live here, who keeps which object alive, and where objects are.
+// Global addresses (AGAS): the objects of this locality, distributed reference counts, and the places of objects.
 //
-// An id has a directory: the locality that its hash names. It knows where the object is and keeps the list of the
-// localities that hold references. Messages between two localities may overtake each other; none is lost or doubled
+// An id has a directory: the locality selected by its hash. The directory knows where the object is and which
+// localities hold references. Messages between two localities may overtake each other; none is lost or duplicated
 // unless one of the two dies.
 //
 // Reference counts
 //   A locality counts its own handles of an object (detail::reference). It claims the object at the directory when its
-//   first handle arrives, with a number (stamp) that it uses once, and releases that stamp when its last handle goes.
-//   I1. A locality with handles is in the directory's list, or its claim is pending.
-//   I2. A handle that is sent counts at its sender, as a keepsake for that receiver, until the receiver says thanks; it
-//       does when it is in the list. So a pending claim is always covered by somebody who is in the list.
-//   I3. A release names its stamp: one that comes late, after a newer claim of the same locality, does nothing.
-//   I4. A call under way counts as a handle of who called, until it is answered; a post until the object has taken it.
-//   By I1 to I4 the list becomes empty once, after which nobody has a handle: then the object is destroyed.
-// Death
-//   A dead locality is taken off all lists, and keepsakes for it end. What it had sent may have arrived, with claims
-//   pending that nobody covers any more (I2). So after a loss a directory destroys nothing until every survivor has
-//   said that it saw the loss, too, and that its claims from before are registered. A release carries the number of
-//   losses its sender knew, so that a directory cannot miss one that the sender has acted on.
-//   An object dies with its locality, and with its directory: then calls give locality_lost with that number.
+//   first handle arrives, with a number (stamp) that it uses once, and releases that stamp when its last handle is
+//   destroyed.
+//   I1. A locality with handles is in the directory's list of holders, or its claim is pending.
+//   I2. A handle that is sent stays counted at its sender, as in transit to that receiver, until the receiver
+//       acknowledges it; it does so once it is in the list. So a pending claim is always covered by a listed holder.
+//   I3. A release carries its stamp: if it arrives after a newer claim of the same locality, it has no effect.
+//   I4. A call in flight counts as a handle of the caller until it is answered; a post until the object has accepted
+// it.
+//   By I1 to I4 the list becomes empty once, after which no handle exists: then the object is destroyed.
+// Loss
+//   A lost locality is removed from all lists, and handles in transit to it are dropped. Messages that it had sent may
+//   have arrived, with pending claims that no holder covers any more (I2). So after a loss a directory destroys nothing
+//   until every survivor has reported that it knows of the loss and that its earlier claims are registered. A release
+//   carries the number of losses known to its sender, so that the directory waits for a loss it does not know yet.
+//   An object is lost with its locality and with its directory: calls then fail with locality_lost and that number.
 // Migration
-//   The object stays until no call runs in it, then travels; calls that come meanwhile wait. The new locality asks the
-//   directory to be the owner, and is refused unless the move is the next one of this object (`moves`): so an object
-//   is never at two places. Then the old locality sends what waited after it. Where the move fails, the old locality
-//   takes the object back, if the directory agrees.
-//   A call that comes to where the object is not goes on to its directory, and from there to the object; the answer
-//   comes back the same way. Each caller remembers where objects were (a cache), and the directory corrects it.
+//   The object stays until no call runs in it, then is sent; calls that arrive meanwhile wait. The new locality
+// requests
+//   ownership from the directory, which accepts only the next move of this object (`moves`): so an object is never in
+//   two places. Then the old locality sends the waiting calls after it. If the move fails, the old locality reclaims
+// the
+//   object, if the directory agrees.
+//   A call that arrives where the object is not is forwarded to the directory, and from there to the object; the reply
+//   takes the same way back. Each caller caches the places of objects, and the directory corrects the cache.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp,
 // net/agas/test/agas_sim_test.cpp
@@ -44,25 +48,25 @@
 
 namespace plx::net {
 
-/// What this locality has done, and what it has. Of each object and reference the two belong together: what is not
-/// there any more was counted.
+/// Totals and current numbers of this locality, consistent with each other: an object or reference that no longer
+/// exists has been counted.
 struct agas_counts {
-  std::uint64_t lookups = 0;     ///< times a caller had to know where an object is
-  std::uint64_t hits = 0;        ///< of those, the cache knew it
-  std::uint64_t misses = 0;      ///< the directory was asked
-  std::uint64_t forwards = 0;    ///< calls that came here and went on
-  std::uint64_t migrations = 0;  ///< objects that left here
-  std::uint64_t claims = 0;      ///< references that were registered for this locality
-  std::uint64_t releases = 0;    ///< and given back
-  std::uint64_t created = 0;     ///< objects that were made here
-  std::uint64_t destroyed = 0;   ///< and those that ended here
-  std::uint64_t objects = 0;     ///< that live here now
-  std::uint64_t references = 0;  ///< objects that this locality holds handles of now
-  std::uint64_t entries = 0;     ///< objects whose directory this is now
-  std::uint64_t holders = 0;     ///< localities in the lists of those
+  std::uint64_t lookups = 0;     ///< lookups of an object's place by callers
+  std::uint64_t hits = 0;        ///< of those, answered by the cache
+  std::uint64_t misses = 0;      ///< of those, sent to the directory
+  std::uint64_t forwards = 0;    ///< calls forwarded by this locality
+  std::uint64_t migrations = 0;  ///< objects moved to another locality
+  std::uint64_t claims = 0;      ///< references registered for this locality
+  std::uint64_t releases = 0;    ///< references released
+  std::uint64_t created = 0;     ///< objects created here
+  std::uint64_t destroyed = 0;   ///< objects destroyed here
+  std::uint64_t objects = 0;     ///< objects that live here now
+  std::uint64_t references = 0;  ///< objects of which this locality holds handles now
+  std::uint64_t entries = 0;     ///< objects whose directory is here now
+  std::uint64_t holders = 0;     ///< localities in their lists of holders
 };
 
-/// What agas knows of a component's type: one per T.
+/// A component's type: one object per T.
 struct object_type {
   std::uint32_t tag = 0;
   std::string_view name;
@@ -79,31 +83,31 @@ struct claim;
 struct letter;
 struct shard;
 
-/// What a call finds at the place it came to.
+/// The result of looking up an object on a locality.
 struct access {
   enum kind : std::uint8_t {
-    here,       ///< the object stays until unpin()
-    parked,     ///< the task that asked is submitted again when the object has moved
-    elsewhere,  ///< go on to `where`
-    lost,       ///< its locality or its directory is: `where`
-    gone,       ///< nobody knows it
-    other_type  ///< it is not what the call takes it for
+    here,       ///< the object is pinned until unpin()
+    parked,     ///< the calling task is submitted again when the object has moved
+    elsewhere,  ///< forward the call to `where`
+    lost,       ///< its locality or its directory, `where`, is lost
+    gone,       ///< unknown or destroyed
+    other_type  ///< the object has a different type
   } what = gone;
   locality_id where = no_locality;
   object_record* record = nullptr;
   void* object = nullptr;
 };
 
-/// Lets a task wait where a call would be parked.
+/// Lets a task wait instead of being parked.
 struct parking : plx::detail::task {
   parking();
   promise<void> over;
 };
 
-/// Sends an object after which the old locality may forget it; ready when it lives at `to`.
+/// Sends an object, which the old locality may then forget; ready when it lives at `to`.
 using send_object = future<void> (*)(locality_id to, const gid& id, std::uint32_t moves, std::shared_ptr<void> object);
 
-/// What a call throws that found no object.
+/// The exception of a call that found no object.
 std::exception_ptr error_of(const node& n, const access& a, const gid& id);
 
 }  // namespace detail
@@ -121,27 +125,27 @@ class agas final : public service {
   detail::reference* arrived(const gid& id, locality_id sender, detail::object_place place);
   void leaves(detail::reference& r, locality_id to) noexcept;
   void last_dropped(detail::reference& r) noexcept;
-  /// The first handle of what was made for this locality under this stamp.
+  /// The first handle of an object created for this locality under this stamp.
   detail::reference* adopt(const gid& id, std::uint64_t stamp, locality_id where);
   [[nodiscard]] std::uint64_t next_stamp() noexcept { return 1 + stamps_.fetch_add(1, std::memory_order_relaxed); }
 
   // Objects.
-  /// A new object here, kept alive by `holder` under its stamp. Ready when its directory knows it.
+  /// Adds a new local object, kept alive by `holder` under its stamp. Ready when its directory has registered it.
   future<gid> enter(const object_type& type, std::shared_ptr<void> object, locality_id holder, std::uint64_t stamp);
-  /// Gets hold of the object, or of where to go on. `waits`: to be submitted again if the object is on its way; null:
-  /// then it is nowhere. `to_move`: the caller will ask_move(), one at a time.
+  /// Pins the object, or returns where to forward the call. `waits`: the task to submit again if the object is being
+  /// moved; if null, the object then counts as gone. `to_move`: the caller will call ask_move(); one at a time.
   detail::access pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move,
                      locality_id caller);
-  /// Requires: pin() gave it.
+  /// Requires: `r` was pinned by pin().
   void unpin(detail::object_record& r) noexcept;
   /// Requires: pinned to move. Ready when the object lives at `to`.
   future<void> ask_move(detail::object_record& r, locality_id to, detail::send_object send);
-  /// An object that comes from another locality.
+  /// Adds an object that arrives from another locality.
   future<void> install(const gid& id, const object_type& type, std::uint32_t moves, std::shared_ptr<void> object);
-  /// Where a call goes first; `here`: the object is, or was just now. Never pins.
+  /// The first locality to send a call to; `here`: the object is, or recently was, here. Never pins.
   detail::access route(detail::reference& r);
 
-  // What the twins call.
+  // Called by the actions in agas_tables.hpp.
   bool note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp);
   bool note_moved(const gid& id, locality_id to, std::uint32_t moves);
   bool take_back(const gid& id, locality_id owner, std::uint32_t moves);
@@ -190,7 +194,7 @@ class agas final : public service {
   node& node_;
   const std::unique_ptr<detail::agas_tables> tables_;
   std::atomic<std::uint64_t> stamps_{0}, numbers_{0};
-  std::atomic<std::uint64_t> lookups_{0}, hits_{0}, misses_{0}, forwards_{0};  // of calls; the rest: detail::shard
+  std::atomic<std::uint64_t> lookups_{0}, hits_{0}, misses_{0}, forwards_{0};  // the rest: detail::shard
   std::vector<probe::registration> counters_;
 };
 

@@ -1,4 +1,4 @@
-// How an object goes from one locality to another. See net/agas/agas.hpp, "Migration".
+// The objects of this locality: creation, lookup, migration and destruction. See net/agas/agas.hpp.
 
 #include <mutex>
 #include <stdexcept>
@@ -10,8 +10,6 @@
 #include "net/error.hpp"
 
 namespace plx::net {
-
-// The objects that live on this locality: how calls find them, how they come and go. See net/agas/agas.hpp.
 
 using detail::access;
 using detail::object_record;
@@ -38,7 +36,7 @@ future<gid> agas::enter(const object_type& type, std::shared_ptr<void> object, l
       throw;
     }
     remove(id);
-    throw std::runtime_error("who asked for a new object is lost");
+    throw std::runtime_error("the locality that requested a new object is lost");
   };
   const locality_id directory = directory_of(id);
   future<bool> known = directory == node_.here()
@@ -73,7 +71,7 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
   return a;
 }
 
-// Where what is not here is looked for; the directory knows the place. The shard's lock is held.
+// The next locality to look up an object that is not here; the directory knows its place. The shard's lock is held.
 access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place) {
   const locality_id directory = directory_of(id);
   if (directory != node_.here()) return {node_.is_lost(directory) ? access::lost : access::elsewhere, directory};
@@ -84,7 +82,7 @@ access agas::next_of(detail::shard& s, const gid& id, detail::object_place& plac
   return {access::elsewhere, e->owner};
 }
 
-// Of an object that was here and is no more.
+// The result for an object that was here and no longer exists.
 access agas::missing(const gid& id) const {
   const locality_id directory = directory_of(id);
   if (node_.is_lost(directory)) return {access::lost, directory};
@@ -134,7 +132,7 @@ void agas::unpin(object_record& r) noexcept {
 }
 
 void agas::end(std::unique_ptr<object_record> r) noexcept {
-  submit(r->parked.first);  // they find that it is gone
+  submit(r->parked.first);  // their lookup will fail
   if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, missing(r->id), r->id));
 }
 
@@ -148,8 +146,8 @@ void agas::remove(const gid& id) {
   if (r != nullptr) end(std::move(r));
 }
 
-// When the last call that has it pinned has ended; when it has arrived. Where it is on its way to another locality, the
-// directory will refuse that one and then this one.
+// Destroys the object when the last call that pins it has ended, or when it has arrived. If it is being sent to another
+// locality, the directory will refuse that one, and then this one.
 void agas::destroy(const gid& id) {
   std::unique_ptr<object_record> ended;
   {
@@ -183,7 +181,7 @@ using plx::detail::spin_guard;
 
 detail::parking::parking() {
   run = [](plx::detail::task* t, plx::detail::run_mode) {
-    promise<void> p = std::move(static_cast<parking*>(t)->over);  // the waiter's frame may go at once
+    promise<void> p = std::move(static_cast<parking*>(t)->over);  // the waiter's frame may be destroyed immediately
     p.set_value();
   };
 }
@@ -212,7 +210,7 @@ future<void> agas::ask_move(object_record& r, locality_id to, detail::send_objec
       r.move_to = to;
       r.send = send;
       r.moved.emplace();
-      return r.moved->get_future();  // it begins when nobody has it pinned any more
+      return r.moved->get_future();  // begins when the last pin is released
     }
     r.move_asked = false;
     others.take(r.parked);
@@ -221,7 +219,7 @@ future<void> agas::ask_move(object_record& r, locality_id to, detail::send_objec
   return refused == nullptr ? make_ready_future() : make_exceptional_future<void>(std::move(refused));
 }
 
-// Its state is `moving`: nobody else changes it until finish_move().
+// Its state is `moving`: no other thread changes it until finish_move().
 void agas::begin_move(const object_record& r) {
   node_.note_sent(node_.here());
   node_.home().post([this, id = r.id, to = r.move_to, moves = r.moves + 1, send = r.send, object = r.object] {
@@ -238,7 +236,7 @@ void agas::begin_move(const object_record& r) {
     future<void> arrived;
     try {
       arrived = send(to, id, moves, object);
-    } catch (...) {  // it cannot be written
+    } catch (...) {  // the object could not be serialized
       arrived = make_exceptional_future<void>(std::current_exception());
     }
     static_cast<void>(arrived.then(launch::sync, finish));
@@ -254,7 +252,7 @@ void agas::ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr
                           bool ours = false;
                           try {
                             ours = agreed.get();
-                          } catch (const locality_lost&) {  // the directory, and the object with it
+                          } catch (const locality_lost&) {  // the directory is lost, and so is the object
                           }
                           move_failed(id, ours, failure);
                         }));
@@ -270,7 +268,7 @@ void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const
     ++s.counts.migrations;
     s.tell_place(id, {to, moves});
   }
-  submit(r->parked.first);  // after it
+  submit(r->parked.first);  // forwards the parked calls
   r->moved->set_value();
 }
 
@@ -311,7 +309,8 @@ future<void> agas::install(const gid& id, const object_type& type, std::uint32_t
     std::exception_ptr failure;
     try {
       accepted = agreed.get();
-      if (!accepted) failure = std::make_exception_ptr(std::runtime_error("the object may not move here any more"));
+      if (!accepted)
+        failure = std::make_exception_ptr(std::runtime_error("the directory refused the move of the object"));
     } catch (...) {
       failure = std::current_exception();
     }
@@ -325,7 +324,7 @@ future<void> agas::install(const gid& id, const object_type& type, std::uint32_t
   return agreed.then(launch::sync, finish);
 }
 
-// Waits, as a task, while it left here for where it comes from now, and has not heard that it arrived there.
+// Waits, as a task, while the record of a move from here to the sender has not been removed yet.
 void agas::insert_arriving(std::unique_ptr<object_record> r) {
   detail::shard& s = tables_->of(r->id);
   for (;;) {
@@ -351,7 +350,7 @@ void agas::finish_install(const gid& id, bool accepted) {
     waiting.take(r.parked);
     r.state = object_record::here;
     if (!accepted)
-      ended = s.take_object(id);  // the object itself is, or was, where it came from: it ends there
+      ended = s.take_object(id);  // the sender owns or destroys the object
     else if (r.doomed)
       ended = s.end_object(id);
     else

@@ -1,4 +1,4 @@
-// Handles of this locality: how they come, go, and are claimed at directories. See net/agas/agas.hpp.
+// The handles of this locality, and the entries of its directory. See net/agas/agas.hpp.
 
 #include <mutex>
 
@@ -7,16 +7,14 @@
 
 namespace plx::net {
 
-// The entries of the ids whose directory this locality is. See net/agas/agas.hpp.
-
 using plx::detail::spin_guard;
 
 bool agas::note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp) {
   if (holder >= node_.size() || !is_directory(id) || !id)
-    return node_.refuse(owner, "it has made an object for a locality, or of an id, that there is not"), false;
+    return node_.refuse(owner, "it registered an object with an invalid holder or id"), false;
   detail::shard& s = tables_->of(id);
   const spin_guard guard(s.lock);
-  // Under the lock, as below: either this sees the loss, or lose_entries() sees the entry.
+  // Under the lock, here and below: either this sees the loss, or lose_entries() sees the entry.
   if (node_.is_lost(owner) || node_.is_lost(holder)) return false;
   const auto [at, made] = s.entries.try_emplace(id);
   if (!made) return false;
@@ -36,7 +34,7 @@ bool agas::note_moved(const gid& id, locality_id to, std::uint32_t moves) {
   return true;
 }
 
-// After this no move that began before is accepted any more: `moves` has gone on by two.
+// Afterwards no move that began before is accepted, because `moves` has advanced by two.
 bool agas::take_back(const gid& id, locality_id owner, std::uint32_t moves) {
   detail::shard& s = tables_->of(id);
   const spin_guard guard(s.lock);
@@ -72,7 +70,7 @@ void agas::released(locality_id holder, const detail::claim& c, unsigned losses)
   destroy_if_settled(c.id, losses);
 }
 
-// Nobody was in the list just now.
+// The list of holders was empty just before.
 void agas::destroy_if_settled(const gid& id, unsigned losses) {
   if (!tables_->ledger.settled_or_defer(id, losses)) return;
   locality_id owner = no_locality;
@@ -107,7 +105,7 @@ using detail::reference;
 using plx::detail::spin_guard;
 
 void detail::drop(reference* r) noexcept {
-  // release: pairs with the acquire of who takes the last one. The last goes under the lock of the table.
+  // release: pairs with the acquire of the thread that removes the last one, which is done under the table's lock.
   std::uint64_t n = r->handles.load(std::memory_order_acquire);
   while (n > 1)
     if (r->handles.compare_exchange_weak(n, n - 1, std::memory_order_acq_rel)) return;
@@ -136,7 +134,7 @@ void detail::write_handle(wire_writer& w, reference* r) {
 
 reference* detail::read_handle(wire_reader& r, const std::uint32_t* type) {
   if (const held_handles* held = r.held(); held != nullptr) {
-    std::uint64_t number = 0;  // from 1 on; 0: it is empty
+    std::uint64_t number = 0;  // from 1 on; 0: an empty handle
     net::read(r, number);
     if (number == 0) return nullptr;
     reference* known = number <= held->size() ? held->at(number - 1) : nullptr;
@@ -171,7 +169,7 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
   s.references.emplace(id, r);
   r->see(place);
   r->stamp = next_stamp();
-  // Who is lost covers nothing: I2 does not hold for what comes from there.
+  // A lost sender covers nothing: I2 does not hold for its handles.
   r->lost = node_.is_lost(directory) ? directory : sender;
   if (node_.is_lost(r->lost)) {
     r->state = claim_state::gone;
@@ -219,7 +217,7 @@ void agas::leaves(reference& r, locality_id to) noexcept {
   {
     detail::keepsakes& k = tables_->sent[to];
     const spin_guard guard(k.lock);
-    // Either this sees that the receiver is lost, or peer_lost() sees the keepsake.
+    // Either this sees that the receiver is lost, or peer_lost() sees the handle in transit.
     lost = node_.is_lost(to);
     if (!lost) {
       detail::keepsakes::item& i = k.items[r.id];
@@ -261,7 +259,7 @@ void agas::last_dropped(reference& r) noexcept {
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
-    // A handle that came in a message meanwhile has counted itself under this lock.
+    // A handle that arrived meanwhile has been counted under this lock.
     if (r.handles.fetch_sub(1, std::memory_order_acq_rel) != 1 || r.state == claim_state::pending) return;
     s.references.erase(id);
     if (r.state == claim_state::registered) c.stamp = r.stamp, ++s.counts.releases;
@@ -274,7 +272,7 @@ void agas::last_dropped(reference& r) noexcept {
     tables_->out.put(directory, [&c](detail::letter& l) { l.releases.push_back(c); });
 }
 
-// Once per claim: whoever finds it pending.
+// Takes effect once per claim: for the first caller that finds it pending.
 void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, locality_id lost) {
   std::vector<locality_id> to_thank;
   reference* r = nullptr;
@@ -289,7 +287,7 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
     r->state = state;
     r->lost = lost;
     s.counts.claims += state == claim_state::registered;
-    // As if this were one handle more, so that the last one goes the ordinary way.
+    // A temporary handle, so that drop() below handles the case that it is the last one.
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
   for (const locality_id sender : to_thank) thank(sender, id);

@@ -1,5 +1,5 @@
-// What a locality keeps of each id: its handles, the object if it lives here, and the entry if this is its directory.
-// All three of an id are in the same shard, under one lock, so that they are seen together.
+// The tables of a locality, by id: its handles, the object if it lives here, and the entry if this is its directory.
+// The three records of an id are in the same shard under one lock, and are therefore consistent.
 //
 // Thread safety: under the shard's lock. Cost: a hash and a lock. Example: net/agas/test/component_test.cpp
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace plx::net::detail {
 
-/// Tasks that wait for an object, first come first.
+/// Tasks that wait for an object, in FIFO order.
 struct parked_tasks {
   plx::detail::task* first = nullptr;
   plx::detail::task** end = &first;
@@ -43,16 +43,16 @@ struct parked_tasks {
 struct object_record {
   enum place : std::uint8_t {
     here,     // calls run
-    moving,   // it is on its way to another locality, or will be back if that fails; calls are parked
-    arriving  // the directory is asked whether it may live here; calls are parked
+    moving,   // being sent to another locality, returns if that fails; calls are parked
+    arriving  // ownership has been requested from the directory; calls are parked
   };
 
   gid id;
   const object_type* type = nullptr;
   std::shared_ptr<void> object;
   place state = here;
-  bool doomed = false;      // to be destroyed as soon as nobody has it pinned
-  bool move_asked = false;  // by one caller, who has it pinned or waits for `moved`
+  bool doomed = false;      // destroyed when the last pin is released
+  bool move_asked = false;  // by one caller, which has it pinned or waits for `moved`
   unsigned pins = 0;
   std::uint32_t moves = 0;
   locality_id move_to = no_locality;
@@ -61,10 +61,10 @@ struct object_record {
   parked_tasks parked;
 };
 
-/// Of a directory.
+/// The directory's record of an object.
 struct directory_entry {
   locality_id owner = no_locality;
-  bool lost = false;  // with its owner; it stays while it has holders, so that they are told why
+  bool lost = false;  // with its owner; kept while it has holders, which get the error
   std::uint32_t moves = 0;
   std::vector<std::pair<locality_id, std::uint64_t>> holders;  // with the newest stamp of each
 
@@ -81,7 +81,7 @@ struct gid_hash {
 template <class T>
 using gid_map = std::unordered_map<gid, T, gid_hash>;
 
-/// What has happened to the ids of a shard: counted with the change itself, so that whoever sees one sees the other.
+/// Totals of the ids of a shard, updated under the same lock as the change.
 struct shard_counts {
   std::uint64_t created = 0, destroyed = 0, migrations = 0;  // objects
   std::uint64_t claims = 0, releases = 0;                    // references
@@ -110,19 +110,19 @@ struct shard {
     const auto node = objects.extract(id);
     return node.empty() ? nullptr : std::move(node.mapped());
   }
-  /// The same of one that ends here.
+  /// The same, counted as destroyed.
   std::unique_ptr<object_record> end_object(const gid& id) {
     auto r = take_object(id);
     counts.destroyed += r != nullptr;
     return r;
   }
-  /// The handles here, if there are some, learn where the object is.
+  /// Updates the place of the object in the local reference, if there is one.
   void tell_place(const gid& id, object_place p) {
     if (reference* r = find(id)) r->see(p);
   }
 };
 
-/// Handles that were sent and whose receiver has not said thanks yet.
+/// Handles in transit to one locality: sent, but not acknowledged by the receiver.
 struct keepsakes {
   struct item {
     reference* ref = nullptr;
@@ -148,7 +148,7 @@ struct agas_tables {
 
 namespace plx::net {
 
-// What the parts of agas on different localities call of each other.
+// Calls between the agas services of different localities.
 //
 // Thread safety: actions. Cost: docs/net.md. Example: net/agas/test/component_test.cpp
 
@@ -165,7 +165,7 @@ std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 
 }  // namespace detail
 
-// They take some locks and wait for nothing.
+// These take some locks and do not wait.
 template <>
 inline constexpr bool is_direct<&detail::agas_letter> = true;
 template <>

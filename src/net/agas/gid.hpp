@@ -1,4 +1,4 @@
-// What a locality knows of an object that it holds handles of: one per object and locality, counted.
+// Global ids, and the reference of a locality to an object: one per object and locality, with a count of handles.
 //
 // Thread safety: everything. Cost: copying a handle is an atomic increment; the first and the last one take a lock.
 // Example: net/agas/test/component_test.cpp
@@ -16,31 +16,31 @@
 
 namespace plx {
 
-// The number of an object that other localities can name. It stays the same wherever the object moves.
+// The number by which all localities name an object. It does not change when the object moves.
 //
 // Thread safety: values. Cost: 16 bytes. Programs hold a plx::global (net/global.hpp), which also keeps the object
-// alive; a gid alone is for keys, tables and messages to people. Example: net/agas/test/component_test.cpp
+// alive; a gid alone is for keys, tables and messages. Example: net/agas/test/component_test.cpp
 
 struct gid {
-  locality_id origin = no_locality;  ///< where it was made
-  std::uint32_t type = 0;            ///< of its type's name
-  std::uint64_t number = 0;          ///< counts what was made there; 0: no object
+  locality_id origin = no_locality;  ///< the locality that created it
+  std::uint32_t type = 0;            ///< hash of the type's name
+  std::uint64_t number = 0;          ///< counts the objects created there; 0: no object
 
-  /// False: no object.
+  /// False if it names no object.
   explicit operator bool() const noexcept { return number != 0; }
   friend auto operator<=>(const gid&, const gid&) = default;
 };
 template <>
 inline constexpr bool is_bitwise<gid> = true;
 
-/// Spreads ids evenly.
+/// A hash that distributes ids evenly.
 [[nodiscard]] constexpr std::uint64_t hash_of(const gid& id) noexcept {
   std::uint64_t h = id.number + (std::uint64_t{id.origin} << 40) + 0x9e3779b97f4a7c15u;
   h = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9u;
   h = (h ^ (h >> 27)) * 0x94d049bb133111ebu;
   return h ^ (h >> 31);
 }
-/// "2:17": the 17th object that was made on locality 2.
+/// "2:17": the 17th object created on locality 2.
 [[nodiscard]] std::string to_string(const gid& id);
 
 }  // namespace plx
@@ -51,40 +51,41 @@ class agas;
 
 namespace detail {
 
-/// Where an object was seen: `moves` says how often it had moved by then, so that older news do not replace newer.
+/// A known place of an object; `moves` is the number of its moves by then, so that older information is ignored.
 struct object_place {
   locality_id where = no_locality;
   std::uint32_t moves = 0;
 };
 
-/// What the directory says of this locality's claim to keep the object alive.
+/// The state of this locality's claim at the directory.
 enum class claim_state : std::uint8_t {
-  pending,     ///< on its way there; until then those who sent us handles keep theirs
-  registered,  ///< it counts
-  gone,        ///< it cannot: the directory is lost, or the object was
+  pending,     ///< sent; the senders of our handles keep theirs until it is registered
+  registered,  ///< in the directory's list
+  gone,        ///< failed: the directory or the object is lost
 };
 
-// Invariants: `handles` goes from 0 to 1 and from 1 to 0 under the lock of the table's shard only; otherwise without.
-// All below `place` is guarded by that lock. It leaves the table when `handles` is 0 and it is not pending.
+// Invariants: `handles` changes from 0 to 1 and from 1 to 0 only under the lock of the table's shard; otherwise
+// without. All members below `place` are guarded by that lock. It is removed when `handles` is 0 and the claim is not
+// pending.
 struct reference {
   reference(agas* a, const gid& i) noexcept : home(a), id(i) {}
 
-  std::atomic<agas*> home;  // null once the locality's part of the network is gone
+  std::atomic<agas*> home;  // null after the agas service has been destroyed
   const gid id;
-  std::atomic<std::uint64_t> handles{1};  // those of programs, those in messages, and calls that are under way
+  std::atomic<std::uint64_t> handles{1};  // of programs, in messages, and of calls in flight
   std::atomic<std::uint64_t> place{no_locality};
 
   claim_state state = claim_state::pending;
-  locality_id lost = no_locality;     // why it is gone
-  std::uint64_t stamp = 0;            // of the claim
-  unsigned epoch = 0;                 // losses that were known when the claim began
-  std::vector<locality_id> to_thank;  // who sent us handles while it is pending
+  locality_id lost = no_locality;     // the reason for `gone`
+  std::uint64_t stamp = 0;            // stamp of the claim
+  unsigned epoch = 0;                 // number of losses known when the claim was made
+  std::vector<locality_id> to_thank;  // the senders of handles that arrived while it was pending
 
   [[nodiscard]] object_place seen() const noexcept {
-    const std::uint64_t p = place.load(std::memory_order_relaxed);  // a hint: nothing else is read through it
+    const std::uint64_t p = place.load(std::memory_order_relaxed);  // a hint: publishes nothing else
     return {static_cast<locality_id>(p), static_cast<std::uint32_t>(p >> 32)};
   }
-  /// Takes it over if it is newer.
+  /// Stores the place if it is newer.
   void see(object_place p) noexcept {
     const std::uint64_t news = (std::uint64_t{p.moves} << 32) | p.where;
     std::uint64_t old = place.load(std::memory_order_relaxed);
@@ -93,16 +94,16 @@ struct reference {
   }
 };
 
-/// One handle more. Requires: the caller has one.
+/// Adds a handle. Requires: the caller has one.
 inline reference* keep(reference* r) noexcept {
   if (r != nullptr) r->handles.fetch_add(1, std::memory_order_relaxed);
   return r;
 }
-/// One handle less.
+/// Removes a handle.
 void drop(reference* r) noexcept;
 
-/// Handles of this locality that the bytes of a net::payload name by their index: while the payload waits to be read,
-/// each counts as a handle, so that its object lives.
+/// The handles in a net::payload, whose bytes refer to them by index: until the payload is destroyed, each counts as a
+/// handle and keeps its object alive.
 class held_handles {
  public:
   held_handles() = default;
@@ -114,12 +115,12 @@ class held_handles {
 
   [[nodiscard]] std::size_t size() const noexcept { return all_.size(); }
   [[nodiscard]] reference* at(std::size_t i) const { return all_[i]; }
-  /// Holds one more, of which the caller keeps its own.
+  /// Adds a handle; the caller keeps its own.
   void add(reference* r) {
     all_.push_back(r);
     keep(r);
   }
-  /// Takes over one of the reference's count.
+  /// Adds a handle and takes over the caller's count.
   void adopt(reference* r) { all_.push_back(r); }
 
  private:

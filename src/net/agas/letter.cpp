@@ -9,7 +9,7 @@ outbox::outbox(node& n, void (*deliver)(agas&, locality_id, letter&&), agas& own
 
 outbox::~outbox() = default;
 
-// The lock is held, and given back. The task counts as something that is under way: a job is not quiet before it ran.
+// The lock is held on entry and released. The task counts as work in flight, so that the job does not end before it.
 void outbox::filled() {
   const bool first = !std::exchange(scheduled_, true);
   lock_.unlock();

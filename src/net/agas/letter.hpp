@@ -1,6 +1,6 @@
-// What localities tell each other about references: gathered per receiver, sent as one parcel.
+// Batches of reference updates between localities: collected per receiver, sent as one parcel.
 //
-// Thread safety: letters are values; an outbox: everything. Cost: docs/net.md. Example:
+// Thread safety: letters are values; outbox: everything. Cost: docs/net.md. Example:
 // net/agas/test/component_test.cpp
 #pragma once
 
@@ -14,30 +14,30 @@
 
 namespace plx::net::detail {
 
-/// One locality's interest in an object: begins with a claim, ends with a release of the same stamp.
+/// A locality's interest in an object: begins with a claim, ends with a release of the same stamp.
 struct claim {
   gid id;
   std::uint64_t stamp = 0;
 };
-/// What the directory says to a claim.
+/// The directory's reply to a claim.
 struct verdict {
   gid id;
   std::uint64_t stamp = 0;
-  std::uint64_t known = 0;  ///< 1: it is registered. 0: the directory has no such object
+  std::uint64_t known = 0;  ///< 1: registered; 0: the directory has no such object
 };
-/// So many handles that the receiver of this had sent are safe.
+/// Acknowledges handles sent by the receiver of this: they are registered.
 struct thanks {
   gid id;
   std::uint64_t handles = 0;
 };
-/// Where an object is.
+/// The place of an object.
 struct news {
   gid id;
   object_place place;
 };
 
 struct letter {
-  std::uint64_t losses = 0;  ///< how many its sender knew
+  std::uint64_t losses = 0;  ///< number of losses known to the sender
   std::vector<claim> claims, releases;
   std::vector<verdict> verdicts;
   std::vector<thanks> thanked;
@@ -50,14 +50,14 @@ struct letter {
   }
 };
 
-/// Collects letters until a task comes round to send them.
+/// Collects letters until a task sends them.
 class outbox {
  public:
   /// `deliver(to, letter)` is called in a task, also for letters to this locality.
   outbox(node& n, void (*deliver)(agas&, locality_id, letter&&), agas& owner);
   ~outbox();
 
-  /// Calls fill(letter) with the one for that locality, under a lock. Nothing is sent to the lost.
+  /// Calls fill(letter) with the letter for that locality, under a lock. Nothing is sent to lost localities.
   template <class F>
   void put(locality_id to, F fill) {
     lock_.lock();

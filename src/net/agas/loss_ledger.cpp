@@ -37,7 +37,7 @@ void loss_ledger::end_claim(unsigned epoch) noexcept {
   --pending_[epoch];
 }
 
-// Claims that began before the loss with this index was seen have a number up to it.
+// Claims that began before the loss with this index was detected have an epoch of at most that index.
 bool loss_ledger::settled_here(std::size_t index) const noexcept {
   return std::all_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
                      [](std::uint64_t n) { return n == 0; });

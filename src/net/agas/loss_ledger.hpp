@@ -1,5 +1,5 @@
-// When a directory may trust its lists again after a locality was lost: once every survivor has seen the loss and has
-// registered all handles that came to it before. See net/agas/agas.hpp, "Death".
+// Decides when a directory may trust its lists of holders again after a loss: once every survivor knows of the loss and
+// has registered all handles that it received before. See net/agas/agas.hpp, "Loss".
 //
 // Thread safety: everything. Cost: a lock; without losses a few instructions. Example: net/agas/test/agas_sim_test.cpp
 #pragma once
@@ -13,7 +13,7 @@ namespace plx::net::detail {
 
 class loss_ledger {
  public:
-  /// Somebody wants to know when this locality has settled a loss.
+  /// A locality asks when this one has settled a loss.
   struct question {
     locality_id lost = 0;
     locality_id asker = 0;
@@ -22,24 +22,24 @@ class loss_ledger {
 
   loss_ledger(locality_id here, unsigned localities);
 
-  /// False when it is known. `settled`: nothing here can depend on it.
+  /// False if the loss is known already. `settled`: no reference here can depend on it.
   bool add(locality_id lost, bool settled = false);
-  /// How many are known.
+  /// The number of known losses.
   [[nodiscard]] unsigned seen() const noexcept;
 
-  /// A claim begins; its end is told with the number that comes back.
+  /// Begins a claim; returns the epoch to pass to end_claim().
   unsigned begin_claim();
   void end_claim(unsigned epoch) noexcept;
 
   void ask(question q);
-  /// Takes out those that can be answered now: the loss is known here, and no claim from before is pending.
+  /// Removes and returns the questions that can be answered: the loss is known, and no earlier claim is pending.
   std::vector<question> answerable();
-  /// What another locality answers.
+  /// Records the reply of another locality.
   void answer(locality_id lost, locality_id who);
 
-  /// True: every known loss is settled, and at least `needs` are known. Else the id is kept for ready().
+  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready().
   bool settled_or_defer(const gid& id, unsigned needs);
-  /// Takes out the deferred ids if settled_or_defer() would now say true.
+  /// Removes and returns the deferred ids if settled_or_defer() would now return true.
   std::vector<gid> ready();
 
  private:
@@ -55,11 +55,11 @@ class loss_ledger {
   const locality_id here_;
   const unsigned localities_;
   mutable plx::detail::spinlock lock_;
-  std::vector<loss> losses_;            // in the order they were seen
-  std::vector<std::uint64_t> pending_;  // claims by the number of losses that were known when they began
+  std::vector<loss> losses_;            // in the order of detection
+  std::vector<std::uint64_t> pending_;  // pending claims by the number of losses known when they began
   std::vector<question> questions_;
   std::vector<gid> deferred_;
-  unsigned needs_ = 0;  // the most that a deferred id needs
+  unsigned needs_ = 0;  // maximum over the deferred ids
 };
 
 }  // namespace plx::net::detail

@@ -1,5 +1,5 @@
-// A call of an object, as it travels: to where the object was last seen, and on from there. See net/component.hpp for
-// what it means, net/agas/agas.hpp for how it stays exact.
+// Remote calls of objects: a call is sent to the last known place of the object and forwarded from there. See
+// net/component.hpp for the semantics, net/agas/agas.hpp for the protocol.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp
 #pragma once
@@ -15,14 +15,14 @@
 
 namespace plx::net::detail {
 
-/// What travels before the arguments.
+/// The header of a call, sent before the arguments.
 struct call_target {
   gid id;
-  locality_id caller = no_locality;  ///< the first of those who handed it on
-  std::uint32_t posted = 0;          ///< nobody waits for its result: it is answered when the object has taken it
+  locality_id caller = no_locality;  ///< the locality that made the call
+  std::uint32_t posted = 0;          ///< a post: replied to when the object has accepted it
 };
 
-/// Keeps an object where it is.
+/// Keeps an object on its locality.
 class pinned {
  public:
   pinned() noexcept = default;
@@ -41,7 +41,7 @@ class pinned {
   object_record* record_ = nullptr;
 };
 
-/// A call that is under way: a handle, and something that a job that ends waits for.
+/// A call in flight: counts as a handle, and as work that the end of the job waits for.
 class call_ticket {
  public:
   call_ticket(node& n, reference* r) noexcept : node_(&n), ref_(keep(r)) { n.note_sent(n.here()); }
@@ -60,7 +60,7 @@ class call_ticket {
 
 inline reference& reference_of(const handle& h) {
   reference* r = handle_access::reference_of(h);
-  PLX_ASSERT(r != nullptr && "this global id is empty: nothing is there to be called");
+  PLX_ASSERT(r != nullptr && "this global id is empty: there is no object to call");
   return *r;
 }
 
@@ -78,13 +78,13 @@ struct member_signature<R (C::*)(A...) noexcept> : member_signature<R (C::*)(A..
 template <class R, class C, class... A>
 struct member_signature<R (C::*)(A...) const noexcept> : member_signature<R (C::*)(A...)> {};
 
-/// Names the object's type, the member function, and its type.
+/// The names of the object's type, the member function, and its type.
 template <class T, class M, M F>
 constexpr std::string_view member_text() {
   return __PRETTY_FUNCTION__;
 }
 
-// Each kind of call: what it takes and gives, and what happens where the object is, which stays meanwhile.
+// Call types: their arguments and result, and how they run on the object, which is pinned meanwhile.
 
 template <auto M, class T>
 struct member_call {
@@ -101,7 +101,7 @@ struct member_call {
   }
 };
 
-/// An object on its way; shared with the message, from which it is sent.
+/// An object being moved; shared with the message from which it is sent.
 template <class T>
 struct moving {
   std::shared_ptr<T> object;
@@ -139,7 +139,7 @@ struct whereabouts {
   static constexpr std::string_view signature() { return signature_text<decltype(&invoke), &invoke>(); }
 };
 
-/// What a constructor's argument travels as: literals as strings.
+/// The type in which a constructor's argument is sent: literals as strings.
 template <class A>
 using as_argument = std::conditional_t<std::is_convertible_v<A, const char*>, std::string, std::decay_t<A>>;
 
@@ -148,8 +148,8 @@ future<gid> create_object(sender holder, std::uint64_t stamp, A... args) {
   return node_here().get<agas>().enter(object_type_of<T>, std::make_shared<T>(std::move(args)...), holder.who, stamp);
 }
 
-/// Runs the call on the object that was found; of one that goes on later, the object stays until its end, or as long as
-/// the call itself says.
+/// Runs the call on the object that was found. The object stays pinned until the call ends, or until the call type
+/// itself releases it.
 template <class Call>
 typename Call::raw run_on(agas& a, const access& got, typename Call::arguments&& args) {
   pinned stays(a, *got.record);
@@ -167,7 +167,7 @@ typename Call::raw run_on(agas& a, const access& got, typename Call::arguments&&
 template <class Call>
 const action_entry& entry_of_call();
 
-/// Sends a call; `held` is kept until it is answered.
+/// Sends a call; `held` is kept until the reply.
 template <class Call, class R>
 future<R> send_object_call(agas& a, locality_id to, reference* held, const call_target& t,
                            typename Call::arguments&& args) {
@@ -184,13 +184,13 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
   try {
     std::apply([&](auto&&... x) { send_values<true>(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
                std::move(args));
-  } catch (...) {  // an argument that cannot be written
+  } catch (...) {  // an argument could not be serialized
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(std::current_exception());
   }
   return result;
 }
 
-/// A parcel of a call, as a task: runs on the object, waits for it, or goes on.
+/// A received call, as a task: runs on the object, waits for it, or is forwarded.
 template <class Call>
 struct arrived_object_call final : parcel_task {
   arrived_object_call(const request& q, probe::name_id name) : from(q) {
@@ -202,7 +202,7 @@ struct arrived_object_call final : parcel_task {
   void call() noexcept {
     agas& a = from.here->get<agas>();
     const access got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, target.caller);
-    if (got.what == access::parked) return;  // it is submitted again; that may have happened
+    if (got.what == access::parked) return;  // submitted again later, or already
     if (got.what == access::here)
       run_here(a, got);
     else if (got.what == access::elsewhere)
@@ -260,7 +260,7 @@ struct object_action {
     check_travels<typename Call::result>();
     check_all_travel(static_cast<const typename Call::arguments*>(nullptr));
     using call = arrived_object_call<Call>;
-    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to 64 bytes at most");
+    static_assert(alignof(call) <= plx::detail::pooled_alignment, "arguments may be aligned to at most 64 bytes");
     auto* c = ::new (plx::detail::pool_get(sizeof(call))) call(q, entry.name);
     try {
       net::read(r, c->target);
@@ -282,10 +282,10 @@ const action_entry& entry_of_call() {
   return object_action<Call>::entry;
 }
 
-/// Finds the object from a task of this locality: waits while it is on its way.
+/// Finds the object from a task of this locality; waits while it is being moved.
 access find_object(agas& a, const gid& id, const object_type& type, bool to_move);
 
-/// In a task of this locality, where the object was just now.
+/// Runs in a task of this locality, where the object recently was.
 template <class Call>
 typename Call::raw call_here(reference& r, typename Call::arguments&& args) {
   agas& a = *r.home.load(std::memory_order_acquire);

@@ -263,8 +263,7 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
     return a.release();
   }
   wire_reader r(payload, places);
-  if (!take(from, header, r, a.get()))
-    return refuse(from, "a parcel's contents do not match its action"), nullptr;
+  if (!take(from, header, r, a.get())) return refuse(from, "a parcel's contents do not match its action"), nullptr;
   if (a->task == nullptr && a->answer == nullptr) return nullptr;  // the caller no longer waits
   return a.release();
 }

@@ -145,7 +145,8 @@ void job::start(job_options options) {
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
-  or_throw(net::collective::shared_memory_wanted());  // checked on each locality: the setting may be invalid on only one
+  or_throw(
+      net::collective::shared_memory_wanted());  // checked on each locality: the setting may be invalid on only one
   p->peers = or_throw(net::find_bootstrap(wanted));
   net::bootstrap& peers = *p->peers;
   const bool speaks = peers.here() == 0;

@@ -28,13 +28,13 @@ std::string text_of(runtime& rt, const std::string& actuator) {
   return found ? (*found)->text() : "";
 }
 
-/// A program on locality 0 of a simulation, whose clock is virtual, and the looks at it by hand.
+/// A program on locality 0 of a simulation with a virtual clock, sampled by the test.
 class program {
  public:
   explicit program(net::simulation& s) : node_(s.at(0)), rt_(s.runtime_at(0)) {}
 
-  /// Posts for a look's time, one parcel after `pause()` each, and looks. `idle`: the share of the time that counts as
-  /// such.
+  /// Posts for the duration of a sample, one parcel after each `pause()`, and takes the sample. `idle`: the share of
+  /// the time that counts as idle.
   template <class F>
   void look(F pause, double idle) {
     constexpr auto span = microseconds(25'000);
@@ -62,8 +62,8 @@ class program {
   locality_load load_;
 };
 
-/// Real collectors and the virtual clock: the program computes between its parcels, waits, sends little.
-TEST(AdaptiveCoalescing, MovesTheCollectorsAndLogsWhy) {
+/// Real collectors and the virtual clock: the program computes between its parcels, waits, and sends rarely.
+TEST(AdaptiveCoalescing, AdjustsTheCollectorsAndLogsReasons) {
   net::simulation sim({.localities = 2, .seed = 5});
   arrived = 0;
   std::uint64_t sent = 0;
@@ -79,13 +79,13 @@ TEST(AdaptiveCoalescing, MovesTheCollectorsAndLogsWhy) {
     const auto after = p.collected();
     const unsigned n = static_cast<unsigned>(std::stoul(text_of(rt, p.parcels)));
     EXPECT_GE(n, 4u);
-    // Messages hold so many parcels, and so cost at most 5 % of the time more than if they cost nothing.
+    // Messages hold that many parcels, and therefore cost at most 5 % of the time.
     const double each = double(after.parcels - before.parcels) / double(after.messages - before.messages);
     EXPECT_NEAR(each, n, 1);
     EXPECT_LT(3.5 / each, 0.05 * 50);
 
     for (int i = 0; i < 20; ++i) p.look([] { return microseconds(50); }, 0.5);
-    EXPECT_TRUE(p.fixed()) << "who idles keeps nothing back";
+    EXPECT_TRUE(p.fixed()) << "idle workers flush";
     p.look([] { return microseconds(1000); }, 0.9);
     EXPECT_FALSE(p.fixed()) << "parcels became rare";
     sent = p.collected().parcels;
@@ -105,8 +105,8 @@ TEST(AdaptiveCoalescing, MovesTheCollectorsAndLogsWhy) {
   EXPECT_EQ(arrived, sent);
 }
 
-/// A program that is slower with every parcel that waits: what was tried is undone, and not tried again at once.
-TEST(AdaptiveCoalescing, WhatMadeThingsWorseIsUndone) {
+/// A program that slows down with the fixed form: the trial is undone, and not repeated immediately.
+TEST(AdaptiveCoalescing, HarmfulChangesAreUndone) {
   net::simulation sim({.localities = 2, .seed = 6});
   sim.run_root([&] {
     coalesce<&taken>(adaptive);
@@ -128,7 +128,7 @@ TEST(AdaptiveCoalescing, WhatMadeThingsWorseIsUndone) {
   });
 }
 
-TEST(AdaptiveCoalescing, ThePolicyIsThereWhileSomethingIsAdaptive) {
+TEST(AdaptiveCoalescing, PolicyExistsWhileSomethingIsAdaptive) {
   net::test::localities all(2);
   runtime& rt = all.at(0).home();
   const auto policies = [&rt] {
@@ -151,7 +151,7 @@ TEST(AdaptiveCoalescing, ThePolicyIsThereWhileSomethingIsAdaptive) {
     for (int i = 0; i < 2000; ++i) EXPECT_EQ(async<&adaptively_doubled>(1, i).get(), 2 * i);
   });
 
-  // By hand, within bounds; the policy is told nothing and may move it again.
+  // Changes by a user, within bounds; the policy is not notified and may change the value again.
   const auto parcels = rt.actuators().find("coalesce-parcels").value();
   EXPECT_EQ(parcels->set_text("0", "me", "a try").error().message.find('\n'), std::string::npos);
   EXPECT_TRUE(parcels->set_text("7", "me", "a try"));
@@ -168,8 +168,8 @@ TEST(AdaptiveCoalescing, ThePolicyIsThereWhileSomethingIsAdaptive) {
   EXPECT_EQ(actuators(), 4u);
 }
 
-/// Both sides adaptive, changed while they send, by hand and by the policy: every parcel arrives once.
-TEST(AdaptiveCoalescing, NothingIsLostWhileItChanges) {
+/// Both localities adaptive, with changes by the test and the policy while they send: every parcel arrives once.
+TEST(AdaptiveCoalescing, NothingIsLostDuringChanges) {
   net::test::localities all(2);
   arrived = 0;
   constexpr std::uint64_t posts = 30'000;

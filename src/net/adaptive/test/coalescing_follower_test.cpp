@@ -14,13 +14,13 @@ using namespace plx::net;
 using test::program_phase;
 using test::sending_program;
 
-constexpr double look_s = 0.01;  // shorter than the policy's, for the sake of this test's time
+constexpr double look_s = 0.01;  // shorter than the policy's, to keep the test short
 constexpr int looks_of_a_second = 40;
 
 struct named_phase {
   const char* name;
   program_phase phase;
-  bool begins = false;  // one of those from which others are reached in FollowsFromPhaseToPhase
+  bool begins = false;  // used as a starting phase in FollowsFromPhaseToPhase
 };
 
 const std::vector<named_phase>& phases() {
@@ -46,7 +46,7 @@ const std::vector<named_phase>& phases() {
   return all;
 }
 
-/// What is kept after so many looks, and how often it moved in the last of them.
+/// The setting after a number of samples, and how often it changed in the last of them.
 struct followed {
   coalescing how;
   int moves_at_the_end = 0;
@@ -60,7 +60,7 @@ followed follow(coalescing_follower& f, sending_program& program, int looks, int
   for (int i = 0; i < looks; ++i) {
     program.set(f.setting());
     traffic t = program.run(look_s);
-    const double factor = std::exp(noise * normal(random));  // somebody else has taken the processor, or not
+    const double factor = std::exp(noise * normal(random));  // varying interference by other programs
     t.parcels *= factor, t.messages *= factor, t.bytes *= factor;
     for (double& n : t.gaps) n *= factor;
     const coalescing before = f.setting();
@@ -71,7 +71,7 @@ followed follow(coalescing_follower& f, sending_program& program, int looks, int
   return result;
 }
 
-TEST(CoalescingFollower, FindsWhatIsAsGoodAsTheBestStaticSettingAndStays) {
+TEST(CoalescingFollower, MatchesTheBestStaticSetting) {
   for (const auto& [name, phase, begins] : phases()) {
     coalescing_follower f;
     sending_program program(phase);
@@ -86,7 +86,7 @@ TEST(CoalescingFollower, FindsWhatIsAsGoodAsTheBestStaticSettingAndStays) {
   }
 }
 
-/// To every phase from others: within a second of the change.
+/// From several phases to every phase, within a second of the change.
 TEST(CoalescingFollower, FollowsFromPhaseToPhase) {
   for (const auto& [name, phase, begins] : phases()) {
     const double best = test::best_static_seconds(phase);
@@ -105,8 +105,8 @@ TEST(CoalescingFollower, FollowsFromPhaseToPhase) {
   }
 }
 
-/// What becomes rare while nobody has anything to do waits for no interval longer than one look.
-TEST(CoalescingFollower, LeavesTheFixedFormAtOnceWhenParcelsBecomeRare) {
+/// If parcels become rare while workers are idle, they wait for an interval for at most one sample.
+TEST(CoalescingFollower, LeavesTheFixedFormWhenParcelsBecomeRare) {
   unsigned left = 0;
   for (const auto& [name, phase, begins] : phases()) {
     coalescing_follower f;
@@ -120,8 +120,8 @@ TEST(CoalescingFollower, LeavesTheFixedFormAtOnceWhenParcelsBecomeRare) {
   EXPECT_GE(left, 2u);
 }
 
-/// All that is tried once it has settled, together: at most 2 % of the parcels. With its eyes shut to those who wait it
-/// tries what cannot be good.
+/// All trials after the first second cost at most 2 % of the parcels. Without the measured slack, it tries settings
+/// that cannot be good.
 TEST(CoalescingFollower, TrialsCostLittle) {
   for (const bool sees_slack : {true, false})
     for (const auto& [name, phase, begins] : phases()) {
@@ -142,8 +142,8 @@ TEST(CoalescingFollower, TrialsCostLittle) {
     }
 }
 
-/// Where workers that ask again and again seem to be busy, the rate tells that somebody waits.
-TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
+/// If spinning workers look busy, the rate still shows that tasks wait.
+TEST(CoalescingFollower, UndoesHarmfulTrials) {
   int undone = 0;
   for (const auto& [name, which, begins] : phases()) {
     if (!which.waits) continue;
@@ -161,8 +161,8 @@ TEST(CoalescingFollower, TakesBackWhatMadeThingsWorse) {
   EXPECT_GE(undone, 2);
 }
 
-/// Calls of which each waits for the one before, 50 us after it: the model sees gaps that an interval would bridge, and
-/// the rate is the same in whatever form, for a fixed one leaves when its worker has nothing else to do.
+/// Calls that each wait for the previous one and follow it after 50 us: the model sees gaps that an interval would
+/// bridge, but the rate does not depend on the form, because a fixed one is flushed when its worker is idle.
 traffic lone_calls(double parcels_per_message) {
   constexpr double parcels = 400;
   traffic t{.span_s = 0.025, .parcels = parcels, .messages = parcels / parcels_per_message, .bytes = parcels * 32};
@@ -171,7 +171,7 @@ traffic lone_calls(double parcels_per_message) {
   return t;
 }
 
-/// How many of so many looks at lone calls, with so many in a message of the fixed form, see something on trial.
+/// In how many of `looks` samples of lone calls a setting is on trial, given the parcels per message of the fixed form.
 int looks_on_trial(coalescing_follower& f, int looks, double parcels_in_fixed) {
   int tried = 0;
   for (int i = 0; i < looks; ++i) {
@@ -182,20 +182,20 @@ int looks_on_trial(coalescing_follower& f, int looks, double parcels_in_fixed) {
   return tried;
 }
 
-TEST(CoalescingFollower, WhatMakesNoFewerMessagesIsNotKept) {
+TEST(CoalescingFollower, FixedFormMustSaveMessages) {
   coalescing_follower f;
-  EXPECT_GT(looks_on_trial(f, 40, 1.05), 0) << "this traffic makes it try nothing: the test says nothing";
+  EXPECT_GT(looks_on_trial(f, 40, 1.05), 0) << "nothing was tried: the test is void";
   EXPECT_EQ(f.setting(), self_clocking) << f.why();
   EXPECT_FALSE(f.comparing());
   EXPECT_NE(f.why().find("in messages of 1.05 parcels instead of 1.00"), std::string::npos) << f.why();
   const coalescing_follower_options o;
   EXPECT_EQ(looks_on_trial(f, static_cast<int>(o.useless * o.rest) - 80, 1.05), 0)
-      << "it rests longer than after noise";
-  EXPECT_GT(looks_on_trial(f, 160, 1.05), 0) << "but not for ever";
+      << "it must wait longer than after noise";
+  EXPECT_GT(looks_on_trial(f, 160, 1.05), 0) << "it must try again eventually";
 }
 
-/// Full messages that stay as many when they may be larger.
-TEST(CoalescingFollower, LargerMessagesThatAreNoFewerAreNotKept) {
+/// Full messages whose number does not decrease when they may be larger.
+TEST(CoalescingFollower, LargerMessagesMustSaveMessages) {
   coalescing_follower f;
   int tried = 0;
   for (int i = 0; i < 40; ++i) {
@@ -204,21 +204,21 @@ TEST(CoalescingFollower, LargerMessagesThatAreNoFewerAreNotKept) {
     t.overhead = 0.3, t.message_s = 5e-6, t.most_bytes = 8192;
     f.look(t);
   }
-  EXPECT_GT(tried, 0) << "this traffic makes it try nothing: the test says nothing";
+  EXPECT_GT(tried, 0) << "nothing was tried: the test is void";
   EXPECT_EQ(f.setting(), self_clocking) << f.why();
   EXPECT_NE(f.why().find("instead of"), std::string::npos) << f.why();
 }
 
-TEST(CoalescingFollower, WhatNoLongerMakesFewerMessagesIsGivenUp) {
+TEST(CoalescingFollower, UselessFixedFormIsGivenUp) {
   coalescing_follower f;
   for (int i = 0; i < 40; ++i) f.look(lone_calls(f.setting().way == coalescing_way::fixed ? 40 : 1));
   ASSERT_EQ(f.setting().way, coalescing_way::fixed) << f.why();
   for (int i = 0; i < 4; ++i) f.look(lone_calls(1.05));
   EXPECT_EQ(f.setting(), self_clocking) << f.why();
-  EXPECT_EQ(looks_on_trial(f, 200, 1.05), 0) << "it is tried again too early: " << f.why();
+  EXPECT_EQ(looks_on_trial(f, 200, 1.05), 0) << "tried again too early: " << f.why();
 }
 
-TEST(CoalescingFollower, NoiseMakesItNeitherWrongNorRestless) {
+TEST(CoalescingFollower, IsRobustAgainstNoise) {
   for (const auto& [name, phase, begins] : phases()) {
     int wrong = 0, moves = 0;
     const double best = test::best_static_seconds(phase);

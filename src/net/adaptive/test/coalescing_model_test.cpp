@@ -36,8 +36,8 @@ TEST(CoalescingModel, SpansAddUp) {
   EXPECT_DOUBLE_EQ(a.gaps[8], 9);
 }
 
-/// What the model says of messages is what a program's messages hold, to a third.
-TEST(CoalescingModel, SaysWhatMessagesWillHold) {
+/// The predicted number of parcels per message matches the simulated one within a factor of 1.5.
+TEST(CoalescingModel, PredictsParcelsPerMessage) {
   for (const program_phase& p :
        {program_phase{.compute_s = 1e-6}, program_phase{.compute_s = 20e-6},
         program_phase{.burst = 48, .busy_pause_s = 1e-3}, program_phase{.burst = 7, .busy_pause_s = 50e-6}}) {

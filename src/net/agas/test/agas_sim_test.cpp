@@ -1,6 +1,6 @@
-// Objects that are made, called, passed on, moved and forgotten at random, under many seeds, on networks that delay and
-// overtake, and with a locality that dies: no call is lost or runs twice between the living, every future ends, and in
-// the end no reference is left and every object is gone.
+// Creates, calls, passes on, moves and drops objects at random, under many seeds, on networks that delay and reorder
+// messages, and with a locality that dies: no call between survivors is lost or runs twice, every future becomes ready,
+// and at the end no reference and no object is left.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -34,12 +34,12 @@ struct cell {
   }
 };
 
-// One locality of a simulation goes on at a time.
+// One locality of a simulation runs at a time.
 struct happenings {
   net::seeded_choice choose{1};
   std::vector<global<cell>> held[n_localities];
   int answered = 0, lost = 0;
-  int other = 0;  // errors that are none of a loss, but for what the dead see
+  int other = 0;  // errors other than losses, except on dead localities
   std::set<locality_id> dead;
 };
 happenings* now = nullptr;
@@ -84,7 +84,7 @@ void live(int steps) {
         break;
       case 2:
         if (d.id() < c.id())
-          static_cast<void>(ended(async<&cell::befriend>(c, d)));  // no circles: they keep themselves
+          static_cast<void>(ended(async<&cell::befriend>(c, d)));  // no cycles: those would never be destroyed
         break;
       case 3:
         static_cast<void>(migrate(c, to));
@@ -164,11 +164,11 @@ void with_seeds(Options options_of, const std::set<locality_id>& dead = {}) {
   }
 }
 
-TEST(AgasSim, NothingIsLeftOverUnderAnyOrder) {
+TEST(AgasSim, NothingIsLeftUnderAnyOrder) {
   with_seeds([](std::uint64_t seed) { return net::sim_options{.localities = n_localities, .seed = seed}; });
 }
 
-TEST(AgasSim, NothingIsLeftOverWhenOneDies) {
+TEST(AgasSim, NothingIsLeftAfterALoss) {
   with_seeds(
       [](std::uint64_t seed) {
         return net::sim_options{.localities = n_localities,
@@ -178,7 +178,7 @@ TEST(AgasSim, NothingIsLeftOverWhenOneDies) {
       {3});
 }
 
-TEST(AgasSim, CallsAreNeitherLostNorDoubledWhileObjectsMove) {
+TEST(AgasSim, CallsRunExactlyOnceWhileObjectsMove) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = n_localities, .seed = seed});
     happenings h;
@@ -217,8 +217,8 @@ void expect_alive(const std::vector<global<cell>>& all) {
   for (const auto& c : all) expect_alive(c);
 }
 
-// The value that is sent has gone when the answer comes: the handles on their way are the only ones.
-TEST(AgasSim, HandlesInCollectiveCallsAndChannelsKeepTheirObjects) {
+// The value that is sent is destroyed before the reply arrives: only the handles in transit keep the object.
+TEST(AgasSim, HandlesInMessagesKeepTheirObjects) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = n_localities, .seed = seed});
     const auto root = static_cast<unsigned>(seed % n_localities);

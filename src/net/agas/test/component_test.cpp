@@ -31,7 +31,7 @@ class counter {
   counter& operator=(const counter&) = delete;
   ~counter() { --alive; }
 
-  // Calls of one object may run side by side.
+  // Calls of one object may run concurrently.
   int add(int n) { return std::atomic_ref(value_).fetch_add(n) + n; }
   [[nodiscard]] int value() const { return std::atomic_ref(value_).load(); }
   [[nodiscard]] std::string name() const noexcept { return name_; }
@@ -68,7 +68,7 @@ class counter {
   global<counter> other_;
 };
 
-// Calls may run at the same time.
+// Its calls may run concurrently.
 struct tally {
   std::atomic<int> value{0};
   int add(int n) { return value += n; }
@@ -118,7 +118,7 @@ namespace {
 
 using namespace component_test;
 
-// All localities' numbers, once nothing is left to do.
+// The sum of the counts of all localities, once no work is left.
 net::agas_counts sums_of(net::test::localities& all, unsigned n) {
   net::agas_counts sum;
   for (unsigned i = 0; i < n; ++i) {
@@ -131,10 +131,10 @@ net::agas_counts sums_of(net::test::localities& all, unsigned n) {
 }
 void expect_nothing_left(net::test::localities& all, unsigned n) {
   net::agas_counts sum;
-  for (int turn = 0; turn < 100'000; ++turn) {  // what tasks hold that nobody waits for is no parcel
+  for (int turn = 0; turn < 100'000; ++turn) {  // handles held by detached tasks are not counted as parcels
     all.settle();
-    // Localities are asked one after the other: an object may still go from one to another in between, and be missed at
-    // both. So first whether there is any.
+    // Localities are queried one after the other: an object may move from one to another in between and be missed on
+    // both, so check first whether any is alive.
     const bool none_alive = alive == 0;
     sum = sums_of(all, n);
     if (none_alive && sum.objects + sum.references + sum.entries == 0) break;
@@ -149,7 +149,7 @@ void expect_nothing_left(net::test::localities& all, unsigned n) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST(Component, IsMadeCalledAndDestroyed) {
+TEST(Component, IsCreatedCalledAndDestroyed) {
   for (const unsigned n : {1u, 2u, 3u}) {
     net::test::localities all(n);
     all.run(0, [n] {
@@ -178,7 +178,7 @@ TEST(Component, IsMadeCalledAndDestroyed) {
   }
 }
 
-TEST(Component, ACallOfABaseFindsTheObjectWithinIt) {
+TEST(Component, MembersOfABaseCanBeCalled) {
   net::test::localities all(2);
   all.run(0, [] {
     const auto d = new_<derived>(1).get();
@@ -186,7 +186,7 @@ TEST(Component, ACallOfABaseFindsTheObjectWithinIt) {
   });
 }
 
-TEST(Component, WhatItThrowsComesOut) {
+TEST(Component, ExceptionsArePropagated) {
   net::test::localities all(2);
   all.run(0, [] {
     const auto far = new_<counter>(1).get(), near = new_<counter>(0).get();
@@ -201,7 +201,7 @@ TEST(Component, WhatItThrowsComesOut) {
   expect_nothing_left(all, 2);
 }
 
-TEST(Component, HandlesTravelAndAreKept) {
+TEST(Component, HandlesCanBeSentAndKept) {
   net::test::localities all(3);
   all.run(0, [] {
     const auto a = new_<counter>(1, 7).get();
@@ -223,7 +223,7 @@ TEST(Component, TheLastHandleMayBeAnywhere) {
     auto keeper = new_<counter>(2).get();
     async<&counter::keep>(keeper, new_<counter>(1, 3).get()).get();
     this_thread::sleep_for(std::chrono::milliseconds(2));
-    EXPECT_EQ(alive, 2);  // the keeper, and what it keeps, which nobody else holds
+    EXPECT_EQ(alive, 2);  // the keeper, and the object that only it holds
     EXPECT_EQ(async<&counter::add_to_kept>(keeper, 1).get(), 4);
     async<&counter::drop>(keeper).get();
     EXPECT_TRUE(comes_true([] { return alive == 1; }, this_thread::yield));
@@ -231,7 +231,7 @@ TEST(Component, TheLastHandleMayBeAnywhere) {
   expect_nothing_left(all, 3);
 }
 
-TEST(Component, AChainOfHandlesGoesAtOnce) {
+TEST(Component, AChainOfHandlesIsDestroyed) {
   net::test::localities all(2);
   all.run(0, [] {
     auto first = new_<counter>(0).get();
@@ -245,19 +245,19 @@ TEST(Component, AChainOfHandlesGoesAtOnce) {
   expect_nothing_left(all, 2);
 }
 
-TEST(Component, ResultsOfManyHandlesAndLargeMessagesOfHandles) {
+TEST(Component, ManyHandlesAndLargeMessages) {
   net::test::localities all(2);
   all.run(0, [] {
     const auto many = async<&several>(1, 500).get();
     ASSERT_EQ(many.size(), 500u);
     for (int i = 0; i < 500; i += 50) EXPECT_EQ(async<&counter::value>(many[static_cast<std::size_t>(i)]).get(), i);
-    // The arguments are written more than once, and leave once.
+    // The arguments are serialized more than once, and sent once.
     async<&nothing>(1, many[0], std::vector<double>(10'000)).get();
   });
   expect_nothing_left(all, 2);
 }
 
-TEST(Component, APostReachesItsTargetThoughTheLastHandleIsGone) {
+TEST(Component, APostOutlivesTheLastHandle) {
   for (int turn = 0; turn < 50; ++turn) {
     net::test::localities all(3);
     sum = 0;
@@ -273,7 +273,7 @@ TEST(Component, APostReachesItsTargetThoughTheLastHandleIsGone) {
   }
 }
 
-TEST(Component, ManyHandlesGoRoundAmongAll) {
+TEST(Component, ManyHandlesArePassedAround) {
   net::test::localities all(3);
   all.run_all([] {
     std::vector<global<counter>> mine;
@@ -288,7 +288,7 @@ TEST(Component, ManyHandlesGoRoundAmongAll) {
   expect_nothing_left(all, 3);
 }
 
-TEST(Migration, TheIdStaysValidAndTheStateComesAlong) {
+TEST(Migration, IdAndStateArePreserved) {
   net::test::localities all(3);
   all.run(0, [] {
     auto c = new_<counter>(1, 5, "five").get();
@@ -308,7 +308,7 @@ TEST(Migration, TheIdStaysValidAndTheStateComesAlong) {
   expect_nothing_left(all, 3);
 }
 
-TEST(Migration, LargeDataComeAlong) {
+TEST(Migration, LargeDataArePreserved) {
   net::test::localities all(2);
   all.run(0, [] {
     auto c = new_<counter>(0).get();
@@ -325,7 +325,7 @@ TEST(Migration, LargeDataComeAlong) {
   expect_nothing_left(all, 2);
 }
 
-TEST(Migration, WaitsForCallsThatRunAndForThoseWhoHoldTheObject) {
+TEST(Migration, WaitsForRunningCallsAndPins) {
   net::test::localities all(2);
   all.run(0, [] {
     auto c = new_<counter>(0).get();
@@ -341,7 +341,7 @@ TEST(Migration, WaitsForCallsThatRunAndForThoseWhoHoldTheObject) {
     auto moved = migrate(c, 1);
     this_thread::sleep_for(std::chrono::milliseconds(5));
     EXPECT_FALSE(moved.is_ready());
-    EXPECT_EQ(async<&counter::add>(c, 1).get(), 3);  // calls go on until it leaves
+    EXPECT_EQ(async<&counter::add>(c, 1).get(), 3);  // calls continue until it moves
     held = {};
     moved.get();
     EXPECT_EQ(async<&counter::where>(c).get(), 1u);
@@ -349,7 +349,7 @@ TEST(Migration, WaitsForCallsThatRunAndForThoseWhoHoldTheObject) {
   expect_nothing_left(all, 2);
 }
 
-TEST(Migration, NoCallIsLostOrDoubledWhileObjectsMove) {
+TEST(Migration, EachCallRunsExactlyOnceDuringMigration) {
   for (int turn = 0; turn < 5; ++turn) {
     net::test::localities all(3);
     std::vector<global<tally>> tallies(6);
@@ -384,7 +384,7 @@ TEST(Migration, NoCallIsLostOrDoubledWhileObjectsMove) {
   }
 }
 
-TEST(Migration, TheLastHandleMayGoWhileItMoves) {
+TEST(Migration, LastHandleDestroyedDuringMigration) {
   for (int turn = 0; turn < 100; ++turn) {
     net::test::localities all(3);
     all.run(0, [turn] {
@@ -397,8 +397,8 @@ TEST(Migration, TheLastHandleMayGoWhileItMoves) {
   }
 }
 
-// A handle that is here moves the object as one that is elsewhere does: the move goes to its end.
-TEST(Migration, TheLastHandleHereMayGoBeforeItHasMoved) {
+// With a local handle, as with a remote one, the migration completes after the handle has been destroyed.
+TEST(Migration, LastLocalHandleDestroyedBeforeMigration) {
   for (int turn = 0; turn < 100; ++turn) {
     net::test::localities all(2);
     future<void> moved;
@@ -409,7 +409,7 @@ TEST(Migration, TheLastHandleHereMayGoBeforeItHasMoved) {
   }
 }
 
-TEST(Agas, WhatItCountsIsWhatThereIsAtAnyTime) {
+TEST(Agas, CountsAreConsistentAtAnyTime) {
   net::test::localities all(1);
   std::atomic<bool> over{false};
   std::thread reader([&] {
@@ -444,12 +444,12 @@ TEST(Agas, TheCacheIsCorrectedOnce) {
     const auto forwards = [&all] { return sums_of(all, 4).forwards; };
     const auto before = forwards();
     EXPECT_EQ(before, 0u);
-    async<&migrate<counter>>(1, c, 3).get();  // this locality hears nothing of it
+    async<&migrate<counter>>(1, c, 3).get();  // this locality is not notified
     async<&counter::add>(c, 1).get();
     const auto corrected = forwards();
     EXPECT_GE(corrected, 1u);
     EXPECT_LE(corrected, 2u);
-    // The correction is a parcel of its own, and may come later than the result of the call that was forwarded.
+    // The correction is a parcel of its own, and may arrive later than the result of the forwarded call.
     int added = 21;
     for (auto before_it = ~corrected; before_it != forwards(); ++added) {
       before_it = forwards();
@@ -463,7 +463,7 @@ TEST(Agas, TheCacheIsCorrectedOnce) {
   expect_nothing_left(all, 4);
 }
 
-TEST(Agas, EntriesAreSpreadOverAll) {
+TEST(Agas, EntriesAreDistributedEvenly) {
   net::test::localities all(4);
   all.run(0, [&all] {
     std::vector<global<counter>> many;
@@ -477,7 +477,7 @@ TEST(Agas, EntriesAreSpreadOverAll) {
   expect_nothing_left(all, 4);
 }
 
-TEST(Agas, ItsNumbersAreCounters) {
+TEST(Agas, CountsAreCounters) {
   net::test::localities all(2);
   all.run(0, [&all] {
     auto c = new_<counter>(0).get();
@@ -509,7 +509,7 @@ TEST(Agas, HandlesMayOutliveTheirLocality) {
   EXPECT_EQ(copy, left);
 }
 
-TEST(AgasDeathTest, AnEmptyHandleIsNotCalled) {
+TEST(AgasDeathTest, CallingAnEmptyHandleAborts) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(static_cast<void>(async<&counter::value>(global<counter>())), "this global id is empty");
 }

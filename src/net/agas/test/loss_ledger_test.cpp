@@ -13,12 +13,12 @@ using question = ledger::question;
 
 constexpr gid first{1, 7, 1}, second{1, 7, 2};
 
-// Of four localities this is number 0.
+// The ledger of locality 0 of four.
 struct LossLedger : ::testing::Test {
   ledger l{0, 4};
 };
 
-TEST_F(LossLedger, WithoutALossEverythingIsSettled) {
+TEST_F(LossLedger, SettledWithoutLosses) {
   EXPECT_EQ(l.seen(), 0u);
   EXPECT_TRUE(l.settled_or_defer(first, 0));
   const unsigned epoch = l.begin_claim();
@@ -36,14 +36,14 @@ TEST_F(LossLedger, ALossCountsOnce) {
   EXPECT_EQ(l.seen(), 2u);
 }
 
-TEST_F(LossLedger, ALossIsSettledWhenAllSurvivorsHaveAnswered) {
+TEST_F(LossLedger, SettledWhenAllSurvivorsHaveReplied) {
   l.add(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
   l.answer(3, 1);
   EXPECT_TRUE(l.ready().empty());
-  l.answer(3, 1);  // once more
-  l.answer(2, 2);  // of what is not lost
-  l.answer(3, 9);  // by nobody
+  l.answer(3, 1);  // again
+  l.answer(2, 2);  // about a locality that is not lost
+  l.answer(3, 9);  // by a nonexistent locality
   EXPECT_TRUE(l.ready().empty());
   EXPECT_FALSE(l.settled_or_defer(second, 0));
   l.answer(3, 2);
@@ -52,7 +52,7 @@ TEST_F(LossLedger, ALossIsSettledWhenAllSurvivorsHaveAnswered) {
   EXPECT_TRUE(l.settled_or_defer(first, 0));
 }
 
-TEST_F(LossLedger, ClaimsFromBeforeTheLossHoldItUp) {
+TEST_F(LossLedger, EarlierClaimsDelayIt) {
   const unsigned before = l.begin_claim();
   l.add(3);
   const unsigned after = l.begin_claim();
@@ -61,13 +61,13 @@ TEST_F(LossLedger, ClaimsFromBeforeTheLossHoldItUp) {
   l.answer(3, 2);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
   l.end_claim(before);
-  EXPECT_EQ(l.ready(), std::vector<gid>{first});  // whatever the later one does
+  EXPECT_EQ(l.ready(), std::vector<gid>{first});  // independent of the later one
   l.end_claim(after);
   EXPECT_TRUE(l.settled_or_defer(first, 0));
 }
 
-// What a release says its sender knew, and the directory does not know yet, is waited for.
-TEST_F(LossLedger, ALossThatOthersKnowIsWaitedFor) {
+// A release carries the number of losses known to its sender; a loss that the directory does not know yet is awaited.
+TEST_F(LossLedger, LossesKnownToOthersAreAwaited) {
   EXPECT_FALSE(l.settled_or_defer(first, 1));
   EXPECT_TRUE(l.ready().empty());
   EXPECT_TRUE(l.settled_or_defer(second, 0));
@@ -78,26 +78,26 @@ TEST_F(LossLedger, ALossThatOthersKnowIsWaitedFor) {
   EXPECT_EQ(l.ready(), std::vector<gid>{first});
 }
 
-TEST_F(LossLedger, TheLostNeedNotAnswer) {
+TEST_F(LossLedger, LostLocalitiesNeedNotReply) {
   l.add(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
   l.add(2);
   l.answer(3, 1);
-  EXPECT_TRUE(l.ready().empty());  // the second loss has no answers
+  EXPECT_TRUE(l.ready().empty());  // the second loss has no replies
   l.answer(2, 1);
   EXPECT_EQ(l.ready(), std::vector<gid>{first});
 }
 
-TEST_F(LossLedger, OneThatNothingDependsOnIsSettledFromTheStart) {
+TEST_F(LossLedger, CanBeSettledFromTheStart) {
   EXPECT_TRUE(l.add(3, true));
   EXPECT_TRUE(l.settled_or_defer(first, 1));
 }
 
-TEST_F(LossLedger, QuestionsAreAnsweredOnceTheLossIsSeenAndClaimsFromBeforeHaveEnded) {
+TEST_F(LossLedger, QuestionsWaitForTheLossAndEarlierClaims) {
   const unsigned before = l.begin_claim();
   l.ask({3, 1});
-  l.ask({3, 1});                        // asks again before it has an answer
-  EXPECT_TRUE(l.answerable().empty());  // this locality has not seen it
+  l.ask({3, 1});                        // repeated before the reply
+  EXPECT_TRUE(l.answerable().empty());  // this locality does not know the loss
   l.add(3);
   EXPECT_TRUE(l.answerable().empty());
   const unsigned after = l.begin_claim();
@@ -110,7 +110,7 @@ TEST_F(LossLedger, QuestionsAreAnsweredOnceTheLossIsSeenAndClaimsFromBeforeHaveE
   l.end_claim(after);
 }
 
-TEST_F(LossLedger, QuestionsOfALaterLossWaitForTheClaimsBetween) {
+TEST_F(LossLedger, QuestionsOfALaterLossWaitForClaimsBetween) {
   l.add(3);
   const unsigned between = l.begin_claim();
   l.add(2);
@@ -121,8 +121,8 @@ TEST_F(LossLedger, QuestionsOfALaterLossWaitForTheClaimsBetween) {
   EXPECT_EQ(l.answerable(), (std::vector<question>{{2, 1}}));
 }
 
-// Claims come and go on one thread, answers on another, releases on a third: each deferred id comes out exactly once.
-TEST_F(LossLedger, EachDeferredIdComesOutOnce) {
+// Claims are made on one thread, replies on another, releases on a third: each deferred id is returned exactly once.
+TEST_F(LossLedger, EachDeferredIdIsReturnedOnce) {
   constexpr std::uint64_t n = 2000;
   std::atomic<std::uint64_t> settled{0}, deferred{0}, out{0};
   std::atomic<bool> over{false};

@@ -38,7 +38,9 @@ struct part {
   }
   result<void> connect(bootstrap& b, double deadline_s = 300) {
     auto r = lines->connect(b.exchange(lines->address(), 300).value(), deadline_s);
-    if (r) static_cast<void>(b.exchange("", 300));  // waits until all are connected, so that later events do not disturb the start
+    if (r)
+      static_cast<void>(
+          b.exchange("", 300));  // waits until all are connected, so that later events do not disturb the start
     return r;
   }
   template <class F>
