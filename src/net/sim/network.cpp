@@ -22,7 +22,7 @@ std::vector<std::byte> copy_of(const void* data, std::size_t n) {
 
 }  // namespace
 
-// A message as it was handed over.
+// A copy of a message at the time it was sent.
 struct sim_network::message {
   explicit message(const outgoing& m) : head(copy_of(m.head.data(), m.head.size())) {
     for (const piece& p : m.pieces) pieces.push_back(copy_of(p.data, p.size_bytes));
@@ -43,11 +43,11 @@ struct sim_network::message {
   std::vector<std::vector<std::byte>> pieces;
 };
 
-// What will happen at a locality.
+// A future event at a locality.
 struct sim_network::event {
   enum class kind : std::uint8_t { arrives, pieces_arrive, sent, peer_lost, dies };
   ticks when = 0;
-  std::uint64_t number = 0;  // of equal times the first one goes first
+  std::uint64_t number = 0;  // orders events of equal time
   kind what = kind::arrives;
   locality_id peer = no_locality;
   bool ok = true;
@@ -66,8 +66,8 @@ struct sim_network::mailbox {
   bool stopped = false;
   receiver* to = nullptr;
   std::vector<event> events;            // a heap, the earliest on top
-  std::vector<ticks> last_from;         // by sender: when its last message arrives, for keeping the order
-  std::vector<std::uint8_t> told_lost;  // by peer
+  std::vector<ticks> last_from;         // by sender: arrival time of its last message, to preserve order
+  std::vector<std::uint8_t> told_lost;  // by peer: whether its loss was reported
 };
 
 class sim_network::carrier final : public transport {
@@ -188,7 +188,7 @@ void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<
 
 // ------------------------------------------------------------------------------------------------------ arriving
 
-// What happens next at a locality, if its time has come. While no run goes on, the time comes at once.
+// Executes the next event at a locality, if its time has come. Between runs, the clock is advanced to it.
 bool sim_network::next_event(locality_id at) {
   mailbox& box = *boxes_[at];
   if (box.events.empty() || box.to == nullptr) return false;
@@ -209,7 +209,7 @@ void sim_network::deliver(locality_id at, event& e) {
   mailbox& box = *boxes_[at];
   switch (e.what) {
     case event::kind::sent:
-      PLX_ASSERT(e.data->is_still(*e.handed_over) && "memory was handed over and changed before `sent`", at, e.peer);
+      PLX_ASSERT(e.data->is_still(*e.handed_over) && "memory of a message was changed before `sent`", at, e.peer);
       return e.handed_over->sent(e.handed_over, e.ok);
     case event::kind::dies:
       return kill(at);
@@ -249,7 +249,7 @@ void sim_network::kill(locality_id which) {
   for (locality_id p = 0; p < boxes_.size(); ++p) {
     if (p == which) continue;
     for (const auto& [at, lost] : {std::pair(p, which), std::pair(which, p)}) {
-      // A peer that died before is told of, or will be: by the one that was alive longer.
+      // The loss of a peer that died before is reported to the one that lived longer.
       if (!boxes_[p]->alive || boxes_[at]->stopped) continue;
       event e;
       e.when = stage_.now() + delay(options_.detection_min_s, options_.detection_max_s);
@@ -261,7 +261,7 @@ void sim_network::kill(locality_id which) {
   }
 }
 
-// Of a message whose head is there the pieces never come.
+// Pieces of a message whose head has arrived never arrive.
 void sim_network::forget_what_comes_to(locality_id dead) {
   auto& events = boxes_[dead]->events;
   counts_.of_the_dead += std::erase_if(events, [](const event& e) { return e.what == event::kind::arrives; });
@@ -271,7 +271,7 @@ void sim_network::forget_what_comes_to(locality_id dead) {
   tell_when(dead);
 }
 
-// After `until` nothing arrives; before that the seed decides.
+// Nothing arrives after `until`; earlier messages are dropped or kept as the seed decides.
 void sim_network::forget_what_comes_from(locality_id dead, locality_id at, ticks until) {
   auto& events = boxes_[at]->events;
   counts_.of_the_dead += std::erase_if(events, [&](const event& e) {

@@ -1,9 +1,10 @@
-// The network of a simulation: messages between localities of one process, on a virtual clock. The seed decides how
-// long each is on its way, which overtake each other, and when a locality dies.
+// The network of a simulation: messages between localities of one process, on a virtual clock. The seed determines the
+// delay of each message, their order, and when a locality dies.
 //
-// What it checks of its users: memory that was handed over must not change before `sent`.
+// It checks its users: memory of a message must not change before `sent`.
 //
-// Thread safety: none; whoever has the turn on the stage, or one thread while no run goes on. Cost: a copy of each
+// Thread safety: none; used by the thread that has the turn on the stage, or by one thread between runs. Cost: a copy
+// of each message and a heap. Example: net/sim/test/sim_test.cpp
 // message and a heap. Example: net/sim/test/sim_test.cpp
 #pragma once
 
@@ -23,38 +24,38 @@ namespace plx::net {
 /// Nanoseconds of simulated time; 0 for a time that is not positive.
 ticks ns_from(double s);
 
-// What a simulation is like. A plain struct: set what differs from the defaults. All times are virtual.
+// Options of a simulation. A plain struct: set what differs from the defaults. All times are virtual.
 
-/// A locality that dies by itself, at a moment between these two, which the seed chooses.
+/// The death of a locality at a time in this interval, chosen by the seed.
 struct sim_death {
   locality_id locality = 0;
   double earliest_s = 0;
   double latest_s = 0;
 };
 
-/// Of net::simulation and of net::sim_network.
+/// Options of net::simulation and of net::sim_network.
 struct sim_options {
   unsigned localities = 2;
-  unsigned workers = 2;  ///< virtual ones of each locality
+  unsigned workers = 2;  ///< virtual workers of each locality
   std::uint64_t seed = 1;
-  double delay_min_s = 1e-6;  ///< a message is on its way at least so long
+  double delay_min_s = 1e-6;  ///< shortest delay of a message
   double delay_max_s = 50e-6;
-  bool reorder = true;            ///< a message may overtake another one between the same two
-  double late_sent = 0.25;        ///< how probable it is that `sent` comes later, and pieces later than their head
-  double detection_min_s = 1e-3;  ///< a death is seen by others after so long
+  bool reorder = true;            ///< a message may overtake another one between the same two localities
+  double late_sent = 0.25;        ///< probability that `sent` is called late, and that pieces arrive after their head
+  double detection_min_s = 1e-3;  ///< shortest time until a peer detects a death
   double detection_max_s = 10e-3;
   std::vector<sim_death> deaths{};
   std::size_t max_head_bytes = 8192;
-  double step_max_s = 1e-6;   ///< what one step of a scheduler takes at most
-  double time_limit_s = 1e5;  ///< a run that goes on longer is ended as one that cannot go on
-  bool keep_log = false;      ///< of what happens in the network
+  double step_max_s = 1e-6;   ///< maximum time of one scheduler step
+  double time_limit_s = 1e5;  ///< a run that lasts longer ends like a deadlock
+  bool keep_log = false;      ///< record network events
 };
 
-/// What went through a simulated network.
+/// Statistics of a simulated network.
 struct sim_counts {
   std::uint64_t sent = 0;         ///< send() was called
   std::uint64_t delivered = 0;    ///< a receiver was called
-  std::uint64_t of_the_dead = 0;  ///< from or to a locality that had died
+  std::uint64_t of_the_dead = 0;  ///< dropped: from or to a locality that had died
 };
 
 class sim_network {
@@ -65,16 +66,16 @@ class sim_network {
   sim_network(const sim_network&) = delete;
   sim_network& operator=(const sim_network&) = delete;
 
-  /// The transport of one locality; once for each. Must go before the network does.
+  /// The transport of one locality; called once for each. It must be destroyed before the network.
   std::unique_ptr<transport> transport_of(locality_id here);
-  /// From now on nothing comes from there and nothing reaches it. What is under way from there may still arrive until
-  /// the others have seen it.
+  /// Kills a locality: it no longer sends or receives. Its messages in flight may arrive until the others have detected
+  /// the death.
   void kill(locality_id which);
   [[nodiscard]] bool alive(locality_id which) const noexcept;
-  /// Messages that have not arrived yet, or whose `sent` has not come.
+  /// Messages that have not arrived, or whose `sent` has not been called.
   [[nodiscard]] std::size_t under_way() const noexcept;
   [[nodiscard]] const sim_counts& counts() const noexcept { return counts_; }
-  /// One line per event, if keep_log is set: virtual nanoseconds, what, from, to, bytes.
+  /// One line per event, if keep_log is set: virtual nanoseconds, event, from, to, bytes.
   [[nodiscard]] const std::vector<std::string>& log() const noexcept { return log_; }
 
  private:

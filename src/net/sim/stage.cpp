@@ -7,8 +7,8 @@
 namespace plx::net {
 namespace {
 
-// A poller that wants to be asked soon is asked after so long, and after twice as long each further time while nothing
-// happens. After the last one, 26 s later, whoever waits for it waits for ever.
+// A poller that has pending work is polled after this time, and after twice the time at each repetition while nothing
+// happens. After the last repetition, 26 s later, tasks that wait for it are considered deadlocked.
 constexpr ticks first_asking = 50'000;
 constexpr unsigned most_askings = 20;
 
@@ -17,7 +17,7 @@ constexpr unsigned most_askings = 20;
 struct stage::seat final : plx::detail::conductor {
   seat(stage& of, unsigned i) : home(of), index(i) {}
 
-  // While no run goes on, the runtime does what a deterministic one does alone.
+  // Between runs, the runtime behaves as a deterministic runtime without a stage.
   void begin(ticks& now) override {
     if (home.running_) home.begin(*this);
     now = std::max(now, home.clock_);
@@ -76,7 +76,7 @@ void stage::open() noexcept {
   whose_ = nullptr;
 }
 
-// The last one to come chooses who begins, so that the system's order of threads decides nothing.
+// The last seat to arrive chooses the first one to run, so that the order of the system's threads has no influence.
 void stage::begin(seat& s) {
   std::unique_lock guard(lock_);
   s.is = state::ready;
@@ -128,7 +128,7 @@ bool stage::idle(seat& s, ticks deadline, bool polled) {
   return s.now_on;
 }
 
-// Nobody can go on now: the clock goes on to where somebody can.
+// No seat can run: the clock advances to the next event.
 stage::seat* stage::next_of_idle() noexcept {
   ticks event = never;
   bool polled = false;
@@ -140,7 +140,7 @@ stage::seat* stage::next_of_idle() noexcept {
   if (event < limit_ && event <= asking) {
     clock_ = std::max(clock_, event);
   } else {
-    // Without any event it may be that one locality has made another one's task ready by hand: each is asked once more.
+    // Even without an event, a locality may have made another one's task ready directly: each is polled once more.
     if (event >= limit_ && askings_ >= (polled ? most_askings : 1)) {
       if (event != never) clock_ = std::max(clock_, limit_);
       return nullptr;

@@ -1,11 +1,11 @@
-// The stage of a simulation: many deterministic runtimes, each with a thread of its own, of which one goes on at a
-// time. One seed decides whose turn it is; one virtual clock is common to all.
+// The stage of a simulation: several deterministic runtimes, each with its own thread, of which one runs at a time. A
+// seed determines whose turn it is; one virtual clock is common to all.
 //
-// Time passes in small random steps while somebody works, so that messages arrive in the middle of things, and jumps to
-// the next event when nobody can go on. When there is no next event, the run is over for all.
+// Time advances in small random steps while a runtime works, so that messages arrive at arbitrary points of a program,
+// and jumps to the next event when no runtime can continue. Without a next event, the run ends for all.
 //
-// Thread safety: each seat is used by its own thread; the rest by whoever has the turn, or while no run goes on. Cost:
-// a turn that passes on is a hand-over between two threads, some microseconds. Example: net/sim/test/sim_test.cpp
+// Thread safety: each seat is used by its own thread; the rest by the thread that has the turn, or between runs. Cost:
+// passing the turn is a hand-over between two threads, some microseconds. Example: net/sim/test/sim_test.cpp
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@
 
 namespace plx::net {
 
-/// The decisions of one seed, one after the other.
+/// The sequence of decisions made from one seed.
 class seeded_choice {
  public:
   explicit seeded_choice(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {}
@@ -43,29 +43,29 @@ class stage {
  public:
   static constexpr ticks never = plx::detail::timer_queue::never;
 
-  /// `step_ns`: how much virtual time a step of a scheduler takes at most. `limit_ns`: a run that reaches this time of
-  /// the clock is ended as if nothing could go on, because something goes on for ever.
+  /// `step_ns`: maximum virtual time of a scheduler step. `limit_ns`: a run that reaches this time ends like a
+  /// deadlock, because it is assumed to run forever.
   stage(unsigned seats, std::uint64_t seed, ticks step_ns = 1000, ticks limit_ns = ticks{100'000} * 1'000'000'000);
   ~stage();
   stage(const stage&) = delete;
   stage& operator=(const stage&) = delete;
 
-  /// For runtime_options::conducted_by of the runtime on that seat.
+  /// The value of runtime_options::conducted_by for the runtime on that seat.
   [[nodiscard]] plx::detail::conductor* conductor_of(unsigned which) noexcept;
-  /// Before each run: all seats will be taken, by a run() of each runtime on a thread of its own.
+  /// Called before each run: all seats will be taken, each by a run() of its runtime on a separate thread.
   void open() noexcept;
 
   [[nodiscard]] ticks now() const noexcept { return clock_; }  ///< virtual nanoseconds
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
-  /// The time limit ended the last run.
+  /// Whether the last run ended at the time limit.
   [[nodiscard]] bool out_of_time() const noexcept { return clock_ >= limit_; }
-  /// A run goes on.
+  /// Whether a run is in progress.
   [[nodiscard]] bool running() const noexcept { return running_; }
-  /// Lets time pass until then. Requires: !running().
+  /// Advances the clock. Requires: !running().
   void advance(ticks to) noexcept;
   /// The seed's decisions.
   seeded_choice& choose() noexcept { return choose_; }
-  /// Something will come from outside to that seat at `when`, and nothing before; never: nothing is on its way.
+  /// The next external event for that seat will happen at `when`; never: there is none.
   void expect(unsigned which, ticks when) noexcept;
 
  private:
@@ -85,9 +85,9 @@ class stage {
   const ticks step_, limit_;
   seeded_choice choose_;
   ticks clock_ = 0;
-  unsigned askings_ = 0;  // how often all were asked again since somebody did something
-  unsigned taken_ = 0;    // seats, in this run
-  std::mutex lock_;       // guards running_, whose_, taken_; all else belongs to whose turn it is
+  unsigned askings_ = 0;  // polls of all seats since anything happened
+  unsigned taken_ = 0;    // seats taken in this run
+  std::mutex lock_;       // guards running_, whose_, taken_; all else belongs to the thread that has the turn
   bool running_ = false;
   seat* whose_ = nullptr;
   std::vector<std::unique_ptr<seat>> seats_;

@@ -35,7 +35,7 @@ struct particle {
   friend bool operator==(const particle&, const particle&) = default;
 };
 
-// Looks at what it reads: the sum has to be right at once.
+// Uses the values in load(): they must be available at once.
 struct summed {
   std::vector<double> values;
   double sum = 0;
@@ -56,7 +56,7 @@ struct summed {
   }
 };
 
-// As deep as it likes.
+// A type of unbounded depth.
 struct tree {
   int value = 0;
   std::vector<tree> children;
@@ -163,14 +163,14 @@ TEST(Archive, TheSameWithoutCereal) {
   static_assert(!is_plainly_archived<std::vector<int>*>);
 }
 
-TEST(Archive, WhatHasNoFunctionsCannotTravel) {
+TEST(Archive, TypesWithoutFunctionsCannotBeSent) {
   struct nothing {
     int* p;
   };
   static_assert(!can_travel<nothing> && can_travel<particle> && can_travel<std::vector<particle>>);
 }
 
-TEST(Archive, EveryCutIsSeen) {
+TEST(Archive, DetectsEveryTruncation) {
   const holder h{{"electron", {1, 2, 3}, -1}, {7, {0.5f}}, nullptr, {1, 2}};
   for (std::size_t cut = 1; cut < 70; ++cut) {
     holder i;
@@ -179,7 +179,7 @@ TEST(Archive, EveryCutIsSeen) {
   }
 }
 
-// How many pieces a value makes, and its copy made with them.
+// Returns the number of pieces of a value; `copy` is read back from the message.
 template <class T>
 std::size_t pieces_of(const T& value, T& copy) {
   std::vector<std::byte> memory(1 << 20);
@@ -195,7 +195,7 @@ std::size_t pieces_of(const T& value, T& copy) {
   return pieces.size();
 }
 
-TEST(Archive, OnlyWhatStaysWhereItIsBecomesAPiece) {
+TEST(Archive, OnlyDataInStableMemoryBecomePieces) {
   const particle p{"electron", std::vector<double>(1000, 0.5), 3};
   particle q;
   EXPECT_EQ(pieces_of(p, q), 1u);
@@ -203,7 +203,7 @@ TEST(Archive, OnlyWhatStaysWhereItIsBecomesAPiece) {
   std::tuple<int, particle> t;
   EXPECT_EQ(pieces_of(std::tuple(1, p), t), 1u);
   EXPECT_EQ(std::get<1>(t), p);
-  // Elements move when the vector grows, and what has save() may write from memory that goes.
+  // Elements move when the vector grows, and a save() function may write from temporary memory.
   std::vector<particle> all;
   EXPECT_EQ(pieces_of(std::vector<particle>{p, p, p}, all), 0u);
   EXPECT_EQ(all, (std::vector<particle>{p, p, p}));
@@ -215,8 +215,8 @@ TEST(Archive, OnlyWhatStaysWhereItIsBecomesAPiece) {
   EXPECT_EQ(s.sum, 1000);
 }
 
-// How deep a tree is, is what the other side says: it must not cost the stack.
-TEST(Archive, TreesThatAreTooDeepAreRefused) {
+// The message determines the depth of a tree: it must not overflow the stack.
+TEST(Archive, TreesAboveTheMaximumDepthAreRefused) {
   const auto read_back = [](unsigned levels) {
     std::vector<std::byte> memory(1 << 20);
     wire_writer w(memory);
@@ -228,7 +228,7 @@ TEST(Archive, TreesThatAreTooDeepAreRefused) {
   };
   for (const unsigned levels : {1u, 2u, 50u}) EXPECT_EQ(read_back(levels), levels);
   EXPECT_EQ(read_back(most_wire_depth + 1), 0u);
-  // A message of 12 bytes for each level, as somebody might make it: a value, and one child.
+  // A malicious message with 12 bytes for each level: a value, and one child.
   std::vector<std::byte> noise;
   for (int i = 0; i < 1'000'000; ++i) {
     const std::uint32_t value = 1;
@@ -250,7 +250,7 @@ TEST(Archive, TreesThatAreTooDeepAreRefused) {
   EXPECT_TRUE(deep(plain_input_archive(unused)));
 }
 
-TEST(Archive, SuchTypesAreArgumentsAndResults) {
+TEST(Archive, TypesAreArgumentsAndResults) {
   test::localities all(2);
   all.run(0, [] {
     const particle p{"electron", std::vector<double>(1000, 1.0), {}};
@@ -260,7 +260,7 @@ TEST(Archive, SuchTypesAreArgumentsAndResults) {
     EXPECT_EQ(async<&sum_of>(1, summed{p.orbit, 0}).get(), 2000);
     EXPECT_EQ(async<&count_of>(1, std::vector<particle>(20, p)).get(), 20u * 1001);
     EXPECT_EQ(async<&x_of>(1, picky{3}).get(), 3);
-    EXPECT_THROW(async<&x_of>(1, picky{-3}).get(), std::exception);  // the other side refuses it, and says so
+    EXPECT_THROW(async<&x_of>(1, picky{-3}).get(), std::exception);  // refused by the other locality, which reports it
   });
 }
 
@@ -307,7 +307,7 @@ struct node_of_list {
 };
 using many = std::tuple<std::map<std::string, particle>, std::variant<int, std::string>, std::list<double>>;
 
-TEST(Archive, TypesOfTheStandardLibraryTravelAsCerealSays) {
+TEST(Archive, StandardTypesAreSentByCereal) {
   many m, copy;
   std::get<0>(m)["e"] = {"electron", std::vector<double>(1000, 2.0), 1};
   std::get<1>(m) = "text";
@@ -349,7 +349,7 @@ TEST(Archive, BinaryDataInPlaceArePieces) {
   EXPECT_EQ(several[1].values, b.values);
 }
 
-TEST(Archive, AbsurdSizesAllocateNothing) {
+TEST(Archive, InvalidSizesAllocateNothing) {
   for (const std::uint64_t size : {std::uint64_t{100}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     std::array<std::byte, 32> memory{};
     std::memcpy(memory.data(), &size, sizeof size);
@@ -362,7 +362,7 @@ TEST(Archive, AbsurdSizesAllocateNothing) {
   }
 }
 
-TEST(Archive, NoiseIsReadWithoutHarm) {
+TEST(Archive, RandomBytesAreReadSafely) {
   std::mt19937 random(1);
   for (int turn = 0; turn < 20000; ++turn) {
     std::vector<std::byte> noise(random() % 96);

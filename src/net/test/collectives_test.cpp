@@ -16,7 +16,7 @@ namespace {
 
 using namespace plx;
 
-// Each on 1 to 9 localities: powers of two, and others.
+// Runs f on 1 to 9 localities.
 template <class F>
 void on_several(F f) {
   for (const unsigned n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u}) {
@@ -28,7 +28,7 @@ void on_several(F f) {
 }
 
 std::string word(unsigned rank) { return std::string(rank * 7 + 1, static_cast<char>('a' + rank)); }
-// From nothing to much more than goes in a tree.
+// Empty, small, or too large for a tree.
 std::vector<double> block(unsigned rank) {
   std::vector<double> v(rank % 3 == 0 ? 0 : rank % 3 == 1 ? 100 : 20'000);
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = rank + 0.5 * static_cast<double>(i);
@@ -48,7 +48,7 @@ TEST(Collectives, BroadcastGivesTheRootsValue) {
   });
 }
 
-// Concatenation is not commutative: it shows any wrong order.
+// Concatenation is not commutative: it detects a wrong order.
 std::string joined(const std::string& a, const std::string& b) { return a + b; }
 TEST(Collectives, ReductionsKeepTheOrderOfRanks) {
   on_several([](unsigned n) {
@@ -71,7 +71,7 @@ TEST(Collectives, ReductionsKeepTheOrderOfRanks) {
   });
 }
 
-TEST(Collectives, LeastGreatestAndSum) {
+TEST(Collectives, MinimumMaximumAndSum) {
   on_several([](unsigned n) {
     const communicator all;
     const int r = static_cast<int>(all.rank());
@@ -81,8 +81,8 @@ TEST(Collectives, LeastGreatestAndSum) {
   });
 }
 
-// Sums of numbers of very different size depend on the order: every rank and root has the same one.
-TEST(Collectives, SumsOfFloatingPointNumbersAreTheSameEverywhere) {
+// Sums of numbers of very different magnitude depend on the order, which must be the same for every rank and root.
+TEST(Collectives, FloatingPointSumsAreTheSameOnAllRanks) {
   on_several([](unsigned n) {
     const communicator all;
     std::mt19937_64 random(all.rank());
@@ -95,7 +95,7 @@ TEST(Collectives, SumsOfFloatingPointNumbersAreTheSameEverywhere) {
   });
 }
 
-TEST(Collectives, GatherAndScatterGoByRank) {
+TEST(Collectives, GatherAndScatterAreOrderedByRank) {
   on_several([](unsigned n) {
     const communicator all;
     std::vector<std::string> words;
@@ -126,8 +126,8 @@ TEST(Collectives, AllToAllIsATransposition) {
   });
 }
 
-// Nobody is through before everybody has come.
-TEST(Collectives, ABarrierHoldsUntilAllHaveCome) {
+// No member leaves the barrier before all have arrived.
+TEST(Collectives, ABarrierWaitsForAll) {
   for (const unsigned n : {2u, 3u, 5u, 8u}) {
     net::test::localities all(n, 1);
     std::atomic<unsigned> came{0};
@@ -142,7 +142,7 @@ TEST(Collectives, ABarrierHoldsUntilAllHaveCome) {
   }
 }
 
-TEST(Collectives, ManyCallsAreUnderWayAtATime) {
+TEST(Collectives, ManyConcurrentCalls) {
   on_several([](unsigned n) {
     const communicator a, b("another"), same("another");
     std::vector<future<unsigned>> sums;
@@ -156,7 +156,7 @@ TEST(Collectives, ManyCallsAreUnderWayAtATime) {
   });
 }
 
-TEST(Collectives, ASubsetIsByItself) {
+TEST(Collectives, SubsetsAreIndependent) {
   on_several([](unsigned n) {
     std::vector<locality_id> mine;
     for (unsigned i = find_here() % 2; i < n; i += 2) mine.push_back(i);
@@ -169,13 +169,13 @@ TEST(Collectives, ASubsetIsByItself) {
   });
 }
 
-TEST(Collectives, WhoMissesALostMemberIsTold) {
+TEST(Collectives, CallsWithALostMemberFail) {
   for (const unsigned n : {2u, 3u, 5u, 8u}) {
     net::test::localities all(n, 1);
     std::atomic<unsigned> told{0};
     all.run_all([&] {
       const communicator c;
-      if (c.rank() == n - 1) return all.lose(n - 1);  // it never calls
+      if (c.rank() == n - 1) return all.lose(n - 1);  // makes no call
       for (auto* later : {"at once", "later"}) {
         try {
           c.all_reduce(1, std::plus<>()).get();
@@ -193,7 +193,7 @@ TEST(Collectives, WhoMissesALostMemberIsTold) {
   }
 }
 
-TEST(Collectives, DifferentCallsAtOnePlaceAreNamed) {
+TEST(Collectives, MismatchedCallsAreReported) {
   net::test::localities all(3, 1);
   std::atomic<unsigned> told{0};
   all.run_all([&] {
@@ -210,7 +210,7 @@ TEST(Collectives, DifferentCallsAtOnePlaceAreNamed) {
   EXPECT_EQ(told, 3u);
 }
 
-TEST(Collectives, WhatAnOperationThrowsReachesAll) {
+TEST(Collectives, AnExceptionInAnOperationReachesAll) {
   net::test::localities all(4, 1);
   std::atomic<unsigned> told{0};
   all.run_all([&] {
@@ -224,8 +224,8 @@ TEST(Collectives, WhatAnOperationThrowsReachesAll) {
   EXPECT_EQ(told, 4u);
 }
 
-// What others send before a communicator is made here is bounded; what was refused is told to all.
-TEST(Collectives, WhatComesForUnknownCommunicatorsIsBounded) {
+// Messages for a communicator that does not exist here yet are bounded; refused ones are reported to all members.
+TEST(Collectives, MessagesForUnknownCommunicatorsAreBounded) {
   struct flood {
     const char* text;
     std::function<void()> send;
@@ -266,7 +266,7 @@ TEST(Collectives, AnAbandonedCallEndsWithTheJob) {
   all.run(0, [] { static_cast<void>(communicator().barrier()); });
 }
 
-// A round of everything, on any transport.
+// One round of all collective calls, on any transport.
 void all_of_them(unsigned n) {
   const communicator all;
   const unsigned r = all.rank();
@@ -295,7 +295,7 @@ void all_of_them(unsigned n) {
   for (unsigned i = 0; i < n; ++i) EXPECT_EQ(in[i], word(i) + word(r));
 }
 
-TEST(Collectives, AnyOrderOfMessagesGivesTheSame) {
+TEST(Collectives, ResultsDoNotDependOnMessageOrder) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     const auto n = static_cast<unsigned>(1 + seed % 6);
     net::simulation sim({.localities = n, .seed = seed});
@@ -307,8 +307,8 @@ TEST(Collectives, AnyOrderOfMessagesGivesTheSame) {
   }
 }
 
-// One dies at any moment: whoever waits is told, nobody for ever. What was complete is right.
-TEST(Collectives, ADeathAtAnyMomentIsTold) {
+// A locality dies at any moment: waiting calls fail, none hangs, and completed results are correct.
+TEST(Collectives, ADeathAtAnyMomentIsReported) {
   int died = 0;
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     const auto n = static_cast<unsigned>(2 + seed % 4);

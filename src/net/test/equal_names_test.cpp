@@ -10,7 +10,7 @@
 
 namespace equal_names {
 
-// What the other file's do, called from there.
+// Call the functions of the other file.
 int others_in_unnamed(plx::locality_id to, int x);
 int others_static(plx::locality_id to, int x);
 int others_member(plx::locality_id to, int x);
@@ -29,7 +29,7 @@ namespace {
 
 using namespace plx;
 
-TEST(EqualNames, EachFileCallsItsOwn) {
+TEST(EqualNames, EachFileCallsItsOwnFunctions) {
   net::test::localities all(2);
   all.run(0, [] {
     for (const locality_id to : {0u, 1u}) {
@@ -43,8 +43,8 @@ TEST(EqualNames, EachFileCallsItsOwn) {
   });
 }
 
-// What localities compare tells the two apart, by a number and by their places, and all else has neither.
-TEST(EqualNames, AreToldApartInWhatLocalitiesCompare) {
+// The descriptions that localities compare distinguish the two by a number and by the place of their code.
+TEST(EqualNames, AreDistinguishedInDescriptions) {
   const std::string all = net::describe_actions();
   EXPECT_EQ(net::difference_of_actions(all, all), "");
   std::string first = all.substr(0, all.find(" #1\t"));

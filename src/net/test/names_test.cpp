@@ -63,7 +63,7 @@ namespace {
 
 using namespace names_test;
 
-TEST(Names, FindWhatWasRegisteredAndKeepItAlive) {
+TEST(Names, FindRegisteredObjectsAndKeepThemAlive) {
   net::test::localities all(3);
   all.run(0, [] {
     for (int i = 0; i < 10; ++i) {
@@ -86,7 +86,7 @@ TEST(Names, FindWhatWasRegisteredAndKeepItAlive) {
   });
 }
 
-TEST(Names, FindWaitsUntilSomebodyRegisters) {
+TEST(Names, FindWaitsForRegistration) {
   net::test::localities all(2);
   all.run_all([] {
     if (find_here() == 0) {
@@ -99,7 +99,7 @@ TEST(Names, FindWaitsUntilSomebodyRegisters) {
   });
 }
 
-TEST(Names, ThoseOnALostLocalityAreLost) {
+TEST(Names, NamesOnALostLocalityAreLost) {
   net::test::localities all(2);
   all.run(0, [&all] {
     all.lose(1);
@@ -119,7 +119,7 @@ TEST(Names, ThoseOnALostLocalityAreLost) {
   });
 }
 
-TEST(Continuation, TheResultGoesOnWithoutTheCaller) {
+TEST(Continuation, TheResultIsPassedOnWithoutTheCaller) {
   net::test::localities all(3);
   all.run(0, [] {
     EXPECT_EQ((async_then<&triple, &minus_one>(1, 2, 5).get()), 14);
@@ -144,7 +144,7 @@ TEST(Continuation, TheResultGoesOnWithoutTheCaller) {
   });
 }
 
-TEST(Continuation, TheFirstMayBeAMemberOfAnObject) {
+TEST(Continuation, TheFirstFunctionMayBeAMember) {
   net::test::localities all(3);
   all.run(0, [] {
     for (const locality_id at : {0u, 1u, 2u}) {
@@ -165,8 +165,8 @@ TEST(Continuation, TheFirstMayBeAMemberOfAnObject) {
   });
 }
 
-// The object of the first may move while the second still runs.
-TEST(Continuation, TheObjectOfTheFirstIsHeldNoLonger) {
+// The object of the first call may move while the second call still runs.
+TEST(Continuation, TheObjectOfTheFirstCallIsReleased) {
   net::test::localities all(2);
   all.run(0, [] {
     has_moved = false;

@@ -22,7 +22,7 @@ std::vector<int> random_numbers(std::size_t n, int most) {
   return v;
 }
 
-// The whole vector, as every locality sees it, is what the standard's algorithm makes of it.
+// Compares each algorithm's result, read on every locality, with that of the standard algorithm.
 void compare_with_std(std::size_t n, int most) {
   std::vector<int> expected = random_numbers(n, most);
   partitioned_vector<int> v("v", n);
@@ -33,7 +33,7 @@ void compare_with_std(std::size_t n, int most) {
   EXPECT_EQ(v.reduce(7, std::plus<>()).get(), std::accumulate(expected.begin(), expected.end(), 7));
   const auto same = [&](const char* what) {
     EXPECT_EQ(v.get(0, n).get(), expected) << what;
-    v.fence().get();  // nobody goes on to change what others still read
+    v.fence().get();  // no locality changes elements that others still read
   };
   v.transform([](int x) { return 3 * x - 1; }).get();
   for (int& x : expected) x = 3 * x - 1;
@@ -63,7 +63,7 @@ void compare_with_std(std::size_t n, int most) {
   v.fence().get();
 }
 
-TEST(PartitionedVector, ItsAlgorithmsAreThoseOfTheStandard) {
+TEST(PartitionedVector, AlgorithmsMatchTheStandards) {
   for (const unsigned localities : {1u, 2u, 3u, 4u})
     for (const std::size_t n : {0u, 1u, 2u, 3u, 10u, 1000u, 20'000u})
       for (const int most : {1000, 3}) {
@@ -73,14 +73,14 @@ TEST(PartitionedVector, ItsAlgorithmsAreThoseOfTheStandard) {
       }
 }
 
-TEST(PartitionedVector, AnyOrderOfMessagesGivesTheSame) {
+TEST(PartitionedVector, ResultsDoNotDependOnMessageOrder) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     net::simulation sim({.localities = 3, .seed = seed});
     sim.run([] { compare_with_std(50, 20); });
   }
 }
 
-TEST(PartitionedVector, ElementsAreSetFromEverywhere) {
+TEST(PartitionedVector, ElementsCanBeSetOnAnyLocality) {
   net::test::localities all(3);
   all.run_all([] {
     partitioned_vector<std::string> v("words", 10, "none");

@@ -1,5 +1,5 @@
-// A program that sends small parcels to one other locality, by a model of time alone: one worker, costs that are known
-// exactly, and both forms of coalescing written down anew. For tests of what follows such traffic.
+// A model of a program that sends small parcels to one other locality: one worker, exactly known costs, and an
+// independent implementation of both forms of coalescing. For tests of code that adapts to such traffic.
 #pragma once
 
 #include <algorithm>
@@ -12,16 +12,16 @@
 
 namespace plx::net::test {
 
-/// Bursts of parcels; the worker computes before each parcel and after each burst, or waits there.
+/// Bursts of parcels; the worker computes before each parcel, and computes or waits after each burst.
 struct program_phase {
   double compute_s = 0.05e-6;  // before each parcel
   unsigned burst = 1;          // parcels
   double busy_pause_s = 0;     // after a burst, computing
-  double idle_pause_s = 0;     // after a burst, with nothing to do
+  double idle_pause_s = 0;     // after a burst, idle
   bool waits = false;          // after a burst, until the last parcel was answered
-  bool spins = false;          // while it waits: asks again and again instead of having nothing to do
-  double parcel_s = 0.15e-6;   // what a parcel costs by itself
-  double message_s = 0.3e-6;   // what a message costs
+  bool spins = false;          // polls while it waits, instead of being idle
+  double parcel_s = 0.15e-6;   // cost of a parcel without its message
+  double message_s = 0.3e-6;   // cost of a message
   double answer_s = 1.5e-6;    // from the departure of a message to an answer
   double parcel_bytes = 32;
 };
@@ -36,7 +36,7 @@ class sending_program {
     if (open_ > 0) leave();
     how_ = how;
   }
-  /// Goes on for at least so long, to the end of a burst.
+  /// Runs for at least `span_s`, until the end of a burst.
   traffic run(double span_s) {
     seen_ = {};
     idle_s_ = network_s_ = 0;
@@ -59,7 +59,7 @@ class sending_program {
 
   void spend(double s) {
     const double end = now_ + s;
-    // A worker that computes looks at its pollers and timers every 5 us.
+    // A computing worker runs its pollers and timers every 5 us.
     while (open_ > 0 && (fixed() ? due_ : std::max(last_ + 0.2e-6, next_poll_)) < end) {
       now_ = std::max(now_, fixed() ? due_ : std::max(last_ + 0.2e-6, next_poll_));
       const double left = end - now_;
@@ -116,7 +116,7 @@ class sending_program {
   unsigned open_ = 0;
 };
 
-/// Seconds from one parcel to the next.
+/// Mean time per parcel in seconds.
 inline double seconds_per_parcel(const program_phase& p, const coalescing& how, double span_s = 0.02) {
   sending_program program(p);
   program.set(how);
@@ -125,7 +125,7 @@ inline double seconds_per_parcel(const program_phase& p, const coalescing& how, 
   return t.span_s / t.parcels;
 }
 
-/// The least of all fixed forms with 1, 2, 4 ... 1024 parcels and 1 us to 10 ms.
+/// The smallest value over fixed forms with 1, 2, 4 ... 1024 parcels and intervals of 1 us to 10 ms.
 inline double best_static_seconds(const program_phase& p) {
   double best = std::numeric_limits<double>::infinity();
   for (unsigned n = 1; n <= 1024; n *= 2)

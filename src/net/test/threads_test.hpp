@@ -1,5 +1,5 @@
-// Localities as runtimes of one process, with a transport of queues between them: for tests of what is built on
-// transports, with real threads. (net/sim/ is the deterministic one.)
+// Localities as runtimes of one process, connected by a transport of queues, for tests with real threads of code that
+// is built on transports. (net/sim/ is the deterministic counterpart.)
 #pragma once
 
 #include <algorithm>
@@ -48,7 +48,7 @@ class queue_network {
  private:
   std::mutex lock_;
   std::vector<std::deque<letter>> inboxes_;
-  std::atomic<int> losses_under_way_{0};  // letters that a locality was not told of yet
+  std::atomic<int> losses_under_way_{0};  // loss messages that have not been received
 };
 
 class queue_transport final : public transport {
@@ -71,7 +71,7 @@ class queue_transport final : public transport {
     queue_network::letter l;
     if (!network_->take(here_, l)) return false;
     if (l.loss) {
-      if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test said so");
+      if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test reports it");
       network_->loss_was_told();
       return true;
     }
@@ -99,7 +99,7 @@ class queue_transport final : public transport {
   std::set<locality_id> lost_;
 };
 
-/// Some localities of `workers` each.
+/// `n` localities with `workers` workers each.
 class localities {
  public:
   explicit localities(unsigned n, unsigned workers = 2) : network_(std::make_shared<queue_network>(n)) {
@@ -111,13 +111,13 @@ class localities {
       nodes_.push_back(std::make_unique<node>(*runtimes_.back(), std::make_unique<queue_transport>(network_, i), i, n));
     }
   }
-  /// Runs f on one locality, and waits until no parcel is under way.
+  /// Runs f on one locality, and waits until no parcel is in flight.
   template <class F>
   void run(locality_id at, F f) {
     runtimes_[at]->run(f);
     settle();
   }
-  /// On all of them at the same time.
+  /// Runs f on all localities at the same time.
   template <class F>
   void run_all(F f) {
     std::vector<std::thread> threads;
@@ -125,7 +125,7 @@ class localities {
     for (auto& t : threads) t.join();
     settle();
   }
-  /// All hear that one is lost, and it hears that all others are.
+  /// Reports the loss of `which` to all others, and the loss of all others to it.
   void lose(locality_id which) {
     some_lost_ = true;
     for (unsigned i = 0; i < nodes_.size(); ++i)
@@ -135,12 +135,12 @@ class localities {
   }
   node& at(locality_id i) { return *nodes_[i]; }
   queue_network& network() { return *network_; }
-  /// Waits until all parcels have been done; after a loss, until all know of it and nothing more happens: some went
-  /// nowhere.
+  /// Waits until all parcels have been handled; after a loss, until all know of it and the counts no longer change,
+  /// because some parcels were dropped.
   void settle() {
     const auto sleep = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
     const bool told = comes_true([this] { return !network_->losses_under_way(); }, sleep);
-    PLX_ASSERT(told && "a locality is not told of a loss");
+    PLX_ASSERT(told && "a locality was not notified of a loss");
     std::uint64_t before = 0;
     unsigned quiet = 0;
     const bool settled = comes_true(
@@ -155,7 +155,7 @@ class localities {
         [&] {
           if (some_lost_ || quiet == 0) sleep();
         });
-    PLX_ASSERT(settled && "parcels are still under way, or come for ever");
+    PLX_ASSERT(settled && "parcels are still in flight, or are sent forever");
   }
   ~localities() {
     for (auto& n : nodes_) n->stop(1);

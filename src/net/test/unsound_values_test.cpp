@@ -1,5 +1,5 @@
-// What no locality of the job ever says, said all the same: numbers of localities that there are not, of calls that
-// were not made, in the name of others. Each is refused, counted and logged with its sender; all goes on as before.
+// Messages that no correct locality sends: with nonexistent localities or calls, or with the identity of another
+// locality. Each is refused, counted and logged with its sender, and the job continues.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -48,7 +48,7 @@ int answers(int x, sender) { return x; }
 void takes_flags(const std::array<bool, 4>&) { ++believed; }
 void throws_loss_of(locality_id who) { throw locality_lost(who, "it was never there"); }
 
-// A parcel of the action of that name, as another program could write it.
+// Sends a parcel for the action of that name with arbitrary values, as another program could.
 template <class... V>
 void send_raw(const std::string& function, std::uint64_t reply, V... values) {
   net::node& n = net::node_here();
@@ -75,11 +75,11 @@ void wait_for_refused(net::test::localities& all, unsigned times) {
   EXPECT_EQ(refused(), times);
 }
 
-// Locality 1 says something to locality 0, which refuses it as often as it should.
+// Locality 1 runs `say`; locality 0 must refuse `times` messages.
 template <class F>
 void expect_refused(unsigned times, F say, unsigned localities = 2) {
   net::test::localities all(localities);
-  all.run(0, [] {  // so that there is something to be spoilt
+  all.run(0, [] {  // state that an invalid message could corrupt
     const auto c = new_<thing>(0).get();
     EXPECT_EQ(async<&thing::get>(c).get(), 5);
   });
@@ -94,21 +94,21 @@ void expect_refused(unsigned times, F say, unsigned localities = 2) {
   });
 }
 
-TEST(UnsoundValues, WhoSpeaksInTheNameOfAnotherIsNotHeard) {
+TEST(UnsoundValues, AFalseSenderIsRefused) {
   believed = 0;
   expect_refused(
       3,
       [] {
         post<&believes>(0, sender{0});
         post<&believes>(0, sender{none_such});
-        post<&believes>(0, sender{1});  // the truth
+        post<&believes>(0, sender{1});  // correct
         EXPECT_THROW(async<&answers>(0, 1, sender{2}).get(), remote_error);
       },
       3);
   EXPECT_EQ(believed, 1);
 }
 
-TEST(UnsoundValues, OfAFlagThatIsNeitherTrueNorFalse) {
+TEST(UnsoundValues, InvalidBools) {
   believed = 0;
   expect_refused(2, [] {
     send_raw("takes_flags", 0, std::array<std::uint8_t, 4>{0, 1, 7, 1});
@@ -119,7 +119,7 @@ TEST(UnsoundValues, OfAFlagThatIsNeitherTrueNorFalse) {
   EXPECT_EQ(believed, 2);
 }
 
-TEST(UnsoundValues, OfAnEnd) {
+TEST(UnsoundValues, Termination) {
   net::test::localities all(2);
   all.run_all([] { net::node_here().get<net::ending>().wait_for_all(); });
   all.run(1, [] {
@@ -134,7 +134,7 @@ TEST(UnsoundValues, OfAnEnd) {
   EXPECT_EQ(all.at(0).port().counts().refused, 5u);
 }
 
-TEST(UnsoundValues, OfReferences) {
+TEST(UnsoundValues, References) {
   expect_refused(8, [] {
     const gid nobody_has{0, 1, 123'456};
     gid ours = nobody_has, theirs = nobody_has;
@@ -152,7 +152,7 @@ TEST(UnsoundValues, OfReferences) {
     say([&](letter& l) { l.destroys = {ours}; });
     say([&](letter& l) { l.verdicts = {{ours, 1, 1}}; });
     say([&](letter& l) { l.places = {{ours, {none_such, 1}}}; });
-    // What only makes no difference is no reason to refuse.
+    // A message without effect is not refused.
     say([&](letter& l) { l.thanked = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs}; });
     EXPECT_FALSE(async<&agas_entered>(0, sender{1}, ours, none_such, std::uint64_t{1}).get());
     EXPECT_FALSE(async<&agas_entered>(0, sender{1}, theirs, locality_id{1}, std::uint64_t{1}).get());
@@ -161,20 +161,20 @@ TEST(UnsoundValues, OfReferences) {
   });
 }
 
-TEST(UnsoundValues, OfLosses) {
+TEST(UnsoundValues, Losses) {
   expect_refused(2, [] {
     post<&net::detail::agas_settle_asked>(0, sender{1}, none_such);
     send_raw("agas_settle_asked", 0, sender{none_such}, locality_id{1});
-    post<&net::detail::agas_settled>(0, sender{1}, none_such);  // of nothing that is asked: no difference
+    post<&net::detail::agas_settled>(0, sender{1}, none_such);  // no such request: ignored
   });
   net::test::localities all(2);
   all.run(0, [] {
     EXPECT_THROW(async<&throws_loss_of>(1, locality_id{1}).get(), locality_lost);
-    EXPECT_THROW(async<&throws_loss_of>(1, none_such).get(), remote_error);  // whoever looks it up finds nobody
+    EXPECT_THROW(async<&throws_loss_of>(1, none_such).get(), remote_error);  // names no locality of the job
   });
 }
 
-TEST(UnsoundValues, OfChannelsLatchesAndBarriers) {
+TEST(UnsoundValues, ChannelsLatchesAndBarriers) {
   const auto there = [](const char* kind) {  // a name whose home is locality 0
     for (int i = 0;; ++i)
       if (distributed::detail::find(kind, std::to_string(i)).home == 0) return std::to_string(i);
@@ -191,7 +191,7 @@ TEST(UnsoundValues, OfChannelsLatchesAndBarriers) {
     const std::uint64_t id = find("channel", there("channel")).id;
     const std::uint64_t capacity = c.unbounded, far = 7;
     using element = std::optional<net::payload>;
-    send_raw("put_into", 0, sender{1}, id, capacity, std::uint64_t{0}, element());  // made before: it would close it
+    send_raw("put_into", 0, sender{1}, id, capacity, std::uint64_t{0}, element());  // an earlier position: it would close the channel
     send_raw("put_into", 0, sender{1}, id, capacity, far, element());
     send_raw("put_into", 0, sender{1}, id, capacity, far, element());
     EXPECT_TRUE(c.send(2).get());
@@ -200,7 +200,7 @@ TEST(UnsoundValues, OfChannelsLatchesAndBarriers) {
   });
 }
 
-TEST(UnsoundValues, OfCollectiveCalls) {
+TEST(UnsoundValues, CollectiveCalls) {
   net::test::localities all(3);
   const auto sums = [&all] {
     all.run_all([] {
@@ -215,7 +215,7 @@ TEST(UnsoundValues, OfCollectiveCalls) {
     const auto say = [&](std::uint32_t rank, kind what) {
       send_raw("deliver", 0, sender{1}, address{g.id(), 1, rank, 0, what}, net::payload(std::size_t{100}));
     };
-    say(2, kind::all_reduce);  // in the name of another member
+    say(2, kind::all_reduce);  // with the rank of another member
     say(none_such, kind::all_reduce);
     say(1, kind::none);
     say(1, static_cast<kind>(60'000));
@@ -225,7 +225,7 @@ TEST(UnsoundValues, OfCollectiveCalls) {
   sums();
 }
 
-TEST(UnsoundValues, OfNames) {
+TEST(UnsoundValues, Names) {
   net::test::localities all(2);
   all.run(1, [] {
     std::string name = "a";
@@ -238,11 +238,11 @@ TEST(UnsoundValues, OfNames) {
   });
 }
 
-// A transport that gives its node what the test says.
+// A transport whose events the test triggers.
 class told_transport final : public net::transport {
  public:
   explicit told_transport(net::receiver*& r) : receiver_(r) {}
-  [[nodiscard]] std::string_view name() const noexcept override { return "told"; }
+  [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(net::receiver& r) override { receiver_ = &r; }
   void send(locality_id, net::outgoing& m) noexcept override { m.sent(&m, true); }
@@ -254,7 +254,7 @@ class told_transport final : public net::transport {
   net::receiver*& receiver_;
 };
 
-TEST(UnsoundValues, OfPiecesThatNoMachineHasRoomFor) {
+TEST(UnsoundValues, PiecesAboveTheMachinesMemory) {
   net::receiver* receiver = nullptr;
   runtime_options options;
   options.workers = 1;
@@ -272,15 +272,15 @@ TEST(UnsoundValues, OfPiecesThatNoMachineHasRoomFor) {
     std::vector<net::place> places{{nullptr, size_bytes}};
     EXPECT_EQ(receiver->announced(1, head, places), nullptr);
   }
-  std::vector<net::place> places(3, {nullptr, ~std::uint64_t{0} / 2});  // whose sum begins at 0 again
+  std::vector<net::place> places(3, {nullptr, ~std::uint64_t{0} / 2});  // whose sum overflows
   EXPECT_EQ(receiver->announced(1, head, places), nullptr);
   EXPECT_EQ(n.port().counts().refused, 3u);
   n.stop(0);
   rt.reset();
 }
 
-// A posted call of the program whose function throws ends the process on purpose; one of net itself does not.
-TEST(UnsoundValues, InternalCallsThatFailWithoutACallerAreRefused) {
+// An exception in a posted call of the program ends the process on purpose; one in a call internal to net does not.
+TEST(UnsoundValues, FailedInternalCallsWithoutACallerAreRefused) {
   static_assert(net::detail::is_of_net("constexpr auto f() [with T = int (*)(); T F = plx::net::{anonymous}::g]"));
   static_assert(net::detail::is_of_net("auto f() [T = int (*)(), F = &plx::net::detail::g<int>]"));
   static_assert(!net::detail::is_of_net("auto f() [with T = void (*)(plx::net::sender); T F = mine::g]"));

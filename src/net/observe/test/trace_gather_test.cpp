@@ -163,7 +163,7 @@ TEST(TraceGather, ALostLocalityIsReportedAsMissing) {
   job.all.lose(2);
   job.all.settle();
   const trace_job d = job.gathered().job;
-  EXPECT_EQ(d.localities[2].missing, "it is lost: the test said so");
+  EXPECT_EQ(d.localities[2].missing, "it is lost: the test reports it");
   EXPECT_EQ(d.localities[2].workers, 0u);
   EXPECT_EQ(d.localities[1].missing, "");
   EXPECT_EQ(d.localities[0].unmatched, 2u);  // the call of the lost locality, and its answer

@@ -1,5 +1,6 @@
-// A program of everything that can be called, under many seeds, on networks that delay and overtake, and
-// with a locality that dies: it ends, every future ends, nothing is done twice, and between the living nothing is lost.
+// A program with all types of calls, under many seeds, on networks that delay and reorder messages, and with a locality
+// that dies: the program ends, every future becomes ready, no call is executed twice, and no call between living
+// localities is lost.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,15 +21,15 @@ using namespace plx;
 
 constexpr unsigned n_localities = 4;
 
-// What happened, of the run that goes on: one of its localities writes at a time.
+// Record of the current run; one locality writes at a time.
 struct happenings {
   net::seeded_choice choose{1};
   int next_id = 0;
   struct sending {
     locality_id from, to;
   };
-  std::map<int, sending> sent;  // by the number of the call
-  std::map<int, int> done;      // how often
+  std::map<int, sending> sent;  // by call id
+  std::map<int, int> done;      // executions by call id
   std::map<locality_id, int> answered, failed, finished;
 };
 happenings* now = nullptr;
@@ -58,7 +59,7 @@ std::vector<double> doubled(int id, std::vector<double> values) {
   for (double& v : values) v *= 2;
   return values;
 }
-// Calls the next locality, and that one the next one, until there are none left; a note to the first one besides.
+// Calls the next locality, which calls the next one, `left` times; also posts a note to the first one.
 int around(int id, locality_id first, int left) {
   did(id);
   if (left == 0) return 0;
@@ -75,7 +76,7 @@ namespace {
 
 using namespace sim_mixed;
 
-// What may come instead of a result: only where somebody dies.
+// Checks the outcome of a call; it may fail with locality_lost only if a locality dies.
 struct outcome {
   bool someone_dies;
 
@@ -117,7 +118,7 @@ void one_of_all(const outcome& o) {
       return o.take(f, [id](int r) { EXPECT_EQ(r, id); });
     }
     case 3: {
-      if (to == find_here()) return did(id);  // its exception would keep its type
+      if (to == find_here()) return did(id);  // a local exception would keep its type
       auto f = async<&fail_there>(to, id);
       return o.take(f, [] { ADD_FAILURE() << "nothing was thrown"; });
     }
@@ -163,7 +164,7 @@ void check(net::simulation& sim) {
         << "call " << id << " from " << s.from << " to " << s.to << " was done " << times << " times";
   }
   for (locality_id i = 0; i < n_localities; ++i) {
-    EXPECT_EQ(now->finished[i], 1) << "locality " << i;  // the dead, too, hear that their calls fail
+    EXPECT_EQ(now->finished[i], 1) << "locality " << i;  // the dead locality's calls fail as well
     EXPECT_EQ(sim.at(i).replies().size(), 0u) << "locality " << i;
     EXPECT_EQ(sim.at(i).port().counts().refused, 0u);
     EXPECT_EQ(sim.runtime_at(i).explain_waits(), "");
@@ -192,10 +193,10 @@ void play(net::sim_options options) {
   EXPECT_EQ(failed != 0, !options.deaths.empty());
 }
 
-TEST(SimMixed, EverythingOnce) { play({.localities = n_localities}); }
-TEST(SimMixed, ADeathEndsWhatWaitsForIt) {
+TEST(SimMixed, EveryCallOnce) { play({.localities = n_localities}); }
+TEST(SimMixed, ADeathFailsWaitingCalls) {
   play({.localities = n_localities, .detection_min_s = 1e-4, .deaths = {{2, 0, 600e-6}}});
 }
-TEST(SimMixed, ADeathOfTheRootEndsWhatWaitsForIt) { play({.localities = n_localities, .deaths = {{0, 0, 2e-3}}}); }
+TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = n_localities, .deaths = {{0, 0, 2e-3}}}); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The simulation itself: the seed is the order of everything, time is virtual, deaths are told once, and a job that
-// cannot go on says so.
+// The simulation itself: the seed determines the order of all events, time is virtual, each death is reported once, and
+// a deadlock is reported.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -39,7 +39,7 @@ namespace {
 
 using namespace sim_test;
 
-// Everybody calls everybody.
+// Every locality calls every other one.
 void chatter() {
   std::vector<future<int>> answers;
   for (int i = 0; i < 20; ++i)
@@ -55,7 +55,7 @@ std::vector<std::string> log_of(std::uint64_t seed) {
   return sim.network().log();
 }
 
-TEST(Sim, TheSeedIsTheOrderOfEverything) {
+TEST(Sim, TheSeedDeterminesTheOrder) {
   const auto first = log_of(1);
   EXPECT_GT(first.size(), 20u);
   int different = 0;
@@ -67,7 +67,7 @@ TEST(Sim, TheSeedIsTheOrderOfEverything) {
   EXPECT_EQ(different, 18);
 }
 
-TEST(Sim, ActionsGoToTheirLocality) {
+TEST(Sim, ActionsRunOnTheirLocality) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed});
     EXPECT_EQ(sim.size(), 3u);
@@ -87,14 +87,14 @@ TEST(Sim, ActionsGoToTheirLocality) {
   }
 }
 
-TEST(Sim, AnHourPassesAtOnce) {
+TEST(Sim, TimeIsVirtual) {
   net::simulation sim({.localities = 2});
   sim.run([] { this_thread::sleep_for(std::chrono::hours(find_here())); });
   EXPECT_GE(sim.now_s(), 3600);
   EXPECT_LT(sim.now_s(), 3601);
 }
 
-TEST(Sim, ADeathIsToldOnceToEach) {
+TEST(Sim, ADeathIsReportedOnceToEach) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .keep_log = true});
     sim.run_root([&] {
@@ -113,7 +113,7 @@ TEST(Sim, ADeathIsToldOnceToEach) {
     });
     int told = 0;
     for (const auto& line : sim.network().log()) told += line.find("peer-lost") != std::string::npos;
-    EXPECT_EQ(told, 4);  // 0 and 2 hear of 1; 1 hears of 0 and of 2
+    EXPECT_EQ(told, 4);  // 0 and 2 detect the loss of 1; 1 that of 0 and 2
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;
@@ -121,13 +121,13 @@ TEST(Sim, ADeathIsToldOnceToEach) {
   }
 }
 
-TEST(Sim, WhoWaitsForEverIsNamed) {
+TEST(Sim, ADeadlockIsReported) {
   net::simulation sim({.localities = 3, .seed = 42});
   try {
     sim.run([] {
       if (find_here() == 1) waits_for_ever();
     });
-    FAIL() << "no deadlock was seen";
+    FAIL() << "no deadlock was reported";
   } catch (const deadlock_error& e) {
     const std::string text = e.what();
     EXPECT_NE(text.find("seed 42, locality 1"), std::string::npos) << text;
@@ -136,7 +136,7 @@ TEST(Sim, WhoWaitsForEverIsNamed) {
   }
 }
 
-TEST(Sim, WhatIsThrownGoesBeforeWhoWaitsForIt) {
+TEST(Sim, ExceptionsTakePrecedenceOverDeadlocks) {
   net::simulation sim({.localities = 3});
   EXPECT_THROW(sim.run([] {
     if (find_here() == 1) throw std::out_of_range("mine");
@@ -145,7 +145,7 @@ TEST(Sim, WhatIsThrownGoesBeforeWhoWaitsForIt) {
                std::out_of_range);
 }
 
-TEST(Sim, WhatGoesOnForEverIsEnded) {
+TEST(Sim, AnEndlessRunIsEnded) {
   net::simulation sim({.localities = 2, .time_limit_s = 1});
   EXPECT_THROW(sim.run([] {
     for (;;) this_thread::sleep_for(std::chrono::milliseconds(1));
