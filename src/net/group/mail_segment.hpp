@@ -4,8 +4,8 @@
 // position and length of the message and is written last, so that the reader gets both with one cache-line transfer
 // between two cores. Stamps count lines from the start: no stamp of an earlier lap is mistaken for a new one. The
 // reader publishes its position from time to time, in a line of its own. If the ring is full, put() returns false, and
-// the message is sent over the network. There is no waiting and no lock between the processes: the message of a process
-// that dies while it writes never becomes visible.
+// the message is sent over the network. The processes share no lock and never wait for each other: the message of a
+// process that dies while it writes never becomes visible.
 //
 // Thread safety: one writer and one reader at a time, in any processes. Data from the other process are checked before
 // use. Cost: copies, and one cache-line transfer each way. Example: net/group/test/mail_ring_test.cpp

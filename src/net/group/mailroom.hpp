@@ -50,8 +50,8 @@ class mailroom final : public service {
   /// has arrived, unless another thread is doing so. Spins briefly if messages recently arrived within the time of a
   /// cache-line transfer or two, since suspending and resuming takes longer.
   bool look(locality_id from, const address& awaited, payload& contents) noexcept;
-  /// Delivers everything received from that locality so far, before a network message of `from` is processed. `last`:
-  /// later messages are ignored.
+  /// Delivers all messages that have arrived from that locality; waits for a delivery in progress. Called before an
+  /// event that follows them is handled. `last`: later messages are ignored.
   void take_rest(locality_id from, bool last) noexcept;
 
   /// Summed over all localities, `received` never exceeds `sent`, whatever the times of the queries.
