@@ -13,7 +13,7 @@
 namespace plx::probe {
 namespace {
 
-/// Paths in the order in which they were met.
+/// Collects paths in the order of their first occurrence.
 class grower {
  public:
   explicit grower(const trace_graph& g) : graph_(g) {}
@@ -30,11 +30,11 @@ class grower {
   }
 
  private:
-  /// A task's makers first, without recursion: chains are as long as the program.
+  /// Places a task after its makers, without recursion, since chains may be as long as the program.
   std::uint32_t place_of(trace_graph::index t) {
     chain_.clear();
     for (auto m = t; m != trace_graph::none && place_[m] == call_path::none; m = graph_.maker(m)) {
-      if (chain_.size() > graph_.tasks().size()) break;  // cannot be: makers form no circles
+      if (chain_.size() > graph_.tasks().size()) break;  // cannot happen: makers form no cycles
       chain_.push_back(m);
     }
     for (; !chain_.empty(); chain_.pop_back()) {
@@ -62,19 +62,19 @@ class grower {
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
 };
 
-/// Depth first, the largest first among those of one parent.
+/// Depth first, children of a node in descending order of time.
 std::vector<call_path> in_order(std::vector<call_path> tree) {
   for (std::size_t i = tree.size(); i-- > 0;) {
     tree[i].below_s += tree[i].own_s;
     if (tree[i].parent != call_path::none) tree[tree[i].parent].below_s += tree[i].below_s;
   }
-  std::vector<std::vector<std::uint32_t>> children(tree.size() + 1);  // the last: roots
+  std::vector<std::vector<std::uint32_t>> children(tree.size() + 1);  // the last entry: roots
   for (std::uint32_t i = 0; i < tree.size(); ++i)
     children[tree[i].parent == call_path::none ? tree.size() : tree[i].parent].push_back(i);
-  for (auto& c : children)  // smallest first: they are taken from the end
+  for (auto& c : children)  // ascending: they are taken from the end
     std::stable_sort(c.begin(), c.end(), [&](auto a, auto b) { return tree[a].below_s < tree[b].below_s; });
   std::vector<call_path> sorted;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // node, new number of its parent
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> open;  // node, new index of its parent
   for (const std::uint32_t r : children.back()) open.emplace_back(r, call_path::none);
   while (!open.empty()) {
     const auto [node, parent] = open.back();
@@ -93,7 +93,7 @@ double sum_of(const std::vector<call_path>& tree) {
   return sum;
 }
 
-/// Whether another child of the same parent follows that will be shown.
+/// True if another child of the same parent is printed after this one.
 std::vector<bool> has_next(const std::vector<call_path>& tree, double least_s) {
   std::vector<bool> next(tree.size());
   std::unordered_map<std::uint32_t, bool> met;
@@ -118,7 +118,7 @@ std::vector<call_path> call_tree(const trace_graph& g) { return in_order(grower(
 std::string call_tree_text(const std::vector<call_path>& tree, double least_share) {
   const double all_s = sum_of(tree), least_s = least_share * all_s;
   const auto next = has_next(tree, least_s);
-  std::string text = fmt::format("{:>11} {:>8} {:>8} {:>7}  {}\n", "tasks", "own", "below", "share", "task");
+  std::string text = fmt::format("{:>11} {:>8} {:>8} {:>7}  {}\n", "tasks", "own", "total", "share", "task");
   std::size_t hidden = 0;
   double hidden_s = 0;
   for (std::size_t i = 0; i < tree.size(); ++i) {
@@ -132,7 +132,7 @@ std::string call_tree_text(const std::vector<call_path>& tree, double least_shar
                         right(time_text(p.below_s), 8), right(share_text(all_s > 0 ? p.below_s / all_s : 0), 7),
                         branch(tree, next, i), shortened(name_of(p.name), 60));
   }
-  if (hidden != 0) text += fmt::format("and {} paths of {} in all\n", count_text(hidden), time_text(hidden_s));
+  if (hidden != 0) text += fmt::format("and {} further paths, {} in total\n", count_text(hidden), time_text(hidden_s));
   return text;
 }
 

@@ -21,7 +21,7 @@ using index = trace_graph::index;
 
 double factor_of(name_factors factors, name_id name) { return name < factors.size() ? factors[name] : 1.0; }
 
-/// What each piece's time is multiplied with.
+/// Durations of slices multiplied by the factors.
 class scaled {
  public:
   scaled(const trace_graph& g, name_factors f) : graph_(g), factors_(f) {}
@@ -31,7 +31,7 @@ class scaled {
   [[nodiscard]] double length(const trace_graph::piece& p) const {
     return factor(p) * static_cast<double>(p.end - p.begin);
   }
-  /// From the begin of the link's source to the moment it lets others go on; of a join: none.
+  /// From the begin of the link's source to the moment of the link; 0 for a join.
   [[nodiscard]] double way(const trace_graph::link& l) const {
     if (!graph_.is_piece(l.from)) return 0;
     const trace_graph::piece& p = graph_.pieces()[l.from];
@@ -43,11 +43,11 @@ class scaled {
   name_factors factors_;
 };
 
-/// The earliest that each node can begin with workers without end, and the link that says so.
+/// The earliest begin of each node with unlimited workers, and the link that determines it.
 struct longest_paths {
   std::vector<double> begin;
-  std::vector<const trace_graph::link*> because;  // null at the first node of a path
-  index last = trace_graph::none;                 // the piece that ends the longest
+  std::vector<const trace_graph::link*> because;  // null for the first node of a path
+  index last = trace_graph::none;                 // the last slice of the longest path
   double span = 0;
 
   longest_paths(const trace_graph& g, const scaled& times) : begin(g.node_count()), because(g.node_count()) {
@@ -65,7 +65,7 @@ struct longest_paths {
   }
 };
 
-/// Totals of each name, by its id.
+/// Totals of each task type, by name id.
 std::vector<path_kind> all_kinds(const trace_graph& g) {
   std::vector<path_kind> kinds;
   for (const trace_graph::task& t : g.tasks()) {
@@ -81,9 +81,9 @@ std::vector<path_kind> all_kinds(const trace_graph& g) {
   return kinds;
 }
 
-/// Walks the longest path back from its end.
+/// Walks the longest path backwards from its end.
 void walk(const trace_graph& g, const longest_paths& longest, critical_path& c, std::vector<path_kind>& kinds) {
-  ticks left = 0;  // when the piece had done what the path is about
+  ticks left = 0;  // the moment at which the path leaves this slice
   if (longest.last != trace_graph::none) left = g.pieces()[longest.last].end;
   for (index node = longest.last; node != trace_graph::none;) {
     const trace_graph::piece& p = g.pieces()[node];
@@ -125,7 +125,7 @@ double span_of(const trace_graph& g, name_factors factors) { return longest_path
 
 namespace {
 
-/// What leads from each node: the links turned round.
+/// The outgoing edges of each node: the links reversed.
 struct ways_out {
   struct way {
     index to = 0;
@@ -148,9 +148,9 @@ struct ways_out {
   }
 };
 
-/// List scheduling: pieces in the order in which they become ready, each on the worker that is free first, operations
-/// of devices at once: what they wait for in their stream is among their links. A piece that is not in the queue yet
-/// becomes ready after all that are, because what it waits for has not begun.
+/// List scheduling: slices in the order in which they become ready, each on the worker that is free first; device
+/// operations start at once, since their links include the previous operation of their stream. A slice that is not
+/// queued yet becomes ready after all queued ones, because its dependencies have not begun.
 class player {
  public:
   player(const trace_graph& g, const scaled& times, unsigned workers)
@@ -185,7 +185,7 @@ class player {
     bool operator>(const entry& o) const { return ready != o.ready ? ready > o.ready : piece > o.piece; }
   };
 
-  /// All that `node` waited for has been; a join lets others go on at once.
+  /// All dependencies of `node` are satisfied; a join releases its successors at once.
   void come(index node) {
     if (graph_.is_piece(node)) return queue_.push({ready_[node], node});
     joins_.push_back(node);
@@ -201,7 +201,7 @@ class player {
     for (const ways_out::way& w : out_.of(piece))
       if (told(w.to, begin + w.length)) come(w.to);
   }
-  /// Whether that was the last that `node` waited for.
+  /// True if that was the last dependency of `node`.
   bool told(index node, double at) {
     ready_[node] = std::max(ready_[node], at);
     return --waits_[node] == 0;
@@ -251,14 +251,15 @@ const what_if* answer_for(const critical_path_report& r, name_id name) {
 std::string summary(const critical_path_report& r) {
   const critical_path& c = r.path;
   std::string text = fmt::format(
-      "critical path {} of {} ({}), {} pieces; they waited {} to begin\n"
-      "work {}: on average {:.2f} workers could have been kept busy, {:.2f} of {} were\n",
+      "critical path {} of {} ({}), {} slices, which were delayed by {}\n"
+      "work {}: average parallelism {:.2f}, achieved {:.2f} of {} workers\n",
       time_text(in_seconds(c.span)), time_text(in_seconds(c.wall)), share_text(share(c.span, c.wall)),
       count_text(c.path.size()), time_text(in_seconds(c.path_delay)), time_text(in_seconds(c.work)), c.parallelism(),
       share(c.work, c.wall), r.workers);
   if (r.missing.any())
-    text += fmt::format("the graph has holes ({} records lost, {} tasks without a beginning): the path may be longer\n",
-                        count_text(r.missing.lost_records), count_text(r.missing.headless));
+    text +=
+        fmt::format("the graph is incomplete ({} records dropped, {} tasks without a begin): the path may be longer\n",
+                    count_text(r.missing.lost_records), count_text(r.missing.headless));
   return text;
 }
 
@@ -279,8 +280,8 @@ std::string critical_path_text(const critical_path_report& r, std::size_t rows) 
   if (r.path.kinds.empty()) return text;
   std::size_t width = 12;
   for (const path_kind& k : r.path.kinds) width = std::max(width, std::min<std::size_t>(name_of(k.name).size(), 38));
-  text += fmt::format("{} {:>8} {:>7} {:>9} {:>8} {:>8}   {}\n", padded("task", width), "on path", "share", "pieces",
-                      "work", "delay", "if it took half: path, run");
+  text += fmt::format("{} {:>8} {:>7} {:>9} {:>8} {:>8}   {}\n", padded("task", width), "on path", "share", "slices",
+                      "work", "delay", "with half the duration: path, run");
   std::size_t shown = 0;
   for (const path_kind& k : r.path.kinds) {
     if (shown == rows || k.path <= 0) break;
@@ -295,7 +296,7 @@ std::string critical_path_text(const critical_path_report& r, std::size_t rows) 
     text += '\n';
   }
   if (shown < r.path.kinds.size())
-    text += fmt::format("and {} kinds that are not on the path, or hardly\n", r.path.kinds.size() - shown);
+    text += fmt::format("and {} task types with little or no time on the path\n", r.path.kinds.size() - shown);
   return text;
 }
 

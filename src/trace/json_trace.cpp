@@ -18,13 +18,13 @@ namespace {
 
 using index = trace_graph::index;
 
-constexpr std::uint64_t exact_in_json = 1ull << 53;  // a reader with doubles would round larger numbers
+constexpr std::uint64_t exact_in_json = 1ull << 53;  // readers that use doubles would round larger numbers
 constexpr std::size_t most_parents = 16384, most_arrows = 8;
 constexpr std::uint64_t most_arrows_in_all = 1u << 18;
 constexpr std::size_t buffered = 1u << 15;
 
-/// What the clock on the wall said at a moment: by it, files of several processes can be put together. Looked at once,
-/// so that all files of a process agree.
+/// Wall-clock time of a moment, with which files of several processes can be aligned. Calibrated once, so that all
+/// files of a process agree.
 double unix_seconds(ticks at) {
   static const double at_zero =
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - seconds(now_ticks());
@@ -38,7 +38,7 @@ class json_writer {
   };
 
  public:
-  /// Pids and tids begin with 1: row 0 is the idle thread to some viewers.
+  /// Pids and tids start at 1: some viewers treat 0 as the idle thread.
   json_writer(text_sink& sink, const trace_data& data, const trace_graph& graph, const trace_job* job)
       : sink_(sink), data_(data), graph_(graph), job_(job) {
     for (unsigned w = 0; w < data.workers.size(); ++w) {
@@ -97,7 +97,8 @@ class json_writer {
   void slice(unsigned worker, std::size_t position) {
     const trace_slice& s = data_.workers[worker][position];
     const std::uint64_t begin = when(s.begin);
-    const std::uint64_t length = std::max(when(s.end), begin) - begin;  // both rounded alike: neighbours never overlap
+    const std::uint64_t length = std::max(when(s.end), begin) - begin;  // both are rounded equally: neighbours never
+                                                                        // overlap
     fmt::format_to(out(), "{{\"ph\":\"X\",\"pid\":{},\"tid\":{}", rows_[worker].pid, rows_[worker].tid);
     time("ts", begin);
     time("dur", length);
@@ -131,7 +132,7 @@ class json_writer {
       text_.back() = '}';
   }
 
-  /// Each piece names what it waited for itself.
+  /// Lists the parents of this slice.
   void parents(index node) {
     const auto ids = parents_.of(node);
     if (ids.empty()) return;
@@ -141,14 +142,14 @@ class json_writer {
     text_ += parents_.cut() ? ",\"more_parents\":true," : ",";
   }
 
-  /// An arrow begins within the slice of its source: at its end it would belong to the slice behind.
+  /// An arrow begins within its source slice; at its end it would belong to the next slice.
   void arrows(index node) {
     const trace_graph::piece& to = graph_.pieces()[node];
     if (graph_.links(node).empty()) return;
     for (const trace_graph::link& l : graph_.inputs(node, most_arrows)) {
       if (n_arrows_ == most_arrows_in_all) return void(++left_out_);
       const trace_graph::piece& from = graph_.pieces()[l.from];
-      if (from.worker == to.worker && graph_.is_device(to.worker)) continue;  // the one before it in its row
+      if (from.worker == to.worker && graph_.is_device(to.worker)) continue;  // the previous operation in its row
       const std::uint64_t first = when(from.begin), last = std::max(when(from.end), first + 1) - 1;
       ++n_arrows_;
       arrow('s', rows_[from.worker], std::clamp(when(l.when), first, last), n_arrows_, "waited for");
@@ -164,12 +165,12 @@ class json_writer {
     line_ended();
   }
 
-  /// Parcels stand below the workers.
+  /// Parcels are shown below the workers.
   [[nodiscard]] place parcel_row(unsigned locality, bool sent) const {
     return {locality + 1, job_->localities[locality].workers + (sent ? 1 : 2)};
   }
 
-  /// Each parcel is a short slice where it was sent, and one where it came, with an arrow between.
+  /// Each parcel is a short slice at its sender and one at its receiver, joined by an arrow.
   void parcels() {
     std::vector<std::vector<std::uint32_t>> sent(job_->localities.size()), received(job_->localities.size());
     for (std::uint32_t i = 0; i < job_->messages.size(); ++i) {
@@ -186,8 +187,8 @@ class json_writer {
     }
   }
 
-  /// In order of time. A slice ends where the next one begins, after a microsecond at the latest; two of the same
-  /// nanosecond stand behind each other.
+  /// In order of time. A slice ends where the next one begins, but after at most a microsecond; slices of the same
+  /// nanosecond are placed one after another.
   void parcels_of(unsigned locality, const std::vector<std::uint32_t>& list, bool sent) {
     constexpr std::uint64_t widest_ns = 1000, first_id = 1ull << 40;
     const place at = parcel_row(locality, sent);
@@ -213,7 +214,7 @@ class json_writer {
   }
 
   void sample(const trace_sample& s, unsigned locality) {
-    if (!std::isfinite(s.value)) return;  // JSON has no such number
+    if (!std::isfinite(s.value)) return;  // JSON cannot represent it
     fmt::format_to(out(), "{{\"ph\":\"C\",\"pid\":{}", pid_of(locality));
     time("ts", when(s.when));
     fmt::format_to(out(), ",\"name\":{},\"args\":{{\"value\":{:.9g}}}}},\n", json_text(s.name), s.value);
@@ -266,7 +267,7 @@ class json_writer {
   text_sink& sink_;
   const trace_data& data_;
   const trace_graph& graph_;
-  const trace_job* const job_;  // null: of one process
+  const trace_job* const job_;  // null: trace of one process
   std::vector<place> rows_;     // by worker
   std::string text_;
   result<void> done_;

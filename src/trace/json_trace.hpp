@@ -1,10 +1,11 @@
-// A recorded run as Trace Event JSON, for ui.perfetto.dev and for chrome://tracing: a row per worker with a slice per
-// piece of a task, arrows from what a task waited for, curves of counters, marks.
+// A recorded run as Trace Event JSON, for ui.perfetto.dev and chrome://tracing: a row per worker with its slices,
+// arrows from the tasks that a slice waited for, counters as curves, and marks.
 //
-// Arguments of a slice: `task`, its number; `key`; `parents`, the tasks whose doing it waited for, joins looked
-// through; `wait_us`, how long it lay ready; `ended`: "suspended"; `began`: "resumed". Thread safety: everything, on
-// different files. Cost: 1.7 us of a core per slice with three arrows, half of it compression; memory: some lines.
-// Errors: base/file.hpp's; on an error nothing remains. Example: trace/test/json_trace_test.cpp
+// Arguments of a slice: `task`, its number; `key`; `parents`, the tasks that it waited for, also through joins;
+// `wait_us`, the time between ready and start; `ended`: "suspended"; `began`: "resumed".
+// Thread safety: all functions, on different files. Cost: 1.7 us of a core per slice with three arrows, half of it
+//   compression; memory: some lines.
+// Errors: those of base/file.hpp; on an error no file remains. Example: trace/test/json_trace_test.cpp
 #pragma once
 
 #include <string>
@@ -15,14 +16,14 @@
 
 namespace plx::probe {
 
-/// Compressed when the path ends in .gz. Of a piece all parents are told, within trace/trace_text.hpp's
-/// bounds ("more_parents" says that there are more), and at most 8 arrows are drawn into it, 2^18 in all; `otherData`
-/// counts records, losses, arrows, and pieces with more parents.
-/// With `job` it is the trace of a job: a process per locality, and each parcel a short slice where it was sent,
-/// another one where it came, and an arrow between. Requires: `graph` was made of `data`.
+/// Compressed if the path ends in .gz. A slice lists all parents within the bounds of trace/trace_text.hpp
+/// ("more_parents" indicates further ones), with at most 8 arrows, and 2^18 in total. `otherData` contains the numbers
+/// of records, dropped records, arrows, and slices with further parents. With `job` the trace is that of a job: a
+/// process per locality; each parcel is a short slice at its sender and another one at its receiver, joined by an
+/// arrow. Requires: `graph` was made from `data`.
 result<void> write_json_trace(const trace_data& data, const trace_graph& graph, const std::string& path,
                               const trace_job* job = nullptr);
-/// The same, for those who need no graph besides.
+/// As above, creating the graph.
 result<void> write_json_trace(const trace_data& data, const std::string& path);
 
 }  // namespace plx::probe

@@ -20,7 +20,7 @@
 #include "trace/trace_text.hpp"
 
 extern "C" {
-void __lsan_disable() __attribute__((weak));  // there in programs with a leak detector
+void __lsan_disable() __attribute__((weak));  // defined in programs with a leak detector
 void __lsan_enable() __attribute__((weak));
 }
 #endif
@@ -44,12 +44,13 @@ namespace {
 
 using index = trace_graph::index;
 
-constexpr std::size_t most_otf2_parents = 1024;  // each attribute added to a list is compared with all that it has
+constexpr std::size_t most_otf2_parents = 1024;  // each attribute added to a list is compared with all of its
+                                                 // attributes
 constexpr OTF2_LocationType location_of_worker = OTF2_LOCATION_TYPE_CPU_THREAD;
-constexpr OTF2_LocationType location_of_device = 2;  // OTF2_LOCATION_TYPE_ACCELERATOR_STREAM, before OTF2 3 GPU
+constexpr OTF2_LocationType location_of_device = 2;  // OTF2_LOCATION_TYPE_ACCELERATOR_STREAM; called GPU before OTF2 3
 constexpr std::uint64_t event_chunk = 1u << 20, definition_chunk = 4u << 20;
 
-// The parents are last: there are as many as the piece with the most of them has.
+// The parents are last; their number is the maximum over all slices.
 enum attribute : OTF2_AttributeRef {
   a_task,
   a_key,
@@ -63,22 +64,24 @@ enum attribute : OTF2_AttributeRef {
   a_parent_0
 };
 
-/// An error of the library, thrown out of its midst: some versions free a file's buffer twice when they go on after a
-/// write that failed, so nothing of the archive may be called again. It is left as it is.
+/// An error of the library, thrown through its frames: after a failed write some versions free a file's buffer twice,
+/// so no function of the archive may be called again, and the archive is leaked.
 struct archive_error {
   OTF2_ErrorCode code;
   std::string text;
 
   [[nodiscard]] error line(const std::string& path) const {
     std::string reason = OTF2_Error_GetDescription(code);
-    if (!text.empty() && text.find('/') == std::string::npos) reason += " (" + text + ")";  // not the temporary name
+    if (!text.empty() && text.find('/') == std::string::npos)
+      reason += " (" + text + ")";  // without the temporary
+                                    // name
     for (char& c : reason)
       if (c == '\n') c = ' ';
     return {fmt::format("cannot write '{}': {}", path, reason)};
   }
 };
 
-/// What the library calls instead of printing. Warnings are no errors, and have codes below that of success.
+/// Called by the library instead of printing. Warnings are not errors, and have codes below that of success.
 OTF2_ErrorCode throw_error(void*, const char*, std::uint64_t, const char*, OTF2_ErrorCode code, const char* format,
                            va_list arguments) {
   if (code <= OTF2_SUCCESS) return code;
@@ -97,7 +100,7 @@ T& check(T* made) {
   return *made;
 }
 
-/// While one of these lives, a leak detector looks away: an archive that met an error stays, some MiB each.
+/// Disables leak detection during its lifetime: an archive with an error is leaked, some MiB each.
 struct leaks_are_known {
   leaks_are_known() {
     if (__lsan_disable != nullptr) __lsan_disable();
@@ -156,12 +159,12 @@ class archive {
     close(&writer);
   }
 
-  /// Returns the time it ends; no time lies before `last`.
+  /// Returns the end time; no time is earlier than `last`.
   ticks piece(OTF2_EvtWriter& out, OTF2_AttributeList& list, const trace_slice& s, index node, ticks last,
               bool on_device) {
     const ticks begin = std::max(s.begin, last), end = std::max(s.end, begin);
     meet(begin), meet(end);
-    const bool tells = s.id != 0 && !on_device;  // operations are no tasks of the team
+    const bool tells = s.id != 0 && !on_device;  // device operations are not tasks of the team
     if (tells) check(OTF2_EvtWriter_ThreadTaskSwitch(&out, nullptr, begin, 0, creator(s.id), serial(s.id)));
     attributes(list, s, node, on_device);
     check(OTF2_EvtWriter_Enter(&out, &list, begin, region_of(s.name)));
@@ -172,7 +175,7 @@ class archive {
     return end;
   }
 
-  /// Numbers of regions are dense, in the order in which they are met.
+  /// Region numbers are dense, in the order of first use.
   OTF2_RegionRef region_of(name_id name) {
     if (name >= region_of_.size()) region_of_.resize(name + std::size_t{1}, OTF2_UNDEFINED_REGION);
     if (region_of_[name] == OTF2_UNDEFINED_REGION) {
@@ -196,7 +199,7 @@ class archive {
   }
 
   [[nodiscard]] std::uint32_t creator(task_id id) const {
-    const std::uint64_t worker = id >> 40 & 0xffff;  // above it stand the recorder's bits and join_bit
+    const std::uint64_t worker = id >> 40 & 0xffff;  // the bits above are the recorder's and join_bit
     return worker == 0 || worker > n_workers_ ? OTF2_UNDEFINED_UINT32 : rank_[worker - 1];
   }
   static std::uint32_t serial(task_id id) { return static_cast<std::uint32_t>(id); }
@@ -220,9 +223,9 @@ class archive {
     close(&writer);
   }
 
-  // Parcels are the sends and receives of a location of each locality's own, whose number is its rank. OTF2's readers
-  // put those together that have the same sender, receiver and tag, in their order; the tag is the parcel's number, so
-  // that it does not matter which overtakes which.
+  // Parcels are sends and receives at a separate location per locality, whose number is its rank. OTF2 readers match
+  // those with the same sender, receiver and tag in order; the tag is the parcel's number, so overtaking does not
+  // matter.
   void parcel_events(std::uint32_t locality) {
     struct event {
       ticks when;
@@ -261,7 +264,7 @@ class archive {
 
   // Definitions
 
-  /// There are none, but readers look for the files.
+  /// There are no local definitions, but readers require the files.
   void local_definitions() {
     check(OTF2_Archive_OpenDefFiles(archive_));
     for (std::size_t l = 0; l < n_events_.size(); ++l)
@@ -287,7 +290,7 @@ class archive {
     check(OTF2_Archive_CloseGlobalDefWriter(archive_, defs_));
   }
 
-  /// The time of day of the run's begin is known for a run of this process.
+  /// The time of day of the run's begin is known if the run was in this process.
   void clock() {
     if (first_ > last_) first_ = last_ = data_.origin;
     const ticks begin = std::min(first_, data_.origin != 0 ? data_.origin : first_), now = now_ticks();
@@ -356,24 +359,24 @@ class archive {
   }
 
   void attribute_definitions() {
-    // In order: otf2-print warns otherwise.
+    // In order, otherwise otf2-print warns.
     const auto define = [&](OTF2_AttributeRef ref, const std::string& name, const char* what, OTF2_Type type) {
       check(OTF2_GlobalDefWriter_WriteAttribute(defs_, ref, text(name), text(what), type));
     };
-    define(a_task, "task", "number of the task, of all its pieces", OTF2_TYPE_UINT64);
+    define(a_task, "task", "number of the task, equal for all its slices", OTF2_TYPE_UINT64);
     define(a_key, "key", "object worked on", OTF2_TYPE_UINT64);
-    define(a_wait, "wait", "ticks between being ready and beginning", OTF2_TYPE_UINT64);
+    define(a_wait, "wait", "ticks between ready and start", OTF2_TYPE_UINT64);
     define(a_finished, "finished", "1: the task ended; 0: it was suspended", OTF2_TYPE_UINT8);
-    define(a_parcel, "parcel", "number of the parcel, of its sender", OTF2_TYPE_UINT64);
-    define(a_action, "action", "what was called, or of an answer, had been", OTF2_TYPE_REGION);
-    define(a_bytes, "bytes", "bytes that an operation of a device moved", OTF2_TYPE_UINT64);
-    define(a_more_parents, "more parents", "1: it waited for more than are told", OTF2_TYPE_UINT8);
-    define(a_parents, "parents", "how many tasks that it waited for are told", OTF2_TYPE_UINT32);
+    define(a_parcel, "parcel", "number of the parcel, assigned by its sender", OTF2_TYPE_UINT64);
+    define(a_action, "action", "function called, or for a reply, the function that was called", OTF2_TYPE_REGION);
+    define(a_bytes, "bytes", "bytes moved by a device operation", OTF2_TYPE_UINT64);
+    define(a_more_parents, "more parents", "1: it waited for more tasks than are listed", OTF2_TYPE_UINT8);
+    define(a_parents, "parents", "number of listed tasks that it waited for", OTF2_TYPE_UINT32);
     for (std::uint32_t i = 0; i < parents_.longest(); ++i)
       define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);
   }
 
-  /// The workers as a team, which the task events name.
+  /// The workers as a team, to which the task events refer.
   void team() {
     std::vector<std::uint64_t> members;
     for (std::size_t w = 0; w < n_workers_; ++w)
@@ -388,7 +391,7 @@ class archive {
     if (job_ != nullptr) ranks();
   }
 
-  /// The localities as a communicator, which sends and receives name.
+  /// The localities as a communicator, to which sends and receives refer.
   void ranks() {
     const std::uint32_t n = n_localities();
     std::vector<std::uint64_t> locations(n), numbers(n);
@@ -432,7 +435,7 @@ class archive {
 
   const trace_data& data_;
   const trace_graph& graph_;
-  const trace_job* const job_;       // null: of one process
+  const trace_job* const job_;       // null: trace of one process
   const std::size_t n_workers_;      // rows
   std::vector<std::uint32_t> rank_;  // of a row in the team of workers
   OTF2_Archive* archive_ = nullptr;
@@ -447,7 +450,7 @@ class archive {
   ticks first_ = ~ticks{0}, last_ = 0;
 };
 
-/// Waits until the disk has the files, whose late errors no library call tells.
+/// Waits until the files are on the disk: the library does not report late write errors.
 result<void> sync_files(const std::filesystem::path& folder, const std::string& path) {
   std::error_code failed;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, failed)) {
@@ -462,7 +465,7 @@ result<void> sync_files(const std::filesystem::path& folder, const std::string& 
   return {};
 }
 
-/// The new folder takes the place of the old one.
+/// Replaces the old folder by the new one.
 result<void> take_place(const std::filesystem::path& fresh, const std::filesystem::path& path) {
   std::error_code failed;
   const std::filesystem::path old = fresh.string() + ".old";

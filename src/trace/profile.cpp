@@ -87,7 +87,7 @@ double share_of(double part, double all) { return all > 0 ? part / all : 0.0; }
 
 std::uint64_t yields(const task_statistics& t) { return t.slices - t.calls; }
 
-/// All workers' times together.
+/// The sum of all workers' times.
 worker_times sum_of_times(const recorder& r) {
   worker_times sum;
   for (unsigned w = 0; w < r.worker_count(); ++w) {
@@ -102,7 +102,7 @@ worker_times sum_of_times(const recorder& r) {
 }
 
 std::string row(const task_statistics& t, double sum_s, std::size_t width) {
-  const bool ended = t.calls != 0;  // before, there are no lengths to speak of
+  const bool ended = t.calls != 0;  // otherwise there are no durations
   const auto of_calls = [&](double s) { return right(ended ? time_text(s) : "-", 8); };
   return fmt::format("{} {} {} {} {} {} {} {} {}\n", padded(shortened(t.name, widest_name), width),
                      right(count_text(t.calls), 11), right(count_text(yields(t)), 9), of_calls(t.min_s),
@@ -135,7 +135,7 @@ double busy_of(const std::vector<device_times>& all, const std::string& device) 
 double mean_of(const device_statistics& d) { return d.calls == 0 ? 0 : d.total_s / static_cast<double>(d.calls); }
 double rate_of(const device_statistics& d) { return d.total_s > 0 ? static_cast<double>(d.bytes) / d.total_s : 0; }
 
-/// TAU's names stand in quotes and have no escapes.
+/// TAU's names are quoted and have no escapes.
 std::string tau_name(std::string_view name) {
   std::string plain(name);
   for (char& c : plain) {
@@ -167,7 +167,7 @@ std::string tau_profile(const recorder& r, unsigned worker) {
 std::string profile_text(const recorder& r, std::size_t rows) {
   const std::vector<task_statistics> all = r.tasks();
   const double sum_s = sum_of_totals(all);
-  const std::size_t shown = all.size() <= rows + 1 ? all.size() : rows;  // one more is as short as its summary
+  const std::size_t shown = all.size() <= rows + 1 ? all.size() : rows;  // one more row is as short as its summary
   std::size_t width = 12;
   for (std::size_t i = 0; i < shown; ++i) width = std::max(width, std::min(all[i].name.size(), widest_name));
   std::string text = heading_of(width);
@@ -175,7 +175,7 @@ std::string profile_text(const recorder& r, std::size_t rows) {
   if (shown < all.size()) {
     double rest_s = 0;
     for (std::size_t i = shown; i < all.size(); ++i) rest_s += all[i].total_s;
-    text += fmt::format("and {} more kinds of tasks, {} in all, {}\n", all.size() - shown, time_text(rest_s),
+    text += fmt::format("and {} more task types, {} in total, {}\n", all.size() - shown, time_text(rest_s),
                         share_text(share_of(rest_s, sum_s)));
   }
   return text + what_workers_did(r);
@@ -217,7 +217,7 @@ std::string device_profile_text(const recorder& r, std::size_t rows) {
     fmt::format_to(std::back_inserter(text), "{}: {} operations in {} stream{}, busy {} of {} ({}){}\n", t.device,
                    count_text(t.operations), t.lanes, t.lanes == 1 ? "" : "s", time_text(t.busy_s),
                    time_text(t.known_s), share_text(share_of(t.busy_s, t.known_s)),
-                   t.lost == 0 ? std::string() : fmt::format(", {} more found no room", count_text(t.lost)));
+                   t.lost == 0 ? std::string() : fmt::format(", {} dropped", count_text(t.lost)));
   return text;
 }
 

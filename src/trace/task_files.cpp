@@ -54,14 +54,14 @@ class task_files {
   struct written_file {
     std::string name;
     double seconds;
-    std::string failure;  // empty: it is there
+    std::string failure;  // empty: written
   };
 
   [[nodiscard]] const trace_data& data() const noexcept { return whole_ != nullptr ? whole_->data : data_; }
 
   [[nodiscard]] const trace_job* job() const noexcept { return whole_ != nullptr ? &whole_->job : nullptr; }
 
-  /// Each reason with the setting that helps.
+  /// Reports each reason with the setting that helps.
   void warn_of_dropped_records() const {
     const std::uint64_t all = data().lost + data().records, over = std::min(data().over_limit, data().lost);
     if (over != 0)
@@ -76,15 +76,15 @@ class task_files {
           data().lost - over, all, asked_.trace_records);
   }
 
-  /// On stdout. A consumer that does not read does not hold the program back: the text is dropped.
+  /// Prints to stdout. A consumer that does not read does not delay the program: the text is dropped.
   void print(const std::string& text) {
     constexpr double patience_s = 1;
     if (auto r = screen_.write("", text, patience_s); !r) log_error("{}", r.error().message);
     if (screen_.dropped() == 1)
-      log_warning("a profile was not printed: stdout is not read; set profile to csv for a file");
+      log_warning("a profile was not printed because stdout is not being read; set profile to csv to write a file");
   }
 
-  /// Writes one file, and notes how that went.
+  /// Writes one file, and notes its outcome.
   template <class Write>
   void file(const std::string& name, Write write) {
     const ticks begin = now_ticks();
@@ -111,7 +111,7 @@ class task_files {
   result<void> write_tau(const std::string& folder) const {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
-    if (failed) return error{fmt::format("cannot make the folder '{}': {}", folder, failed.message())};
+    if (failed) return error{fmt::format("cannot create the folder '{}': {}", folder, failed.message())};
     return write_tau_profiles(rec_, 0, folder);
   }
 
@@ -189,7 +189,7 @@ class task_files {
     return n;
   }
 
-  /// Of a job's trace.
+  /// For the trace of a job.
   [[nodiscard]] std::string localities_summary() const {
     const trace_job* const job = whole_ != nullptr ? &whole_->job : nullptr;
     if (job == nullptr) return {};
@@ -240,7 +240,7 @@ std::vector<found_piece> pieces_of(const trace_data& data) {
   return all;
 }
 
-/// The `most` in the middle of n.
+/// The first of the `most` middle elements of n.
 std::size_t first_of_middle(std::size_t n, std::size_t most) { return n > most ? (n - most) / 2 : 0; }
 
 }  // namespace

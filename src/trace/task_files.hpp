@@ -1,7 +1,7 @@
-// All files about tasks that the settings of a run ask for, made of one copy of the trace.
+// Writes the files about tasks that the settings of a run request, from one copy of the trace.
 //
-// Thread safety: everything, on different folders. Cost: of the files. Errors: a file that cannot be written is a line
-// in the log; the others are still written. Example: trace/test/task_files_test.cpp
+// Thread safety: all functions, on different folders. Cost: that of the files. Errors: a file that cannot be written
+// gives a line in the log; the others are still written. Example: trace/test/task_files_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@ namespace plx::probe {
 
 struct job_trace_data;  // probe/record/trace_data.hpp
 
-/// Whether the settings want tasks one by one.
+/// True if the settings require a trace.
 bool wants_trace(const settings& s) noexcept;
 
-/// Writes into the folder s.output, which is there, and prints what is to be seen on the screen; at the end
-/// measurement.json, which says what was recorded, what was lost, what measuring cost, and which files there are. Gives
-/// the first error. With `whole` the trace is that one, of a whole job.
+/// Writes into the existing folder s.output and prints requested tables; last it writes measurement.json, which lists
+/// what was recorded and dropped, the cost of measurement, and the files. Returns the first error. With `whole`, the
+/// trace of a whole job is used.
 result<void> write_task_files(recorder& r, const settings& s, const job_trace_data* whole = nullptr);
 
-// Some moments of a job as tables: what every worker of every locality ran, and which parcels were under way.
+// Moments of a job as tables: the tasks on every worker of every locality, and the parcels in flight.
 //
-// Thread safety: everything. Cost: O(n log n) of the pieces. Errors: file errors, with the path.
+// Thread safety: all functions. Cost: O(n log n) of the slices. Errors: file errors, with the path.
 // Example: trace/test/job_tables_test.cpp
 
 /// job_timeline.csv (locality,worker,name,key,begin_s,end_s) and job_parcels.csv
-/// (from,to,name,bytes,sent_s,received_s): from the middle of the run, as many pieces as `most`, and as many parcels,
-/// of the same span of time.
+/// (from,to,name,bytes,sent_s,received_s): at most `most` slices from the middle of the run, and at most `most` parcels
+/// of the same period.
 result<void> write_job_tables(const job_trace_data& trace, const std::string& folder, std::size_t most = 20'000);
 
 }  // namespace plx::probe

@@ -19,7 +19,7 @@
 namespace plx::probe {
 namespace {
 
-/// Adds a slice's time to the cells it touches, as a share of each cell.
+/// Adds a slice's time to the cells that it overlaps, as a share of each cell.
 class grid {
  public:
   grid(ticks begin, ticks end, std::size_t cells)
@@ -47,7 +47,7 @@ class grid {
   double width_;
 };
 
-/// What ran on a worker; nothing of a device.
+/// The tasks of a worker; empty for a device.
 std::span<const trace_slice> tasks_of(const trace_data& data, std::size_t worker) {
   if (data.is_device(worker)) return {};
   return data.workers[worker];
@@ -58,7 +58,7 @@ struct name_total {
   double time;
 };
 
-/// The largest first.
+/// Largest first.
 std::vector<name_total> totals(const trace_data& data) {
   std::vector<name_total> all;
   for (std::size_t w = 0; w < data.workers.size(); ++w) {
@@ -118,7 +118,7 @@ result<void> write_concurrency_csv(const trace_data& data, const std::string& pa
 
 namespace {
 
-/// A number in [0, 1) that looks random but is always the same for the same task (splitmix64's mixing).
+/// A pseudo-random number in [0, 1) that depends only on the task (splitmix64's mixing).
 double draw(std::uint64_t n) {
   n += 0x9e3779b97f4a7c15ull;
   n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -167,7 +167,7 @@ namespace {
 
 using index = trace_graph::index;
 
-/// DOT's texts escape quotes and backslashes; \n is a new line.
+/// DOT escapes quotes and backslashes in texts; \n is a line break.
 std::string dot_text(std::string_view text) {
   std::string quoted;
   for (const char c : shortened(text, 40)) {
@@ -186,7 +186,7 @@ constexpr const char* heading =
     "digraph tasks {\n  node [shape=box, style=\"filled,rounded\", fontname=\"Helvetica\", fontsize=11];\n"
     "  edge [fontname=\"Helvetica\", fontsize=9, color=\"#777777\"];\n";
 
-/// For each node, the kinds of tasks that lead to it through joins: sorted names.
+/// For each node, the task types that lead to it through joins: sorted names.
 std::vector<std::vector<name_id>> kinds_through_joins(const trace_graph& g) {
   const index n_pieces = static_cast<index>(g.pieces().size());
   std::vector<std::vector<name_id>> kinds(g.node_count() - n_pieces);
@@ -208,7 +208,7 @@ std::vector<std::vector<name_id>> kinds_through_joins(const trace_graph& g) {
   return kinds;
 }
 
-/// How many tasks of `second` waited for some of `first`.
+/// Number of tasks of `second` that waited for some task of `first`.
 std::map<std::pair<name_id, name_id>, std::uint64_t> kind_edges(const trace_graph& g) {
   const index n_pieces = static_cast<index>(g.pieces().size());
   const auto joins = kinds_through_joins(g);

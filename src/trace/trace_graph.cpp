@@ -13,12 +13,12 @@ using index = trace_graph::index;
 
 namespace {
 
-/// From ids to numbers: open addressing, at most half full. 0 is no id.
+/// Maps ids to indices: open addressing, at most half full. 0 is not an id.
 class id_table {
  public:
   explicit id_table(std::size_t n) : cells_(std::bit_ceil(std::max<std::size_t>(16, 2 * n))) {}
 
-  /// The number of `id`, which is `fresh` if nobody asked before.
+  /// The index of `id`, or `fresh` if it is new.
   index find_or_add(task_id id, index fresh) {
     cell& c = cells_[place(id)];
     if (c.id == 0) {
@@ -62,7 +62,7 @@ struct full_link {
 
 }  // namespace
 
-/// Makes a trace_graph stage by stage.
+/// Builds a trace_graph in stages.
 class trace_graph_builder {
  public:
   trace_graph_builder(trace_graph& g, const trace_data& d) : g_(g), d_(d), ids_(d.edges.size() + 1024) {}
@@ -82,7 +82,7 @@ class trace_graph_builder {
   }
 
  private:
-  static constexpr std::size_t most_slices = (std::size_t{1} << 31) - 1;  // numbers of nodes have 32 bits, with joins
+  static constexpr std::size_t most_slices = (std::size_t{1} << 31) - 1;  // node indices have 32 bits, including joins
 
   struct found_slice {
     ticks begin;
@@ -116,7 +116,7 @@ class trace_graph_builder {
     return all;
   }
 
-  /// Tasks in order of begin, and their pieces side by side.
+  /// Tasks in order of begin, with contiguous slices.
   void collect_pieces() {
     const std::vector<found_slice> slices = slices_by_begin();
     std::vector<index> task_of(slices.size());
@@ -125,7 +125,8 @@ class trace_graph_builder {
       const index fresh = static_cast<index>(g_.tasks_.size());
       const index t = s.id == 0 ? fresh : ids_.find_or_add(s.id, fresh);
       if (t == fresh) {
-        const std::uint64_t key = g_.devices_[slices[i].worker] ? no_key : s.key;  // bytes are no object
+        const std::uint64_t key = g_.devices_[slices[i].worker] ? no_key : s.key;  // for devices the key is a number of
+                                                                                   // bytes
         g_.tasks_.push_back({.id = s.id, .name = s.name, .key = key, .every = s.every});
         g_.missing_.headless += s.resumed && s.id != 0;
       }
@@ -136,7 +137,7 @@ class trace_graph_builder {
     for (trace_graph::task& t : g_.tasks_) {
       t.first_piece = next;
       next += t.n_pieces;
-      t.n_pieces = 0;  // counted again as they are put down
+      t.n_pieces = 0;  // counted again during placement
     }
     g_.pieces_.resize(slices.size());
     for (const auto& w : d_.workers) g_.numbers_.emplace_back(w.size());
@@ -155,7 +156,7 @@ class trace_graph_builder {
 
   [[nodiscard]] std::span<const trace_graph::piece> pieces_of(index t) const { return g_.pieces_of(g_.tasks_[t]); }
 
-  /// The last piece that had begun at `when`.
+  /// The last slice that had begun at `when`.
   [[nodiscard]] index piece_at(index t, ticks when) const {
     const auto pieces = pieces_of(t);
     const auto after = std::upper_bound(pieces.begin(), pieces.end(), when,
@@ -164,7 +165,7 @@ class trace_graph_builder {
     return g_.tasks_[t].first_piece + static_cast<index>(after - pieces.begin()) - 1;
   }
 
-  /// The first piece that began at `when` or later.
+  /// The first slice that began at `when` or later.
   [[nodiscard]] index piece_from(index t, ticks when) const {
     const auto pieces = pieces_of(t);
     const auto there = std::lower_bound(pieces.begin(), pieces.end(), when,
@@ -184,7 +185,7 @@ class trace_graph_builder {
     }
   }
 
-  /// The node at one end of an edge; false when it is not known, which is counted.
+  /// The node at one end of an edge; returns false, and counts it, if the node is unknown.
   bool find_end(task_id id, ticks when, bool leaves, index& node) {
     if (is_join(id)) {
       const index fresh = static_cast<index>(g_.pieces_.size()) + n_joins_;
@@ -199,12 +200,12 @@ class trace_graph_builder {
     return true;
   }
 
-  /// Links of one node side by side, each pair once with its latest moment, and those between the pieces of a task.
+  /// Groups the links by node, keeps the latest of each pair, and adds those between slices of a task.
   void sort_links() {
     const index n = static_cast<index>(g_.pieces_.size()) + n_joins_;
     for (const trace_graph::task& t : g_.tasks_)
       for (index k = 1; k < t.n_pieces; ++k) {
-        // A worker that loses its core between two tasks may take up the next piece with the time from before.
+        // A worker preempted between two tasks may begin the next slice with an earlier time.
         const trace_graph::piece &last = g_.pieces_[t.first_piece + k - 1], &next = g_.pieces_[t.first_piece + k];
         links_.push_back({t.first_piece + k, {t.first_piece + k - 1, std::min(last.end, next.begin)}});
       }
@@ -225,7 +226,7 @@ class trace_graph_builder {
     });
   }
 
-  /// When the first that waited for a join went on.
+  /// The moment at which the first waiter of a join continued.
   [[nodiscard]] std::vector<ticks> moments_joins_were_left() const {
     std::vector<ticks> left(n_joins_, ~ticks{0});
     for (const trace_graph::link& l : g_.links_)
@@ -233,12 +234,12 @@ class trace_graph_builder {
     return left;
   }
 
-  /// Inputs that came after somebody had gone on were not waited for.
+  /// Inputs after a waiter had continued were not waited for.
   void drop_late(std::vector<trace_graph::link>& inputs, ticks left) {
     g_.missing_.against_time += std::erase_if(inputs, [&](const trace_graph::link& l) { return l.when > left; });
   }
 
-  /// Lets `mend(node, links)` take links out of each node's.
+  /// Calls `mend(node, links)`, which may remove links of the node.  // words: ok
   template <class Mend>
   void drop_links(Mend mend) {
     std::size_t kept = 0;
@@ -255,7 +256,7 @@ class trace_graph_builder {
     g_.links_.resize(kept);
   }
 
-  /// Kahn's algorithm: a node follows when all that it waits for stand there.
+  /// Kahn's algorithm: a node is placed once all of its dependencies are.
   void find_order() {
     const index n = g_.node_count();
     std::vector<index> first(n + 1, 0), targets(g_.links_.size()), waits(n);
@@ -277,8 +278,7 @@ class trace_graph_builder {
     }
   }
 
-  /// What waits for itself can only be nodes of one moment: links that do not lead up in (moment, number) are taken
-  /// out.
+  /// Only nodes of the same moment can form a cycle: removes links that do not ascend in (moment, index).
   void break_circles() {
     std::vector<ticks> moment(g_.node_count(), 0);
     for (index node = 0; node < g_.node_count(); ++node) {
@@ -295,7 +295,7 @@ class trace_graph_builder {
     if (g_.order_.size() < g_.node_count()) drop_links_of_unordered();
   }
 
-  /// The last resort: what still waits for itself waits for nothing, which is counted.
+  /// Last resort: nodes that still form a cycle lose their links, which is counted.
   void drop_links_of_unordered() {
     std::vector<bool> ordered(g_.node_count(), false);
     for (const index node : g_.order_) ordered[node] = true;
@@ -307,10 +307,10 @@ class trace_graph_builder {
     find_order();
   }
 
-  /// The latest of what a node waited for; through joins, which stand in the order before what they made begin. What an
-  /// operation of a device waited for in its stream did not make it.
+  /// The latest dependency of each node, through joins, which precede their successors in the order. The previous
+  /// operation of a device's stream is not the maker of an operation.
   void find_makers() {
-    std::vector<index> last(g_.node_count(), trace_graph::none);  // the task that made a node begin
+    std::vector<index> last(g_.node_count(), trace_graph::none);  // the task that started a node
     for (const index node : g_.order_) {
       const trace_graph::link* latest = nullptr;
       for (const trace_graph::link& l : g_.links(node))
@@ -345,7 +345,7 @@ ticks trace_graph::length_of(const task& t) const noexcept {
 std::vector<trace_graph::link> trace_graph::inputs(index node, std::size_t most) const {
   std::vector<link> found;
   std::vector<index> joins;
-  std::unordered_set<index> met;  // of them
+  std::unordered_set<index> met;  // joins visited
   const index own = is_piece(node) ? pieces_[node].task : none;
   const auto look = [&](index at) {
     for (const link& l : links(at)) {

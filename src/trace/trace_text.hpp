@@ -1,7 +1,7 @@
-// Which tasks a file names as those that a piece waited for.
+// The selection of parents that files list for a slice.
 //
-// Thread safety: an object belongs to one thread. Cost: O(links looked at), of all pieces together at most four times
-// the graph's and 16 per piece, joins on the way not counted. Example: trace/test/told_parents_test.cpp
+// Thread safety: an object belongs to one thread. Cost: O(links visited), in total at most four times those of the
+// graph plus 16 per slice, not counting joins. Example: trace/test/told_parents_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@
 
 namespace plx::probe {
 
-// What the files made of a trace have in common: how names are quoted once, how times are told.
+// Shared by the writers of traces: quoted names and time stamps.
 //
-// Thread safety: trace_names belongs to one thread, the rest: everything. Cost: an allocation per text; names are
-// quoted once each. Example: trace/test/json_trace_test.cpp
+// Thread safety: trace_names belongs to one thread; the functions are thread-safe. Cost: an allocation per text; each
+// name is quoted once. Example: trace/test/json_trace_test.cpp
 
-/// Nanoseconds from `origin` to `t`, 0 when it lies before. Never falls when t grows.
+/// Nanoseconds from `origin` to `t`, 0 if `t` is earlier. Monotonic in t.
 inline std::uint64_t nanoseconds_since(ticks origin, ticks t) {
   return t > origin ? static_cast<std::uint64_t>(seconds(t - origin) * 1e9 + 0.5) : 0;
 }
 
-/// What the row of a worker is called: its name, or "worker 3", of a job counted anew in each locality.
+/// The label of a worker's row: its name, or "worker 3", numbered per locality in a job.
 inline std::string row_name(const trace_data& data, unsigned worker, const trace_job* job = nullptr) {
   if (worker < data.worker_names.size() && !data.worker_names[worker].empty()) return data.worker_names[worker];
   return "worker " +
          std::to_string(job != nullptr ? worker - job->localities[job->locality_of(worker)].first_worker : worker);
 }
 
-/// The quoted texts of names, each made once.
+/// Quoted names, each created once.
 class trace_names {
  public:
   using quoting = std::string (*)(std::string_view);
@@ -50,10 +50,10 @@ class trace_names {
   std::vector<std::string> texts_;
 };
 
-/// The tasks whose doing a piece waited for, joins looked through: all of them, as long as that stays in proportion. A
-/// join of n inputs that m tasks wait for is n + m links, and n * m parents: once four times as many links have been
-/// followed as there are, a piece tells `always` at most; so it is the later ones that are cut. No piece tells more
-/// than `most`.
+/// The tasks that a slice waited for, with joins resolved: all of them as long as the total stays proportional to the
+/// graph. A join of n inputs that m tasks wait for has n + m links but gives n * m parents. Once the links visited
+/// exceed four times the links of the graph, a slice lists `always` parents at most; so later slices are truncated. No
+/// slice lists more than `most`.
 class told_parents {
  public:
   static constexpr std::size_t always = 16;
@@ -62,19 +62,19 @@ class told_parents {
   told_parents(const trace_graph& graph, std::size_t most)
       : graph_(graph), most_(most), left_(4 * graph.link_count()) {}
 
-  /// In order of number, each once. Valid until the next call.
+  /// In order of number, without duplicates. Valid until the next call.
   std::span<const task_id> of(trace_graph::index piece);
-  /// Whether the piece asked last waited for more than were told.
+  /// True if the last slice had more parents than were returned.
   [[nodiscard]] bool cut() const noexcept { return cut_; }
-  /// How many pieces did.
+  /// Number of such slices.
   [[nodiscard]] std::uint64_t pieces_cut() const noexcept { return n_cut_; }
-  /// The longest answer so far.
+  /// The largest number of parents returned so far.
   [[nodiscard]] std::size_t longest() const noexcept { return longest_; }
 
  private:
   const trace_graph& graph_;
   const std::size_t most_;
-  std::size_t left_;  // links that may be followed beyond `always`
+  std::size_t left_;  // links that may be visited beyond `always`
   std::vector<task_id> ids_;
   bool cut_ = false;
   std::uint64_t n_cut_ = 0;

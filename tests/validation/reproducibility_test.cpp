@@ -13,7 +13,7 @@ namespace plx::star::validation {
 namespace {
 
 const std::vector<std::string> small_run{"mesh.max_level=2", "run.max_steps=30", "refinement.interval=2",
-                                    "sedov.centre=[0.11,-0.07,0.19]"};
+                                         "sedov.centre=[0.11,-0.07,0.19]"};
 
 /// Whether meshes and values agree to the last bit, slots apart.
 bool same_state(const simulation& a, const simulation& b) {

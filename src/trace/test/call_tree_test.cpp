@@ -30,9 +30,9 @@ trace_builder program() {
   return b;
 }
 
-TEST(CallTree, PathsOfNamesWithRecursionFolded) {
+TEST(CallTree, FoldsRecursionInPathsOfNames) {
   const auto tree = call_tree(trace_graph(program().data));
-  // The second step was made ready by flux, which stands below step: it is folded into step.
+  // The second step was made ready by flux, which is below step: it is folded into step.
   EXPECT_THAT(paths(tree), testing::ElementsAre("main 1", "main 1/step 2", "main 1/step 2/flux 3", "main 1/write 1"));
   const double tick = 1 / ticks_per_second();
   EXPECT_NEAR(tree[0].own_s, 10 * tick, 1e-15);
@@ -48,20 +48,20 @@ TEST(CallTree, AChainOfContinuationsIsOnePath) {
   EXPECT_THAT(paths(call_tree(trace_graph(b.data))), testing::ElementsAre("odd 50000", "odd 50000/even 50000"));
 }
 
-TEST(CallTree, TextIsATreeAndSumsWhatIsSmall) {
+TEST(CallTree, TextIsATreeWithSmallPathsSummed) {
   const auto tree = call_tree(trace_graph(program().data));
   const std::string text = call_tree_text(tree, 0.05);
   EXPECT_THAT(text, HasSubstr("100.0 %  main\n"));
   EXPECT_THAT(text, HasSubstr("`- step\n")) << text;
   EXPECT_THAT(text, HasSubstr("   `- flux\n"));
   EXPECT_THAT(text, Not(HasSubstr("write")));
-  EXPECT_THAT(text, HasSubstr("and 1 paths"));
+  EXPECT_THAT(text, HasSubstr("and 1 further paths"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("|- step\n"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("|  `- flux\n"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("`- write\n"));
 }
 
-TEST(CallTree, CsvHasARowPerPath) {
+TEST(CallTree, CsvHasOneRowPerPath) {
   const std::string path = temporary_path("tree.csv");
   ASSERT_TRUE(write_call_tree_csv(call_tree(trace_graph(program().data)), path));
   const std::string text = read_file(path).value();

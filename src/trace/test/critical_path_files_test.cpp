@@ -26,7 +26,7 @@ trace_graph chain() {
   return trace_graph(b.data);
 }
 
-TEST(CriticalPathFiles, JsonSaysAllThatWasFound) {
+TEST(CriticalPathFiles, JsonContainsAllResults) {
   const std::string path = temporary_path("critical.json");
   const critical_path_report r = report_critical_path(chain());
   ASSERT_TRUE(write_critical_path_json(r, path));
@@ -42,7 +42,7 @@ TEST(CriticalPathFiles, JsonSaysAllThatWasFound) {
   EXPECT_NEAR(second["path_share"].number, 0.75, 1e-6);
   EXPECT_NEAR(second["if_half"]["span_s"].number, 2.5e6 * tick, 1e-9);
   EXPECT_NEAR(second["if_half"]["wall_s"].number, 4.1e6 * 2.5 / 4 * tick, 1e-9);
-  EXPECT_FALSE(j["kinds"].list[2].has("if_half")) << "not on the path: not asked about";
+  EXPECT_FALSE(j["kinds"].list[2].has("if_half")) << "not on the path: not evaluated";
   EXPECT_FALSE(write_critical_path_json(r, "/dev/full"));
 }
 
@@ -60,7 +60,7 @@ TEST(CriticalPathFiles, TextIsReadable) {
   EXPECT_THAT(text, HasSubstr("(97.6 %), 2 pieces"));
   EXPECT_THAT(text, HasSubstr("75.0 %"));
   EXPECT_THAT(text, HasSubstr("-37.5 %, -37.5 %"));
-  EXPECT_THAT(text, HasSubstr("the graph has holes (2 records lost"));
+  EXPECT_THAT(text, HasSubstr("the graph is incomplete (2 records dropped"));
   EXPECT_THAT(text, HasSubstr("and 1 kinds"));
   const std::string nothing = critical_path_text(report_critical_path(trace_graph(trace_data{})));
   EXPECT_THAT(nothing, Not(HasSubstr("nan")));

@@ -45,41 +45,41 @@ TEST(device_lanes, an_operation_that_ends_before_it_begins_has_no_length) {
   EXPECT_EQ(data.workers[1][0].begin, data.workers[1][0].end);
 }
 
-TEST(device_lanes, show_what_they_did_last_to_who_looks) {
+TEST(device_lanes, show_their_latest_operations) {
   recorder r(1);
   device_lanes& all = r.devices();
   device_lane& second = *all.take("gpu 1", "stream 1");
   device_lane& first = *all.take("gpu 0", "stream 1");
-  static_cast<void>(all.take("gpu 0", "stream 2"));  // does nothing
+  static_cast<void>(all.take("gpu 0", "stream 2"));  // has no operations
   const ticks t = now_ticks();
   first.add(operation(first, t, t + 10));
-  EXPECT_TRUE(all.recent(0).empty());  // nobody looked
+  EXPECT_TRUE(all.recent(0).empty());  // not requested yet
   EXPECT_EQ(all.mode(), 0u);
   all.look();
   EXPECT_EQ(all.mode(), device_lanes::watching);
   first.add(operation(first, t + 20, t + 30));
   first.add(operation(first, t + 50, t + 60, 0, "late"));
-  first.add(operation(first, t + 25, t + 40));  // heard of later, and overlaps by an imprecise clock
+  first.add(operation(first, t + 25, t + 40));  // recorded later, with an overlap by clock inaccuracy
   EXPECT_EQ(all.recent(0).size(), 1u);
   second.add(operation(second, t, t + 5));
   const auto lanes = all.recent(t + 30);
   ASSERT_EQ(lanes.size(), 2u);
   EXPECT_EQ(lanes[0].lane, "gpu 1, stream 1");
-  EXPECT_TRUE(lanes[0].slices.empty());  // nothing so late
+  EXPECT_TRUE(lanes[0].slices.empty());  // none that late
   EXPECT_GE(lanes[0].known_from, t);
   EXPECT_EQ(lanes[1].lane, "gpu 0, stream 1");
   ASSERT_EQ(lanes[1].slices.size(), 2u);
   EXPECT_EQ(lanes[1].slices[0].begin, t + 25);
   EXPECT_EQ(name_of(lanes[1].slices[1].name), "late");
   ASSERT_EQ(all.recent(0)[1].slices.size(), 3u);
-  EXPECT_EQ(all.recent(0)[1].slices[1].begin, t + 30);  // none before the one before has ended
+  EXPECT_EQ(all.recent(0)[1].slices[1].begin, t + 30);  // none begins before the previous one has ended
   for (ticks i = 0; i < 5000; ++i) first.add(operation(first, t + 100 + i, t + 101 + i));
   EXPECT_EQ(all.recent(0)[1].slices.size(), 4096u);
   EXPECT_EQ(all.recent(0)[1].known_from, std::max(all.recent(0)[0].known_from, t + 100 + 5000 - 4096));
   EXPECT_EQ(r.traced(), 0u);
 }
 
-TEST(device_lanes, are_rows_of_the_trace_with_edges_from_who_submitted_and_in_the_stream) {
+TEST(device_lanes, are_rows_of_the_trace_with_edges_from_submitters_and_in_streams) {
   recorder r(2);
   r.trace(true, 16);
   const ticks t = now_ticks() + 1000;
@@ -105,11 +105,12 @@ TEST(device_lanes, are_rows_of_the_trace_with_edges_from_who_submitted_and_in_th
   ASSERT_EQ(g.inputs(first).size(), 1u);
   EXPECT_EQ(g.tasks()[g.pieces()[g.inputs(first)[0].from].task].id, task);
   EXPECT_EQ(g.inputs(second).size(), 2u);
-  EXPECT_EQ(g.maker(g.pieces()[second].task), g.pieces()[g.piece_of(1, 0)].task);  // not the one before in its stream
+  EXPECT_EQ(g.maker(g.pieces()[second].task), g.pieces()[g.piece_of(1, 0)].task);  // not the previous operation of its
+                                                                                   // stream
   EXPECT_EQ(g.tasks()[g.pieces()[first].task].key, no_key);
 }
 
-TEST(device_lanes, what_was_submitted_before_tracing_began_is_in_no_trace) {
+TEST(device_lanes, operations_submitted_before_tracing_are_not_traced) {
   recorder r(1);
   r.devices().set_statistics(true);
   device_lane& a = *r.devices().take("gpu 0", "stream 1");
@@ -130,7 +131,7 @@ TEST(device_lanes, what_was_submitted_before_tracing_began_is_in_no_trace) {
   EXPECT_TRUE(r.collect_trace().workers[1].empty());
 }
 
-TEST(device_lanes, sums_are_told_by_name_and_device) {
+TEST(device_lanes, statistics_are_by_name_and_device) {
   recorder r(1);
   r.devices().set_statistics(true);
   device_lane& a = *r.devices().take("gpu 0", "stream 1");
@@ -163,10 +164,10 @@ TEST(device_lanes, sums_are_told_by_name_and_device) {
   EXPECT_NEAR(times[0].known_s, 4, 1e-6);
   const std::string text = device_profile_text(r);
   EXPECT_NE(text.find("gpu 0: 3 operations in 3 streams"), std::string::npos) << text;
-  EXPECT_NE(text.find("3 more found no room"), std::string::npos) << text;
+  EXPECT_NE(text.find("3 dropped"), std::string::npos) << text;
 }
 
-TEST(device_lanes, busy_time_is_that_of_the_union_however_much_there_is) {
+TEST(device_lanes, busy_time_is_the_union_of_operations) {
   recorder r(1);
   r.devices().set_statistics(true);
   device_lane& a = *r.devices().take("gpu 0", "stream 1");

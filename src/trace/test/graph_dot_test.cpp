@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// Whether Graphviz reads it; true where there is none.
+/// True if Graphviz accepts the text, or is not installed.
 bool dot_reads(const std::string& text) {
   if (std::system("command -v dot > /dev/null 2>&1") != 0) return true;
   const std::string path = temporary_path("graph.dot");

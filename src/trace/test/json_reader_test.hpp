@@ -1,4 +1,4 @@
-// For tests: JSON read strictly (RFC 8259), so that a file that some reader would refuse is refused here.
+// For tests: a strict JSON reader (RFC 8259), which refuses any file that some reader would refuse.
 #pragma once
 
 #include <cctype>
@@ -34,7 +34,7 @@ class json_reader {
     json_reader r(text);
     json all = r.value();
     r.blank();
-    if (!r.rest_.empty()) r.fail("nothing behind the value");
+    if (!r.rest_.empty()) r.fail("nothing after the value");
     return all;
   }
 

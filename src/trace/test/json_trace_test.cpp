@@ -41,7 +41,7 @@ class JsonTrace : public testing::Test {
       if (e["ph"].text == kind) found.push_back(e);
     return found;
   }
-  /// In steps of the clock that are whole nanoseconds, nearly: times are compared to 2 ns.
+  /// Times are nearly whole nanoseconds and compared to 2 ns.
   static ticks us(double n) { return 1'000'000 + ticks_from(n * 1e-6); }
 };
 
@@ -113,7 +113,7 @@ TEST_F(JsonTrace, ParentsAreArgumentsAndArrowsBindToTheSlicesOfBothEnds) {
   }
 }
 
-TEST_F(JsonTrace, ManyParentsAreAllTold) {
+TEST_F(JsonTrace, ManyParentsAreAllListed) {
   trace_builder b(1);
   for (task_id i = 1; i <= 20; ++i) b.task(0, i, "in", 100 * i, 100 * i + 50).edge(i, 99, 100 * i + 50);
   b.task(0, 99, "out", 5000, 6000);
@@ -122,7 +122,7 @@ TEST_F(JsonTrace, ManyParentsAreAllTold) {
   EXPECT_FALSE(last["args"].has("more_parents"));
 }
 
-TEST_F(JsonTrace, WhereParentsWouldOutgrowTheGraphTheyAreCutAndThatIsSaid) {
+TEST_F(JsonTrace, ParentsThatOutgrowTheGraphAreTruncated) {
   trace_builder b(1);
   const task_id join = join_bit | 1;
   for (task_id i = 1; i <= 50; ++i) b.task(0, i, "in", 100 * i, 100 * i + 50).edge(i, join, 100 * i + 50);
@@ -162,7 +162,7 @@ TEST_F(JsonTrace, TimesNeverRunBackwardsAndNeighboursNeverOverlap) {
   }
 }
 
-TEST_F(JsonTrace, BytesThatAreNoTextDoNotSpoilTheFile) {
+TEST_F(JsonTrace, InvalidUtf8IsReplaced) {
   trace_builder b(1);
   b.task(0, 1, "caf\xc3\xa9 \xff \xc0\xaf \xed\xa0\x80", 1, 2);
   EXPECT_EQ(events(written(b.data), "X")[0]["name"].text,
@@ -194,7 +194,7 @@ TEST_F(JsonTrace, AFullDiskIsOneLine) {
             "cannot write '" + nowhere + "': No such file or directory");
 }
 
-TEST_F(JsonTrace, OfAJobHasAProcessPerLocalityAndAnArrowPerParcel) {
+TEST_F(JsonTrace, AJobHasAProcessPerLocalityAndAnArrowPerParcel) {
   trace_builder b(3);
   b.data.origin = 1'000'000;
   b.piece(0, 1, "here", us(1), us(5)).piece(2, 2, "there", us(10), us(20));
@@ -206,7 +206,7 @@ TEST_F(JsonTrace, OfAJobHasAProcessPerLocalityAndAnArrowPerParcel) {
   job.localities[2] = {.host = "", .missing = "it is lost: \"gone\""};
   job.sample_at = {1};
   const name_id f = register_name("f");
-  // Two of the same nanosecond; one that nobody received.
+  // Two of the same nanosecond; one that was not received.
   job.messages.push_back({.sent = us(2), .received = us(8), .number = 1, .bytes = 40, .from = 0, .to = 1, .name = f});
   job.messages.push_back({.sent = us(2), .received = us(7), .number = 2, .bytes = 41, .from = 0, .to = 1, .name = f});
   job.messages.push_back({.sent = us(4), .received = 0, .number = 3, .bytes = 42, .from = 0, .to = 2, .name = f});

@@ -34,7 +34,7 @@ class Otf2Trace : public testing::Test {
   static bool can_run(const std::string& command) {
     return std::system(("command -v " + command + " > /dev/null 2>&1").c_str()) == 0;
   }
-  /// What a command prints; fails when it ends with an error.
+  /// The output of a command; fails if it ends with an error.
   static std::string output(const std::string& command) {
     std::string text;
     FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
@@ -49,7 +49,7 @@ class Otf2Trace : public testing::Test {
     if (!can_run("otf2-print")) return {};
     return output("otf2-print -A '" + archive_ + "/traces.otf2'");
   }
-  /// Nothing but what was there before.
+  /// Expects only the files that existed before.
   void expect_nothing_left(const std::string& folder) {
     for (const auto& e : std::filesystem::directory_iterator(folder)) ADD_FAILURE() << "left behind: " << e.path();
   }
@@ -58,7 +58,7 @@ class Otf2Trace : public testing::Test {
   const std::string archive_ = folder_ + "/otf2";
 };
 
-/// `space`: how many recorders the process had before.
+/// `space`: number of recorders that the process had before.
 trace_builder program(task_id space = 0) {
   trace_builder b(2);
   b.data.origin = 1000;
@@ -75,7 +75,7 @@ trace_builder program(task_id space = 0) {
   return b;
 }
 
-TEST_F(Otf2Trace, PrintShowsAllThatWasRecorded) {
+TEST_F(Otf2Trace, PrintShowsAllRecords) {
   const std::string text = written(program().data);
   if (text.empty()) GTEST_SKIP() << "without otf2-print";
   EXPECT_THAT(text, HasSubstr("\"the other\""));
@@ -95,12 +95,12 @@ TEST_F(Otf2Trace, PrintShowsAllThatWasRecorded) {
   EXPECT_THAT(text, HasSubstr("(\"parents\" <8>; UINT32; 2)")) << "of the third";
   EXPECT_THAT(text, HasSubstr("(\"parent 0\" <9>; UINT64; 1099511627777)"));
   EXPECT_THAT(text, HasSubstr("(\"parent 1\" <10>; UINT64; 1099511627778)"));
-  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <9>; UINT64; 2199023255553)")) << "of the second's other piece";
+  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <9>; UINT64; 2199023255553)")) << "of the second's other slice";
   EXPECT_THAT(text, HasSubstr("(\"wait\" <2>; UINT64; 500)"));
   EXPECT_THAT(text, HasSubstr("(\"finished\" <3>; UINT8; 0)"));
 }
 
-/// n tasks whose doing a join tells to m others.
+/// n tasks that a join connects with m others.
 trace_builder joined(task_id n, task_id m) {
   trace_builder b(1);
   const task_id first = 1ull << 40, join = join_bit | 1;
@@ -110,7 +110,7 @@ trace_builder joined(task_id n, task_id m) {
   return b;
 }
 
-TEST_F(Otf2Trace, ManyParentsAreToldAndWhatIsCutIsSaid) {
+TEST_F(Otf2Trace, ManyParentsAreListedAndTruncationIsMarked) {
   const std::string all = written(joined(1024, 1).data);
   if (all.empty()) GTEST_SKIP() << "without otf2-print";
   EXPECT_THAT(all, HasSubstr("(\"parents\" <8>; UINT32; 1024)"));
@@ -122,7 +122,7 @@ TEST_F(Otf2Trace, ManyParentsAreToldAndWhatIsCutIsSaid) {
   EXPECT_THAT(cut, HasSubstr("(\"more parents\" <7>; UINT8; 1)"));
 }
 
-TEST_F(Otf2Trace, StreamsOfDevicesAreLocationsOfTheirOwnKindOutsideOfTheTeam) {
+TEST_F(Otf2Trace, DeviceStreamsAreLocationsOutsideOfTheTeam) {
   trace_builder b(3);
   b.device(1, 0, "gpu 0 (x), stream 1");
   const task_id first = 1ull << 40 | 1, copy = 2ull << 40 | 1, last = 3ull << 40 | 1;
@@ -155,7 +155,7 @@ TEST_F(Otf2Trace, TasksOfALaterRecorderKeepTheirWorker) {
   EXPECT_EQ(switches(63), first);
 }
 
-TEST_F(Otf2Trace, ThePythonReaderFindsTheGraphAndTimesNeverRunBackwards) {
+TEST_F(Otf2Trace, ThePythonReaderFindsTheGraphAndMonotonicTimes) {
   const std::string probe = "/usr/bin/python3 -c 'import otf2'";
   if (std::system((probe + " > /dev/null 2>&1").c_str()) != 0) GTEST_SKIP() << "without python3-otf2";
   ASSERT_TRUE(write_otf2_trace(program().data, trace_graph(program().data), archive_));
@@ -190,7 +190,7 @@ with otf2.reader.open(sys.argv[1]) as trace:
   EXPECT_THAT(text, HasSubstr("graph [(11, []), (12, [21]), (21, [11, 12])]"));
 }
 
-TEST_F(Otf2Trace, AMillionEventsAreAllThere) {
+TEST_F(Otf2Trace, AMillionEventsAreComplete) {
   trace_builder b(2);
   constexpr task_id n = 250'000;
   for (task_id i = 1; i <= n; ++i) b.task(i % 2 == 0, i, "o2 many", 10 * i, 10 * i + 9);
@@ -200,9 +200,9 @@ TEST_F(Otf2Trace, AMillionEventsAreAllThere) {
   EXPECT_EQ(std::stoul(lines), 2 * n);
 }
 
-TEST_F(Otf2Trace, AnEmptyRunIsAnArchiveToo) { written(trace_builder(3).data); }
+TEST_F(Otf2Trace, AnEmptyRunIsAnArchive) { written(trace_builder(3).data); }
 
-TEST_F(Otf2Trace, ReplacesTheOldOneOnlyWhenTheNewOneIsWhole) {
+TEST_F(Otf2Trace, ReplacesAnArchiveOnlyByACompleteOne) {
   ASSERT_TRUE(write_file(folder_ + "/keep", ""));
   written(program().data);
   written(program().data);
@@ -229,13 +229,13 @@ TEST_F(Otf2Trace, AFullDiskIsOneLineAndNothingIsLeft) {
   expect_nothing_left(folder_);
 }
 
-TEST_F(Otf2Trace, AFolderThatIsNotThereIsOneLine) {
+TEST_F(Otf2Trace, AMissingFolderIsOneLine) {
   const auto done = write_otf2_trace(program().data, trace_graph(program().data), "/nowhere/otf2");
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().message, "cannot write '/nowhere/otf2': No such file or directory");
 }
 
-TEST_F(Otf2Trace, OfAJobHasAGroupPerLocalityAndAllParcels) {
+TEST_F(Otf2Trace, AJobHasAGroupPerLocalityAndAllParcels) {
   trace_builder b(3);
   b.data.origin = 90;
   b.piece(0, task_id{1} << 40 | 1, "here", 100, 200).piece(2, task_id{3} << 40 | 1, "there", 300, 400);

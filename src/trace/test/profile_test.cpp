@@ -37,7 +37,7 @@ struct tau_line {
   std::string group;
 };
 
-/// Reads a file as pprof does, and refuses what is not as the format wants it.
+/// Reads a file as pprof does, and fails on deviations from the format.
 std::map<std::string, tau_line> read_tau(const std::string& path) {
   std::istringstream in(read_file(path).value());
   std::map<std::string, tau_line> rows;
@@ -95,7 +95,8 @@ TEST(Profile, TauFilesOfEachWorkerParse) {
   EXPECT_EQ(first["profile_test/small"].calls, 1);
   EXPECT_NEAR(first["profile_test/small"].exclusive_us, 1000 * us, 1e-6);
   EXPECT_EQ(first["profile_test/large, 'f'(x)"].calls, 1);
-  EXPECT_NEAR(first["profile_test/large, 'f'(x)"].inclusive_us, 2000 * us, 1e-6) << "its other piece ran elsewhere";
+  EXPECT_NEAR(first["profile_test/large, 'f'(x)"].inclusive_us, 2000 * us, 1e-6)
+      << "its other slice ran on another worker";
   EXPECT_EQ(second["profile_test/large, 'f'(x)"].calls, 0);
   EXPECT_NEAR(second["profile_test/large, 'f'(x)"].inclusive_us, 1000 * us, 1e-6);
   EXPECT_NEAR(first["[worker] idle"].exclusive_us, 500 * us, 1e-6);
@@ -103,7 +104,7 @@ TEST(Profile, TauFilesOfEachWorkerParse) {
   EXPECT_FALSE(write_tau_profiles(r, 0, "/nowhere"));
 }
 
-TEST(Profile, TheTableIsAlignedAndSaysWhatMeasuringCost) {
+TEST(Profile, TheTableIsAlignedAndHasTheCostOfMeasurement) {
   recorder r(2);
   fill(r);
   const std::string text = profile_text(r);
@@ -120,7 +121,7 @@ TEST(Profile, TheTableIsAlignedAndSaysWhatMeasuringCost) {
   }
 }
 
-TEST(Profile, LongNamesAreShortenedAndManyKindsAreSummed) {
+TEST(Profile, LongNamesAreShortenedAndManyTypesAreSummed) {
   recorder r(1);
   r.worker(0).record({.name = register_name("profile_test/" + std::string(200, 'x') + "end"), .begin = 0, .end = 100});
   for (int i = 0; i < 20; ++i)
@@ -128,18 +129,18 @@ TEST(Profile, LongNamesAreShortenedAndManyKindsAreSummed) {
   const std::string text = profile_text(r, 5);
   EXPECT_THAT(text, HasSubstr("..."));
   EXPECT_THAT(text, HasSubstr("xxend"));
-  EXPECT_THAT(text, HasSubstr("and 16 more kinds of tasks"));
+  EXPECT_THAT(text, HasSubstr("and 16 more task types"));
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) EXPECT_LE(line.size(), 160u) << line;
 }
 
-TEST(Profile, ATaskThatNeverEndedHasNoLength) {
+TEST(Profile, AnUnfinishedTaskHasNoDuration) {
   recorder r(1);
   r.worker(0).record({.name = register_name("profile_test/open"), .begin = 0, .end = 100, .finished = false});
   EXPECT_THAT(profile_text(r), HasSubstr("       -"));
 }
 
-TEST(Profile, NothingRecordedIsNoTrouble) {
+TEST(Profile, AnEmptyRecordingGivesATable) {
   const recorder r(1);
   EXPECT_THAT(profile_text(r), HasSubstr("0 tasks on 1 worker,"));
   EXPECT_THAT(profile_text(r), Not(HasSubstr("nan")));

@@ -20,7 +20,7 @@ std::string written(const trace_data& d, double share) {
   return read_file(path).value();
 }
 
-TEST(Scatter, EachTaskOnceWithAllItsTime) {
+TEST(Scatter, ListsEachTaskOnceWithItsTotalTime) {
   trace_builder b(2);
   b.data.origin = 100;
   b.piece(0, 5, "sc a", 200, 300, false).key(9).ready(150).piece(1, 5, "sc a", 400, 450, true, true);
@@ -35,7 +35,7 @@ TEST(Scatter, EachTaskOnceWithAllItsTime) {
   EXPECT_EQ(text, expected);
 }
 
-TEST(Scatter, AShareOfTheTasksAndTheSameEachTime) {
+TEST(Scatter, SelectsTheSameShareOfTasksEachTime) {
   trace_builder b(1);
   for (task_id i = 1; i <= 20'000; ++i) b.task(0, i, "sc b", 10 * i, 10 * i + 5);
   const std::string text = written(b.data, 0.01);
@@ -44,12 +44,12 @@ TEST(Scatter, AShareOfTheTasksAndTheSameEachTime) {
   EXPECT_EQ(written(b.data, 0.01), text);
   EXPECT_EQ(std::ranges::count(written(b.data, 0), '\n'), 1);
   for (trace_slice& s : b.data.workers[0]) s.every = 100;
-  EXPECT_EQ(std::ranges::count(written(b.data, 0.01), '\n'), 20'001) << "it is a sample already";
+  EXPECT_EQ(std::ranges::count(written(b.data, 0.01), '\n'), 20'001) << "already sampled";
 }
 
-/// 40,000 tasks, of which all of the first half and one in ten of the second was traced: the file has the same share of
-/// both halves, a hundredth if asked for, and what there is of the second half if asked for more.
-TEST(Scatter, TheShareStaysTheSameWhenTracingSteppedDown) {
+/// 40,000 tasks, of which the first half was traced completely and one in ten of the second half: the file has the same
+/// share of both halves, a hundredth if requested, and all of the second half if more is requested.
+TEST(Scatter, TheShareIsConstantWhenTracingIsReduced) {
   constexpr task_id half = 20'000;
   trace_builder b(1);
   for (task_id i = 1; i <= half; ++i) b.task(0, i, "sc d", i, i + 1).task(0, half + i, "sc e", i, i + 1);
@@ -67,7 +67,7 @@ TEST(Scatter, TheShareStaysTheSameWhenTracingSteppedDown) {
     EXPECT_NEAR(first, expected, 4 * std::sqrt(expected)) << share;
     EXPECT_NEAR(second, expected, 4 * std::sqrt(expected)) << share;
     EXPECT_NEAR(other, share * static_cast<double>(half), 4 * std::sqrt(share * half))
-        << "of a kind that was traced whole";
+        << "of a task type that was traced completely";
   }
 }
 

@@ -37,7 +37,7 @@ class TaskFiles : public testing::Test {
   recorder rec_{2};
 };
 
-TEST_F(TaskFiles, EachWishIsAFileAndTheSummaryNamesThem) {
+TEST_F(TaskFiles, EachSettingGivesAFileListedInTheSummary) {
   testing::internal::CaptureStdout();
   const auto done = write_task_files(rec_, {.output = folder_,
                                             .profile = "screen,csv,tau",
@@ -86,7 +86,7 @@ TEST_F(TaskFiles, DroppedRecordsAreReportedWithTheSettingThatHelps) {
   log_to_function(nullptr, nullptr, log_level::none);
 }
 
-TEST_F(TaskFiles, AFileThatFailsIsToldAndTheOthersAreWritten) {
+TEST_F(TaskFiles, AFailedFileIsReportedAndTheOthersAreWritten) {
   std::filesystem::create_directories(folder_ + "/tree.txt/in the way");
   const auto done = write_task_files(rec_, {.output = folder_, .tree = true, .graph = true});
   ASSERT_FALSE(done);
@@ -98,7 +98,7 @@ TEST_F(TaskFiles, AFileThatFailsIsToldAndTheOthersAreWritten) {
     EXPECT_NE(entry.path().extension(), ".part") << entry.path();
 }
 
-TEST_F(TaskFiles, AFolderThatVanishedIsOneError) {
+TEST_F(TaskFiles, ARemovedFolderIsOneError) {
   std::filesystem::remove_all(folder_);
   const auto done = write_task_files(rec_, {.output = folder_, .profile = "csv", .trace = "json"});
   ASSERT_FALSE(done);
@@ -106,11 +106,12 @@ TEST_F(TaskFiles, AFolderThatVanishedIsOneError) {
   EXPECT_FALSE(there(""));
 }
 
-TEST_F(TaskFiles, LossesAreTold) {
+TEST_F(TaskFiles, DroppedRecordsAreCounted) {
   for (int i = 0; i < 200; ++i) rec_.worker(0).record({.begin = 1, .end = 2});
   ASSERT_TRUE(write_task_files(rec_, {.output = folder_, .concurrency = true}));
   const json j = json_reader::read(read_file(folder_ + "/measurement.json").value());
-  // One record each; the two of the fixture, whose numbers are those of a process' first recorder, have two elsewhere.
+  // One record each; the two of the fixture, with numbers of a process' first recorder, have two if other recorders
+  // exist.
   const double records = j["trace"]["records"].number + j["trace"]["records_lost"].number;
   EXPECT_THAT(records, testing::AnyOf(202, 204));
   EXPECT_GT(j["trace"]["records_lost"].number, 0);

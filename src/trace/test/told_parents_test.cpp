@@ -8,7 +8,7 @@ namespace told_parents_test {
 
 using namespace plx::probe;
 
-/// n tasks and a join of them, which m others wait for.
+/// n tasks and a join of them that m others wait for.
 trace_data inputs_of_many(task_id n, task_id m) {
   trace_builder b(1);
   const task_id join = join_bit | 1;
@@ -18,7 +18,7 @@ trace_data inputs_of_many(task_id n, task_id m) {
   return b.data;
 }
 
-TEST(ToldParents, AllOfThemInOrderOfNumber) {
+TEST(ToldParents, AreAllListedInOrderOfNumber) {
   const trace_graph g(inputs_of_many(500, 1));
   told_parents told(g, 1000);
   EXPECT_TRUE(told.of(0).empty());
@@ -30,7 +30,7 @@ TEST(ToldParents, AllOfThemInOrderOfNumber) {
   EXPECT_EQ(told.longest(), 500u);
 }
 
-TEST(ToldParents, StayInProportionToTheLinks) {
+TEST(ToldParents, StayProportionalToTheLinks) {
   const trace_graph g(inputs_of_many(500, 500));
   told_parents told(g, 1000);
   std::size_t sum = 0, few = 0;
@@ -49,14 +49,14 @@ TEST(ToldParents, StayInProportionToTheLinks) {
   EXPECT_GT(sum, 4 * g.link_count());
 }
 
-TEST(ToldParents, OnePieceHasALimit) {
+TEST(ToldParents, AreLimitedPerSlice) {
   const trace_graph g(inputs_of_many(101, 1));
   told_parents told(g, 100);
   EXPECT_EQ(told.of(101).size(), 100u);
   EXPECT_TRUE(told.cut());
 }
 
-/// A task of many pieces, each with a link, is one parent: what counts is what was looked at.
+/// A task of many slices, each with a link, is one parent: the limit applies to the links visited.
 TEST(ToldParents, LinksOfOneTaskCountLikeOthers) {
   trace_builder b(1);
   const task_id join = join_bit | 1;

@@ -24,7 +24,7 @@ std::vector<task_id> parents_of(const trace_graph& g, task_id id) {
   return ids;
 }
 
-/// Every link leads up in the order.
+/// Every link leads upwards in the order.
 void expect_order(const trace_graph& g) {
   std::vector<std::size_t> place(g.node_count());
   ASSERT_EQ(g.order().size(), g.node_count());
@@ -41,7 +41,7 @@ TEST(TraceGraph, AnEmptyTraceIsAnEmptyGraph) {
   EXPECT_FALSE(g.missing().any());
 }
 
-TEST(TraceGraph, SeveralParentsWhereThereAreSeveral) {
+TEST(TraceGraph, ATaskMayHaveSeveralParents) {
   trace_builder b(2);
   b.task(0, 1, "a", 0, 10).task(1, 2, "b", 0, 12).task(0, 3, "c", 15, 20);
   b.edge(1, 3, 10).edge(2, 3, 12).edge(1, 3, 9);
@@ -49,12 +49,12 @@ TEST(TraceGraph, SeveralParentsWhereThereAreSeveral) {
   EXPECT_THAT(parents_of(g, 3), ElementsAre(1, 2));
   EXPECT_EQ(g.maker(number_of(g, 3)), number_of(g, 2));
   EXPECT_EQ(g.maker(number_of(g, 1)), trace_graph::none);
-  EXPECT_EQ(g.links(number_of(g, 3)).size(), 2u) << "the same pair told twice is one link";
+  EXPECT_EQ(g.links(number_of(g, 3)).size(), 2u) << "the same pair recorded twice is one link";
   EXPECT_EQ(g.wall(), 20u);
   expect_order(g);
 }
 
-TEST(TraceGraph, JoinsAreLookedThrough) {
+TEST(TraceGraph, JoinsAreResolved) {
   const task_id all = join_bit | 7, both = join_bit | 8;
   trace_builder b(1);
   b.task(0, 1, "a", 0, 10).task(0, 2, "b", 10, 20).task(0, 3, "c", 20, 30).task(0, 4, "d", 40, 50);
@@ -67,7 +67,7 @@ TEST(TraceGraph, JoinsAreLookedThrough) {
   expect_order(g);
 }
 
-TEST(TraceGraph, AnEdgeEntersTheNextPieceAndLeavesTheOneThatRan) {
+TEST(TraceGraph, AnEdgeLeavesTheRunningSliceAndEntersTheNextOne) {
   trace_builder b(2);
   b.piece(0, 1, "parent", 0, 10, false, false).piece(1, 2, "child", 5, 20).piece(1, 1, "parent", 25, 30, true, true);
   b.edge(1, 2, 3).edge(2, 1, 20);
@@ -80,14 +80,14 @@ TEST(TraceGraph, AnEdgeEntersTheNextPieceAndLeavesTheOneThatRan) {
   EXPECT_EQ(g.links(child)[0].from, parent.first_piece);
   EXPECT_EQ(g.links(child)[0].when, 3u);
   const auto resumed = g.links(parent.first_piece + 1);
-  ASSERT_EQ(resumed.size(), 2u) << "the piece before it, and the child";
+  ASSERT_EQ(resumed.size(), 2u) << "the previous slice, and the child";
   EXPECT_EQ(resumed[0].from, parent.first_piece);
   EXPECT_EQ(resumed[1].from, child);
   EXPECT_EQ(g.length_of(parent), 15u);
   expect_order(g);
 }
 
-TEST(TraceGraph, WhatCameTooLateForAJoinWasNotWaitedFor) {
+TEST(TraceGraph, LateInputsOfAJoinAreDropped) {
   const task_id any = join_bit | 7;
   trace_builder b(2);
   b.task(0, 1, "first", 0, 10).task(1, 2, "second", 0, 30).task(0, 3, "then", 12, 20);
@@ -97,7 +97,7 @@ TEST(TraceGraph, WhatCameTooLateForAJoinWasNotWaitedFor) {
   EXPECT_EQ(g.missing().against_time, 1u);
 }
 
-TEST(TraceGraph, CirclesOfOneMomentAreCutAndCounted) {
+TEST(TraceGraph, CyclesOfOneMomentAreBrokenAndCounted) {
   trace_builder b(2);
   b.task(0, 1, "a", 5, 5).task(1, 2, "b", 5, 5).task(0, 3, "c", 6, 9);
   b.edge(1, 2, 5).edge(2, 1, 5).edge(2, 3, 5).edge(3, 2, 9);
@@ -107,7 +107,7 @@ TEST(TraceGraph, CirclesOfOneMomentAreCutAndCounted) {
   expect_order(g);
 }
 
-TEST(TraceGraph, HolesAreSeen) {
+TEST(TraceGraph, GapsAreCounted) {
   trace_builder b(1);
   b.piece(0, 1, "a", 0, 10, true, true).piece(0, 2, "b", 10, 20, false, false);
   b.edge(77, 2, 5).edge(1, 78, 5);

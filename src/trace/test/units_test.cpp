@@ -26,7 +26,7 @@ TEST(Units, CountsAndShares) {
   EXPECT_EQ(share_text(0.1234), "12.3 %");
 }
 
-TEST(Units, LongTextsLoseTheirMiddleAndNoHalfCharacters) {
+TEST(Units, LongTextsAreShortenedBetweenCharacters) {
   EXPECT_EQ(shortened("short", 8), "short");
   EXPECT_EQ(shortened("0123456789", 9), "012...789");
   EXPECT_EQ(shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 8),

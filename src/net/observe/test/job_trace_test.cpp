@@ -77,7 +77,8 @@ TEST(JobTrace, MergesTimesNumbersAndParcels) {
       {.when = 2050, .task = sender, .number = 8, .bytes = 41, .peer = 2, .name = f});  // to the lost locality
   of_zero.received.push_back({.when = 3400, .task = answered, .number = 1, .bytes = 30, .peer = 1});
   of_one.received.push_back({.when = there(2500), .task = came, .number = 7, .bytes = 40, .peer = 0});
-  of_one.received.push_back({.when = there(2550), .task = came, .number = 3, .bytes = 40, .peer = 2});  // from the lost locality
+  of_one.received.push_back(
+      {.when = there(2550), .task = came, .number = 3, .bytes = 40, .peer = 2});  // from the lost locality
   of_one.sent.push_back({.when = there(3000), .task = same_number, .number = 1, .bytes = 30, .peer = 0, .name = f});
   ASSERT_TRUE(job.add(0, "here", std::move(zero), std::move(of_zero), {}));
   ASSERT_TRUE(job.add(1, "there", std::move(one), std::move(of_one), twice_as_fast()));
