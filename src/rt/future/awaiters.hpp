@@ -1,4 +1,4 @@
-// What a coroutine does when it awaits a task or a future. Part of coroutine.hpp.
+// The awaiters of tasks and futures. Part of coroutine.hpp.
 #pragma once
 
 #include <array>
@@ -16,33 +16,34 @@
 
 namespace plx::detail {
 
-// What all coroutines of the runtime share: where their frames live, how one goes on in another, how they sleep.
+// Common machinery of all coroutines of the runtime: where frames are allocated, how control passes from one coroutine
+// to another, how a coroutine suspends.
 //
-// Coroutines that await each other form a chain: the outermost one was spawned (or called by sync_wait, or gave a
-// future), each other one is awaited by the one before, and one of them at a time can go on. It goes on in another one
-// by a tail call, where the compiler makes one. GCC does so only from -O2 on and without sanitizers, and a header
-// cannot know; so with GCC each 16th time the coroutine returns to the loop in run_from(), which calls the next one.
-// That bounds the stack whatever the flags, and code built with different ones may be mixed. Thread safety: a chain is
-// run by one worker at a time; whoever it waits for calls submit(), once per suspend_at(). Cost: docs/runtime.md.
-// Example: coroutine_test.cpp.
+// Coroutines that await each other form a chain: the outermost one was spawned (or called by sync_wait, or returned a
+// future), each other one is awaited by the previous one, and one of them at a time can run. Control passes to another
+// coroutine by a tail call where the compiler generates one. GCC does so only from -O2 on and without sanitizers, which
+// a header cannot detect; so with GCC the coroutine returns every 16th time to the loop in run_from(), which calls the
+// next one. That bounds the stack independently of the flags, and code built with different flags may be mixed. Thread
+// safety: a chain is run by one worker at a time; the operation that it waits for calls submit(), once per
+// suspend_at(). Cost: docs/runtime.md. Example: coroutine_test.cpp.
 
 struct home_link;
 
 struct coroutine_chain : task {
-  /// The outermost coroutine has ended; may destroy it, and the chain. Gives what goes on in this place.
+  /// The outermost coroutine has ended; may destroy it and the chain. Returns the coroutine to run next on this stack.
   using end_function = std::coroutine_handle<> (*)(coroutine_chain&) noexcept;
 
   explicit coroutine_chain(end_function e) noexcept : ended(e) { run = run_as_task; }
   coroutine_chain(const coroutine_chain&) = delete;
   coroutine_chain& operator=(const coroutine_chain&) = delete;
 
-  /// Runs `first`, and whatever names itself as next, until nothing more can go on here. The chain may be gone then, or
-  /// run by somebody else.
+  /// Runs `first`, and each coroutine that is set as next, until none can continue here. On return the chain may have
+  /// been destroyed, or another worker may run it.
   void run_from(std::coroutine_handle<> first, bool is_task = false, bool in_loop = false);
-  /// run_from() in the caller's frame; as a task when little is left of the caller's stack. The chain may be gone
-  /// then.
+  /// run_from() in the caller's frame; as a task if little of the caller's stack is free. On return the chain may have
+  /// been destroyed.
   void begin(std::coroutine_handle<> first);
-  /// What await_suspend() of the coroutine that runs has to return so that `h` goes on.
+  /// The value that await_suspend() of the running coroutine must return so that `h` continues.
   [[nodiscard]] std::coroutine_handle<> go_on_in(std::coroutine_handle<> h) noexcept {
 #if !defined(__clang__)
     if (++transfers_ % 16 == 0) {
@@ -53,56 +54,56 @@ struct coroutine_chain : task {
     return h;
   }
 
-  /// The chain will go on in `at`, as a task of the runtime that the caller runs in, with the name, key and placement
-  /// of the task that the caller is. Call before whoever will submit() can know of it.
+  /// The chain will resume in `at`, as a task of the caller's runtime, with the name, key and placement of the calling
+  /// task. Called before the chain is visible to the operation that will call submit().
   void suspend_at(std::coroutine_handle<> at) noexcept;
   void submit();
-  /// It goes on after all, where it was: what it wants to wait for has happened.
+  /// Undoes suspend_at(): the awaited event has already happened, and the coroutine continues where it is.
   void not_suspended() noexcept;
 
-  /// The place of a run_from() on its stack.
+  /// The state of one run_from() call, on its stack.
   struct runner {
     std::coroutine_handle<> next;
-    bool is_task;  // what runs here is timed as a task of its own
-    bool in_loop;  // and the worker's loop called: nobody waits below
+    bool is_task;  // timed as a task of its own
+    bool in_loop;  // called by the worker's loop: no task waits below on this stack
   };
 
-  std::coroutine_handle<> at{};  // where it goes on
-  runner* runner_ = nullptr;     // valid while it runs
-  home_link* home = nullptr;     // of the last suspension; null: none, it happened on a foreign thread
+  std::coroutine_handle<> at{};  // the coroutine to resume
+  runner* runner_ = nullptr;     // valid while the chain runs
+  home_link* home = nullptr;     // runtime of the last suspension; null: on an external thread
   end_function ended;
   unsigned transfers_ = 0;
-  ticks earlier = 0;                // what it took until its last suspension
-  ticks since = 0;                  // when that was
-  const char* waits_for = nullptr;  // for what, as wait_reason tells it; null: it could go on at once
-  probe::name_id name = 0;          // from its first suspension on, if it is not to keep the name of the task it ran in
+  ticks earlier = 0;                // run time until its last suspension
+  ticks since = 0;                  // time of its last suspension
+  const char* waits_for = nullptr;  // what it waits for, as in wait_reason; null: it is ready
+  probe::name_id name = 0;          // name from its first suspension on; 0: that of the task it ran in
 
  private:
   static void run_as_task(task* t, run_mode mode);
 };
 
-/// The newest task of the caller's deque, when `owner` owns it; it is no longer in the deque.
+/// Removes and returns the newest task of the caller's deque if `owner` owns it; otherwise null.
 task* take_back_from_deque(const void* owner);
 
-/// The id of a coroutine's name, "plx::task<int> load(int)". Cost: two loads, but the first time.
+/// The id of a coroutine's name, "plx::task<int> load(int)". Cost: two loads after the first call.
 probe::name_id name_of_coroutine(const std::source_location& where);
 
-/// A promise whose frame comes from the worker's pool.
+/// A promise whose coroutine frame is allocated from the worker's pool.
 struct pooled_frame {
   static void* operator new(std::size_t bytes) { return pool_get(bytes); }
   static void operator delete(void* p, std::size_t bytes) noexcept { pool_put(p, bytes); }
 };
 
-/// What the promises of all our coroutines share.
+/// The base of the promises of all coroutines of the runtime.
 struct chain_link : pooled_frame {
   coroutine_chain* chain = nullptr;  // null: not started
 };
 
-/// A coroutine of the runtime, as opposed to somebody else's that awaits something of ours.
+/// A coroutine of the runtime, as opposed to a coroutine of another library that awaits an object of the runtime.
 template <class P>
 concept chained = std::is_base_of_v<chain_link, P>;
 
-/// The promise of a coroutine that others await.
+/// The promise of a coroutine that can be awaited.
 struct chain_promise : chain_link {
   struct final_awaiter {
     static constexpr bool await_ready() noexcept { return false; }
@@ -116,7 +117,7 @@ struct chain_promise : chain_link {
   static constexpr std::suspend_always initial_suspend() noexcept { return {}; }
   static constexpr final_awaiter final_suspend() noexcept { return {}; }
 
-  std::coroutine_handle<> awaiting{};  // who goes on when this one has ended; none: the chain ends
+  std::coroutine_handle<> awaiting{};  // the coroutine to resume when this one has ended; null: the chain ends
   std::source_location where{};
 };
 
@@ -130,7 +131,7 @@ class coroutine_result : public chain_promise {
   }
   void unhandled_exception() noexcept { error_ = std::current_exception(); }
   [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
-  /// Throws what the coroutine threw. Once.
+  /// Rethrows the exception of the coroutine. Called once.
   T take() {
     if (error_) std::rethrow_exception(error_);
     if constexpr (std::is_reference_v<T>)
@@ -194,9 +195,10 @@ struct task_access {
   }
 };
 
-/// Lets somebody else's coroutine `waiting` await ours, which begins at `first`. False when that has ended at once.
+/// Lets a coroutine `waiting` of another library await one of the runtime, which starts at `first`. False if that has
+/// already ended.
 bool await_as_foreigner(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting);
-/// Makes somebody else's coroutine go on as a task when the state is ready. False when it is.
+/// Resumes a coroutine of another library as a task when the state is ready. False if it is ready already.
 bool attach_as_foreigner(future_state_base& s, std::coroutine_handle<> waiting);
 
 template <class T>
@@ -225,9 +227,9 @@ class task_awaiter {
   plx::task<T> task_;
 };
 
-/// What a chain attaches to the state that it waits for; lives in the coroutine's frame.
+/// The continuation that a chain attaches to the state it waits for; stored in the coroutine's frame.
 struct chain_continuation : continuation {
-  /// False when the state is ready: then the coroutine goes on at once.
+  /// False if the state is ready: then the coroutine continues immediately.
   bool attach_to(future_state_base& s, coroutine_chain& c, std::coroutine_handle<> waiting) noexcept {
     chain = &c;
     fire = [](continuation* self) { static_cast<chain_continuation*>(self)->chain->submit(); };
@@ -241,7 +243,7 @@ struct chain_continuation : continuation {
   coroutine_chain* chain = nullptr;
 };
 
-/// Future: future<T> or shared_future<T> when it was given away to co_await, a reference to one when it was not.
+/// Future: future<T> or shared_future<T> if co_await was applied to an rvalue, otherwise a reference to one.
 template <class T, class Future>
 class future_awaiter {
  public:
@@ -256,7 +258,7 @@ class future_awaiter {
       return attach_as_foreigner(s, waiting);
   }
   decltype(auto) await_resume() {
-    // What a shared future refers to goes with its last copy, which may be the one here.
+    // The value is destroyed with the last copy of the shared_future, which may be this one: return a copy.
     if constexpr (std::is_same_v<Future, shared_future<T>> && !std::is_void_v<T>)
       return T(future_.get());
     else
@@ -268,7 +270,7 @@ class future_awaiter {
   chain_continuation continuation_;
 };
 
-/// Of an operation that schedule(ex).connect(receiver) makes. Requires: it lives until the receiver is called.
+/// The operation state of schedule(ex).connect(receiver). Requires: it lives until the receiver is called.
 template <class E, class Receiver>
 class schedule_operation final : task {
  public:
@@ -291,7 +293,7 @@ class schedule_operation final : task {
 template <class E>
 class [[nodiscard]] schedule_sender {
  public:
-  struct sender_concept {};  // what std::execution asks a sender for
+  struct sender_concept {};  // marks a sender for std::execution
 
   explicit schedule_sender(E ex) : executor_(std::move(ex)) {}
 
@@ -308,7 +310,7 @@ class [[nodiscard]] schedule_sender {
     const task_info wanted = info_of(executor_);
     const probe::name_id name = wanted.name != probe::unnamed ? wanted.name : c.info.name;
     c.info = {name, wanted.key != probe::no_key ? wanted.key : c.info.key, wanted.where};
-    const E there = executor_;  // the coroutine's frame, and this in it, may be gone before execute_on() returns
+    const E there = executor_;  // execute_on() may destroy the coroutine's frame, and *this in it, before it returns
     execute_on(there, &c);
   }
   static constexpr void await_resume() noexcept {}
@@ -329,7 +331,7 @@ struct yield_awaiter {
   static void wait(coroutine_chain& c, std::coroutine_handle<> at);
 };
 
-/// On a foreign thread, the thread sleeps.
+/// On an external thread, the thread sleeps.
 class sleep_awaiter {
  public:
   explicit sleep_awaiter(double seconds);
@@ -348,8 +350,8 @@ class sleep_awaiter {
 
 }  // namespace detail
 
-/// Waits for the future as get() does, and gives what get() gives: a coroutine waits without a stack, and a future is
-/// empty afterwards. The last form gives a copy, since nobody else may keep the result.
+/// Waits for the future and returns its result, as get() does, but the coroutine waits without a stack. A future is
+/// empty afterwards. The last form returns a copy, since it may own the last reference.
 template <class T>
 auto operator co_await(future<T>&& f) {
   return detail::future_awaiter<T, future<T>>(std::move(f));
@@ -369,19 +371,19 @@ auto operator co_await(shared_future<T>&& f) {
 
 // when_all of coroutines. Part of coroutine.hpp.
 
-/// What stands for the result of a task<void> among others.
+/// The result of a task<void> in a tuple of results.
 struct no_value {
   friend bool operator==(no_value, no_value) noexcept = default;
 };
 
 namespace detail {
 
-/// The children of a when_all, which lives in the frame of the coroutine that awaits it. The first child goes on in its
-/// parent's place, the others are tasks. Whoever ends last goes on in the parent; who ends before takes one of the
-/// others back if nobody stole it.
+/// The children of a when_all, stored in the frame of the coroutine that awaits it. The first child runs in place of
+/// its parent, the others are tasks. The child that ends last resumes the parent; each one before takes a sibling from
+/// the worker's deque, if it was not stolen, and runs it.
 ///
-/// Invariant: `missing` counts children that have not ended. Whoever brings it to zero goes on in the parent; nobody
-/// else may touch the fork any more once he has counted down.
+/// Invariant: `missing` counts the children that have not ended. The child that decrements it to zero resumes the
+/// parent; no other child may access the fork after its decrement.
 class fork {
  public:
   struct child : coroutine_chain {
@@ -395,7 +397,7 @@ class fork {
     c.owner = this;
     c.at = frame;
   }
-  /// Starts children[0 .. n), which are prepared. Gives what goes on in the parent's place.
+  /// Starts the prepared children[0 .. n). Returns the coroutine to run in place of the parent.
   std::coroutine_handle<> start(child* children, std::size_t n, coroutine_chain& parent,
                                 std::coroutine_handle<> parent_at) noexcept;
 
@@ -437,7 +439,7 @@ class [[nodiscard]] tuple_fork {
     return fork_.start(children_.data(), sizeof...(T), *parent.promise().chain, parent);
   }
   auto await_resume() {
-    // In braces, so that the first exception in the order of the tasks is the one that is thrown.
+    // Braces guarantee the order: the exception of the first failed task in argument order is thrown.
     if constexpr ((std::is_void_v<T> && ...))
       std::apply([](auto&... t) { (take_or_none(t), ...); }, tasks_);
     else

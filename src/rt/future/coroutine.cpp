@@ -15,9 +15,9 @@ namespace plx::detail {
 void coroutine_chain::run_from(std::coroutine_handle<> first, bool is_task, bool in_loop) {
   runner here{first, is_task, in_loop};
   runner* address = &here;
-  asm volatile("" : "+r"(address));  // the chain keeps it no longer than this frame lives; GCC warns that it might
+  asm volatile("" : "+r"(address));  // avoids a GCC warning: the chain does not use it after this call returns
   runner_ = address;
-  // Whoever waits or ends without naming a next one leaves null there; the chain may then be anywhere.
+  // A coroutine that suspends or ends without a next one leaves null here; another worker may then run the chain.
   while (here.next) std::exchange(here.next, nullptr).resume();
 }
 
@@ -45,7 +45,7 @@ void coroutine_chain::suspend_at(std::coroutine_handle<> where) noexcept {
   if (w != nullptr) {
     home = &w->home.link();
     info = w->info;
-    info.where.stack = static_cast<std::uint8_t>(w->current->stack_class);  // it goes on on such a one
+    info.where.stack = static_cast<std::uint8_t>(w->current->stack_class);  // it resumes on a stack of the same class
     since = 0;
     if (runner_ != nullptr && runner_->is_task) {
       earlier = end_part(*w);
@@ -82,23 +82,23 @@ task* take_back_from_deque(const void* owner) {
   return t;
 }
 
-// ---------------------------------------------------------------------------------------------- many at once, pauses
+// ---------------------------------------------------------------------------------------------- when_all, yield, sleep
 
 std::coroutine_handle<> fork::start(child* children, std::size_t n, coroutine_chain& parent,
                                     std::coroutine_handle<> parent_at) noexcept {
   parent_ = &parent;
   parent_at_ = parent_at;
   const worker* w = this_worker();
-  // The second one lies on top, where its sibling or this worker's loop finds it next.
+  // The second child is on top of the deque, where its sibling or this worker's loop finds it next.
   for (std::size_t i = n; --i > 0;) {
     if (w != nullptr) {
       children[i].info = w->info;
       w->home.submit(&children[i], meant_for::sleepers);
     } else {
-      submit_late(nullptr, &children[i]);  // without a runtime it runs here, and does not find itself the last one
+      submit_late(nullptr, &children[i]);  // without a runtime it runs here, and is not the last one to end
     }
   }
-  // The first one is not ended, so the parent and this fork are still here.
+  // The first child has not ended, so the parent and this fork still exist.
   children[0].runner_ = parent.runner_;
   return children[0].go_on_in(children[0].at);
 }
@@ -106,10 +106,10 @@ std::coroutine_handle<> fork::start(child* children, std::size_t n, coroutine_ch
 std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
   auto* const siblings = const_cast<fork*>(static_cast<const fork*>(c.owner));
   coroutine_chain::runner* const here = c.runner_;
-  // acq_rel: the last one sees what all the others did.
+  // acq_rel: the last child sees the writes of all others.
   if (siblings->missing_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     siblings->parent_->runner_ = here;
-    if (here->is_task) {  // the child may go now
+    if (here->is_task) {  // the child may be destroyed now
       this_worker()->task_id = siblings->parent_;
       this_worker()->task_owner = siblings->parent_->owner;
     }
@@ -122,7 +122,7 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
   return sibling.go_on_in(sibling.at);
 }
 
-// As in scheduler::submit_last(): a pinned or a low one keeps its place.
+// As in scheduler::submit_last(): a pinned or low-priority task keeps its queue.
 void yield_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
   c.suspend_at(at);
   const worker* w = this_worker();
@@ -133,7 +133,7 @@ void yield_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
     w->home.inject(&c);
 }
 
-// Without a runtime no other task can go first.
+// Without a runtime there is no other task to run first.
 bool yield_awaiter::await_ready() noexcept { return find_current_scheduler() == nullptr; }
 
 sleep_awaiter::sleep_awaiter(double s) : seconds_(s) {}
@@ -146,7 +146,7 @@ bool sleep_awaiter::await_ready() {
 }
 
 void sleep_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
-  alarm_.deadline = deadline_in(seconds_ * (1 + 2e-5));  // the measured rate of the clock may be that much too high
+  alarm_.deadline = deadline_in(seconds_ * (1 + 2e-5));  // allows for the error of the measured clock rate
   alarm_.fire = [](void* chain) { static_cast<coroutine_chain*>(chain)->submit(); };
   alarm_.context = &c;
   c.suspend_at(at);
@@ -156,19 +156,19 @@ void sleep_awaiter::wait(coroutine_chain& c, std::coroutine_handle<> at) {
 
 void sleep_awaiter::await_resume() noexcept { timer_queue::cancel(alarm_); }
 
-// ------------------------------------------------------------------------------------- coroutines of somebody else
+// ------------------------------------------------------------------------------------- coroutines of other libraries
 
 namespace {
 
-/// The chain by which somebody else's coroutine awaits one of ours. Of the two, the awaiting side and the end, the one
-/// that comes second frees it; if that is the end, it makes the other side go on.
+/// The chain through which a coroutine of another library awaits one of the runtime. The awaiter and the end of the
+/// awaited coroutine race: the second one frees the chain; if that is the end, it also resumes the awaiter.
 struct foreign_chain final : coroutine_chain {
   explicit foreign_chain(std::coroutine_handle<> w) noexcept : coroutine_chain(end), waiting_(w) {}
   bool second() noexcept { return one_came.exchange(true, std::memory_order_acq_rel); }
   static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
     auto& self = static_cast<foreign_chain&>(c);
     if (!self.second()) return std::noop_coroutine();
-    self.runner_->next = self.waiting_;  // not a tail call: what awaits destroys our coroutine
+    self.runner_->next = self.waiting_;  // not a tail call: the awaiter destroys the awaited coroutine
     destroy(self);
     return std::noop_coroutine();
   }
@@ -181,14 +181,14 @@ struct foreign_chain final : coroutine_chain {
   std::atomic<bool> one_came{false};
 };
 
-/// Somebody else's coroutine while it waits for a future.
+/// A coroutine of another library while it waits for a future.
 struct foreign_wait final : coroutine_chain, continuation {
   explicit foreign_wait(std::coroutine_handle<> waiting) noexcept : coroutine_chain(nullptr) {
     suspend_at(waiting);
     run = [](task* t, run_mode) {
       auto& self = static_cast<foreign_wait&>(*t);
       self.at.resume();
-      destroy(self);  // after it: it is what the part that ran is known by
+      destroy(self);  // after resume(): its address identifies the running slice
     };
     fire = [](continuation* c) { static_cast<foreign_wait&>(*c).submit(); };
   }

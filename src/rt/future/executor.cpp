@@ -60,7 +60,7 @@ namespace detail {
 
 namespace {
 
-/// A task of a limit: waits in the limit's queue, then lies in the runtime's, then runs what it was made for.
+/// A task of a limiting executor: waits in the limit's queue, then in the runtime's, then runs its call.
 struct limited_task final : task {
   task* inner = nullptr;
   limit* of = nullptr;
@@ -69,12 +69,12 @@ struct limited_task final : task {
 
 }  // namespace
 
-/// Invariant, guarded by the lock: free_ and the units of what has started make up all of them; the first in the queue
-/// does not fit into free_.
+/// Invariant, guarded by the lock: free_ plus the units of the started tasks equals the limit; the first queued task
+/// needs more than free_.
 struct limit {
   limit(const executor& ex, std::size_t n) : inner(ex), all(n), free_(n) {}
 
-  /// `late`: a continuation, which runs in the caller's frame when the runtime has ended.
+  /// `late`: a continuation, which the caller runs inline if the runtime has ended.
   void submit(task* t, std::size_t units, bool late) {
     auto* mine = ::new (pool_get(sizeof(limited_task))) limited_task;
     mine->run = run;
@@ -101,7 +101,7 @@ struct limit {
 
   void add_ref() noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept {
-    // acq_rel: the last one sees what the others did before they let go.
+    // acq_rel: the last holder sees what the others did before they released theirs.
     if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
@@ -145,7 +145,7 @@ struct limit {
 };
 
 limit_ref::limit_ref(const executor& ex, std::size_t units) : limit_(new limit(ex, units)) {
-  PLX_ASSERT(units > 0 && "a limit of nothing would let no task run");
+  PLX_ASSERT(units > 0 && "a limit of 0 units would never run a task");
 }
 limit_ref::limit_ref(const limit_ref& o) noexcept : limit_(o.limit_) { limit_->add_ref(); }
 limit_ref& limit_ref::operator=(limit_ref o) noexcept {

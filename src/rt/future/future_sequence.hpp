@@ -1,7 +1,7 @@
-// The inputs of when_all, when_any and their kind: futures in a tuple, a vector or an array, and what is attached to
-// each.
+// The inputs of when_all, when_any, when_some and when_each: futures in a tuple, a vector or an array, and the node
+// attached to each.
 //
-// Thread safety: none of its own. Cost: a node per input. Example: when_test.cpp.
+// Thread safety: none. Cost: a node per input. Example: when_test.cpp.
 #pragma once
 
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace plx::detail {
 
-/// The place of one input: what the input's state fires.
+/// The continuation attached to one input.
 template <class Owner>
 struct input_node : continuation {
   Owner* owner = nullptr;
   std::size_t index = 0;
 };
 
-/// What a node is for an owner that has `ready(node&)`.
+/// The node type for an owner with a member function `ready(node&)`.
 template <class Owner>
 void attach_input(Owner& owner, input_node<Owner>& n, std::size_t index, future_state_base& state) {
   n.owner = &owner;
@@ -83,13 +83,13 @@ struct node_storage<std::vector<F>, Node> {
   static type make(const std::vector<F>& s) { return type(s.size()); }
 };
 
-/// Throws future_error(no_state) before anything was attached, so that a mistake leaves no half-made state.
+/// Throws future_error(no_state) before anything is attached, so that an error leaves no partially constructed state.
 template <class Sequence>
 void require_states(Sequence& s) {
   for_each_future(s, [](auto& f, std::size_t) { (void)state_of(f).checked(); });
 }
 
-/// Makes a State from the inputs and starts it.
+/// Creates a State from the inputs and starts it.
 template <class State, class Result, class Sequence, class... More>
 future<Result> start_state(Sequence s, More&&... more) {
   require_states(s);
@@ -102,7 +102,7 @@ future<Result> start_state(Sequence s, More&&... more) {
 template <class It>
 using futures_of = std::vector<std::iter_value_t<It>>;
 
-/// The futures of an iterator range: moved out of it, shared ones copied.
+/// The futures of an iterator range: futures are moved out of it, shared futures copied.
 template <std::input_iterator It>
 futures_of<It> gather(It first, It last) {
   if constexpr (std::is_copy_constructible_v<std::iter_value_t<It>>)

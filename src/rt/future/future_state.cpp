@@ -18,7 +18,7 @@ const char* message_of(int code) {
     case future_errc::promise_already_satisfied:
       return "the promise already has a value or an exception";
     case future_errc::no_state:
-      return "no state: the future is empty, or its value was already taken by get()";
+      return "no state: the future is empty, or get() was already called";
   }
   return "unknown future error";
 }
@@ -61,9 +61,9 @@ void fork_task(task* t) {
   suspend(
       why,
       [](void* p) {
-        const forking f = *static_cast<forking*>(p);  // its frame goes on as soon as a thief takes the caller
+        const forking f = *static_cast<forking*>(p);  // the caller's frame resumes as soon as a thief takes it
         resume(*f.caller);
-        submit_task(f.forked);  // above the caller in the deque: it is popped first, thieves take the caller
+        submit_task(f.forked);  // above the caller in the deque: this worker pops it first, thieves take the caller
       },
       &me);
 }
@@ -82,7 +82,7 @@ void run_here(task* t) {
 }
 
 bool future_state_base::try_attach(continuation& c) noexcept {
-  // acquire: pairs with the release in complete(), whose result is seen.
+  // acquire: pairs with the release in complete(); its result is visible.
   std::uintptr_t head = word_.load(std::memory_order_acquire);
   do {
     if (head == ready_word) return false;
@@ -102,7 +102,7 @@ void fire_each(continuation* in_order) noexcept {
   }
 }
 
-// Fires continuations in a task, which begins on an empty stack.
+// Fires continuations in a task of its own, which starts on an empty stack.
 struct firing_task final : task {
   explicit firing_task(continuation* first) noexcept : in_order(first) {
     static const probe::name_id continuations = probe::register_name("continuations");
@@ -118,7 +118,7 @@ struct firing_task final : task {
 };
 static_assert(std::is_trivially_destructible_v<firing_task>);
 
-// False when there is no memory for it. Without a runtime the continuations fire in this frame.
+// False if there is no memory for the task. Without a runtime the continuations fire in this frame.
 bool fire_in_task(continuation* in_order) noexcept {
   firing_task* t = nullptr;
   try {
@@ -142,7 +142,7 @@ void fire_in_order(continuation* in_order) noexcept {
   fire_each(in_order);
 }
 
-// Newest first in the list; fired in the order of attaching.
+// The list is newest first; continuations fire in the order in which they were attached.
 void fire_all(continuation* newest) noexcept {
   continuation* in_order = nullptr;
   for (continuation* c = newest; c != nullptr;) {
@@ -164,17 +164,17 @@ void future_state_base::complete(bool at_end) noexcept {
   origin* const join = made_by_ != nullptr && probe::is_join(made_by_->id) ? made_by_ : nullptr;
   if (origins_wanted()) [[unlikely]]
     note_made(made_by_, at_end);
-  // release: the result, for whoever reads `ready` with acquire. acquire: pairs with the releases in try_attach() and
-  // put_back(); the nodes are read.
+  // release: publishes the result to readers that load `ready` with acquire. acquire: pairs with the releases in
+  // try_attach() and put_back(); the nodes are read.
   const std::uintptr_t head = word_.exchange(ready_word, std::memory_order_acq_rel);
   PLX_ASSERT(head != ready_word && "a future was completed twice");
-  if (head == 0) return;  // nobody waits yet
+  if (head == 0) return;  // no waiters
   const made_ready_by result(join);
   fire_all(reinterpret_cast<continuation*>(head));
 }
 
-// Nodes cannot be unlinked from a list that others push to. So the whole list is taken, as complete() takes it, and put
-// back without `c`. Completion may come between: then the rest is fired here.
+// Nodes cannot be unlinked from a list to which other threads push. So the whole list is taken, as complete() takes it,
+// and put back without `c`. If the state completes in between, the remaining nodes are fired here.
 bool future_state_base::try_detach(continuation& c) noexcept {
   std::uintptr_t head = word_.load(std::memory_order_relaxed);
   do {
@@ -200,14 +200,14 @@ void future_state_base::put_back(continuation* first) noexcept {
       return fire_all(first);
     }
     last->next = reinterpret_cast<continuation*>(head);
-    // release: pairs with the acquire in complete() and try_detach(). acquire: with complete(), whose result is seen.
+    // release: pairs with the acquire in complete() and try_detach(). acquire: with complete(); its result is visible.
   } while (!word_.compare_exchange_weak(head, reinterpret_cast<std::uintptr_t>(first), std::memory_order_release,
                                         std::memory_order_acquire));
 }
 
 void future_state_base::submit_deferred() {
   if (!deferred_.exchange(false, std::memory_order_acq_rel)) return;
-  add_ref();  // which running gives back
+  add_ref();  // released when it has run
   submit_late(nullptr, own_task_);
 }
 
@@ -222,8 +222,8 @@ struct thread_wait : continuation {
   parker* waiting;
 };
 
-// Someone who waits with a deadline: completion and alarm race for the right to wake it. Counted, because after a
-// time-out it may have to stay attached until the state completes.
+// A waiter with a deadline: completion and alarm race to wake it. Reference-counted, because after a timeout it may
+// have to stay attached until the state completes.
 struct timed_wait : continuation {
   std::atomic<int> refs{2};
   std::atomic<bool> decided{false};
@@ -234,7 +234,7 @@ struct timed_wait : continuation {
   timer alarm;
 
   void release() noexcept {
-    // acq_rel: the last one sees what the others did before they let go.
+    // acq_rel: the last holder sees what the others did before they released theirs.
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   void wake() {
@@ -245,7 +245,7 @@ struct timed_wait : continuation {
   }
 };
 
-// acq_rel: the exchanges on `decided` pair with each other; one of the two is the first, and wakes.
+// acq_rel: the exchanges on `decided` pair with each other; the first of the two wakes the waiter.
 void timed_wait_completed(continuation* c) {
   auto* t = static_cast<timed_wait*>(c);
   if (!t->decided.exchange(true, std::memory_order_acq_rel)) t->wake();
@@ -264,27 +264,27 @@ void timed_wait_expired(void* context) {
 bool future_state_base::take_back_own_task() {
   if (deferred_.load(std::memory_order_relaxed)) {
     if (stack_is_low() && find_current_scheduler() != nullptr) {
-      submit_deferred();  // it gets a stack of its own
+      submit_deferred();  // it gets its own stack
       return false;
     }
     if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
-    add_ref();  // which running gives back
+    add_ref();  // released when it has run
     if (worker* w = this_worker())
       run_taken_back(*w, own_task_, true);
     else
       own_task_->run(own_task_, run_mode::taken_back);
     return true;
   }
-  // Only the newest task of the own deque can be had for nothing, and only this very one may run on top of its waiter:
-  // the waiter waits for nothing else.
+  // Only the newest task of the worker's own deque can be taken cheaply, and only the awaited task may run on top of
+  // its waiter, which waits for nothing else.
   worker* w = this_worker();
   if (own_task_ == nullptr || w == nullptr) return false;
   w = pass_boundary(w);
   if (w->deque.newest() != own_task_) return false;
-  if (low_in(w->current->memory)) return false;  // the waiter suspends, and the task gets a stack of its own
+  if (low_in(w->current->memory)) return false;  // the waiter suspends, and the task gets its own stack
   if (w->home.deterministic() && w->home.choose(2) == 0) return false;
   task* t = w->deque.pop();
-  if (t == nullptr) return false;  // a thief was faster
+  if (t == nullptr) return false;  // stolen
   PLX_ASSERT(t == own_task_);
   run_taken_back(*w, t);
   return true;
@@ -322,10 +322,10 @@ void future_state_base::wait_slowly() {
       &me);
 }
 
-// The own task is not taken back here: it may take longer than the deadline, or wait for what its waiter does after it.
+// The task is not run inline here: it may take longer than the deadline, or wait for a later action of its waiter.
 bool future_state_base::wait_until(ticks deadline) {
   if (ready()) return true;
-  if (deadline <= deadline_in(0)) {  // a poll: pollers and continuations may do it, too
+  if (deadline <= deadline_in(0)) {  // a poll, which is allowed in pollers and continuations
     choice_point();
     return ready();
   }
@@ -344,10 +344,10 @@ bool future_state_base::wait_until(ticks deadline) {
         [](void* p) {
           auto* m = static_cast<timed_wait*>(p);
           future_state_base* s = m->state;
-          // Armed first: once attached, the waiter may go on and cancel the alarm at any moment.
+          // Armed first: once attached, the waiter may resume and cancel the alarm at any moment.
           arm_timer(m->alarm);
           s->attach(*m);
-          s->release();  // if the alarm was faster, the waiter may have dropped the future already
+          s->release();  // if the alarm fired first, the waiter may have destroyed the future already
         },
         me);
     timer_queue::cancel(me->alarm);
@@ -358,14 +358,14 @@ bool future_state_base::wait_until(ticks deadline) {
       const double left_s = deadline > now ? seconds(deadline - now) : 0;
       if (!me->thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) {
         me->timed_out = !me->decided.exchange(true, std::memory_order_acq_rel);
-        if (!me->timed_out) me->thread->wait();  // completed at the last moment: the token is on the way
+        if (!me->timed_out) me->thread->wait();  // completed concurrently: the wakeup is on its way
       }
     } else {
       me->release();  // never attached: the state's reference
     }
   }
   const bool in_time = !me->timed_out;
-  // Polling with a deadline again and again must not pile up nodes in the state.
+  // Repeated waits with a deadline must not accumulate nodes in the state.
   if (!in_time && try_detach(*me)) me->release();
   me->release();
   return in_time || ready();

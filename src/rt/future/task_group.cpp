@@ -9,7 +9,7 @@ namespace plx {
 
 using detail::worker;
 
-// A task is known by its identity, which it keeps wherever it is resumed. Code between tasks (pollers) is no parent.
+// A task keeps its identity on whichever worker it resumes. Code between tasks (pollers) cannot be a parent.
 [[gnu::noinline]] bool task_group::called_by_parent() noexcept {
   const worker* w = detail::worker_of_this_thread;
   const void* caller = nullptr;
@@ -26,12 +26,12 @@ void task_group::wait_for_children() {
   std::int64_t taken_back = 0;
   worker* w = detail::this_worker();
   if (w != nullptr && !(w->home.deterministic() && w->home.choose(2) == 0)) {
-    // What this task spawned last lies on top of its worker's deque, unless it was stolen, or the task has moved, or
-    // somebody woken lies above it. Anything foreign goes back: no task runs on top of a waiting one.
+    // The last child is on top of the worker's deque, unless it was stolen, the parent has moved to another worker, or
+    // a woken task is above it. Other tasks are put back: no unrelated task runs on top of a waiting one.
     // A negative count: children of children, perhaps in this deque.
     while (taken_back < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
       w = detail::pass_boundary(w);
-      if (detail::low_in(w->current->memory)) break;  // the parent suspends, and the children get stacks of their own
+      if (detail::low_in(w->current->memory)) break;  // the parent suspends, and the children get their own stacks
       detail::task* t = w->deque.pop();
       if (t == nullptr) break;
       if (t->owner != this) {
@@ -46,7 +46,7 @@ void task_group::wait_for_children() {
   if (w != nullptr && w->free_fibers == nullptr) require_stack(*w, taken_back);
   const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
   used_ = 0;
-  // acquire: pairs with the release of the last child; its effects are visible.
+  // acquire: pairs with the release of the last child; the children's effects are visible.
   if (finished_elsewhere_.load(std::memory_order_acquire) != elsewhere) wait_elsewhere(elsewhere);
   parent_ = nullptr;
   if (finished_elsewhere_.load(std::memory_order_relaxed) != 0) finished_elsewhere_.store(0, std::memory_order_relaxed);
@@ -54,12 +54,12 @@ void task_group::wait_for_children() {
     detail::note_inputs_taken(ended_);
 }
 
-// No memory for a stack: the exception leaves the other children counted. The destructor, which must wait for them,
-// ends the program if there is still none.
+// If there is no memory for a stack, the exception leaves the other children counted. The destructor, which must wait
+// for them, ends the program if there is still none.
 void task_group::require_stack(worker& w, std::int64_t taken_back) {
   const bool all_ended = finished_elsewhere_.load(std::memory_order_relaxed) == spawned_ - taken_back;
   if (all_ended || w.home.reserve_loop_fiber(w)) return;
-  finished_elsewhere_.fetch_add(taken_back, std::memory_order_relaxed);  // counts as the others
+  finished_elsewhere_.fetch_add(taken_back, std::memory_order_relaxed);  // counted as ended elsewhere
   throw std::bad_alloc();
 }
 
@@ -67,7 +67,7 @@ void task_group::wait_elsewhere(std::int64_t expected) {
   struct request {
     task_group* group;
     std::int64_t expected;
-    // True when the children had ended meanwhile.
+    // True if all children have ended in the meantime.
     bool announce() const {
       return group->finished_elsewhere_.fetch_add(announced - expected, std::memory_order_acq_rel) == expected;
     }
@@ -106,7 +106,7 @@ void task_group::one_finished_elsewhere() noexcept {
     wake_parent(*static_cast<detail::fiber*>(waiting_));
 }
 
-// By default on the worker of the last child, which has its results in the cache.
+// By default on the worker of the last child, whose results are in its cache.
 void task_group::wake_parent(detail::fiber& parent) {
   const worker* here = detail::this_worker();
   if (waits_at_ != nullptr && here != nullptr && &here->home == &waits_at_->home)

@@ -6,7 +6,7 @@
 
 namespace plx::detail {
 
-// Lives until the last node has fired or was detached: a node that another detaching caller holds stays behind.
+// Lives until the last node has fired or was detached: a node held by a concurrent try_detach() stays attached.
 struct ready_order::shared {
   struct node : continuation {
     shared* owner = nullptr;
@@ -17,7 +17,7 @@ struct ready_order::shared {
   explicit shared(std::size_t n) : nodes(n), refs(n + 1) { order.reserve(n); }
 
   void release() noexcept {
-    // acq_rel: the last one sees what the others did before they let go.
+    // acq_rel: the last holder sees what the others did before they released theirs.
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
   static void fired(continuation* c) {
@@ -37,7 +37,7 @@ struct ready_order::shared {
   std::atomic<std::size_t> refs;
   spinlock guard;
   std::vector<std::size_t> order;
-  std::size_t wanted = 0;  // how many the one who waits waits for
+  std::size_t wanted = 0;  // the number of ready futures that the waiter waits for
   wait_list waiting;
 };
 

@@ -13,8 +13,8 @@
 namespace plx::detail {
 namespace {
 
-// The worker runs on meanwhile, and what is read are plain members: when its last boundary is the same before and
-// after, they belong together, as far as this can be known without a cost for every task.
+// The worker keeps running, and plain members are read: if its last boundary is the same before and after, the values
+// are taken to belong together. A stronger guarantee would cost time in every task.
 PLX_READS_WHAT_MAY_CHANGE probe::flight_now now_of(void* context, unsigned i) noexcept {
   const worker& w = static_cast<const scheduler*>(context)->worker_at(i);
   const volatile ticks& boundary = w.boundary;

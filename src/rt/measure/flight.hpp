@@ -1,6 +1,6 @@
-// The runtime's side of the flight recorder: what its workers do now, and when a file is written.
+// The runtime's part of the flight recorder: what its workers are doing, and when a file is written.
 //
-// Thread safety: one object per runtime, made after its scheduler. Cost: nothing until a file is written.
+// Thread safety: one object per runtime, created after its scheduler. Cost: nothing until a file is written.
 // Example: tests/flight/.
 #pragma once
 
@@ -19,7 +19,7 @@ class scheduler;
 
 class flight_watch {
  public:
-  /// Does nothing when `s.flight` is 0. Throws std::invalid_argument for a signal that is none.
+  /// Does nothing if `s.flight` is 0. Throws std::invalid_argument for an invalid signal.
   flight_watch(const scheduler& workers, const probe::recorder& r, const probe::settings& s);
 
  private:

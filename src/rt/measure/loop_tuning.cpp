@@ -32,22 +32,22 @@ constexpr int most_step = 6;   // 32 us
 constexpr int warm_runs = 4;
 constexpr double short_run_s = 20e-6;
 
-/// One place in the program, for runs of about one length.
+/// One place in the program, for runs of about the same length.
 struct loop_place {
   const std::type_info* code = nullptr;
-  int length = 0;  // bits of the number of indices
+  int length = 0;  // bit width of the number of indices
 
-  spinlock lock;           // of what stands below; a run that does not get it goes on as usual
-  bool measuring = false;  // somebody's run
-  int runs = 0;            // before the search
-  double shortest_s = 0;   // of these
+  spinlock lock;           // guards the members below; a run that cannot lock it uses the default
+  bool measuring = false;  // a run is being measured
+  int runs = 0;            // runs before the search
+  double shortest_s = 0;   // the shortest of these
   std::int64_t piece_ns = 0;
   bool done = false;
-  bool fresh = false;  // the result is not yet on the disk
+  bool fresh = false;  // the result has not been written to disk
   std::optional<probe::tuning_session> session;
 };
 
-/// The range hangs on times that vary; to the cache it is always the same.
+/// The range of candidates depends on measured times; the cache must not depend on it.
 probe::tuning_options options_of(std::string name, std::string folder, std::int64_t longest = most_step) {
   return {.name = std::move(name),
           .space = {probe::parameter::integer("piece", 0, longest, usual_step)},
@@ -98,7 +98,7 @@ loop_tuning::loop_tuning(unsigned workers, std::string cache_folder, std::shared
 }
 loop_tuning::~loop_tuning() = default;
 
-// Pieces longer than half of the run are no candidates: with them one worker may do it all.
+// Chunks longer than half of the run are no candidates: with them a single worker might run the whole loop.
 void loop_tuning::state::begin_search(loop_place& p) {
   p.done = p.shortest_s < short_run_s;
   if (p.done) return;
@@ -107,7 +107,7 @@ void loop_tuning::state::begin_search(loop_place& p) {
       return decide(p, static_cast<int>(known->best[0]), "known from an earlier run");
   const double steps = std::log2(p.shortest_s * 1e9 / 2 / static_cast<double>(least_piece_ns));
   const auto longest = std::clamp(static_cast<std::int64_t>(steps), std::int64_t{usual_step}, std::int64_t{most_step});
-  // Written by store(), not by a worker in the middle of the program.
+  // The file is written by store(), not by a worker in the middle of the program.
   auto session = probe::tuning_session::begin(options_of(name_of(p), {}, longest));
   p.done = !session.has_value();
   if (!p.done) p.session.emplace(std::move(session).value());
@@ -117,7 +117,7 @@ void loop_tuning::state::finish(loop_place& p) {
   p.fresh = true;
   decide(p, static_cast<int>(p.session->best().integer("piece")),
          fmt::format("{:.4g} ns per index, median; {} runs were measured{}", p.session->best_value() * 1e9,
-                     p.session->evaluations(), p.session->converged() ? "" : ", and others may be as good"));
+                     p.session->evaluations(), p.session->converged() ? "" : ", other values may be equally good"));
 }
 
 loop_tuning::begun loop_tuning::begin(const std::type_info& code, std::int64_t n) {
@@ -140,7 +140,7 @@ void loop_tuning::end(void* place, std::int64_t n, double took_s) {
   loop_place& p = *static_cast<loop_place*>(place);
   const spin_guard guard(p.lock);
   p.measuring = false;
-  if (std::isnan(took_s)) return;  // next() gives the same again
+  if (std::isnan(took_s)) return;  // next() returns the same candidate again
   if (p.session) return p.session->report(took_s / static_cast<double>(n));
   p.shortest_s = p.runs == 0 ? took_s : std::min(p.shortest_s, took_s);
   if (++p.runs == warm_runs) state_->begin_search(p);
@@ -171,7 +171,7 @@ loop_tuning::counts loop_tuning::count() const {
 
 namespace {
 
-/// Measures the throughput between two changes of the cap, and does what the follower says.
+/// Measures the throughput between two changes of the cap, and follows the decisions of the follower.
 class cap_policy {
  public:
   static constexpr double period_s = 0.02;
@@ -185,7 +185,7 @@ class cap_policy {
         follower_({.workers = s.worker_count()}) {}
 
   void operator()(probe::policy_context& me) {
-    constexpr double enough_work = 32, long_s = 1;  // fewer units of work in a span say little
+    constexpr double enough_work = 32, long_s = 1;  // spans with fewer units of work are not significant
     const double work = work_so_far();
     const double now = monotonic_seconds();
     if (settling_ || !(work >= work_before_)) return begin_span(work, now);
@@ -197,7 +197,7 @@ class cap_policy {
     if (next == cap_->get()) return;
     if (auto set = me.set(*cap_, next, follower_.comparing() ? "compared in turns" : follower_.why()); !set)
       log_warning("{}", set.error().message);
-    settling_ = true;  // tasks that run end first
+    settling_ = true;  // until the running tasks have ended
   }
 
  private:
@@ -206,7 +206,7 @@ class cap_policy {
     work_before_ = work;
     began_ = now;
   }
-  /// Tasks, however they were run, do not grow in number by being stolen.
+  /// Tasks executed in any way: stealing does not change their number.
   [[nodiscard]] double work_so_far() {
     if (counter_.empty()) {
       std::uint64_t tasks = 0;
@@ -215,7 +215,7 @@ class cap_policy {
       return static_cast<double>(tasks);
     }
     const auto read = counters_.query(counter_);
-    if (!read && !std::exchange(said_, true)) log_warning("worker-cap waits for its counter: {}", read.error().message);
+    if (!read && !std::exchange(said_, true)) log_warning("worker-cap: no counter yet: {}", read.error().message);
     return read ? read->front().value : work_before_;
   }
 
@@ -237,7 +237,7 @@ std::unique_ptr<loop_tuning> add_shipped_policies(const probe::settings& asked, 
                                                   probe::policy_registry& policies) {
   if (asked.policies.empty()) return nullptr;
   if (s.deterministic()) {
-    log_info("policies = '{}' are left out: in the deterministic mode only the seed decides", asked.policies);
+    log_info("policies = '{}' ignored: the deterministic mode allows no policies", asked.policies);
     return nullptr;
   }
   if (probe::has_word(asked.policies, "worker-cap"))

@@ -1,12 +1,12 @@
-// Tunes, for each place in the program that runs a loop, how long a piece of it takes: the policy `loop-grain`.
+// Tunes the duration of a loop chunk for each place in the program that runs a loop: the policy `loop-grain`.
 //
-// A piece is what a worker does between two looks at whether somebody wants half of the rest, about two microseconds if
-// nobody tunes. Shorter ones balance better, longer ones cost less. The first runs of a place tell how long it takes;
-// short ones are left alone. Then a noise-aware search (control/tuning.hpp) measures whole runs, one at a time, by
-// their time per index, and only runs of about the same length are compared. Unless another is better by 2 %, it stays
-// at two microseconds. Nothing is written to the disk before store().
-// Thread safety: everything. Cost: a lock and a look into a table per run of a loop; while a place is tuned, two clock
-// reads more. At most 280 runs of a place are measured. Example: loop_tuning_test.cpp
+// A chunk is the work between two checks whether idle workers want half of the remaining range: about two microseconds
+// without tuning. Shorter chunks balance better, longer ones cost less. The first runs of a place measure its duration;
+// short loops are not tuned. Then a noise-aware search (control/tuning.hpp) measures whole runs, one at a time, by
+// their time per index; only runs of about the same length are compared. The default is kept unless another duration is
+// better by 2 %. Nothing is written to disk before store().
+// Thread safety: everything. Cost: a lock and a table lookup per run of a loop; two clock reads more while a place is
+// being tuned. At most 280 runs of a place are measured. Example: loop_tuning_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -22,25 +22,25 @@ namespace plx::detail {
 
 class loop_tuning {
  public:
-  /// `workers` belongs to what a result depends on. Without a folder, results are not kept.
+  /// Results depend on `workers`. Without a folder, results are not kept.
   loop_tuning(unsigned workers, std::string cache_folder, std::shared_ptr<probe::decision_log> log);
   ~loop_tuning();
   loop_tuning(const loop_tuning&) = delete;
   loop_tuning& operator=(const loop_tuning&) = delete;
 
   struct begun {
-    std::int64_t piece_ns = 0;  // how long a piece shall take; 0: as without tuning
-    void* place = nullptr;      // who is told how long the run took; null: nobody
+    std::int64_t piece_ns = 0;  // target duration of a chunk; 0: the default
+    void* place = nullptr;      // receives the duration of the run; null: not measured
   };
-  /// A run over n indices begins at the place that `code` names.
+  /// Begins a run over n indices at the place identified by `code`.
   begun begin(const std::type_info& code, std::int64_t n);
-  /// The run that begin() gave a place for took so long. NaN: it did not come to its end.
+  /// Reports the duration of the run for which begin() returned a place. NaN: the run did not complete.
   void end(void* place, std::int64_t n, double took_s);
 
-  /// Writes the results that are new. Errors go to the log.
+  /// Writes the new results. Errors go to the log.
   void store();
 
-  /// How many places there are, and how many of them are done.
+  /// The number of places, and of those that are done.
   struct counts {
     std::size_t places = 0, done = 0;
   };
@@ -55,10 +55,10 @@ class loop_tuning {
 
 namespace plx::probe {
 
-// The policies that come with the runtime, switched on by the setting `policies`: worker-cap and loop-grain.
+// The built-in policies, enabled by the setting `policies`: worker-cap and loop-grain.
 //
-// Thread safety: of the thread that makes the runtime. Cost: worker-cap reads a counter 50 times a second; loop-grain
-// is loop_tuning.hpp's. Example: policies_test.cpp, bench/policy
+// Thread safety: used by the thread that creates the runtime. Cost: worker-cap reads a counter 50 times a second; for
+// loop-grain see loop_tuning.hpp. Example: policies_test.cpp, bench/policy
 
 class actuator_registry;
 class counter_registry;
@@ -71,9 +71,9 @@ namespace plx::detail {
 class scheduler;
 class loop_tuning;
 
-/// Adds what `asked.policies` names, for the life of the registry. Gives who tunes loops, or null; it must live as long
-/// as the scheduler's workers. In the deterministic mode, where only the seed decides, nothing is added, and the log
-/// says so.
+/// Adds the policies named in `asked.policies`, for the lifetime of the registry. Returns the tuner of loops, or null;
+/// it must live as long as the scheduler's workers. In the deterministic mode, where the seed decides everything, no
+/// policy is added, and a log entry reports that.
 std::unique_ptr<loop_tuning> add_shipped_policies(const probe::settings& asked, scheduler& s,
                                                   probe::counter_registry& counters,
                                                   probe::actuator_registry& actuators,

@@ -11,15 +11,15 @@
 namespace plx::detail {
 namespace {
 
-/// How many a worker keeps for itself before the pool gets them, where others can have them. None where a sanitizer is
-/// to see each use after free.
+/// The number that a worker keeps before it returns them to the shared pool. None under sanitizers, so that they detect
+/// a use after free.
 #if defined(PLX_ASAN) || defined(PLX_TSAN)
 constexpr unsigned most_spare_origins = 0;
 #else
 constexpr unsigned most_spare_origins = 1024;
 #endif
 
-/// Requires: it has some.
+/// Requires: the worker has a spare origin.
 void* take_spare(worker& w) noexcept {
   --w.n_spare_origins;
   return std::exchange(w.spare_origins, w.spare_origins->next);
@@ -29,7 +29,7 @@ origin* make_origin(worker* w) noexcept {
   return ::new (w != nullptr && w->spare_origins != nullptr ? take_spare(*w) : pool_get(sizeof(origin))) origin;
 }
 
-/// What the worker makes ready, or has made, comes from the task that it runs and from nothing else.
+/// True if what the worker makes ready, or has produced, originates only from the task that it runs.
 bool from_running_task(const worker& w) noexcept { return w.in_task && w.id != 0 && w.ready_by == nullptr; }
 
 void put_origin(worker* w, origin* o) noexcept {
@@ -39,22 +39,22 @@ void put_origin(worker* w, origin* o) noexcept {
   ++w->n_spare_origins;
 }
 
-/// The clock; the end of the running task's work when that is over.
+/// The current time, or the end of the running task's work if that is over.
 ticks time_now(const worker* w) noexcept { return w != nullptr && w->end != 0 ? w->end : now_ticks(); }
 
-/// Of an origin that nobody else has.
+/// For an origin that no other thread accesses.
 void set_at_least(std::atomic<ticks>& to, ticks value) noexcept {
   if (to.load(std::memory_order_relaxed) < value) to.store(value, std::memory_order_relaxed);
 }
 
-/// Of one that others raise at the same time.
+/// For an origin that other threads raise concurrently.
 void raise(std::atomic<ticks>& to, ticks value) noexcept {
   ticks now = to.load(std::memory_order_relaxed);
   while (now < value && !to.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
   }
 }
 
-/// A worker that runs a task now, as opposed to one that fires a timer or polls between two tasks.
+/// The worker if it runs a task, as opposed to firing a timer or polling between two tasks.
 worker* in_task() noexcept {
   worker* w = this_worker();
   return w != nullptr && w->in_task ? w : nullptr;
@@ -62,17 +62,17 @@ worker* in_task() noexcept {
 
 ticks path_at(const worker& w, ticks now) noexcept { return w.path + (now > w.boundary ? now - w.boundary : 0); }
 
-/// Where something comes from, and the longest path of tasks that leads there.
+/// Where something originates, and the longest path of tasks that leads there.
 struct source {
   probe::task_id id = 0;
   ticks path = 0;
 };
 
-/// The last result that this thread, no worker of a runtime, has read. What it starts comes from there; what it does
-/// itself is no task and makes no path longer.
+/// The last result that this external thread has read: the origin of the tasks that it starts. The thread itself is not
+/// a task and makes no path longer.
 thread_local source seen_here;
 
-/// What the worker's doing comes from now: a result that is passed on, or the running task.
+/// The origin of the worker's current action: a result that is passed on, or the running task.
 source source_at(const worker& w, ticks now) noexcept {
   if (w.ready_by != nullptr) return {w.ready_by->id, w.ready_by->path};
   if (!w.in_task || w.id == 0) return {};
@@ -114,15 +114,16 @@ void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr
   const source s = source_at(*w, now);
   set_at_least(o->path, s.path);
   if (!inputs_told && s.id != o->id) o->cause = s.id;
-  // A continuation of what was there already: it comes from there, and from who asked for it just now.
+  // A continuation of a result that was available already: it originates from that result and from the task that
+  // attached it just now.
   if (w->ready_by != nullptr && w->in_task && !probe::is_join(s.id)) {
     w->log->edge(w->id, o->id, now, w->info.name);
     set_at_least(o->path, path_at(*w, now));
   }
 }
 
-// By far the most: a running task makes a new one, and nobody else has told anything of it. In one go and without a
-// call, because here and in note_made() is most of what a traced task costs.
+// The common case: a running task creates a new one, and no input of it has been recorded. Inline and without a call,
+// because this function and note_made() are most of the cost of a traced task.
 void note_ready(worker* w, task& t) noexcept {
   const unsigned wanted = probe::wanted.load(std::memory_order_relaxed);
   const bool edges_alone = wanted - probe::wants_edges < probe::wants_events - probe::wants_edges;
@@ -147,7 +148,7 @@ void note_begin(worker& w, task& t) noexcept {
     w.path = 0;
   }
   if (w.id == 0 && origins_wanted()) w.id = w.log->next_id();
-  if (w.cause != 0 && !probe::same_recorder(w.cause, w.id)) {  // of another runtime: this trace does not know its tasks
+  if (w.cause != 0 && !probe::same_recorder(w.cause, w.id)) {  // a task of another runtime is not in this trace
     w.cause = 0;
     w.path = 0;
   }
@@ -172,14 +173,14 @@ void note_input(origin*& join, bool of_task) noexcept {
   if (o == nullptr) {
     origin* mine = make_origin(w);
     mine->id = w->log->next_id() | (of_task ? 0 : probe::join_bit);
-    mine->cause = mine->id;  // its edges tell the rest
+    mine->cause = mine->id;  // the rest is in its edges
     if (place.compare_exchange_strong(o, mine, std::memory_order_acq_rel, std::memory_order_acquire))
       o = mine;
     else
       free_origin(mine);
   }
   w->log->edge(from.id, o->id, now, w->in_task ? w->info.name : probe::unnamed);
-  set_at_least(o->when, now);  // of two at the same time, either will do
+  set_at_least(o->when, now);  // of concurrent values, either is acceptable
   raise(o->path, from.path);
 }
 
@@ -203,7 +204,7 @@ void note_inputs_taken(origin*& join) noexcept {
 }
 
 [[gnu::noinline]] void note_made(origin*& made_by, bool at_end) noexcept {
-  if (made_by != nullptr) return;  // a join: its inputs have told
+  if (made_by != nullptr) return;  // a join: recorded by its inputs
   worker* const w = worker_of_this_thread;
   if (w == nullptr || !from_running_task(*w) || w->spare_origins == nullptr) [[unlikely]]
     return note_made_otherwise(w, made_by, at_end);
@@ -226,7 +227,7 @@ void note_going_on() noexcept {
   }
 }
 
-// An edge enters a piece at its begin: what comes in the middle of one ends it.
+// An edge enters a slice at its start: a result read within a slice splits it.
 static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
   if (!w.in_task || w.id == 0 || id == w.id) return;
   if (id == w.cause && when <= w.boundary) return;
@@ -245,7 +246,7 @@ static inline void note_result(worker& w, probe::task_id id, ticks when, ticks p
     note_result(*w, made_by.id, made_by.when.load(std::memory_order_relaxed), path);
 }
 
-// Who completes with a join still looks at that one.
+// A thread that completes a state through a join may still read that join, so joins are not freed here.
 [[gnu::noinline]] void note_taken(origin*& made_by) noexcept {
   worker* const w = worker_of_this_thread;
   origin* const o = made_by;
@@ -283,8 +284,8 @@ made_ready_by::made_ready_by(const origin* result) noexcept {
   if (worker_ != nullptr) before_ = std::exchange(worker_->ready_by, this);
 }
 
-// A continuation that ran in this frame may have called user code, or have been suspended: then it is over already, and
-// the worker may be another one.
+// A continuation that ran in this frame may have called user code or suspended: then the object has no effect any more,
+// and the caller may be on another worker.
 made_ready_by::~made_ready_by() {
   if (worker_ != nullptr && this_worker() == worker_ && worker_->ready_by == this) worker_->ready_by = before_;
 }

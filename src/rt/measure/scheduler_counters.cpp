@@ -24,17 +24,17 @@ struct member_counter {
 };
 
 constexpr member_counter per_worker[] = {
-    {"count/spawned", "Tasks put into the worker's own deque, resumed ones too", &worker::spawned},
+    {"count/spawned", "Tasks put into the worker's own deque, including resumed ones", &worker::spawned},
     {"count/scheduled", "Tasks run by the worker's loop", &worker::executed},
-    {"count/taken-back", "Children called by the parent that waited for them", &worker::taken_back},
-    {"count/suspended", "Times a task gave its worker away", &worker::suspended},
-    {"count/resumed", "Times a suspended task went on", &worker::resumed},
-    {"count/yields", "Times a task let others go first", &worker::yields},
+    {"count/taken-back", "Tasks run inline by the task that waited for them", &worker::taken_back},
+    {"count/suspended", "Times a task suspended", &worker::suspended},
+    {"count/resumed", "Times a suspended task resumed", &worker::resumed},
+    {"count/yields", "Times a task yielded", &worker::yields},
     {"count/steals", "Tasks taken from another worker's deque", &worker::steals},
-    {"count/failed-steals", "Attempts that another thief or the owner won", &worker::failed_steals},
-    {"count/sleeps", "Times the worker went to sleep for want of work", &worker::sleeps},
-    {"count/poller-calls", "Calls of functions that look for events", &worker::poller_calls},
-    {"count/poller-progress", "Rounds of such calls in which something had happened", &worker::poller_progress},
+    {"count/failed-steals", "Attempts to steal that another thief or the owner won", &worker::failed_steals},
+    {"count/sleeps", "Times the worker slept because it found no work", &worker::sleeps},
+    {"count/poller-calls", "Calls of pollers", &worker::poller_calls},
+    {"count/poller-progress", "Rounds of poller calls in which an operation had completed", &worker::poller_progress},
 };
 
 struct scheduler_counter {
@@ -59,36 +59,34 @@ double pending(const scheduler& s) {
 double suspended(const scheduler& s) { return static_cast<double>(s.suspended_tasks()); }
 double active(const scheduler& s) { return s.active_workers(); }
 
-// What is read one after the other may not fit together: no count is below 0.
+// The values are not read at one instant, so the difference may be negative: it is clamped to 0.
 double staged(const scheduler& s) { return std::max(0.0, pending(s) - static_cast<double>(s.ready_again())); }
 
 constexpr scheduler_counter of_scheduler[] = {
     {"queue/length", "1", "Tasks in the workers' deques now", queued},
-    {"queue/injected", "1", "Tasks from outside and yielded ones that wait for a worker now",
+    {"queue/injected", "1", "Tasks in the injection queue now: from external threads, or yielded",
      [](const scheduler& s) { return static_cast<double>(s.injected()); }},
-    {"queue/placed", "1", "Ready tasks of a priority or of one worker that wait for their turn now",
+    {"queue/placed", "1", "Ready tasks with a priority or a fixed worker, queued now",
      [](const scheduler& s) { return static_cast<double>(s.placed()); }},
     {"tasks/pending", "1", "Tasks that are ready and wait for a worker now, new or resumed", pending},
-    {"tasks/staged", "1", "Those of them that have not begun", staged},
+    {"tasks/staged", "1", "Pending tasks that have not started", staged},
     {"tasks/active", "1", "Workers that run a task now, or are about to", active},
-    {"tasks/suspended", "1", "Tasks that have begun and wait now, those that were resumed but wait for a worker too",
-     suspended},
-    {"tasks/ready-again", "1", "Suspended tasks that were resumed and wait for a worker; a look at every stack",
+    {"tasks/suspended", "1", "Started tasks that wait now, including resumed ones that wait for a worker", suspended},
+    {"tasks/ready-again", "1", "Resumed tasks that wait for a worker; reading it visits every stack",
      [](const scheduler& s) { return static_cast<double>(s.ready_again()); }},
     {"utilization/instantaneous", "1", "Share of the workers that run a task now",
      [](const scheduler& s) { return active(s) / s.worker_count(); }},
     {"worker-cap", "1", "Workers that take tasks now", [](const scheduler& s) { return double(s.worker_cap()); }},
-    {"pollers/count", "1", "Functions that look for events now",
-     [](const scheduler& s) { return double(s.pollers()); }},
+    {"pollers/count", "1", "Registered pollers now", [](const scheduler& s) { return double(s.pollers()); }},
     {"stacks/in-use", "1", "Stacks with a task on them, running or suspended",
      [](const scheduler& s) { return suspended(s) + active(s); }},
-    {"stacks/made", "1", "Stacks made so far; they are reused",
+    {"stacks/made", "1", "Stacks created so far; they are reused",
      [](const scheduler& s) { return static_cast<double>(s.stacks().total()); }, true},
     {"stacks/bytes", "bytes", "Virtual memory of each stack",
      [](const scheduler& s) { return static_cast<double>(s.stacks().stack_bytes()); }},
-    {"stacks/warm", "1", "Stacks of no worker and no task that keep the memory they touched",
+    {"stacks/warm", "1", "Unused stacks that keep the memory they touched",
      [](const scheduler& s) { return double(s.warm_stacks()); }},
-    {"stacks/cold", "1", "Stacks of no task that gave their memory back",
+    {"stacks/cold", "1", "Unused stacks that returned their memory",
      [](const scheduler& s) { return double(s.cold_stacks()); }},
 };
 
@@ -100,19 +98,19 @@ struct thread_counter {
 };
 
 constexpr thread_counter of_threads[] = {
-    {"context-switches/voluntary", "1", "Times the worker's thread gave its core away",
+    {"context-switches/voluntary", "1", "Times the worker's thread gave up its core",
      &probe::thread_usage::voluntary_switches},
     {"context-switches/involuntary", "1", "Times the worker's thread lost its core to another thread",
      &probe::thread_usage::involuntary_switches},
     {"time/processor", "s", "Time of the worker's thread on a core", &probe::thread_usage::processor_s},
-    {"time/waiting-for-processor", "s", "Time in which the worker's thread could have run, but for a free core",
+    {"time/waiting-for-processor", "s", "Time in which the worker's thread was ready but had no core",
      &probe::thread_usage::waiting_s},
 };
 
 double usage_of(const worker& w, double probe::thread_usage::*value) {
   for (;;) {
     const int id = w.thread_id.load(std::memory_order_acquire);  // pairs with the release in end_of_thread()
-    if (id == 0) return 0;                                       // it has not begun
+    if (id == 0) return 0;                                       // it has not started
     if (id == worker::thread_has_ended) {
       if (w.last_usage == nullptr) throw std::runtime_error("the worker's thread has ended");
       return *w.last_usage.*value;
@@ -127,7 +125,7 @@ class adder {
  public:
   adder(probe::counter_registry& r, const scheduler& s) : registry_(r), scheduler_(s) {}
 
-  /// One for each worker, and their sum.
+  /// One counter per worker, and their sum.
   template <class F>
   void per_worker_and_sum(const char* name, const char* unit, const char* help, F of) {
     for (unsigned i = 0; i < scheduler_.worker_count(); ++i)
@@ -164,11 +162,11 @@ void adder::workers() {
          "Tasks in the worker's deque now"},
         [&w] { return length_of(w); });
     add({fmt::format("/scheduler{{{}/worker-thread#{}}}/queue/placed", here_, i), "1",
-         "Ready tasks that only this worker runs and that wait for their turn now"},
+         "Ready tasks fixed to this worker, queued now"},
         [&w] { return w.inbox.size(); });
   }
 #if defined(__linux__)
-  if (scheduler_.deterministic()) return;  // one thread is all workers
+  if (scheduler_.deterministic()) return;  // all workers share one thread
   for (const thread_counter& t : of_threads)
     per_worker_and_sum(t.name, t.unit, t.help, [v = t.value](const worker& w) { return usage_of(w, v); });
 #endif
@@ -178,7 +176,7 @@ void adder::whole() {
   for (const scheduler_counter& c : of_scheduler)
     add({fmt::format("/scheduler{{{}/total}}/{}", here_, c.name), c.unit, c.help, c.monotonic},
         [&s = scheduler_, value = c.value] { return value(s); });
-  add({fmt::format("/runtime{{{}/total}}/uptime", here_), "s", "Time since the counters of this runtime were made",
+  add({fmt::format("/runtime{{{}/total}}/uptime", here_), "s", "Time since the counters of this runtime were created",
        true},
       [begin = now_ticks()] { return seconds(now_ticks() - begin); });
 }
@@ -221,7 +219,7 @@ double task_cost_s() {
 
 probe::registration add_task_cost_counter(probe::counter_registry& registry) {
   return registry.add({"/scheduler{locality#0/total}/task-cost", "s",
-                       "Making, measuring and ending a task that does nothing, on a worker alone"},
+                       "Time to create, measure, run and end an empty task on a single worker"},
                       [cost = task_cost_s()] { return cost; });
 }
 

@@ -1,6 +1,6 @@
-// What a task costs besides its work.
+// The counters of the scheduler, and the cost of a task besides its work.
 //
-// Thread safety: everything. Cost: about 3 ms the first time, in a runtime of its own with one worker.
+// Thread safety: everything. Cost: task_cost_s() takes about 3 ms, in a runtime of its own with one worker.
 // Example: diagnose_settings_test.cpp.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace plx::detail {
 
-// The scheduler's own numbers as counters. docs/runtime.md has the table.
+// The scheduler's own counters. docs/runtime.md has the table.
 
 class scheduler;
 
@@ -18,11 +18,11 @@ class scheduler;
 /// /scheduler{locality#0/total}/... The scheduler must outlive the registrations.
 [[nodiscard]] std::vector<probe::registration> add_scheduler_counters(probe::counter_registry& registry, scheduler& s);
 
-/// Seconds to make, measure, run and end a named task that does nothing: the least of several turns, with nobody to
-/// steal from. Must not be called by a task.
+/// Seconds to create, measure, run and end a named empty task: the minimum of several rounds, on a single worker. Must
+/// not be called by a task.
 double task_cost_s();
 
-/// /scheduler{locality#0/total}/task-cost, measured now if it was not yet.
+/// /scheduler{locality#0/total}/task-cost, measured on first use.
 [[nodiscard]] probe::registration add_task_cost_counter(probe::counter_registry& registry);
 
 }  // namespace plx::detail

@@ -9,7 +9,7 @@
 namespace plx::detail {
 namespace {
 
-constexpr double longest_span_s = 1e9;  // 31 years; a later end is a further wait
+constexpr double longest_span_s = 1e9;  // 31 years; a later end is waited for in several waits
 
 std::int64_t monotonic_ns() noexcept {
   std::timespec t;

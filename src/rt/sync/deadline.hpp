@@ -1,5 +1,5 @@
-// The ends of timed waits: durations and time points of any clock, as ticks of the scheduler's clock, without including
-// <chrono>.
+// The ends of timed waits: durations and time points of any clock, converted to ticks of the scheduler's clock, without
+// including <chrono>.
 //
 // A time point of another clock is converted when the wait begins. At the end of the wait its clock is read again: it
 // may run at another rate, or may have been set back.
@@ -12,7 +12,7 @@
 
 namespace plx::detail {
 
-/// The scheduler's clock (virtual in the deterministic mode) now, plus a span; spans under zero count as zero.
+/// The scheduler's clock (virtual in the deterministic mode) now, plus a span; a negative span counts as zero.
 ticks deadline_in(double seconds_from_now);
 
 template <class Duration>
@@ -31,7 +31,7 @@ concept clock_type = requires {
   C::now();
 };
 
-/// The time until `t` by its own clock; 0 exactly if the clock has reached `t`.
+/// The time until `t` on its own clock; 0 if and only if the clock has reached `t`.
 template <class TimePoint>
 double seconds_until(const TimePoint& t) {
   using clock = typename TimePoint::clock;
@@ -39,7 +39,7 @@ double seconds_until(const TimePoint& t) {
   constexpr double near_s = 1e6;
   const auto now = clock::now();
   const double left_s = seconds_of(t.time_since_epoch()) - seconds_of(now.time_since_epoch());
-  // The difference of two far time points may overflow in their integers, as for time_point::min().
+  // The difference of two distant time points may overflow, as for time_point::min().
   if (!(left_s > -near_s)) return 0;
   if (left_s > near_s) return left_s;
   return now < t ? seconds_of(t - now) : 0;
@@ -59,12 +59,12 @@ class time_limit {
                       [](const void* p) { return seconds_until(*static_cast<const TimePoint*>(p)); });
   }
 
-  /// On the scheduler's clock.
+  /// The end on the scheduler's clock.
   [[nodiscard]] ticks deadline() const noexcept { return deadline_; }
-  /// The time that was left when the clock was read last; 0 if the limit had passed.
+  /// The remaining time at the last reading of the clock; 0 if the limit had passed.
   [[nodiscard]] double left_s() const noexcept { return left_s_; }
-  /// Reads the clock of the limit again, after deadline() has passed. False if that clock has not reached the limit:
-  /// then deadline() is a later one. In the deterministic mode, which has one clock, always true.
+  /// Reads the clock of the limit again, after deadline() has passed. If that clock has not reached the limit, returns
+  /// false and sets a later deadline(). Always true in the deterministic mode, which has one clock.
   [[nodiscard]] bool passed();
 
  private:
@@ -75,11 +75,11 @@ class time_limit {
   ticks deadline_;
   const void* time_point_ = nullptr;
   seconds_left left_ = nullptr;        // null for a duration
-  std::int64_t monotonic_end_ns_ = 0;  // of a duration, on CLOCK_MONOTONIC
+  std::int64_t monotonic_end_ns_ = 0;  // end of a duration on CLOCK_MONOTONIC
   double left_s_ = 0;
 };
 
-/// Calls `wait(deadline)` until it gives true or the limit has passed. Gives whether it gave true.
+/// Calls `wait(deadline)` until it returns true or the limit has passed. Returns whether it returned true.
 template <class Wait>
 bool wait_within(time_limit limit, Wait&& wait) {
   do {

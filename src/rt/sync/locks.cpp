@@ -8,7 +8,7 @@
 namespace plx::detail {
 namespace {
 
-// Stands for the waiter that was chosen and has not gone on yet: nobody's identity.
+// The owner while the chosen waiter has not resumed yet; not the identity of any task or thread.
 constexpr char handed_over = 0;
 
 }  // namespace
@@ -43,7 +43,7 @@ void handed_mutex::lock() {
     guard_.unlock();
     return;
   }
-  PLX_ASSERT(owner_ != me && "a task locks a mutex that it holds, and waits for itself");
+  PLX_ASSERT(owner_ != me && "a task locked a mutex that it already holds (self-deadlock)");
   wait_on(waiters_, guard_, why());
   spin_guard guard(guard_);
   owner_ = me;
@@ -74,7 +74,7 @@ void handed_mutex::unlock() {
   waiter* next = nullptr;
   {
     spin_guard guard(guard_);
-    PLX_ASSERT(owner_ == current_task_id() && "a mutex is unlocked by who holds it");
+    PLX_ASSERT(owner_ == current_task_id() && "a mutex was unlocked by a task that does not hold it");
     if (--depth_ > 0) return;
     next = waiters_.pop();
     owner_ = next != nullptr ? &handed_over : nullptr;
@@ -129,7 +129,7 @@ void shared_mutex::unlock() {
   waiter* next = nullptr;
   {
     spin_guard guard(guard_);
-    PLX_ASSERT(writer_ && "unlock() of a shared_mutex that nobody has locked");
+    PLX_ASSERT(writer_ && "unlock() of a shared_mutex that is not locked");
     writer_ = false;
     holder_.store(0, std::memory_order_relaxed);
     next = admit_readers();
@@ -164,7 +164,7 @@ void shared_mutex::unlock_shared() {
   waiter* next = nullptr;
   {
     spin_guard guard(guard_);
-    PLX_ASSERT(readers_ > 0 && "unlock_shared() of a shared_mutex that nobody has locked", readers_);
+    PLX_ASSERT(readers_ > 0 && "unlock_shared() of a shared_mutex that is not locked", readers_);
     if (--readers_ == 0 && (next = waiting_writers_.pop()) != nullptr) writer_ = true;
   }
   if (next != nullptr) next->notify();
@@ -183,7 +183,7 @@ bool shared_mutex::lock_until(ticks deadline) {
     holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
     return true;
   }
-  // Readers that queued behind this writer must not wait for it any more.
+  // Readers that queued behind this writer must no longer wait for it.
   waiter* readers = nullptr;
   {
     spin_guard guard(guard_);

@@ -1,4 +1,4 @@
-// The waiting halves of mutex, condition_variable_any, latch, counting_semaphore and barrier.
+// The waiting parts of mutex, condition_variable_any, latch, counting_semaphore and barrier.
 #include "rt/core/scheduler.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
@@ -18,7 +18,8 @@ void mutex::lock_slowly() {
   detail::choice_point();
   for (;;) {
     guard_.lock();
-    // Whoever waits leaves `contended` behind; taking the lock this way is at worst one needless look at the list.
+    // A waiter leaves the state `contended`; acquiring the lock this way costs at most one unnecessary look at the
+    // list.
     if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
       guard_.unlock();
       return;
@@ -66,12 +67,13 @@ void condition_variable_any::notify_all() {
 
 void latch::count_down(std::ptrdiff_t n) {
   detail::choice_point();
-  // The last one holds the guard while it lets go, so that the latch may be destroyed by whom it wakes: they take the
-  // guard too before they leave.
+  // The last count is released under the guard, so that a woken waiter may destroy the latch: waiters take the guard,
+  // too, before they return.
   waiter* w = nullptr;
   {
     spin_guard guard(guard_);
-    // acq_rel: who reads zero, here or with acquire in wait() and try_wait(), sees what was done before every count.
+    // acq_rel: a thread that reads zero, here or with acquire in wait() and try_wait(), sees the writes before each
+    // count.
     const std::ptrdiff_t before = missing_.fetch_sub(n, std::memory_order_acq_rel);
     PLX_ASSERT(n >= 0 && n <= before, n, before);
     if (before == n) w = waiters_.take_all();
@@ -92,12 +94,12 @@ namespace detail {
 
 void semaphore_base::release(std::ptrdiff_t n) {
   choice_point();
-  // All units in one critical section: whoever got one may destroy the semaphore.
+  // All units in one critical section: a task that got one may destroy the semaphore.
   waiter* owners = nullptr;
   waiter** last = &owners;
   {
     spin_guard guard(guard_);
-    PLX_ASSERT(n >= 0 && n <= most_ - free_ && "more is released than the semaphore's max()", n, free_, most_);
+    PLX_ASSERT(n >= 0 && n <= most_ - free_ && "release() beyond the max() of the semaphore", n, free_, most_);
     for (; n > 0; --n) {
       waiter* w = waiters_.pop();
       if (w == nullptr) break;
@@ -149,7 +151,7 @@ std::size_t barrier_base::arrive(std::ptrdiff_t n, bool drop, complete_function 
   const bool last = missing_ == 0;
   guard_.unlock();
   if (!last) return phase;
-  complete(*this);  // outside the lock: it may wait. Nobody else can arrive in this phase any more
+  complete(*this);  // outside the lock: it may wait. No other arrival is possible in this phase
   waiter* w = nullptr;
   {
     spin_guard guard(guard_);

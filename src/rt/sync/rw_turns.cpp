@@ -8,7 +8,7 @@
 namespace plx::detail {
 namespace {
 
-// All that wait go on in the order of their requests. Requires: the caller has a hold.
+// Resumes all waiting requests in order. Requires: the caller has a reference to the turn.
 void grant(rw_turn& t) noexcept {
   rw_request* r = nullptr;
   {
@@ -17,16 +17,16 @@ void grant(rw_turn& t) noexcept {
     r = std::exchange(t.first_waiting, nullptr);
   }
   while (r != nullptr) {
-    rw_request* granted = std::exchange(r, r->next);  // which may be gone after the call
+    rw_request* granted = std::exchange(r, r->next);  // which the call may destroy
     granted->grant(granted, &t);
   }
 }
 
 }  // namespace
 
-// In a loop: accesses that nobody waits for any more are dropped by grant(), and a long row of them must not nest.
+// A loop instead of recursion: grant() drops accesses without a reader, and there may be many in a row.
 void rw_turn::drop(rw_turn* t) noexcept {
-  // acq_rel: who ends the turn sees what all its accesses did, and passes it on to the next.
+  // acq_rel: the thread that ends the turn sees the writes of all its accesses, and passes them on to the next.
   while (t != nullptr && t->holds.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     rw_turn* next = t->next;
     rw_core& core = t->core;
@@ -46,7 +46,7 @@ void rw_core::request(rw_request& r, bool write) {
   if (write) fresh = std::make_unique<rw_turn>(*this, true);
   guard.lock();
   if (!write && (last == nullptr || last->write)) {
-    guard.unlock();  // memory is not asked for under a spinlock
+    guard.unlock();  // no allocation under a spinlock
     fresh = std::make_unique<rw_turn>(*this, false);
     guard.lock();
   }
@@ -71,9 +71,9 @@ void rw_core::request(rw_request& r, bool write) {
     }
   }
   guard.unlock();
-  if (fresh != nullptr) {  // another read made one meanwhile
+  if (fresh != nullptr) {  // another read created one meanwhile
     fresh.reset();
-    refs.fetch_sub(1, std::memory_order_relaxed);  // never the last: the mutex has its own
+    refs.fetch_sub(1, std::memory_order_relaxed);  // never the last one: the mutex holds a reference
   }
   if (now) r.grant(&r, mine);
   if (before != nullptr) rw_turn::drop(before);

@@ -1,10 +1,10 @@
 // The order in which the requests to an async_rw_mutex are granted.
 //
-// Requests form turns: a write is a turn of its own, reads in a row share one. Each turn counts its holds: one per
-// request and, once granted, per access, and one of the mutex while the turn is the last, so that reads may still join.
-// The turn whose holds reach zero is over, and grants the next.
-// Invariants: only the first living turn is granted. `next` is set before the mutex gives up its hold, so that whoever
-// ends the turn sees it. The last turn cannot end.
+// Requests form turns: a write is a turn of its own, consecutive reads share one. Each turn counts its references: one
+// per request and, once granted, per access, and one of the mutex while the turn is the last, so that reads may still
+// join. The turn ends when the count reaches zero, and grants the next one.
+// Invariants: only the first remaining turn is granted. `next` is set before the mutex releases its reference, so that
+// the thread that ends the turn sees it. The last turn cannot end.
 // Thread safety: everything. Cost: one allocation per turn. Example: async_rw_mutex_test.cpp.
 #pragma once
 
@@ -18,13 +18,13 @@ namespace plx::detail {
 
 struct rw_turn;
 
-/// A request that waits for its turn. `grant` must not wait; it takes over the request's hold on the turn.
+/// A request that waits for its turn. `grant` must not wait; it takes over the request's reference to the turn.
 struct rw_request {
   rw_request* next = nullptr;
   void (*grant)(rw_request*, rw_turn*) = nullptr;
 };
 
-/// The mutex' part that its requests and accesses share: it lives until the last of them is gone.
+/// The part of the mutex that its requests and accesses share; destroyed with the last of them.
 struct rw_core {
   using destroy_function = void (*)(rw_core*) noexcept;
   explicit rw_core(destroy_function d) noexcept : destroy(d) {}
@@ -32,9 +32,9 @@ struct rw_core {
   void release() noexcept {
     if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
   }
-  /// Grants `r` at once or in its turn.
+  /// Grants `r` immediately or in its turn.
   void request(rw_request& r, bool write);
-  /// No more requests. The mutex' own reference goes.
+  /// No more requests follow. Releases the mutex' own reference.
   void close() noexcept;
 
   destroy_function destroy;
@@ -48,7 +48,7 @@ struct rw_turn {
 
   rw_core& core;
   const bool write;
-  std::atomic<std::size_t> holds{2};  // the first request, and being the last turn
+  std::atomic<std::size_t> holds{2};  // the first request, and the mutex
   rw_turn* next = nullptr;
 
   spinlock guard;
@@ -57,7 +57,7 @@ struct rw_turn {
   rw_request* last_waiting = nullptr;
 
   void hold() noexcept { holds.fetch_add(1, std::memory_order_relaxed); }
-  /// Gives up a hold; ends the turn, and those after it that nobody wants any more, when it was the last.
+  /// Releases a reference. If it was the last, ends the turn, and those after it that have no references left.
   static void drop(rw_turn* t) noexcept;
 };
 

@@ -42,7 +42,7 @@ void run_at_task_end(at_task_end& action) noexcept {
 at_task_end* newest_at_task_end() noexcept { return newest_of_caller(); }
 
 void run_task_end(at_task_end* older) noexcept {
-  // The list is found again for each action: an action may let other tasks run, and this one move to another worker.
+  // The list is looked up again for each action: an action may let other tasks run, and this task may change worker.
   for (;;) {
     at_task_end*& newest = newest_of_caller();
     if (newest == older) return;

@@ -1,8 +1,8 @@
 // Actions at the end of the running task: results and notifications "at thread exit".
 //
-// Each task has a list of them, newest first. A call that a waiter runs in its own frame has the part of the list above
-// what was there when the call began. A thread outside the runtime has a list, too; its actions run when it exits.
-// Thread safety: a list belongs to one task or thread. Cost: one relaxed load per task while no action exists.
+// Each task has a list of actions, newest first. A call that runs inline in its waiter's frame owns the entries that
+// were added since the call began. A thread outside the runtime has a list, too; its actions run when it exits. Thread
+// safety: a list belongs to one task or thread. Cost: one relaxed load per task while no action exists.
 // Example: thread_exit_test.cpp.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace plx::detail {
 
-/// An action in the list; `run` disposes of it.
+/// An action in the list; `run` also frees it.
 struct at_task_end {
   at_task_end* next = nullptr;
   void (*run)(at_task_end*) noexcept = nullptr;

@@ -13,7 +13,7 @@ unsigned thread::hardware_concurrency() noexcept {
   try {
     return detail::default_worker_count(detail::allowed_cores().size());
   } catch (...) {
-    return 0;  // as std::thread does where the number is not computable
+    return 0;  // as std::thread does if the number is unknown
   }
 }
 

@@ -15,11 +15,11 @@ namespace {
   throw std::bad_alloc();
 }
 
-// Fills in who the caller is. A task that cannot be suspended (see suspend()) must not get into a list.
+// Sets the identity of the caller. A task that cannot suspend (see suspend()) must not be put into a list.
 [[gnu::always_inline]] inline void identify(waiter& me, spinlock& guard) {
   if (worker* w = this_worker()) {
     if (w->free_fibers == nullptr) [[unlikely]]
-      refuse(guard);  // without another attempt to get memory, as the caller holds a spinlock
+      refuse(guard);  // no further attempt to allocate, as the caller holds a spinlock
     me.task = w->current;
   } else {
     me.thread = &this_thread_parker();
@@ -34,7 +34,7 @@ struct timed_waiter : waiter {
   wait_list* list = nullptr;
 };
 
-// Whoever takes the waiter out of the list notifies it: the alarm, if nobody did before.
+// The thread that removes the waiter from the list notifies it: the alarm, if no other thread was first.
 void alarm_fires(void* context) {
   timed_waiter& w = *static_cast<timed_waiter*>(context);
   {
@@ -55,7 +55,7 @@ bool wait_thread_until(waiter& me, wait_list& list, spinlock& guard, ticks deadl
   const bool mine = me.listed;
   if (mine) list.remove(me);
   guard.unlock();
-  if (!mine) me.thread->wait();  // taken out at the last moment: its token is on the way
+  if (!mine) me.thread->wait();  // removed concurrently: its wakeup is on the way
   return !mine;
 }
 
@@ -112,8 +112,8 @@ void notify_all(waiter* first) {
 
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what) { wait_in(list, guard, what); }
 
-// The reason stands in this frame, so that the caller can end in this call: each return after a switch of stacks is one
-// that the processor predicts wrongly.
+// The reason is stored in this frame, so that the caller can make a tail call: after a switch of stacks, the processor
+// mispredicts each return.
 void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name) {
   wait_in(list, guard, {what, object, name});
 }

@@ -1,9 +1,9 @@
-// How tasks and foreign threads wait in one queue: the part that all synchronization types share.
+// How tasks and external threads wait in one queue: the common part of all synchronization types.
 //
-// A primitive owns a spinlock and a wait_list that the lock guards. Who must wait puts a waiter from its own frame into
-// the list under the lock and calls wait_on(); the lock is released only after the waiter's stack has been left, so
-// nobody can resume it too early. Who wakes takes waiters out under the lock and notifies them after it.
-// Thread safety: as said. Cost: two switches and two uncontended locks per wait. Read sync_test.cpp as an example.
+// A primitive owns a spinlock and a wait_list guarded by it. A caller that must wait puts a waiter from its own frame
+// into the list under the lock and calls wait_on(); the lock is released only after the switch to another stack, so the
+// waiter cannot be resumed too early. The waking thread removes waiters under the lock and notifies them after it.
+// Thread safety: as described. Cost: two switches and two uncontended locks per wait. Example: sync_test.cpp.
 #pragma once
 
 #include "base/clock.hpp"
@@ -15,7 +15,7 @@ namespace plx::detail {
 
 class parker;
 
-/// A text that lives as long as the process: what waiting is told as.
+/// A text with static lifetime: the name under which a wait is reported.
 struct told_as {
   const char* text;
 };
@@ -24,11 +24,11 @@ struct waiter {
   waiter* next = nullptr;
   waiter* previous = nullptr;
   fiber* task = nullptr;     // set when a task waits
-  parker* thread = nullptr;  // set when a foreign thread waits
+  parker* thread = nullptr;  // set when an external thread waits
   bool listed = false;
   bool timed_out = false;
 
-  /// Makes it go on. The waiter may be gone when this returns. Requires: not listed any more.
+  /// Resumes the waiter, which may be destroyed when this returns. Requires: it is in no list.
   void notify();
 };
 
@@ -37,8 +37,8 @@ class wait_list {
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   void push(waiter& w) noexcept;
   void remove(waiter& w) noexcept;
-  waiter* pop() noexcept;  // the one that waits longest, or null
-  /// Takes all, in order, linked by `next`.
+  waiter* pop() noexcept;  // the longest waiter, or null
+  /// Removes all waiters, in order, linked by `next`.
   waiter* take_all() noexcept;
 
  private:
@@ -48,14 +48,14 @@ class wait_list {
 
 void notify_all(waiter* first);
 
-/// Waits until somebody takes the caller out of `list` and notifies it. Requires: `guard` held; it is released. Throws
-/// std::bad_alloc, with `guard` released and the caller in no list, when there is no memory for a stack to go on with.
+/// Waits until the caller is removed from `list` and notified. Requires: `guard` is held; it is released. Throws
+/// std::bad_alloc, with `guard` released and the caller in no list, if there is no memory for a stack to switch to.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);
 void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name = 0);
-/// As above, at most until `deadline` on the scheduler's clock. False when it passed.
+/// As above, at most until `deadline` on the scheduler's clock. False if the deadline passed.
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
 
-/// Throws std::bad_alloc when the calling task could not wait now: for a caller that changes something before it waits.
+/// Throws std::bad_alloc if the calling task could not wait now: for a caller that changes state before it waits.
 void require_stack_to_wait();
 
 void sleep_until_ticks(ticks deadline);

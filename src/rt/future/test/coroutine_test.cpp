@@ -1,4 +1,4 @@
-// Coroutines: what they give, what they throw, where they go on, and that no loop of them makes the stack grow.
+// Coroutines: results, exceptions, where they resume, and that no loop of them makes the stack grow.
 #include "rt/coroutine.hpp"
 
 #include <algorithm>
@@ -156,7 +156,7 @@ TEST(Coroutine, AMillionAwaitsDoNotGrowTheStack) {
     EXPECT_EQ(plx::sync_wait(sum_of_futures(million)), million);
     plx::sync_wait(yields(million));
   });
-  EXPECT_EQ(plx::sync_wait(sum_of_ready(million)), million) << "on a foreign thread";
+  EXPECT_EQ(plx::sync_wait(sum_of_ready(million)), million) << "on an external thread";
 }
 
 TEST(Coroutine, AHundredThousandLevelsNeedNoStack) {
@@ -274,7 +274,7 @@ TEST(FutureCoroutine, WorksWithThenAndWhenAll) {
   });
 }
 
-// ------------------------------------------------------------------------------------------------------- many at once
+// ------------------------------------------------------------------------------------------------------- when_all
 
 plx::task<long> fib(int n) {
   if (n < 2) co_return n;
@@ -353,7 +353,7 @@ TEST(Pause, SleepsForAWhileAndHoldsNoWorker) {
     co_await plx::this_task::sleep_for(std::chrono::milliseconds(20));
     --asleep;
   };
-  // Who held the worker would sleep alone. On a busy machine one nap may be over before the next one begins.
+  // Naps that held the worker would not overlap. On a busy machine one nap may end before the next one begins.
   EXPECT_TRUE(plx::comes_true([&] {
     rt.run([&] {
       std::vector<plx::future<void>> all;
@@ -362,7 +362,7 @@ TEST(Pause, SleepsForAWhileAndHoldsNoWorker) {
     });
     return most_asleep > 1;
   }));
-  plx::sync_wait(nap());  // on this thread, which sleeps itself
+  plx::sync_wait(nap());  // the calling thread sleeps
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(40));
 }
 
@@ -446,7 +446,7 @@ TEST(Schedule, IsASender) {
   });
 }
 
-// ------------------------------------------------------------------------------------- coroutines of somebody else
+// ------------------------------------------------------------------------------------- coroutines of other libraries
 
 struct fire_and_forget {
   struct promise_type {
@@ -478,7 +478,7 @@ TEST(ForeignCoroutine, MayAwaitOurTasksAndFutures) {
   });
 }
 
-/// The sum of 0 to 3, by children that take `size` bytes each besides.
+/// The sum of 0 to 3, computed by children whose frames hold `size` additional bytes.
 template <std::size_t size>
 long sum_of_children() {
   std::atomic<long> sum{0};
@@ -495,7 +495,7 @@ fire_and_forget foreign_with_children(plx::promise<long> result) {
   result.set_value(sum);
 }
 
-// The chain by which it waited is freed by then, and a child may get its memory.
+// The chain of the wait has been freed by then, and a child may reuse its memory.
 TEST(ForeignCoroutine, MayHaveChildrenAfterwards) {
   on_every_schedule([] {
     plx::promise<long> p;
@@ -507,7 +507,7 @@ TEST(ForeignCoroutine, MayHaveChildrenAfterwards) {
 
 plx::future<int> future_coroutine() { co_return co_await later(1); }
 
-// So is the frame of a coroutine when what was attached to its future runs in its place.
+// The frame of a coroutine is freed before the continuation attached to its future runs in its place.
 TEST(FutureCoroutine, WhatFollowsInItsPlaceMayHaveChildren) {
   on_every_schedule([] {
     auto f = future_coroutine().then(plx::launch::sync, [](auto one) { return one.get() + sum_of_children<200>(); });

@@ -1,4 +1,4 @@
-// Executors: where tasks run, how many at once, in which order; executors of users; several runtimes.
+// Executors: where tasks run, how many at once, in which order; user-defined executors; several runtimes.
 #include "rt/executor.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using plx::testing::on_every_schedule;
 using plx::testing::with_every_runtime;
 
-/// One of a user: a thread with a queue.
+/// A user-defined executor: a thread with a queue.
 class thread_executor {
  public:
   struct queue {
@@ -142,7 +142,7 @@ TEST(Executor, PinnedTasksStayOnTheirWorker) {
   });
 }
 
-// Uses about n KiB of stack; more than the ordinary stack has when n is large.
+// Uses about n KiB of stack: for large n more than a default stack has.
 [[gnu::noinline]] int deep(int n) {
   volatile char here[1024];
   here[n % 1024] = static_cast<char>(n);
@@ -194,7 +194,7 @@ TEST(LimitingExecutor, NoMoreThanItsUnitsRunAtOnce) {
         const int now = ++running;
         for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
         }
-        plx::this_thread::yield();  // it keeps its place while it waits
+        plx::this_thread::yield();  // it keeps its units while it waits
         --running;
         ++calls;
       }));
@@ -285,8 +285,7 @@ TEST(SequencedExecutor, CallsInTheCallersFrame) {
   EXPECT_EQ(f.get(), me);
 }
 
-// ---------------------------------------------------------------------------------------------- groups, others'
-// executors
+// -------------------------------------------------------------------------------------- groups, user-defined executors
 
 TEST(TaskGroup, ChildrenOnAnExecutor) {
   on_every_schedule([] {

@@ -99,7 +99,7 @@ TEST(task_group, other_tasks_between_the_children) {
     int child = 0;
     plx::task_group g;
     g.run([&child] { child = 1; });
-    auto other = plx::async([] { return 2; });  // lies above the child in the deque
+    auto other = plx::async([] { return 2; });  // above the child in the deque
     g.wait();
     EXPECT_EQ(child, 1);
     EXPECT_EQ(other.get(), 2);
@@ -228,7 +228,7 @@ TEST(task_group, the_destructor_waits) {
   });
 }
 
-// The group's destructor waits, and the task may go on on another worker, while an exception is on its way.
+// The group's destructor waits, and the task may resume on another worker, while an exception propagates.
 TEST(task_group, children_are_waited_for_while_an_exception_flies) {
   on_every_schedule([] {
     const auto work = [] {

@@ -1,4 +1,4 @@
-// The counters of a runtime against runs whose answer is known: by construction, or by the seed.
+// The counters of a runtime in runs whose values are known, by construction or by the seed.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -37,7 +37,7 @@ void spin_for(double s) {
   }
 }
 
-/// Until the calling thread has had a core for so long, however many others want one.
+/// Works until the calling thread has used a core for `s` seconds, however many other threads compete for it.
 void work_for(double s) {
   const auto now_s = [] {
     timespec t{};
@@ -62,11 +62,11 @@ TEST(counters, tasks_and_yields_are_counted_one_by_one) {
         });
       g.wait();
     });
-    // The last one is counted after it has told this thread.
+    // The last task is counted after it has signalled this thread.
     EXPECT_TRUE(comes_true(
         [&] { return value(rt, "/threads/count/scheduled") + value(rt, "/threads/count/taken-back") == 51; }));
     const double yields = value(rt, "/threads/count/yields");
-    EXPECT_EQ(yields, deterministic ? yields : 150);  // there, the seed lets tasks yield beside
+    EXPECT_EQ(yields, deterministic ? yields : 150);  // there, the seed adds yields
     EXPECT_GE(yields, 150);
     EXPECT_EQ(value(rt, "/threads/count/suspended"), value(rt, "/threads/count/resumed"));
     EXPECT_EQ(value(rt, "/scheduler/tasks/suspended"), 0);
@@ -77,7 +77,7 @@ TEST(counters, tasks_and_yields_are_counted_one_by_one) {
   }
 }
 
-/// One worker: what a task sees of the others is what it made.
+/// One worker: the other tasks that a task sees are those it created.
 TEST(counters, tasks_by_state_on_one_worker) {
   plx::runtime rt({.workers = 1});
   rt.run([&rt] {
@@ -125,10 +125,10 @@ TEST(counters, tasks_by_state_with_a_seed) {
     g.wait();
   });
   EXPECT_EQ(value(rt, "/scheduler/tasks/active"), 0);
-  EXPECT_FALSE(rt.counters().query("/threads/time/processor"));  // one thread is all workers
+  EXPECT_FALSE(rt.counters().query("/threads/time/processor"));  // all workers share one thread
 }
 
-/// All workers are held by tasks that last until they are told; then none is.
+/// All workers are occupied by tasks that last until they are signalled; then none is.
 TEST(counters, active_workers_and_idle_ones) {
   plx::runtime rt({.workers = 3});
   std::atomic<int> running{0};
@@ -144,15 +144,15 @@ TEST(counters, active_workers_and_idle_ones) {
   EXPECT_EQ(value(rt, "/scheduler/utilization/instantaneous"), 1);
   end = true;
   ASSERT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
-  // They sleep: idle time goes on growing, as a share of at most all time.
+  // The workers sleep: their idle time grows, and its share is at most 1.
   const double before = value(rt, "/threads/time/idle");
   ASSERT_TRUE(comes_true([&] { return value(rt, "/threads/time/idle") > before + 0.02; }));
   ASSERT_TRUE(rt.counters().reset("/threads/idle-rate"));
   EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/idle-rate") > 0.99; }));
 }
 
-/// Times of known lengths: each task spins for 1 ms, on one worker, so that exec is their sum, and what the worker did
-/// between is overhead or idle time, whose sum with exec is the whole time.
+/// Times of known lengths: each task spins for 1 ms, on one worker, so that exec is their sum, and the time between
+/// them is overhead or idle time; the three together are the whole time.
 TEST(counters, times_of_tasks_of_known_length) {
   constexpr int n = 20;
   const plx::ticks before = plx::now_ticks();
@@ -167,7 +167,7 @@ TEST(counters, times_of_tasks_of_known_length) {
     return value(rt, "/threads/time/exec") + value(rt, "/threads/time/idle") + value(rt, "/threads/time/overhead") +
            value(rt, "/threads/time/background");
   };
-  // What the worker did all the time, once it sleeps; it began between `before` and `begin`.
+  // The worker's whole time, once it sleeps; it started between `before` and `begin`.
   EXPECT_TRUE(comes_true([&] {
     const double whole_s = plx::seconds(plx::now_ticks() - begin);
     return sum() >= whole_s * 0.98 - 1e-4;
@@ -180,7 +180,7 @@ TEST(counters, times_of_tasks_of_known_length) {
               value(rt, "/threads/time/overhead") / value(rt, "/threads/count/tasks"), 1e-9);
 }
 
-/// A poller that takes 200 us whenever it is asked: its calls and its time are known, and neither is a task's time.
+/// A poller that takes 200 us per call: its calls and its time are known, and neither counts as task time.
 TEST(counters, pollers_have_calls_and_time) {
   plx::runtime rt({.workers = 1});
   static std::atomic<int> calls;
@@ -191,8 +191,8 @@ TEST(counters, pollers_have_calls_and_time) {
   };
   const auto id = rt.add_poller(poll, nullptr);
   EXPECT_EQ(value(rt, "/scheduler/pollers/count"), 1);
-  // 30 pieces of a task that does nothing: had they been given the pollers' time, it would be 200 us each, in every
-  // round; a piece that loses its core to another thread spoils one round only.
+  // 30 slices of an empty task: if the pollers' time were attributed to them, it would be 200 us each, in every round;
+  // a slice that loses its core to another thread affects one round only.
   const auto round = [&rt] {
     return rt.run([&rt] {
       const double before = value(rt, "/threads/time/exec");
@@ -214,11 +214,11 @@ TEST(counters, pollers_have_calls_and_time) {
               value(rt, "/threads/background-work") / value(rt, "/threads/time/func"), 1e-6);
 }
 
-/// While a worker sleeps between looks at a poller, its time is idle or background, not both.
+/// While a worker sleeps between two polls, its time is idle or background, not both.
 TEST(counters, polling_while_idle_is_not_counted_twice) {
   plx::runtime rt({.workers = 1});
   (void)rt.counters();
-  // Its idle time has begun, from when it found nothing: what is counted from now on lies after `begin`.
+  // Idle time counts from when the worker found no work: everything counted from now on is after `begin`.
   ASSERT_TRUE(comes_true([&] { return value(rt, "/threads/time/idle") > 0; }));
   const double before = value(rt, "/threads/time/idle") + value(rt, "/threads/background-work");
   const plx::ticks begin = plx::now_ticks();
@@ -232,9 +232,9 @@ TEST(counters, polling_while_idle_is_not_counted_twice) {
       nullptr);
   ASSERT_TRUE(comes_true([] { return calls >= 20; }));
   rt.remove_poller(id);
-  rt.run([] {});  // the worker ends its search, and books it
+  rt.run([] {});  // ends the worker's search, which is then accounted
   const double sum = value(rt, "/threads/time/idle") + value(rt, "/threads/background-work") - before;
-  const double whole_s = plx::seconds(plx::now_ticks() - begin);  // idle time goes on while this thread asks
+  const double whole_s = plx::seconds(plx::now_ticks() - begin);  // idle time grows while this thread reads
   EXPECT_GE(value(rt, "/threads/background-work"), 20e-3);
   EXPECT_LT(sum, whole_s + 5e-3);
 }
@@ -246,7 +246,7 @@ TEST(counters, steals_are_the_tasks_that_others_ran) {
     const auto here = plx::worker_index();
     plx::task_group g;
     std::atomic<bool> other{false};
-    // The parent waits without giving its worker away, so the other one must steal.
+    // The parent waits without giving up its worker, so the other worker must steal.
     g.run([&] {
       elsewhere += plx::worker_index() != here;
       other = true;
@@ -265,7 +265,7 @@ TEST(counters, threads_of_workers_have_context_switches_and_processor_time) {
   plx::runtime rt({.workers = 2});
   rt.run([] { work_for(0.03); });
   if (!rt.counters().query("/threads/time/processor")) GTEST_SKIP() << "no /proc";
-  // Who sleeps gives its core away; the system may know of it a moment later.
+  // A sleeping thread gives up its core; the system may count it a moment later.
   EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/context-switches/voluntary") >= 2; }));
   EXPECT_GE(value(rt, "/threads/context-switches/involuntary"), 0);
   EXPECT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
@@ -341,7 +341,7 @@ TEST(counters, settings_print_sample_and_count_the_kernels_events) {
   if (!no_perf) {
     const std::size_t at = printed.find("/perf{locality#0/total}/task-clock,");
     ASSERT_NE(at, std::string::npos) << printed;
-    EXPECT_GE(std::stod(printed.substr(printed.find(',', at) + 1)), 0.02) << printed;  // another clock of the kernel's
+    EXPECT_GE(std::stod(printed.substr(printed.find(',', at) + 1)), 0.02) << printed;  // another kernel clock
   }
   EXPECT_NE(plx::read_file(path + "/counters.csv").value().find("/machine/memory/resident"), std::string::npos);
   std::filesystem::remove_all(path);

@@ -1,4 +1,4 @@
-// With diagnose=1 any program writes what `parallax diagnose` reads.
+// With diagnose=1 any program writes the files that `parallax diagnose` reads.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The policies that ship: worker-cap on programs whose throughput is known, loop-grain on real loops.
+// The built-in policies: worker-cap on programs whose throughput is known, loop-grain on real loops.
 #include "rt/measure/loop_tuning.hpp"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ struct tuned_loops : ::testing::Test {
   std::shared_ptr<probe::decision_log> log = std::make_shared<probe::decision_log>();
   const std::string folder = probe::temporary_path("tuned_loops");
 
-  /// Runs a loop whose time per index depends on the length of its pieces until it is tuned. Gives that length.
+  /// Runs a loop whose time per index depends on the chunk duration until it is tuned. Returns that duration.
   static std::int64_t tune(loop_tuning& t, double (*ns_per_index)(std::int64_t piece_ns), int* measured = nullptr) {
     constexpr std::int64_t n = 10'000;
     for (int i = 0; i < 1000; ++i) {
@@ -91,7 +91,7 @@ TEST_F(tuned_loops, results_are_found_again_by_the_next_run) {
   loop_tuning others(3, folder, log);
   measured = 0;
   tune(others, best_at_8us, &measured);
-  EXPECT_GT(measured, 4) << "three workers are another matter";
+  EXPECT_GT(measured, 4) << "results for three workers are separate";
 }
 
 TEST_F(tuned_loops, one_run_at_a_time_is_measured_and_one_that_throws_is_not) {
@@ -99,7 +99,7 @@ TEST_F(tuned_loops, one_run_at_a_time_is_measured_and_one_that_throws_is_not) {
   const auto first = t.begin(typeid(int), 1000);
   EXPECT_NE(first.place, nullptr);
   EXPECT_EQ(t.begin(typeid(int), 1000).place, nullptr);
-  EXPECT_NE(t.begin(typeid(int), 9000).place, nullptr) << "another length is another place";
+  EXPECT_NE(t.begin(typeid(int), 9000).place, nullptr) << "another length is a separate place";
   t.end(first.place, 1000, std::nan(""));
   EXPECT_NE(t.begin(typeid(int), 1000).place, nullptr);
 }
@@ -147,7 +147,7 @@ TEST_F(tuned_loops, loops_in_loops_and_many_at_once) {
   EXPECT_EQ(sum, 20LL * 16 * 4999 * 5000 / 2);
 }
 
-// The work is done by whoever looks at the clock: as much per second as a model says for the cap at that moment.
+// Work is credited when the clock is read: as much per second as the model gives for the cap at that moment.
 struct modelled_work {
   explicit modelled_work(double (*per_second)(std::int64_t cap)) : model(per_second) {}
   double read(const probe::actuator_of<std::int64_t>& cap) {
@@ -161,8 +161,7 @@ struct modelled_work {
   std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
 };
 
-/// The cap that was there most of the last half second: as soon as that is `expected`, or after five minutes without
-/// it.
+/// The cap that was in effect for most of the last half second: as soon as that is `expected`, or after five minutes.
 std::int64_t cap_after(double (*model)(std::int64_t), std::int64_t expected, const std::string& folder) {
   modelled_work work(model);
   auto measure = settings_with("worker-cap", folder);
@@ -183,7 +182,7 @@ std::int64_t cap_after(double (*model)(std::int64_t), std::int64_t expected, con
     EXPECT_EQ(rt.run([] { return 7; }), 7);
   }
   rt.policies().stop();
-  EXPECT_EQ(cap->get(), 4) << "when the policy goes, all workers are back";
+  EXPECT_EQ(cap->get(), 4) << "all workers are enabled again when the policy is removed";
   return most_seen;
 }
 

@@ -1,4 +1,4 @@
-// The graph, the critical path and the answers to "what if" of programs that really ran.
+// The graph, the critical path and the "what if" estimates of real program runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 namespace probe = plx::probe;
 using index = probe::trace_graph::index;
 
-/// A program of tasks with known work and known inputs, all of lower number.
+/// A program of tasks with known work and known inputs, all of lower index.
 struct plan {
   struct task {
     std::vector<std::size_t> inputs;
@@ -44,7 +44,7 @@ struct plan {
     return p;
   }
 
-  /// The longest path of work, told by the plan itself.
+  /// The longest path of work, computed from the plan itself.
   [[nodiscard]] std::uint64_t span() const {
     std::vector<std::uint64_t> end(tasks.size());
     for (std::size_t i = 0; i < tasks.size(); ++i) {
@@ -61,7 +61,7 @@ probe::name_id name_of_kind(bool slow) {
   return slow ? slow_name : quick;
 }
 
-/// Runs it; `work(amount)` is what a task does. Keys are 1 + a task's place in the plan; who makes them has key 0.
+/// Runs the plan; `work(amount)` is the work of a task. The key of a task is 1 + its index; that of the creator is 0.
 template <class Work>
 void run(plx::runtime& rt, const plan& p, Work work) {
   static const probe::name_id maker = probe::register_name("measured_graph maker");
@@ -82,7 +82,7 @@ void run(plx::runtime& rt, const plan& p, Work work) {
   });
 }
 
-/// Once the tasks have ended: a result is seen a moment before its task's end is recorded.
+/// Waits until the tasks have ended: a result is visible a moment before the end of its task is recorded.
 probe::trace_data trace_of(probe::recorder& r, std::size_t n_tasks) {
   for (;;) {
     probe::trace_data trace = r.collect_trace();
@@ -113,7 +113,7 @@ key_sets parents_by_key(const probe::trace_graph& g) {
   return found;
 }
 
-// Ids tell 64 recorders of a process apart: what this thread saw of the first one is not taken for the 65th's.
+// Ids distinguish 64 recorders of a process: results of the first one must not be attributed to the 65th.
 TEST(measured_graph, knows_no_tasks_of_a_runtime_that_has_ended) {
   const plan p = plan::random(1, 10, 1);
   for (int turn = 0; turn < 2; ++turn) {
@@ -139,7 +139,7 @@ TEST(measured_graph, is_the_graph_that_the_program_built) {
     EXPECT_FALSE(g.missing().any());
     key_sets found = parents_by_key(g);
     for (std::size_t i = 0; i < p.tasks.size(); ++i) {
-      std::set<std::uint64_t> expected{0};  // who attached it, when its last input was there already
+      std::set<std::uint64_t> expected{0};  // the attaching task, if its last input was ready already
       for (const std::size_t k : p.tasks[i].inputs) expected.insert(k + 1);
       std::set<std::uint64_t> parents = found[i + 1];
       parents.insert(0);
@@ -148,7 +148,7 @@ TEST(measured_graph, is_the_graph_that_the_program_built) {
   });
 }
 
-/// With work counts in place of times: nothing depends on how fast the machine is.
+/// With work counts instead of times: independent of the speed of the machine.
 std::uint64_t span_of_counts(const probe::trace_graph& g, const plan& p) {
   std::map<std::uint64_t, std::uint64_t> end;
   key_sets parents = parents_by_key(g);
@@ -182,16 +182,16 @@ void spin(plx::ticks length) {
   }
 }
 
-/// Times on a shared machine: what was foretold of the slow kind's half is about what the halved program shows, in one
-/// of those tries in which both took about as long as they should. In others the path may lead through any task that
-/// lost its core.
+/// Times on a shared machine: the estimate for halving the slow task type is close to what the halved program measures,
+/// in one of those tries in which both took about as long as they should. In other tries the path may contain any task
+/// that lost its core.
 TEST(measured_graph, what_if_foretells_the_span_of_the_halved_program) {
   const plx::ticks unit = plx::ticks_from(2e-6);
   const plan before = plan::random(7, 60, 40), after = plan::random(7, 60, 20);
   const auto work = [unit](std::uint64_t amount) { spin(amount * unit); };
   const auto quiet = [unit](double span, const plan& p) { return span < 1.25 * static_cast<double>(p.span() * unit); };
   double nearest = 1e9;
-  double saved = 0;  // in the try that was nearest
+  double saved = 0;  // in the closest try
   for (int attempt = 0; attempt < 300 && nearest > 0.1; ++attempt) {
     plx::runtime first({.workers = 2, .bind = false}), second({.workers = 2, .bind = false});
     const probe::trace_graph was(traced(first, before, work)), is(traced(second, after, work));

@@ -1,4 +1,4 @@
-// The graph that a trace tells is the graph that the program built.
+// The graph recorded in a trace is the graph that the program built.
 #include "rt/measure/origin.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ plx::task_info with_key(std::uint64_t key) {
   return {name, key};
 }
 
-/// Who stands before whom, by the tasks' keys; tasks without a key and joins are looked through.
+/// Predecessors by the tasks' keys; tasks without a key, and joins, are skipped.
 class graph {
  public:
   explicit graph(const probe::trace_data& trace) : trace_(trace) {
@@ -46,7 +46,7 @@ class graph {
     return found;
   }
 
-  /// What must hold for every trace.
+  /// The invariants of every trace.
   void check() const {
     EXPECT_EQ(trace_.lost, 0u);
     std::map<probe::task_id, plx::ticks> first_begin, last_end;
@@ -94,7 +94,7 @@ class graph {
   std::map<probe::task_id, std::set<probe::task_id>> before_;
 };
 
-/// The trace once all tasks in it have ended: a result is seen a moment before its task's end is recorded.
+/// The trace once all tasks in it have ended: a result is visible a moment before the end of its task is recorded.
 probe::trace_data trace_of_all(probe::recorder& r) {
   for (;;) {
     probe::trace_data trace = r.collect_trace();
@@ -109,7 +109,7 @@ probe::trace_data trace_of_all(probe::recorder& r) {
   }
 }
 
-/// Runs `body()` as the task with key 0, traced, on every schedule, and looks at the graph.
+/// Runs `body()` as the task with key 0, traced, on every schedule, and checks the graph.
 template <class Body, class Look>
 void trace_on_every_schedule(Body body, Look look) {
   with_every_runtime([&](plx::runtime& rt) {
@@ -150,7 +150,7 @@ TEST(origin, a_continuation_comes_from_what_it_continues) {
         f.get();
       },
       [](const graph& g) {
-        // Who attached it counts too when what it continues was ready already.
+        // The attaching task is a parent, too, if the input was ready already.
         EXPECT_EQ(with(g.parents(2), {0}), keys({0, 1}));
         EXPECT_EQ(with(g.parents(3), {0}), keys({0, 2}));
         EXPECT_EQ(g.parents(0), keys({3}));
@@ -162,7 +162,7 @@ TEST(origin, all_inputs_of_when_all_and_dataflow_are_parents) {
       [] {
         plx::shared_future<int> a = plx::async(with_key(1), [] { return 1; });
         plx::shared_future<int> b = plx::async(with_key(2), [] { return 2; });
-        // None of the bodies looks at its inputs: they are inputs all the same.
+        // None of the bodies reads its inputs: they are inputs all the same.
         auto c = plx::when_all(a, b).then(with_key(3), [](auto&&) { return 3; });
         auto d = plx::dataflow(
             with_key(4), [](auto&&, auto&&, int) { return 4; }, b, std::move(c), 7);
@@ -183,7 +183,7 @@ TEST(origin, what_runs_in_the_frame_of_who_completes_a_result_is_its_part) {
   trace_on_every_schedule(
       [] {
         auto a = plx::async(with_key(1), [] { return 1; });
-        // A continuation in the completer's frame that waits, and makes tasks of its own.
+        // A continuation in the completing task's frame that waits, and creates tasks of its own.
         auto b = std::move(a).then(plx::launch::sync,
                                    [](auto&& f) { return f.get() + plx::async(with_key(2), [] { return 1; }).get(); });
         EXPECT_EQ(b.get(), 2);
@@ -328,7 +328,7 @@ TEST(origin, an_observer_is_told_of_each_event) {
     });
     ++runs;
     while (seen(kind::stop) < 4 * runs)
-      std::this_thread::yield();  // the last task's end is told after its result is seen
+      std::this_thread::yield();  // the end of the last task is recorded after its result is visible
     rt.recorder().observe(nullptr);
     EXPECT_EQ(seen(kind::start), 4 * runs);
     EXPECT_EQ(seen(kind::stop), 4 * runs);

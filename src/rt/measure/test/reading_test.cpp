@@ -1,5 +1,5 @@
-// Whatever may be read from outside is read while the runtime does everything it can: what a reader sees must be
-// written in a way that bears it. ThreadSanitizer is the judge; without it these tests only see that nothing hangs.
+// Everything that may be read from other threads is read while the runtime does everything it can: concurrent reads
+// must be free of data races. ThreadSanitizer checks that; without it these tests only check that nothing hangs.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -27,8 +27,8 @@ namespace {
 
 using namespace plx;
 
-/// Calls `read` again and again until it goes, on a thread of its own. It is there when the first call has returned:
-/// what the test does then can end before the system lets this thread run once more.
+/// Calls `read` repeatedly on a thread of its own until it is destroyed. The constructor returns after the first call:
+/// the rest of the test may end before the system schedules this thread again.
 class reader {
  public:
   template <class F>
@@ -51,7 +51,7 @@ class reader {
   std::thread thread_;
 };
 
-/// Stacks are made, of several sizes; tasks wait for locks, timers, futures and each other, with every kind of place.
+/// Creates stacks of several sizes; tasks wait for locks, timers, futures and each other, with every kind of placement.
 void do_everything(runtime& rt) {
   const executor ex = rt.get_executor();
   mutex m("reading");

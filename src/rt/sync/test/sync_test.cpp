@@ -18,7 +18,8 @@ namespace {
 using plx::testing::on_every_schedule;
 using namespace std::chrono_literals;
 
-// A lock that does not hold its mutex breaks a requirement; the error leaves the condition variable as it was.
+// Passing a lock that does not hold its mutex violates a requirement; the error leaves the condition variable
+// unchanged.
 TEST(condition_variable, an_unlocked_lock_throws_and_harms_nothing) {
   on_every_schedule([] {
     plx::mutex m;
@@ -94,7 +95,7 @@ TEST(mutex, tasks_and_foreign_threads_share_it) {
   EXPECT_EQ(n, 2500);
 }
 
-// The last user of an object destroys it, mutex included, while the one before may still be leaving unlock().
+// The last user of an object destroys it, mutex included, while the previous one may still be inside unlock().
 TEST(mutex, may_be_destroyed_by_the_last_user) {
   struct shared {
     plx::mutex m;

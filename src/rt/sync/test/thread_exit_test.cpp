@@ -1,4 +1,4 @@
-// Results and notifications at the end of a task: which end it is, for each kind of task.
+// Results and notifications at the end of a task: which end counts, for each way to run a task.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ TEST(thread_exit, a_result_is_there_before_that_of_its_task) {
     auto f = p.get_future(), g = q.get_future(), h = r.get_future();
     plx::thread t([&] {
       p.set_value_at_thread_exit(1);
-      plx::this_thread::yield();  // the task may go on on another worker
+      plx::this_thread::yield();  // the task may resume on another worker
       EXPECT_FALSE(ready(f));
     });
     t.join();

@@ -33,7 +33,7 @@ struct slow_clock {
   }
 };
 
-/// Is set back by 3 ms at its first reading after `armed`.
+/// Set back by 3 ms at its first reading after `armed`.
 struct reset_clock {
   using rep = std::int64_t;
   using period = std::nano;
@@ -49,7 +49,7 @@ struct reset_clock {
   }
 };
 
-/// Calls `wait(kind of object, time point)` with each type that has timed waits; `wait` returns whether it succeeded.
+/// Calls `wait(type name, time point)` with each type that has timed waits; `wait` returns whether it succeeded.
 /// Each object is in a state in which the wait does not succeed.
 template <class Check>
 void each_timed_wait(Check check) {
@@ -176,7 +176,8 @@ TEST(timed, the_largest_time_point_is_far) {
   });
 }
 
-// The deterministic mode has one clock: a wait there takes no real time, whatever clock its end belongs to.
+// The deterministic mode has one clock: a wait takes no real time, whatever the clock of its end.
+
 TEST(timed, virtual_time_passes_at_once) {
   plx::runtime rt({.workers = 3, .deterministic = true, .seed = 1});
   rt.run([] {
