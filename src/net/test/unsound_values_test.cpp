@@ -191,7 +191,8 @@ TEST(UnsoundValues, ChannelsLatchesAndBarriers) {
     const std::uint64_t id = find("channel", there("channel")).id;
     const std::uint64_t capacity = c.unbounded, far = 7;
     using element = std::optional<net::payload>;
-    send_raw("put_into", 0, sender{1}, id, capacity, std::uint64_t{0}, element());  // an earlier position: it would close the channel
+    send_raw("put_into", 0, sender{1}, id, capacity, std::uint64_t{0},
+             element());  // an earlier position: it would close the channel
     send_raw("put_into", 0, sender{1}, id, capacity, far, element());
     send_raw("put_into", 0, sender{1}, id, capacity, far, element());
     EXPECT_TRUE(c.send(2).get());
