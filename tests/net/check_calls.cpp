@@ -23,13 +23,13 @@ void expect(bool right, const char* what, unsigned turn) {
   if (!right) throw std::logic_error(std::string(what) + " is wrong at turn " + std::to_string(turn));
 }
 
-// Numbers whose sum depends on the order, known to all.
+// Numbers whose sum depends on the order; every rank can compute all of them.
 double value_of(unsigned rank, unsigned turn) {
   std::mt19937_64 random(rank * 1'000'003u + turn);
   return std::ldexp(static_cast<double>(random()), static_cast<int>(random() % 100));
 }
 
-// The tree of reductions as the documentation has it, written down once more: pairs first, then a binary tree.
+// An independent implementation of the documented reduction tree: pairs first, then a binary tree.
 double sum_of_all(unsigned n, unsigned turn) {
   std::vector<double> places;
   const unsigned paired = 2 * (n - std::bit_floor(n));
@@ -45,7 +45,7 @@ double sum_of_all(unsigned n, unsigned turn) {
 void one_turn(const communicator& c, unsigned turn, std::mt19937& common) {
   const unsigned n = c.size(), r = c.rank(), root = common() % n;
   const double mine = value_of(r, turn), sum = sum_of_all(n, turn);
-  const std::size_t size = common() % 1000;  // of some, more than a letter holds
+  const std::size_t size = common() % 1000;  // some sizes exceed one shared-memory message
   auto whole = c.all_reduce(mine, std::plus<>());
   auto part = c.reduce(mine, std::plus<>(), root);
   auto values = c.all_gather(mine);
@@ -66,7 +66,7 @@ void check_calls() {
   std::mt19937 common(7);
   for (unsigned turn = 0; turn < 2000; ++turn) {
     one_turn(turn % 3 == 0 ? other : all, turn, common);
-    // Now and then somebody is late by so much that the others sleep.
+    // From time to time one rank is late enough for the others to sleep.
     if (turn % 400 == 0 && all.rank() == turn / 400 % all.size()) this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

@@ -1,9 +1,9 @@
-// Collective calls between processes, checked against results that each computes by itself.
+// Collective calls between processes, compared with results that each process computes separately.
 #pragma once
 
 #include "net/locality.hpp"
 
-/// Thousands of several kinds, some of them under way together. Throws when a result is wrong.
+/// Thousands of calls of several types, some of them concurrent. Throws if a result is wrong.
 void check_calls();
-/// One after the other, until locality `who` is killed in the middle of them: throws locality_lost on the others.
+/// Successive calls, until the given locality is killed during one of them: throws locality_lost on the others.
 void call_until_killed(plx::locality_id who);

@@ -1,10 +1,12 @@
-// A locality dies while all send each other heads and large pieces. Each of the others prints one line of JSON: whom it
-// lost, why, after how many seconds, how many heads came from each afterwards, and whether anything was left over.
+// A locality dies while all send each other heads and large pieces. Each of the others prints one line of JSON: the
+// localities that it lost, the reasons, after how many seconds, the number of heads received from each afterwards, and
+// whether any operation remained unfinished.
 //
-// However slowly a busy machine lets each go on, all of them say so: a head tells how far its sender has come, and who
-// has heard all others after the loss goes on until it knows that they have, too.
+// All survivors report, however slow a busy machine is: a head carries its sender's progress, and a locality that has
+// heard from all others after the loss continues until it knows that they have as well.
 //
-// All memory lies until the transport has stopped: with what was under way to the dead one it may do so as long.
+// All memory stays valid until the transport has stopped, as long as operations with the dead locality may be
+// unfinished.
 #include <fmt/core.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -29,7 +31,7 @@ using plx::locality_id;
 constexpr int in_flight = 32;  // messages to each peer: two with a piece, the others heads
 constexpr double patience_s = 300;
 
-/// How far a locality has come.
+/// The progress of a locality.
 enum class progress_of_one : unsigned char { nothing, loss_seen, all_heard };
 
 struct taking final : plx::net::receiver {
@@ -40,7 +42,7 @@ struct taking final : plx::net::receiver {
   };
   std::vector<loss> losses;
   std::vector<std::uint64_t> heads;   // from each
-  std::vector<progress_of_one> come;  // each, as its last head says
+  std::vector<progress_of_one> come;  // of each locality, from its last head
   unsigned announcements = 0, ends = 0;
   std::set<void*> given_up;  // announcements whose memory may still be written to
 
@@ -68,11 +70,11 @@ struct taking final : plx::net::receiver {
   }
 };
 
-unsigned under_way_in_all = 0;  // messages of this locality that were not given back
+unsigned under_way_in_all = 0;  // messages of this locality whose `sent` was not called
 
 struct repeated : plx::net::outgoing {
   bool under_way = false;
-  progress_of_one told = progress_of_one::nothing;  // by the last head that has left
+  progress_of_one told = progress_of_one::nothing;  // in the last head that was sent
   plx::net::piece part{};
   std::vector<std::byte> bytes;
 
@@ -109,14 +111,14 @@ struct traffic {
     }
     carrier.progress();
   }
-  /// Whether that locality was told how far this one has come.
+  /// Whether this locality's progress was sent to that one.
   bool has_told(locality_id who) const {
     return std::any_of(out.begin(), out.end(),
                        [&](const auto& m) { return m->destination == who && m->pieces.empty() && m->told == come; });
   }
 };
 
-// By another thread: the signal finds the process anywhere.
+// From another thread, so that the signal arrives at an arbitrary point.
 void kill_in_a_second() {
   std::thread([] {
     std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -124,7 +126,7 @@ void kill_in_a_second() {
   }).detach();
 }
 
-// In the middle of writing to the next locality's shared memory: its queue stays as it was for all others, too.
+// Crashes while it writes to the next locality's shared memory, which leaves the queue there unusable for all senders.
 [[noreturn]] void crash_while_writing(plx::net::bootstrap& job, plx::net::transport& carrier) {
   signal(SIGSEGV, SIG_DFL);
   void* nothing = mmap(nullptr, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -132,7 +134,7 @@ void kill_in_a_second() {
   m.head = {static_cast<const std::byte*>(nothing), 1000};
   m.sent = [](plx::net::outgoing*, bool) noexcept {};
   carrier.send((job.here() + 1) % job.size(), m);
-  while (true) carrier.progress();  // once there is room
+  while (true) carrier.progress();  // until the queue has room
 }
 
 void report(plx::net::bootstrap& job, const taking& t, double died, const std::vector<std::uint64_t>& before,
@@ -172,7 +174,7 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
       all.go_on();
     }
   };
-  // Who crashes while it writes takes the next one along, which so loses all.
+  // A locality that crashes while it writes also ends the next one, which then loses all others.
   const std::size_t losses = !while_writing ? 1 : job.here() == (who + 1) % job.size() ? job.size() - 1 : 2;
   go_on_until([&] { return t.losses.size() >= losses; }, patience_s);
   const auto before = t.heads;
@@ -198,7 +200,7 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
 int check_given_back(locality_id here) {
   const taking& t = takes();
   if (t.announcements == t.ends && under_way_in_all == 0) return 0;
-  fmt::print("locality {} was not given back: memory of {} announcements, {} messages\n", here,
-             t.announcements - t.ends, under_way_in_all);
+    fmt::print("locality {}: memory of {} announcements and {} messages was not returned\n", here,
+               t.announcements - t.ends, under_way_in_all);
   return 1;
 }

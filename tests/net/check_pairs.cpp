@@ -1,5 +1,5 @@
-// All pairs of localities send each other heads and pieces of many sizes at once. What comes in is compared byte for
-// byte with what the sender must have sent, and each message is ticked off a list once.
+// All pairs of localities send each other heads and pieces of many sizes at once. Received messages are compared byte
+// for byte with the expected ones, and each must arrive once.
 #include <fmt/core.h>
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct plan {
   std::vector<std::size_t> pieces;
 };
 
-// The same list for every pair. Heads of four bytes and more begin with the number of the message.
+// The same list for every pair. Heads of four bytes and more begin with the message number.
 std::vector<plan> plans(std::size_t max_head) {
   std::vector<plan> all;
   for (const std::size_t head : {0, 1, 3}) all.push_back({head, {}});
@@ -76,7 +76,7 @@ struct checker final : plx::net::receiver {
     fmt::print("message {} from {}: {}\n", number, from, what);
   }
 
-  // Which message it is: a short head tells by its size.
+  // The number of a message; that of a short head follows from its size.
   std::uint32_t number_of(std::span<const std::byte> head) const {
     std::uint32_t number = 0;
     if (head.size() >= sizeof number)
@@ -88,19 +88,19 @@ struct checker final : plx::net::receiver {
 
   bool check_head(locality_id from, std::uint32_t number, std::span<const std::byte> head) {
     if (number >= all.size() || all[number].head != head.size()) return complain(from, number, "wrong size"), false;
-    if (!same(from, number, 1000, head, head.size() >= 4 ? 4 : 0)) return complain(from, number, "other head"), false;
+    if (!same(from, number, 1000, head, head.size() >= 4 ? 4 : 0)) return complain(from, number, "wrong head"), false;
     return true;
   }
 
   void tick(locality_id from, std::uint32_t number) {
-    if (++came[from][number] != 1) return complain(from, number, "came twice");
+    if (++came[from][number] != 1) return complain(from, number, "arrived twice");
     --missing;
   }
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
     const std::uint32_t number = number_of(head);
     if (!check_head(from, number, head)) return;
-    if (!all[number].pieces.empty()) return complain(from, number, "lost its pieces");
+    if (!all[number].pieces.empty()) return complain(from, number, "arrived without its pieces");
     tick(from, number);
   }
   void* announced(locality_id from, std::span<const std::byte> head,
@@ -111,7 +111,7 @@ struct checker final : plx::net::receiver {
     c->number = number;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (i >= all[number].pieces.size() || places[i].size_bytes != all[number].pieces[i])
-        return complain(from, number, "other pieces"), nullptr;
+        return complain(from, number, "wrong pieces"), nullptr;
       places[i].data = c->parts.emplace_back(places[i].size_bytes).data();
     }
     return c.release();
@@ -120,7 +120,7 @@ struct checker final : plx::net::receiver {
     const std::unique_ptr<coming> c(static_cast<coming*>(announced));
     if (!ok) return complain(from, c->number, "its pieces failed");
     for (std::uint32_t i = 0; i < c->parts.size(); ++i)
-      if (!same(from, c->number, i, c->parts[i])) return complain(from, c->number, "another piece");
+      if (!same(from, c->number, i, c->parts[i])) return complain(from, c->number, "wrong contents of a piece");
     tick(from, c->number);
   }
   void pieces_lost(locality_id from, void* announced) noexcept override {
@@ -146,7 +146,7 @@ std::unique_ptr<sent_message> message(locality_id from, std::uint32_t number, co
     auto* s = static_cast<sent_message*>(o);
     ++s->times;
     s->well = ok;
-    s->bytes.assign(s->bytes.size(), std::byte{0xee});  // the memory is the sender's again
+    s->bytes.assign(s->bytes.size(), std::byte{0xee});  // the transport must no longer read it
     for (auto& part : s->parts) part.assign(part.size(), std::byte{0xee});
   };
   return m;

@@ -1,6 +1,6 @@
-// Jobs that go well, and jobs that do not; test_job.py starts them and looks at how they end.
+// Jobs that succeed and jobs that fail; test_job.py starts them and checks how they end.
 //
-// Exit codes: 0 as expected; 1 what was computed is wrong; 2 the job did not start; 3 a locality was lost and said so.
+// Exit codes: 0 as expected; 1 a result is wrong; 2 the job did not start; 3 a loss was reported.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -30,7 +30,7 @@ void wait_for_ever() { this_thread::sleep_for(std::chrono::hours(1)); }
 int only_here(int x) { return x; }
 #endif
 
-/// All call all, with small and with large arguments.
+/// Every locality calls every other one, with small and with large arguments.
 double sum_of(const std::vector<double>& values) {
   double s = 0;
   for (const double v : values) s += v;
@@ -55,14 +55,14 @@ int run(job& j, const std::string& name, locality_id who) {
     j.run([] { talk(10); });
   } else if (name == "count") {
     j.run([] { talk(300); });
-    const net::port_counts c = j.node().port().counts();  // all is quiet: the numbers that the trace must have
+    const net::port_counts c = j.node().port().counts();  // quiescent: the trace must have the same numbers
     std::printf("count %u %llu %llu\n", j.here(), static_cast<unsigned long long>(c.parcels_sent),
                 static_cast<unsigned long long>(c.parcels_received));
     std::fflush(stdout);
   } else if (name == "calls") {
     j.run([] { check_calls(); });
     const auto letters = j.node().get<net::collective::mailroom>().counted().sent;
-    std::printf("letters %u by %s\n", j.here(), letters != 0 ? "memory" : "messages");
+    std::printf("collectives %u by %s\n", j.here(), letters != 0 ? "memory" : "messages");
     std::fflush(stdout);
   } else if (name == "calls-die") {
     j.run([who] { call_until_killed(who); });
@@ -86,7 +86,7 @@ int run(job& j, const std::string& name, locality_id who) {
         async<&wait_for_ever>(who).get();
       } catch (const locality_lost&) {
       }
-      talk(1000);  // with those who are left
+      talk(1000);  // among the survivors
     });
   } else {
     std::fprintf(stderr, "job_check: expected talk, count, calls, calls-die, throw, die or survive, found '%s'\n",

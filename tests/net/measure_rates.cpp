@@ -1,5 +1,5 @@
-// How quick a transport is between localities 0 and 1: the raw interface, nothing upon it. The figures of UCX's own
-// ucx_perftest (ucp_am_lat, ucp_am_bw) are of the same kind: one way, and messages or bytes one way.
+// Latency and rate of a transport between localities 0 and 1, without any layer above it. The values are comparable
+// with those of UCX's ucx_perftest (ucp_am_lat, ucp_am_bw): one-way latency, and messages or bytes in one direction.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct counting final : plx::net::receiver {
   void lost(plx::locality_id, std::string_view) noexcept override {}
 };
 
-// As many as may be under way at once, each used again when it was sent.
+// The messages that may be in flight at once; each is reused when it has been sent.
 struct window {
   struct message : plx::net::outgoing {
     window* owner = nullptr;
@@ -71,7 +71,7 @@ double ping_pong_us(bool first, plx::net::transport& t, counting& c, plx::locali
   return (plx::monotonic_seconds() - begin) / n / 2 * 1e6;
 }
 
-// One way: locality 0 sends, and waits for an answer at the end.
+// One direction: locality 0 sends, and waits for an answer at the end.
 double seconds_of(bool first, plx::net::transport& t, counting& c, plx::locality_id other, int n, std::size_t bytes) {
   window w(bytes > (1 << 20) ? 4 : 256, bytes), answer(1);
   const double begin = plx::monotonic_seconds();
@@ -105,12 +105,12 @@ int measure_rates(plx::net::bootstrap& job, plx::net::transport& carrier) {
   std::vector<double> us;
   for (int i = 0; i < 2000; ++i) us.push_back(ping_pong_us(first, carrier, c, other, 50));
   std::sort(us.begin(), us.end());
-  if (first) fmt::print("one way {:.3f} us (least {:.3f}, a tenth below {:.3f})\n", us[1000], us[0], us[200]);
+  if (first) fmt::print("one way {:.3f} us (minimum {:.3f}, tenth percentile {:.3f})\n", us[1000], us[0], us[200]);
   std::vector<double> rates;
   for (int i = 0; i < 100; ++i) rates.push_back(10'000 / seconds_of(first, carrier, c, other, 10'000, 0) / 1e6);
   std::sort(rates.begin(), rates.end());
   if (first)
-    fmt::print("{:.2f} million messages/s (best {:.2f}, a tenth above {:.2f})\n", rates[50], rates[99], rates[90]);
+    fmt::print("{:.2f} million messages/s (best {:.2f}, 90th percentile {:.2f})\n", rates[50], rates[99], rates[90]);
   for (const int kib : {4, 64, 1024, 65536}) {
     const int n = std::max(20, 400'000 / kib / 4);
     seconds_of(first, carrier, c, other, 5, std::size_t(kib) << 10);

@@ -1,4 +1,4 @@
-"""Jobs of several processes (job_check.cpp): how they end when all goes well, and when it does not.
+"""Jobs of several processes (job_check.cpp): how successful and failing jobs end.
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """
@@ -23,7 +23,7 @@ STARTS = int(os.environ.get("PLX_STARTS", "10"))
 
 
 def run(*command, **settings):
-    """`mpirun` with these arguments, ended after ten minutes."""
+    """Runs `mpirun` with these arguments, for at most ten minutes."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")} | settings
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     return subprocess.run(
@@ -32,7 +32,7 @@ def run(*command, **settings):
 
 
 def started(*command, **settings):
-    """Exit code and output of it, and the program's own errors."""
+    """Exit code, output, and the error lines of the program itself."""
     done = run(*command, **settings)
     errors = [line for line in done.stderr.splitlines() if line.startswith("job_check")]
     return done.returncode, done.stdout, errors
@@ -48,30 +48,30 @@ def test_all_talk_with_all(n):
 def test_collective_calls_are_exact(n, how, memory):
     code, output, errors = started("-n", n, PROGRAM, "calls", PLX_SHARED_MEMORY=memory)
     assert (code, errors) == (0, [])
-    lines = [f"fine with {n}"] + [f"letters {i} by {how}" for i in range(n)]
+    lines = [f"fine with {n}"] + [f"collectives {i} by {how}" for i in range(n)]
     assert sorted(output.splitlines()) == sorted(lines)
 
 
-# Workers and the main thread use one library there, which is told that they do so one at a time.
+# Workers and the main thread share one MPI library, initialised for serialized use.
 @pytest.mark.parametrize("n", [2, 3])
 def test_whole_jobs_by_mpi(n):
     assert started("-n", n, PROGRAM, "talk", PLX_TRANSPORT="mpi") == (0, f"fine with {n}\n", [])
     code, output, errors = started("-n", n, PROGRAM, "calls", PLX_TRANSPORT="mpi")
     assert (code, errors) == (0, [])
-    assert sorted(output.splitlines()) == sorted([f"fine with {n}"] + [f"letters {i} by memory" for i in range(n)])
+    assert sorted(output.splitlines()) == sorted([f"fine with {n}"] + [f"collectives {i} by memory" for i in range(n)])
 
 
-@pytest.mark.parametrize("who", [0, 2])
-def test_a_death_among_collective_calls_ends_the_others(who):
-    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", who)
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_death_among_collective_calls_ends_the_others(victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", victim)
     assert output == ""
     assert len(errors) == 3
-    assert all(line.split(": ", 1)[1].startswith(f"locality {who} is lost: ") for line in errors)
+    assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors)
 
 
-# Each that has it says so; who is first may end the others before they do.
+# Each locality with the invalid value reports it; the first one may end the others before they do.
 @pytest.mark.parametrize("wrong", ["all", "only 0", "only 1"])
-def test_a_wrong_word_for_shared_memory_is_told(wrong):
+def test_an_invalid_value_for_shared_memory_is_reported(wrong):
     yes = ["env", "PLX_SHARED_MEMORY=yes"]
     first, second = (yes if wrong != "only 1" else []), (yes if wrong != "only 0" else [])
     code, _, errors = started("-n", 1, *first, PROGRAM, "talk", ":", "-n", 1, *second, PROGRAM, "talk")
@@ -79,7 +79,7 @@ def test_a_wrong_word_for_shared_memory_is_told(wrong):
     assert errors and set(errors) == {"job_check: PLX_SHARED_MEMORY: expected on or off, found 'yes'"}
 
 
-# A limit on files' sizes is one on memory without a name as well.
+# A limit on file sizes applies to anonymous shared memory as well.
 LIMITED = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
 
 
@@ -88,25 +88,25 @@ def warnings_about_memory(done):
     return sum(promised in line for line in done.stderr.splitlines())
 
 
-def test_where_shared_memory_is_denied_messages_go_on():
+def test_messages_are_used_without_shared_memory():
     done = run("-n", 2, *LIMITED, UCX_TLS="tcp,self", PLX_CHECK_LOG="1")
     assert done.returncode == 0
-    assert sorted(done.stdout.splitlines()) == ["fine with 2", "letters 0 by messages", "letters 1 by messages"]
+    assert sorted(done.stdout.splitlines()) == ["fine with 2", "collectives 0 by messages", "collectives 1 by messages"]
     assert warnings_about_memory(done) == 2
 
 
-@pytest.mark.parametrize("who", [0, 2])
-def test_who_is_denied_shared_memory_uses_messages_and_the_others_do_not(who):
-    commands = [LIMITED if i == who else (PROGRAM, "calls") for i in range(3)]
+@pytest.mark.parametrize("victim", [0, 2])
+def test_only_a_locality_without_shared_memory_uses_messages(victim):
+    commands = [LIMITED if i == victim else (PROGRAM, "calls") for i in range(3)]
     parts = [part for command in commands for part in (":", "-n", 1, *command)][1:]
     done = run(*parts, UCX_TLS="tcp,self", PLX_CHECK_LOG="1")
     assert done.returncode == 0
-    ways = [f"letters {i} by {'messages' if i == who else 'memory'}" for i in range(3)]
+    ways = [f"collectives {i} by {'messages' if i == victim else 'memory'}" for i in range(3)]
     assert sorted(done.stdout.splitlines()) == sorted(["fine with 3", *ways])
     assert warnings_about_memory(done) == 1
 
 
-def test_alone_no_launcher_is_needed():
+def test_a_single_process_needs_no_launcher():
     done = subprocess.run([str(PROGRAM), "talk"], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (0, "fine with 1\n")
 
@@ -116,16 +116,16 @@ def test_starting_and_stopping_many_times():
         assert started("-n", 2, PROGRAM, "talk") == (0, "fine with 2\n", [])
 
 
-@pytest.mark.parametrize("who", [0, 1])
-def test_when_one_fails_all_know_why(who):
-    code, output, errors = started("-n", 3, PROGRAM, "throw", who)
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_failure_is_reported_to_all(victim):
+    code, output, errors = started("-n", 3, PROGRAM, "throw", victim)
     assert code != 0 and output == ""
-    assert f"job_check {who}: no such file" in errors
-    others = [line for line in errors if "no such file" in line and not line.startswith(f"job_check {who}")]
-    assert all(line.endswith(f"locality {who} is lost: it failed: no such file") for line in others)
+    assert f"job_check {victim}: no such file" in errors
+    others = [line for line in errors if "no such file" in line and not line.startswith(f"job_check {victim}")]
+    assert all(line.endswith(f"locality {victim} is lost: it failed: no such file") for line in others)
 
 
-def test_another_program_is_named_in_one_line():
+def test_a_different_program_is_named_in_one_line():
     code, output, errors = started("-n", 1, PROGRAM, "talk", ":", "-n", 1, OTHER, "talk")
     assert code != 0 and output == ""
     assert len(errors) == 1 and "localities 0 and 1 run different programs" in errors[0]
@@ -138,16 +138,16 @@ def test_a_transport_that_does_not_exist():
     assert errors and all("PLX_TRANSPORT: expected" in line and "'pigeon'" in line for line in errors)
 
 
-# mpirun ends the whole job when a process dies, unless it is told to let the others go on. Its own exit code says little
-# then.
-@pytest.mark.parametrize("who", [0, 1])
-def test_when_one_dies_all_others_end_and_say_which(who):
-    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "die", who)
+# mpirun ends the whole job when a process dies, unless --enable-recovery lets the others continue. Its exit code
+# carries little information then.
+@pytest.mark.parametrize("victim", [0, 1])
+def test_after_a_death_all_others_end_and_name_the_lost_locality(victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "die", victim)
     assert output == ""
     assert len(errors) == 3
-    assert all(line.split(": ", 1)[1].startswith(f"locality {who} is lost: ") for line in errors)
+    assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors)
 
 
-def test_the_others_can_go_on():
+def test_the_others_can_continue():
     _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", 1)
     assert (output, errors) == ("fine with 4\n", [])

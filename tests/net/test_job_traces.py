@@ -1,5 +1,5 @@
-"""Traces and summaries of whole jobs (job_check.cpp): one trace of several processes, in which every parcel that was
-counted has its arrow, and an arrow ends after it began.
+"""Traces and summaries of whole jobs (job_check.cpp): one trace of several processes, in which every counted parcel has
+an arrow, and no arrow ends before it begins.
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """
@@ -45,7 +45,7 @@ def load(path):
 
 
 def counts(output):
-    """By locality: parcels sent and received, as the program counted them when all was quiet."""
+    """By locality: parcels sent and received, as counted by the program when the job was quiescent."""
     return {int(a): (int(b), int(c)) for a, b, c in re.findall(r"^count (\d+) (\d+) (\d+)$", output, re.M)}
 
 
@@ -57,7 +57,7 @@ def traced(request, tmp_path_factory):
     return request.param, folder, counts(done.stdout)
 
 
-def test_every_parcel_that_was_counted_has_its_arrow(traced):
+def test_every_counted_parcel_has_an_arrow(traced):
     n, folder, counted = traced
     trace = load(folder / "trace.json.gz")
     assert sorted(counted) == list(range(n)) and all(sent > 0 for sent, _ in counted.values())
@@ -73,7 +73,7 @@ def test_every_parcel_that_was_counted_has_its_arrow(traced):
     assert starts.keys() == ends.keys()
     for locality, (sent, received) in counted.items():
         assert sum(e["pid"] == locality + 1 for e in starts.values()) == sent
-        # The others tell the root that they record no longer: that may have come when it counted.
+        # The others notify the root when they stop recording; the root may have received that before it counted.
         left = received - sum(e["pid"] == locality + 1 for e in ends.values())
         assert 0 <= left <= (n - 1 if locality == 0 else 0)
     other = trace["otherData"]
@@ -102,12 +102,12 @@ def test_tasks_have_parents_on_other_localities(traced):
                 assert parent in tasks
                 pairs.add((tasks[parent][0]["pid"] == e["pid"], e["name"]))
     assert any(not same and "square" in name for same, name in pairs)
-    assert not any(same and name == "square" for same, name in pairs), "each call came from somewhere else"
+    assert not any(same and name == "square" for same, name in pairs), "each call came from another locality"
     path = json.loads((folder / "critical_path.json").read_text())
     assert 0 < path["span_s"] <= path["wall_s"]
 
 
-def test_the_others_have_left_their_traces_to_the_root(traced):
+def test_the_others_leave_their_traces_to_the_root(traced):
     n, folder, _ = traced
     for locality in range(1, n):
         assert not (folder / "localities" / str(locality) / "trace.json.gz").exists()
@@ -118,7 +118,7 @@ def test_the_others_have_left_their_traces_to_the_root(traced):
     assert all(0 < m["clock_uncertainty_s"] < path_s for m in summary["localities"][1:])
 
 
-def test_the_summary_counts_what_the_program_did(traced):
+def test_the_summary_matches_the_program(traced):
     n, folder, counted = traced
     with open(folder / "job_profile.csv", newline="") as file:
         kinds = {row["name"]: row for row in csv.DictReader(file)}
@@ -152,7 +152,7 @@ def test_the_archive_holds_all_localities(traced):
     assert definitions.stdout.count('"parcels"') >= n
 
 
-def test_of_a_locality_that_died_the_trace_says_so(tmp_path):
+def test_the_trace_names_a_lost_locality(tmp_path):
     done = run(3, tmp_path / "run", "survive", 1, mpirun=["--enable-recovery"], PLX_TRACE="json")
     other = load(tmp_path / "run" / "trace.json.gz")["otherData"]["localities"]
     assert "it is lost" in other[1]["missing"], done.stderr
@@ -160,14 +160,14 @@ def test_of_a_locality_that_died_the_trace_says_so(tmp_path):
     assert load(tmp_path / "run" / "trace.json.gz")["traceEvents"]
 
 
-def test_when_the_root_fails_it_takes_the_traces_of_those_who_live(tmp_path):
+def test_a_failing_root_gathers_the_traces_of_the_survivors(tmp_path):
     done = run(3, tmp_path / "run", "die", 2, mpirun=["--enable-recovery"], PLX_TRACE="json")
     other = load(tmp_path / "run" / "trace.json.gz")["otherData"]["localities"]
     assert "it is lost" in other[2]["missing"], done.stderr
     assert other[0]["missing"] == ""
 
 
-def test_when_the_root_is_killed_the_traces_of_the_others_are_put_together_afterwards(tmp_path):
+def test_traces_can_be_merged_after_the_root_was_killed(tmp_path):
     run(3, tmp_path / "run", "survive", 0, mpirun=["--enable-recovery"], PLX_TRACE="json")
     assert not (tmp_path / "run" / "trace.json.gz").exists()
     merged = subprocess.run(
@@ -184,7 +184,7 @@ def test_when_the_root_is_killed_the_traces_of_the_others_are_put_together_after
     assert len(slices) == sum(e["ph"] == "X" for t in own for e in t["traceEvents"])
     assert {e["pid"] for e in slices} == {2, 3}
     of = [{e["args"]["task"] for e in slices if e["pid"] == pid} for pid in (2, 3)]
-    assert of[0] and of[1] and not of[0] & of[1], "each task has a number of its own"
+    assert of[0] and of[1] and not of[0] & of[1], "each task has a unique number"
     apart_s = own[1]["otherData"]["began_unix_s"] - own[0]["otherData"]["began_unix_s"]
     first = [min(e["ts"] for e in slices if e["pid"] == pid) for pid in (2, 3)]
     before = [min(e["ts"] for e in t["traceEvents"] if e["ph"] == "X") for t in own]

@@ -1,5 +1,5 @@
-"""plx-star on many processes: the same bits on any number, checkpoints that continue on any other, and what happens
-when a process dies, is stopped, or cannot write.
+"""plx-star on many processes: bitwise identical results on any number, checkpoints that can be continued on any other
+number, and what happens when a process dies, is stopped, or cannot write.
 
 PLX_BIN names the folder of the program (./plx test sets it).
 """
@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
-    """The last mesh of the whole run on one process, started without a launcher."""
+    """The last mesh of the same run on one process, started without a launcher."""
     at = tmp_path_factory.mktemp("reference")
     (at / "in.toml").write_text(INPUT)
     subprocess.run([PROGRAM, "in.toml", "--out", "out", "--quiet"], cwd=at, check=True, timeout=600)
@@ -79,7 +79,7 @@ def run(n, *arguments):
 
 
 def complaints(errors: str) -> list:
-    """What the program itself said; the launcher has much to say, too."""
+    """The messages of the program itself, without those of the launcher."""
     return [line for line in errors.splitlines() if line.startswith("plx-star: ")]
 
 
@@ -110,7 +110,7 @@ def test_any_number_of_processes_gives_the_same_bits(folder, reference, n, worke
             assert list(np.unique(f["Locality"])) == list(range(n))
             idle = f["LocalityIdleRate"][()]
             assert np.all((0 <= idle) & (idle <= 1))
-            for k in range(n):  # one number for each
+            for k in range(n):  # one value per locality
                 assert len(np.unique(idle[f["Locality"][()] == k])) == 1
 
 
@@ -127,7 +127,7 @@ def test_devices_of_many_processes_give_the_same_bits(folder, reference, n, more
     assert sum(advanced["devices"]) + advanced["workers"] == summary["cell_updates"] / 8**3
 
 
-def test_what_devices_took_is_the_cost_of_blocks_where_the_mesh_stays(folder):
+def test_device_time_is_the_cost_of_blocks_on_a_fixed_mesh(folder):
     sets = ["--set", "run.device=emulated", "--set", "mesh.max_level=0"]
     done = run(2, "in.toml", "--out", "out", "--threads", 1, *sets)
     assert done.returncode == 0, done.stderr
@@ -160,7 +160,7 @@ def test_wrong_input_is_one_line(folder):
 
 
 class Started:
-    """An endless run on four processes, which writes a checkpoint after every step or nearly so."""
+    """An endless run on four processes, which writes a checkpoint after almost every step."""
 
     def __init__(self):
         words = ["mpirun", "--oversubscribe", "--enable-recovery", "-n", "4", PROGRAM, "in.toml", "--out", "out", *ENDLESS]
@@ -174,7 +174,7 @@ class Started:
             time.sleep(0.02)
 
     def processes(self) -> list:
-        """By locality, as the launcher numbers them."""
+        """The processes by locality, as numbered by the launcher."""
         found = {}
         for entry in Path("/proc").iterdir():
             try:
@@ -212,7 +212,7 @@ def test_one_of_four_is_killed(folder, victim):
 
 def test_a_full_disk_at_one_of_four_ends_all(folder):
     job = Started()
-    resource.prlimit(job.processes()[2], resource.RLIMIT_FSIZE, (1000, 1000))  # plays the disk
+    resource.prlimit(job.processes()[2], resource.RLIMIT_FSIZE, (1000, 1000))  # emulates a full disk
     _, _, lines = job.end()
     assert len(lines) == 1 and "locality 2: cannot write" in lines[0] and "File too large" in lines[0], lines
     assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
@@ -232,7 +232,7 @@ def test_a_signal_to_one_of_four_stops_all_with_a_checkpoint(folder):
     assert json.loads(Path("out/run.json").read_text())["status"] == "interrupted"
 
 
-def test_a_part_that_is_gone_is_named(folder):
+def test_a_missing_part_is_named(folder):
     assert run(4, "in.toml", "--out", "out", "--set", "run.max_steps=2").returncode == 0
     part = sorted(Path("out/checkpoint/parts").iterdir())[1]
     part.unlink()

@@ -1,7 +1,7 @@
 """Transports between real processes: transport_check (its modes are listed there), started by mpirun.
 
-PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS says how often the test of starts and stops
-does so (20).
+PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS is the number of repetitions of the test of
+starts and stops (20).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
     pytest.mark.skipif(MPIRUN is None, reason="no mpirun here: apt-get install openmpi-bin"),
 ]
-# The survivors of a death go on only where mpirun lets them.
+# The survivors of a death continue only if mpirun lets them.
 GO_ON = ("--enable-recovery",)
 
 
@@ -57,7 +57,7 @@ class Run:
 
 @pytest.fixture(params=["ucx", "ucx over tcp", "mpi"])
 def carrier(request) -> dict:
-    """The variables that choose a transport; those that are not there are skipped."""
+    """The variables that choose a transport; unavailable transports are skipped."""
     settings = {"PLX_TRANSPORT": request.param.split()[0]}
     if "tcp" in request.param:
         settings["UCX_TLS"] = "tcp,self"
@@ -73,28 +73,28 @@ def test_all_sizes_between_all_pairs(carrier, n):
     run = Run(n, "pairs", **carrier)
     assert run.code == 0, run.out + run.err
     lines = re.findall(r"locality (\d+): (\d+) messages from each of (\d+), 0 missing, 0 wrong, 0 lost", run.out)
-    assert sorted(int(who) for who, _, _ in lines) == list(range(n))
+    assert sorted(int(victim) for victim, _, _ in lines) == list(range(n))
     assert {others for _, _, others in lines} == {str(n - 1)} and all(int(count) > 30 for _, count, _ in lines)
 
 
-@pytest.mark.parametrize("who", [0, 2])
-def test_a_killed_locality_is_lost_to_all_others_once(carrier, who):
-    run = Run(4, "die", str(who), options=GO_ON, **carrier)
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_killed_locality_is_lost_to_all_others_once(carrier, victim):
+    run = Run(4, "die", str(victim), options=GO_ON, **carrier)
     reports = {r["here"]: r for r in run.reports}
     own = re.search(r"tcp_ep\.c:\d+ +Assertion.*failed", run.out + run.err)
-    if own and "UCX_TLS" in carrier:  # UCX 1.13, on loaded cores, very seldom (docs/net.md)
+    if own and "UCX_TLS" in carrier:  # UCX 1.13, on loaded cores, very rarely (docs/net.md)
         pytest.skip(f"UCX ended survivors by an assertion of its own: {own[0]}")
-    assert sorted(reports) == [i for i in range(4) if i != who], run.out + run.err
+    assert sorted(reports) == [i for i in range(4) if i != victim], run.out + run.err
     for report in reports.values():
-        assert not report["left"], report  # every send and every piece has come to an end
-        # What the kill may break besides (see ucx_transport.hpp) ends as well, and all agree on it.
-        lost = [peer for peer, why, _ in report["lost"] if "left broken" not in why]
-        assert lost == [who], report
+        assert not report["left"], report  # every send and every piece has completed
+        # A locality whose shared memory the kill corrupts (see ucx_transport.hpp) is lost as well, and all agree on it.
+        lost = [peer for peer, why, _ in report["lost"] if "was corrupted" not in why]
+        assert lost == [victim], report
         if len(report["lost"]) == 1:
             assert all(report["heard"][i] > 0 for i in reports if i != report["here"]), report
 
 
-def test_a_crash_that_breaks_the_memory_of_another_takes_that_one_along():
+def test_a_crash_that_corrupts_the_memory_of_another_ends_that_one_too():
     run = Run(4, "crash", "1", options=GO_ON, PLX_TRANSPORT="ucx")
     if any("built without" in line or "cannot load" in line for line in run.errors):
         pytest.skip(run.errors[0])
@@ -113,12 +113,12 @@ def test_starts_and_stops_do_not_hang(carrier):
         assert run.code == 0 and run.out == "", run.out + run.err
 
 
-def test_alone_nothing_is_started():
+def test_a_single_process_starts_nothing():
     done = subprocess.run([PROGRAM, "start"], capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (0, "alone\n", "")
 
 
-def test_a_wrong_name_is_one_line():
+def test_an_unknown_name_is_one_line():
     done = subprocess.run(
         [PROGRAM], capture_output=True, text=True, timeout=600, env=os.environ | {"PLX_TRANSPORT": "telegraph"}
     )
@@ -134,7 +134,7 @@ def test_without_pmix_the_line_says_how_to_start():
     assert "expected a launcher with PMIx, but only PMI_RANK is set: start with mpirun" in done.stderr
 
 
-def test_a_server_of_pmix_that_is_gone_is_one_line():
+def test_an_unreachable_pmix_server_is_one_line():
     settings = {k: v for k, v in os.environ.items() if not k.startswith(("PMIX_", "PLX_"))}
     settings |= {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone", "PLX_TRANSPORT": "ucx"}
     done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=600, env=settings)
@@ -142,9 +142,9 @@ def test_a_server_of_pmix_that_is_gone_is_one_line():
     assert [line for line in done.stderr.splitlines() if line.startswith("transport_check: ")]
 
 
-@pytest.mark.parametrize("who", [0, 1])
-def test_who_never_comes_is_missed_in_time(who):
-    run = Run(3, "late", str(who), "3", limit_s=600)
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_missing_locality_is_reported_in_time(victim):
+    run = Run(3, "late", str(victim), "3", limit_s=600)
     assert run.code != 0 and run.errors, run.out + run.err
-    for line in run.errors:  # mpirun ends the other one, if it is not there yet
+    for line in run.errors:  # mpirun may end the other one before it reports
         assert "expected all 3 localities at the start within 3 s" in line

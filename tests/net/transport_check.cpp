@@ -1,11 +1,11 @@
-// A transport between processes, as test_transports.py starts them:
+// Tests a transport between processes; started by test_transports.py:
 //
-//   transport_check pairs             every locality sends every other heads and pieces of many sizes, and checks those
-//                                     that come
+//   transport_check pairs             every locality sends every other one heads and pieces of many sizes, and checks
+//                                     those that arrive
 //   transport_check start             starts and stops
-//   transport_check die WHO           locality WHO is killed while all send; the others say whom they lost
+//   transport_check die WHO           locality WHO is killed while all send; the others report their losses
 //   transport_check crash WHO         locality WHO crashes while it writes to the memory of the next
-//   transport_check late WHO SECONDS  locality WHO never comes: the others wait that long
+//   transport_check late WHO SECONDS  locality WHO does not start: the others wait that long
 //   transport_check rates             latency and rate between localities 0 and 1
 #include "transport_check.hpp"
 
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   if (mode == "rates") code = measure_rates(job, **carrier);
   if (mode == "start") code = check_start(job, **carrier);
   if (!(*carrier)->stop(300)) fmt::print("locality {} did not stop in time\n", job.here());
-  if (code == 0 && *name != "mpi") code = check_given_back(job.here());  // MPI goes on until the process ends
+  if (code == 0 && *name != "mpi") code = check_given_back(job.here());  // MPI may use memory until the process ends
   carrier->reset();
   job.leave(5);
   return code;

@@ -1,4 +1,4 @@
-// The parts of transport_check.
+// The modes of transport_check.
 #pragma once
 
 #include "net/start/bootstrap.hpp"
@@ -7,6 +7,6 @@
 int check_start(plx::net::bootstrap& job, plx::net::transport& carrier);
 int check_pairs(plx::net::bootstrap& job, plx::net::transport& carrier);
 int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, plx::locality_id who, bool while_writing);
-/// After stop(): 0 when all memory that the transport was given was given back.
+/// Called after stop(): 0 if the transport has returned all memory.
 int check_given_back(plx::locality_id here);
 int measure_rates(plx::net::bootstrap& job, plx::net::transport& carrier);
