@@ -83,11 +83,12 @@ void mesh_options::describe(config_table& t) {
   t.add("mesh.lower", lower, {.unit = "code length", .help = "lower corner of the domain"});
   t.add("mesh.upper", upper, {.unit = "code length", .help = "upper corner of the domain"});
   t.add("mesh.sides", sides,
-        {.help = "what lies beyond x lower, x upper, y lower, y upper, z lower, z upper",
+        {.help = "boundary conditions at x lower, x upper, y lower, y upper, z lower, z upper",
          .choices = {"periodic", "outflow", "reflecting", "inflow"}});
-  t.add("mesh.prolongation", prolongation,
-        {.help = "slopes where coarse cells become fine ones: minmod, or the sharper monotonized central",
-         .choices = {"minmod", "central"}});
+  t.add(
+      "mesh.prolongation", prolongation,
+      {.help = "slope limiter for interpolation from coarse to fine cells: minmod, or the sharper monotonized central",
+       .choices = {"minmod", "central"}});
 }
 
 result<domain> mesh_options::make_domain() const {

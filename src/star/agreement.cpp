@@ -17,7 +17,7 @@ std::vector<std::vector<double>> all_gather(exchange& net, runtime& rt, std::vec
   return rt.run(info, [&] { return net.all_gather(std::move(mine)); });
 }
 
-// Numbers are what an exchange carries; texts are short and rare.
+// An exchange carries numbers; texts are short and rare.
 std::vector<double> letters_of(std::string_view text) {
   std::vector<double> all;
   for (const char c : text) all.push_back(static_cast<unsigned char>(c));

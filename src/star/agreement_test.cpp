@@ -14,7 +14,7 @@ namespace {
 
 using texts = std::vector<std::string>;
 
-/// What each of n localities is told when those fail whose text is not empty.
+/// The result on each of n localities, of which those with a text that is not empty fail.
 texts told(const texts& failures) {
   net::test::localities job(static_cast<unsigned>(failures.size()), 1);
   texts all(failures.size());

@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::ptrdiff_t head = 2;  // numbers before those of the blocks
 
-// A difference in loads that measurements alone can make.
+// Relative load difference that measurement noise alone can cause.
 constexpr double noise = 0.02;
 
-// A task that was interrupted looks a hundred times as dear as it is. So a measurement counts for at most three times
-// what is expected, and for a quarter: one of those moves little, while what is dear stays dear.
+// A task that was interrupted appears a hundred times as expensive as it is. So a measurement is limited to three times
+// the expected value and enters with weight 1/4: a single outlier changes little, while lasting costs are followed.
 double next_weight(double weight, double measured, double mean) {
   if (!(weight > 0.0)) return std::min(measured, 3.0 * mean);
   return weight + 0.25 * (std::min(measured, 3.0 * weight) - weight);
@@ -31,7 +31,7 @@ std::vector<double> loads_of(std::span<const double> cost, const mesh::curve_par
 
 double largest(const std::vector<double>& of) { return *std::max_element(of.begin(), of.end()); }
 
-// Blocks that leave or reach the locality that has most of those.
+// The number of blocks that leave or reach the locality with most such blocks.
 std::size_t busiest(const mesh::curve_parts& held, const mesh::curve_parts& wanted) {
   std::size_t most = 0;
   for (int p = 0; p < held.count(); ++p) {

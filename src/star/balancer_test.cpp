@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t block_bytes = 24576;
 
-// Sixteen blocks in a row, cut into two equal parts.
+// Sixteen blocks in a row, in two equal parts.
 struct Balancer : testing::Test {
   static mesh::domain box() {
     mesh::domain d;
@@ -37,7 +37,7 @@ TEST_F(Balancer, EqualBlocksStay) {
 
 TEST_F(Balancer, DearBlocksAreDivided) {
   std::vector<double> cost(16, 1.0);
-  for (int p = 0; p < 4; ++p) cost[p] = 3.0;  // 16 and 8: better 12 and 12
+  for (int p = 0; p < 4; ++p) cost[p] = 3.0;  // loads 16 and 8: better 12 and 12
   weigh(cost);
   const mesh::curve_parts better = balance.decide(m, held, block_bytes, 1);
   EXPECT_EQ(better.end(0), 4);
@@ -48,7 +48,7 @@ TEST_F(Balancer, DearBlocksAreDivided) {
 TEST_F(Balancer, BlocksStayUntilTheImbalanceHasCostMoreThanMoving) {
   std::vector<double> cost(16, 1e-4);
   cost[0] = 9e-4;
-  weigh(cost);  // 16e-4 and 8e-4: one step loses nearly 4e-4, and a move takes 1e-3 at least
+  weigh(cost);  // loads 16e-4 and 8e-4: one step loses nearly 4e-4, and a move takes at least 1e-3
   EXPECT_EQ(balance.decide(m, held, block_bytes, 1), held);
   EXPECT_EQ(balance.decide(m, held, block_bytes, 1), held);
   const mesh::curve_parts better = balance.decide(m, held, block_bytes, 1);
@@ -80,7 +80,7 @@ TEST(InheritedParts, FamiliesStayTogetherWhereTheFirstOfThemWas) {
   const mesh::block_mesh roots(d);
   const mesh::regrid_plan finer = mesh::plan_regrid(roots, std::vector<mesh::flag>(2, mesh::flag::refine), 1);
   EXPECT_EQ(inherited_parts(finer, roots, equal_parts(roots, 2)), equal_parts(finer.next, 2));
-  // A cut through the first family: the merged block goes where its first child was.
+  // A partition that divides the first family: the merged block goes to the locality of its first child.
   const mesh::curve_parts cut(std::vector<std::int32_t>{0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2}, 3);
   const mesh::regrid_plan coarser =
       mesh::plan_regrid(finer.next, std::vector<mesh::flag>(finer.next.slot_count(), mesh::flag::coarsen), 1);
@@ -88,7 +88,7 @@ TEST(InheritedParts, FamiliesStayTogetherWhereTheFirstOfThemWas) {
   EXPECT_EQ(inherited_parts(coarser, finer.next, cut), mesh::curve_parts(std::vector<std::int32_t>{0, 1}, 3));
 }
 
-// One of the costs is what an interrupted task looks like.
+// One of the costs is like that of an interrupted task.
 TEST(BalancerMeasures, ACostThatIsFarOffCountsLittle) {
   auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", {"mesh.root_blocks=[2,2,2]"});
   const setup s = in.value()->prepare().value();

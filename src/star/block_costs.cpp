@@ -34,7 +34,7 @@ void block_costs::collect(probe::recorder& r) {
   r.reset_costs();
 }
 
-// Slots of new blocks were free before, so no entry is read after it was overwritten.
+// Slots of new blocks were free before, so no entry is overwritten before it is read.
 void block_costs::move(std::span<const mesh::family> refined, std::span<const mesh::family> merged) {
   for (const mesh::family& f : refined) {
     const entry whole = at(f.parent);

@@ -24,7 +24,7 @@ TEST(BlockCosts, CountsStepsOfTheBlocksThereAre) {
   EXPECT_EQ(costs.of(3).steps, 0.0);
 }
 
-// Half of the steps as a parent, half as a child: as a block it was advanced by 4/8 + 4 steps.
+// Half of the steps as a parent, half as a child: the block was advanced by 4/8 + 4 steps.
 TEST(BlockCosts, ARefinedBlockKeepsItsShare) {
   block_costs costs;
   for (int i = 0; i < 4; ++i) costs.stepped(std::array<mesh::slot_id, 1>{0});

@@ -21,8 +21,8 @@ stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t 
 cell_box cells_along(int face, int n);
 
 /// Replaces the block's fluxes in `to` by those of finer neighbours. The cells along the corrected faces get new
-/// values, so
-/// floors, the tracer and the signal rate are evaluated again for them and reported to note(1 + face, stage_output).
+/// values, so floors, the tracer and the signal rate are evaluated again for them and reported to note(1 + face,
+/// stage_output).
 template <class Note>
 void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux_register& fluxes, mesh::arena& to,
                    mesh::slot_id slot, double weighted_dt, Note&& note) {

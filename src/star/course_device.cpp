@@ -24,7 +24,7 @@ error device_error(const run_options& run, const gpu::error& why) {
                       run.devices > 1 ? fmt::format(", run.devices = {}", run.devices) : "", why.what())};
 }
 
-// Where one locality alone wants more than there are, opening says so.
+// If one locality requests more devices than exist, opening reports the error.
 int device_index(const run_options& run, const gpu::backend& b, int rank, int which) {
   const int there = gpu::device_count(b), wanted = static_cast<int>(run.devices);
   return there < wanted ? which : (rank * wanted + which) % there;

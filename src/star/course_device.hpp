@@ -40,8 +40,7 @@ bool is_opened_often(const run_options& run, const gpu::backend* on);
 error device_error(const run_options& run, const gpu::error& why);
 
 /// The index of this locality's device number `which`. The localities of a host take its devices in turn, and share
-/// them
-/// if there are too few. `rank`: rank_on_host().
+/// them if there are too few. `rank`: rank_on_host().
 int device_index(const run_options& run, const gpu::backend& b, int rank, int which);
 /// The number of localities on this host with lower numbers. All localities call it, each in a task.
 int rank_on_host(exchange& net);

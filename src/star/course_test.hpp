@@ -1,6 +1,6 @@
-// For tests: runs on devices beside the same run on the CPU's workers.
+// Test fixtures: runs on devices, compared with the same run on the CPU's workers.
 //
-// Thread safety: none. Cost: of small runs. Example: star/device_course_test.cpp
+// Thread safety: none. Cost: that of small runs. Example: star/device_course_test.cpp
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace plx::star::test {
 
 using texts = std::vector<std::string>;
 
-/// The device that is tested: its kernels on the CPU, or what PLX_STAR_TEST_DEVICE names.
+/// The device under test: its kernels on the CPU, or the device that PLX_STAR_TEST_DEVICE names.
 inline const std::string& tested() {
   static const char* const named = std::getenv("PLX_STAR_TEST_DEVICE");
   static const std::string name = named != nullptr ? named : "emulated";
@@ -30,7 +30,7 @@ inline runtime& workers() {
   return rt;
 }
 
-/// A simulation with what it needs, on a device that it has opened, or on the CPU.
+/// A simulation with its runtime and input, on a device that it has opened, or on the CPU.
 struct one_run {
   one_run(const std::string& problem, texts sets, const gpu::backend* on = nullptr) {
     sets.insert(sets.begin(), {"mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]"});
@@ -49,10 +49,10 @@ inline texts with(texts sets, const texts& more) {
   sets.insert(sets.end(), more.begin(), more.end());
   return sets;
 }
-/// And the device that is tested.
+/// `sets` and the device under test.
 inline texts on_device(const texts& sets) { return with(sets, {"run.device=" + tested()}); }
 
-/// What is wrong with this input of "sod"; "" where nothing is.
+/// The error for this input of "sod"; "" if there is none.
 inline std::string complaint_about(const texts& sets) {
   const auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", sets);
   if (!in) return in.error().message;
@@ -60,14 +60,14 @@ inline std::string complaint_about(const texts& sets) {
   return s ? "" : s.error().message;
 }
 
-/// Names what differs, or "".
+/// Returns the name of a quantity that differs, or "".
 inline std::string same_course(simulation& a, simulation& b) {
   if (a.steps() != b.steps()) return "steps";
   if (a.time() != b.time() || a.dt() != b.dt()) return "time";
-  const bool told = a.steps() % a.options().output.history_interval == 0;  // others only when not ahead
+  const bool told = a.steps() % a.options().output.history_interval == 0;  // otherwise comparable only when not ahead
   if ((told || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
   for (int v = 0; v < 6; ++v)
-    if (a.left(v) != b.left(v)) return "what left through sides";
+    if (a.left(v) != b.left(v)) return "outflow";
   const floor_counts &f = a.floors(), &g = b.floors();
   if (f.density != g.density || f.pressure != g.pressure || f.input != g.input) return "floors";
   return "";
@@ -87,8 +87,8 @@ inline std::string same_state(simulation& a, simulation& b) {
   return "";
 }
 
-/// Runs both to their end, the course compared at each step, values at every `every`th where they can be read; counts
-/// meshes that differ from the one before, and demands at least `changes`. `how`: options of the run on the device.
+/// Runs both to their end. Compares time, totals and outflow after each step, and the values after every `every`th if
+/// they can be read; requires at least `changes` changes of the mesh. `how`: options of the run on the device.
 inline void compare(const std::string& problem, const texts& sets, const texts& how, int changes, int every = 1) {
   one_run cpu(problem, sets), device(problem, with(on_device(sets), how));
   cpu.sim->start();

@@ -1,14 +1,11 @@
 // The integrator on one device: it advances all blocks in batches of steps from one regrid check to the next without
-// the
-// host, and evaluates the refinement criteria and the values of new blocks there too. The host holds the tree, and
-// reads
-// values for files only.
+// the host, and evaluates the refinement criteria and the values of new blocks there too. The host holds the tree, and
+// reads values for files only.
 //
 // Every number equals that of the CPU's stepper to the last bit, so a run can be continued on either.
 //
 // Thread safety: one task at a time. Errors: gpu::error, thrown; the values on the device are then lost. Cost: one
-// launch
-// per step (docs/plx-star.md), and a few copies per regrid check. Example: star/device_course_test.cpp
+// launch per step (docs/plx-star.md), and a few copies per regrid check. Example: star/device_course_test.cpp
 #pragma once
 
 #include <deque>

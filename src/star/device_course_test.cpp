@@ -1,4 +1,5 @@
-// A run on a device beside the same run on the CPU's workers: the same tree, course, totals and values at every step.
+// A run on a device compared with the same run on the CPU's workers: the same tree, times, totals and values at each
+// step.
 #include "star/device_course.hpp"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,7 @@ TEST(DeviceCourse, WaitsWhereAMeshFileIsDue) {
     EXPECT_FALSE(device.sim->is_ahead()) << time;
   }
   EXPECT_GE(due, 4);
-  EXPECT_GE(ahead, 4);  // else it says nothing
+  EXPECT_GE(ahead, 4);  // otherwise the test checks nothing
 }
 
 TEST(DeviceCourse, KeepsMassMomentumAndEnergyOfAPeriodicBlast) {
@@ -87,7 +88,7 @@ TEST(DeviceCourse, KeepsMassMomentumAndEnergyOfAPeriodicBlast) {
   EXPECT_EQ(device.sim->floors().pressure, 0);
 }
 
-/// Blocks divided: star/shared_course.hpp.
+/// Divided blocks: star/shared_course.hpp.
 const texts several{"run.devices=2", "run.device_share=0.7"};
 
 mesh::checkpoint_state state_of(one_run& r) {
@@ -138,7 +139,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   ASSERT_TRUE(c) << c.error().message;
   std::string said[3];
   for (const int on : {0, 1, 2}) {
-    if (on == 2 && tested() != "emulated") continue;  // it takes two devices
+    if (on == 2 && tested() != "emulated") continue;  // needs two devices
     one_run r("sedov", on == 0 ? sets : on == 1 ? on_device(sets) : with(on_device(sets), several));
     ASSERT_TRUE(r.sim->restore(*c, path));
     r.sim->go_on();
@@ -156,7 +157,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   if (!said[2].empty()) {
     EXPECT_EQ(said[0], said[2]);
   }
-  EXPECT_NE(said[1].find("floors cannot mend in block level"), std::string::npos) << said[1];
+  EXPECT_NE(said[1].find("floors cannot repair, in block level"), std::string::npos) << said[1];
   std::remove(path.c_str());
 }
 
@@ -168,7 +169,7 @@ TEST(DeviceCourse, WhatItDoesNotDoIsSaidInOneLine) {
   const setup s = in->prepare().value();
   simulation sim(*in, s, workers());
   const auto taken = sim.take_device();
-  if (taken) return;  // there is one
+  if (taken) return;  // a device exists
   EXPECT_EQ(taken.error().message.find("run.device = \"cuda\": "), 0u) << taken.error().message;
   EXPECT_EQ(taken.error().message.find('\n'), std::string::npos);
 }

@@ -14,18 +14,18 @@
 
 namespace plx::star {
 
-/// What is known here of a simulation's exchange; messages may come before it is made.
+/// The local state of a simulation's exchange; messages may arrive before the exchange is constructed.
 struct exchange::state {
   std::mutex lock;
   std::uint32_t round = 0;
   message_handler* handler = nullptr;  // while a round is open
-  int calls = 0;                       // of the handler, that run now
+  int calls = 0;                       // of the handler that are running
   std::vector<message> early;
   bool any_lost = false;
   int lost_peer = 0;
   std::string why_lost;
 
-  // f(handler) outside of the lock; close() waits for it.
+  // Calls f(handler) outside of the lock; close() waits for it.
   template <class F>
   void call(std::unique_lock<std::mutex>& held, F&& f) {
     message_handler* h = handler;
@@ -53,7 +53,7 @@ struct exchange::state {
 
 namespace {
 
-/// The exchanges of a locality by the order in which they are made.
+/// The exchanges of a locality in the order of their construction.
 class exchange_service final : public net::service {
  public:
   explicit exchange_service(net::node& n) : node_(n) {}
@@ -103,7 +103,7 @@ class exchange_service final : public net::service {
 
 }  // namespace
 
-/// The action: a message is here. One of a simulation that is over is nobody's any more.
+/// The action: a message has arrived. Messages of a simulation that has ended are dropped.
 void exchange_arrived(message_tag tag, buffer<double> values) {
   if (const auto s = net::node_here().get<exchange_service>().find(tag.simulation))
     s->arrived({tag, std::move(values)});
@@ -143,7 +143,7 @@ void exchange::open(message_handler& h) {
 void exchange::close() {
   if (is_alone()) return;
   std::unique_lock held(state_->lock);
-  while (state_->calls > 0) {  // about to return: what this task waited for has come
+  while (state_->calls > 0) {  // about to return: the event this task waited for has occurred
     held.unlock();
     this_thread::yield();
     held.lock();

@@ -1,16 +1,12 @@
 // Communication between the localities of one simulation: messages of numbers, in rounds, and collective operations.
 //
 // A round is one exchange in which all localities take part, for example a time step. All of them open the same rounds
-// in
-// the same order. A message belongs to the round that its sender has open; the receiver keeps it until it opens that
+// in the same order. A message belongs to the round that its sender has open; the receiver keeps it until it opens that
 // round. With one locality all of this is empty.
 //
 // Thread safety: send() from any task; everything else from one task at a time. Cost: send() is plx::post() of a
-// buffer,
-// which is not copied; the collective operations are calls of net/collectives.hpp. Errors: locality_lost, thrown, when
-// a
-// peer is gone; the handler of an open round is notified.
-// Example: star/exchange_test.cpp
+// buffer, which is not copied; the collective operations are calls of net/collectives.hpp. Errors: locality_lost,
+// thrown, when a peer is gone; the handler of an open round is notified. Example: star/exchange_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -57,8 +53,7 @@ class exchange {
   /// The exchange of a simulation with one locality.
   static exchange& alone();
   /// The exchange of the localities of a job. All of them construct theirs in the same order. Requires: the node
-  /// outlives it
-  /// and belongs to the runtime of the tasks that use it.
+  /// outlives it and belongs to the runtime of the tasks that use it.
   explicit exchange(net::node& node);
   ~exchange();
   exchange(const exchange&) = delete;

@@ -14,7 +14,7 @@
 namespace plx::star {
 namespace {
 
-// A round in which every other locality sends some messages; each says its round and number.
+// A round in which each other locality sends some messages with round and sequence number.
 class round_of_numbers final : public message_handler {
  public:
   round_of_numbers(exchange& net, int per_peer) : net_(net), per_peer_(per_peer), end_((net.count() - 1) * per_peer) {}
@@ -55,7 +55,7 @@ class round_of_numbers final : public message_handler {
   std::vector<double> sums_;
 };
 
-// Rounds one after the other, some without a message from some: nobody gets a message of another round.
+// Consecutive rounds, in some of which some localities send nothing: no message is delivered to another round.
 void many_rounds(exchange& net) {
   for (int round = 0; round < 40; ++round) {
     const int per_peer = round % 4;
@@ -110,8 +110,8 @@ TEST(Exchange, WhoWaitsHearsOfALoss) {
         heard += e.which() == 2 ? 1 : 0;
       }
     };
-    expect_loss([&] { round_of_numbers(net, 1).run(0.0); });  // while it waits
-    expect_loss([&] { round_of_numbers(net, 1).run(1.0); });  // that has been told before
+    expect_loss([&] { round_of_numbers(net, 1).run(0.0); });  // during its wait
+    expect_loss([&] { round_of_numbers(net, 1).run(1.0); });  // which was notified before
     expect_loss([&] { net.all_gather({1.0}); });
   });
   EXPECT_EQ(heard, 6);

@@ -13,7 +13,7 @@ using device::part_borders;
 
 namespace {
 
-// The box of a list that holds another one, and its place among the values of the list.
+// The box of a list that contains another box, and its offset among the values of the list.
 std::pair<const mesh::block_box*, std::size_t> box_around(const mesh::halo_group& g, std::size_t block,
                                                           const mesh::block_box& inner, int variables) {
   std::size_t at = g.place_of[block];
@@ -28,7 +28,7 @@ std::pair<const mesh::block_box*, std::size_t> box_around(const mesh::halo_group
   return {};
 }
 
-// f(first value in `outer`, how many) for each row of `inner`, in the order of its values.
+// Calls f(first value in `outer`, count) for each row of `inner`, in the order of its values.
 template <class F>
 void for_rows_inside(const mesh::block_box& outer, const mesh::block_box& inner, int variables, F&& f) {
   const std::size_t nx = outer.hi[0] - outer.lo[0], ny = outer.hi[1] - outer.lo[1], nz = outer.hi[2] - outer.lo[2];
@@ -75,8 +75,8 @@ void far_messages::adopt(const gas& g, const parts_view& view, std::vector<const
     }
 }
 
-// A message has what any part of the locality reads. A box of a part may lie inside a larger one that another part
-// reads.
+// A message holds everything that any part of the locality reads. A part's box may lie inside a larger one that another
+// part reads.
 void far_messages::list_ghosts(int variables) {
   for (const mesh::halo_group& all : whole_.ghosts.receives()) {
     if (all.size() == 0) continue;
@@ -134,7 +134,7 @@ bool far_messages::has(kind what) const {
 void far_messages::open(int stages) {
   if (net_.is_alone()) return;
   PLX_ASSERT(stages <= most_stages, stages);
-  peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() comes before all that reads either
+  peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() orders this before all reads of either
   ended_.store(false, std::memory_order_relaxed);
   for (const kind what : {kind::ghosts, kind::fluxes})
     for (int stage = 0; stage < stages; ++stage)
@@ -144,7 +144,7 @@ void far_messages::open(int stages) {
 
 namespace {
 
-// One message to each peer, of the parts' pieces along the curve.
+// Sends one message to each peer, composed of the parts' slices along the curve.
 template <class Groups, class SizeOf, class OutOf>
 void send_groups(exchange& net, message_tag tag, const parts_view& view, const Groups& groups, std::size_t parts,
                  const SizeOf& size_of, const OutOf& out_of) {
@@ -206,7 +206,7 @@ void far_messages::tell_failure() {
     nothing[0] = 0.0;
     try {
       net_.send(peer, tag, std::move(nothing));
-    } catch (const locality_lost&) {  // it needs no telling
+    } catch (const locality_lost&) {  // the peer is gone and needs no notification
     }
   }
 }

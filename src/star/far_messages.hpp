@@ -1,14 +1,12 @@
 // Messages between the parts of a locality's blocks (shared_course.hpp) and other localities: per stage one message of
 // ghost cells and one of fluxes for each pair of localities.
 //
-// Sender and receiver derive the layout of a message from the mesh and the partition alone (mesh/halo.hpp). What a part
-// packs for a locality is a slice of that message; of an incoming message each part gets what it reads, in the layout
-// of
-// its own borders, in pinned memory. So a part need not know which of its neighbours are remote.
+// Sender and receiver derive the layout of a message from the mesh and the partition alone (mesh/halo.hpp). The data
+// that a part packs for a locality is a slice of that message; of an incoming message each part gets what it reads, in
+// the layout of its own borders, in pinned memory. So a part need not know which of its neighbours are remote.
 //
 // Thread safety: one task at a time; incoming messages are handled by tasks of the network. Cost: two copies in host
-// memory
-// per message, one at each end. Errors: locality_lost, thrown. Example: star/shared_course_test.cpp
+// memory per message, one at each end. Errors: locality_lost, thrown. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <array>

@@ -13,8 +13,8 @@ namespace plx::star {
 
 namespace {
 
-// A message of ghosts or fluxes holds as much, about: large enough that what each message costs does not matter, small
-// enough that the first leave long before the last block has finished.
+// Approximate size of a message of ghost cells or fluxes: large enough that the cost per message is negligible, small
+// enough that the first ones are sent long before the last block has finished.
 constexpr std::size_t message_bytes = std::size_t{64} << 10;
 
 std::vector<mesh::variable> mesh_variables(int n_species) {
@@ -70,7 +70,7 @@ void gas::make_room(std::size_t slots, std::span<const mesh::slot_id> wanted) {
 
 namespace {
 
-// A round in which every group of ghosts comes once.
+// A round in which each group of ghost cells arrives once.
 class mirror_round final : public message_handler {
  public:
   explicit mirror_round(gas& g) : g_(g), end_(static_cast<int>(g.ghosts.receives().size())) {}

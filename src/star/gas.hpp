@@ -64,8 +64,7 @@ struct gas {
   bool owns(mesh::slot_id slot) const { return parts.part_of(mesh, slot) == net.here(); }
 
   /// Replaces the mesh: allocates memory in all field sets; values of kept slots stay. Requires: the values of local
-  /// blocks
-  /// that are not new are here.
+  /// blocks that are not new are here.
   void adopt(mesh::block_mesh next, mesh::curve_parts next_parts);
   /// The same, in parts of equal numbers of blocks.
   void adopt(mesh::block_mesh next);
@@ -87,8 +86,7 @@ void refresh_mirrors(gas& g);
 void fill_from_problem(const problem& p, const mesh::block_mesh& mesh, mesh::slot_id slot, double t, double* values);
 
 /// Memory of each worker: a tile, the kernel's scratch, the fluxes of six faces. Indexed by plx::worker_index(), for
-/// tasks
-/// that do not suspend while they use it.
+/// tasks that do not suspend while they use it.
 class worker_scratch {
  public:
   worker_scratch(unsigned workers, const hydro_parameters& parameters, int block_size);

@@ -16,7 +16,7 @@ namespace {
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-// As a kernel of a device tells it, but with the rate instead of the speed. `part`: device::bad_key().
+// Records what a device's kernel would report, but with the rate instead of the speed. `part`: device::bad_key().
 void note(device::block_report& r, const stage_output& out, int stage, int part, bool last) {
   if (last) r.speed_bits = std::max(r.speed_bits, std::bit_cast<std::uint64_t>(out.max_signal_rate));
   r.density_floors += static_cast<std::uint64_t>(out.density_floors);

@@ -1,6 +1,5 @@
 // The part of the mesh that the CPU's workers advance beside devices: stage by stage, with a task per block. It
-// computes
-// what the stepper computes, with input from the other parts in messages.
+// computes what the stepper computes, with input from the other parts in messages.
 //
 // Thread safety: one task at a time. Cost: as star/stepper.hpp, plus a barrier of the workers at the end of each stage.
 // Example: star/shared_course_test.cpp

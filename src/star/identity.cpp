@@ -7,7 +7,7 @@
 
 namespace plx::star {
 
-// The effective configuration as TOML has a section per line "[name]" and a key per line; arrays stay on theirs.
+// The effective configuration in TOML has one line "[name]" per section and one line per key, arrays included.
 std::string identity_of(const config_table& table) {
   const std::string toml = table.toml();
   std::string section, lines;

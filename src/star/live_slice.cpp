@@ -19,12 +19,12 @@ namespace {
 constexpr std::int64_t most_pixels = 256;  // along an axis
 constexpr int density = 0;                 // star/hydro/state.hpp
 
-/// The cell in [0, n) at a place inside a block.
+/// The index in [0, n) of the cell at x inside a block.
 int cell_at(double x, double lower, double cell_width, int n) {
   return std::clamp(static_cast<int>((x - lower) / cell_width), 0, n - 1);
 }
 
-/// A pixel's place, and the pixels whose middle lies in [from, to).
+/// The position of a pixel, and the pixels whose centres lie in [from, to).
 struct axis_pixels {
   double lower, width;
   int n;
@@ -92,7 +92,7 @@ class painter {
   probe::live_picture picture_;
 };
 
-// What a locality has painted, as numbers: count of blocks, the blocks, then index and value of each pixel.
+// A locality's part of the picture as numbers: count of blocks, the blocks, then index and value of each pixel.
 constexpr std::size_t block_numbers = 7;
 
 std::vector<double> packed(const probe::live_picture& p) {

@@ -1,8 +1,7 @@
 // The density in the plane through the middle of the box, with the outlines and costs of blocks: for the live page.
 //
 // Thread safety: between steps, by the thread that steps. Cost: none while the page has no viewer; otherwise, at most
-// once
-// a second, one pass over the blocks' costs and at most 256^2 cells. It changes nothing. Example:
+// once a second, one pass over the blocks' costs and at most 256^2 cells. It changes nothing. Example:
 // star/live_slice_test.cpp
 #pragma once
 

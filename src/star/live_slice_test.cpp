@@ -45,7 +45,7 @@ TEST_F(LiveSlice, EveryPixelIsACellOfTheBlockThatIsThere) {
   EXPECT_NEAR(area, 2.0, 1e-12) << "the blocks cover the plane";
   EXPECT_TRUE(std::any_of(p.blocks.begin(), p.blocks.end(), [](const auto& b) { return b.level == 1; }));
   EXPECT_TRUE(std::any_of(p.blocks.begin(), p.blocks.end(), [](const auto& b) { return b.level == 0; }));
-  // Compared with a search of the block and cell at each pixel's middle.
+  // Compared with a search for the block and the cell at each pixel's centre.
   const mesh::block_mesh& m = sim.state().mesh;
   for (int j = 0; j < p.height; ++j) {
     for (int i = 0; i < p.width; ++i) {
@@ -67,12 +67,12 @@ TEST_F(LiveSlice, IsDrawnOnlyWhenSomebodyLooks) {
   probe::picture_board* const board = rt.session()->pictures();
   ASSERT_NE(board, nullptr);
   sim.start();
-  EXPECT_FALSE(picture_wanted(sim)) << "nobody has looked";
+  EXPECT_FALSE(picture_wanted(sim)) << "the page has no viewer";
   EXPECT_EQ(board->look().number, 0u);
   EXPECT_TRUE(picture_wanted(sim));
   show_slice(sim);
   EXPECT_EQ(board->look().number, 1u);
-  EXPECT_FALSE(picture_wanted(sim)) << "the last is not a second old";
+  EXPECT_FALSE(picture_wanted(sim)) << "the last picture is less than a second old";
 }
 
 TEST(LiveSliceOff, NothingHappensWithoutAPage) {

@@ -1,4 +1,4 @@
-// One run on many localities is the same to the last bit as on one: runtimes of this process, connected by queues.
+// A run on several localities (runtimes of this process, connected by queues) is the same to the last bit as on one.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ TEST(Localities, ABlastIsTheSameToTheLastBit) {
     }
 }
 
-// The other scheme reads ghosts at edges and corners, too.
+// This scheme reads ghost cells at edges and corners, too.
 TEST(Localities, ABlastWithFull3dIsTheSameToTheLastBit) {
   const std::vector<std::string> sets{"hydro.scheme=full3d", "run.max_steps=6"};
   const outcome one = run_on(1, 2, sets);
@@ -48,8 +48,8 @@ double noise(const mesh::location& l, int seed) {
   return static_cast<double>(h >> 11) / (1ULL << 53);
 }
 
-// Some regrids with random flags and, on many localities, random cuts: what each block holds in the end, along the
-// curve.
+// Some regrids with random flags and, with several localities, random partitions: the final values of each block, along
+// the curve.
 std::vector<std::vector<double>> random_regrids(exchange& net, std::int64_t& decisions) {
   const auto in = blast({});
   const setup s = in->prepare().value();
@@ -96,7 +96,7 @@ TEST(Localities, BlocksMoveWithAllThatBelongsToThem) {
       ASSERT_EQ(mine.size(), expected.size());
       for (std::size_t p = 0; p < mine.size(); ++p)
         if (!mine[p].empty()) {
-          EXPECT_TRUE(found[p].empty()) << "two have block " << p;
+          EXPECT_TRUE(found[p].empty()) << "two localities own block " << p;
           found[p] = std::move(mine[p]);
         }
     });
@@ -105,7 +105,7 @@ TEST(Localities, BlocksMoveWithAllThatBelongsToThem) {
 }
 
 TEST(Localities, AllLeaveAStepThatFailsWithTheSameCell) {
-  // A state that floors cannot mend, in a block that only one of them has.
+  // A state the floors cannot repair, in a block that one locality owns.
   const auto poison = [](simulation& sim) {
     gas& g = const_cast<gas&>(sim.state());
     const mesh::slot_id block = g.mesh.blocks()[g.mesh.block_count() * 2 / 3];
@@ -113,7 +113,7 @@ TEST(Localities, AllLeaveAStepThatFailsWithTheSameCell) {
     refresh_mirrors(g);
   };
   const outcome one = run_on(1, 1, {}, poison);
-  EXPECT_NE(one.error.find("a density or pressure that floors cannot mend"), std::string::npos) << one.error;
+  EXPECT_NE(one.error.find("a density or pressure that the floors cannot repair"), std::string::npos) << one.error;
   expect_same(run_on(3, 2, {}, poison), one);
 }
 
@@ -132,7 +132,7 @@ TEST(Localities, AWishReachesAllWithTheEndOfTheNextStep) {
   });
 }
 
-// The network of net/sim delays and reorders messages, and may lose or double them, as the seed says.
+// The network of net/sim delays and reorders messages, and may lose or duplicate them, depending on the seed.
 TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
   const std::vector<std::string> few{"mesh.max_level=1", "run.max_steps=4"};
   const outcome one = run_on(1, 1, few);
@@ -140,7 +140,7 @@ TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
     SCOPED_TRACE(seed);
     outcome all;
     std::vector<outcome> each(3);
-    // Delays as long as a stage takes, so that localities are now far apart, now close together.
+    // Delays as long as a stage, so that the localities drift apart and catch up.
     net::simulation job({.localities = 3, .seed = seed, .delay_max_s = 1e-3});
     job.run([&] {
       net::node& here = net::node_here();
@@ -149,7 +149,7 @@ TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
       const setup s = in->prepare().value();
       simulation sim(*in, s, here.home(), net);
       run_here(sim, each[here.here()], [](simulation&) {});
-      all.take(sim);  // one of them runs at a time
+      all.take(sim);  // only one locality runs at a time
     });
     all.totals = each[0].totals;
     all.numbers = each[0].numbers;

@@ -1,6 +1,6 @@
-// For tests: one run on many localities, as runtimes of this process that are connected by queues.
+// Test fixtures: one run on several localities, which are runtimes of this process connected by queues.
 //
-// Thread safety: none. Cost: of small runs. Example: star/localities_test.cpp
+// Thread safety: none. Cost: that of small runs. Example: star/localities_test.cpp
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,10 +38,10 @@ inline std::unique_ptr<input> blast(const std::vector<std::string>& more) {
   return *std::move(in);
 }
 
-/// What a run leaves, of all localities together.
+/// The results of a run, from all localities.
 struct outcome {
   std::vector<mesh::location> blocks;       // along the curve
-  std::vector<std::vector<double>> values;  // likewise
+  std::vector<std::vector<double>> values;  // in the same order
   std::vector<double> totals, numbers;
   std::string error;
 
@@ -70,7 +70,7 @@ inline void expect_same(const outcome& a, const outcome& b) {
   EXPECT_EQ(a.error, b.error);
 }
 
-/// Runs it to its end on one locality, on the device that its options name: numbers, totals and message.
+/// Runs the simulation to its end on one locality, on the device that its options name, and records its results.
 inline void run_here(simulation& sim, outcome& out, const std::function<void(simulation&)>& prepare,
                      const gpu::backend* on = nullptr) {
   if (auto r = sim.take_device(on); !r) {
@@ -91,7 +91,7 @@ inline void run_here(simulation& sim, outcome& out, const std::function<void(sim
   out.numbers.push_back(sim.dt());
 }
 
-/// f(locality's number, its exchange, its runtime) as a task on each of n localities, at the same time.
+/// Calls f(locality, its exchange, its runtime) as a task on each of n localities, concurrently.
 inline void on_each(unsigned n, unsigned workers, const std::function<void(int, exchange&, runtime&)>& f) {
   net::test::localities job(n, workers);
   job.run_all([&] {
@@ -101,7 +101,7 @@ inline void on_each(unsigned n, unsigned workers, const std::function<void(int, 
   });
 }
 
-/// The same run on `n` localities; each has an input of its own, as processes have.
+/// The same run on `n` localities; each has its own input, as separate processes would.
 inline outcome run_on(
     unsigned n, unsigned workers, const std::vector<std::string>& sets,
     const std::function<void(simulation&)>& prepare = [](simulation&) {}, const gpu::backend* on = nullptr) {
@@ -127,8 +127,8 @@ inline outcome run_on(
   return all;
 }
 
-/// Of three localities that would go on for long, number 1 is lost after so many steps of all together: the others are
-/// told, and end.
+/// Runs three localities on a long problem and ends number 1 after `steps` steps of all together; the others must
+/// report the loss and end.
 inline void expect_told_of_a_loss(std::vector<std::string> sets, int steps) {
   sets.insert(sets.end(), {"run.max_steps=100000", "run.t_end=100"});
   net::test::localities job(3, 2);

@@ -42,7 +42,7 @@ mesh::athdf_info info_of(const simulation& sim) {
   return info;
 }
 
-/// The tables of own blocks.
+/// The tables of local blocks.
 struct tables {
   std::vector<double> cost, updates, idle, locality_idle;
   std::vector<std::int32_t> owner, locality;
@@ -69,7 +69,7 @@ struct tables {
   }
 };
 
-/// fill_primitives(), and whether the values fit into the file.
+/// Calls fill_primitives(), and checks whether the values fit into the file's precision.
 class checked_filler {
  public:
   explicit checked_filler(const simulation& sim) : sim_(sim) {}

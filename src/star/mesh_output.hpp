@@ -20,10 +20,8 @@ struct idle_rates {
 };
 
 /// rho vel1 vel2 vel3 press s0 s1 ... in dataset "prim". Cost: seconds since the last call of costs().clear(); Updates:
-/// the
-/// steps that these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's
-/// share of
-/// time without work.
+/// the steps that these advanced the block by. Owner: the worker that last advanced the block; IdleRate: that worker's
+/// share of time without work.
 result<void> write_mesh_file(const std::string& path, simulation& sim, const idle_rates& idle);
 
 /// The same for local blocks, with Locality and LocalityIdleRate of this locality.

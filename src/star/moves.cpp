@@ -13,9 +13,9 @@ namespace plx::star {
 namespace {
 
 constexpr std::size_t blocks_per_message = 32;
-constexpr std::size_t extras = 3;  // numbers behind a block's values: signal rate, seconds, steps
+constexpr std::size_t extras = 3;  // numbers after a block's values: signal rate, seconds, steps
 
-// The messages of the moves: blocks of one pair of localities in one message, up to a number.
+// The messages of the moves: one message holds blocks of one pair of localities, up to a maximum.
 struct shipment {
   int from = 0, to = 0;
   std::vector<mesh::slot_id> slots;

@@ -12,25 +12,25 @@
 namespace plx::star {
 
 void run_options::describe(config_table& t) {
-  t.section("run", "When to end, and on what to run");
-  t.add("run.t_end", t_end, {.unit = "code time", .help = "the last step ends here", .above = 0.0});
-  t.add("run.max_steps", max_steps, {.unit = "steps", .help = "end after so many steps; 0: no limit", .min = 0});
+  t.section("run", "End of the run, and hardware");
+  t.add("run.t_end", t_end, {.unit = "code time", .help = "time at which the run ends", .above = 0.0});
+  t.add("run.max_steps", max_steps, {.unit = "steps", .help = "maximum number of steps; 0: no limit", .min = 0});
   t.add(
       "run.device", device,
-      {.help = "what advances the gas: the CPU's workers, or a device, with the same results to the bit; emulated: as "
-               "on a device, but by the CPU, slowly, for tests",
+      {.help = "hardware that runs the solver: the CPU's workers, or a device, with the same results to the last bit; "
+               "emulated: the device's kernels on the CPU, slowly, for tests",
        .choices = {"cpu", "cuda", "emulated"}});
-  t.add("run.devices", devices, {.help = "devices of this kind that advance the gas together", .min = 1, .max = 64});
+  t.add("run.devices", devices, {.help = "number of devices of this type", .min = 1, .max = 64});
   t.add("run.device_share", device_share,
-        {.help = "share of the blocks that devices advance, \"0\" to \"1\", a text; the CPU's workers advance the "
-                 "others; auto: as measured rates say"});
+        {.help = "share of the blocks that devices advance, \"0\" to \"1\", as a string; the CPU's workers advance the "
+                 "others; auto: chosen from measured rates"});
 }
 
 result<void> run_options::check() const {
   if (device == "cpu" && is_shared())
     return error{
-        fmt::format("run.devices = {}, run.device_share = \"{}\": expected a device beside them, found "
-                    "run.device = \"cpu\"; name one, or leave both out",
+        fmt::format("run.devices = {}, run.device_share = \"{}\": expected a device, found "
+                    "run.device = \"cpu\"; set run.device, or remove both options",
                     devices, device_share)};
   if (device_share == "auto") return {};
   char* end = nullptr;
@@ -43,27 +43,28 @@ result<void> run_options::check() const {
 void refinement_options::describe(config_table& t) {
   const std::vector<std::string> known{"rho", "vel1", "vel2", "vel3", "press"};
   t.section("refinement", "Where the mesh is refined, up to mesh.max_level");
-  t.add("refinement.interval", interval, {.unit = "steps", .help = "between two checks of the mesh", .min = 1});
+  t.add("refinement.interval", interval, {.unit = "steps", .help = "between regrid checks", .min = 1});
   t.add("refinement.buffer", buffer,
-        {.unit = "cells", .help = "around a marked cell that are refined with it", .min = 0, .max = 64});
+        {.unit = "cells", .help = "width of the layer refined around a marked cell", .min = 0, .max = 64});
   t.add("refinement.coarsen_after", coarsen_after,
-        {.help = "checks in a row that a block must ask to be coarsened", .min = 1, .max = 1000});
+        {.help = "consecutive checks in which a block must request coarsening", .min = 1, .max = 1000});
   t.add("refinement.gradient_of", gradient_of,
-        {.help = "variables whose relative difference between neighbouring cells is looked at", .choices = known});
+        {.help = "variables whose relative difference between neighbouring cells is checked", .choices = known});
   t.add("refinement.gradient_refine", gradient_refine,
         {.unit = "1", .help = "relative difference above which a cell is marked", .above = 0});
   t.add("refinement.gradient_coarsen", gradient_coarsen,
         {.unit = "1", .help = "a block may be coarsened when all its differences are below", .min = 0});
   t.add("refinement.curvature_of", curvature_of,
-        {.help = "variables whose second difference over the first ones is looked at", .choices = known});
+        {.help = "variables whose ratio of second to first differences is checked", .choices = known});
   t.add("refinement.curvature_refine", curvature_refine,
-        {.unit = "1", .help = "ratio above which a cell is marked; at most 1 occurs", .above = 0});
+        {.unit = "1", .help = "ratio above which a cell is marked; ratios are at most 1", .above = 0});
   t.add("refinement.curvature_coarsen", curvature_coarsen,
         {.unit = "1", .help = "a block may be coarsened when all its ratios are below", .min = 0});
   t.add("refinement.density_levels", density_levels,
-        {.unit = "code", .help = "number l: blocks of level l are refined where the density is above it", .min = 0});
-  t.add("refinement.regions", regions,
-        {.help = "boxes refined at all times: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
+        {.unit = "code", .help = "number l: blocks of level l are refined where the density exceeds it", .min = 0});
+  t.add(
+      "refinement.regions", regions,
+      {.help = "boxes that are always refined: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
 }
 
 namespace {
@@ -104,7 +105,7 @@ result<void> refinement_options::check_inside(const mesh::domain& box) const {
     for (int a = 0; a < 3; ++a)
       if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])
         return error{
-            fmt::format("refinement.regions, box {}: {} from {} to {} is outside of the mesh, which is from {} "
+            fmt::format("refinement.regions, box {}: {} from {} to {} is outside of the mesh, which extends from {} "
                         "to {}",
                         r / 7, "xyz"[a], regions[r + 2 * a], regions[r + 2 * a + 1], box.lower[a], box.upper[a])};
   return {};
@@ -115,12 +116,12 @@ result<void> output_options::check(double t_end) const {
   if (mesh_interval == 0.0 || t_end / mesh_interval <= most) return {};
   return error{
       fmt::format("output.mesh_interval = {:g}: expected at most {:g} mesh files up to run.t_end = {:g}; 0 "
-                  "writes the first and the last only",
+                  "writes only the first and the last",
                   mesh_interval, most, t_end)};
 }
 
 void output_options::describe(config_table& t) {
-  t.section("output", "What is written when; none of it changes the physics");
+  t.section("output", "Output; does not affect the physics");
   t.add("output.mesh_interval", mesh_interval,
         {.unit = "code time", .help = "between mesh files; 0: at the start and the end only", .min = 0});
   t.add("output.mesh_at_start", mesh_at_start, {.help = "write a mesh file of the initial state"});
@@ -129,10 +130,10 @@ void output_options::describe(config_table& t) {
   t.add("output.counters_interval_s", counters_interval_s,
         {.unit = "s", .help = "wall time between samples in counters.csv; 0: at the end only", .min = 0});
   t.add("output.checkpoint_interval_s", checkpoint_interval_s,
-        {.unit = "s", .help = "wall time between checkpoints; 0: none on the way", .min = 0});
+        {.unit = "s", .help = "wall time between checkpoints; 0: none before the end", .min = 0});
   t.add("output.checkpoint_at_end", checkpoint_at_end, {.help = "write a checkpoint when the run has finished"});
   t.add("output.checkpoints_kept", checkpoints_kept,
-        {.help = "older checkpoints are removed", .min = 1, .max = 1000000});
+        {.help = "number of checkpoints to keep; older ones are removed", .min = 1, .max = 1000000});
   t.add("output.precision", precision,
         {.help = "of the values in mesh files; checkpoints are always exact", .choices = {"single", "double"}});
 }
@@ -141,7 +142,7 @@ namespace {
 
 constexpr std::string_view problem_key = "problem.name";
 
-/// The value of the last "problem.name=..." among the assignments, or "".
+/// The value of the last "problem.name=..." in `sets`, or "".
 std::string assigned_problem(const std::vector<std::string>& sets) {
   std::string name;
   for (const std::string& s : sets) {
@@ -177,7 +178,7 @@ result<std::unique_ptr<input>> input::make(const std::string& problem) {
 }
 
 void input::describe() {
-  table.section("problem", "What is simulated");
+  table.section("problem", "Problem");
   table.add(problem_key, problem_name, {.help = "the initial state", .choices = problem_names()});
   run.describe(table);
   grid.describe(table);
@@ -218,7 +219,7 @@ result<std::unique_ptr<input>> input::of_problem(const std::string& problem) { r
 
 namespace {
 
-/// The table of all options: those of every problem, each with its own object to bind to.
+/// The table of all options: those of every problem, each bound to its own object.
 struct full_list {
   std::unique_ptr<input> in;
   std::vector<std::unique_ptr<problem>> others;

@@ -19,7 +19,7 @@ using mesh::slot_id;
 
 namespace {
 
-// Variables that criteria look at, in the order of the names that options allow.
+// Variables that criteria check, in the order of the names in the options.
 constexpr int n_looked_at = 5;
 constexpr const char* looked_at[n_looked_at] = {"rho", "vel1", "vel2", "vel3", "press"};
 constexpr int i_pressure = 4, i_sound = 5, n_values = 6;
@@ -32,7 +32,7 @@ std::uint32_t bits_of(const std::vector<std::string>& names) {
   return bits;
 }
 
-/// What a block's cells say: directions (bits 0..26, 13 the block itself) that a marked cell reaches.
+/// The marks of a block's cells: directions (bits 0..26, 13 the block itself) that a marked cell reaches.
 struct marks {
   std::uint32_t directions = 0;
   bool may_coarsen = true;
@@ -88,7 +88,7 @@ class block_marker {
   }
 
  private:
-  /// Room for a block: values [value][k][j][i] with one cell around it, and per cell the largest ratios.
+  /// Buffers for a block: values [value][k][j][i] with one layer of cells around it, and per cell the largest ratios.
   struct cells_of {
     cells_of(std::vector<double>& memory, int block_size) : n(block_size), width(n + 2) {
       const std::size_t values = static_cast<std::size_t>(n_values) * width * width * width;
@@ -109,7 +109,7 @@ class block_marker {
     return level >= 0 && level < static_cast<int>(o_.density_levels.size()) ? o_.density_levels[level] : HUGE_VAL;
   }
 
-  // Cells of the block and one layer around across faces.
+  // Cells of the block and one layer around it across faces.
   void fill_values(slot_id slot, worker_scratch::one& mine, const cells_of& c) const {
     const int n = g_.mesh.block_size(), width = mesh::tile_width(n);
     const double* tile = mesh::gather_tile(g_.mesh, g_.now, slot, g_.sides, mine.tile, mesh::reach::faces);
@@ -117,7 +117,7 @@ class block_marker {
     for (int k = -1; k <= n; ++k)
       for (int j = -1; j <= n; ++j) {
         if (beyond(j) + beyond(k) > 1) continue;
-        const int side = beyond(j) + beyond(k) == 0 ? 1 : 0;  // rows inside have a ghost at both ends
+        const int side = beyond(j) + beyond(k) == 0 ? 1 : 0;  // inner rows have a ghost cell at both ends
         for (int i = -side; i < n + side; ++i)
           fill_cell(tile + ((k + mesh::ghosts) * width + (j + mesh::ghosts)) * width + i + mesh::ghosts,
                     mesh::tile_cells(n), c, c.index(i, j, k));
@@ -141,7 +141,7 @@ class block_marker {
     if ((wanted & 0b1110) != 0) c.value(i_sound)[at] = eos.sound_speed(density, pressure);
   }
 
-  // Each cell's largest difference to its two neighbours along an axis, relative to the larger of both.
+  // The largest difference of each cell to its two neighbours along an axis, relative to the larger of both values.
   static void add_gradient(const cells_of& c, int v, int axis) {
     const bool is_velocity = v >= 1 && v <= 3;
     const double *q = c.value(v), *scale = c.value(is_velocity ? i_sound : v);
@@ -174,7 +174,7 @@ class block_marker {
         }
   }
 
-  // Directions of the blocks within `buffer` cells of a cell, its own included.
+  // Directions of the blocks within `buffer` cells of a cell, including its own.
   std::uint32_t reached(int i, int j, int k, int n) const {
     std::uint32_t bits = 0;
     const auto from = [&](int c) { return c < buffer_ ? -1 : 0; };
@@ -213,7 +213,7 @@ std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>&
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-// Marks of all blocks, by slot, from those that each locality has of its own: as numbers, exactly.
+// Marks of all blocks, by slot, from those that each locality has of its own blocks; sent as numbers, exactly.
 std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
   constexpr double may_coarsen = 1u << mesh::direction_count;
   std::vector<double> mine;

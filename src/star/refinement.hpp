@@ -2,9 +2,8 @@
 // cells.
 //
 // Thread safety: call from a task on all localities, exclusively; blocks are checked in parallel. Results do not depend
-// on
-// the schedule or the partition; a mirrored or permuted state gives mirrored or permuted results. Cost: about 30 us per
-// block of 8^3 cells. Example: star/refinement_test.cpp
+// on the schedule or the partition; a mirrored or permuted state gives mirrored or permuted results. Cost: about 30 us
+// per block of 8^3 cells. Example: star/refinement_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ TEST_F(RefinementByDensity, ThresholdOfTheLevel) {
   const mesh::slot_id child = gas_->mesh.find({1, {5, 5, 5}});
   ASSERT_NE(child, mesh::no_slot);
   f = flags();
-  EXPECT_EQ(f[child], mesh::flag::keep);  // 3 is under 8, but would be refined again on the level above
+  EXPECT_EQ(f[child], mesh::flag::keep);  // 3 is below 8, but the block would be refined again on the level above
 }
 
 struct RefinementByRegion : Refinement {

@@ -26,7 +26,7 @@ std::vector<bool> new_slots(const regrid_result& r, std::size_t slots) {
   return is_new;
 }
 
-// Floors and the signal rate of blocks that no stage has made.
+// Applies floors to blocks that no stage has made, and computes their signal rates.
 floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& slots) {
   std::vector<stage_output> outs(slots.size());
   const int n = g.mesh.block_size();
@@ -41,7 +41,7 @@ floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& sl
   return floors;
 }
 
-// One regrid, from the plan to the blocks of the next mesh where they shall be.
+// One regrid, from the plan to the blocks of the next mesh at their destination.
 class moving_on {
  public:
   moving_on(gas& g, mesh::regrid_plan& plan, const regrid_tools& tools)
@@ -93,7 +93,7 @@ class moving_on {
   }
 
  private:
-  // Families that a cut divides come together where the first child is.
+  // Collects families that the partition divides at the locality of the first child.
   void collect_siblings() {
     std::vector<block_move> moves;
     for (const mesh::family& f : plan_.merged)

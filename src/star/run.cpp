@@ -54,7 +54,7 @@ step_report report_of(const simulation& sim, const run_files& files) {
           files.wall_s()};
 }
 
-/// A resumed run that has its end behind it would do nothing and say that it has finished.
+/// A resumed run that is past its end would make no step and report success.
 result<void> check_end(const simulation& sim, const std::string& checkpoint) {
   const run_options& run = sim.options().run;
   if (sim.time() > run.t_end)
@@ -66,7 +66,7 @@ result<void> check_end(const simulation& sim, const std::string& checkpoint) {
   return {};
 }
 
-/// Infinite values would only be noticed by the first step.
+/// Without this check infinite values would only be noticed by the first step.
 result<void> check_initial(const simulation& sim) {
   const std::vector<double> totals = sim.totals();
   const auto& variables = sim.state().now.variables();
@@ -79,7 +79,7 @@ result<void> check_initial(const simulation& sim) {
   return {};
 }
 
-/// What was accepted, but does not do what it says.
+/// Warns of valid input whose effect differs from what it says.
 void warn_of_input(const simulation& sim, run_observer& observer) {
   const auto warn = [&](const std::string& text) {
     log_warning("{}", text);
@@ -94,11 +94,11 @@ void warn_of_input(const simulation& sim, run_observer& observer) {
   const std::vector<double>& regions = sim.options().refinement.regions;
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     if (regions[r + 6] > sim.settings().domain.max_level)
-      warn(fmt::format("refinement.regions, box {}: its level {} is above mesh.max_level = {}, where it ends", r / 7,
+      warn(fmt::format("refinement.regions, box {}: its level {} is above mesh.max_level = {}, which limits it", r / 7,
                        regions[r + 6], sim.settings().domain.max_level));
 }
 
-/// The state to begin with: the initial one, or that of a checkpoint.
+/// The state at the start: the initial one, or that of a checkpoint.
 result<void> begin_state(simulation& sim, run_files& files, const run_request& request) {
   const std::string& checkpoint = request.resume_checkpoint;
   if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
@@ -118,8 +118,8 @@ result<void> begin_state(simulation& sim, run_files& files, const run_request& r
   return {};
 }
 
-/// The same. A device that fails here, such as one without enough memory, is an error before the run: there is no
-/// folder.
+/// The same, with exceptions as errors. If a device fails here, for example for lack of memory, the run is refused and
+/// has no folder.
 result<void> begin(simulation& sim, run_files& files, const run_request& request) {
   try {
     return begin_state(sim, files, request);
@@ -141,7 +141,7 @@ run_end conclude(simulation& sim, run_files& files, run_status status, std::stri
 }
 
 std::uint32_t wishes(simulation& sim, const run_files& files, run_observer& observer) {
-  if (sim.is_ahead()) return 0;  // soon
+  if (sim.is_ahead()) return 0;  // checked again soon
   std::uint32_t bits = files.wishes();
   if (observer.stop_requested()) bits |= wish_stop;
   if (is_root(sim.state().net) && picture_wanted(sim)) bits |= wish_picture;
@@ -161,7 +161,7 @@ run_end loop(simulation& sim, run_files& files, run_observer& observer) {
     if (auto r = files.after_step(wished); !r) return output_failure(sim, files, r.error());
     observer.stepped(report_of(sim, files));
     if ((wished & wish_stop) != 0 && !sim.finished())
-      return conclude(sim, files, run_status::interrupted, "go on with: plx-star --resume " + files.folder().path());
+      return conclude(sim, files, run_status::interrupted, "continue with: plx-star --resume " + files.folder().path());
   }
   return conclude(sim, files, run_status::finished, "");
 }
@@ -194,7 +194,7 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
     return refusal(net, r.error());
   }
   log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
-           request.resume_checkpoint.empty() ? "starts" : "goes on", sim.steps(), sim.time(),
+           request.resume_checkpoint.empty() ? "starts" : "resumes", sim.steps(), sim.time(),
            sim.state().mesh.block_count());
   warn_of_input(sim, observer);
   observer.stepped(report_of(sim, files));
@@ -203,8 +203,7 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   return end;
 }
 
-// Before anybody leaves because of a death, all shall have heard of it from the network: then they agree on who is
-// left.
+// After a loss each locality waits until all have been notified by the network, so that they agree on the survivors.
 constexpr auto time_to_hear = std::chrono::milliseconds(500);
 
 bool is_first_left(runtime& rt) {
@@ -212,11 +211,11 @@ bool is_first_left(runtime& rt) {
   return rt.run([] { return find_all_localities().front() == find_here(); });
 }
 
-// The others know it, too; the first of them that is left speaks for all, and says in run.json how it ended.
+// All survivors know of the loss; the first of them reports it and writes the end into run.json.
 run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost& lost) {
   const bool first = is_first_left(sim.tasks());
   run_end end{run_status::failed, false,
-              fmt::format("after step {}: {}; go on with: plx-star --resume {}", sim.steps(), lost.what(),
+              fmt::format("after step {}: {}; continue with: plx-star --resume {}", sim.steps(), lost.what(),
                           files.folder().path()),
               true, first};
   log_error("{}", end.message);
@@ -224,15 +223,15 @@ run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost
   return end;
 }
 
-// An exception that leaves run(): run.json tells it where the run had begun.
+// Records in run.json, if the run had begun, an exception that leaves run().
 void end_of_exception(const simulation& sim, run_files& files, const char* why) {
   if (is_root(sim.state().net) && files.has_begun())
     files.end_without_files("failed", fmt::format("after step {}: {}", sim.steps(), why));
 }
 
 std::string way_to_go_on(const run_folder& folder) {
-  if (folder.checkpoints().empty()) return "it has no checkpoint to go on from";
-  return fmt::format("go on from its newest checkpoint with: plx-star --resume {}", folder.path());
+  if (folder.checkpoints().empty()) return "it has no checkpoint to continue from";
+  return fmt::format("continue from its newest checkpoint with: plx-star --resume {}", folder.path());
 }
 
 }  // namespace
@@ -261,7 +260,7 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
            is_root(net)};
     log_error("{}", end.message);
     if (is_root(net)) files.end_without_files("failed", end.message);
-  } catch (const std::bad_alloc&) {  // where this is not the root, the others tell it: this locality is lost to them
+  } catch (const std::bad_alloc&) {  // on another locality than the root, the others report the loss of this one
     end_of_exception(sim, files, "out of memory");
     throw;
   } catch (const std::system_error& e) {
@@ -303,7 +302,7 @@ result<resume_point> find_resume_point(const std::string& path) {
 
 namespace {
 
-// Without these the values of a checkpoint have no place.
+// The blocks of a checkpoint depend on these options.
 result<void> check_allowed(const config_table& table, const std::vector<std::string>& allowed) {
   for (const std::string& key : allowed) {
     if (!table.knows(key)) return error{fmt::format("--allow-change: there is no option '{}'", key)};

@@ -1,4 +1,4 @@
-// Whole runs on a device that fails: what they say, and what is left of them.
+// Whole runs on a device that fails: their messages and their files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class RunOnDevice : public ::testing::Test {
  protected:
   ~RunOnDevice() override { std::filesystem::remove_all(folder); }
 
-  /// Eight blocks of 8^3, some steps; `said` is what was logged, from warnings on.
+  /// Eight blocks of 8^3, a few steps; `said` receives the log from warnings on.
   run_end run_on(const gpu::cpu::testing_backend& b, std::vector<std::string> sets,
                  std::function<void(const step_report&)> stepped) {
     sets.insert(sets.begin(),
@@ -61,7 +61,7 @@ TEST_F(RunOnDevice, WithoutMemoryAtTheStartIsAnErrorBeforeTheRun) {
   EXPECT_NE(end.message.find("memory"), std::string::npos) << end.message;
   EXPECT_EQ(end.message.find("--resume"), std::string::npos) << end.message;
   EXPECT_EQ(end.message.find('\n'), std::string::npos) << end.message;
-  EXPECT_THAT(said, ::testing::IsEmpty());  // the program says the message
+  EXPECT_THAT(said, ::testing::IsEmpty());  // plx-star prints the message
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
@@ -77,11 +77,11 @@ TEST_F(RunOnDevice, LostOnTheWayNamesACheckpointOnlyIfThereIsOne) {
     EXPECT_NE(end.message.find("after step "), std::string::npos) << end.message;
     EXPECT_EQ(end.message.find("--resume " + folder) != std::string::npos, kept) << end.message;
     EXPECT_TRUE(std::filesystem::exists(folder + "/run.json"));
-    EXPECT_LE(said.size(), 2u) << ::testing::PrintToString(said);  // the end, and that the device is lost
+    EXPECT_LE(said.size(), 2u) << ::testing::PrintToString(said);  // the end, and the loss of the device
   }
 }
 
-// The second of two devices that have the blocks together, and the workers some.
+// The second of two devices fails; the workers have some of the blocks, too.
 TEST_F(RunOnDevice, OneOfSeveralThatIsLostEndsTheRun) {
   gpu::cpu::testing_backend b({.devices = 2});
   const std::vector<std::string> sets{"run.devices=2", "run.device_share=0.8", "output.checkpoint_interval_s=1e-9"};

@@ -22,7 +22,7 @@ namespace plx::star {
 
 namespace {
 
-/// A number that no other run has, small enough to be exact as a double.
+/// A number that no other run uses, small enough to be exact as a double.
 std::uint64_t new_mark() {
   std::random_device source;
   return (std::uint64_t{source()} << 16 ^ source()) % (std::uint64_t{1} << 48);
@@ -51,10 +51,10 @@ double run_files::wall_s() const { return wall_before_s_ + (monotonic_seconds() 
 result<void> run_files::restore(const mesh::checkpoint& c, const std::string& path) {
   const std::vector<double>* files = c.state.find("files");
   if (files == nullptr || files->size() != 2)
-    return error{path + ": the numbers 'files' are missing; the checkpoint is not one of this program"};
+    return error{path + ": the numbers 'files' are missing; the checkpoint was not written by this program"};
   next_mesh_ = static_cast<std::int64_t>(files->at(0));
   wall_before_s_ = files->at(1);
-  // Where the run was stopped between its last checkpoint and its last mesh file, this file is still to be written;
+  // If the run was stopped between its last checkpoint and its last mesh file, this file is still to be written;
   // another folder has none of the files yet.
   const std::vector<double>* last = c.state.find("last_mesh");
   mesh_step_ = is_in_place() && last != nullptr && last->size() == 1 ? static_cast<std::int64_t>(last->at(0)) : -1;
@@ -76,7 +76,7 @@ result<void> run_files::all(const result<void>& mine) {
 
 result<void> run_files::lock() { return all(is_root(net()) ? folder_.lock(!is_in_place()) : result<void>()); }
 
-// The root makes what all write into; then each what is its own.
+// The root makes the common folders; then each locality makes its own.
 result<void> run_files::make_folders() {
   result<void> made;
   bool has_mesh = false;
@@ -93,10 +93,9 @@ result<void> run_files::make_folders() {
 
 bool run_files::is_in_place() const { return request_.resume_checkpoint.starts_with(folder_.path() + "/checkpoint/"); }
 
-// Mesh files with later numbers than the checkpoint knows come again, as do later checkpoints, where an older one was
-// named. One of them may hold the state of the checkpoint
-// itself: the last file of a run that ended or was stopped there. It stays until another takes its number; returns
-// whether it is there.
+// Removes mesh files with later numbers than the checkpoint knows, and later checkpoints, since they are written again.
+// One of the mesh files may hold the state of the checkpoint itself: the last file of a run that ended or was stopped
+// there. It is kept until another file takes its number; returns whether it exists.
 bool run_files::drop_later_files() {
   const std::string next = folder_.mesh_file(summary_.problem, next_mesh_);
   const auto step = mesh::athdf_step(next);
@@ -120,14 +119,14 @@ result<void> run_files::begin() {
   };
   if (auto r = all(write_first()); !r) return r;
   checked_time_ = sim_.time();
-  static_cast<void>(is_conserved());  // keeps the numbers of the start
+  static_cast<void>(is_conserved());  // records the totals at the start
   mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
   return sim_.options().output.mesh_at_start ? write_mesh() : result<void>();
 }
 
-// With the time of the step before as it was: time() - dt() may be rounded to the other side of a multiple.
+// Uses the time of the previous step as it was: time() - dt() may be rounded to the other side of a multiple.
 bool run_files::mesh_is_due() {
   const double before = std::exchange(checked_time_, sim_.time());
   const double interval = sim_.options().output.mesh_interval;
@@ -163,7 +162,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
   if (auto r = append_history(); !r) return r;
   if (auto r = append_counters(); !r) return r;
   if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
-    if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: the run that continues writes it again
+    if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again
   if (auto r = write_mesh(); !r) return r;
   const auto write_last = [this]() -> result<void> {
     if (auto r = write_exact(); !r) return r;
@@ -175,7 +174,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
   return all(is_root(net()) ? write_summary(status, message) : result<void>());
 }
 
-// Of the devices of all localities, in the order of these.
+// Collects the shares of the devices of all localities, in the order of localities.
 void run_files::gather_shares() {
   if (alone() || sim_.shares() == nullptr) return;
   const work_shares& s = *sim_.shares();

@@ -5,9 +5,9 @@
 // With several localities each has its own run_files, and all call the same functions in the same order. Mesh files and
 // checkpoints are written by all: first the parts; when all parts are on disk, the root writes the file that refers to
 // them. The root alone writes the files that exist once per run (run.json, tables of the physics, the log).
-// Measurements
-// of a locality go to its own folder, localities/<number>; the root's go to the run's folder. When a write fails on one
-// locality, all of them get its error: at once if all are writing, otherwise, by a request, after the next step.
+// Measurements of a locality go to its own folder, localities/<number>; the root's go to the run's folder. When a write
+// fails on one locality, all of them get its error: at once if all are writing, otherwise, by a request, after the next
+// step.
 //
 // Thread safety: none. Cost: the disk, and a sum over all cells per row of history.csv. Errors: results for failed
 // writes;
@@ -54,8 +54,7 @@ class run_files {
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
 
   /// Keeps other processes out of the folder while this object exists. A run that resumes in its folder calls it before
-  /// it
-  /// reads the checkpoint.
+  /// it reads the checkpoint.
   result<void> lock();
   /// Makes the folder, the configuration and run.json; for a new run also the first mesh file and the first row.
   result<void> begin();

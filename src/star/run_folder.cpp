@@ -29,13 +29,13 @@ result<void> run_folder::check_free(const std::string& path) {
   if (code) return file_error("look at", path, code.value());
   if (!fs::is_directory(s))
     return error{fmt::format("the output folder '{}' is a file; name another with --out", path)};
-  bool empty = true;  // the lock of a run that ended before its first file does not count
+  bool empty = true;  // the lock file of a run that ended before its first file is ignored
   for (const fs::directory_entry& e : fs::directory_iterator(path, code))
     empty = empty && e.path().filename() == folder_lock::name;
   if (code) return file_error("look into", path, code.value());
   if (!empty)
     return error{
-        fmt::format("the output folder '{}' exists and is not empty; name another with --out, or go on with "
+        fmt::format("the output folder '{}' exists and is not empty; name another with --out, or continue "
                     "the run in it: --resume {}",
                     path, path)};
   return {};
@@ -43,7 +43,7 @@ result<void> run_folder::check_free(const std::string& path) {
 
 namespace {
 
-/// What is in the lock file: "4711 on host".
+/// The content of the lock file: "4711 on host".
 std::string read_owner(int descriptor) {
   char text[300] = "";
   const ssize_t n = pread(descriptor, text, sizeof text - 1, 0);
@@ -55,7 +55,7 @@ void write_owner(int descriptor) {
   char host[256] = "an unknown host";
   gethostname(host, sizeof host - 1);
   const std::string text = fmt::format("{} on {}\n", getpid(), host);
-  // For messages only: a full disk is found by the first file.
+  // For messages only: a full disk is noticed at the first file.
   if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) < 0) errno = 0;
 }
 
@@ -96,13 +96,13 @@ result<void> folder_lock::take(const std::string& folder) {
 
 void folder_lock::release() {
   if (!is_held()) return;
-  unlink(path_.c_str());  // before the lock is given up: afterwards it may be that of another process
+  unlink(path_.c_str());  // before releasing the lock: afterwards the file may be that of another process
   close(std::exchange(descriptor_, -1));
 }
 
 namespace {
 
-/// The folder and those above it, from the top.
+/// The folder and those above it, from the root of the file system.
 std::vector<std::string> up_to(const std::string& path) {
   fs::path whole;
   std::vector<std::string> all;
@@ -119,7 +119,7 @@ result<void> run_folder::lock(bool must_be_free) {
   if (lock_.is_held()) return {};
   if (auto r = make(up_to(path_)); !r) return r;
   if (auto r = lock_.take(path_); !r) {
-    made_.clear();  // another process may have found the folder there and be at work in it
+    made_.clear();  // another process may have found the folder and be using it
     return r;
   }
   return must_be_free ? check_free(path_) : result<void>();
@@ -173,11 +173,11 @@ std::string mark_text(std::uint64_t mark) { return fmt::format(".{:x}.", mark); 
 
 fs::path parts_folder(const fs::path& whole) { return whole.parent_path() / "parts"; }
 
-/// f(path, name) for each file.
+/// Calls f(path, name) for each file.
 template <class F>
 void for_each_file(const fs::path& folder, F&& f) {
   std::error_code code;
-  std::vector<fs::path> all;  // removing while one looks is not defined
+  std::vector<fs::path> all;  // removing files during the iteration is unspecified
   for (const fs::directory_entry& e : fs::directory_iterator(folder, code))
     if (e.is_regular_file(code)) all.push_back(e.path());
   for (const fs::path& p : all) f(p, p.filename().string());
@@ -223,7 +223,7 @@ result<void> run_folder::sync_names(const std::string& file) {
   const std::string folder = fs::path(file).parent_path().string();
   const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return file_error("open", folder, errno);
-  // A file system that cannot says EINVAL; it has done what it can.
+  // A file system without this operation returns EINVAL, which is not an error.
   const int number = fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;
   close(descriptor);
   return number == 0 ? result<void>() : file_error("write", folder, number);

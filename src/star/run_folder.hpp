@@ -1,10 +1,8 @@
 // The folder of a run: the paths of its files, its lock, and the removal of old files.
 //
 // Files that several localities write consist of parts, in a folder `parts` beside the whole file. The name of a part
-// is
-// that of the whole followed by a mark that is unique to each time of writing, so a whole file never refers to a part
-// that
-// was written later.
+// is that of the whole followed by a mark that is unique to each time of writing, so a whole file never refers to a
+// part that was written later.
 //
 // Thread safety: none; one run per folder. Cost: system calls. Errors: one line with the path and the reason.
 // Example: tests/cli/test_plx_star.py
@@ -48,8 +46,7 @@ class run_folder {
   static result<void> check_free(const std::string& path);
 
   /// Makes the folder if it does not exist, and locks it. Errors: another process holds it; with `must_be_free` also if
-  /// it
-  /// contains the files of a finished run.
+  /// it contains the files of a finished run.
   result<void> lock(bool must_be_free);
   /// Makes the folder and those inside it that do not exist; with several localities those for parts, too.
   result<void> make(bool of_parts = false);
@@ -76,8 +73,7 @@ class run_folder {
   /// Removes the parts of `whole` that have another mark.
   static void drop_other_parts(const std::string& whole, std::uint64_t mark);
   /// Removes the mesh files of the problem from number `first` on, except `kept` ("" for none); drop_leftovers()
-  /// removes
-  /// their parts.
+  /// removes their parts.
   void drop_mesh_files(const std::string& problem, std::int64_t first, const std::string& kept) const;
   /// Removes the remains of a run that was killed: parts without a whole file, incomplete files.
   void drop_leftovers() const;

@@ -41,7 +41,7 @@ TEST_F(RunFolder, CheckpointsAreInTheOrderOfTheirSteps) {
   fs::create_directories(path("out/checkpoint"));
   for (const char* name : {"sedov.99999998.h5", "sedov.99999999.h5", "sedov.100000000.h5", "sedov.100000001.h5"})
     put(std::string("out/checkpoint/") + name);
-  put("out/checkpoint/mine.h5");  // not one of a run: neither taken nor removed
+  put("out/checkpoint/mine.h5");  // not a file of a run: neither used nor removed
   const run_folder folder(path("out"));
   EXPECT_THAT(folder.checkpoints().back(), HasSubstr("sedov.100000001.h5"));
   folder.prune_checkpoints(2);

@@ -1,4 +1,4 @@
-// Whole runs on many localities, as runtimes of this process: files that read as one locality would have written them.
+// Whole runs on several localities, as runtimes of this process: their files read like those of one locality.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ class RunLocalities : public testing::Test {
     return *std::move(in);
   }
 
-  /// The run on n localities, each with an input of its own as processes have; what it ended with on each.
+  /// The run on n localities, each with its own input as separate processes have; returns the end on each.
   std::vector<run_end> run_on(unsigned n, const std::string& out, const std::vector<std::string>& sets = {},
                               const std::string& checkpoint = "") {
     run_request request;
@@ -89,7 +89,7 @@ class RunLocalities : public testing::Test {
     return ends;
   }
 
-  /// The run on two localities with a device each, that of number 1 is `bad`: after_step is called there.
+  /// The run on two localities with one device each; that of number 1 is `bad`, and after_step is called there.
   std::vector<run_end> run_beside(gpu::cpu::testing_backend& bad, const std::string& out,
                                   const std::vector<std::string>& sets) {
     run_request request;
@@ -122,10 +122,10 @@ class RunLocalities : public testing::Test {
 
   fs::path folder_;
   std::function<void(const step_report&)> after_step = [](const step_report&) {};
-  std::atomic<bool> stop_last{false};  // asked by the last locality
+  std::atomic<bool> stop_last{false};  // requested by the last locality
 };
 
-/// All that a checkpoint holds but for what is about files and wall time, blocks in the order of the curve.
+/// The content of a checkpoint except for files and wall time, with blocks in the order of the curve.
 struct state {
   std::vector<std::pair<std::string, std::vector<double>>> numbers;
   std::vector<mesh::location> leaves;
@@ -181,7 +181,7 @@ TEST_F(RunLocalities, ACheckpointOfAnyNumberContinuesOnAnyOther) {
   }
 }
 
-// On devices, also several of a locality, and on the CPU.
+// On devices, also with several per locality, and on the CPU.
 TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
   const auto in = blast({});
   const setup s = in->prepare().value();
@@ -211,7 +211,7 @@ TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
   }
 }
 
-// A state that floors cannot mend, in a block that only one of them has.
+// A state the floors cannot repair, in a block that one locality owns.
 TEST_F(RunLocalities, AllLeaveAStepThatFailsOnDevicesWithTheCellOfTheCpu) {
   const auto in = blast({});
   const setup s = in->prepare().value();
@@ -228,7 +228,7 @@ TEST_F(RunLocalities, AllLeaveAStepThatFailsOnDevicesWithTheCellOfTheCpu) {
   ASSERT_TRUE(mesh::write_checkpoint(spoilt, m, values, c->state));
 
   const run_end cpu = run_on(1, "cpu", {}, spoilt)[0];
-  ASSERT_THAT(cpu.message, HasSubstr("a density or pressure that floors cannot mend"));
+  ASSERT_THAT(cpu.message, HasSubstr("a density or pressure that the floors cannot repair"));
   for (const std::vector<std::string>& how : {std::vector<std::string>{"run.device=emulated"},
                                               {"run.device=emulated", "run.devices=2", "run.device_share=0.7"}}) {
     const std::string out = "out" + std::to_string(how.size());
@@ -260,8 +260,8 @@ TEST_F(RunLocalities, ADeviceThatFailsEndsAllAndItsCheckpointContinues) {
     EXPECT_EQ(e.status, run_status::finished) << e.message;
 }
 
-// Blocks are divided anew at the end of step 16, without the others: between that and the next step nobody may write
-// what is left of the values.
+// Blocks are divided again at the end of step 16, locally: between that and the next step no locality may write the
+// remaining values.
 TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
   const std::vector<std::string> sets{"mesh.max_level=0", "run.max_steps=18", "run.t_end=10",
                                       "output.checkpoint_interval_s=1e-9", "output.mesh_interval=0"};
@@ -289,7 +289,7 @@ TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
     EXPECT_THAT(read_file(path(out) + "/history.csv").value(), Not(HasSubstr("\n16,")));
     return ends[0].message;
   };
-  // The first copy behind those of the step: it brings values here.
+  // The first copy after those of the step brings values to the host.
   unsigned after = 7;
   const auto end_of_copy = [&] {
     return end_of(fmt::format("copy{}", after), "copy", after, 1000, "output.history_interval=100");
@@ -350,7 +350,7 @@ TEST_F(RunLocalities, AStopThatOneIsAskedForStopsAll) {
 
 TEST_F(RunLocalities, WhenOneCannotWriteAllEndWithItsError) {
   after_step = [this](const step_report& r) {
-    // In one go: locality 1 writes there meanwhile.
+    // In one call: locality 1 writes there at the same time.
     if (r.step == 2) fs::rename(path("out") + "/localities/1", path("moved"));
   };
   const auto ends = run_on(3, "out", {"run.max_steps=1000", "run.t_end=10", "output.counters_interval_s=1e-9"});
@@ -382,7 +382,8 @@ TEST_F(RunLocalities, ACheckpointThatCannotBeWrittenLeavesTheOneBefore) {
   for (const run_end& e : run_on(2, "out", {}, newest("out"))) EXPECT_EQ(e.status, run_status::finished) << e.message;
 }
 
-// In a row of blocks the second of two reads the last of four parts alone; with devices it is the same line.
+// In a row of blocks the second of two localities alone reads the last of four parts; with devices the error is the
+// same.
 TEST_F(RunLocalities, APartThatIsDamagedIsRefusedByAll) {
   const std::vector<std::string> row{"mesh.root_blocks=[8,1,1]", "mesh.lower=[-2,-0.25,-0.25]",
                                      "mesh.upper=[2,0.25,0.25]", "mesh.max_level=0", "run.max_steps=3"};
@@ -449,7 +450,7 @@ TEST_F(RunLocalities, WhoIsLeftSaysSoAndTheLastCheckpointContinues) {
     EXPECT_TRUE(ends[i].lost);
     EXPECT_EQ(ends[i].speaks, i == 1);
     EXPECT_THAT(ends[i].message, HasSubstr("locality 0 is lost"));
-    EXPECT_THAT(ends[i].message, HasSubstr("go on with: plx-star --resume " + request.out));
+    EXPECT_THAT(ends[i].message, HasSubstr("continue with: plx-star --resume " + request.out));
   }
   after_step = [](const step_report&) {};
   const auto after = run_on(2, "out", {"run.max_steps=10", "run.t_end=10"}, newest("out"));

@@ -1,4 +1,4 @@
-// The states of a run: mesh files and checkpoints, written by one locality or by all.
+// Writes the states of a run: mesh files and checkpoints, by one locality or by all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,8 +51,8 @@ result<void> run_files::write_mesh() {
   return {};
 }
 
-// Mass and energy, outflow through the boundaries included, only change by rounding and by floors. Where they have
-// changed by a tenth, the values of the state are no longer those of the problem.
+// Mass and energy including the outflow change only by rounding and by floors. If they have changed by a tenth, the
+// values of the state are no longer a solution of the problem.
 bool run_files::is_conserved() {
   constexpr double most = 0.1;
   const std::vector<double> totals = sim_.totals();
@@ -80,14 +80,14 @@ result<void> run_files::write_checkpoint() {
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
   auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)
                          : write_parts_of_checkpoint(path, state);
-  if (written && alone()) written = run_folder::sync_names(path);  // before an older one goes
+  if (written && alone()) written = run_folder::sync_names(path);  // before an older one is removed
   if (!written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
   if (is_root(net())) {
     run_folder::drop_other_parts(path, mark_);
     if (!good)
       log_warning(
-          "step {}: mass or energy have changed by more than a tenth since the start; the checkpoints up to "
+          "step {}: mass or energy has changed by more than a tenth since the start; the checkpoints up to "
           "step {} are kept, continue from one of them with --resume FILE and lower hydro.cfl or floors",
           sim_.steps(), good_step_);
     folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept),
@@ -99,14 +99,14 @@ result<void> run_files::write_checkpoint() {
 
 namespace {
 
-/// Beside the whole.
+/// The path of a part, which is relative to the folder of the whole file.
 std::string place_of(const std::string& whole, const std::string& part) {
   return (std::filesystem::path(whole).parent_path() / part).string();
 }
 
 }  // namespace
 
-// Parts first; the whole when all are there. Where anything fails nothing stays behind.
+// Writes the parts, then, when all are complete, the whole. On any failure removes all of them.
 template <class Part, class Whole>
 result<void> run_files::write_together(const std::string& path, Part&& write_part, Whole&& write_whole) {
   ++mark_;

@@ -37,7 +37,7 @@ machine_facts this_machine() {
   return {host, cpu_name(), known ? static_cast<unsigned>(CPU_COUNT(&set)) : 0u};
 }
 
-// Field 22 of /proc/self/stat; what stands in brackets before may hold anything.
+// Field 22 of /proc/self/stat; the name in parentheses before it may contain any character.
 process_facts this_process() {
   process_facts p{getpid(), 0, "", ""};
   std::string line;

@@ -22,7 +22,7 @@ namespace plx::star {
 
 namespace {
 
-/// Names of the conserved totals, in the order of the variables; "" where a variable is no conserved quantity.
+/// Names of the conserved totals, in the order of the variables; "" for a variable that is not conserved.
 std::vector<std::string> total_names(int n_species) {
   std::vector<std::string> names{"mass", "momentum_x", "momentum_y", "momentum_z", "energy", ""};
   for (int s = 0; s < n_species; ++s) names.push_back(fmt::format("species_{}", s));
@@ -62,11 +62,11 @@ result<void> run_files::append_history() {
   return at_root([&] { return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n"); });
 }
 
-// Rows after the checkpoint come again.
+// Removes rows after the checkpoint, which are written again.
 result<void> run_files::cut_history() const {
   const std::string path = folder_.file("history.csv");
   const auto text = read_file(path);
-  if (!text) return {};  // continued into another folder
+  if (!text) return {};  // continued in another folder
   std::string kept;
   for (std::string_view rest = *text; !rest.empty();) {
     const std::size_t end = rest.find('\n');
@@ -89,7 +89,7 @@ result<void> run_files::write_profile() {
              : result<void>();
 }
 
-// What the report and `parallax diagnose` say of the workers; diagnose.csv and workers.csv, and the tables of tasks.
+// Writes the input of the report and of `parallax diagnose`: diagnose.csv, workers.csv and the tables of tasks.
 result<void> run_files::write_tasks() {
   runtime& rt = sim_.tasks();
   const auto cost =

@@ -28,16 +28,16 @@ void share_tuner::measured(const sample& s) {
       rate_alone_ = rate;
       phase_ = phase::trial;
       share_ = trial_share;
-      why_ = "how fast both sides are beside each other";
+      why_ = "measuring devices and workers together";
       return;
     case phase::trial: {
       const double devices = per_second(done * share_, s.devices_s);
       const double workers = per_second(done * (1.0 - share_), s.workers_s);
-      if (!(devices + workers > 0.0)) return settle(1.0, "nothing was measured");
+      if (!(devices + workers > 0.0)) return settle(1.0, "no measurement");
       phase_ = phase::both;
       share_ = devices / (devices + workers);
       why_ = fmt::format("devices {:.4g} blocks/s, workers {:.4g}", devices, workers);
-      if (share_ * s.blocks > s.blocks - 0.5) settle(1.0, "workers would have less than a block: " + why_);
+      if (share_ * s.blocks > s.blocks - 0.5) settle(1.0, "the workers' share is less than one block: " + why_);
       return;
     }
     case phase::both:
@@ -48,7 +48,7 @@ void share_tuner::measured(const sample& s) {
       if (++settled_for_ < settled_samples) return;
       phase_ = phase::alone;
       share_ = 1.0;
-      why_ = "how fast devices are alone, asked anew";
+      why_ = "measuring the devices alone again";
       return;
   }
 }

@@ -1,9 +1,8 @@
 // Chooses the share of blocks that devices advance, while the CPU's workers advance the rest, from measured rates.
 //
 // At first devices have all blocks, then most of them; from the rates of devices and workers follows the share with
-// which
-// both finish together. It is tried, and kept if the whole was faster than without the workers. After some time the
-// measurement is repeated.
+// which both finish together. It is tried, and kept if the whole was faster than without the workers. After some time
+// the measurement is repeated.
 //
 // Thread safety: none. Cost: some arithmetic per measurement. Example: star/share_tuner_test.cpp
 #pragma once
@@ -16,8 +15,7 @@ namespace plx::star {
 class share_tuner {
  public:
   /// A measurement with the current share(): the time of steps, without waiting for other localities, and the busy
-  /// times of
-  /// devices and workers.
+  /// times of devices and workers.
   struct sample {
     double blocks = 0.0;  ///< advanced per step, by all parts
     std::int64_t steps = 0;

@@ -5,7 +5,7 @@
 namespace plx::star {
 namespace {
 
-/// Devices and workers of these rates, blocks/s, and seconds per step that dividing the blocks costs.
+/// The rates of devices and workers in blocks/s, and the seconds per step that dividing the blocks costs.
 share_tuner::sample sample_of(double share, double devices, double workers, double cost_s) {
   constexpr double blocks = 1000.0;
   share_tuner::sample s;

@@ -32,7 +32,7 @@ shared_course::shared_course(const input& in, const setup& s, gas& g, worker_scr
   all_->tuned = share == "auto";
   const double fixed = all_->tuned ? all_->tuner.share() : std::strtod(share.c_str(), nullptr);
   all_->share = rt.actuators().add<double>(
-      {"star.device-share", "1", "Share of the blocks that devices advance, from the next division on"}, fixed,
+      {"star.device-share", "1", "Share of the blocks that devices advance; applies from the next division"}, fixed,
       {0.0, 1.0}, [](double) {});
   shares_.device_blocks.assign(static_cast<std::size_t>(in.run.devices), 0);
 }
@@ -45,7 +45,7 @@ result<std::unique_ptr<shared_course>> shared_course::open(const input& in, cons
   const int rank = rank_on_host(g.net);
   const auto there = on_backend(in.run, of, [](const gpu::backend& b) { return gpu::device_count(b); });
   if (!there) return there.error();
-  if (*there > 0 && *there < in.run.devices && !is_opened_often(in.run, of))  // none at all: opening says why
+  if (*there > 0 && *there < in.run.devices && !is_opened_often(in.run, of))  // none at all: opening reports why
     return error{
         fmt::format("run.devices = {}: expected at most {}, the number of devices of \"{}\" that this process "
                     "sees; localities of one host may share a device, one locality opens each device once",
@@ -60,7 +60,7 @@ result<std::unique_ptr<shared_course>> shared_course::open(const input& in, cons
   });
 }
 
-// f(), which may find that a device has failed, or one had before: then all localities throw that.
+// Calls f(), in which a device may fail or may have failed before; then all localities throw the error.
 template <class F>
 void shared_course::all_or_none(F&& f) {
   if (gas_.net.is_alone()) return f();
@@ -79,7 +79,7 @@ void shared_course::take() {
   all_or_none([this] { divide(); });
 }
 
-// Devices get equal parts of their share, the workers the end of the locality's part of the curve.
+// Devices get equal parts of their share, the workers the rest, at the end of the locality's part of the curve.
 void shared_course::cut() {
   const auto devices = static_cast<std::int64_t>(all_->devices.size());
   const int here = gas_.net.here();
@@ -114,7 +114,7 @@ void shared_course::divide() {
   all_->far.adopt(gas_, all_->view, std::move(borders), pinning);
 }
 
-// A device that fails must not leave the others waiting: they are told, and all meet at the end of the step.
+// When a device fails, the other localities are notified, and all meet at the end of the step.
 std::optional<bad_cell> shared_course::advance(double dt) {
   const double begin = monotonic_seconds();
   const bool alone = gas_.net.is_alone();
@@ -152,7 +152,7 @@ void shared_course::measure() {
   share_tuner::sample& s = all_->sample;
   s.blocks += static_cast<double>(gas_.own().size());
   s.workers_s += all_->workers_s;
-  double devices_s = 0.0;  // they work at the same time
+  double devices_s = 0.0;  // devices work concurrently
   for (auto& d : all_->devices) devices_s = std::max(devices_s, std::exchange(d->busy_s, 0.0));
   s.devices_s += devices_s;
   busy_s_ += std::max(devices_s, all_->workers_s);
@@ -162,7 +162,7 @@ void shared_course::measure() {
   all_->tuner.measured(std::exchange(s, {}));
   if (all_->tuner.share() == before) return;
   static_cast<void>(all_->share->set(all_->tuner.share(), "device-share", all_->tuner.why()));
-  try {  // the others do not take part
+  try {  // the other localities take no part
     fetch_own();
     divide();
   } catch (const gpu::error&) {
@@ -171,7 +171,7 @@ void shared_course::measure() {
   }
 }
 
-// One sum more says how many have failed.
+// An additional sum counts the localities that have failed.
 std::vector<double> shared_course::totals() {
   std::vector<exact_sum> sums(static_cast<std::size_t>(gas_.now.variable_count()) + 1);
   const std::span<exact_sum> of_variables(sums.data(), sums.size() - 1);
@@ -197,7 +197,7 @@ void shared_course::fetch() {
   all_or_none([this] { fetch_own(); });
 }
 
-// Mirrors of other localities' blocks are what has come last.
+// The mirrors of other localities' blocks come from the messages that arrived last.
 void shared_course::fetch_own() {
   if (values_here_) return;
   all_->at_work([&](device_part& d) { d.values.download_part(gas_.now); });

@@ -3,16 +3,14 @@
 // exchange ghost cells, and fluxes between levels, packed, through pinned memory, and between localities in messages.
 //
 // Every number equals that of the CPU's stepper to the last bit, whatever the division. The mesh changes on the host:
-// for
-// that the values come to the host and return to their parts afterwards; this is also when blocks are divided again.
+// for that the values come to the host and return to their parts afterwards; this is also when blocks are divided
+// again.
 //
 // Thread safety: one task at a time; functions marked *all* by a task on each locality, in the same order. Errors: when
-// a
-// device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost. locality_lost,
-// thrown. Cost: per stage two waits for all parts that have blocks, if there are several, and two transfers of the data
-// at
-// their borders over the bus; per regrid check a transfer of all values. Memory: each device holds its blocks and those
-// that touch them. Example: star/shared_course_test.cpp
+// a device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost.
+// locality_lost, thrown. Cost: per stage two waits for all parts that have blocks, if there are several, and two
+// transfers of the data at their borders over the bus; per regrid check a transfer of all values. Memory: each device
+// holds its blocks and those that touch them. Example: star/shared_course_test.cpp
 #pragma once
 
 #include <memory>

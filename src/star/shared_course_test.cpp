@@ -1,4 +1,4 @@
-// Blocks divided between devices and the CPU's workers: the bits of the CPU's run, whoever has which block.
+// Blocks divided between devices and the CPU's workers: any division gives the bits of the CPU's run.
 #include "star/shared_course.hpp"
 
 #include <gtest/gtest.h>
@@ -19,12 +19,12 @@ const texts blast{"mesh.max_level=2",          "mesh.root_blocks=[2,2,2]",      
 TEST(SharedCourse, ADeviceAndTheWorkers) { compare("sedov", blast, {"run.device_share=0.6"}, 1, 2); }
 
 TEST(SharedCourse, SeveralDevices) {
-  if (tested() != "emulated") GTEST_SKIP() << "takes three devices";
+  if (tested() != "emulated") GTEST_SKIP() << "needs three devices";
   compare("sedov", blast, {"run.devices=3"}, 1, 2);
 }
 
 TEST(SharedCourse, SeveralDevicesAndTheWorkers) {
-  if (tested() != "emulated") GTEST_SKIP() << "takes two devices";
+  if (tested() != "emulated") GTEST_SKIP() << "needs two devices";
   compare("sedov", blast, {"run.devices=2", "run.device_share=0.7"}, 1, 2);
 }
 
@@ -62,7 +62,7 @@ TEST(SharedCourse, TellsWhoHasAdvancedWhat) {
   EXPECT_EQ(r.sim->shares()->worker_blocks, 6);
 }
 
-// For a mesh file, also where the mesh is never looked at.
+// For a mesh file, also if the mesh never changes.
 TEST(SharedCourse, WhatPartsTookIsTheCostOfTheBlocks) {
   one_run r("sedov",
             on_device({"mesh.max_level=0", "mesh.root_blocks=[2,2,2]", "run.max_steps=3", "run.device_share=0.75"}));
@@ -75,7 +75,7 @@ TEST(SharedCourse, WhatPartsTookIsTheCostOfTheBlocks) {
   }
 }
 
-// Two blocks on three devices: what has none is never asked, so that it may be gone.
+// Two blocks on three devices: the device without blocks is never used, so its loss has no effect.
 TEST(SharedCourse, ADeviceWithoutBlocksIsNeitherWaitedForNorAsked) {
   gpu::cpu::testing_backend b({.devices = 3});
   one_run r("sedov",

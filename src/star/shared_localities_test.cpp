@@ -1,4 +1,5 @@
-// Devices on many localities: the bits of one locality's run on the CPU, and what all are told when one fails.
+// Devices on several localities: the bits of a run on the CPU of one locality, and the errors on all when a device
+// fails.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ TEST(SharedLocalities, ABlastIsTheSameToTheLastBit) {
   }
 }
 
-// The other scheme reads ghosts at edges and corners, too.
+// This scheme reads ghost cells at edges and corners, too.
 TEST(SharedLocalities, Full3dWithPeriodicSides) {
   const texts sets{"hydro.scheme=full3d", "mesh.max_level=1", "run.max_steps=3",
                    "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]"};
@@ -84,8 +85,8 @@ TEST(SharedLocalities, AWishReachesAllWithTheEndOfTheNextStep) {
   });
 }
 
-/// What each of n localities is told when the device of number 1 fails: `spoil(backend, step)` before each of its
-/// steps.
+/// The error on each of n localities when the device of number 1 fails: `spoil(backend, step)` is called before each of
+/// its steps.
 std::vector<std::string> told_on(unsigned n, const texts& how,
                                  const std::function<void(gpu::cpu::testing_backend&, int)>& spoil) {
   std::vector<std::string> told(n);
@@ -111,7 +112,7 @@ std::vector<std::string> told_on(unsigned n, const texts& how,
 }
 
 TEST(SharedLocalities, ADeviceThatFailsEndsTheRunOfAllWithOneLine) {
-  // In a step without and one with a look at the mesh, by a launch or a copy, early and late in it; at the start.
+  // In a step with and one without a regrid check, at a launch or a copy, early and late in the step; at the start.
   struct failure {
     int step;
     const char* call;
@@ -142,7 +143,7 @@ TEST(SharedLocalities, ADeviceThatIsLostEndsTheRunOfAll) {
     SCOPED_TRACE(lost_at);
     const auto told =
         told_on(2, {"run.devices=2", "run.device_share=0.8"}, [&](gpu::cpu::testing_backend& b, int step) {
-          if (step == lost_at) b.lose(3);  // its second: the localities take devices in turn
+          if (step == lost_at) b.lose(3);  // the second device of locality 1: the localities take devices in turn
         });
     EXPECT_NE(told[1].find("locality 1: "), std::string::npos) << told[1];
     EXPECT_EQ(told[0], told[1]);
@@ -170,7 +171,7 @@ TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
   for (const int rank : {0, 1, 2})
     for (const int which : {0, 1}) found.push_back(device_index(run, three.get(), rank, which));
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 0, 1, 2}));
-  run.devices = 4;  // more than there are: opening the last one says so
+  run.devices = 4;  // more than exist: opening the last one reports it
   EXPECT_EQ(device_index(run, three.get(), 1, 3), 3);
   on_each(3, 1, [](int here, exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
 }
@@ -178,7 +179,7 @@ TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
 TEST(SharedLocalities, NobodyWaitsForTheLost) { expect_told_of_a_loss(on_devices({"mesh.max_level=1"}, {}), 5); }
 
 // Localities under one seed, which also drives their devices; the network of net/sim delays, reorders, loses and
-// doubles messages.
+// duplicates messages.
 TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
   const texts few{"mesh.max_level=1", "run.max_steps=3"};
   const outcome one = run_on(1, 1, few);
@@ -198,8 +199,8 @@ TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
       const auto in = blast(on_devices(few, seed % 2 == 0 ? texts{"run.devices=2"} : texts{}));
       const setup s = in->prepare().value();
       simulation sim(*in, s, here.home(), net);
-      // Devices go on when they are asked, and nobody asks them for long where all tasks wait. All stay busy to the
-      // end: who is idle beside one that is busy is not asked to send again what was lost.
+      // Devices advance when they are polled, and are not polled for long when all tasks wait. All localities stay busy
+      // to the end: an idle one beside a busy one is not polled to send again what was lost.
       auto busy = async([&ended] {
         while (ended < 3) this_thread::yield();
       });
@@ -207,7 +208,7 @@ TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
           sim, each[here.here()], [](simulation&) {}, &devices[here.here()]->get());
       ++ended;
       busy.get();
-      all.take(sim);  // one of them runs at a time
+      all.take(sim);  // only one locality runs at a time
     });
     all.totals = each[0].totals;
     all.numbers = each[0].numbers;

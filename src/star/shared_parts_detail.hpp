@@ -71,8 +71,7 @@ struct device_part : course_device {
 struct shared_parts {
   shared_parts(gas& g, const setup& s, worker_scratch& scratch) : host(g, s, scratch), far(g.net) {}
   // After a failure a device may still read what another one, or the host, has sent: nothing is destroyed before all
-  // have
-  // completed their work.
+  // have completed their work.
   ~shared_parts() {
     for (auto& d : devices) try {
         d->machine.synchronize();

@@ -1,4 +1,4 @@
-// The steps of a shared_course: stage by stage, with what parts and localities exchange, and the end of all.
+// The steps of a shared_course: its stages, the exchange between parts and localities, and the end of the step.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -15,7 +15,7 @@ using mesh::slot_id;
 
 namespace {
 
-/// What a part exchanges of one kind.
+/// One type of data that a part exchanges: ghost cells or fluxes.
 template <class Halo>
 struct lists {
   const Halo& halo;
@@ -44,7 +44,7 @@ void shared_course::run_stage(int stage, double dt) {
     d.begin_s = monotonic_seconds();
     d.values.put_stage_of_part(stage);
     if (d.values.borders().fluxes_out.back() > 0) d.values.put_fluxes_out(d.out.fluxes.data());
-    // Where nobody sends fluxes a device needs nothing of the others before its ghosts, and its time ends with these.
+    // If no part sends fluxes, a device needs no input before its ghost cells, and its busy time includes packing them.
     fluxes ? d.mark() : put_rest(d);
   });
   double begin = monotonic_seconds();
@@ -80,8 +80,8 @@ bool shared_course::has_ghosts() const {
   return false;
 }
 
-// What was packed goes to other localities first, then to the parts here; what the others have sent comes last.
-// out(part): where it has packed. in(part, group, message). Both of fluxes, or of ghosts.
+// Sends packed data to other localities, then passes it to the local parts, and finally receives from other localities.
+// out(part): the part's packed data. in(part, group, message): takes a message. Both for fluxes, or for ghost cells.
 template <class Borders, class Out, class In>
 void shared_course::pass_on(far_message what, int stage, const Borders& borders_of, const Out& out, const In& in) {
   wait_for_devices();
@@ -136,7 +136,7 @@ void shared_course::exchange_ghosts(int stage) {
   all_->parity ^= 1;
 }
 
-// Reports of all parts, along the curve: as finish_body.hpp and stepper::first_bad() take them.
+// Combines the reports of all parts, along the curve, as finish_body.hpp and stepper::first_bad() do.
 void shared_course::collect(step_account& mine, std::vector<double>& rates) {
   std::uint64_t first = device::block_report::no_bad, key = first;
   floor_counts floors;
@@ -170,7 +170,7 @@ void shared_course::note_bad(std::uint64_t first, std::uint64_t key, step_accoun
   mine.take(gas_, {slot, static_cast<int>(first >> 32), cell, u[i_density * cells], u[i_energy * cells]});
 }
 
-// The same outcome for all.
+// Returns the same outcome on all localities.
 std::optional<bad_cell> shared_course::end_step(step_account& mine, const std::string& why,
                                                 const std::vector<double>& rates) {
   left_.resize(static_cast<std::size_t>(mesh::face_count) * gas_.now.variable_count());

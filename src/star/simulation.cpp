@@ -22,7 +22,7 @@ namespace {
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-// f(), by a task: a thread makes one and waits.
+// Calls f() in a task: a thread that is not in one makes one and waits for it.
 template <class F>
 auto as_task(runtime& rt, task_info info, F&& f) {
   if (worker_index()) return f();
@@ -45,7 +45,7 @@ void simulation::start() {
   });
 }
 
-// After blocks were made: what all have to know of them.
+// After new blocks were made: exchanges the numbers that all localities need.
 void simulation::agree(const floor_counts& own) {
   const std::vector<double> all =
       gas_.net.all_reduce({gas_.largest_signal_rate(), double(own.density), double(own.pressure), double(own.input)},
@@ -60,7 +60,7 @@ bool simulation::finished() const {
   return time_ >= in_.run.t_end || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps);
 }
 
-// The end is met exactly; the two last steps are equal rather than one long and one tiny.
+// The end is met exactly; the last two steps have equal length instead of one being tiny.
 double simulation::next_dt() const {
   const double rate = signal_rate_, remaining = in_.run.t_end - time_;
   const double dt = rate > 0.0 ? setup_.cfl / rate : remaining;
@@ -71,8 +71,8 @@ double simulation::next_dt() const {
 result<void> simulation::check_dt(double dt) const {
   if (dt > 0.0 && time_ + dt > time_) return {};
   return error{
-      fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer moves the time on; "
-                  "look at the last mesh file, or lower hydro.cfl",
+      fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer advances the time; "
+                  "inspect the last mesh file, or lower hydro.cfl",
                   steps_ + 1, dt, time_)};
 }
 
@@ -149,9 +149,9 @@ std::string simulation::describe(const bad_cell& bad, double dt) const {
   const int i = bad.cell % n, j = bad.cell / n % n, k = bad.cell / (n * n);
   const mesh::location& where = gas_.mesh.where(bad.slot);
   return fmt::format(
-      "step {}, stage {}: a density or pressure that floors cannot mend in block level {} ({}, {}, {}), cell ({}, {}, "
-      "{}) at x = {:.9g}, y = {:.9g}, z = {:.9g}, time {:.9g}, dt {:.4g}; before the step: density {:.6g}, energy "
-      "{:.6g}",
+      "step {}, stage {}: a density or pressure that the floors cannot repair, in block level {} ({}, {}, {}), cell "
+      "({}, {}, {}) at x = {:.9g}, y = {:.9g}, z = {:.9g}, time {:.9g}, dt {:.4g}; before the step: density {:.6g}, "
+      "energy {:.6g}",
       steps_ + 1, bad.stage + 1, where.level, where.x[0], where.x[1], where.x[2], i, j, k,
       gas_.mesh.centre(bad.slot, 0, i), gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt,
       bad.density, bad.energy);
@@ -183,7 +183,7 @@ void simulation::fetch() {
 
 const work_shares* simulation::shares() const { return shared_ != nullptr ? &shared_->shares() : nullptr; }
 
-// To the next look at the mesh, or as many as are told of at once.
+// Steps to the next regrid check, limited to the number that a device reports at once.
 int simulation::steps_to_look() const {
   std::int64_t count = device_course::most_steps;
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
@@ -191,7 +191,7 @@ int simulation::steps_to_look() const {
   return static_cast<int>(count);
 }
 
-// Where a batch ends with a step that fails, that step is the first of the next one, and fails there again.
+// If a batch ends with a step that fails, the next batch begins with that step, which fails again there.
 result<void> simulation::advance_device() {
   if (!device_->ahead()) {
     device::step_control c;
@@ -220,7 +220,7 @@ void simulation::adapt_on_device() {
   as_task(rt_, info_of("star.device.regrid"), [&] {
     const regrid_result changed = device_->regrid(flags, costs_);
     if (!changed.changed()) return;
-    totals_.clear();  // rounding, and floors of new blocks
+    totals_.clear();  // differ by rounding, and by floors in new blocks
     signal_rate_ = device_->signal_rate();
     stepper_.floors().add(changed.floors);
   });
@@ -245,13 +245,13 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
 
 namespace {
 
-/// The list of that name and length.
+/// The list with that name and length.
 result<std::vector<double>> list_of(const mesh::checkpoint& c, const std::string& path, const char* name,
                                     std::size_t length) {
   const std::vector<double>* list = c.state.find(name);
   if (list == nullptr || list->size() != length)
-    return error{fmt::format("{}: expected {} numbers '{}', found {}; the checkpoint is not one of this program", path,
-                             length, name, list == nullptr ? 0 : list->size())};
+    return error{fmt::format("{}: expected {} numbers '{}', found {}; the checkpoint was not written by this program",
+                             path, length, name, list == nullptr ? 0 : list->size())};
   return *list;
 }
 

@@ -7,8 +7,7 @@
 //
 // With several localities each has its own simulation, made of the same input. All of them call the functions marked
 // *all*, in the same order; then each locality knows the time, the mesh and the totals of the whole, and the values of
-// its
-// own blocks.
+// its own blocks.
 //
 // Thread safety: one task of the runtime, or one thread that is not a worker: each call runs tasks and waits for them.
 // Results are bitwise the same for any number of workers and of localities, and after a restore. Cost:
@@ -67,17 +66,14 @@ class simulation {
   /// Builds the initial state on its mesh. All. Errors: locality_lost, thrown.
   void start();
   /// Restores the state of a checkpoint, read from `path`; then, when all localities have done so, call go_on().
-  /// Errors: one
-  /// line, on this locality only.
+  /// Errors: one line, on this locality only.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
   /// Copies a restored state to the devices, if there are any. All. Errors: gpu::error, thrown.
   void go_on();
 
   /// Makes one time step, and a regrid if one is due. All. On failure the gas is as it was before the step; the error
-  /// names
-  /// the block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state of
-  /// local
-  /// blocks are valid.
+  /// names the block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state
+  /// of local blocks are valid.
   result<void> step();
   bool finished() const;
 

@@ -6,7 +6,7 @@ namespace plx::star {
 
 using mesh::slot_id;
 
-// Set for the next step when it leaves: whatever is put into it for that comes after the end of this step.
+// Reset for the next step when it is sent: data for the next step is added only after the end of this one.
 struct stage_messages::outgoing {
   int peer = 0;
   message_tag tag;
@@ -19,7 +19,7 @@ struct stage_messages::outgoing {
     values = buffer<double>(size);
     missing.store(parts, std::memory_order_relaxed);
   }
-  // acq_rel: who sends has all parts.
+  // acq_rel: the task that sends sees all parts.
   bool arrive() { return missing.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void describe(stage_message kind, int stage, int number, int to, std::size_t n_parts, std::size_t n_values) {
     peer = to;

@@ -1,6 +1,5 @@
 // The messages of a step: ghost cells and fluxes of each stage. A message fills up as blocks finish, and is sent with
-// the
-// last of them. Private to star: stepper.hpp is the interface.
+// the last of them. Private to star: stepper.hpp is the interface.
 //
 // Thread safety: put_block and put_flux concurrently for different blocks; adopt_mesh exclusively. Cost: a copy of the
 // cells that other localities read, one allocation per message. Example: star/localities_test.cpp

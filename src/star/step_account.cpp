@@ -22,7 +22,7 @@ void join(const step_account& other, step_account& to) {
   if (other.failed > 0.0 && (to.failed == 0.0 || other.failed < to.failed)) to.failed = other.failed;
 }
 
-// What left through the sides comes behind, as exact sums.
+// The account as numbers, followed by the outflow as exact sums.
 std::vector<double> written(const step_account& a, std::span<const exact_sum> left) {
   std::vector<double> all(account_size);
   std::memcpy(all.data(), &a, sizeof a);

@@ -1,8 +1,7 @@
 // The outcome of a step, and the exchange at its end by which all localities know it.
 //
 // Thread safety: agree_on_step() by a task on all localities. Cost: one all_reduce of a few numbers and of the exact
-// sums
-// that are not empty. Errors: locality_lost, thrown. Example: star/stepper_messages.cpp
+// sums that are not empty. Errors: locality_lost, thrown. Example: star/stepper_messages.cpp
 #pragma once
 
 #include <array>
@@ -33,9 +32,8 @@ struct step_account {
   std::optional<bad_cell> bad_found(const gas& g) const;
 };
 
-/// The account of the whole step, the same on all localities. Of several bad cells it has the first in the order of
-/// stages,
-/// then of the curve. `left`: outflow by face and variable; on return, of all localities.
+/// The account of the whole step, the same on all localities. It has the first bad cell in the order of
+/// stages, then of the curve. `left`: outflow by face and variable; on return, of all localities.
 step_account agree_on_step(exchange& net, const step_account& mine, std::span<exact_sum> left);
 
 }  // namespace plx::star

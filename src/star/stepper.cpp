@@ -30,13 +30,13 @@ task_info correction_info(slot_id slot) {
 
 }  // namespace
 
-// What is counted down for a block, and what its tasks report.
+// Counters of a block, and the reports of its tasks.
 //
-// waiting[s]: blocks (itself and those that touch it, of whatever locality) that have not finished stage s - 1; at
-// zero, stage s is posted. fluxes[s]: fluxes of stage s not yet there: its own and one per finer block across a face;
-// at zero, it finishes. Each counter is set for the next step by the task that its zero starts: all decrements of this
-// step are done by then, and those of the next step come after its start. Decrements release what was written (values,
-// fluxes); the one that reaches zero acquires all of it.
+// waiting[s]: blocks (itself and those that touch it, on any locality) that have not finished stage s - 1; at zero,
+// stage s is submitted. fluxes[s]: fluxes of stage s that are missing: its own and one per finer block across a face;
+// at zero, the stage finishes. Each counter is reset for the next step by the task that its zero starts: all decrements
+// of this step are done by then, and those of the next step come after its start. Decrements release what was written
+// (values, fluxes); the one that reaches zero acquires all of it.
 struct alignas(64) stepper::node {
   std::array<input_count, stage_messages::most_stages> waiting{};
   std::array<input_count, stage_messages::most_stages> fluxes{};
@@ -81,8 +81,8 @@ void stepper::adopt_mesh() {
   messages_.adopt_mesh();
 }
 
-// Blocks that others wait for first, then those next to them, and so on for as many stages as there are: a block's last
-// stage waits for blocks that many steps away. The rest along the curve.
+// Blocks that other localities wait for come first, then those next to them, and so on for as many layers as there are
+// stages: a block's last stage depends on blocks that many layers away. The rest follows along the curve.
 void stepper::order_blocks() {
   const auto own = gas_.own();
   order_.assign(own.begin(), own.end());
@@ -105,14 +105,14 @@ std::optional<bad_cell> stepper::advance(double dt) {
   return std::nullopt;
 }
 
-// To the last stage of all own blocks, and of those that this locality mirrors.
+// Runs until all local blocks and the mirrors on this locality have finished the last stage.
 void stepper::run_step() {
   const auto to_come = static_cast<std::int32_t>(order_.size() + gas_.ghosts.receives().size());
   round_end end(to_come > 0 ? 1 : 0);
   end_ = &end;
   unfinished_.reset(to_come);
   gas_.net.open(*this);
-  // The worker takes the newest of its tasks first: posted backwards, blocks start in their order.
+  // A worker takes its newest task first: submitted in reverse, blocks start in their order.
   for (std::size_t i = order_.size(); i-- > 0;) post_stage(order_[i], 0, nullptr);
   const bool whole = end.wait();
   gas_.net.close();
@@ -147,7 +147,7 @@ void stepper::run_stage(slot_id slot, int stage) {
   b.signal_rate = 0.0;
   note(slot, stage, out);
   keep_fluxes(slot, stage, out, to_register, to_sides);
-  // From here on the block may be advanced by others: no more of `b`.
+  // From here on other tasks may advance the block: `b` must not be used.
   fluxes_arrived(slot, stage);
 }
 
@@ -167,7 +167,7 @@ void stepper::keep_fluxes(slot_id slot, int stage, const stage_output& out, std:
 
 void stepper::fluxes_arrived(slot_id slot, int stage) {
   const int finer = gas_.mesh.finer_face_count(slot);
-  if (finer == 0) return finish(slot, stage);  // its own were all it needs
+  if (finer == 0) return finish(slot, stage);  // its own fluxes were the only input
   input_count& fluxes = nodes_[slot].fluxes[stage];
   if (!fluxes.arrive()) return;
   fluxes.reset(finer + 1);
@@ -200,7 +200,7 @@ void stepper::finish(slot_id slot, int stage) {
   count_for_neighbours(slot, stage);
 }
 
-// A block, of this locality or another, has finished a stage.
+// A block, local or remote, has finished a stage.
 void stepper::count_for_neighbours(slot_id slot, int stage) {
   const auto one = [&](slot_id s) {
     node& b = nodes_[s];

@@ -1,18 +1,14 @@
 // One time step of the whole mesh as tasks: each Runge-Kutta stage of each block is one, and starts as soon as the
-// block
-// and those that touch it have finished the previous stage. There is no barrier between stages.
+// block and those that touch it have finished the previous stage. There is no barrier between stages.
 //
 // A block's stage is finished when its values are final: if a neighbour across a face is finer, after the flux
-// correction,
-// which waits for the fluxes of the finer blocks. The last block to finish the last stage ends the step. Results do not
-// depend on the schedule: each task writes only its own block, and reads only final values.
+// correction, which waits for the fluxes of the finer blocks. The last block to finish the last stage ends the step.
+// Results do not depend on the schedule: each task writes only its own block, and reads only final values.
 //
 // Blocks of other localities are inputs like local ones: their values arrive in messages, one per group of
-// mesh/halo.hpp,
-// are copied into the mirrors and then counted. Blocks near other localities' parts are advanced first, so that
-// messages
-// travel while the rest is advanced. Between localities there is no barrier between stages either; at the end of a step
-// all agree on its outcome.
+// mesh/halo.hpp, are copied into the mirrors and then counted. Blocks near other localities' parts are advanced first,
+// so that messages travel while the rest is advanced. Between localities there is no barrier between stages either; at
+// the end of a step all agree on its outcome.
 //
 // The state at the start of the step is not overwritten: the third stage is written to the memory of the first, whose
 // readers are done by then. So a step that fails leaves the last good state.

@@ -1,4 +1,4 @@
-// What a step hears from other localities, and how all agree at its end.
+// The messages that a step receives from other localities, and the agreement at its end.
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,7 @@ void stepper::arrived(const message& m) {
 
 void stepper::lost(int peer, const std::string& why) { end_->lost(peer, why); }
 
-// The same outcome for all.
+// Returns the same outcome on all localities.
 std::optional<bad_cell> stepper::agree() {
   step_account mine;
   mine.signal_rate = largest_rate();

@@ -42,7 +42,7 @@ TEST_F(Stepper, AStepKeepsTotals) {
   const std::vector<double> after = rt.run([&] { return totals(*g, 2); });
   EXPECT_NEAR(after[i_density] + step->left().total(i_density), before[i_density], 1e-14);
   EXPECT_NEAR(after[i_energy] + step->left().total(i_energy), before[i_energy], 1e-14);
-  EXPECT_NE(after[i_tracer], before[i_tracer]);  // something happened
+  EXPECT_NE(after[i_tracer], before[i_tracer]);  // the state has changed
 }
 
 TEST_F(Stepper, AFailedStepLeavesTheStateAndNamesTheCell) {

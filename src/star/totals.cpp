@@ -15,7 +15,7 @@ namespace {
 
 constexpr int lanes = 8;  // block sizes are multiples of 8
 
-// Kahan's sum in eight lanes: sum - lost is the lane's total.
+// Kahan summation in eight lanes: sum - lost is the total of a lane.
 struct lane_sums {
   std::array<double, lanes> sum{}, lost{};
 };

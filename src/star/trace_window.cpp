@@ -55,7 +55,7 @@ void trace_window::close() {
 
 namespace {
 
-/// The pieces of all workers from the first on, as many as there may be.
+/// Writes the slices of all workers from the first on, at most `most`.
 result<void> write_timeline(const probe::trace_data& data, const std::string& path, std::size_t most) {
   std::vector<std::pair<unsigned, probe::trace_slice>> all;
   for (unsigned w = 0; w < data.workers.size(); ++w)

@@ -5,9 +5,7 @@
 // step makes a long window. Records for which the buffers have no room are counted as dropped.
 // Thread safety: used by the thread that calls step(), between steps. Cost: that of tracing (docs/probe.md), in a few
 // windows; a buffer of 2^17 records of 32 bytes, 4 MiB, per worker, kept until the run ends, and the records of the
-// kept
-// window. Private to star.
-// Example: star/trace_window_test.cpp
+// kept window. Private to star. Example: star/trace_window_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -53,8 +51,8 @@ class trace_window {
 };
 
 /// Writes timeline.csv (worker,name,key,begin_s,end_s,device: at most `most` slices of tasks, and device operations,
-/// with a
-/// stream instead of a worker), concurrency.csv, scatter.csv, critical_path.csv and critical_path.json from a trace.
+/// with a stream instead of a worker), concurrency.csv, scatter.csv, critical_path.csv and critical_path.json from a
+/// trace.
 result<void> write_task_tables(const probe::trace_data& data, const std::string& folder, std::size_t most = 20'000);
 
 }  // namespace plx::star

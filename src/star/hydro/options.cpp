@@ -6,35 +6,37 @@ namespace plx::star {
 
 void hydro_options::describe(config_table& table) {
   table.section("hydro", "Hydrodynamics");
-  table.add("hydro.gamma", gamma, {.unit = "1", .help = "Adiabatic index of the gas", .max = 10.0, .above = 1.0});
+  table.add("hydro.gamma", gamma, {.unit = "1", .help = "adiabatic index of the gas", .max = 10.0, .above = 1.0});
   table.add("hydro.cfl", cfl,
             {.unit = "1", .help = "Courant number: dt = cfl * min dx / max(|v| + c)", .max = 1.0, .above = 0.0});
   table.add("hydro.scheme", scheme,
             {.help = "faces: one flux per face; full3d: values along 13 axes and nine fluxes per face, a fifth as fast",
              .choices = {"faces", "full3d"}});
   table.add("hydro.reconstruction", reconstruction,
-            {.help = "Reconstruction of the primitive variables; full3d: ppm", .choices = {"ppm", "plm", "mp5"}});
+            {.help = "reconstruction of the primitive variables; full3d: ppm", .choices = {"ppm", "plm", "mp5"}});
   table.add("hydro.flux", flux,
             {.help = "Riemann solver; auto: hllc for faces, hll (central-upwind) for full3d",
              .choices = {"auto", "hllc", "hll", "lax_friedrichs"}});
   table.add("hydro.contact_steepening", contact_steepening,
             {.help = "full3d only: keep contact discontinuities of the density steep"});
   table.add("hydro.integrator", integrator,
-            {.help = "Strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
+            {.help = "strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
   table.add("hydro.density_floor", density_floor,
-            {.unit = "density", .help = "Smaller densities are raised to it, and counted", .min = 0.0});
+            {.unit = "density", .help = "smaller densities are raised to it, and counted", .min = 0.0});
   table.add("hydro.pressure_floor", pressure_floor,
-            {.unit = "pressure", .help = "Smaller pressures are raised to it, and counted", .min = 0.0});
+            {.unit = "pressure", .help = "smaller pressures are raised to it, and counted", .min = 0.0});
   table.add("hydro.dual_energy_switch", dual_energy_switch,
             {.unit = "1",
-             .help = "Pressure from the entropy tracer below this internal / total energy",
+             .help = "below this ratio of internal to total energy the pressure is computed from the entropy tracer",
              .min = 0.0,
              .max = 1.0});
-  table.add("hydro.dual_energy_reset", dual_energy_reset,
-            {.unit = "1",
-             .help = "Entropy tracer reset above this internal / largest total energy nearby",
-             .min = 0.0,
-             .max = 1.0});
+  table.add(
+      "hydro.dual_energy_reset", dual_energy_reset,
+      {.unit = "1",
+       .help =
+           "above this ratio of internal energy to the largest total energy of neighbours the entropy tracer is reset",
+       .min = 0.0,
+       .max = 1.0});
 }
 
 namespace {

@@ -16,7 +16,7 @@ class kelvin_helmholtz_problem final : public problem {
   void describe(config_table& t) override {
     t.section("kelvin_helmholtz", "Kelvin-Helmholtz instability of a tanh shear layer (growth rate known)");
     t.add("kelvin_helmholtz.speed", speed_,
-          {.unit = "code", .help = "flow of each side, half the difference", .above = 0});
+          {.unit = "code", .help = "flow speed on each side, half the difference", .above = 0});
     t.add("kelvin_helmholtz.mach", mach_, {.unit = "1", .help = "speed over sound speed", .max = 0.95, .above = 0});
     t.add("kelvin_helmholtz.thickness", thickness_, {.unit = "code", .help = "a in tanh(y / a)", .above = 0});
     t.add("kelvin_helmholtz.density", density_, {.unit = "code", .help = "of the gas", .above = 0});

@@ -21,7 +21,7 @@ void plane_riemann_options::describe(config_table& t, const std::string& section
   t.add(key("position"), position, {.unit = "code", .help = "distance of the plane from the middle of the box"});
   t.add(key("periodic"), periodic,
         {.help = "two planes, at a quarter of the wavelength on each side of the middle, for periodic boxes"});
-  t.add(key("species"), species, {.help = "mark the gas of the two sides as two species"});
+  t.add(key("species"), species, {.help = "mark the gas on each side as a species"});
 }
 
 plane_riemann::plane_riemann(std::string section, std::string title, const plane_riemann_options& defaults)

@@ -22,15 +22,17 @@ class sedov_problem final : public problem {
   void describe(config_table& t) override {
     t.section("sedov", "Sedov-Taylor blast wave (exact for a point source)");
     t.add("sedov.energy", energy_, {.unit = "code", .help = "of the explosion, in the whole sphere", .above = 0});
-    t.add("sedov.radius", radius_, {.unit = "code", .help = "of the sphere that gets the energy", .above = 0});
+    t.add("sedov.radius", radius_, {.unit = "code", .help = "of the sphere that contains the energy", .above = 0});
     t.add("sedov.density", density_, {.unit = "code", .help = "of the gas at rest", .above = 0});
     t.add("sedov.pressure", pressure_,
           {.unit = "code", .help = "of the gas at rest; the exact solution has none", .above = 0});
     t.add("sedov.centre", centre_, {.unit = "code", .help = "of the explosion"});
-    t.add("sedov.start_time", start_time_,
-          {.unit = "code",
-           .help = "above 0: start from the exact solution at this time, with a density of at least 1e-3 of the gas's",
-           .min = 0});
+    t.add(
+        "sedov.start_time", start_time_,
+        {.unit = "code",
+         .help =
+             "above 0: start from the exact solution at this time, with a density of at least 1e-3 of the gas at rest",
+         .min = 0});
   }
 
   primitive at(const vector& x, double t) const override {
