@@ -1,5 +1,5 @@
-// Programs that crash, hang or are asked, each in one way: what the flight recorder leaves of each is in
-// test_flight.py. Usage: flight_cases CASE. Nothing here says a word about measurement: the recorder is on by itself.
+// Programs that crash, hang or get a signal, one per case; test_flight.py checks what the flight recorder writes.
+// Usage: flight_cases CASE. No measurement is requested: the recorder is on by default.
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ void compute(double s) {
   }
 }
 
-/// Some steps of work, one more task that stays busy, and then what goes wrong in the task "guilty" of key 77.
+/// Some steps of work and one more task that stays busy, then `goes_wrong` in the task "guilty" with key 77.
 template <class F>
 void after_some_work(F goes_wrong) {
   runtime rt({.workers = 2});
@@ -104,7 +104,7 @@ void asked() {
     std::raise(SIGUSR2);
     std::raise(SIGUSR2);
   });
-  say("went on\n");
+  say("continued\n");
 }
 
 volatile std::sig_atomic_t interrupted = 0;
@@ -115,7 +115,7 @@ void asked_from_outside() {
     const ticks patience = now_ticks() + ticks_from(300);
     while (interrupted == 0 && now_ticks() < patience) compute(1e-3);
   });
-  say("went on\n");
+  say("continued\n");
 }
 
 void deadlock() {
@@ -125,7 +125,7 @@ void deadlock() {
   });
 }
 
-/// The files that the recorder has written so far.
+/// The number of files that the recorder has written.
 std::ptrdiff_t reports() {
   std::error_code not_yet;
   const std::filesystem::directory_iterator all("plx-run", not_yet);
@@ -138,7 +138,7 @@ void busy() {
     const ticks patience = now_ticks() + ticks_from(300);
     while (reports() == before && now_ticks() < patience) compute(0.1);
   });
-  say("went on\n");
+  say("continued\n");
 }
 
 int run(const std::string& which) {
@@ -155,18 +155,18 @@ int run(const std::string& which) {
   if (which == "handler") return std::signal(SIGSEGV, users_handler), after_some_work(null_pointer), 0;
   if (which == "terminate_handler") {
     std::set_terminate(users_terminate);
-    return after_some_work([]() noexcept { throws(std::logic_error("told")); }), 0;
+    return after_some_work([]() noexcept { throws(std::logic_error("text")); }), 0;
   }
   if (which == "asked") return std::signal(SIGUSR2, users_request_handler), asked(), 0;
   if (which == "asked_from_outside") return asked_from_outside(), 0;
   if (which == "deadlock") return deadlock(), 0;
   if (which == "busy") return busy(), 0;
   if (which == "fine") return after_some_work([] {}), 0;
-  if (which == "after") {  // the runtime is gone: so are its handlers
+  if (which == "after") {  // the runtime and its handlers have been removed
     after_some_work([] {});
     null_pointer();
   }
-  std::fprintf(stderr, "flight_cases: '%s' is no case\n", which.c_str());
+  std::fprintf(stderr, "flight_cases: unknown case '%s'\n", which.c_str());
   return 2;
 }
 

@@ -1,4 +1,4 @@
-"""What the flight recorder leaves of programs that end badly (flight_cases.cpp).
+"""The output of the flight recorder for programs that fail (flight_cases.cpp).
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not 
 
 
 class Ended:
-    """A case that was run in a folder of its own."""
+    """A case that ran in its own folder."""
 
     def __init__(self, folder: Path, case: str, limit_bytes=None, **settings):
         self.folder = folder
@@ -61,7 +61,7 @@ class Ended:
         return json.loads(file.read_text())
 
     def last_trace(self) -> dict:
-        """Where the watch is impatient, the system may leave workers without a core for so long that it writes before."""
+        """The last file: with a short hang interval, a descheduled worker may cause an earlier one."""
         newest = max(self.files, key=lambda file: file.stat().st_mtime_ns)
         return json.loads(newest.read_text())
 
@@ -88,9 +88,9 @@ CRASHES = {
 
 
 @pytest.mark.parametrize("case", CRASHES)
-def test_a_crash_leaves_what_went_before_and_names_the_task(tmp_path, case):
+def test_a_crash_leaves_the_trace_and_names_the_task(tmp_path, case):
     run = ended(tmp_path, case)
-    assert run.code == -CRASHES[case]  # it ends as it would have
+    assert run.code == -CRASHES[case]  # the signal's effect is unchanged
     (line,) = run.lines
     assert f'{CRASHES[case].name} in task "guilty" (key 77) on worker ' in line
     (file,) = run.files
@@ -115,14 +115,14 @@ def test_slices_of_a_worker_never_overlap(tmp_path):
         assert all(first[1] <= second[0] + 0.002 for first, second in zip(mine, mine[1:]))
 
 
-def test_a_stack_that_overflows_is_told_too(tmp_path):
+def test_a_stack_overflow_is_reported(tmp_path):
     run = ended(tmp_path, "overflow")
     assert run.code == -signal.SIGSEGV
     assert "has used up its stack" in run.err
     assert run.trace()["otherData"]["task"] == "guilty"
 
 
-def test_two_that_crash_at_once_leave_one_whole_file(tmp_path):
+def test_two_concurrent_crashes_leave_one_complete_file(tmp_path):
     for turn in range(5):
         folder = tmp_path / str(turn)
         folder.mkdir()
@@ -132,7 +132,7 @@ def test_two_that_crash_at_once_leave_one_whole_file(tmp_path):
         assert len(run.lines) == 1
 
 
-def test_a_crash_on_a_thread_of_the_program_tells_what_the_workers_do(tmp_path):
+def test_a_crash_on_an_external_thread_reports_the_workers(tmp_path):
     run = ended(tmp_path, "thread")
     assert run.code == -signal.SIGSEGV
     trace = run.trace()
@@ -141,12 +141,12 @@ def test_a_crash_on_a_thread_of_the_program_tells_what_the_workers_do(tmp_path):
     assert guilty["args"]["running"]
 
 
-def test_an_exception_that_nobody_catches_is_told_with_its_text(tmp_path):
+def test_an_uncaught_exception_is_reported_with_its_text(tmp_path):
     run = ended(tmp_path, "exception")
     assert run.code == -signal.SIGABRT
     assert run.trace()["otherData"]["reason"] == 'uncaught std::runtime_error: no "luck"'
     assert len(run.lines) == 1  # SIGABRT, which follows, is not a second crash
-    assert "terminate called after throwing" in run.err  # what the standard library says is said as well
+    assert "terminate called after throwing" in run.err  # the standard library's message is printed as well
 
 
 def test_terminate_in_a_task_names_the_task(tmp_path):
@@ -165,44 +165,44 @@ def test_the_programs_own_handlers_still_run(tmp_path):
 def test_the_programs_own_terminate_still_runs(tmp_path):
     run = ended(tmp_path, "terminate_handler")
     assert run.code == 8 and run.out == "the program's own terminate\n"
-    assert run.trace()["otherData"]["reason"] == "uncaught std::logic_error: told"
+    assert run.trace()["otherData"]["reason"] == "uncaught std::logic_error: text"
 
 
-def test_upon_a_signal_files_are_written_and_the_program_goes_on(tmp_path):
+def test_upon_a_signal_files_are_written_and_the_program_continues(tmp_path):
     run = ended(tmp_path, "asked", PLX_FLIGHT_SIGNAL="USR2")
     assert run.code == 0
-    assert run.out == "the program's own USR2\n" * 2 + "went on\n"
+    assert run.out == "the program's own USR2\n" * 2 + "continued\n"
     assert [file.name for file in run.files] == [f"flight-{run.process.pid}-{i}.json" for i in (1, 2)]
     for file in run.files:
         assert json.loads(file.read_text())["otherData"]["task"] == "guilty"
 
 
-def test_the_signal_may_come_from_outside_again_and_again(tmp_path):
+def test_the_signal_may_be_sent_repeatedly_by_another_process(tmp_path):
     run = Ended(tmp_path, "asked_from_outside", PLX_FLIGHT_SIGNAL="SIGUSR2")
-    assert run.process.stdout.readline() == "ready\n"  # said by the task, which goes on until this is interrupted
+    assert run.process.stdout.readline() == "ready\n"  # printed by the task, which runs until SIGINT
     for _ in range(20):
         run.process.send_signal(signal.SIGUSR2)
         time.sleep(0.01)
     run.process.send_signal(signal.SIGINT)
     run.end()
-    assert run.code == 0 and run.out == "went on\n"
+    assert run.code == 0 and run.out == "continued\n"
     assert len(run.files) >= 1
     for file in run.files:
         json.loads(file.read_text())
     assert not list(tmp_path.glob("plx-run/*.part"))
 
 
-def test_without_the_setting_the_signal_is_the_programs(tmp_path):
+def test_without_the_setting_the_program_handles_the_signal(tmp_path):
     run = ended(tmp_path, "asked")
-    assert run.out == "the program's own USR2\n" * 2 + "went on\n" and run.files == []
+    assert run.out == "the program's own USR2\n" * 2 + "continued\n" and run.files == []
 
 
-def test_a_wrong_signal_is_one_line(tmp_path):
+def test_an_invalid_signal_is_one_line(tmp_path):
     run = ended(tmp_path, "fine", PLX_FLIGHT_SIGNAL="NONSENSE")
     assert run.code != 0 and "'NONSENSE' is no signal" in run.err
 
 
-def test_a_deadlock_is_written_once_it_is_noticed(tmp_path):
+def test_a_deadlock_is_reported(tmp_path):
     run = Ended(tmp_path, "deadlock", PLX_REPORT_HANG="0.2")
     reason, deadline = "run() waits, and no task can continue without outside input", time.monotonic() + 300
     while not any(reason in file.read_text() for file in whole(run.files)) and time.monotonic() < deadline:
@@ -212,23 +212,23 @@ def test_a_deadlock_is_written_once_it_is_noticed(tmp_path):
     trace = run.last_trace()
     assert trace["otherData"]["reason"] == reason
     assert len(slices(trace, "relax")) == 24
-    assert "latch" in run.err  # who waits on what
+    assert "latch" in run.err  # the object that a task waits on
 
 
-def test_a_task_that_does_not_end_is_written_too(tmp_path):
+def test_a_task_that_does_not_end_is_reported(tmp_path):
     run = ended(tmp_path, "busy", PLX_REPORT_HANG="0.3")
-    assert run.code == 0 and run.out == "went on\n"
+    assert run.code == 0 and run.out == "continued\n"
     trace = run.last_trace()
     assert trace["otherData"]["reason"].startswith("no task has begun or ended for 0.3 s")
     assert slices(trace, "guilty")[0]["args"]["running"]
 
 
-def test_a_program_that_ends_well_leaves_nothing(tmp_path):
+def test_a_successful_program_leaves_no_files(tmp_path):
     run = ended(tmp_path, "fine")
     assert run.code == 0 and list(tmp_path.iterdir()) == [] and run.err == ""
 
 
-def test_nothing_stays_behind_when_the_runtime_has_gone(tmp_path):
+def test_no_handlers_remain_after_the_runtime(tmp_path):
     run = ended(tmp_path, "after")
     assert run.code == -signal.SIGSEGV and list(tmp_path.iterdir()) == []
 
@@ -238,7 +238,7 @@ def test_it_can_be_switched_off(tmp_path):
     assert run.code == -signal.SIGSEGV and run.lines == [] and list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_is_that_of_the_settings(tmp_path):
+def test_files_are_written_to_the_configured_folder(tmp_path):
     run = ended(tmp_path, "segv", PLX_OUTPUT=str(tmp_path / "elsewhere"))
     assert len(list((tmp_path / "elsewhere").glob("flight-*.json"))) == 1 and run.files == []
 
@@ -251,7 +251,7 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert run.files == []
 
 
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+def test_an_unwritable_folder_is_one_line(tmp_path):
     run = ended(tmp_path, "segv", PLX_OUTPUT="/proc/no/such")
     assert run.code == -signal.SIGSEGV
     (line,) = run.lines

@@ -1,4 +1,4 @@
-// What the fuzzer found worth keeping is taken by a node again, with every compiler and under every sanitizer.
+// Replays the fuzzers' corpora on a node, with every compiler and under every sanitizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-TEST(FuzzCorpus, EveryInputIsTaken) {
+TEST(FuzzCorpus, EveryMessageIsHandled) {
   const auto files = files_in(messages);
   ASSERT_GT(files.size(), 20u);
   fuzz::message_target target;
@@ -43,8 +43,8 @@ TEST(FuzzCorpus, EveryInputIsTaken) {
   EXPECT_GT(refused, 10u);
 }
 
-// A bool that is neither, and a parcel that says another sender than it has.
-TEST(FuzzCorpus, WhatCannotBeIsRefused) {
+// An invalid bool, and a parcel that names a false sender.
+TEST(FuzzCorpus, InvalidValuesAreRefused) {
   for (const auto& [name, refused] :
        {std::pair("signals", 0u), std::pair("signals_neither", 1u), std::pair("signals_of_another", 1u)}) {
     SCOPED_TRACE(name);
@@ -56,8 +56,8 @@ TEST(FuzzCorpus, WhatCannotBeIsRefused) {
   }
 }
 
-// Well-formed ones, cut off at every place: none but the whole is taken.
-TEST(FuzzCorpus, WhatIsCutOffIsRefused) {
+// Well-formed messages, truncated at every byte: only the complete ones are accepted.
+TEST(FuzzCorpus, TruncatedMessagesAreRefused) {
   for (const char* name : {"add", "again", "nested", "shifted", "answer_orbit", "two_parcels", "signals"}) {
     SCOPED_TRACE(name);
     const auto whole = contents(messages / name);
@@ -73,7 +73,7 @@ TEST(FuzzCorpus, WhatIsCutOffIsRefused) {
   }
 }
 
-// The decoder alone agrees that some are well-formed, and others are not.
+// The decoder alone also accepts some inputs and rejects others.
 TEST(FuzzCorpus, EveryInputIsDecoded) {
   unsigned sound = 0, unsound = 0;
   for (const auto& f : files_in(messages)) {
@@ -95,8 +95,8 @@ TEST(FuzzCorpus, EveryRingIsRead) {
   EXPECT_GT(read, 20u);
 }
 
-// What neighbours write: calls get what they wait for, or end.
-TEST(FuzzCorpus, EveryInputOfLettersIsTaken) {
+// Data written by neighbours: calls complete or fail.
+TEST(FuzzCorpus, EveryCollectiveMessageIsHandled) {
   const auto files = files_in(letters);
   ASSERT_GT(files.size(), 20u);
   fuzz::letter_target target;
@@ -113,7 +113,7 @@ TEST(FuzzCorpus, EveryInputOfLettersIsTaken) {
   EXPECT_GT(completed, 5u);
 }
 
-TEST(FuzzCorpus, WhatIsNoLetterEndsTheNeighbourAndWhatIsNoCallDoesNot) {
+TEST(FuzzCorpus, InvalidFramingLosesTheNeighbourAndInvalidCallsDoNot) {
   struct expected {
     const char* name;
     unsigned refused;

@@ -1,9 +1,9 @@
-// The fuzzer of letters in shared memory. See CMakeLists.txt.
+// The fuzzer of collective messages in shared memory. See CMakeLists.txt.
 #include <cstdlib>
 
 #include "letters.hpp"
 
-// FUZZ_SEEDS in the environment names a folder for inputs to begin with.
+// If FUZZ_SEEDS is set in the environment, initial inputs are written to that folder.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("FUZZ_SEEDS")) fuzz::write_letter_seeds(folder);
   return 0;

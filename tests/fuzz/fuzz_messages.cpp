@@ -1,9 +1,9 @@
-// The fuzzer of what comes from the network. See CMakeLists.txt.
+// The fuzzer of input from the network. See CMakeLists.txt.
 #include <cstdlib>
 
 #include "messages.hpp"
 
-// FUZZ_SEEDS in the environment names a folder for inputs to begin with.
+// If FUZZ_SEEDS is set in the environment, initial inputs are written to that folder.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("FUZZ_SEEDS")) fuzz::write_seeds(folder);
   return 0;

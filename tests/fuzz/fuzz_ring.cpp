@@ -1,4 +1,4 @@
-// The fuzzer of a ring of letters, without a node around it. See CMakeLists.txt.
+// The fuzzer of a ring of collective messages, without a node around it. See CMakeLists.txt.
 #include "letters.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,8 +1,8 @@
-// What g++'s -fsanitize-coverage=trace-pc calls, told to libFuzzer in its own way: which edges ran, and how often. Of
-// comparisons (trace-cmp) both know the same functions, but for floating-point numbers, which libFuzzer does not use.
-// A place of the code is a counter by its hash: two of some 20,000 places share one of 2^18 now and then, which hides
-// a path and invents none. libFuzzer has a __sanitizer_cov_trace_pc of its own, which ends the program: the linker's
-// --wrap puts this one in its place (CMakeLists.txt).
+// Adapts the calls of g++'s -fsanitize-coverage=trace-pc to libFuzzer: which edges ran, and how often. For comparisons
+// (trace-cmp) both use the same functions, except for floating-point numbers, which libFuzzer ignores.
+// A code address selects a counter by its hash: a few of some 20,000 addresses share one of 2^18 counters, which may
+// hide a path but adds none. libFuzzer's own __sanitizer_cov_trace_pc ends the program: the linker's --wrap replaces it
+// by this one (CMakeLists.txt).
 #include <cstddef>
 #include <cstdint>
 
@@ -22,7 +22,7 @@ std::uint8_t counters[std::size_t{1} << bits];
 
 }  // namespace
 
-// Nothing here may be watched itself. Threads may lose a count to each other.
+// This function must not be instrumented itself. Concurrent threads may lose counts.
 __attribute__((no_sanitize_coverage, no_sanitize("address", "undefined"))) void __wrap___sanitizer_cov_trace_pc() {
   const auto place = reinterpret_cast<std::uintptr_t>(__builtin_return_address(0));
   ++counters[(place * 0x9e3779b97f4a7c15u) >> (64 - bits)];

@@ -28,23 +28,23 @@ using net::collective::most_mail_bytes;
 
 namespace {
 
-// Locality 0 is looked at; the last one never says anything; the others are the neighbours of one input each. Fewer
-// than a mailroom looks at in one poll.
+// Locality 0 is under test; the last one never sends; each other one is the neighbour of one input. They are fewer than
+// a mailroom polls at once.
 constexpr locality_id here = 0, first_peer = 1, silent = 14, localities = 15;
 
-/// The kinds of steps: what the first byte of each says, modulo 8.
+/// The types of steps: the first byte of each, modulo 8.
 enum step : std::uint8_t {
-  letter,   ///< group, call, rank, step, kind, size of the contents; then as much of them as there is
-  stamped,  ///< a stamp (u16) of so many bytes, one line of them, and how far the writer goes on
-  line,     ///< anywhere: line, stamp (u64), contents
+  letter,   ///< group, call, rank, step, kind, size of the contents; then as many of these bytes as are left
+  stamped,  ///< a stamp (u16) of that size, one line of contents, and how far the writer advances
+  line,     ///< at any position: line, stamp (u64), contents
   call,     ///< group, kind, root
-  taken,    ///< how far the neighbour says that it has read (u64)
-  asleep,   ///< whether it says that it sleeps
-  polls,    ///< so many looks at what has come
-  awaited   ///< the last call is waited for by a task, while what follows happens
+  taken,    ///< the read position that the neighbour reports (u64)
+  asleep,   ///< whether the neighbour reports that it sleeps
+  polls,    ///< the number of polls
+  awaited   ///< a task waits for the last call during the following steps
 };
 
-// Numbers of the input; zeros where it has ended.
+// Reads numbers from the input; zeros after its end.
 class script {
  public:
   script(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
@@ -68,7 +68,7 @@ class script {
   std::size_t left_;
 };
 
-// With nothing behind it: what leaves is looked at.
+// A transport without peers: it checks what is sent.
 class empty_transport final : public net::transport {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "empty"; }
@@ -88,10 +88,10 @@ class empty_transport final : public net::transport {
   bool stop(double) noexcept override { return true; }
 };
 
-/// A call that is under way, and what came of it.
+/// A call in progress, and its outcome.
 struct open_call {
   std::function<bool()> ready;
-  std::function<void()> wait;  // as a task; once
+  std::function<void()> wait;  // called in a task, once
   bool waited_for = false, ended = false, completed = false;
 };
 using open_call_ptr = std::shared_ptr<open_call>;
@@ -146,7 +146,7 @@ open_call_ptr make_call(const communicator& c, unsigned which, unsigned root) {
 }  // namespace
 
 struct letter_target::world {
-  std::vector<std::vector<mail_line>> memory;  // of each locality
+  std::vector<std::vector<mail_line>> memory;  // by locality
   std::unique_ptr<runtime> rt = std::make_unique<runtime>(runtime_options{.workers = 1, .deterministic = true});
   std::unique_ptr<net::node> of =
       std::make_unique<net::node>(*rt, std::make_unique<empty_transport>(), here, unsigned{localities});
@@ -171,7 +171,7 @@ struct letter_target::world {
 
 namespace {
 
-// One input: its neighbour, its communicators, and what is under way.
+// One input: its neighbour, its communicators, and its calls.
 class play {
  public:
   play(net::node& n, mail_segment mine, mail_segment theirs, locality_id peer, script s)
@@ -188,11 +188,11 @@ class play {
     while (script_.any() && !node_.is_lost(peer_)) take_step();
     look(4);
   }
-  /// All calls have ended: those with the neighbour because it is lost, if not before.
+  /// Ends all calls: those that still wait for the neighbour fail because it is lost.
   void end() {
     node_.give_up(peer_, "the input has ended");
     for (int i = 0; !all_ready(); ++i) {
-      PLX_ASSERT(i < 10'000 && "a call of a lost locality does not end");
+      PLX_ASSERT(i < 10'000 && "a call with a lost locality does not end");
       this_thread::yield();
     }
     for (const auto& c : calls_) {
@@ -232,7 +232,7 @@ class play {
         return look(script_.byte() % 16 + 1u);
       default:
         if (calls_.empty() || std::exchange(calls_.back()->waited_for, true)) return;
-        // What makes the task ready is under the lock of who takes letters.
+        // In a task of its own, because the call may become ready under the lock of the thread that reads messages.
         return post([last = calls_.back()] { last->wait(); });
     }
   }
@@ -240,7 +240,7 @@ class play {
     const std::uint8_t group = script_.byte(), call = script_.byte();
     address a;
     a.group = group < 2 ? ids_[group] : group * 0x9e3779b97f4a7c15u;
-    // Near the next one; of those far away one that is too far, and one that is not.
+    // Close to the next call; or far away, once beyond the limit and once within it.
     a.call = made_[group % 2] + static_cast<std::uint64_t>(std::int64_t{static_cast<std::int8_t>(call)});
     if (call == 0x7f) a.call = 5000;
     if (call == 0x7e) a.call = std::uint64_t{1} << 62;
@@ -258,7 +258,7 @@ class play {
     script_.bytes(bytes.data() + sizeof a, size);
     put(std::span(bytes).first(sizeof a + size));
   }
-  // As a sound writer does, but wherever the reader is.
+  // Writes as a correct writer does, but at any position of the reader.
   void put(std::span<const std::byte> letter) {
     const std::size_t n = mail_ring::lines_of(letter.size());
     for (std::size_t i = 0; i < n; ++i) {
@@ -282,14 +282,14 @@ class play {
   }
 
   net::node& node_;
-  const mail_ring in_;         // what the neighbour writes to
-  const mail_segment theirs_;  // what this locality writes to
+  const mail_ring in_;         // written by the neighbour
+  const mail_segment theirs_;  // written by this locality
   const locality_id peer_;
   script script_;
   const communicator groups_[2];
   const std::uint64_t ids_[2];
-  std::uint64_t made_[2] = {0, 0};  // calls
-  std::uint64_t at_ = 0;            // lines that were written
+  std::uint64_t made_[2] = {0, 0};  // calls made, by group
+  std::uint64_t at_ = 0;            // lines written
   std::vector<open_call_ptr> calls_;
 };
 
@@ -317,25 +317,24 @@ void letter_target::take(const std::uint8_t* data, std::size_t size) {
   PLX_ASSERT(!last_.ended_it || last_.refused != 0);
 }
 
-// ---------------------------------------------------------------------------------------------------------- a ring
-// alone
+// ---------------------------------------------------------------------------------------------------- a ring alone
 
 unsigned play_ring(const std::uint8_t* data, std::size_t size) {
   using net::collective::mail_reader;
   constexpr std::size_t n_lines = 16;
-  std::vector<mail_line> lines(n_lines);  // not a line more, so that reading and writing beyond them is seen
+  std::vector<mail_line> lines(n_lines);  // exactly that many, so that accesses beyond them are detected
   std::atomic<std::uint64_t> taken{0};
   const mail_ring ring{&taken, lines};
   net::collective::mail_writer writer(ring);
   mail_reader reader(ring);
   std::array<std::byte, most_mail_bytes> letter;
   std::size_t bytes = 0;
-  std::uint64_t at = 0;  // of the next line to be read, as far as this side knows
+  std::uint64_t at = 0;  // the next line to read, as far as this thread knows
   unsigned read = 0;
   for (script s(data, size); s.any();) {
     const std::uint8_t what = s.byte();
     switch (what % 6) {
-      case 0: {  // a letter, as a sound writer puts it
+      case 0: {  // a message, as a correct writer puts it
         const std::size_t n = 1 + s.number<std::uint16_t>() % most_mail_bytes;
         std::array<std::byte, most_mail_bytes> contents{};
         s.bytes(contents.data(), std::min<std::size_t>(n, what));
@@ -343,7 +342,7 @@ unsigned play_ring(const std::uint8_t* data, std::size_t size) {
         writer.put(std::span(contents).first(first), std::span(contents).first(n).subspan(first));
         break;
       }
-      case 1:  // a stamp of the next line, of any size
+      case 1:  // a stamp for the next line, of any size
         ring.line(at).stamp.store(mail_ring::stamp(at, s.number<std::uint16_t>()));
         break;
       case 2: {  // a line
@@ -385,7 +384,7 @@ struct input {
     for (const unsigned b : more) bytes.push_back(static_cast<std::uint8_t>(b));
     return *this;
   }
-  /// A letter of the neighbour in the group of two, of the call that was made last, with so many bytes, all alike.
+  /// A message of the neighbour in the group of two, for the last call, with `size` equal bytes.
   input& answer(kind what, unsigned step, unsigned size, unsigned group = 0) {
     (*this)({letter, group, 0xff, 1, step, static_cast<unsigned>(what), size / 2});
     bytes.insert(bytes.end(), size, 1);

@@ -1,5 +1,5 @@
-// What a locality does with what another one wrote into its memory: the target of the fuzzer of letters, and of the
-// test that replays its corpus.
+// The target of the fuzzer of collective messages, and of the test that replays its corpus: a locality reads arbitrary
+// data that another one wrote into its memory.
 #pragma once
 
 #include <cstddef>
@@ -8,13 +8,12 @@
 
 namespace fuzz {
 
-/// A node whose neighbours write what they like into the memory that letters come in (net/group/mail_segment.hpp),
-/// and say what they like of how far they have read what it wrote.
+/// A node whose neighbours write arbitrary data into the memory for its messages (net/group/mail_segment.hpp), and
+/// report arbitrary read positions of the data that it wrote.
 ///
-/// An input is a list of steps of a neighbour and of the node: letters, well-formed or not, bytes anywhere in its ring,
-/// numbers that it has no right to, and collective calls, which wait for such letters. Each begins with a byte that
-/// says which one it is (letters.cpp). Each input has a neighbour and two communicators of its own, so that it means
-/// the same whatever came before.
+/// An input is a list of steps of a neighbour and of the node: messages, well-formed or not, bytes anywhere in its
+/// ring, invalid numbers, and collective calls that wait for such messages. The first byte of a step is its type
+/// (letters.cpp). Each input has its own neighbour and two communicators, so that it does not depend on earlier inputs.
 class letter_target {
  public:
   letter_target();
@@ -22,15 +21,15 @@ class letter_target {
   letter_target(const letter_target&) = delete;
   letter_target& operator=(const letter_target&) = delete;
 
-  /// Takes all steps, and gives the neighbour up at the end. Comes back, whatever the bytes are; all calls have ended.
+  /// Executes all steps, and gives the neighbour up at the end. Returns for any input; all calls have ended.
   void take(const std::uint8_t* data, std::size_t size);
-  /// What came of the last input.
+  /// The effects of the last input.
   struct outcome {
-    std::uint64_t taken = 0;    ///< letters
-    std::uint64_t refused = 0;  ///< of them, and of rings
-    bool ended_it = false;      ///< the neighbour was given up for what it wrote
-    unsigned calls = 0;         ///< that were made
-    unsigned completed = 0;     ///< of them, those that got what they waited for
+    std::uint64_t taken = 0;    ///< messages accepted
+    std::uint64_t refused = 0;  ///< messages and rings refused
+    bool ended_it = false;      ///< the neighbour was given up because of its data
+    unsigned calls = 0;         ///< calls made
+    unsigned completed = 0;     ///< calls that completed successfully
   };
   [[nodiscard]] const outcome& last() const noexcept { return last_; }
 
@@ -40,12 +39,12 @@ class letter_target {
   outcome last_;
 };
 
-/// A ring by itself, with a writer and a reader of its memory whose other sides write into it what they like: the steps
-/// of an input are those of the two, and bytes in lines and in what was read. Many times faster than a node.
-/// How many letters were read.
+/// A ring alone, with a writer and a reader whose peers write arbitrary data: the steps of an input are those of the
+/// two, and bytes in lines and in the read position. Many times faster than a node. Returns the number of messages
+/// read.
 unsigned play_ring(const std::uint8_t* data, std::size_t size);
 
-/// Writes well-formed inputs into a folder: where a fuzzer begins.
+/// Writes well-formed initial inputs into a folder.
 void write_letter_seeds(const char* folder);
 
 }  // namespace fuzz

@@ -31,8 +31,7 @@ namespace fuzz {
 using namespace plx;
 using namespace plx::net;
 
-// ---------------------------------------------------------------- actions of all kinds of arguments; they read them
-// all
+// ---------------------------------------------------------------- actions with arguments of all types, which they read
 
 struct orbit {
   std::string name;
@@ -89,7 +88,7 @@ std::uint64_t signals(const std::array<bool, 4>& now, const std::vector<std::pai
   return n;
 }
 void fails(int how) {
-  if (how != 0) throw std::runtime_error("as it was told");
+  if (how != 0) throw std::runtime_error("as requested");
 }
 #ifdef FUZZ_CEREAL
 using tree = std::map<std::string, std::variant<int, std::string, std::vector<double>>>;
@@ -128,14 +127,14 @@ std::vector<const action_entry*> actions() {
   };
 }
 
-// Of locality 0, with nothing behind it: what leaves is looked at, what comes is given to it by hand.
+// The transport of locality 0, without peers: it checks what is sent, and delivers the input.
 class fed_transport final : public transport {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "fed"; }
   [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(receiver& r) override { receiver_ = &r; }
-  // What this locality answers must be well-formed, whatever it was asked.
+  // Answers must be well-formed for any input.
   void send(locality_id to, outgoing& m) noexcept override {
     PLX_ASSERT_EQ(to, peer);
     frame_reader f(m.head);
@@ -226,7 +225,7 @@ struct message_target::world {
         return which;
     }
   }
-  // Actions and calls get the numbers that they have in this program; those of other actions do not occur.
+  // Replaces the input's numbers of actions and calls by those of this program; other actions do not occur.
   void translate(std::span<std::byte> frame) {
     for (std::size_t at = sizeof(frame_header); at + sizeof(parcel_header) <= frame.size();) {
       parcel_header h;
@@ -237,7 +236,7 @@ struct message_target::world {
         h.action = h.action <= called.size() && called[h.action - 1] != nullptr
                        ? called[h.action - 1]->index
                        : static_cast<std::uint16_t>(0xf000 | (h.action & 0xfff));
-      // What a posted action throws ends the program, on purpose: this one is never posted.
+      // An exception in a posted action ends the program on purpose, so this one is never posted.
       if (h.action == net::detail::entry_of<&fails>().index) h.reply |= 1;
       std::memcpy(frame.data() + at, &h, sizeof h);
       at += sizeof h + h.size;
@@ -258,7 +257,7 @@ void message_target::take(const std::uint8_t* data, std::size_t size) {
   for (unsigned i = 0; i < pieces; ++i)
     places.push_back({nullptr, static_cast<std::size_t>(data[1 + 2 * i] | data[2 + 2 * i] << 8)});
   const std::size_t n = size - 1 - 2 * pieces;
-  const std::unique_ptr<std::byte[]> head(new std::byte[n]);  // not a byte more, so that reading beyond it is seen
+  const std::unique_ptr<std::byte[]> head(new std::byte[n]);  // exactly n, so that reads beyond it are detected
   if (n != 0) std::memcpy(head.get(), data + 1 + 2 * pieces, n);
   w.translate({head.get(), n});
   w.fed->feed({head.get(), n}, std::move(places), (data[0] & 4) == 0, (data[0] & 12) == 12);
@@ -280,7 +279,7 @@ bool decode_as(net::wire_reader& r, std::span<place> places) {
   } catch (const std::exception&) {
     return false;
   }
-  // Of what is complete each piece has its place; where nothing is to be read, nothing is there.
+  // If the value is complete, each piece has memory.
   if (r.complete())
     for (const place& p : places) {
       PLX_ASSERT(p.data != nullptr || p.size_bytes == 0);
@@ -436,7 +435,7 @@ void write_seeds(const char* folder) {
   parcel(11, 9, 0, std::array<bool, 4>{}, then, sender{here}).save(at + "signals_of_another");
   input two = parcel(1, 9, 0, 1, std::uint64_t{2});
   const input second = parcel(2, 9, 0, std::string("second"));
-  two.bytes[5] = 2;  // parcels, of the frame's header
+  two.bytes[5] = 2;  // number of parcels in the frame's header
   two.bytes.insert(two.bytes.end(), second.bytes.begin() + 1 + sizeof(frame_header), second.bytes.end());
   two.save(at + "two_parcels");
 }

@@ -1,5 +1,4 @@
-// What a locality does with the bytes of one message: the target of the fuzzer, and of the test that replays its
-// corpus.
+// The target of the fuzzer, and of the test that replays its corpus: a locality receives the bytes of one message.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +7,12 @@
 
 namespace fuzz {
 
-/// A node that takes what it is given for messages of another locality.
+/// A node that receives its input as messages from another locality.
 ///
-/// Byte 0 of an input: how many pieces the message has (bits 0 and 1), whether they never come (bit 2),
-/// and whether that is told before their memory is given back (bit 3). Then, per piece, its size in two bytes. The rest
-/// is the head: a frame. In it the action n stands for the n-th one of messages.cpp, and in an answer the number n for
-/// a call of the n-th kind that waits for it, so that an input means the same in every program.
+/// Byte 0 of an input: the number of pieces of the message (bits 0 and 1), whether they never arrive (bit 2), and
+/// whether that is reported before their memory is returned (bit 3). Then, per piece, its size in two bytes. The rest
+/// is the head: a frame. In it, action n is the n-th one of messages.cpp, and an answer with number n belongs to a call
+/// of the n-th type, so that an input means the same in every program.
 class message_target {
  public:
   message_target();
@@ -21,9 +20,9 @@ class message_target {
   message_target(const message_target&) = delete;
   message_target& operator=(const message_target&) = delete;
 
-  /// Gives it to the node and lets everything run that follows. Comes back, whatever the bytes are.
+  /// Delivers the input and runs everything that follows from it. Returns for any input.
   void take(const std::uint8_t* data, std::size_t size);
-  /// Messages and parcels that were refused until now.
+  /// The number of messages and parcels refused so far.
   [[nodiscard]] std::uint64_t refused() const;
 
  private:
@@ -31,11 +30,10 @@ class message_target {
   const std::unique_ptr<world> world_;
 };
 
-/// What comes of an input when nothing but its bytes are read: frames, arguments, results, without a node. Many times
-/// faster. True: all of it was well-formed.
+/// Decodes an input without a node: frames, arguments, results. Many times faster. True: all of it was well-formed.
 bool decode_message(const std::uint8_t* data, std::size_t size);
 
-/// Writes well-formed inputs into a folder: where a fuzzer begins.
+/// Writes well-formed initial inputs into a folder.
 void write_seeds(const char* folder);
 
 }  // namespace fuzz

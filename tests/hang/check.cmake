@@ -1,4 +1,4 @@
-# Runs PROGRAM, and looks in what is printed for the tasks' names, what they wait on, and where.
+# Runs PROGRAM and checks its output for the names of the tasks, what they wait on, and where.
 cmake_policy(VERSION 3.25)
 find_program(lines addr2line)
 find_program(gdb gdb)

@@ -1,6 +1,6 @@
-// A program that hangs on purpose, to see what is said about it: two tasks lock two mutexes in opposite order, and
-// run() waits for a promise that nobody fulfils. It says "all hang" when they do, and ends itself after as many seconds
-// as it is told.
+// A program that hangs on purpose, to test the diagnoses: two tasks lock two mutexes in opposite order, and run() waits
+// for a promise that is never fulfilled. It prints "all hang" when they do, and ends after the number of seconds in its
+// argument.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -31,7 +31,7 @@ plx::latch both_hold_one(2);
 
 }  // namespace
 
-/// Called when all hang: a place for breakpoints.
+/// Called when all tasks hang: a place for breakpoints.
 extern "C" [[gnu::noinline]] void all_hang() { asm volatile(""); }
 
 int main(int argc, char** argv) {

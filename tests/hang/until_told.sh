@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs the program until it is said why it hangs, however long the machine takes for it. Usage: until_told.sh PROGRAM
-# FILE [SIGNAL]: FILE is for what it says; once all hang, SIGNAL is sent.
-# What an earlier run has left says nothing.
+# Runs the program until it reports why it hangs, however long that takes. Usage: until_told.sh PROGRAM FILE [SIGNAL]:
+# FILE receives the output; SIGNAL is sent once all tasks hang.
+# The output of an earlier run must not be matched.
 : > "$2"
 "$1" 300 > "$2" 2>&1 &
 program=$!
