@@ -16,14 +16,14 @@ namespace {
 
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
-// Large arenas start on a huge page and ask for more of them: a gather touches some hundred 4 KiB pages otherwise.
+// Large arenas start on a huge page and request more of them: otherwise a gather touches some hundred pages of 4 KiB.
 double* allocate(std::size_t bytes) {
   const std::size_t alignment = bytes >= huge_page_bytes ? huge_page_bytes : 64;
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-  if (alignment == huge_page_bytes) madvise(memory, rounded, MADV_HUGEPAGE);  // a wish; refusal costs speed only
+  if (alignment == huge_page_bytes) madvise(memory, rounded, MADV_HUGEPAGE);  // a hint; refusal only costs speed
 #endif
   return static_cast<double*>(memory);
 }

@@ -44,7 +44,7 @@ TEST(Arena, HoldsSomeOfTheBlocks) {
   const slot_id kept[] = {100, 2}, more[] = {2, 50, 60, 300};
   a.hold_only(200, kept);
   EXPECT_FALSE(a.holds(7));
-  a.hold(301, more);  // one of them in the row that was given up
+  a.hold(301, more);  // one of them in the released row
   EXPECT_EQ(a.rows(), 5u);
   for (const slot_id s : {50, 60, 300}) std::fill_n(a.block(s), 512, s);
   for (const slot_id s : {2, 50, 60, 100, 300})

@@ -65,7 +65,7 @@ result<void> write_athdf_of_parts(const std::string& path, const block_mesh& mes
     if (auto done = file->commit(); !done) return done;
   }
   auto done = write_file(xdmf_path(path), xdmf_text(path, mesh, info, true));
-  if (!done) std::remove(path.c_str());  // whoever wrote the parts takes them back
+  if (!done) std::remove(path.c_str());  // the writer of the parts removes them
   return done;
 }
 

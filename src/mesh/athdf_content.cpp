@@ -100,7 +100,7 @@ hid_t value_type(const athdf_info& info) { return info.single_precision ? H5T_IE
 
 namespace {
 
-// In batches of blocks: the file has a variable's cells of all blocks one after the other.
+// In batches of blocks: the file stores a variable's cells of all blocks one after the other.
 void write_values(hdf5_writer& file, std::span<const slot_id> slots, hsize_t n, const athdf_info& info, int index,
                   block_filler fill) {
   const athdf_dataset& set = info.datasets[index];

@@ -1,7 +1,7 @@
-// What a mesh file consists of: the structure of the whole mesh, and the content of some of its blocks. One file has
-// both; where localities share the work, each writes the content of its blocks. Inside mesh only.
+// The content of a mesh file: the structure of the whole mesh, and the values of some of its blocks. A single file has
+// both; with several localities each writes the values of its blocks. Private to mesh.
 //
-// Thread safety: under hdf5_lock(). Cost: the disk; memory for some MB. Example: mesh/athdf_test.cpp
+// Thread safety: under hdf5_lock(). Cost: the disk; some MB of memory. Example: mesh/athdf_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -14,12 +14,12 @@
 
 namespace plx::mesh {
 
-/// Attributes, where the blocks are, and their slots.
+/// Writes attributes, the locations of the blocks, and their slots.
 void write_structure(hdf5_writer& file, const block_mesh& mesh, const athdf_info& info);
-/// Values of these blocks, and their rows of the tables (zeros where a table is empty).
+/// Writes the values of these blocks, and their rows of the tables (zeros if a table is empty).
 void write_content(hdf5_writer& file, std::span<const slot_id> slots, int block_size, const athdf_info& info,
                    bool of_parts, block_filler fill);
-/// Upper bounds of their sizes in a file.
+/// Upper bounds of the sizes in a file.
 std::uint64_t structure_bytes(const block_mesh& mesh);
 std::uint64_t content_bytes(std::size_t blocks, int block_size, const athdf_info& info);
 
@@ -30,9 +30,10 @@ struct block_table {
   const void* values;
   std::size_t count;  ///< 0: not given
 };
-/// Parts have all tables, so that they fit together; a file of its own has those of localities never, Updates if given.
+/// The tables of a file. Parts have all of them, so that they fit together; a single file has no table of localities,
+/// and Updates only if given.
 std::vector<block_table> tables_of(const athdf_info& info, bool of_parts);
-/// Of the cells in the file.
+/// The type of the cells in the file.
 hid_t value_type(const athdf_info& info);
 
 }  // namespace plx::mesh

@@ -31,7 +31,7 @@ class Athdf : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Each cell tells where it is.
+  // Each cell's value identifies its position.
   static constexpr auto fill = [](slot_id s, int dataset, double* out) {
     const int variables = dataset == 0 ? 2 : 1;
     for (int i = 0; i < variables * 512; ++i) out[i] = s * 10000 + dataset * 5000 + i;
@@ -77,10 +77,10 @@ TEST_F(Athdf, HoldsTheBlocksInTheOrderOfTheCurve) {
   EXPECT_EQ(read<int>("Slot", H5T_NATIVE_INT)[9], mesh_.blocks()[9]);
   const auto x2f = read<double>("x2f", H5T_NATIVE_DOUBLE);
   EXPECT_EQ(x2f[9 * 4], mesh_.lower(mesh_.blocks()[4])[1]);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);  // and the .xdmf
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2);  // the .athdf and the .xdmf
 }
 
-// As `owner` says who has which block; each writes its part, and the first one the whole.
+// The owners in `owner` write their parts, and the first one the whole file.
 plx::result<void> write_parts(const std::string& path, const block_mesh& mesh, const athdf_info& info,
                               const curve_parts& owners, block_filler fill) {
   std::vector<athdf_part> parts;
@@ -114,7 +114,7 @@ TEST_F(Athdf, PartsOfManyLocalitiesReadAsOne) {
     std::vector<std::vector<std::int64_t>> whole;
     for (const char* name : doubles) numbers.push_back(read<double>(name, H5T_NATIVE_DOUBLE));
     for (const char* name : integers) whole.push_back(read<std::int64_t>(name, H5T_NATIVE_INT64));
-    // Cuts after these many blocks: one part, parts of one block, empty ones at the beginning, inside, at the end.
+    // Partitions by numbers of blocks: one part, parts of one block, empty ones at the beginning, inside, at the end.
     for (const std::vector<int>& cuts :
          std::vector<std::vector<int>>{{}, {1}, {7, 7, 100}, {0, 33, blocks - 1}, {5, blocks, blocks}}) {
       std::vector<std::int32_t> owner;
@@ -152,7 +152,7 @@ TEST_F(Athdf, ErrorsNameThePath) {
   EXPECT_THAT(r.error().message, HasSubstr("No such file or directory"));
 }
 
-// A full disk, played by a limit on the size of files.
+// A full disk, simulated by a limit on the size of files.
 TEST_F(Athdf, FullDiskLeavesNothingBehind) {
   void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
   rlimit old{};

@@ -92,7 +92,7 @@ std::string xdmf_path(const std::string& path) {
 }
 
 std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info, bool of_parts) {
-  return text(path.substr(path.rfind('/') + 1), mesh, info, of_parts).all();  // beside each other: no folder
+  return text(path.substr(path.rfind('/') + 1), mesh, info, of_parts).all();  // both files are in one folder
 }
 
 }  // namespace plx::mesh

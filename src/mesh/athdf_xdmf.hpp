@@ -1,4 +1,4 @@
-// The .xdmf beside an .athdf: it tells ParaView and VisIt where the numbers are. Inside mesh only.
+// The .xdmf file of an .athdf: it describes the layout of the numbers to ParaView and VisIt. Private to mesh.
 //
 // Thread safety: pure. Cost: some KB of text per block. Example: mesh/athdf_test.cpp
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace plx::mesh {
 
-/// path with .xdmf for .athdf at its end.
+/// `path` with its ending .athdf replaced by .xdmf.
 std::string xdmf_path(const std::string& path);
-/// `of_parts`: with the tables that only files of many localities have.
+/// `of_parts`: with the tables that exist only in files of several localities.
 std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info, bool of_parts);
 
 }  // namespace plx::mesh

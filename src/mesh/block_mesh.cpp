@@ -29,10 +29,10 @@ bool inside(const domain& d, const location& l) {
   return true;
 }
 
-// Cells of the finest possible level under a location, as a fraction of its tree in units of 8^-21.
+// Volume of a location as a fraction of its tree in units of 8^-21.
 std::uint64_t volume(const location& l) { return std::uint64_t{1} << 3 * (deepest_level - l.level); }
 
-// Regrids hand them out sorted already.
+// A regrid returns them in sorted order already.
 void sort_along_curve(std::vector<leaf>& leaves) {
   std::vector<std::pair<curve_key, std::size_t>> keys;
   keys.reserve(leaves.size());
@@ -45,7 +45,7 @@ void sort_along_curve(std::vector<leaf>& leaves) {
   leaves = std::move(sorted);
 }
 
-// Keys of the leaves must tile each tree without gap or overlap: then each begins where its predecessor ended.
+// The keys of the leaves must tile each tree without gap or overlap: each begins where its predecessor ends.
 result<void> check_cover(const domain& d, const std::vector<leaf>& leaves) {
   std::size_t trees = 0;
   curve_key expected{};
@@ -124,7 +124,7 @@ result<void> block_mesh::adopt(std::vector<leaf> leaves, const block_mesh* previ
   return link(previous);
 }
 
-// Ranks of the root blocks on the curve, and where each tree's leaves begin.
+// Computes the ranks of the root blocks on the curve, and the first leaf of each tree.
 void block_mesh::build_roots() {
   const auto& n = domain_.root_blocks;
   const std::size_t all = static_cast<std::size_t>(n[0]) * n[1] * n[2];
@@ -140,7 +140,7 @@ void block_mesh::build_roots() {
   tree_begin_.push_back(static_cast<std::int32_t>(keys_.size()));
 }
 
-// Position of the last leaf whose key is not after that of l: it covers l, or is the first leaf inside l.
+// Position of the last leaf whose key is not greater than that of l: it covers l, or is the first leaf inside l.
 int block_mesh::candidate(const location& l) const {
   const auto& n = domain_.root_blocks;
   const std::size_t tree =

@@ -1,4 +1,4 @@
-// Building the neighbour table of a block_mesh.
+// Builds the neighbour table of a block_mesh.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,20 +10,21 @@ namespace plx::mesh {
 
 namespace {
 
-// Step to the neighbouring location; false when that leaves the domain.
+// Moves to the neighbouring location; false if that is outside the domain.
 bool step(const domain& d, location& l, const std::array<int, 3>& dir) {
   for (int a = 0; a < 3; ++a) {
     const auto n = static_cast<std::int32_t>(d.blocks_along(a, l.level));
     l.x[a] += dir[a];
     if (l.x[a] >= 0 && l.x[a] < n) continue;
     if (!d.is_periodic(a)) return false;
-    l.x[a] = l.x[a] < 0 ? n - 1 : 0;  // a step is of one block; a sum of two positions may not fit
+    l.x[a] = l.x[a] < 0 ? n - 1 : 0;  // a step is one block long; a sum of two positions could overflow
   }
   return true;
 }
 
-// Children of the location in direction `dir` that touch the block it was seen from: at its near side along the axes of
-// the direction, at either half along the others. Returns how many; the first `count` of `children` are set.
+// Children of the location in direction `dir` that touch the block from which the direction is taken: at its near side
+// along the axes of the direction, at either half along the others. Returns how many; the first `count` of `children`
+// are set.
 int touching_children(const std::array<int, 3>& dir, std::array<int, 4>& children) {
   children[0] = (dir[0] < 0 ? 1 : 0) | (dir[1] < 0 ? 2 : 0) | (dir[2] < 0 ? 4 : 0);
   int count = 1;
@@ -72,7 +73,7 @@ result<void> block_mesh::link(const block_mesh* previous) {
   return {};
 }
 
-// What covers the regions around a block is the same when every block that did so still lives.
+// The neighbours of a block are unchanged if all blocks among them still exist.
 bool block_mesh::take_over(slot_id slot, const block_mesh& previous) {
   const auto lives_in_both = [&](slot_id s) {
     return previous.is_live(s) && is_live(s) && previous.where(s) == where(s);
@@ -141,7 +142,7 @@ struct range {
   int lo, hi;
 };
 
-// Coarse cells under the ghosts in a direction along one axis, and the region of a direction along it.
+// Coarse cells under the ghost cells in a direction along one axis, and the region of a direction along it.
 range ghosts_under(int dir, int half) {
   return dir < 0 ? range{-(ghosts + 1) / 2, 0} : dir > 0 ? range{half, half + (ghosts + 1) / 2} : range{0, half};
 }
@@ -149,7 +150,7 @@ range region(int dir, int half) {
   return dir < 0 ? range{-ghosts, 0} : dir > 0 ? range{half, half + ghosts} : range{0, half};
 }
 
-// Grows `box` (in region e) by the cells of the stencil of `target` (under direction t) that lie in e: its own cells
+// Extends `box` (in region e) by the cells of the stencil of `target` (under direction t) that are in e: its own cells
 // and those one step along one axis.
 void add_stencil(coarse_box& box, const std::array<int, 3>& e, const std::array<int, 3>& t, int half) {
   for (int grown = -1; grown < 3; ++grown) {
@@ -172,8 +173,9 @@ void add_stencil(coarse_box& box, const std::array<int, 3>& e, const std::array<
 
 }  // namespace
 
-// The coarse tile is filled in the coarser regions and, for slopes, one cell around their ghosts. Those cells lie in
-// regions of the same or the coarser level, or beyond a side: a finer one would touch the coarser block, against 2:1.
+// The coarse tile is filled in the coarser regions and, for slopes, one cell around their ghost cells. Those cells are
+// in regions of the same or the coarser level, or outside the domain: a finer one would touch the coarser block and
+// violate the 2:1 balance.
 std::uint16_t block_mesh::boxes_for(std::uint32_t coarser) {
   const auto known =
       std::find_if(box_lists_.begin(), box_lists_.end(), [&](const box_list& l) { return l.coarser == coarser; });

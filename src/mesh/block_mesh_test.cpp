@@ -12,7 +12,7 @@ namespace {
 using namespace plx::mesh;
 using testing::HasSubstr;
 
-// The region of one direction around a block, as a location of its own level; false when it is outside.
+// The region of one direction around a block, as a location of its own level; false if it is outside.
 bool region_of(const domain& d, const location& l, const std::array<int, 3>& dir, location& region) {
   region = l;
   for (int a = 0; a < 3; ++a) {
@@ -33,7 +33,7 @@ bool contains(const location& outer, const location& inner) {
   return true;
 }
 
-// What around(slot, dir) must say, from all the leaves.
+// Checks around(slot, dir) against a search of all leaves.
 void check_neighbour(const block_mesh& mesh, slot_id slot, int direction) {
   const auto dir = direction_of(direction);
   const neighbour& n = mesh.around(slot, direction);
@@ -114,13 +114,13 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Combine(testing::Values(std::array{1, 1, 1}, std::array{2, 1, 3}, std::array{3, 2, 2}),
                      testing::Values(boundary::periodic, boundary::reflecting), testing::Values(1, 2)));
 
-// 2 * 1023 * 2^21 is more than 32 bits hold.
+// 2 * 1023 * 2^21 does not fit into 32 bits.
 TEST(BlockMesh, TheDeepestLevelOfTheLargestRootGridIsPeriodic) {
   domain d = test::box({1023, 1, 1}, 8, deepest_level, boundary::reflecting);
   d.sides[0] = d.sides[1] = boundary::periodic;
   std::vector<leaf> leaves;
   for (std::int32_t x = 1; x < 1022; ++x) leaves.push_back({{0, {x, 0, 0}}});
-  // Towards the two ends of the row, which meet through the periodic sides, level by level.
+  // Towards the two ends of the row, which meet through the periodic boundaries, level by level.
   location ends[2];
   for (const int end : {0, 1}) {
     location& inner = ends[end] = {0, {end * 1022, 0, 0}};

@@ -120,7 +120,7 @@ void write_sums(hdf5_writer& file, const std::vector<std::uint64_t>& sums) {
   file.attribute("Complete", 1);
 }
 
-// Cells, then checksums, and the last mark after everything else.
+// Writes the cells, then the checksums, and the completion mark last.
 void write_blocks(hdf5_writer& file, std::span<const slot_id> slots, const arena& values, std::uint64_t header) {
   const hsize_t n = values.block_size(), blocks = slots.size(), variables = values.variable_count();
   const std::size_t count = static_cast<std::size_t>(variables) * values.cells();

@@ -1,18 +1,18 @@
-// A checkpoint: every value, every leaf, and whatever else the application names; reading it back continues bitwise.
+// A checkpoint: all values, all leaves and the application's own data; a run that reads it continues bitwise.
 //
-//   write_checkpoint(path, mesh, u, state);                                   // appears whole or not at all
-//   auto c = read_checkpoint(path);              if (!c) return c.error();    // all but the cells
-//   if (auto r = same_input(*c, path, identity); !r) return r.error();        // is it this input's?
+//   write_checkpoint(path, mesh, u, state);                                   // appears complete or not at all
+//   auto c = read_checkpoint(path);              if (!c) return c.error();    // everything except the cells
+//   if (auto r = same_input(*c, path, identity); !r) return r.error();        // does it belong to this input?
 //   auto mesh = block_mesh::from_leaves(domain, c->leaves);  arena u(variables, n);  u.resize(mesh->slot_count());
 //   if (auto r = read_values(path, *mesh, u); !r) return r.error();
 //
-// Where many localities have the blocks, each writes a part (write_checkpoint_part), and when all parts are safe one of
-// them writes the file that is the checkpoint (write_checkpoint_of_parts): all but the cells, and where the parts are.
-// It is read in the same way, on any number of localities; read_values() opens the parts that it needs.
+// With several localities each writes a part (write_checkpoint_part); when all parts are on disk, one of them writes
+// the checkpoint itself (write_checkpoint_of_parts): everything except the cells, and the names of the parts. It is
+// read in the same way, on any number of localities; read_values() opens the parts that it needs.
 //
-// Thread safety: any task; HDF5 is used by one at a time. Cost: the disk; memory for some MB.
-// Errors: one line each, different ones for a missing file, no checkpoint at all, another version, a truncated or
-// damaged one, one of another input, a full disk. Example: mesh/checkpoint_test.cpp
+// Thread safety: any task; HDF5 is used by one at a time. Cost: the disk; some MB of memory. Errors: one line each,
+// distinct for a missing file, a file that is not a checkpoint, another version, a truncated or damaged checkpoint, one
+// of another input, a full disk. Example: mesh/checkpoint_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -27,17 +27,17 @@
 
 namespace plx::mesh {
 
-/// Raised when the meaning of the file changes.
+/// Incremented when the meaning of the file changes.
 inline constexpr int checkpoint_version = 1;
 
 struct checkpoint_state {
-  std::string build;     ///< who wrote it, for people: version, commit, compiler
+  std::string build;     ///< the program that wrote it, for people: version, commit, compiler
   std::string options;   ///< the effective configuration as TOML
-  std::string identity;  ///< "key = value" lines that a run must share to go on from here
-  /// Named lists of numbers: time, step, dt, totals through sides, ... Whole numbers are exact up to 2^53.
+  std::string identity;  ///< "key = value" lines that a run must share to continue from it
+  /// Named lists of numbers: time, step, dt, outflow, ... Integers are exact up to 2^53.
   std::vector<std::pair<std::string, std::vector<double>>> numbers;
 
-  /// The list of that name, or null.
+  /// The list of that name, or nullptr.
   const std::vector<double>* find(std::string_view name) const;
 };
 
@@ -46,7 +46,7 @@ struct checkpoint_part {
   std::size_t blocks = 0;  ///< those of part 0 are the first on the curve; a part without blocks needs no file
 };
 
-/// Which parts a checkpoint has, and the number that they share, so that no part of another checkpoint is taken.
+/// The parts of a checkpoint, and the number that they share, by which parts of another checkpoint are refused.
 struct checkpoint_parts {
   std::uint64_t mark = 0;
   std::vector<checkpoint_part> all;
@@ -55,26 +55,26 @@ struct checkpoint_parts {
 struct checkpoint {
   checkpoint_state state;
   std::vector<leaf> leaves;            ///< in the order of the curve, without slots
-  std::vector<std::string> variables;  ///< names of the arena's
+  std::vector<std::string> variables;  ///< names of the arena's variables
   int block_size = 0;
-  checkpoint_parts parts;  ///< none: it is in one file
+  checkpoint_parts parts;  ///< empty if it is in one file
 };
 
 result<void> write_checkpoint(const std::string& path, const block_mesh& mesh, const arena& values,
                               const checkpoint_state& state);
 
-/// Part `index` of those: its blocks' values go to `path`, from where `parts` refers to it.
+/// Writes part `index` of `parts`: the values of its blocks go to `path`, the file that `parts` names.
 result<void> write_checkpoint_part(const std::string& path, const block_mesh& mesh, const arena& values,
                                    const checkpoint_parts& parts, std::size_t index);
-/// The checkpoint itself, of parts that are there. Of `values` only the variables matter.
+/// Writes the checkpoint itself, for existing parts; uses only the variables of `values`.
 result<void> write_checkpoint_of_parts(const std::string& path, const block_mesh& mesh, const arena& values,
                                        const checkpoint_state& state, const checkpoint_parts& parts);
 
 result<checkpoint> read_checkpoint(const std::string& path);
 
-/// What same_input() accepts beside equal lines.
+/// Differences that same_input() accepts.
 struct identity_rules {
-  std::string_view defaults;            ///< lines: a key that the checkpoint does not know yet had its default
+  std::string_view defaults;            ///< lines: a key that the checkpoint does not contain had its default
   std::vector<std::string> may_change;  ///< keys
 };
 

@@ -49,7 +49,7 @@ std::uint64_t blocks_in(const checkpoint_parts& parts) {
                          [](std::uint64_t sum, const checkpoint_part& p) { return sum + p.blocks; });
 }
 
-/// All but the cells, and the checksums of the file.
+/// Reads everything except the cells, and the checksums of the file.
 result<checkpoint> read_all_but_cells(const checkpoint_reader& r, std::vector<std::uint64_t>& sums) {
   checkpoint c;
   const bool of_parts = r.has_dataset("Parts");
@@ -61,8 +61,7 @@ result<checkpoint> read_all_but_cells(const checkpoint_reader& r, std::vector<st
   return c;
 }
 
-/// Fills blocks `first` and following from a file that has `count` of them. Those that `values` does not hold are left
-/// out.
+/// Fills blocks `first` and following from a file with `count` of them. Blocks that `values` does not hold are skipped.
 result<void> read_blocks(const checkpoint_reader& r, const block_mesh& mesh, std::size_t first, std::size_t count,
                          const std::vector<std::uint64_t>& sums, arena& values) {
   const hdf5_id data = r.dataset("Values");
@@ -150,7 +149,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::string_view key_of_line(std::string_view line) { return line.substr(0, line.find(' ')); }
 
-/// The line of that key, or "".
+/// The line with that key, or "".
 std::string_view line_of(const std::vector<std::string_view>& lines, std::string_view key) {
   const auto found =
       std::find_if(lines.begin(), lines.end(), [&](std::string_view l) { return key_of_line(l) == key; });
@@ -166,8 +165,8 @@ result<void> same_input(const checkpoint& c, const std::string& path, std::strin
     if (found == expected || std::find(rules.may_change.begin(), rules.may_change.end(), key) != rules.may_change.end())
       return {};
     return error{
-        fmt::format("checkpoint '{}' is of another input: expected \"{}\", found \"{}\"; resume with the input "
-                    "it was written by",
+        fmt::format("checkpoint '{}' belongs to another input: expected \"{}\", found \"{}\"; resume with the input "
+                    "that wrote it",
                     path, expected, found)};
   };
   for (const std::string_view expected : here) {

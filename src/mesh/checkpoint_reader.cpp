@@ -13,7 +13,7 @@ namespace plx::mesh {
 
 namespace {
 
-constexpr const char* advice = "remove it to go on from the one before";
+constexpr const char* advice = "remove it to continue from the previous one";
 
 }  // namespace
 
@@ -44,12 +44,12 @@ error checkpoint_reader::damaged(const std::string& what) const {
   return error{fmt::format("checkpoint '{}' is damaged: {}{}; {}", checkpoint_, where, what, advice)};
 }
 
-// HDF5's first bytes hold its signature and, at byte 40 of the format that we write, where the file ends.
+// HDF5's header holds its signature and, at byte 40 in the format that is written here, the end of the file.
 result<void> checkpoint_reader::check_size() {
   struct stat there {};
-  if (stat(path().c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {  // a pipe would never end
+  if (stat(path().c_str(), &there) == 0 && !S_ISREG(there.st_mode)) {  // reading a pipe would never end
     if (!part_.empty()) return damaged("expected a file");
-    return error{fmt::format("'{}' is no checkpoint: expected a file", path())};
+    return error{fmt::format("'{}' is not a checkpoint: expected a file", path())};
   }
   std::ifstream file(path(), std::ios::binary | std::ios::ate);
   if (!file) return part_.empty() ? file_error("read checkpoint", path(), errno) : damaged(std::strerror(errno));
@@ -60,7 +60,7 @@ result<void> checkpoint_reader::check_size() {
   file.read(head, sizeof head);
   if (found > 0 && (found < 8 || std::memcmp(head, "\x89HDF\r\n\x1a\n", 8) != 0)) {
     if (!part_.empty()) return damaged("expected an HDF5 file");
-    return error{fmt::format("'{}' is no checkpoint: expected an HDF5 file written by plx", path())};
+    return error{fmt::format("'{}' is not a checkpoint: expected an HDF5 file written by plx", path())};
   }
   std::uint64_t expected = sizeof head;
   if (found >= sizeof head && head[8] == 0) std::memcpy(&expected, head + 40, 8);
@@ -73,8 +73,8 @@ result<void> checkpoint_reader::check_size() {
 result<void> checkpoint_reader::check_format(const char* expected) const {
   std::vector<std::string> format;
   if (!has("Format") || !texts("Format", format) || format.size() != 1 || format[0] != expected) {
-    if (!part_.empty()) return damaged("it is no part of a checkpoint");
-    return error{fmt::format("'{}' is no checkpoint: an HDF5 file, but not written as one", path())};
+    if (!part_.empty()) return damaged("it is not a part of a checkpoint");
+    return error{fmt::format("'{}' is not a checkpoint: an HDF5 file, but not written as one", path())};
   }
   int version = 0, complete = 0;
   if (!integer("Version", version)) return damaged("it has no version");
@@ -116,7 +116,7 @@ bool checkpoint_reader::text(const char* name, std::string& out) const {
   if (length > bytes_) return false;  // a damaged size
   std::string all(length, '\0');
   if (H5Dread(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all.data()) < 0) return false;
-  out = all.c_str();  // up to the padding
+  out = all.c_str();  // without the padding
   return true;
 }
 

@@ -1,6 +1,6 @@
-// An open checkpoint, or a part of one: what it holds by name. Inside mesh only.
+// Reads the named data of an open checkpoint, or of a part of one. Private to mesh.
 //
-// Thread safety: under hdf5_lock(). Errors: one line that names the checkpoint, and its part where it is one.
+// Thread safety: under hdf5_lock(). Errors: one line that names the checkpoint, and the part if it is one.
 // Example: mesh/checkpoint_test.cpp
 #pragma once
 
@@ -16,14 +16,14 @@ namespace plx::mesh {
 class checkpoint_reader {
  public:
   static result<checkpoint_reader> open(const std::string& checkpoint);
-  /// Its part of this name.
+  /// Opens the part of this name.
   static result<checkpoint_reader> open_part(const std::string& checkpoint, const std::string& part);
 
-  /// The error that says what is wrong with it.
+  /// An error that describes the damage.
   error damaged(const std::string& what) const;
   bool has(const char* attribute) const { return H5Aexists(file_, attribute) > 0; }
   bool has_dataset(const char* name) const { return H5Lexists(file_, name, H5P_DEFAULT) > 0; }
-  // False: there is none that can be read.
+  // The following return false if the data is missing or cannot be read.
   bool integer(const char* attribute, int& out) const;
   bool texts(const char* attribute, std::vector<std::string>& out) const;
   bool text(const char* dataset, std::string& out) const;
@@ -44,7 +44,7 @@ class checkpoint_reader {
 
   std::string checkpoint_, part_;
   hdf5_id file_;
-  std::uint64_t bytes_ = 0;  // of the file: nothing in it can be larger
+  std::uint64_t bytes_ = 0;  // of the file: an upper bound for the size of anything in it
 };
 
 }  // namespace plx::mesh

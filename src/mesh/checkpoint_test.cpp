@@ -58,7 +58,7 @@ class Checkpoint : public testing::Test {
   std::string path_;
 };
 
-// The numbers of rows of datasets in the file's structure, made huge one by one.
+// The row counts of datasets in the file's structure, made huge one by one.
 TEST_F(Checkpoint, DamagedSizesAreFoundBeforeMemoryIsTaken) {
   ASSERT_TRUE(write());
   const std::string whole = plx::read_file(path_).value();
@@ -72,7 +72,7 @@ TEST_F(Checkpoint, DamagedSizesAreFoundBeforeMemoryIsTaken) {
         overwrite(at + byte, "\x7f");
         const auto c = read_checkpoint(path_);  // throws nothing
         if (!c) {
-          EXPECT_THAT(c.error().message, HasSubstr("remove it to go on from the one before"));
+          EXPECT_THAT(c.error().message, HasSubstr("remove it to continue from the previous one"));
         }
         overwrite(at + byte, std::string(1, whole[at + byte]));
         ++changed;
@@ -134,7 +134,7 @@ TEST_F(Checkpoint, MissingFile) {
 
 TEST_F(Checkpoint, NoCheckpointAtAll) {
   std::ofstream(path_) << "this is a text, and long enough to be taken for something else than an empty file";
-  EXPECT_THAT(read_error(), HasSubstr("is no checkpoint: expected an HDF5 file"));
+  EXPECT_THAT(read_error(), HasSubstr("is not a checkpoint: expected an HDF5 file"));
   athdf_info info;
   info.datasets = {{"prim", {"rho"}}};
   ASSERT_TRUE(write_athdf(path_, mesh_, info, [](slot_id, int, double* out) { std::fill_n(out, 512, 0.0); }));
@@ -146,7 +146,7 @@ TEST_F(Checkpoint, TruncatedAnywhere) {
   const auto size = fs::file_size(path_);
   for (const std::uintmax_t left : {std::uintmax_t{0}, std::uintmax_t{5}, std::uintmax_t{40}, size / 3, size - 1}) {
     fs::resize_file(path_, left);
-    EXPECT_THAT(read_error(), HasSubstr(left == 5 ? "no checkpoint" : "is truncated: expected")) << left;
+    EXPECT_THAT(read_error(), HasSubstr(left == 5 ? "is not a checkpoint" : "is truncated: expected")) << left;
     ASSERT_TRUE(write());
   }
 }
@@ -176,7 +176,7 @@ TEST_F(Checkpoint, NotFinished) {
 
 TEST_F(Checkpoint, DamagedValuesAndHeader) {
   ASSERT_TRUE(write());
-  // The cells are stored as they are: look for one and change a bit.
+  // The cells are stored verbatim: find one and change a bit.
   const std::string all = plx::read_file(path_).value();
   const double* block = values_.block(mesh_.blocks()[2]);
   const std::size_t at = all.find(std::string(reinterpret_cast<const char*>(block + 100), 8));
@@ -196,9 +196,9 @@ TEST_F(Checkpoint, OtherInput) {
   const auto c = read_checkpoint(path_);
   EXPECT_TRUE(same_input(*c, path_, state_.identity));
   EXPECT_THAT(same_input(*c, path_, "mesh.block_size = 16\nproblem = sedov\n").error().message,
-              HasSubstr("is of another input: expected \"mesh.block_size = 16\", found \"mesh.block_size = 8\""));
+              HasSubstr("belongs to another input: expected \"mesh.block_size = 16\", found \"mesh.block_size = 8\""));
   EXPECT_FALSE(same_input(*c, path_, "mesh.block_size = 8\n"));
-  const std::string newer = state_.identity + "hydro.gamma = 1.4\n";  // a program with one option more
+  const std::string newer = state_.identity + "hydro.gamma = 1.4\n";  // a program with an additional option
   EXPECT_FALSE(same_input(*c, path_, newer));
   EXPECT_TRUE(same_input(*c, path_, newer, {"hydro.gamma = 1.4\n", {}}));
   EXPECT_FALSE(same_input(*c, path_, newer, {"hydro.gamma = 1.6\n", {}}));
@@ -210,7 +210,7 @@ TEST_F(Checkpoint, OtherInput) {
   EXPECT_THAT(read_values(path_, other, values_).error().message, HasSubstr("expected 4, 6 and 8^3"));
 }
 
-// As localities write it whose parts of the curve end at `ends`.
+// Written by localities whose parts of the curve end at `ends`.
 class CheckpointOfParts : public Checkpoint {
  protected:
   plx::result<void> write_parts(const std::vector<std::size_t>& ends, std::uint64_t mark = 77) {
@@ -221,7 +221,7 @@ class CheckpointOfParts : public Checkpoint {
       begin = end;
     }
     for (std::size_t k = 0; k < ends.size(); ++k) {
-      // Each knows its own blocks only.
+      // Each locality has its own blocks only.
       arena own(test::gas(), 8);
       const auto blocks = mesh_.blocks().subspan(ends[k] - parts.all[k].blocks, parts.all[k].blocks);
       own.hold(mesh_.slot_count(), blocks);
@@ -282,14 +282,14 @@ TEST_F(CheckpointOfParts, WhatIsWrongWithAPart) {
   fs::copy_file(part(0), part(1), fs::copy_options::overwrite_existing);
   EXPECT_THAT(values_error(), HasSubstr("it belongs to another checkpoint"));
   fs::copy_file(path_, part(1), fs::copy_options::overwrite_existing);
-  EXPECT_THAT(values_error(), HasSubstr("it is no part of a checkpoint"));
+  EXPECT_THAT(values_error(), HasSubstr("it is not a part of a checkpoint"));
   fs::resize_file(part(0), fs::file_size(part(0)) - 1);
   EXPECT_THAT(values_error(), HasSubstr("its part 'a.part0': it is truncated: expected"));
   fs::resize_file(part(0), 100);
   EXPECT_THAT(values_error(), HasSubstr("its part 'a.part0': it is truncated: expected"));
   fs::remove(part(0));
   EXPECT_THAT(values_error(),
-              HasSubstr("its part 'a.part0': No such file or directory; remove it to go on from the one"));
+              HasSubstr("its part 'a.part0': No such file or directory; remove it to continue from the previous"));
 }
 
 TEST_F(CheckpointOfParts, DamagedCellsAndNames) {
@@ -305,7 +305,7 @@ TEST_F(CheckpointOfParts, DamagedCellsAndNames) {
   EXPECT_THAT(read_error(), HasSubstr("the checksum of its header does not match"));
 }
 
-// A full disk, played by a limit on the size of files.
+// A full disk, simulated by a limit on the size of files.
 class size_limit {
  public:
   explicit size_limit(rlim_t bytes) {

@@ -33,14 +33,14 @@ void fill_box(const block_mesh& mesh, const arena& values, slot_id slot, const c
   const int n = mesh.block_size(), half = n / 2;
   const auto dir = direction_of(box.direction);
   const neighbour& source = mesh.around(slot, box.direction);
-  if (source.kind == relation::side) return;  // filled from the others, as in the tile itself
-  // Reading only: a view has no const form.
+  if (source.kind == relation::side) return;  // filled from the other boxes, as in the tile itself
+  // Only read: a view has no const form.
   grid_view from = interior_of(const_cast<double*>(values.block(source.slots[0])), n, values.cells());
   const cell_box cells{{box.lo[0], box.lo[1], box.lo[2]}, {box.hi[0], box.hi[1], box.hi[2]}};
   const std::ptrdiff_t step[3] = {1, from.row, from.plane};
   const location& l = mesh.where(slot);
   if (source.kind == relation::coarser) {
-    for (int a = 0; a < 3; ++a)  // the half of the coarse block that lies in this direction
+    for (int a = 0; a < 3; ++a)  // the half of the coarse block that is in this direction
       from.origin += (((l.x[a] + dir[a]) & 1) * half - dir[a] * half) * step[a];
     copy_box(from, to, cells, values.variable_count());
   } else {

@@ -21,7 +21,7 @@ std::vector<std::int32_t> cut_curve(std::span<const double> cost_s, int parts) {
     owner[p] = std::min(static_cast<std::int32_t>(middle * parts), parts - 1);
     before += cost_s[p];
   }
-  // Leave a block for each part: part q begins at block q or later and leaves parts - 1 - q blocks behind it.
+  // Keeps a block for each part: part q begins at block q or later and leaves at least parts - 1 - q blocks after it.
   for (std::int32_t p = 0; p < blocks; ++p) {
     const std::int32_t last = p > 0 ? owner[p - 1] : -1;
     const std::int32_t least = std::max(last, parts - (blocks - p));

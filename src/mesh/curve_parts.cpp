@@ -15,7 +15,7 @@ curve_parts::curve_parts(std::span<const std::int32_t> owner, int parts) {
 
 int curve_parts::part_of(int position) const {
   PLX_ASSERT(position >= 0 && position < begin_.back(), position, begin_.back());
-  // The last part that begins at or before it: empty ones before it begin at the same place.
+  // The last part that begins at or before it: empty ones before it begin at the same position.
   return static_cast<int>(std::upper_bound(begin_.begin(), begin_.end(), position) - begin_.begin()) - 1;
 }
 

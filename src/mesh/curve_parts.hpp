@@ -1,4 +1,4 @@
-// Which locality owns which blocks: part p of the curve is [begin(p), end(p)).
+// The partition of blocks among localities: part p of the curve is [begin(p), end(p)).
 //
 // Thread safety: const; any thread. Cost: part_of is a binary search among the parts. Example: mesh/halo_test.cpp
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace plx::mesh {
 
-/// The curve of blocks, cut into consecutive parts; some may be empty.
+/// The curve of blocks, divided into consecutive parts; some may be empty.
 class curve_parts {
  public:
   /// One part with all blocks.
   explicit curve_parts(std::size_t blocks) : begin_{0, static_cast<std::int32_t>(blocks)} {}
-  /// Shapes: owner: by position on the curve, ascending, as cut_curve() gives them. Requires: parts >= 1.
+  /// Shapes: owner: by position on the curve, ascending, as returned by cut_curve(). Requires: parts >= 1.
   curve_parts(std::span<const std::int32_t> owner, int parts);
 
   int count() const { return static_cast<int>(begin_.size()) - 1; }  ///< parts

@@ -28,13 +28,13 @@ result<void> check_box(const domain& d) {
   for (int a = 1; a < 3; ++a)
     if (std::abs(width[a] - width[0]) > 1e-12 * width[0])
       return error{
-          fmt::format("the mesh's blocks are no cubes: along axes 0 and {} a root block is {} and {} wide; make "
+          fmt::format("the mesh's blocks are not cubes: along axes 0 and {} a root block is {} and {} wide; make "
                       "(mesh.upper - mesh.lower) / mesh.root_blocks the same along each axis",
                       a, width[0], width[a])};
   return {};
 }
 
-// Centres and faces of the finest cells must be different numbers, volumes must be numbers.
+// Centres and faces of the finest cells must be distinct numbers, and volumes must be finite and nonzero.
 result<void> check_resolution(const domain& d) {
   const double finest = d.cell_width(d.max_level);
   double volume = 1.0, farthest = 0.0;
@@ -47,10 +47,10 @@ result<void> check_resolution(const domain& d) {
         fmt::format("mesh.lower, mesh.upper: a box of volume {:g} with cells of width {:g} is beyond the range of "
                     "doubles; choose other units of length",
                     volume, finest)};
-  constexpr double least = 64.0;  // of the smallest differences of coordinates there
+  constexpr double least = 64.0;  // multiples of the spacing of doubles there
   if (finest >= least * std::numeric_limits<double>::epsilon() * farthest) return {};
   return error{
-      fmt::format("mesh.lower, mesh.upper: cells of width {:g} at coordinates up to {:g} cannot be told apart by "
+      fmt::format("mesh.lower, mesh.upper: cells of width {:g} at coordinates up to {:g} cannot be distinguished by "
                   "doubles; move the box to the origin, or lower mesh.max_level",
                   finest, farthest)};
 }
@@ -123,8 +123,8 @@ result<void> domain::check() const {
     return error{fmt::format("mesh.max_level = {}: expected 0 to {}", max_level, deepest_level)};
   for (int a = 0; a < 3; ++a)
     if ((sides[2 * a] == boundary::periodic) != (sides[2 * a + 1] == boundary::periodic))
-      return error{fmt::format("the sides {} and {} of the mesh: expected both or neither periodic", face_names[2 * a],
-                               face_names[2 * a + 1])};
+      return error{fmt::format("mesh.sides: the boundaries {} and {}: expected both or neither periodic",
+                               face_names[2 * a], face_names[2 * a + 1])};
   if (auto r = check_box(*this); !r) return r;
   return check_resolution(*this);
 }

@@ -1,6 +1,6 @@
-// The box that a mesh covers: its size, root grid, sides and block size; and the options they come from.
+// The domain of a mesh: its extent, root grid, boundary conditions and block size; and the options that define them.
 //
-// Thread safety: values. Cost: none to speak of.
+// Thread safety: values. Cost: negligible.
 // Example: mesh/domain_test.cpp
 #pragma once
 
@@ -21,32 +21,32 @@ namespace plx::mesh {
 /// Ghost layers around a block in a tile.
 inline constexpr int ghosts = 3;
 
-/// What lies beyond a side of the domain.
+/// The condition at a boundary of the domain.
 enum class boundary : std::uint8_t {
-  periodic,    ///< the opposite side
+  periodic,    ///< connected to the opposite boundary
   outflow,     ///< zero gradient; normal components of vectors are turned outward, so nothing flows in
   reflecting,  ///< mirror image, normal components of vectors change sign
-  inflow,      ///< fixed values per variable (boundary_values)
+  inflow,      ///< fixed value per variable (boundary_values)
 };
 
-/// How coarse cells become fine ones. Both keep the mean of the eight, and stay between the coarse cell and its
-/// neighbours, so what is positive stays positive.
+/// The slope limiter of prolongation. Both keep the mean of the eight cells, and stay between the coarse cell and its
+/// neighbours, so positive values stay positive.
 enum class limiter : std::uint8_t {
   minmod,   ///< the smaller of the one-sided slopes
-  central,  ///< monotonized central slope (sharper), scaled back where the corner would leave the neighbours' range
+  central,  ///< monotonized central slope (sharper), scaled back where a child would leave the neighbours' range
 };
 
-/// A variable of a field set, as far as the mesh needs to know it.
+/// A variable of a field set: the properties that the mesh needs.
 struct variable {
   std::string name;
-  /// 0..2: a vector's component along that axis; it changes sign at a reflecting side.
+  /// 0..2: a vector's component along that axis; it changes sign at a reflecting boundary.
   int vector_axis = -1;
-  /// Variables with the same share_limiter >= 0 get one common limiter in prolongation, so a linear relation between
-  /// them (the partial densities of species sum to the density) survives. -1: on its own.
+  /// Variables with the same share_limiter >= 0 get one common limiter in prolongation, which preserves linear
+  /// relations between them (the partial densities of species sum to the density). -1: its own limiter.
   int share_limiter = -1;
 };
 
-/// A valid domain; made by mesh_options::make_domain(), or by hand in tests (then check() it).
+/// A valid domain; made by mesh_options::make_domain(), or directly in tests (then call check()).
 struct domain {
   int block_size = 8;                          ///< cells along a block's edge, even, 6..64
   std::array<int, 3> root_blocks{1, 1, 1};     ///< blocks of level 0 along each axis
@@ -56,17 +56,18 @@ struct domain {
   std::array<boundary, face_count> sides{};    ///< by face: x lower, x upper, y lower, ...
   limiter prolongation = limiter::minmod;
 
-  /// One line about the first thing that makes the mesh impossible.
+  /// Errors: one line about the first invalid property.
   result<void> check() const;
 
   bool is_periodic(int axis) const { return sides[2 * axis] == boundary::periodic; }
   std::int64_t blocks_along(int axis, int level) const { return std::int64_t{root_blocks[axis]} << level; }
 
-  /// Edge of a cell at a level. Cells are cubes: the same along each axis, halved exactly from level to level.
+  /// Width of a cell at a level. Cells are cubes: equal along each axis, halved exactly from level to level.
   double cell_width(int level) const;
 
-  /// Coordinate of half-cell `half` of a level along an axis: 0 is the lower side, 2 * i + 1 the centre of cell i of
-  /// the whole domain. Symmetric: in a domain with lower = -upper mirrored points get exactly opposite coordinates.
+  /// Coordinate of half-cell `half` of a level along an axis: 0 is the lower boundary, 2 * i + 1 the centre of cell i
+  /// of the whole domain. Symmetric: in a domain with lower = -upper, mirrored points have exactly opposite
+  /// coordinates.
   double coordinate(int axis, int level, std::int64_t half) const;
 };
 
@@ -81,11 +82,11 @@ struct mesh_options {
   std::string prolongation = "minmod";
 
   void describe(config_table& table);
-  /// The domain, or one line about what makes it impossible.
+  /// The domain. Errors: one line about the first invalid option.
   result<domain> make_domain() const;
 };
 
-/// Fixed values at inflow sides: inflow[face][variable]; empty where the side is none.
+/// Fixed values at inflow boundaries: inflow[face][variable]; empty for other boundaries.
 struct boundary_values {
   std::array<std::vector<double>, face_count> inflow;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using faces_by_peer = std::map<int, std::vector<fine_face>>;
 
-// Along the curve of the fine blocks, in groups.
+// Divides the faces into groups along the curve of the fine blocks.
 std::vector<flux_group> grouped(const block_mesh& mesh, faces_by_peer& all, std::size_t most,
                                 std::vector<int>& numbers) {
   std::vector<flux_group> groups;

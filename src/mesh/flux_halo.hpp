@@ -1,10 +1,11 @@
-// Faces between levels whose two sides belong to different localities: the fine side sends its coarsened flux to the
-// coarse one. Both make the same lists, in the same order, from the mesh and its parts alone.
+// The exchange of fluxes at faces between levels that are also faces between localities: the owner of the fine block
+// sends its coarsened flux to the owner of the coarse one. Both derive the same lists, in the same order, from the mesh
+// and the partition alone.
 //
-// Faces for one peer are divided into groups along the curve of the fine blocks. A group is one message; it leaves when
-// the last of its faces has its flux.
+// Faces for one peer are divided into groups along the curve of the fine blocks. A group is one message; it is sent
+// when the last of its faces has its flux.
 //
-// Thread safety: const; any thread. Cost: some ns per block to make. Example: mesh/flux_halo_test.cpp
+// Thread safety: const; any thread. Cost: construction takes some ns per block. Example: mesh/flux_halo_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@
 
 namespace plx::mesh {
 
-/// A face of a fine block, beyond which a coarser one of another locality lies.
+/// A face of a fine block; the block across it is coarser and belongs to another locality.
 struct fine_face {
   slot_id fine = no_slot;
   int face = 0;  ///< of the fine block
@@ -34,21 +35,21 @@ struct flux_group {
 
 class flux_halo {
  public:
-  /// No peers.
+  /// A halo without peers.
   flux_halo() = default;
   /// For the locality `here`. A group has at most `group_faces` faces.
   flux_halo(const block_mesh& mesh, const curve_parts& parts, int here, std::size_t group_faces);
 
-  std::span<const flux_group> sends() const { return sends_; }        ///< fine side here; by peer
-  std::span<const flux_group> receives() const { return receives_; }  ///< coarse side here; by peer
+  std::span<const flux_group> sends() const { return sends_; }        ///< of local fine blocks; by peer
+  std::span<const flux_group> receives() const { return receives_; }  ///< for local coarse blocks; by peer
   /// The first of receives() that comes from a peer.
   int first_receive(int peer) const { return first_receive_[peer]; }
   /// Index of a group among those for its peer.
   int number(int send) const { return numbers_[send]; }
 
-  /// Where a face's flux goes.
+  /// The position of a face's flux in a message.
   struct place {
-    int group = -1;  ///< index among sends(), -1: it is no face between localities
+    int group = -1;  ///< index among sends(), -1: not a face between localities
     int face = 0;    ///< index in its faces
   };
   place place_of(slot_id slot, int face) const;

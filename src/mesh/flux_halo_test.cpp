@@ -20,8 +20,8 @@ std::vector<double> random_face(std::mt19937_64& rng) {
   return flux;
 }
 
-// Blocks corrected by each part for itself are those of one register for all, to the bit; fluxes that are left out are
-// missed.
+// Corrections by each part separately equal those of one register for all, to the last bit; omitting fluxes changes the
+// result.
 TEST(FluxHalo, CorrectsAsOneRegisterDoes) {
   std::mt19937_64 rng(21);
   int sent = 0;

@@ -24,7 +24,7 @@ void flux_register::resize(const block_mesh& mesh, std::span<const slot_id> bloc
   for (const slot_id slot : blocks)
     for (int f = 0; f < face_count; ++f)
       if (mesh.across(slot, f).kind == relation::finer) entry_[slot * face_count + f] = entries++;
-  fluxes_.resize(2 * face_doubles() * entries);  // what is left of the last mesh is overwritten before it is read
+  fluxes_.resize(2 * face_doubles() * entries);  // values of the previous mesh are overwritten before they are read
 }
 
 std::uint32_t flux_register::wanted_faces(const block_mesh& mesh, slot_id slot) {
@@ -45,7 +45,7 @@ void flux_register::put(const block_mesh& mesh, slot_id slot, int face, const do
   coarsen(flux, quarter(mesh, slot, face), n_);
 }
 
-// Where a fine face lies in what its coarser neighbour keeps of its finer ones.
+// The position of a fine face in the mean that its coarser neighbour keeps.
 double* flux_register::quarter(const block_mesh& mesh, slot_id slot, int face) {
   const neighbour& n = mesh.across(slot, face);
   PLX_ASSERT(n.kind == relation::coarser && has_entry(n.slots[0], opposite_face(face)), slot, face);
@@ -55,7 +55,7 @@ double* flux_register::quarter(const block_mesh& mesh, slot_id slot, int face) {
          (l.x[tangent(face, 1)] & 1) * half * n_;
 }
 
-// To a face `width` cells wide, of which the mean takes a quarter.
+// Averages to a face `width` cells wide; the mean fills a quarter of it.
 void flux_register::coarsen(const double* flux, double* mean, int width) const {
   const int half = n_ / 2;
   for (int v = 0; v < variables_; ++v)
@@ -73,7 +73,7 @@ void flux_register::put_coarsened(const block_mesh& mesh, slot_id slot, int face
     for (int b = 0; b < half; ++b) std::copy_n(mean + (v * half + b) * half, half, to + (v * n_ + b) * n_);
 }
 
-// What the flux difference at a face adds to a cell there, per weight.
+// The contribution, per weight, of the flux difference at a face to a cell there.
 double flux_register::term(slot_id slot, int face, int variable, const int cell[3]) const {
   const std::size_t i =
       (static_cast<std::size_t>(variable) * n_ + cell[tangent(face, 1)]) * n_ + cell[tangent(face, 0)];
@@ -82,8 +82,8 @@ double flux_register::term(slot_id slot, int face, int variable, const int cell[
   return face_is_upper(face) ? coarse[i] - fine[i] : fine[i] - coarse[i];
 }
 
-// A cell at an edge or corner may lie at two or three such faces. All its terms are added in one symmetric sum, when
-// the lowest of its axes is visited.
+// A cell at an edge or corner may be at two or three such faces. All its terms are added in one symmetric sum, when the
+// lowest of its axes is visited.
 void flux_register::apply(const block_mesh& mesh, slot_id slot, double weight, double* values) const {
   if (mesh.finer_face_count(slot) == 0) return;
   const auto active_face = [&](int axis, const int cell[3]) {

@@ -1,15 +1,16 @@
 // Fluxes at faces between levels: there the coarse block's own flux is replaced by the mean of the fine ones, so that
-// what leaves one side enters the other and totals are conserved to rounding.
+// the flux out of one block equals the flux into the other and totals are conserved to rounding.
 //
-// In each stage: every block puts its flux at the faces in wanted_faces(). When a block's own put and those of its
-// finer_face_count() neighbours are done, it applies the difference to its new values. The next stage's puts may begin
-// once the block has applied: a fine block's next stage waits for it anyway, since it gathers from the coarse one.
+// In each stage every block puts its flux at the faces in wanted_faces(). When the puts of a block and of its
+// finer_face_count() neighbours are done, the block applies the difference to its new values. The next stage's puts may
+// begin once the block has applied: a fine block's next stage waits for it anyway, since it gathers from the coarse
+// one.
 //
-// Where the two sides of a face belong to different localities, the fine one sends coarsen() of its flux and the coarse
-// one gives that to put_coarsened() (mesh/flux_halo.hpp).
+// If the two blocks at a face belong to different localities, the owner of the fine one sends coarsen() of its flux,
+// which the owner of the coarse one passes to put_coarsened() (mesh/flux_halo.hpp).
 //
-// Thread safety: put and apply of different blocks run at the same time; the caller orders put before apply.
-// Cost: put one copy of a face; apply some additions per cell of the faces. Example: mesh/flux_register_test.cpp
+// Thread safety: put and apply of different blocks may run concurrently; the caller orders put before apply. Cost: put
+// copies a face; apply takes some additions per cell of the faces. Example: mesh/flux_register_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -26,29 +27,29 @@ class flux_register {
  public:
   flux_register(int variables, int block_size) : variables_(variables), n_(block_size) {}
 
-  /// Makes room for the faces of a mesh and forgets all fluxes. After every regrid.
+  /// Allocates the faces of a mesh and discards all fluxes. Call it after each regrid.
   void resize(const block_mesh& mesh) { resize(mesh, mesh.blocks()); }
-  /// As above, for those blocks only: fluxes of others are neither kept nor corrected here.
+  /// As above, for those blocks only: fluxes of other blocks are neither kept nor corrected.
   void resize(const block_mesh& mesh, std::span<const slot_id> blocks);
 
   /// Faces whose flux must be put, as bits 0..5: those with a coarser or finer neighbour.
   static std::uint32_t wanted_faces(const block_mesh& mesh, slot_id slot);
 
-  /// Keeps a face's flux along the positive axis direction.
+  /// Stores a face's flux along the positive axis direction.
   /// Shapes: flux: [variable][b][a], N x N; a is the lower, b the higher of the two axes tangential to the face
   ///         (x face: [k][j], y face: [k][i], z face: [j][i]).
   void put(const block_mesh& mesh, slot_id slot, int face, const double* flux);
 
-  /// A finer face as its coarser neighbour counts it: means of four. Shapes: flux: as for put; mean: [variable][b][a],
-  /// N/2 x N/2: quarter_doubles() of them.
+  /// The flux of a finer face on the coarser neighbour's cells: means of four. Shapes: flux: as for put; mean:
+  /// [variable][b][a], N/2 x N/2: quarter_doubles() of them.
   void coarsen(const double* flux, double* mean) const { coarsen(flux, mean, n_ / 2); }
   std::size_t quarter_doubles() const { return face_doubles() / 4; }  ///< of a coarsened face
-  /// put() for a fine block that lives elsewhere: what it coarsened. Requires: its coarser neighbour is one of ours.
+  /// put() for a remote fine block, with its coarsened flux. Requires: the coarser neighbour is one of the blocks.
   void put_coarsened(const block_mesh& mesh, slot_id slot, int face, const double* mean);
 
-  /// Replaces the block's own flux by that of its finer neighbours: adds weight * (own - finer) at upper faces,
-  /// weight * (finer - own) at lower ones, to the cells along those faces. No-op without finer neighbours.
-  /// `weight` is stage coefficient * dt / cell width; `values` is [variable][k][j][i], the block's interior.
+  /// Replaces the block's own flux by that of its finer neighbours: adds weight * (own - finer) at upper faces, weight
+  /// * (finer - own) at lower ones, to the cells along those faces. Does nothing without finer neighbours. `weight` is
+  /// stage coefficient * dt / cell width; `values` is [variable][k][j][i], the block's interior.
   void apply(const block_mesh& mesh, slot_id slot, double weight, double* values) const;
 
  private:
@@ -64,7 +65,7 @@ class flux_register {
 
   int variables_;
   int n_;
-  std::vector<std::int32_t> entry_;  // by slot and face: which entry of fluxes_, -1 for none
+  std::vector<std::int32_t> entry_;  // by slot and face: index of the entry in fluxes_, -1 for none
   std::vector<double> fluxes_;       // per entry: the block's own flux, then the mean of the finer ones
 };
 

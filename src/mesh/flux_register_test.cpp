@@ -11,7 +11,7 @@ using namespace plx::mesh;
 
 constexpr int n = 8, variables = 2;
 
-// A random flux that depends on nothing but where the cell face is: blocks of one level agree on it from both sides.
+// A random flux that depends only on the position of the cell face: adjacent blocks of one level agree on it.
 double flux_at(const domain& d, int axis, int level, test::cell c, int v) {
   if (d.is_periodic(axis)) c[axis] %= d.blocks_along(axis, level) * n;
   std::uint64_t h = 88172645463325252ULL + static_cast<std::uint64_t>(axis + 3 * v + 7 * level);
@@ -49,7 +49,7 @@ double total(const block_mesh& mesh, const arena& u, int v) {
   return static_cast<double>(sum);
 }
 
-// One step of u += dt * divergence, and the fluxes at levels' faces and sides kept.
+// One step of u += dt * divergence; keeps the fluxes at boundaries and at faces between levels.
 void step(const block_mesh& mesh, arena& u, flux_register& between, side_totals& sides, double dt) {
   for (const slot_id s : mesh.blocks()) {
     const double weight = dt / mesh.cell_width(s);
@@ -88,7 +88,7 @@ TEST(FluxRegister, ConservesTotalsWithRandomFluxes) {
     sides.resize(mesh);
     step(mesh, u, between, sides, 0.3);
     sides.fold();
-    for (int v = 0; v < variables; ++v)  // without the register totals are off: the test can fail
+    for (int v = 0; v < variables; ++v)  // without the register totals are not conserved: the test can fail
       EXPECT_GT(std::abs(total(mesh, u, v) + sides.total(v) - before[v]), 1e-5);
     for (const slot_id s : mesh.blocks()) between.apply(mesh, s, 0.3 / mesh.cell_width(s), u.block(s));
     for (int v = 0; v < variables; ++v) EXPECT_NEAR(total(mesh, u, v) + sides.total(v), before[v], 1e-14 * 4);

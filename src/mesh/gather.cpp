@@ -11,7 +11,7 @@ namespace plx::mesh {
 
 namespace {
 
-// Where a direction's region begins in a tile, how long it is, and where it begins in a same-level neighbour.
+// The region of a direction in a tile: its begin, its length, and its begin in a neighbour of the same level.
 struct span_of {
   int to, length, from;
   explicit span_of(int dir, int n)
@@ -22,14 +22,14 @@ struct span_of {
         from(dir < 0 ? n - ghosts : 0) {}
 };
 
-// N is the block size, or 0 for one known at run time only. Known lengths turn each row's copy into a few moves.
+// N is the block size, or 0 if it is known at run time only. With a known length each row's copy is a few moves.
 template <int N>
 class gatherer {
  public:
   gatherer(const block_mesh& mesh, const arena& values, slot_id slot, double* tile)
       : mesh_(mesh), values_(values), slot_(slot), tile_(tile), n_(N > 0 ? N : mesh.block_size()) {}
 
-  // All directions of the rows y, z are of the same level: whole rows of the tile.
+  // All directions of the rows y, z are of the same level: copies whole rows of the tile.
   void copy_rows(int dy, int dz) {
     const int d = direction_index(0, dy, dz);
     const double* left = source(d - 1);
@@ -58,7 +58,7 @@ class gatherer {
       });
   }
 
-  // Each of the finer blocks fills its part: half of the region along tangential axes.
+  // Each finer block fills its part: half of the region along tangential axes.
   void restrict_region(int direction) {
     const auto dir = direction_of(direction);
     const neighbour& around = mesh_.around(slot_, direction);

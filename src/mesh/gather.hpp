@@ -1,11 +1,11 @@
-// A block with its ghosts, gathered straight from the interiors of the blocks around it.
+// Gathers a block with its ghost cells from the interiors of the blocks around it.
 //
-// Same level: copied. Finer: the mean of eight cells. Coarser: conservative limited prolongation. Beyond the domain:
-// the sides' conditions. Every rule is symmetric to the bit under mirrors and permutations of the axes
-// (mesh/symmetric.hpp); only ghosts beyond two inflow/outflow sides at once depend on the order x, y, z.
+// Same level: copied. Finer: the mean of eight cells. Coarser: conservative limited prolongation. Outside the domain:
+// the boundary conditions. Every rule is symmetric to the last bit under mirrors and permutations of the axes
+// (mesh/symmetric.hpp); only ghost cells outside two inflow/outflow boundaries at once depend on the order x, y, z.
 //
-// Thread safety: any number of threads, each with its own scratch, as long as nobody writes the block or those that
-// touch it (block_mesh::touching). Cost: docs/mesh.md. Example: mesh/gather_test.cpp
+// Thread safety: any number of threads, each with its own scratch, while no task writes the block or those that touch
+// it (block_mesh::touching). Cost: docs/mesh.md. Example: mesh/gather_test.cpp
 #pragma once
 
 #include "mesh/arena.hpp"
@@ -16,7 +16,7 @@
 namespace plx::mesh {
 
 /// Fills scratch.tile(), [variable][k][j][i] with tile_width(N) cells along each axis, and returns it.
-/// Requires: the arena has the mesh's slots and block size; values.inflow where a side is inflow.
+/// Requires: the arena has the mesh's slots and block size; values.inflow for inflow boundaries.
 double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
                     tile_scratch& scratch, reach wanted = reach::full);
 

@@ -15,7 +15,7 @@ boundary_values some_inflow(int variables) {
   return b;
 }
 
-// Every cell of every tile against the slow look-up.
+// Compares every cell of every tile with the slow reference.
 void compare_all(const block_mesh& mesh, const arena& values, const boundary_values& sides, reach wanted) {
   tile_scratch scratch;
   const test::point_lookup expected(mesh, values, sides);
@@ -89,7 +89,7 @@ TEST(GatherTile, LinearFieldsAreExactAcrossLevels) {
           for (int j = -3; j < 11; ++j)
             for (int i = -3; i < 11; ++i) {
               const double x = mesh.centre(s, 0, i), y = mesh.centre(s, 1, j), z = mesh.centre(s, 2, k);
-              // Away from the sides, where the field is not linear any more.
+              // Excludes cells at the boundaries, where the field is not linear.
               const double edge = std::min({x, y, z, 2 - x, 2 - y, 2 - z});
               if (edge < 1.0 / 8) continue;
               ASSERT_NEAR(tile[((v * 14 + k + 3) * 14 + j + 3) * 14 + i + 3], f(x, y, z, v), 1e-14);

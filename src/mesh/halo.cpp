@@ -20,7 +20,7 @@ block_box box_of(slot_id slot, const std::array<int, 3>& lo, const std::array<in
   return box;
 }
 
-// In a direction: three layers of a block of the same level, six of finer ones.
+// Cells in a direction: three layers of a block of the same level, six of finer ones.
 void read_direction(const block_mesh& mesh, slot_id slot, int direction, std::vector<block_box>& out) {
   const neighbour& there = mesh.around(slot, direction);
   if (there.kind != relation::same && there.kind != relation::finer) return;
@@ -34,7 +34,7 @@ void read_direction(const block_mesh& mesh, slot_id slot, int direction, std::ve
   for (int c = 0; c < there.count; ++c) out.push_back(box_of(there.slots[c], lo, hi));
 }
 
-// What a box of the coarse tile is filled from (coarse_tile.cpp).
+// The input of a box of the coarse tile (coarse_tile.cpp).
 void read_coarse(const block_mesh& mesh, slot_id slot, const coarse_box& box, std::vector<block_box>& out) {
   const neighbour& source = mesh.around(slot, box.direction);
   if (source.kind == relation::side) return;
@@ -59,7 +59,7 @@ bool contains(const block_box& outer, const block_box& inner) {
   return true;
 }
 
-// In an order that does not depend on how they were found, none inside another.
+// Sorts boxes into a canonical order, and removes those inside another one.
 void tidy(std::vector<block_box>& boxes) {
   const auto key = [](const block_box& b) { return std::tie(b.lo, b.hi); };
   std::sort(boxes.begin(), boxes.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
@@ -71,10 +71,10 @@ void tidy(std::vector<block_box>& boxes) {
   boxes = std::move(kept);
 }
 
-// Blocks by position on the curve, with what is read of them.
+// Blocks by position on the curve, with their cells that are read.
 using block_list = std::map<int, std::vector<block_box>>;
 
-// The groups of one pair of localities.
+// Builds the groups of one pair of localities.
 class grouping {
  public:
   grouping(const block_mesh& mesh, int peer, int variables, std::size_t group_bytes, std::vector<halo_group>& out)
@@ -103,7 +103,7 @@ class grouping {
   bool first_ = true;
 };
 
-// f(row of the block's cells, values in it) for each row of a box.
+// Calls f(row of the block's cells, number of values in it) for each row of a box.
 template <class Block, class F>
 void for_rows(const block_box& box, int n, int variables, Block* block, F&& f) {
   const int length = box.hi[0] - box.lo[0];
@@ -157,7 +157,7 @@ halo::halo(const block_mesh& mesh, const curve_parts& parts, int here, int varia
   if (!sends_.empty()) list_places(mesh.slot_count());
 }
 
-// By slot, in the order of the groups.
+// Lists positions by slot, in the order of the groups.
 void halo::list_places(std::size_t slots) {
   place_begin_.assign(slots + 1, 0);
   for (const halo_group& g : sends_)

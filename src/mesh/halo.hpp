@@ -1,17 +1,18 @@
-// What blocks of different localities exchange: the cells of one's blocks that tiles of the other's blocks are gathered
-// from, with the reach that the scheme wants. Both sides make the same lists, in the same order, from the mesh and its
-// parts alone.
+// The exchange of ghost cells between localities: the cells of one locality's blocks from which tiles of another's
+// blocks are gathered, with the reach of the scheme. Sender and receiver derive the same lists, in the same order, from
+// the mesh and the partition alone.
 //
-// A *mirror* is a block of another locality that touches one's own. It has memory here, at its own slot; the boxes that
-// come for it are put where they are in the block itself, so gather_tile() and prolongation read them as ever. A mirror
-// that no tile reads (it touches at an edge, and the reach is faces) is in the lists, too, with no boxes: who waits for
-// its neighbours has to know when these have finished a stage, also where it only overwrites what they read.
+// A *mirror* is a block of another locality that touches a local one. It has memory here, at its own slot; received
+// boxes are copied to their position in the block, so gather_tile() and prolongation read them like local blocks. A
+// mirror that no tile reads (it touches at an edge, and the reach is faces) is in the lists, too, without boxes: a
+// block that waits for its neighbours must know when these have finished a stage, even if it only overwrites what they
+// read.
 //
-// Blocks that are sent to one peer are divided into groups along the curve. A group is one message; it leaves when its
+// Blocks that are sent to one peer are divided into groups along the curve. A group is one message; it is sent when its
 // last block has finished.
 //
-// Thread safety: const; any thread. Cost: about 2 us per block at the border of a part to make; packing is a copy.
-// Example: mesh/halo_test.cpp
+// Thread safety: const; any thread. Cost: construction takes about 2 us per block at the border of a part; packing is a
+// copy. Example: mesh/halo_test.cpp
 #pragma once
 
 #include <array>
@@ -40,17 +41,17 @@ struct block_box {
 /// The cells of other blocks that gather_tile() reads for a block; boxes may overlap.
 std::vector<block_box> read_boxes(const block_mesh& mesh, slot_id slot, reach wanted = reach::faces);
 
-/// One message: blocks of one locality and their cells that another one reads.
+/// One message: blocks of one locality and their cells that another locality reads.
 struct halo_group {
-  int peer = 0;                       ///< who gets it, or who sends it
+  int peer = 0;                       ///< receiver or sender
   std::vector<slot_id> blocks;        ///< along the curve
   std::vector<block_box> boxes;       ///< of blocks[0], of blocks[1], ...
   std::vector<std::uint32_t> box_of;  ///< per block, and one more: its first box
-  std::vector<std::size_t> place_of;  ///< per block, and one more: the first of its values in the message
+  std::vector<std::size_t> place_of;  ///< per block, and one more: offset of its first value in the message
   std::size_t size() const { return place_of.back(); }  ///< values (doubles)
 };
 
-/// A block's place in a message.
+/// The position of a block in a message.
 struct halo_place {
   std::int32_t group = 0;  ///< index among sends()
   std::int32_t block = 0;  ///< index in its blocks
@@ -58,23 +59,23 @@ struct halo_place {
 
 class halo {
  public:
-  /// No peers.
+  /// A halo without peers.
   halo() = default;
   /// For the locality `here`. A group has at most `group_bytes`, or one block.
   halo(const block_mesh& mesh, const curve_parts& parts, int here, int variables, std::size_t group_bytes,
        reach wanted = reach::faces);
 
   std::span<const halo_group> sends() const { return sends_; }        ///< by peer, then along the curve
-  std::span<const halo_group> receives() const { return receives_; }  ///< likewise: those of a peer in its order
+  std::span<const halo_group> receives() const { return receives_; }  ///< in the order in which each peer sends them
   /// The first of receives() that comes from a peer.
   int first_receive(int peer) const { return first_receive_[peer]; }
-  /// Index of a group among those for its peer: receives()[first_receive(p) + number] there is the same group.
+  /// Index of a group among those for its peer; that peer has it as receives()[first_receive(here) + number].
   int number(int send) const { return numbers_[send]; }
-  /// Where a block of one's own goes.
+  /// The messages that contain a local block.
   std::span<const halo_place> places(slot_id slot) const;
   /// All mirrors, ascending.
   std::span<const slot_id> mirrors() const { return mirrors_; }
-  bool empty() const { return sends_.empty() && receives_.empty(); }  ///< nobody to exchange with
+  bool empty() const { return sends_.empty() && receives_.empty(); }  ///< no other locality to exchange with
 
  private:
   void list_places(std::size_t slots);
@@ -86,7 +87,7 @@ class halo {
   std::vector<halo_place> places_;
 };
 
-/// Copies the cells of block `index` of a group to their place in the message.
+/// Copies the cells of block `index` of a group to their position in the message.
 void pack(const halo_group& group, std::size_t index, const arena& values, double* message);
 /// Copies all cells of a message to the mirrors.
 void unpack(const halo_group& group, const double* message, arena& values);

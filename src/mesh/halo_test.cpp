@@ -28,7 +28,7 @@ constexpr boundary P = boundary::periodic, O = boundary::outflow, R = boundary::
 
 boundary_values no_inflow() { return {}; }
 
-// A random mesh with random values, cut into parts.
+// A random mesh with random values, divided into parts.
 struct cut_mesh {
   cut_mesh(const halo_case& c, std::mt19937_64& rng)
       : mesh(test::random_mesh(domain_of(c), c.splits, rng)),
@@ -44,7 +44,7 @@ struct cut_mesh {
     return d;
   }
 
-  // Parts of any size, empty ones among them.
+  // Parts of any size, including empty ones.
   static std::vector<std::int32_t> random_owners(std::size_t blocks, int parts, std::mt19937_64& rng) {
     std::vector<std::int32_t> owner(blocks);
     for (auto& o : owner) o = static_cast<std::int32_t>(rng() % parts);
@@ -52,7 +52,7 @@ struct cut_mesh {
     return owner;
   }
 
-  // What a locality knows before anything has arrived: its own blocks.
+  // The values of a locality before any message has arrived: its own blocks.
   arena own_values(int part) const {
     arena own(values.variables(), values.block_size());
     own.resize(values.slots());
@@ -66,7 +66,7 @@ struct cut_mesh {
   arena values;
 };
 
-// The tile of a block: its cells and the ghosts that are wanted.
+// The tile of a block: its cells and the requested ghost cells.
 std::vector<double> tile_of(const block_mesh& mesh, const arena& values, slot_id slot, reach wanted,
                             tile_scratch& scratch) {
   const double* tile = gather_tile(mesh, values, slot, no_inflow(), scratch, wanted);
@@ -87,7 +87,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-// Whether the tiles of a part are those of the whole mesh.
+// Do the tiles of a part equal those of the whole mesh?
 bool tiles_agree(const cut_mesh& c, int part, const arena& received, reach wanted) {
   const block_mesh& mesh = c.mesh;
   tile_scratch one, other;
@@ -114,7 +114,7 @@ TEST_P(Halo, TilesOfReceivedCellsAreThoseOfTheWholeMesh) {
         for (std::size_t i = 0; i < halos[peer].sends().size(); ++i) {
           const halo_group& g = halos[peer].sends()[i];
           if (g.peer != p) continue;
-          // Packed by its owner, unpacked by the list of its receiver.
+          // Packed by the sender's list, unpacked by the receiver's list.
           std::vector<double> message(g.size(), nothing);
           const arena theirs = c.own_values(peer);
           for (std::size_t b = 0; b < g.blocks.size(); ++b) pack(g, b, theirs, message.data());
@@ -133,7 +133,7 @@ TEST_P(Halo, TilesOfReceivedCellsAreThoseOfTheWholeMesh) {
   }
 }
 
-// f(slot, offset in the block) for each value of a box.
+// Calls f(slot, offset in the block) for each value of a box.
 template <class F>
 void for_values(const block_box& box, int n, F&& f) {
   for (int v = 0; v < 6; ++v)
@@ -142,7 +142,7 @@ void for_values(const block_box& box, int n, F&& f) {
         for (int x = box.lo[0]; x < box.hi[0]; ++x) f(box.slot, ((v * n + k) * n + j) * n + x);
 }
 
-// Each box is there for something, so the test above notices when one is left out; unless others together cover it.
+// Each box has a purpose, so the test above notices if one is missing, unless other boxes cover it.
 TEST_P(Halo, NoBoxCanBeLeftOut) {
   std::mt19937_64 rng(12);
   const cut_mesh c(GetParam(), rng);

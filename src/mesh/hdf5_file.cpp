@@ -26,12 +26,12 @@ hdf5_id text_type(std::size_t length) {
   return type;
 }
 
-// 0, or the error number of the disk.
+// Returns 0, or an error number.
 int reserve(const std::string& path, std::uint64_t bytes) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
   if (descriptor < 0) return errno;
   int status = posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
-  if (status == EINVAL || status == EOPNOTSUPP) status = 0;  // a file system that cannot tell
+  if (status == EINVAL || status == EOPNOTSUPP) status = 0;  // the file system cannot reserve
   close(descriptor);
   return status;
 }
@@ -41,7 +41,7 @@ int reserve(const std::string& path, std::uint64_t bytes) {
 std::unique_lock<std::mutex> hdf5_lock() {
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time);
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread; what went wrong is in our errors
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread; our errors describe the failure
   return lock;
 }
 
@@ -55,7 +55,7 @@ result<hdf5_writer> hdf5_writer::create(const std::string& path, std::uint64_t b
     failed.message += fmt::format(" ({:.1f} MB needed)", static_cast<double>(bytes) * 1e-6);
     return failed;
   }
-  // Creating the file anew drops the reservation; the second one keeps others from taking the space meanwhile.
+  // Creating the file again drops the reservation; the second one keeps other files from taking the space.
   writer.id_ = hdf5_id(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   if (!writer.id_) return error{fmt::format("cannot write '{}': HDF5 cannot create the file", path)};
   if (const int status = reserve(temporary, bytes); status != 0) return file_error("write", path, status);
@@ -126,7 +126,7 @@ void hdf5_writer::dataset_of_parts(const std::string& name, const extents& size,
                                    std::span<const hdf5_part> parts, const void* empty) {
   if (!failure_.empty()) return;
   const hdf5_id space = space_of(size), how(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  check(H5Pset_fill_value(how, type, empty) >= 0, "what stands for a missing part");
+  check(H5Pset_fill_value(how, type, empty) >= 0, "fill value of a missing part");
   extents start(size.size(), 0), count = size;
   for (const hdf5_part& part : parts) {
     if (part.count == 0) continue;
@@ -154,7 +154,7 @@ result<void> hdf5_writer::commit() {
   check(id_.close(), "close");
   if (!failure_.empty())
     return error{fmt::format("cannot write '{}': HDF5 failed at {} (is the disk full?)", path_, failure_)};
-  if (truncate(file_.temporary_path().c_str(), static_cast<off_t>(bytes)) != 0)  // what was reserved too much
+  if (truncate(file_.temporary_path().c_str(), static_cast<off_t>(bytes)) != 0)  // reserved but not used
     return file_error("write", path_, errno);
   return file_.commit();
 }

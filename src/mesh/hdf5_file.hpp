@@ -1,10 +1,9 @@
-// The few calls of HDF5 that mesh files need, with handles that close themselves and errors as result<T>. Inside mesh
-// only.
+// The HDF5 calls that mesh files need, with handles that close themselves and errors as result<T>. Private to mesh.
 //
-// HDF5 does not survive a full disk: an object whose data cannot be flushed cannot be closed either. So the space of a
-// whole file is reserved before HDF5 sees it, and a full disk is an error before anything is written.
+// HDF5 cannot recover from a full disk: an object whose data cannot be flushed cannot be closed either. So the space of
+// a whole file is reserved before HDF5 opens it, and a full disk is an error before anything is written.
 //
-// Thread safety: hold hdf5_lock() around all calls; HDF5 may be built without its own. Cost: the disk.
+// Thread safety: hold hdf5_lock() around all calls; HDF5 may be built without its own lock. Cost: the disk.
 // Example: mesh/athdf_test.cpp
 #pragma once
 
@@ -22,10 +21,10 @@
 
 namespace plx::mesh {
 
-/// Serializes HDF5 in this process and silences its own messages.
+/// Serializes HDF5 in this process and disables its own messages.
 std::unique_lock<std::mutex> hdf5_lock();
 
-/// An identifier of HDF5 and the function that closes it.
+/// An HDF5 identifier and the function that closes it.
 class hdf5_id {
  public:
   hdf5_id() = default;
@@ -39,7 +38,7 @@ class hdf5_id {
   ~hdf5_id() { close(); }
 
   explicit operator bool() const { return id_ >= 0; }
-  operator hid_t() const { return id_; }  // NOLINT: what HDF5's functions take
+  operator hid_t() const { return id_; }  // NOLINT: the argument type of HDF5's functions
   bool close() { return id_ < 0 || close_(std::exchange(id_, H5I_INVALID_HID)) >= 0; }
 
  private:
@@ -49,13 +48,14 @@ class hdf5_id {
 
 using extents = std::vector<hsize_t>;
 
-/// A part of a dataset that lies in another file, as a whole dataset of the same name.
+/// A part of a dataset that is stored in another file, as a whole dataset of the same name.
 struct hdf5_part {
   std::string file;   ///< relative to the folder of the file that refers to it
-  hsize_t count = 0;  ///< along the axis that is cut
+  hsize_t count = 0;  ///< along the axis that is divided
 };
 
-/// A file being written under a temporary name. Calls after a failure do nothing; commit() tells the first failure.
+/// A file being written under a temporary name. After a failure all calls do nothing; commit() returns the first
+/// failure.
 class hdf5_writer {
  public:
   /// Reserves `bytes`, an upper bound of the file's size.
@@ -70,19 +70,19 @@ class hdf5_writer {
   void attribute(const char* name, std::int64_t value);
   void attribute(const char* name, int value);
 
-  /// A whole dataset. `memory` is the type of `data`, `type` that in the file.
+  /// Writes a whole dataset. `memory` is the type of `data`, `type` that in the file.
   void dataset(const std::string& name, const extents& size, hid_t type, hid_t memory, const void* data);
   void text(const std::string& name, const std::string& content);
-  /// A dataset to be filled in boxes: each begins at `start` and has `count` elements along each dimension.
+  /// Creates a dataset to be written in boxes; each begins at `start` and has `count` elements along each dimension.
   hdf5_id open_dataset(const std::string& name, const extents& size, hid_t type);
   void box(const hdf5_id& dataset, const extents& start, const extents& count, hid_t memory, const void* data);
-  /// A dataset that readers see as one, of which each part lies in another file; parts follow each other along `axis`.
-  /// Where a part is missing readers get `empty` (of the given type). Requires: the counts add up to size[axis].
+  /// A dataset that readers see as one, with each part in another file; parts follow each other along `axis`. For a
+  /// missing part readers get `empty` (of the given type). Requires: the counts add up to size[axis].
   void dataset_of_parts(const std::string& name, const extents& size, hid_t type, std::size_t axis,
                         std::span<const hdf5_part> parts, const void* empty);
   void group(const std::string& name);
 
-  /// Closes, waits for the disk, renames.
+  /// Closes the file, waits until it is on disk, and renames it.
   result<void> commit();
 
  private:

@@ -1,7 +1,7 @@
 // The inner loops between levels: means of eight cells, limited prolongation. One source (level_kernels_body.hpp),
-// compiled for the baseline and, on x86-64, for AVX2; which one runs is decided once, at run time. Inside mesh only.
+// compiled for the baseline and, on x86-64, for AVX2; the version is selected once, at run time. Private to mesh.
 //
-// The results of all of them are the same to the last bit: no reassociation, no fused multiply-add.
+// All versions give the same results to the last bit: no reassociation, no fused multiply-add.
 //
 // Thread safety: pure. Cost: means 16, prolongation about 60 vector instructions per 4 cells.
 // Example: mesh/level_kernels_test.cpp
@@ -16,7 +16,7 @@ namespace plx::mesh {
 struct level_kernels {
   /// As restrict_box().
   void (*restrict_box)(const grid_view& fine, const grid_view& coarse, const cell_box& coarse_box, int variables);
-  /// As prolong_box() for one variable on its own.
+  /// As prolong_box() for a single variable.
   void (*prolong_box)(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box, limiter rule);
 };
 
@@ -27,11 +27,11 @@ extern const level_kernels kernels;
 namespace avx2 {
 extern const level_kernels kernels;
 }
-/// Does this machine have it?
+/// Does this machine support AVX2?
 bool machine_has_avx2();
 #endif
 
-/// The fastest that this machine has.
+/// The fastest version that this machine supports.
 const level_kernels& fastest_kernels();
 
 }  // namespace plx::mesh

@@ -1,4 +1,4 @@
-// For every machine of the architecture, and the choice between the instruction sets.
+// The version for every machine of the architecture, and the selection of an instruction set.
 #define PLX_MESH_ISA baseline
 #include "mesh/level_kernels_body.hpp"
 

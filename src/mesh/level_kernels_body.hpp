@@ -1,7 +1,7 @@
 // The body of level_kernels_*.cpp; the including file defines PLX_MESH_ISA, the namespace of its instruction set.
 //
-// Everything here is static and forced inline: an inline function shared between objects that are compiled for
-// different machines might end up as the copy that this machine cannot run.
+// Everything here is static and forced inline: for an inline function shared between objects that are compiled for
+// different machines, the linker could keep a copy that this machine cannot execute.
 //
 // The sums are those of mesh/symmetric.hpp, on vectors. Thread safety: pure. Cost, example: mesh/level_kernels.hpp
 #pragma once
@@ -10,7 +10,7 @@
 
 #include "mesh/level_kernels.hpp"
 
-// Vectors longer than the machine's are passed to inlined functions only: how they would be passed does not matter.
+// Vectors longer than the machine's are passed to inlined functions only, so their calling convention is irrelevant.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
 
@@ -20,7 +20,7 @@ namespace {
 
 #define PLX_MESH_INLINE [[gnu::always_inline]] static inline
 
-// Vectors of the compiler's own: it splits them where the machine's are shorter.
+// Vector types of the compiler, which splits them where the machine's are shorter.
 using v2 = double __attribute__((vector_size(16)));
 using v4 = double __attribute__((vector_size(32)));
 using v8 = double __attribute__((vector_size(64)));
@@ -53,7 +53,7 @@ PLX_MESH_INLINE void store_even(double* p, const v8& v) { store(p, __builtin_shu
 PLX_MESH_INLINE void store_even(double* p, const v4& v) { store(p, __builtin_shufflevector(v, v, 0, 2)); }
 PLX_MESH_INLINE void store_even(double* p, const v2& v) { *p = v[0]; }
 
-// Means of as many coarse cells as V has pairs. a, b: rows j and j + 1 of plane k; c, d: of plane k + 1.
+// Means of as many coarse cells as V has pairs. a, b: rows j and j + 1 of plane k; c, d: those of plane k + 1.
 template <class V>
 PLX_MESH_INLINE void mean_of_rows(const double* a, const double* b, const double* c, const double* d, double* out) {
   const V s = load<V>(a) + swap_pairs(load<V>(d));  // per pair: corners 0 + 7 and 1 + 6
@@ -94,8 +94,8 @@ PLX_MESH_INLINE v4 minmod(const v4& a, const v4& b) {
   return larger_of(zero, smaller_of(a, b)) + smaller_of(zero, larger_of(a, b));
 }
 
-// What the children of four coarse cells differ from them by: child 7 is c + t0, its opposite 0 is c - t0; t1: 6 and 1,
-// t2: 5 and 2, t3: 3 and 4.
+// Offsets of the children from four coarse cells: child 7 is c + t0, its opposite 0 is c - t0; t1: 6 and 1, t2: 5 and
+// 2, t3: 3 and 4.
 struct offsets4 {
   v4 t0, t1, t2, t3;
 };
@@ -114,7 +114,7 @@ PLX_MESH_INLINE offsets4 offsets_at(const double* c, std::ptrdiff_t row, std::pt
   const v4 zl = centre - load<v4>(c - plane), zu = load<v4>(c + plane) - centre;
   const v4 x = quarter_slope<rule>(xl, xu), y = quarter_slope<rule>(yl, yu), z = quarter_slope<rule>(zl, zu);
   offsets4 o{sum3_of(x, y, z), sum3_of(-x, y, z), sum3_of(x, -y, z), sum3_of(x, y, -z)};
-  if constexpr (rule == limiter::central) {  // back into the range of the cell and its neighbours
+  if constexpr (rule == limiter::central) {  // scaled back into the range of the cell and its neighbours
     v4 above{}, below{}, most{};
     for (const v4& d : {xl, yl, zl}) above = larger_of(above, -d), below = larger_of(below, d);
     for (const v4& d : {xu, yu, zu}) above = larger_of(above, d), below = larger_of(below, -d);
@@ -126,7 +126,7 @@ PLX_MESH_INLINE offsets4 offsets_at(const double* c, std::ptrdiff_t row, std::pt
   return o;
 }
 
-// Fine cells 2i .. 2i + 7 of a row from the children at even and odd places, those in first <= cell < last.
+// Writes fine cells 2i .. 2i + 7 of a row from the children at even and odd positions, those in first <= cell < last.
 PLX_MESH_INLINE void write_row(double* row, int i, const v4& even, const v4& odd, int first, int last) {
   const v8 all = __builtin_shufflevector(even, odd, 0, 4, 1, 5, 2, 6, 3, 7);
   if (2 * i >= first && 2 * i + 8 <= last) {
@@ -139,7 +139,7 @@ PLX_MESH_INLINE void write_row(double* row, int i, const v4& even, const v4& odd
     if (2 * i + n >= first && 2 * i + n < last) row[2 * i + n] = cells[n];
 }
 
-// Four coarse cells of a row at a time; lanes beyond the box compute on whatever lies there and are not written.
+// Four coarse cells of a row at a time; lanes beyond the box compute with unspecified values and are not written.
 template <limiter rule>
 void prolong_with(const grid_view& coarse, const grid_view& fine, const cell_box& box) {
   const int x0 = box.lo[0], x1 = box.hi[0];

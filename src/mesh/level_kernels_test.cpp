@@ -75,7 +75,7 @@ double limited(double l, double u, limiter rule) {
   return std::copysign(rule == limiter::minmod ? small : std::min(2 * small, 0.5 * std::abs(l + u)), l);
 }
 
-// A child by the formula as one would write it down.
+// A child by the textbook formula.
 double child(const grid_view& c, int i, int j, int k, limiter rule) {
   const double* at = c.at(i >> 1, j >> 1, k >> 1);
   const std::ptrdiff_t step[3] = {1, c.row, c.plane};

@@ -4,7 +4,7 @@ namespace plx::mesh {
 
 namespace {
 
-// Spreads 21 bits so that two zero bits stand between each.
+// Spreads 21 bits with two zero bits between each.
 std::uint64_t spread(std::uint64_t v) {
   v &= 0x1fffff;
   v = (v | v << 32) & 0x001f00000000ffff;

@@ -28,7 +28,7 @@ inline location child_of(const location& l, int index) {
   return {l.level + 1, {2 * l.x[0] + (index & 1), 2 * l.x[1] + ((index >> 1) & 1), 2 * l.x[2] + (index >> 2)}};
 }
 
-/// Which child of its parent this is, 0..7.
+/// Index of this child in its parent, 0..7.
 inline int child_index(const location& l) { return (l.x[0] & 1) | (l.x[1] & 1) << 1 | (l.x[2] & 1) << 2; }
 
 /// Directions around a block are numbered 0..26 with x fastest; 13 is the block itself.
@@ -54,8 +54,8 @@ constexpr std::uint32_t face_directions() {
   return mask;
 }
 
-/// Place of a location's lower corner on the curve: trees in the order of their own Morton keys, Morton order inside a
-/// tree. Two leaves of one mesh never have the same key; the key of a location equals that of its first child.
+/// Position of a location's lower corner on the curve: trees in the order of their own Morton keys, Morton order inside
+/// a tree. Two leaves of one mesh never have the same key; the key of a location equals that of its first child.
 struct curve_key {
   std::uint64_t tree = 0;
   std::uint64_t inside = 0;

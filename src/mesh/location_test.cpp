@@ -25,7 +25,7 @@ TEST(Location, DirectionsAreNumberedWithXFastest) {
   EXPECT_EQ(direction_of(face_direction(5)), (std::array{0, 0, 1}));
 }
 
-// Bit by bit, as the definition says.
+// Bit by bit, following the definition.
 std::uint64_t slow_morton(const std::array<std::int32_t, 3>& x) {
   std::uint64_t key = 0;
   for (int bit = 0; bit < 21; ++bit)

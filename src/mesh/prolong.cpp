@@ -32,7 +32,7 @@ double limited(double lower, double upper, limiter rule) {
   return rule == limiter::minmod ? m : minmod(2.0 * m, 0.5 * (lower + upper));
 }
 
-// A quarter of a slope along each axis, and what the children differ by: child 7 (the upper corner) is c + t[0], its
+// A quarter of a slope along each axis, and the offsets of the children: child 7 (the upper corner) is c + t[0], its
 // opposite 0 is c - t[0]; t[1]: 6 and 1, t[2]: 5 and 2, t[3]: 3 and 4.
 struct offsets {
   double t[4];
@@ -42,7 +42,7 @@ offsets offsets_of(double x, double y, double z) {
   return {{sum3(x, y, z), sum3(-x, y, z), sum3(x, -y, z), sum3(x, y, -z)}};
 }
 
-// How far the offsets must be scaled back so that no child leaves the range of the cell and its neighbours.
+// The factor by which the offsets are scaled back so that no child leaves the range of the cell and its neighbours.
 double range_scale(const offsets& o, const differences& d) {
   double above = 0.0, below = 0.0;
   for (int a = 0; a < 3; ++a) {
@@ -55,7 +55,7 @@ double range_scale(const offsets& o, const differences& d) {
   return most > allowed ? allowed / most : 1.0;
 }
 
-// Writes those children of coarse cell (i, j, k) that lie in the box.
+// Writes those children of coarse cell (i, j, k) that are in the box.
 void write_children(const grid_view& fine, const cell_box& box, int i, int j, int k, double c, const offsets& o) {
   const double child[8] = {c - o.t[0], c - o.t[1], c - o.t[2], c + o.t[3],
                            c - o.t[3], c + o.t[2], c + o.t[1], c + o.t[0]};
@@ -80,7 +80,7 @@ grid_view of_variable(const grid_view& g, std::size_t v) {
   return {g.origin + static_cast<std::ptrdiff_t>(v) * g.volume, g.row, g.plane, g.volume};
 }
 
-// One factor per axis times the central slope, the smallest that any member asks for.
+// One factor per axis times the central slope: the smallest that any member requires.
 void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box,
                       const std::vector<int>& members, limiter rule) {
   for_coarse_cells(box, [&](int i, int j, int k) {
@@ -127,7 +127,7 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
     bool done = false;
     for (std::size_t w = 0; w < variables.size(); ++w)
       if (variables[w].share_limiter == group) {
-        if (w < v) done = true;  // the first member did them all
+        if (w < v) done = true;  // the first member has handled the whole group
         members.push_back(static_cast<int>(w));
       }
     if (!done) prolong_together(coarse, fine, fine_box, members, rule);

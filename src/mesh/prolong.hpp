@@ -1,4 +1,4 @@
-// From coarse cells to fine ones and back: conservative, limited, symmetric to the bit.
+// Transfer between coarse and fine cells: conservative, limited, symmetric to the last bit.
 //
 // Thread safety: pure. Cost: mesh/level_kernels.hpp.
 // Example: mesh/level_kernels_test.cpp
@@ -12,7 +12,7 @@
 
 namespace plx::mesh {
 
-/// An array [variable][k][j][i] whose cell (0, 0, 0) is at `origin`; cells may be addressed before it (ghosts).
+/// An array [variable][k][j][i] whose cell (0, 0, 0) is at `origin`; cells before it may be addressed (ghost cells).
 struct grid_view {
   double* origin = nullptr;
   std::ptrdiff_t row = 0, plane = 0, volume = 0;  // steps along j, k and from one variable to the next
@@ -30,7 +30,7 @@ struct cell_box {
 /// The value is c + (+-sx +-sy +-sz) / 4 with limited slopes s per coarse cell. The mean of the eight is c to rounding;
 /// no value leaves the range of c and its six neighbours; linear fields are exact where the limiter does not act.
 /// Requires: coarse cells of the box and their six neighbours; the coarse array may be read up to eight doubles beyond
-///           those (a tile_scratch has that much room at both ends).
+///           those (a tile_scratch has this margin at both ends).
 void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
                  const std::vector<variable>& variables, limiter rule);
 

@@ -11,7 +11,7 @@ namespace plx::mesh {
 
 namespace {
 
-// The level that each block shall have, raised until the mesh is balanced and families agree.
+// The target level of each block, raised until the mesh is balanced and families agree.
 class target_levels {
  public:
   target_levels(const block_mesh& mesh, std::span<const flag> flags, std::span<const std::int32_t> votes, int needed)
@@ -39,7 +39,7 @@ class target_levels {
     work.push_back(s);
   }
 
-  // A block may go only together with its seven siblings: when one stays, all stay.
+  // A block can be merged only together with its seven siblings: if one stays, all stay.
   void keep_family(slot_id s, std::vector<slot_id>& work) {
     const location& l = mesh_.where(s);
     if (l.level == 0) return;
@@ -55,7 +55,7 @@ class target_levels {
       if (other != no_slot) raise(other, l.level, work);
   }
 
-  // Child c of the parent of s, no_slot where it is refined further: siblings are neighbours, no search is needed.
+  // Child c of the parent of s, no_slot if it is refined further: siblings are neighbours, so no search is needed.
   slot_id sibling(slot_id s, const location& parent, int c) const {
     const location &l = mesh_.where(s), other = child_of(parent, c);
     const int d = direction_index(other.x[0] - l.x[0], other.x[1] - l.x[1], other.x[2] - l.x[2]);
@@ -83,7 +83,7 @@ class free_slots {
 
 grid_view interior(double* block, int n) { return {block, n, std::ptrdiff_t{n} * n, std::ptrdiff_t{n} * n * n}; }
 
-// Where child c's part of its parent begins.
+// Offset of child c's part in its parent.
 std::ptrdiff_t corner_of(int c, const grid_view& parent, int n) {
   return n / 2 * ((c & 1) + (c >> 1 & 1) * parent.row + (c >> 2) * parent.plane);
 }

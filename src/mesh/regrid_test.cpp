@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, RandomRegrids,
                                           testing::Values(boundary::periodic, boundary::outflow),
                                           testing::Values(limiter::minmod, limiter::central)));
 
-// The smallest mesh that has what was asked for: splits come from requests or from balance, nothing else.
+// The smallest mesh that satisfies the requests: splits come from requests or from balance only.
 TEST(Regrid, RefinesNoMoreThanBalanceNeeds) {
   std::mt19937_64 rng(8);
   const domain d = test::box({2, 2, 1}, 8, 4);
@@ -141,7 +141,7 @@ TEST(Regrid, MergesOnlyWhenAllEightHaveAskedLongEnough) {
     mesh = std::move(plan.next);
     EXPECT_EQ(mesh.coarsen_votes(mesh.blocks()[3]), check + 1);
   }
-  flags[mesh.blocks()[5]] = flag::keep;  // one changes its mind and begins again
+  flags[mesh.blocks()[5]] = flag::keep;  // one block changes its request and starts again
   mesh = plan_regrid(mesh, flags, 3).next;
   EXPECT_EQ(mesh.coarsen_votes(mesh.blocks()[5]), 0);
   EXPECT_EQ(mesh.coarsen_votes(mesh.blocks()[4]), 3);
@@ -212,7 +212,7 @@ TEST(Regrid, LinearFieldsStayExactAndPositiveOnesPositive) {
   }
 }
 
-// Species sum to the density before, so they do after, whatever the limiter did to each.
+// Species sum to the density before, so they do afterwards, whatever the limiter does to each.
 TEST(Regrid, SharedLimitersKeepSums) {
   std::mt19937_64 rng(6);
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -239,7 +239,7 @@ TEST(Regrid, SharedLimitersKeepSums) {
         for (int v = 2; v < 5; ++v) ASSERT_GE(c[v * 512], 0.0);
         if (i % 2 == 1 && c[0] != c[-1]) ++moved;
       }
-    EXPECT_GT(moved, 100);  // there were slopes at all
+    EXPECT_GT(moved, 100);  // some slopes are nonzero
   }
 }
 

@@ -1,6 +1,6 @@
 // mesh_sample FILE.athdf [PARTS]: writes a small mesh file with known content, for
-// python/tests/star/test_mesh_files.py; with PARTS as that many localities write it. The root grid is 2 x 1 x 1 in [-1,
-// 1] x [0, 1] x [0, 1], refined twice towards its middle; rho = 1 + x + 10 y + 100 z, press = 2^level.
+// python/tests/star/test_mesh_files.py; with PARTS: in the parts that many localities would write. The root grid is 2 x
+// 1 x 1 in [-1, 1] x [0, 1] x [0, 1], refined twice towards its middle; rho = 1 + x + 10 y + 100 z, press = 2^level.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>

@@ -1,8 +1,8 @@
-// What has left the domain through each side, per variable: sum over time of flux * area * dt.
+// Cumulative outflow through each boundary of the domain, per variable: sum over time of flux * area * dt.
 //
-// Blocks add at any time in any order, each to its own place; once per step these are summed exactly and rounded once,
-// so totals depend neither on the schedule nor on which locality has which block. Thread safety: add() of different
-// blocks at the same time; the rest alone.
+// Blocks add at any time in any order, each to its own entry; once per step the entries are summed exactly and rounded
+// once, so totals depend neither on the schedule nor on the partition. Thread safety: add() concurrently for different
+// blocks; all else exclusively.
 // Cost: add N^2 additions per variable; 5 ns per face and variable once per step. Example: mesh/flux_register_test.cpp
 #pragma once
 
@@ -19,37 +19,37 @@ class side_totals {
  public:
   explicit side_totals(int variables);
 
-  /// Makes room for the blocks of a mesh; totals stay. Requires: everything added was folded.
+  /// Allocates the entries for the blocks of a mesh; totals are kept. Requires: everything added was folded.
   void resize(const block_mesh& mesh) { resize(mesh, mesh.blocks()); }
-  /// As above, for those blocks only: the others are somebody else's.
+  /// As above, for those blocks only: the others belong to other localities.
   void resize(const block_mesh& mesh, std::span<const slot_id> blocks);
 
-  /// Faces of the block at sides that are not periodic, as bits 0..5.
+  /// Faces of the block on boundaries that are not periodic, as bits 0..5.
   static std::uint32_t wanted_faces(const block_mesh& mesh, slot_id slot);
 
   /// Adds a face's flux (along the positive axis, shaped as for flux_register::put) times `weight_s`: the step's dt
   /// times the weight of this stage in the whole step (SSP-RK3: 1/6, 1/6, 2/3).
   void add(const block_mesh& mesh, slot_id slot, int face, const double* flux, double weight_s);
 
-  /// What the blocks added in a step, by face and variable; it is taken out.
+  /// Returns the sums of the blocks in a step, by face and variable, and resets them.
   std::vector<exact_sum> take();
   /// Adds the sums of all blocks in a step to the totals.
   void add_step(std::span<const exact_sum> sums);
-  /// Both, where all blocks are here. Once per step.
+  /// take() and add_step(), if all blocks are local. Once per step.
   void fold() { add_step(take()); }
 
-  /// What has left through a side (outward positive), in units of the variable times volume.
+  /// Outflow through a boundary (outward positive), in units of the variable times volume.
   double total(int face, int variable) const;
-  /// Through all sides.
+  /// Outflow through all boundaries.
   double total(int variable) const;
 
-  /// Sums and their rounding errors, for a checkpoint; restoring continues bitwise.
+  /// Sums and their rounding errors, for a checkpoint; a restored run continues with the same bits.
   std::span<const double> state() const { return totals_; }
   void restore(std::span<const double> state);
 
  private:
   int variables_;
-  std::vector<std::int32_t> entry_;  // by slot and face, -1 where there is no side
+  std::vector<std::int32_t> entry_;  // by slot and face, -1 if the face is not on a boundary
   std::vector<std::uint8_t> face_;   // per entry
   std::vector<double> parts_;        // per entry and variable
   std::vector<double> totals_;       // per face and variable: sum, compensation

@@ -11,14 +11,14 @@ namespace plx::mesh {
 
 namespace {
 
-// Ghosts of one face and variable: `stride` steps along the normal, `sa` and `sb` along the other two axes.
+// Ghost cells of one face and variable: `stride` along the normal, `sa` and `sb` along the other two axes.
 struct face_strip {
   double* first;  // the first interior cell at the face, at the start of both tangential axes
   std::ptrdiff_t outward, sa, sb;
   int width;  // cells along each tangential axis
 };
 
-// f(ghost layer 1..3, cell at the side, mirrored cell) gives the ghost's value.
+// Sets ghost values to f(ghost layer 1..3, cell at the boundary, mirrored cell).
 template <class F>
 void for_ghosts(const face_strip& s, F&& f) {
   for (int b = 0; b < s.width; ++b)

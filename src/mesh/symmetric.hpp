@@ -1,10 +1,10 @@
-// Sums whose rounding does not depend on how the box is turned: mirrored or permuted axes give the same bits.
+// Sums whose rounding does not depend on the orientation: mirrored or permuted axes give the same bits.
 //
 // A sum of floating-point numbers depends on its order. Symmetries of a cube permute its corners but keep opposite
 // corners opposite; so eight values are added as four pairs of opposite corners (commutative), and the four pair sums,
 // which the symmetries permute in every way, are added in the order of their size: (smallest + largest) + (the two in
-// the middle). For four corners of a square the pairs of the diagonals are enough. Three terms, one per axis, are
-// added as (smallest + largest) + middle. Negating every term negates the sum, so odd quantities mirror, too.
+// the middle). For the four corners of a square the pairs of the diagonals suffice. Three terms, one per axis, are
+// added as (smallest + largest) + middle. Negating every term negates the sum, so odd quantities are mirrored, too.
 //
 // Thread safety: pure. Cost: sum8 15 operations, sum4 3, sum3 7; no branches, they vectorize.
 // Example: mesh/symmetric_test.cpp
@@ -12,7 +12,7 @@
 
 namespace plx::mesh {
 
-// A pair of these returns its two arguments, in order, whatever they are (also for NaN and signed zeros).
+// A pair of these returns both arguments, in order, whatever their values (including NaN and signed zeros).
 inline double smaller(double a, double b) { return a < b ? a : b; }
 inline double larger(double a, double b) { return a < b ? b : a; }
 

@@ -46,7 +46,7 @@ TEST(Symmetric, SumOfACubeDoesNotDependOnHowItIsTurned) {
     for (int m = 0; m < 8; ++m) negative[m] = -c[m];
     ASSERT_EQ(sum_cube(negative), -sum_cube(c));
   }
-  EXPECT_TRUE(plain_sum_differs);  // else the test shows nothing
+  EXPECT_TRUE(plain_sum_differs);  // otherwise the test checks nothing
 }
 
 TEST(Symmetric, SumOfASquareAndOfThreeAxes) {

@@ -1,4 +1,4 @@
-// Mirrored and permuted states stay mirrored and permuted to the last bit through every operation of the mesh.
+// Every operation of the mesh preserves mirror and permutation symmetries of states to the last bit.
 #include <gtest/gtest.h>
 
 #include "mesh/flux_register.hpp"
@@ -12,7 +12,7 @@ using namespace plx::mesh;
 
 constexpr int n = 8;
 
-// The image's axis a is the original's axis p[a], reversed where bit a of flip is set.
+// Axis a of the image is axis p[a] of the original, reversed if bit a of flip is set.
 struct turn {
   std::array<int, 3> p;
   int flip;
@@ -35,7 +35,7 @@ struct turn {
     }
     return d;
   }
-  // Cell of the original that cell c of the image shows, in a cube of `width` cells.
+  // The cell of the original that maps to cell c of the image, in a cube of `width` cells.
   std::array<int, 3> source(const std::array<int, 3>& c, int width) const {
     std::array<int, 3> s{};
     for (int a = 0; a < 3; ++a) s[p[a]] = reversed(a) ? width - 1 - c[a] : c[a];
@@ -45,7 +45,7 @@ struct turn {
   int variable(int v) const { return v >= 1 && v <= 3 ? 1 + p[v - 1] : v; }
   double sign(int v) const { return v >= 1 && v <= 3 && reversed(v - 1) ? -1.0 : 1.0; }
 
-  // image[v][k][j][i] from original, both cubes of `width` cells; or (compare) expects that they match.
+  // Computes image[v][k][j][i] from original, both cubes of `width` cells; or (compare) expects them to match.
   template <class F>
   void each(int width, F&& f) const {
     for (int v = 0; v < 6; ++v)

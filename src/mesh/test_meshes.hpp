@@ -1,5 +1,5 @@
-// For tests of the mesh: random balanced meshes, and slow ways to say what the fast code must give.
-// They share no code with it: leaves are found by looking at all of them, balance by comparing all pairs.
+// Test fixtures of the mesh: random balanced meshes, and slow reference implementations.
+// They share no code with the mesh: leaves are found by searching all of them, balance is checked for all pairs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ inline domain box(std::array<int, 3> roots, int n, int max_level, boundary sides
   return d;
 }
 
-/// Do the closed boxes of two locations meet, seen through periodic sides? Corners in units of the deepest of the two.
+/// Do the closed boxes of two locations meet, also through periodic boundaries? Corners in units of the deeper level.
 inline bool meet(const domain& d, const location& a, const location& b) {
   const int level = std::max(a.level, b.level);
   for (int axis = 0; axis < 3; ++axis) {
@@ -95,13 +95,13 @@ inline block_mesh random_mesh(const domain& d, int splits, std::mt19937_64& rng)
 
 using cell = std::array<std::int64_t, 3>;  // index over the whole domain at some level
 
-/// Values of cells of any level, found by looking at every block.
+/// Values of cells of any level, found by searching all blocks.
 class point_lookup {
  public:
   point_lookup(const block_mesh& mesh, const arena& values, const boundary_values& sides)
       : mesh_(mesh), values_(values), sides_(sides) {}
 
-  /// What gather_tile must put into the ghost at a cell of the level of the block that is asked.
+  /// The expected value of a ghost cell at the level of its block.
   double operator()(int level, cell c, int v) const {
     for (int a = 2; a >= 0; --a) {
       const std::int64_t n = cells_along(a, level);
@@ -139,7 +139,7 @@ class point_lookup {
       bool covers = true;
       cell at{};
       for (int a = 0; a < 3; ++a) {
-        // Lower corner of the cell in units of the block's cells; for finer blocks: of the first of its fine cells.
+        // Lower corner of the cell in units of the block's cells; for finer blocks that of the first of its fine cells.
         at[a] = (up >= 0 ? c[a] >> up : c[a] << -up) - std::int64_t{l.x[a]} * mesh_.block_size();
         covers = covers && at[a] >= 0 && at[a] < mesh_.block_size();
       }

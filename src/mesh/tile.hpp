@@ -1,4 +1,4 @@
-// Scratch memory for one block with its ghosts, and the loops over its variables.
+// Scratch memory for one block with its ghost cells, and the loops over its variables.
 //
 // Thread safety: one thread at a time; keep one per worker. Cost: allocates once, never shrinks.
 // Example: mesh/gather_test.cpp
@@ -11,20 +11,20 @@
 
 namespace plx::mesh {
 
-/// Cells along the edge of a tile: a block and its ghosts.
+/// Cells along the edge of a tile: a block and its ghost cells.
 constexpr int tile_width(int block_size) { return block_size + 2 * ghosts; }
 constexpr int tile_cells(int block_size) {
   return tile_width(block_size) * tile_width(block_size) * tile_width(block_size);
 }
 
-/// Which ghosts are wanted.
+/// The ghost cells to be filled.
 enum class reach {
   full,   ///< all (N+6)^3 cells
-  faces,  ///< ghosts across faces only: half the time. Those at edges and corners keep what an earlier gather left.
+  faces,  ///< across faces only: half the time. Those at edges and corners keep the values of an earlier gather.
 };
 
-/// A tile, [variable][k][j][i] with tile_width(N) cells along each axis, and the coarse tile that ghosts are prolonged
-/// from, [variable][k][j][i] with tile_width(N / 2).
+/// A tile, [variable][k][j][i] with tile_width(N) cells along each axis, and the coarse tile from which ghost cells are
+/// prolonged, [variable][k][j][i] with tile_width(N / 2).
 class tile_scratch {
  public:
   tile_scratch() = default;
@@ -37,7 +37,7 @@ class tile_scratch {
   double* coarse() { return coarse_.get() + margin; }
 
  private:
-  static constexpr std::ptrdiff_t margin = 8;  // vectors may be read that far beyond either end
+  static constexpr std::ptrdiff_t margin = 8;  // vector loads may reach that far beyond either end
 
   struct release {
     void operator()(double* p) const;

@@ -86,8 +86,7 @@ result<resume_point> find_resume_point(const std::string& path);
 
 /// The input of a run that continues: the options in `file` (if "": the run's own config.toml) and `sets`, compared
 /// with the options in the checkpoint. `allowed`: keys of the physics that may differ, too. Errors: no checkpoint, a
-/// damaged one or one of another version; a key that differs and may not
-///         (may_change_on_resume).
+/// damaged one or one of another version; a key that differs and may not (may_change_on_resume).
 result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, const std::string& run_folder,
                                                 const std::string& file, const std::vector<std::string>& sets,
                                                 const std::vector<std::string>& allowed = {});

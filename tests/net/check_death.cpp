@@ -200,7 +200,7 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
 int check_given_back(locality_id here) {
   const taking& t = takes();
   if (t.announcements == t.ends && under_way_in_all == 0) return 0;
-    fmt::print("locality {}: memory of {} announcements and {} messages was not returned\n", here,
-               t.announcements - t.ends, under_way_in_all);
+  fmt::print("locality {}: memory of {} announcements and {} messages was not returned\n", here,
+             t.announcements - t.ends, under_way_in_all);
   return 1;
 }
