@@ -1,7 +1,7 @@
 // count, count_if, min_element, max_element, minmax_element: reductions with plain results.
 //
-// Thread safety: predicates and comparisons are called from several workers at once. Cost: n calls; a small value per
-// chunk (reduce_detail.hpp). Iterators that are not random-access are walked in order by the caller. Example:
+// Thread safety: predicates and comparisons are called from several workers concurrently. Cost: n calls; a small value
+// per chunk (detail/reduce.hpp). Iterators without random access are traversed in order by the caller. Example:
 // algorithm/reduce_test.cpp.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace plx {
 namespace detail {
 
-/// The extreme element by `better(candidate, so far)`; the first one of equals, or the last with !better(so far, it).
+/// The extreme element by `better(candidate, so far)`: the first of equal ones, or the last with !better(so far, it).
 template <class It, class Better>
 std::int64_t extreme(const spread& how, It first, std::int64_t n, Better better) {
   const auto leaf = [&](std::int64_t i, std::int64_t end) {
@@ -29,7 +29,7 @@ std::int64_t extreme(const spread& how, It first, std::int64_t n, Better better)
 
 }  // namespace detail
 
-/// How many elements satisfy pred(element).
+/// The number of elements that satisfy pred(element).
 template <execution_policy Policy, detail::forward_it It, class Pred>
 auto count_if(const Policy& policy, It first, It last, Pred pred) {
   return detail::perform(
@@ -53,7 +53,7 @@ template <execution_policy Policy, detail::sized_range Range, class Pred>
 auto count_if(const Policy& policy, Range&& range, Pred pred) {
   return plx::count_if(policy, std::begin(range), std::end(range), std::move(pred));
 }
-/// How many elements equal `value`.
+/// The number of elements equal to `value`.
 template <execution_policy Policy, detail::forward_it It, class T>
 auto count(const Policy& policy, It first, It last, const T& value) {
   return plx::count_if(policy, first, last, [value](const auto& x) { return x == value; });
@@ -63,7 +63,7 @@ auto count(const Policy& policy, Range&& range, const T& value) {
   return plx::count(policy, std::begin(range), std::end(range), value);
 }
 
-/// The first of the smallest elements; `last` when there is none.
+/// The first of the smallest elements; `last` if the range is empty.
 template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
 auto min_element(const Policy& policy, It first, It last, Less less = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable {
@@ -80,7 +80,7 @@ auto min_element(const Policy& policy, Range&& range, Less less = {}) {
   return plx::min_element(policy, std::begin(range), std::end(range), std::move(less));
 }
 
-/// The first of the largest elements; `last` when there is none.
+/// The first of the largest elements; `last` if the range is empty.
 template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
 auto max_element(const Policy& policy, It first, It last, Less less = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable {
@@ -97,7 +97,7 @@ auto max_element(const Policy& policy, Range&& range, Less less = {}) {
   return plx::max_element(policy, std::begin(range), std::end(range), std::move(less));
 }
 
-/// The first of the smallest and the last of the largest elements; a pair of `last` when there is none.
+/// The first of the smallest and the last of the largest elements; a pair of `last` if the range is empty.
 template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
 auto minmax_element(const Policy& policy, It first, It last, Less less = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable -> std::pair<It, It> {

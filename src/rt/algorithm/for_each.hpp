@@ -1,8 +1,8 @@
 // for_each, for_each_n: a function on each element, in parallel.
 //
-// Thread safety: the function is called from several workers at once, on different elements. Cost: that of a for_loop;
-// nothing is allocated until somebody helps. Iterators that are not random-access, and those of a vector<bool>,
-// whose elements share words, are walked in order by the caller.
+// Thread safety: the function is called from several workers concurrently, on different elements. Cost: that of a
+// for_loop; no allocation unless another worker joins. Iterators without random access, and those of a vector<bool>,
+// whose elements share words, are traversed in order by the caller.
 // Example: algorithm/for_each_test.cpp.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace plx {
 namespace detail {
 
-/// f(*it) for n elements; the iterator behind them.
+/// f(*it) for n elements; returns the end iterator.
 template <bool Unsequenced, class It, class F>
 It walk(const spread& how, It first, std::int64_t n, F& f) {
   if constexpr (shareable_it<It>) {
@@ -27,7 +27,7 @@ It walk(const spread& how, It first, std::int64_t n, F& f) {
 
 }  // namespace detail
 
-/// f(element) for each. What f returns is ignored.
+/// f(element) for each element. The result of f is ignored.
 template <execution_policy Policy, detail::forward_it It, class F>
 auto for_each(const Policy& policy, It first, It last, F f) {
   return detail::perform(policy, [first, last, f = std::move(f)](const detail::spread& how) mutable {
@@ -39,7 +39,7 @@ auto for_each(const Policy& policy, Range&& range, F f) {
   return plx::for_each(policy, std::begin(range), std::end(range), std::move(f));
 }
 
-/// f(element) for the first `n`; gives the iterator behind them. A negative `n` counts as 0.
+/// f(element) for the first `n` elements; returns the iterator past them. A negative `n` counts as 0.
 template <execution_policy Policy, detail::forward_it It, class Size, class F>
 auto for_each_n(const Policy& policy, It first, Size n, F f) {
   return detail::perform(policy, [first, n, f = std::move(f)](const detail::spread& how) mutable {

@@ -5,15 +5,15 @@
 //                 [&](int i, double& s, double& m, double x) { s += f(x) * w[i]; m = std::max(m, w[i]); });
 //
 // The body is called with the index, then with one argument per reduction and induction, in their order. For a
-// reduction it gets a reference to a partial result that nobody else uses meanwhile; for an induction the value start +
-// stride * i of the i-th iteration. Afterwards the reductions' variables hold the results; an induction given an lvalue
-// leaves start + stride * n in it. Partial results are combined in a tree cut by n alone (algorithm/reduce_detail.hpp),
-// in the order of the indices: the result is the same on every schedule, bitwise. The variables must live until the
-// loop ends.
+// reduction the argument is a reference to a partial result that no other task uses meanwhile; for an induction the
+// value start + stride * i of the i-th iteration. Afterwards the variables of the reductions hold the results; an
+// induction constructed from an lvalue leaves start + stride * n in it. Partial results are combined in a tree
+// determined by n alone (detail/reduce.hpp), in the order of the indices: the result is bitwise the same on every
+// schedule. The variables must live until the loop ends.
 //
-// Exceptions: as policy.hpp says; the simple for_loop(first, last, body) of rt/for_loop.hpp throws.
-// Thread safety: the body is called from several workers at once. Cost: that of a loop by pieces; with reductions, one
-// set of partial results per chunk. Example: algorithm/for_loop_more_test.cpp.
+// Exceptions: see policy.hpp; the simple for_loop(first, last, body) of rt/for_loop.hpp throws.
+// Thread safety: the body is called from several workers concurrently. Cost: that of a loop in chunks; with reductions,
+// one set of partial results per chunk. Example: algorithm/for_loop_more_test.cpp.
 #pragma once
 
 #include <functional>
@@ -41,8 +41,8 @@ struct reduction_of {
   void finish(T&& p, std::int64_t) { *result = static_cast<T>(op(std::move(*result), std::move(p))); }
 };
 
-/// start + stride * i, computed from i where a chunk begins and by steps for integers, by products for others, so that
-/// a value does not depend on where a chunk begins.
+/// start + stride * i, computed from i at the start of a chunk, then by increments for integers and by products for
+/// other types, so that a value does not depend on where a chunk starts.
 template <class T, class Stride>
 struct induction_of {
   static constexpr bool reduces = false;
@@ -125,23 +125,22 @@ void loop_with(const spread& how, Index first, std::int64_t n, std::int64_t stri
   }
 }
 
-/// The type of the index of a loop from a First to before a Last: what holds both, so that `0, v.size()` counts in
-/// size_t.
+/// The index type of a loop from First to Last: their common type, so that `0, v.size()` counts in size_t.
 template <class First, class Last>
 using loop_index = std::common_type_t<First, Last>;
 
 template <class First, class Last>
 void check_loop_start([[maybe_unused]] const First& first) {
   if constexpr (std::is_integral_v<First> && std::is_signed_v<First> && std::is_unsigned_v<loop_index<First, Last>>)
-    PLX_ASSERT(first >= 0 && "the loop begins below 0 and its end is unsigned: convert both to one signed type", first);
+    PLX_ASSERT(first >= 0 && "the loop starts below 0 but its end is unsigned: convert both to one signed type", first);
 }
 
-/// The last argument is the body, those before are reductions and inductions.
+/// The last argument is the body, those before it are reductions and inductions.
 template <class Policy, class Index, class... Argument, std::size_t... K>
 auto loop_by(const Policy& policy, Index first, std::int64_t n, std::int64_t stride, std::tuple<Argument...> arguments,
              std::index_sequence<K...>) {
   static_assert((is_loop_object<std::tuple_element_t<K, std::tuple<Argument...>>> && ...),
-                "between the range and the body stand plx::reduction...() and plx::induction()");
+                "the arguments between the range and the body must be plx::reduction...() or plx::induction()");
   return perform(policy, [=, objects = std::make_tuple(std::move(std::get<K>(arguments))...),
                           body = std::move(std::get<sizeof...(K)>(arguments))](const spread& how) mutable {
     loop_with(how, first, n, stride, objects, body);
@@ -155,43 +154,43 @@ auto loop_by(const Policy& policy, Index first, std::int64_t n, std::int64_t str
 
 }  // namespace detail
 
-/// `result` becomes op(result, everything that the iterations put into their partial results), which begin as
+/// Sets `result` to op(result, r), where r combines the iterations' partial results, each of which starts as
 /// `identity`.
 template <class T, class Op>
 detail::reduction_of<T, Op> reduction(T& result, std::type_identity_t<T> identity, Op op) {
   return {&result, std::move(identity), std::move(op)};
 }
-/// Adds to what the variable held.
+/// A sum, added to the initial value of the variable.
 template <class T>
 auto reduction_plus(T& result) {
   return plx::reduction(result, T{}, std::plus<>());
 }
-/// Multiplies, beginning with what the variable held.
+/// A product, multiplied by the initial value of the variable.
 template <class T>
 auto reduction_multiplies(T& result) {
   return plx::reduction(result, T(1), std::multiplies<>());
 }
-/// Every partial result begins as the result does.
+/// The minimum, including the initial value of the variable.
 template <class T>
 auto reduction_min(T& result) {
   return plx::reduction(result, result, [](const T& a, const T& b) { return b < a ? b : a; });
 }
-/// The largest, of what the variable held too.
+/// The maximum, including the initial value of the variable.
 template <class T>
 auto reduction_max(T& result) {
   return plx::reduction(result, result, [](const T& a, const T& b) { return a < b ? b : a; });
 }
-/// Bits set in any.
+/// Bitwise or.
 template <class T>
 auto reduction_bit_or(T& result) {
   return plx::reduction(result, T{}, std::bit_or<>());
 }
-/// Bits set an odd number of times.
+/// Bitwise exclusive or.
 template <class T>
 auto reduction_bit_xor(T& result) {
   return plx::reduction(result, T{}, std::bit_xor<>());
 }
-/// Bits set in all.
+/// Bitwise and.
 template <class T>
 auto reduction_bit_and(T& result) {
   return plx::reduction(result, static_cast<T>(~T{}), std::bit_and<>());
@@ -221,7 +220,7 @@ template <execution_policy Policy, class Index, class Size, class... Argument>
 auto for_loop_n(const Policy& policy, Index first, Size n, Argument&&... objects_and_body) {
   return detail::loop_by(policy, first, static_cast<std::int64_t>(n), 1, std::forward<Argument>(objects_and_body)...);
 }
-/// body(i, arguments...) for i = first, first + stride, ... before last; a negative stride goes down to behind last.
+/// body(i, arguments...) for i = first, first + stride, ... before last; with a negative stride, down to above last.
 /// i has the common type of first and last. Requires: stride != 0.
 template <execution_policy Policy, class First, class Last, class Stride, class... Argument>
 auto for_loop_strided(const Policy& policy, First first, Last last, Stride stride, Argument&&... objects_and_body) {

@@ -1,8 +1,8 @@
-// merge: two sorted ranges into one.
+// merge: combines two sorted ranges into one.
 //
-// Thread safety: comparisons are called from several workers at once. Cost: at most n1 + n2 - 1 comparisons and a few
-// per piece; stable; no allocation until somebody helps. Iterators that are not random-access are walked in order by
-// the caller. Example: algorithm/sort_test.cpp.
+// Thread safety: comparisons are called from several workers concurrently. Cost: at most n1 + n2 - 1 comparisons and a
+// few per chunk; stable; no allocation unless another worker joins. Iterators without random access are traversed in
+// order by the caller. Example: algorithm/sort_test.cpp.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 namespace plx {
 
 /// Copies the elements of two sorted ranges in order to `out`, which overlaps neither; of equal elements those of the
-/// first range come first. Gives the end of the output.
+/// first range come first. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it It1, detail::forward_it It2, detail::output_it Out,
           class Less = std::less<>>
 auto merge(const Policy& policy, It1 first1, It1 last1, It2 first2, It2 last2, Out out, Less less = {}) {

@@ -1,8 +1,8 @@
-// copy_if, remove_copy_if, partition, stable_partition: what satisfies a predicate, and the rest.
+// copy_if, remove_copy_if, partition, stable_partition: separate the elements that satisfy a predicate from the others.
 //
-// Thread safety: predicates are called from several workers at once. Cost: n calls of the predicate. copy_if: one read
-// of the input; a byte per element where several workers help. partition: in place (partition_detail.hpp).
-// stable_partition: memory for n elements. Iterators that are not random-access are walked in order by the caller.
+// Thread safety: predicates are called from several workers concurrently. Cost: n calls of the predicate. copy_if: one
+// read of the input; a byte per element if several workers take part. partition: in place (detail/partition.hpp).
+// stable_partition: memory for n elements. Iterators without random access are traversed in order by the caller.
 // Example: algorithm/scan_test.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace plx {
 namespace detail {
 
-/// A chunk's sum is how many are copied; the prefix is where they go.
+/// The sum of a chunk is the number of its copied elements; the prefix is their position in the output.
 template <class In, class Out, class Pred>
 struct copy_if_steps {
   using sum_type = std::int64_t;
@@ -63,7 +63,7 @@ Out copy_some(const spread& how, In first, In last, Out out, Pred& pred) {
     const std::int64_t n = last - first;
     if (n <= 0) return out;
     const chunking chunks(how, n, 8);
-    const temporary<unsigned char> marks(n);  // memory that only a helped run touches
+    const temporary<unsigned char> marks(n);  // touched only if other workers join
     using steps_type = copy_if_steps<In, Out, Pred>;
     steps_type steps{first, out, pred, chunks, marks.data()};
     return at(out, prefix_walk<steps_type>(steps, chunks.count, 0).go(over_chunks(how)));
@@ -72,12 +72,12 @@ Out copy_some(const spread& how, In first, In last, Out out, Pred& pred) {
   }
 }
 
-/// Elements in a buffer, and back to where each belongs.
+/// Moves the elements into a buffer, and from there to their final places.
 template <class It, class Pred>
 std::int64_t partition_stably(const spread& how, It first, std::int64_t n, Pred& pred) {
   const chunking chunks(how, n);
   const temporary<unsigned char> marks(n);
-  const temporary<std::int64_t> trues(chunks.count);  // of the chunk; later, of those in front of it
+  const temporary<std::int64_t> trues(chunks.count);  // per chunk; later, in all chunks before it
   in_pieces(over_chunks(how), chunks.count, [&](std::int64_t c, std::int64_t c_end) {
     for (; c < c_end; ++c) {
       trues[c] = 0;
@@ -105,7 +105,7 @@ std::int64_t partition_stably(const spread& how, It first, std::int64_t n, Pred&
 
 }  // namespace detail
 
-/// Copies the elements with pred(element) in their order. Gives the end of the output, which does not overlap the
+/// Copies the elements that satisfy the predicate, in order. Returns the end of the output, which must not overlap the
 /// input.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Pred>
 auto copy_if(const Policy& policy, In first, In last, Out out, Pred pred) {
@@ -116,7 +116,7 @@ template <execution_policy Policy, detail::sized_range Range, detail::output_it 
 auto copy_if(const Policy& policy, Range&& range, Out out, Pred pred) {
   return plx::copy_if(policy, std::begin(range), std::end(range), out, std::move(pred));
 }
-/// Copies those without pred(element).
+/// Copies the elements that do not satisfy the predicate, in order.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Pred>
 auto remove_copy_if(const Policy& policy, In first, In last, Out out, Pred pred) {
   return plx::copy_if(policy, first, last, out, [pred = std::move(pred)](auto&& x) mutable { return !pred(x); });
@@ -126,8 +126,8 @@ auto remove_copy_if(const Policy& policy, Range&& range, Out out, Pred pred) {
   return plx::remove_copy_if(policy, std::begin(range), std::end(range), out, std::move(pred));
 }
 
-/// Puts the elements with pred(element) in front of the others and gives the first of the others. Their order depends
-/// on the elements alone, not on the schedule.
+/// Moves the elements that satisfy the predicate before the others and returns the first of the others. The resulting
+/// order depends on the elements alone, not on the schedule.
 template <execution_policy Policy, detail::forward_it It, class Pred>
 auto partition(const Policy& policy, It first, It last, Pred pred) {
   return detail::perform(policy, [=](const detail::spread& how) mutable -> It {
@@ -142,7 +142,7 @@ auto partition(const Policy& policy, Range&& range, Pred pred) {
   return plx::partition(policy, std::begin(range), std::end(range), std::move(pred));
 }
 
-/// As partition; the elements keep their order on either side. Types whose move may throw are handled by one worker.
+/// As partition, but both groups keep their order. Types whose move may throw are processed by one worker.
 template <execution_policy Policy, std::bidirectional_iterator It, class Pred>
 auto stable_partition(const Policy& policy, It first, It last, Pred pred) {
   return detail::perform(policy, [=](const detail::spread& how) mutable -> It {

@@ -2,20 +2,20 @@
 // future: par(plx::execution::task).
 //
 //   plx::sort(plx::par, v);                                                  // waits
-//   plx::future<void> f = plx::sort(plx::par(plx::execution::task), v);      // does not; v must live until f is ready
-//   plx::for_each(plx::par.with(plx::execution::chunk_size{64}), v, body);   // handed out in multiples of 64
+//   plx::future<void> f = plx::sort(plx::par(plx::execution::task), v);      // returns at once; v must outlive f
+//   plx::for_each(plx::par.with(plx::execution::chunk_size{64}), v, body);   // distributed in multiples of 64
 //   plx::for_each(plx::par.on(ex.with_name("smooth")), v, body);             // see executor.hpp
 //
-// seq calls everything in order in the calling task. unseq does too, but the order of one call's steps may be mixed
-// with another's (vector instructions). par also uses other workers, if there are any with nothing to do.
+// seq makes all calls in order in the calling task. unseq does, too, but the steps of different calls may be
+// interleaved (vector instructions). par also uses other workers, as far as they are idle.
 //
-// Exceptions, as in the standard: what an element's function throws ends the program by std::terminate(); when memory
-// for temporaries cannot be had, std::bad_alloc is thrown. The forms with (task) instead give every exception to the
-// future (the first, when several are thrown); the others' work stops as soon as they notice, and elements that were
-// written to have unspecified values. So `for_each(par(task), ...).get()` is the loop that throws.
+// Exceptions, as in the standard: an exception thrown by an element's function ends the program by std::terminate(); if
+// memory for temporaries cannot be allocated, std::bad_alloc is thrown. The forms with (task) instead pass every
+// exception to the future (the first one, if several are thrown); the other tasks stop as soon as they notice, and the
+// elements that were written have unspecified values. So `for_each(par(task), ...).get()` is a loop that throws.
 //
-// What an algorithm returns does not depend on the number of workers or on the schedule, bitwise: sums are grouped by
-// the number of elements alone (and by chunk_size, where one is given); seq groups them in the same way.
+// The result of an algorithm is bitwise independent of the number of workers and of the schedule: sums are grouped by
+// the number of elements alone (and by chunk_size, if given); seq groups them in the same way.
 //
 // Thread safety: policies are values. Cost: none. Example: algorithm/for_each_test.cpp, examples/09_algorithms.cpp.
 #pragma once
@@ -35,12 +35,12 @@ namespace execution {
 struct to_future {};
 inline constexpr to_future task{};
 
-/// How many elements are handed out at least. Without it the time that they take decides.
+/// The minimum number of elements per chunk. Without it, the chunk size follows from the measured time per element.
 struct chunk_size {
   std::int64_t elements = 0;
 };
 
-/// No executor: the algorithm begins in the caller's task.
+/// No executor: the algorithm starts in the caller's task.
 struct in_place {};
 
 template <bool Parallel, bool Unsequenced, bool Async, class Executor = in_place>
@@ -55,10 +55,10 @@ class policy {
     return {info_, chunk_, executor_};
   }
   [[nodiscard]] constexpr policy with(chunk_size c) const { return {info_, c.elements, executor_}; }
-  /// The tasks' name, key and place.
+  /// The name, key and placement of the tasks.
   [[nodiscard]] constexpr policy with(task_info info) const { return {info, chunk_, executor_}; }
-  /// The algorithm begins as a task of `ex`. The tasks that help with it belong to the runtime that this one runs in,
-  /// and have the executor's name and placement; what a limiting executor limits is the algorithms, not their helpers.
+  /// The algorithm starts as a task of `ex`. The tasks that join it belong to the runtime in which it runs, and have
+  /// the executor's name and placement; a limiting executor limits the number of algorithms, not of these tasks.
   template <any_executor E>
   [[nodiscard]] constexpr policy<Parallel, Unsequenced, Async, E> on(const E& ex) const {
     return {detail::info_of(ex), chunk_, ex};
@@ -108,7 +108,7 @@ concept execution_policy = is_execution_policy_v<T>;
 
 namespace detail {
 
-/// Memory for temporaries could not be had.
+/// Memory for temporaries could not be allocated.
 class no_temporary_memory : public std::bad_alloc {};
 
 template <class Executor, class F>
@@ -119,8 +119,8 @@ future<std::invoke_result_t<F&>> begin_on(const Executor& ex, task_info info, F 
   return result;
 }
 
-/// Calls `work(how)` as the policy says and gives its result, or the future of it. Requires: `work` owns or outlives
-/// what it refers to (it is moved into a task when the policy asks for a future).
+/// Calls `work(how)` according to the policy and returns its result, or the future of it. Requires: `work` owns or
+/// outlives what it refers to (it is moved into a task if the policy requests a future).
 template <class Policy, class Work>
 auto perform(const Policy& policy, Work work) {
   const spread how{policy.info(), policy.chunk().elements, Policy::is_parallel};
@@ -138,7 +138,7 @@ auto perform(const Policy& policy, Work work) {
     } catch (const no_temporary_memory&) {
       throw;
     } catch (...) {
-      std::terminate();  // as the standard says; a policy with (task) gives the exception to the future
+      std::terminate();  // as in the standard; a policy with (task) passes the exception to the future
     }
   }
 }

@@ -1,14 +1,14 @@
-// reduce, transform_reduce: everything into one value.
+// reduce, transform_reduce: combine all elements into one value.
 //
-// The result depends on the number of elements (and on the policy's chunk_size), never on workers or schedule: bitwise,
-// for floating point too, and it is the same under seq and par. Operands keep their order, so the operation must be
-// associative but need not be commutative (the standard wants both). One exception: sums and products of arithmetic
-// types by std::plus and std::multiplies, which commute, are kept in several partial results for the processor's
-// vectors.
+// The result depends on the number of elements (and on the policy's chunk_size), never on workers or schedule: it is
+// bitwise reproducible, also in floating point, and the same under seq and par. Operands keep their order, so the
+// operation must be associative but need not be commutative (the standard requires both). One exception: sums and
+// products of arithmetic types by std::plus and std::multiplies, which commute, use several partial results for vector
+// instructions.
 //
-// Thread safety: the operations are called from several workers at once. Cost: n - 1 operations, one value of the
-// result's type per chunk (about a thousand chunks, or one per 8192 elements). Iterators that are not random-access are
-// walked in order by the caller. Example: algorithm/reduce_test.cpp.
+// Thread safety: the operations are called from several workers concurrently. Cost: n - 1 operations, one value of the
+// result type per chunk (about a thousand chunks, or one per 8192 elements). Iterators without random access are
+// traversed in order by the caller. Example: algorithm/reduce_test.cpp.
 #pragma once
 
 #include <functional>
@@ -79,7 +79,7 @@ template <execution_policy Policy, detail::forward_it It1, detail::forward_it It
 auto transform_reduce(const Policy& policy, It1 first1, It1 last1, It2 first2, T init) {
   return plx::transform_reduce(policy, first1, last1, first2, std::move(init), std::plus<>(), std::multiplies<>());
 }
-/// As far as the first range goes; the second is at least as long.
+/// Over the length of the first range; the second one must be at least as long.
 template <execution_policy Policy, detail::sized_range Range1, detail::sized_range Range2, class T>
 auto transform_reduce(const Policy& policy, Range1&& range1, Range2&& range2, T init) {
   return plx::transform_reduce(policy, std::begin(range1), std::end(range1), std::begin(range2), std::move(init));

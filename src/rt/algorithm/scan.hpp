@@ -1,12 +1,12 @@
-// inclusive_scan, exclusive_scan, transform_inclusive_scan, transform_exclusive_scan: running sums.
+// inclusive_scan, exclusive_scan, transform_inclusive_scan, transform_exclusive_scan: prefix sums.
 //
-// The output depends on the number of elements (and on the policy's chunk_size), never on workers or schedule: bitwise,
-// for floating point too. Operands keep their order: the operation must be associative, it need not commute. The output
-// may be the input.
+// The output depends on the number of elements (and on the policy's chunk_size), never on workers or schedule: it is
+// bitwise reproducible, also in floating point. Operands keep their order: the operation must be associative but need
+// not be commutative. The output may be the input.
 //
-// Thread safety: operations are called from several workers at once. Cost: 2 n operations (n, if T is an integer and
-// nobody helps), one read and one write of the data. Iterators that are not random-access are walked in order by the
-// caller, with n operations. Example: algorithm/scan_test.cpp.
+// Thread safety: operations are called from several workers concurrently. Cost: 2 n operations (n, if T is an integer
+// and no other worker joins), one read and one write of the data. Iterators without random access are traversed in
+// order by the caller, with n operations. Example: algorithm/scan_test.cpp.
 #pragma once
 
 #include <functional>
@@ -19,11 +19,11 @@ namespace detail {
 
 enum class scan_kind : bool { inclusive, exclusive };
 
-/// n elements from left to right; moves `to` to the end of the output and gives the sum so far.
+/// Scans n elements in order; advances `to` to the end of the output and returns the sum so far.
 template <scan_kind Kind, class T, class In, class Out, class Op, class Unary>
 std::optional<T> scan_in_order(In in, std::int64_t n, Out& to, std::optional<T> so_far, Op& op, Unary& unary) {
   if (n <= 0) return so_far;
-  if (!so_far) {  // only an inclusive scan may begin without a value
+  if (!so_far) {  // only an inclusive scan may start without a value
     so_far.emplace(static_cast<T>(unary(*in)));
     *to = *so_far;
     ++in;
@@ -44,7 +44,7 @@ std::optional<T> scan_in_order(In in, std::int64_t n, Out& to, std::optional<T> 
   return std::optional<T>(std::move(sum));
 }
 
-/// What is computed for each chunk. The prefix is empty before the first element of an inclusive scan without init.
+/// The computation per chunk. The prefix is empty before the first element of an inclusive scan without init.
 template <scan_kind Kind, class T, class In, class Out, class Op, class Unary>
 struct scan_steps {
   using sum_type = T;
@@ -97,7 +97,7 @@ struct unchanged {
 
 }  // namespace detail
 
-/// out[i] = init + f(x[0]) + ... + f(x[i]), with `op` for +. Gives the end of the output.
+/// out[i] = init + f(x[0]) + ... + f(x[i]), with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Op, class Unary, class T>
 auto transform_inclusive_scan(const Policy& policy, In first, In last, Out out, Op op, Unary f, T init) {
   return detail::perform(policy, [=, init = std::move(init)](const detail::spread& how) mutable {
@@ -111,7 +111,7 @@ auto transform_inclusive_scan(const Policy& policy, In first, In last, Out out, 
     return detail::scan<detail::scan_kind::inclusive, T>(how, first, last, out, std::nullopt, op, f);
   });
 }
-/// out[i] = init + f(x[0]) + ... + f(x[i - 1]), with `op` for +. Gives the end of the output.
+/// out[i] = init + f(x[0]) + ... + f(x[i - 1]), with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class T, class Op, class Unary>
 auto transform_exclusive_scan(const Policy& policy, In first, In last, Out out, T init, Op op, Unary f) {
   return detail::perform(policy, [=, init = std::move(init)](const detail::spread& how) mutable {
@@ -119,7 +119,7 @@ auto transform_exclusive_scan(const Policy& policy, In first, In last, Out out, 
   });
 }
 
-/// out[i] = init + x[0] + ... + x[i], with `op` for +. Gives the end of the output.
+/// out[i] = init + x[0] + ... + x[i], with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Op, class T>
 auto inclusive_scan(const Policy& policy, In first, In last, Out out, Op op, T init) {
   return plx::transform_inclusive_scan(policy, first, last, out, std::move(op), detail::unchanged(), std::move(init));
@@ -141,7 +141,7 @@ auto inclusive_scan(const Policy& policy, Range&& range, Out out, Op op, T init)
   return plx::inclusive_scan(policy, std::begin(range), std::end(range), out, std::move(op), std::move(init));
 }
 
-/// out[i] = init + x[0] + ... + x[i - 1], with `op` for +. Gives the end of the output.
+/// out[i] = init + x[0] + ... + x[i - 1], with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class T, class Op = std::plus<>>
 auto exclusive_scan(const Policy& policy, In first, In last, Out out, T init, Op op = {}) {
   return plx::transform_exclusive_scan(policy, first, last, out, std::move(init), std::move(op), detail::unchanged());

@@ -1,10 +1,10 @@
 // find, find_if, find_if_not, all_of, any_of, none_of, equal: as in the standard; searches that end early.
 //
-// find gives the first match, as the standard says: a match found cuts off what lies behind it, and what lies before it
-// is still looked at. Under par, elements behind the first match may be looked at too.
+// find returns the first match, as in the standard: a match ends the search in all elements after it, while those
+// before it are still examined. Under par, elements after the first match may be examined, too.
 //
-// Thread safety: predicates are called from several workers at once. Cost: at most n calls; no allocation until
-// somebody helps. Iterators that are not random-access are walked in order by the caller. Example:
+// Thread safety: predicates are called from several workers concurrently. Cost: at most n calls; no allocation unless
+// another worker joins. Iterators without random access are traversed in order by the caller. Example:
 // algorithm/for_each_test.cpp.
 #pragma once
 
@@ -87,7 +87,7 @@ auto none_of(const Policy& policy, Range&& range, Pred pred) {
   return plx::none_of(policy, std::begin(range), std::end(range), std::move(pred));
 }
 
-/// Whether both ranges have the same length and same(a, b) holds for every pair.
+/// True if both ranges have the same length and same(a, b) holds for every pair.
 template <execution_policy Policy, detail::forward_it It1, detail::forward_it It2, class Same = std::equal_to<>>
 auto equal(const Policy& policy, It1 first1, It1 last1, It2 first2, It2 last2, Same same = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable {
@@ -99,7 +99,7 @@ auto equal(const Policy& policy, It1 first1, It1 last1, It2 first2, It2 last2, S
       return std::equal(first1, last1, first2, last2, std::ref(same));
   });
 }
-/// The second range is at least as long as the first.
+/// The second range must be at least as long as the first.
 template <execution_policy Policy, detail::forward_it It1, detail::forward_it It2, class Same = std::equal_to<>>
 requires(!std::is_same_v<Same, It2>) auto equal(const Policy& policy, It1 first1, It1 last1, It2 first2,
                                                 Same same = {}) {

@@ -1,9 +1,9 @@
-// sort, stable_sort: in parallel, in the same order on every schedule.
+// sort, stable_sort: parallel sorts with the same result on every schedule.
 //
-// Thread safety: comparisons are called from several workers at once. Cost: sort: in place, O(n log n) comparisons also
-// at worst, n - 1 when the elements are in order already; stable_sort: memory for n elements, O(n log n) moves; types
-// whose move constructor may throw are sorted by one worker. Equal elements have the same order after sort() whatever
-// the number of workers and the schedule, though not the one they had. Example: algorithm/sort_test.cpp.
+// Thread safety: comparisons are called from several workers concurrently. Cost: sort: in place, O(n log n) comparisons
+// in the worst case, n - 1 if the elements are already in order; stable_sort: memory for n elements, O(n log n) moves;
+// types whose move constructor may throw are sorted by one worker. The order of equal elements after sort() is not
+// their original one, but does not depend on the number of workers or the schedule. Example: algorithm/sort_test.cpp.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ auto stable_sort(const Policy& policy, Range&& range, Less less = {}) {
   return plx::stable_sort(policy, std::begin(range), std::end(range), std::move(less));
 }
 
-/// Whether no element is smaller than the one before it.
+/// True if no element is smaller than its predecessor.
 template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
 auto is_sorted(const Policy& policy, It first, It last, Less less = {}) {
   return detail::perform(policy, [=](const detail::spread& how) mutable {

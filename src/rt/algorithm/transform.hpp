@@ -1,8 +1,8 @@
-// transform, copy, copy_n, move, replace_if, fill, fill_n, generate, generate_n: every element is written by itself.
+// transform, copy, copy_n, move, replace_if, fill, fill_n, generate, generate_n: write each element independently.
 //
-// Thread safety: functions are called from several workers at once. Cost: as for_each. Iterators that are not
-// random-access, and the bits of a vector<bool>, are walked in order by the caller. The output may be the input; apart
-// from that they do not overlap. Example: algorithm/for_each_test.cpp.
+// Thread safety: functions are called from several workers concurrently. Cost: as for_each. Iterators without random
+// access, and those of a vector<bool>, are traversed in order by the caller. The output may be the input; otherwise
+// they must not overlap. Example: algorithm/for_each_test.cpp.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace plx {
 namespace detail {
 
-/// write(i, out + i) for each piece of [0, n) as write(begin, end); the end of the output.
+/// write(i, out + i) for each chunk of [0, n) as write(begin, end); returns the end of the output.
 template <bool Unsequenced, class In, class Out, class F>
 Out map(const spread& how, In first, std::int64_t n, Out out, F& f) {
   if (n <= 0) return out;
@@ -80,7 +80,7 @@ struct as_rvalue {
 
 }  // namespace detail
 
-/// out[i] = f(in[i]). Gives the end of the output.
+/// out[i] = f(in[i]). Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class F>
 auto transform(const Policy& policy, In first, In last, Out out, F f) {
   return detail::perform(policy, [first, last, out, f = std::move(f)](const detail::spread& how) mutable {
@@ -92,14 +92,14 @@ auto transform(const Policy& policy, Range&& range, Out out, F f) {
   return plx::transform(policy, std::begin(range), std::end(range), out, std::move(f));
 }
 
-/// out[i] = f(in1[i], in2[i]). Gives the end of the output.
+/// out[i] = f(in1[i], in2[i]). Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In1, detail::forward_it In2, detail::output_it Out, class F>
 auto transform(const Policy& policy, In1 first1, In1 last1, In2 first2, Out out, F f) {
   return detail::perform(policy, [first1, last1, first2, out, f = std::move(f)](const detail::spread& how) mutable {
     return detail::map2<Policy::is_unsequenced>(how, first1, detail::length(first1, last1), first2, out, f);
   });
 }
-/// As far as the shorter of the two ranges goes.
+/// Over the length of the shorter range.
 template <execution_policy Policy, detail::sized_range Range1, detail::sized_range Range2, detail::output_it Out,
           class F>
 auto transform(const Policy& policy, Range1&& range1, Range2&& range2, Out out, F f) {
@@ -111,7 +111,7 @@ auto transform(const Policy& policy, Range1&& range1, Range2&& range2, Out out, 
   });
 }
 
-/// out[i] = in[i]. Gives the end of the output.
+/// out[i] = in[i]. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out>
 auto copy(const Policy& policy, In first, In last, Out out) {
   return plx::transform(policy, first, last, out, detail::as_it_is());
@@ -127,13 +127,13 @@ auto copy_n(const Policy& policy, In first, Size n, Out out) {
     return detail::map<Policy::is_unsequenced>(how, first, static_cast<std::int64_t>(n), out, same);
   });
 }
-/// out[i] = std::move(in[i]). Gives the end of the output.
+/// out[i] = std::move(in[i]). Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out>
 auto move(const Policy& policy, In first, In last, Out out) {
   return plx::transform(policy, first, last, out, detail::as_rvalue());
 }
 
-/// Every element becomes a copy of `value`.
+/// Assigns `value` to every element.
 template <execution_policy Policy, detail::output_it It, class T>
 auto fill(const Policy& policy, It first, It last, const T& value) {
   return detail::perform(policy, [first, last, value](const detail::spread& how) {
@@ -145,7 +145,7 @@ template <execution_policy Policy, detail::sized_range Range, class T>
 auto fill(const Policy& policy, Range&& range, const T& value) {
   return plx::fill(policy, std::begin(range), std::end(range), value);
 }
-/// Gives the iterator behind the `n` elements.
+/// Assigns `value` to `n` elements; returns the iterator past them.
 template <execution_policy Policy, detail::output_it It, class Size, class T>
 auto fill_n(const Policy& policy, It first, Size n, const T& value) {
   return detail::perform(policy, [first, n, value](const detail::spread& how) {
@@ -154,7 +154,7 @@ auto fill_n(const Policy& policy, It first, Size n, const T& value) {
   });
 }
 
-/// Every element becomes the result of a call f(). Under par the calls come in no particular order.
+/// Assigns the result of a call f() to every element. Under par the calls are made in no particular order.
 template <execution_policy Policy, detail::output_it It, class F>
 auto generate(const Policy& policy, It first, It last, F f) {
   return detail::perform(policy, [first, last, f = std::move(f)](const detail::spread& how) mutable {
@@ -172,7 +172,8 @@ auto generate_n(const Policy& policy, It first, Size n, F f) {
   });
 }
 
-/// Elements for which pred(element) become copies of `value`.
+/// Assigns `value` to the elements for which pred(element) is true.
+
 template <execution_policy Policy, detail::forward_it It, class Pred, class T>
 auto replace_if(const Policy& policy, It first, It last, Pred pred, const T& value) {
   return detail::perform(policy, [first, last, pred = std::move(pred), value](const detail::spread& how) mutable {

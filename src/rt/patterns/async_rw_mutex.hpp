@@ -1,4 +1,4 @@
-// async_rw_mutex: access to a value as futures, granted in the order in which it was asked for.
+// async_rw_mutex: access to a value as futures, granted in the order of the requests.
 //
 //   plx::async_rw_mutex<block> m(size);
 //   m.readwrite().then(plx::unwrapping([](auto b) { fill(*b); }));                       // first
@@ -6,11 +6,11 @@
 //   auto c = m.read().then(plx::unwrapping([](auto b) { return largest(*b); }));
 //   m.readwrite().then(plx::unwrapping([](auto b) { b->resize(0); }));                   // then this
 //
-// Who asks never waits, so a whole graph of tasks can be written down in the order of the program. An access is a
-// value: it may be kept, moved into other tasks, and gives the turn back when it goes, in whatever task that is.
-// Accesses may outlive the mutex. A future that is dropped gives its access back when its turn comes. Thread safety:
-// read() and readwrite() by several at once; the order is that of the calls. Cost: one allocation for a request, one
-// for each turn. Example: async_rw_mutex_test.cpp.
+// A request never waits, so a whole graph of tasks can be written down in program order. An access is a value: it may
+// be stored, moved into other tasks, and releases its turn when it is destroyed, in any task. Accesses may outlive the
+// mutex. If a future is dropped, its access is released as soon as it is granted. Thread safety: read() and readwrite()
+// may be called concurrently; the order is that of the calls. Cost: one allocation per request and one per turn.
+// Example: async_rw_mutex_test.cpp.
 #pragma once
 
 #include <utility>
@@ -33,7 +33,7 @@ struct rw_value final : rw_core {
   typename stored<T>::type value;
 };
 
-/// A hold on a granted turn.
+/// A reference to a granted turn.
 class rw_hold {
  public:
   rw_hold() noexcept = default;
@@ -55,13 +55,13 @@ class rw_hold {
   rw_turn* turn_ = nullptr;
 };
 
-/// What both kinds of access have in common. Requires, to look at the value: not moved from or released.
+/// Common base of both access types. Accessing the value requires: not moved from or released.
 template <class T, class Seen>
 class rw_access_base {
  public:
-  /// Whether it holds its turn.
+  /// True if it holds its turn.
   [[nodiscard]] bool valid() const noexcept { return hold_.get() != nullptr; }
-  /// Gives the turn back before the end of this access' life.
+  /// Releases the turn before the end of this object's lifetime.
   void release() noexcept { hold_ = rw_hold(); }
 
  protected:
@@ -105,13 +105,13 @@ class rw_request_state final : public future_state<Access>, public rw_request {
 
 }  // namespace detail
 
-/// Holds a T (or with void nothing: only the order), made from the arguments of the constructor.
+/// Holds a T constructed from the arguments of the constructor (void: no value, only the order).
 template <class T>
 class async_rw_mutex {
   using stored_type = typename detail::stored<T>::type;
 
  public:
-  /// To look at the value, together with others. Copies share the turn.
+  /// Shared read access. Copies share the turn.
   class read_access : public detail::rw_access<T, const stored_type> {
    public:
     read_access() noexcept = default;
@@ -120,7 +120,7 @@ class async_rw_mutex {
     explicit read_access(detail::rw_turn* t) noexcept : detail::rw_access<T, const stored_type>(t) {}
     friend class detail::rw_request_state<read_access>;
   };
-  /// To change the value, alone.
+  /// Exclusive write access.
   class write_access : public detail::rw_access<T, stored_type> {
    public:
     write_access() noexcept = default;
@@ -139,9 +139,9 @@ class async_rw_mutex {
   async_rw_mutex& operator=(const async_rw_mutex&) = delete;
   ~async_rw_mutex() { core_->close(); }
 
-  /// Granted with the reads asked for just before and after it, when all writes asked for before have ended.
+  /// Granted when all writes requested before have ended, together with adjacent read requests.
   future<read_access> read() { return request<read_access>(false); }
-  /// Granted alone, when everything asked for before has ended.
+  /// Granted exclusively, when all accesses requested before have ended.
   future<write_access> readwrite() { return request<write_access>(true); }
 
  private:

@@ -1,9 +1,9 @@
-// Counts the inputs of what comes next, and knows them for measurement: for programs that keep their own dependencies,
-// such as a mesh whose blocks wait for their neighbours.
+// Counts the inputs of the next action and records them for measurement: for programs that manage their own
+// dependencies, such as a mesh whose blocks wait for their neighbours.
 //
-// Thread safety: arrive() by anyone; reset(), post() and passed() by whoever knows that nobody arrives meanwhile, such
-// as the one that arrived last. Cost: one locked decrement per input; while a trace is recorded, an edge more.
-// Memory order: what was written before an arrive() is seen by the one that arrives last, and by the task it posts.
+// Thread safety: arrive() from any thread; reset(), post() and passed() only while no other thread can arrive, such as
+// by the last arrival. Cost: one locked decrement per input; one edge more while a trace is recorded.
+// Memory order: writes before an arrive() are visible to the last arrival and to the task that it posts.
 // Example: input_count_test.cpp
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace plx {
 
-/// How many inputs are missing, and which have come.
+/// The number of missing inputs, and a record of those that have arrived.
 class input_count {
  public:
   input_count() noexcept = default;
@@ -24,35 +24,35 @@ class input_count {
   input_count& operator=(const input_count&) = delete;
   ~input_count() { detail::free_origin(inputs_); }
 
-  /// So many inputs are missing from now on.
+  /// From now on `n` inputs are missing.
   void reset(std::int32_t n) noexcept { missing_.store(n, std::memory_order_relaxed); }
-  /// One input is there. True for the last one, who then calls post() or passed().
+  /// One input has arrived. True for the last one, whose caller then calls post() or passed().
   [[nodiscard]] bool arrive() noexcept {
     if (detail::origins_wanted()) [[unlikely]]
       detail::note_input(inputs_, false);
     return missing_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
-  /// plx::post(), of a task that could not begin without the inputs.
+  /// plx::post() of a task that depends on the inputs.
   template <class F>
   void post(task_info info, F&& f) {
-    detail::origin* const inputs = std::exchange(inputs_, nullptr);  // the task may count anew
+    detail::origin* const inputs = std::exchange(inputs_, nullptr);  // the task may start a new count
     {
       const detail::made_ready_by all(inputs);
       plx::post(info, std::forward<F>(f));
     }
     detail::free_origin(inputs);
   }
-  /// The running task goes on, which it could not without the inputs.
+  /// The running task continues; it depends on the inputs.
   void passed() noexcept {
     if (inputs_ != nullptr) [[unlikely]]
       detail::note_inputs_taken(inputs_);
   }
 
-  /// While one lives, all that the calling task arrives at, it arrives at in the same moment: of many arrivals one
-  /// after the other, a trace looks at the clock once. Requires: the task does nothing else meanwhile that takes time.
+  /// During its lifetime, all arrivals of the calling task have the same time stamp: for many arrivals in a row, a
+  /// trace reads the clock once. Requires: the task does nothing else meanwhile that takes time.
   class moment {
    public:
-    /// Begins now; the clock is read only while somebody records.
+    /// Starts now; the clock is read only while a trace is recorded.
     moment() noexcept : mine_(detail::origins_wanted() && detail::note_moment()) {}
     ~moment() {
       if (mine_) [[unlikely]]

@@ -1,12 +1,11 @@
-// async_replay and async_replicate: calls that survive faults, by trying again and by doing the same thing several
-// times.
+// async_replay and async_replicate: calls that survive faults, by repeating them and by executing them several times.
 //
-//   auto f = plx::async_replay(3, step, block);                                   // again when it throws
-//   auto g = plx::async_replay_validate(3, is_finite, step, block);               // again when the result is bad, too
-//   auto h = plx::async_replicate_vote(3, plx::majority, step, block);            // three times at once; most agree
+//   auto f = plx::async_replay(3, step, block);                                   // repeats if it throws
+//   auto g = plx::async_replay_validate(3, is_finite, step, block);               // also if the result is invalid
+//   auto h = plx::async_replicate_vote(3, plx::majority, step, block);            // three calls at once, majority vote
 //
-// Every attempt gets its own copies of the arguments, so that one that failed half-way spoils nothing for the next.
-// Thread safety: the callables are called by several tasks at once in the replicate forms, by one at a time in the
+// Every attempt gets its own copies of the arguments, so that a failed one does not affect the next.
+// Thread safety: the callables are called by several tasks concurrently in the replicate forms, by one at a time in the
 // replay forms. Cost: replay is one task; replicate n tasks and one that waits. Example: resilience_test.cpp.
 #pragma once
 
@@ -19,28 +18,28 @@
 
 namespace plx {
 
-/// All attempts ended and none gave a valid result.
+/// All attempts ended without a valid result.
 class resilience_error : public std::runtime_error {
  public:
   resilience_error(const char* what, std::size_t attempts) : std::runtime_error(what), attempts_(attempts) {}
-  /// How many were made.
+  /// The number of attempts made.
   [[nodiscard]] std::size_t attempts() const noexcept { return attempts_; }
 
  private:
   std::size_t attempts_;
 };
-/// Of async_replay: the last attempt gave a result that was refused.
+/// async_replay: the result of the last attempt was invalid.
 class replay_error : public resilience_error {
  public:
   explicit replay_error(std::size_t attempts);
 };
-/// Of async_replicate: no result was accepted.
+/// async_replicate: no result was valid.
 class replicate_error : public resilience_error {
  public:
   explicit replicate_error(std::size_t attempts);
 };
 
-/// The vote that most replicas agree on, by ==; of several such the one that came first. O(n^2) comparisons.
+/// The most frequent result, by ==; the earliest one in case of a tie. O(n^2) comparisons.
 struct majority_vote {
   template <class T>
   T operator()(std::vector<T> votes) const {
@@ -53,7 +52,7 @@ struct majority_vote {
     return std::move(votes[best]);
   }
 };
-/// A vote: the result that most agree on.
+/// A vote: the most frequent result.
 inline constexpr majority_vote majority{};
 
 namespace detail {
@@ -65,7 +64,7 @@ struct always_valid {
   }
 };
 
-/// Throws std::invalid_argument.
+/// Throws std::invalid_argument if n is 0.
 void require_attempts(std::size_t n);
 
 template <class F, class... A>
@@ -93,15 +92,14 @@ auto replay(std::size_t n, Valid& valid, F& f, const A&... args) {
   }
 }
 
-/// What one replica gave: a result that was accepted, or why there is none.
+/// The outcome of one replica: a valid result, or the reason why there is none.
 template <class R>
 struct replica {
   std::optional<R> result;
   std::exception_ptr error;
 };
 
-/// The valid results, in the order of the replicas' numbers, so that what comes of them does not depend on the
-/// schedule.
+/// The valid results in the order of the replicas' indices, so that the outcome does not depend on the schedule.
 template <class R>
 std::vector<R> valid_results(std::vector<replica<R>>& replicas) {
   std::vector<R> results;
@@ -120,11 +118,11 @@ std::vector<R> valid_results(std::vector<replica<R>>& replicas) {
   std::rethrow_exception(std::move(error));
 }
 
-// The replicas refer to this frame; the group waits for all of them before an exception can leave it.
+// The replicas refer to this frame; the group waits for all of them before an exception can leave the frame.
 template <class Choose, class Valid, class F, class... A>
 auto replicate(std::size_t n, Choose& choose, Valid& valid, F& f, const A&... args) {
   using R = std::decay_t<std::invoke_result_t<F&, A...>>;
-  static_assert(!std::is_void_v<R>, "replicas are compared by their results: give one");
+  static_assert(!std::is_void_v<R>, "a replicated call must return a result to compare");
   std::vector<replica<R>> replicas(n);
   {
     task_group all;
@@ -173,47 +171,48 @@ auto async_replicate(std::size_t n, Choose&& choose, Valid&& valid, F&& f, A&&..
 
 }  // namespace detail
 
-/// Calls `f(args...)` until it does not throw, at most n times. After n failures the last exception comes out of get().
-/// n = 0: std::invalid_argument, as in all that follow.
+/// Calls `f(args...)` until it does not throw, at most n times. After n failures get() rethrows the last exception.
+/// Errors, here and below: std::invalid_argument if n = 0.
 template <class F, class... A>
 auto async_replay(std::size_t n, F&& f, A&&... args) {
   return detail::async_replay(n, detail::always_valid{}, std::forward<F>(f), std::forward<A>(args)...);
 }
-/// As above, and until `valid(result)` is true (`valid()` when `f` gives nothing). After n attempts: the last
-/// exception, or replay_error when the last result was refused.
+/// As above, until `valid(result)` is true (`valid()` if `f` returns void). After n attempts: the last exception, or
+/// replay_error if the last result was invalid.
 template <class Valid, class F, class... A>
 auto async_replay_validate(std::size_t n, Valid&& valid, F&& f, A&&... args) {
   return detail::async_replay(n, std::forward<Valid>(valid), std::forward<F>(f), std::forward<A>(args)...);
 }
 
-/// Calls `f(args...)` in n tasks at once and gives the first result, by the number of the replica, that did not throw.
-/// If all threw: the last one's exception. The replicas share `f`, which must bear concurrent calls.
+/// Calls `f(args...)` in n concurrent tasks and returns the result of the first replica, by index, that did not throw.
+/// If all threw: the exception of the last one. The replicas share `f`, which must support concurrent calls.
 template <class F, class... A>
 auto async_replicate(std::size_t n, F&& f, A&&... args) {
   return detail::async_replicate(n, detail::first_result{}, detail::always_valid{}, std::forward<F>(f),
                                  std::forward<A>(args)...);
 }
-/// As above, of those that `valid(result)` accepts. If none is left and some were refused: replicate_error.
+/// As above, among the results for which `valid(result)` is true. If none is valid and some did not throw:
+/// replicate_error.
 template <class Valid, class F, class... A>
 auto async_replicate_validate(std::size_t n, Valid&& valid, F&& f, A&&... args) {
   return detail::async_replicate(n, detail::first_result{}, std::forward<Valid>(valid), std::forward<F>(f),
                                  std::forward<A>(args)...);
 }
-/// What `vote(std::vector<R>)` makes of the results of those that did not throw; see `majority`.
+/// Returns `vote(std::vector<R>)` of the results of the replicas that did not throw; see `majority`.
 template <class Vote, class F, class... A>
 auto async_replicate_vote(std::size_t n, Vote&& vote, F&& f, A&&... args) {
   return detail::async_replicate(n, std::forward<Vote>(vote), detail::always_valid{}, std::forward<F>(f),
                                  std::forward<A>(args)...);
 }
-/// What `vote` makes of the valid results.
+/// As above, of the valid results.
 template <class Vote, class Valid, class F, class... A>
 auto async_replicate_vote_validate(std::size_t n, Vote&& vote, Valid&& valid, F&& f, A&&... args) {
   return detail::async_replicate(n, std::forward<Vote>(vote), std::forward<Valid>(valid), std::forward<F>(f),
                                  std::forward<A>(args)...);
 }
 
-/// As async_replay(n, f, values...) once all arguments that are futures are ready; `f` gets values as by unwrapping().
-/// An argument that failed is not tried again: its exception comes out of get().
+/// As async_replay(n, f, values...) once all arguments that are futures are ready; `f` gets values as with
+/// unwrapping(). A failed argument is not retried: get() rethrows its exception.
 template <class F, class... A>
 auto dataflow_replay(std::size_t n, F&& f, A&&... args) {
   detail::require_attempts(n);
@@ -223,7 +222,7 @@ auto dataflow_replay(std::size_t n, F&& f, A&&... args) {
   };
   return dataflow(detail::named<F>({}), unwrapping(std::move(call)), std::forward<A>(args)...);
 }
-/// As async_replicate(n, f, values...), in the same way.
+/// As async_replicate(n, f, values...), with the same treatment of arguments.
 template <class F, class... A>
 auto dataflow_replicate(std::size_t n, F&& f, A&&... args) {
   detail::require_attempts(n);

@@ -12,7 +12,7 @@ sliding_semaphore::sliding_semaphore(std::int64_t max_difference, std::int64_t l
   PLX_ASSERT(max_difference >= 0, max_difference);
 }
 
-// Requires: guard_ held. The difference may exceed the type's range: then it is larger than any width.
+// Requires: guard_ held. The difference may exceed the range of the type: then it is larger than any width.
 bool sliding_semaphore::open(std::int64_t upper) const noexcept {
   return upper <= lower_ || static_cast<std::uint64_t>(upper) - static_cast<std::uint64_t>(lower_) <=
                                 static_cast<std::uint64_t>(max_difference_);

@@ -1,4 +1,4 @@
-// sliding_semaphore: who makes work stays at most so many steps ahead of who finishes it.
+// sliding_semaphore: a producer of work stays at most a given number of steps ahead of its completion.
 //
 //   plx::sliding_semaphore window(10);
 //   for (int t = 0; t < steps; ++t) {
@@ -6,8 +6,8 @@
 //     step(t).then([&window, t](auto) { window.signal(t); });
 //   }
 //
-// Thread safety: everything; tasks and foreign threads. Cost: a short spinlock; a signal wakes all who wait, who look
-// again. Example: sliding_semaphore_test.cpp.
+// Thread safety: everything; tasks and external threads. Cost: a short spinlock; a signal wakes all waiters, which
+// check again. Example: sliding_semaphore_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,18 @@ namespace plx {
 
 class sliding_semaphore {
  public:
-  /// wait(upper) waits while upper - lower > max_difference; `lower` is the largest number signalled, at first
+  /// wait(upper) waits while upper - lower > max_difference; `lower` is the largest number signalled, initially
   /// `lower_limit`. Requires: max_difference >= 0.
   explicit sliding_semaphore(std::int64_t max_difference, std::int64_t lower_limit = 0);
   sliding_semaphore(const sliding_semaphore&) = delete;
   sliding_semaphore& operator=(const sliding_semaphore&) = delete;
   ~sliding_semaphore() { detail::spin_guard wait_for_the_signaller(guard_); }
 
-  /// Until `upper` is at most max_difference above the lower end.
+  /// Waits until `upper` is at most max_difference above the lower end.
   void wait(std::int64_t upper);
-  /// Whether wait(upper) would not wait.
+  /// True if wait(upper) would not wait.
   [[nodiscard]] bool try_wait(std::int64_t upper = 1) const noexcept;
-  /// False when the time passed first.
+  /// False if the time passed first.
   template <class Duration>
   bool wait_for(std::int64_t upper, const Duration& d) {
     return wait_until_open(upper, detail::time_limit::after(d));
@@ -40,11 +40,11 @@ class sliding_semaphore {
     return wait_until_open(upper, detail::time_limit::at(t));
   }
 
-  /// Moves the lower end up to `lower`; signals may come in any order, the largest counts.
+  /// Raises the lower end to `lower`; signals may arrive in any order, the largest one counts.
   void signal(std::int64_t lower);
-  /// Lets everybody pass who waits now. Gives the lower end.
+  /// Releases all current waiters. Returns the lower end.
   std::int64_t signal_all();
-  /// Another width, for instance when memory runs short.
+  /// Sets another width, for instance when memory runs short.
   void set_max_difference(std::int64_t max_difference);
 
  private:

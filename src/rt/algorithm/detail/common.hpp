@@ -1,4 +1,4 @@
-// What the algorithms share: which iterators they accept, loops over pieces, temporary memory.
+// Common parts of the algorithms: which iterators they accept, loops over chunks, temporary memory.
 //
 // Thread safety and cost: see the algorithms. Example: the other headers of this folder.
 #pragma once
@@ -14,7 +14,7 @@
 
 #include "rt/algorithm/policy.hpp"
 
-/// The steps of the following loop are independent of each other: promised by the caller of an unsequenced policy.
+/// The iterations of the following loop are independent: the caller of an unsequenced policy guarantees it.
 #if defined(__clang__)
 #define PLX_UNSEQUENCED _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -34,7 +34,7 @@ concept output_it = std::input_or_output_iterator<It>;
 
 template <class Range>
 using range_it = decltype(std::begin(std::declval<Range&>()));
-/// Something with begin() and end() of the same random-access type.
+/// A type with begin() and end() of the same random-access type.
 template <class Range>
 concept sized_range = requires(Range& r) {
   std::begin(r);
@@ -42,8 +42,8 @@ concept sized_range = requires(Range& r) {
 }
 &&std::is_same_v<range_it<Range>, decltype(std::end(std::declval<Range&>()))>&& std::forward_iterator<range_it<Range>>;
 
-/// Several workers may be at different places of what `It` walks over. Not so for the bits of a vector<bool>, several
-/// of which share a word: algorithms that write there go through it in order.
+/// Several workers may access different elements through `It`. False for the bits of a vector<bool>, several of which
+/// share a word: algorithms that write to them do so in order.
 template <class It>
 concept shareable_it = std::random_access_iterator<It> &&
     (!std::is_same_v<std::decay_t<decltype(*std::declval<It&>())>, std::vector<bool>::reference>);
@@ -73,7 +73,7 @@ void each_index(std::int64_t begin, std::int64_t end, F&& f) {
   }
 }
 
-/// Raw memory for `n` objects, freed at the end; whoever makes objects there destroys them.
+/// Raw memory for `n` objects, freed in the destructor; the code that constructs objects there destroys them.
 template <class T>
 class temporary {
  public:
@@ -95,9 +95,9 @@ class temporary {
   std::size_t n_;
 };
 
-/// Chunks whose boundaries depend on the number of elements alone, so that what is computed per chunk and then combined
-/// does not depend on the schedule. About a thousand, enough for any number of workers, and none so large that it
-/// falls out of a cache.
+/// Chunks whose boundaries depend on the number of elements alone, so that values that are computed per chunk and then
+/// combined do not depend on the schedule. About a thousand, enough for any number of workers, and small enough to fit
+/// into a cache.
 struct chunking {
   std::int64_t n = 0, size = 1, count = 0;
 
@@ -112,13 +112,13 @@ struct chunking {
   [[nodiscard]] std::int64_t end(std::int64_t c) const noexcept { return c + 1 == count ? n : (c + 1) * size; }
 };
 
-/// The policy without its chunk size, for loops over chunks.
+/// The same policy without its chunk size, for loops over chunks.
 inline spread over_chunks(spread how) noexcept {
   how.chunk = 0;
   return how;
 }
 
-/// Objects in raw memory that are destroyed at the end.
+/// Objects in raw memory that are destroyed in the destructor.
 template <class T>
 struct moved_to_buffer {
   temporary<T> memory;
@@ -136,12 +136,12 @@ struct moved_to_buffer {
   }
 };
 
-// The searches under find, any_of and is_sorted: the end of the range falls to what was found.
+// The searches of find, any_of and is_sorted: a match lowers the end of the range.
 //
-// Thread safety: hit is called from several workers at once. Cost: at most n calls. Example:
+// Thread safety: hit is called from several workers concurrently. Cost: at most n calls. Example:
 // algorithm/for_each_test.cpp.
 
-/// The least i in [0, n) with hit(i), or n.
+/// The smallest i in [0, n) with hit(i), or n.
 template <class Hit>
 std::int64_t first_index(const spread& how, std::int64_t n, Hit&& hit) {
   if (n <= 0) return 0;
@@ -153,7 +153,7 @@ std::int64_t first_index(const spread& how, std::int64_t n, Hit&& hit) {
   return end.get();
 }
 
-/// Whether there is an i in [0, n) with hit(i).
+/// True if hit(i) for some i in [0, n).
 template <class Hit>
 bool any_index(const spread& how, std::int64_t n, Hit&& hit) {
   if (n <= 0) return false;

@@ -1,8 +1,9 @@
-// Merging that divides at any place of the output: where output index k falls in the two inputs is found by bisection
-// (the "merge path"), so pieces of the output are merged independently of each other.
+// A merge that can be split at any position of the output: the position in the two inputs that corresponds to output
+// index k is found by bisection (the "merge path"), so parts of the output are merged independently of each other.
 //
 // Stability: of equal elements those of the first input come first. Thread safety: comparisons are called from several
-// workers at once. Cost: n moves and comparisons, 2 log2(n) comparisons per piece. Example: algorithm/sort_test.cpp.
+// workers concurrently. Cost: n moves and comparisons, 2 log2(n) comparisons per chunk. Example:
+// algorithm/sort_test.cpp.
 // Source: Odeh, Green, Mwassi, Shmueli, Birk, "Merge Path" (2012).
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace plx::detail {
 
-/// How many of the first k merged elements come from the first input.
+/// The number of the first k merged elements that come from the first input.
 template <class It1, class It2, class Less>
 std::int64_t merge_path(It1 a, std::int64_t n_a, It2 b, std::int64_t n_b, std::int64_t k, Less& less) {
   std::int64_t low = k > n_b ? k - n_b : 0, high = k < n_a ? k : n_a;
@@ -31,7 +32,7 @@ inline constexpr bool merges_blindly =
     std::is_same_v<value_of<It1>, value_of<It2>>&& std::is_trivially_copyable_v<value_of<It1>> &&
     sizeof(value_of<It1>) <= 16;
 
-/// The first `left` merged elements of the sorted a and b go to `to`, moved when `Move`.
+/// Writes the first `left` merged elements of the sorted a and b to `to`; moves them if `Move`.
 template <bool Move, class It1, class It2, class Out, class Less>
 void merge_some(It1 a, std::int64_t left_a, It2 b, std::int64_t left_b, std::int64_t left, Out to, Less& less) {
   const auto take = [&to](auto& it) {
@@ -43,7 +44,7 @@ void merge_some(It1 a, std::int64_t left_a, It2 b, std::int64_t left_b, std::int
     ++it;
   };
   if constexpr (merges_blindly<It1, It2>) {
-    // Without a branch that nobody can predict: as many steps as certainly leave both inputs something.
+    // Without an unpredictable branch: as many steps as can be made without exhausting either input.
     for (std::int64_t safe; (safe = std::min({left, left_a, left_b})) > 0;) {
       const It1 a_then = a;
       for (std::int64_t k = 0; k < safe; ++k, ++to) {
@@ -72,12 +73,12 @@ void merge_some(It1 a, std::int64_t left_a, It2 b, std::int64_t left_b, std::int
   for (; left > 0; --left) take(b);
 }
 
-/// Merges the sorted a and b to `out`, which overlaps neither; elements are moved when `Move`.
+/// Merges the sorted a and b into `out`, which overlaps neither; moves the elements if `Move`.
 template <bool Move, class It1, class It2, class Out, class Less>
 void merge_pieces(const spread& how, It1 a, std::int64_t n_a, It2 b, std::int64_t n_b, Out out, Less& less) {
   const std::int64_t n = n_a + n_b;
   if constexpr (Move && !std::is_trivially_copyable_v<value_of<It1>>) {
-    // What has been moved away can no longer be compared: all cuts are found first.
+    // Elements that were moved from cannot be compared, so all split points are found first.
     const chunking chunks(how, n, 4096, 16384);
     const temporary<std::int64_t> cuts(chunks.count + 1);
     for (std::int64_t c = 0; c < chunks.count; ++c) cuts[c] = merge_path(a, n_a, b, n_b, chunks.begin(c), less);

@@ -1,12 +1,12 @@
-// Partition in place, in parallel: each chunk by itself, then what lies on the wrong side of the common boundary is
-// exchanged.
+// Parallel partition in place: each chunk is partitioned independently, then the elements on the wrong side of the
+// common boundary are exchanged.
 //
-// After the first pass a chunk is [true ... false ...]. With K elements true in all, the false ones below K and the
-// true ones from K on are equally many: the i-th of one kind is exchanged with the i-th of the other. The chunks depend
-// on n alone, so the resulting order does too.
+// After the first pass a chunk is [true ... false ...]. With K true elements in total, there are as many false ones
+// below K as true ones from K on: the i-th of the former is exchanged with the i-th of the latter. The chunks depend on
+// n alone, so the resulting order does, too.
 //
-// Thread safety: the predicate is called from several workers at once. Cost: n calls of the predicate, at most n / 2
-// exchanges besides those within chunks; three words per chunk. Example: algorithm/sort_test.cpp.
+// Thread safety: the predicate is called from several workers concurrently. Cost: n calls of the predicate, at most n /
+// 2 exchanges in addition to those within chunks; three words per chunk. Example: algorithm/sort_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace plx::detail {
 
-/// Small enough to be exchanged blindly, which saves a branch that the processor cannot predict.
+/// Cheap enough to be exchanged unconditionally, which saves an unpredictable branch.
 template <class T>
 inline constexpr bool cheap_to_copy = std::is_trivially_copyable_v<T>&& std::is_default_constructible_v<T> &&
                                       sizeof(T) <= 16;
 
-/// Partitions n elements in the caller; how many are true.
+/// Partitions n elements in the caller; returns the number of true ones.
 template <class It, class Pred>
 std::int64_t partition_alone(It first, std::int64_t n, Pred& pred) {
   using T = value_of<It>;
@@ -39,12 +39,12 @@ std::int64_t partition_alone(It first, std::int64_t n, Pred& pred) {
   }
 }
 
-/// Consecutive positions of elements that lie on the wrong side; `before` counts those of earlier stretches.
+/// Consecutive positions of misplaced elements; `before` is the number of those in earlier stretches.
 struct stretch {
   std::int64_t begin, before;
 };
 
-/// The i-th misplaced element's place, and how many of its stretch follow from there.
+/// The position of the i-th misplaced element, and the number of elements from there to the end of its stretch.
 struct misplaced {
   std::vector<stretch> list;
   std::int64_t total = 0;
@@ -62,12 +62,12 @@ struct misplaced {
   [[nodiscard]] std::int64_t end_of(std::size_t s) const { return s + 1 < list.size() ? list[s + 1].before : total; }
 };
 
-/// Partitions n elements with the help of other workers; how many are true.
+/// Partitions n elements, together with other workers; returns the number of true ones.
 template <class It, class Pred>
 std::int64_t partition_chunks(const spread& how, It first, std::int64_t n, Pred& pred) {
   const chunking chunks(over_chunks(how), n, 4096, 16384);
   if (chunks.count == 1) return partition_alone(first, n, pred);
-  misplaced high, low;  // false ones in front of the boundary, true ones behind it
+  misplaced high, low;  // false ones before the boundary, true ones after it
   try {
     std::vector<std::int64_t> trues(static_cast<std::size_t>(chunks.count));
     high.list.reserve(trues.size());

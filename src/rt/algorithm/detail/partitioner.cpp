@@ -10,7 +10,7 @@
 namespace plx::detail {
 
 bool own_deque_is_empty() noexcept {
-  // Between two pieces others may go on: so the seeds find what depends on the order of pieces.
+  // Other tasks may run between two chunks, so that the seeds find dependences on the order of chunks.
   if (this_worker()->home.deterministic()) choice_point();
   return this_worker()->deque.empty();
 }
@@ -25,8 +25,8 @@ unsigned shares() noexcept {
   return chosen() ? static_cast<unsigned>(this_worker()->home.choose(3)) : std::bit_width(home.worker_cap() - 1u);
 }
 
-// Remembered by the place in the program: a time step's loop is the same size as the last step's. But not trusted far:
-// the same place may be another loop this time, see trial().
+// Remembered by the place in the program: the loop of a time step has the same size as in the last step. But the value
+// is verified: the same place may run another loop this time, see trial().
 void loop_grain::begin(const loop_site& site, std::int64_t n, loop_run& run) noexcept {
   static const ticks usual = ticks_from(2e-6);
   run.piece = usual;
@@ -42,7 +42,7 @@ void loop_grain::begin(const loop_site& site, std::int64_t n, loop_run& run) noe
     run.place = b.place;
     run.began = now_ticks();
   }
-  if (n <= 8) known_ = 0;  // few indices may be large ones
+  if (n <= 8) known_ = 0;  // the calls may be long
   if (known_ > 1) size_ = std::clamp(n / 8, std::int64_t{1}, known_);
   begin();
 }
@@ -58,8 +58,8 @@ void loop_run::tell(bool complete) noexcept {
   this_worker()->home.tuned_loops()->end(std::exchange(place, nullptr), n, took_s);
 }
 
-// Loops at the same place may differ: the type of a body does not say what a std::function calls. At most 32 us are
-// lost to a wrong belief: 64 trials of half a piece each.
+// Loops at the same place may differ: the type of a body does not determine what a std::function calls. A wrong
+// estimate costs at most 32 us: 64 trials of half a chunk each.
 void loop_grain::judge(std::int64_t done, ticks piece) noexcept {
   const ticks now = now_ticks(), took = ticks_between(begin_, now);
   begin_ = now;
@@ -77,11 +77,12 @@ void loop_grain::next(std::int64_t done, ticks piece) noexcept {
   begin_ = now;
   done_ += done;
   took_ += took;
-  if (took > 2 * piece) {  // less is known than it seemed
+  if (took > 2 * piece) {  // the estimate was too large
     size_ = known_ =
         std::max(done * static_cast<std::int64_t>(piece) / static_cast<std::int64_t>(took), std::int64_t{1});
   } else if (done == size_ && took < piece) {
-    // Far from enough: the next one is eight times as large, so that short loops look at the clock a few times only.
+    // Far below the target: the next chunk is eight times as large, so that short loops read the clock only a few
+    // times.
     size_ *= took < piece / 8 ? 8 : 2;
   }
 }

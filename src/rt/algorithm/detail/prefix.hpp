@@ -1,15 +1,16 @@
-// Chunks with a running prefix: what scans and copy_if stand on. One pass over memory.
+// Chunks with a running prefix: the basis of scans and copy_if. One pass over memory.
 //
-// Workers take chunks in ascending order. For each they first compute the chunk's own sum, which needs nothing from the
-// others, and then, if the prefix before it is known by now, emit its output while it is still in the cache. Whoever
-// publishes a sum moves the frontier: prefix[c + 1] = prefix[c] + sum[c], as far as sums are there, always in this
-// order and from sums of chunks cut by n alone, so the schedule changes no bit of any output. A chunk whose prefix was
-// not known in time is emitted later, by whoever comes by, or after all sums. Nobody waits for anybody.
+// Workers take chunks in ascending order. For each they first compute the chunk's own sum, which is independent of
+// other chunks, and then, if the prefix before it is known by then, emit its output while the input is still in the
+// cache. The worker that publishes a sum advances the frontier: prefix[c + 1] = prefix[c] + sum[c], as far as sums are
+// available, always in this order and from sums of chunks determined by n alone, so the output is bitwise independent
+// of the schedule. A chunk whose prefix was not known in time is emitted later by any worker, or after all sums. No
+// worker waits.
 //
 // Invariants: prefix[c] is written before frontier_ >= c is published (release), and read after seeing it (acquire);
-// sum[c] is written before summed. Each chunk is emitted once, by whoever turned its `emitted`.
-// Thread safety: the steps are called from several workers at once, for different chunks. Cost: one read and one write
-// of the data, one cell per chunk. Example: algorithm/scan_test.cpp.
+// sum[c] is written before summed. Each chunk is emitted once, by the worker that set its `emitted`.
+// Thread safety: the steps are called from several workers concurrently, for different chunks. Cost: one read and one
+// write of the data, one cell per chunk. Example: algorithm/scan_test.cpp.
 // Source: Merrill, Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), for the idea.
 #pragma once
 
@@ -21,12 +22,12 @@
 
 namespace plx::detail {
 
-/// `Steps` has: types sum_type, prefix_type (copyable);
-///   sum_type sum(c)                      the chunk's own; called once, unless both() is
+/// `Steps` provides: types sum_type, prefix_type (copyable);
+///   sum_type sum(c)                      the chunk's own sum; called once, unless both() is
 ///   void emit(c, const prefix_type&)     its output; called once, after sum(c)
 ///   prefix_type join(const prefix_type&, const sum_type&)
-///   static constexpr bool exact          grouping changes no bit, so that there may be
-///   prefix_type both(c, const prefix_type&)   output and the prefix behind it at once
+///   static constexpr bool exact          grouping changes no bit of the result; then it also provides
+///   prefix_type both(c, const prefix_type&)   emits the output and returns the prefix after it, in one pass
 template <class Steps>
 class prefix_walk {
  public:
@@ -42,7 +43,7 @@ class prefix_walk {
     cells_[0].prefix = std::move(init);
   }
 
-  /// The prefix behind all chunks.
+  /// The prefix after all chunks.
   prefix_type go(const spread& how) {
     in_pieces(how, count_, [this](std::int64_t i, std::int64_t end) {
       n_active_.fetch_add(1, std::memory_order_relaxed);
@@ -63,19 +64,19 @@ class prefix_walk {
     std::atomic<bool> summed{false}, emitted{false};
   };
   cell& at_chunk(std::int64_t c) noexcept { return cells_[static_cast<std::size_t>(c)]; }
-  // acquire: pairs with the release in advance(), after which the prefix is there.
+  // acquire: pairs with the release in advance(), after which the prefix is available.
   [[nodiscard]] bool known(std::int64_t c) const noexcept { return frontier_.load(std::memory_order_acquire) >= c; }
 
-  // The next chunk; which one is decided here and not by the partitioner, so that they are begun in order.
+  // Processes the next chunk, chosen here and not by the partitioner, so that chunks are started in order.
   void one() {
     const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
     cell& here = at_chunk(c);
     if constexpr (Steps::exact) {
-      // Alone, one pass does: nobody waits for the sum.
+      // A single active worker needs only one pass: no other one waits for the sum.
       if (n_active_.load(std::memory_order_relaxed) == 1 && known(c)) {
         here.emitted.store(true, std::memory_order_relaxed);
         at_chunk(c + 1).prefix = steps_.both(c, *here.prefix);
-        frontier_.store(c + 1, std::memory_order_release);  // nobody else moves it: sum[c] is missing
+        frontier_.store(c + 1, std::memory_order_release);  // no other worker advances it: sum[c] is missing
         return advance();
       }
     }
@@ -92,12 +93,12 @@ class prefix_walk {
       steps_.emit(c, *here.prefix);
   }
 
-  // Emits what was left behind, if its prefix is known by now.
+  // Emits chunks that were skipped, if their prefix is known by now.
   void help() {
     std::int64_t c = left_behind_.load(std::memory_order_relaxed);
     for (unsigned emitted = 0; emitted < 2 && c < next_.load(std::memory_order_relaxed) && known(c); ++c) {
       cell& here = at_chunk(c);
-      // acquire: the chunk's sum may have left something for its emit (copy_if's marks).
+      // acquire: computing the sum may have stored data for emit (copy_if's marks).
       if (!here.summed.load(std::memory_order_acquire)) {
         if (!here.emitted.load(std::memory_order_relaxed)) break;
         continue;
@@ -111,8 +112,8 @@ class prefix_walk {
     }
   }
 
-  // Moves the frontier over all sums that are there. seq_cst: who finds the lock taken has published its sum before,
-  // so that the holder's last look after the unlock sees it.
+  // Advances the frontier over all available sums. seq_cst: a worker that finds the lock taken has published its sum
+  // before, so the holder's last check after the unlock sees it.
   void advance() {
     while (next_sum_is_there() && !advancing_.exchange(true, std::memory_order_seq_cst)) {
       struct unlock {

@@ -1,14 +1,14 @@
-// The reduction under reduce, transform_reduce, count, min_element and for_loop's reductions.
+// The reduction behind reduce, transform_reduce, count, min_element and the reductions of for_loop.
 //
-// The elements are cut into chunks (chunking), each chunk is reduced by itself, and the chunks' values are combined in
-// a fixed tree: block [k * 2^l, (k+1) * 2^l) of chunks is the combination of its two halves, in their order. Which task
-// combines a block depends on the schedule, the tree does not: so the result does not either, bitwise.
+// The elements are divided into chunks (chunking), each chunk is reduced, and the values of the chunks are combined in
+// a fixed tree: block [k * 2^l, (k+1) * 2^l) of chunks is the combination of its two halves, in order. Which task
+// combines a block depends on the schedule, the tree does not: so the result is bitwise reproducible.
 //
-// A task that works through consecutive chunks combines a block as soon as it has made both halves; what straddles
-// several tasks' parts is combined at the end by the caller. Operands keep their order: the operation must be
-// associative, it need not be commutative.
+// A task that processes consecutive chunks combines a block as soon as it has both halves; blocks that span several
+// tasks are combined at the end by the caller. Operands keep their order: the operation must be associative but need
+// not be commutative.
 //
-// Thread safety: leaf and combine are called from several workers at once. Cost: one value per chunk. Example:
+// Thread safety: leaf and combine are called from several workers concurrently. Cost: one value per chunk. Example:
 // algorithm/reduce_test.cpp.
 #pragma once
 
@@ -19,8 +19,9 @@
 
 namespace plx::detail {
 
-/// Values of chunks. levels_[c]: 0 when there is no value at c, else 1 + log2 of the number of chunks it stands for.
-/// Invariant: a value at c stands for the chunks [c, c + 2^level) (clipped at the end), and none lies at the others.
+/// The values of chunks. levels_[c]: 0 if there is no value at c, else 1 + log2 of the number of chunks it covers.
+/// Invariant: a value at c covers the chunks [c, c + 2^level) (clipped at the end), and there is no value at the
+/// others.
 template <class T>
 class chunk_values {
  public:
@@ -50,14 +51,14 @@ class chunk_values {
     ::new (static_cast<void*>(values_ + c)) T(leaf());
     levels_[c] = 1;
   }
-  /// Combines the blocks that end with chunk c and begin at `run` or later.
+  /// Combines the blocks that end with chunk c and start at `run` or later.
   template <class Combine>
   void combine_up_to(std::int64_t c, std::int64_t run, Combine& combine) {
     const std::int64_t end = c + 1;
     for (std::int64_t half = 1; (end & (2 * half - 1)) == 0 && end - 2 * half >= run; half *= 2)
       combine_pair(end - 2 * half, end - half, combine);
   }
-  /// The value of all chunks. Requires: there is at least one, and all were made.
+  /// The value of all chunks. Requires: there is at least one chunk, and all have values.
   template <class Combine>
   T take(Combine& combine) {
     std::int64_t size = 1;
@@ -83,14 +84,14 @@ class chunk_values {
     }
     ++levels_[left];
   }
-  // Makes [first, first + size) one value, where it is not yet.
+  // Combines [first, first + size) into one value, unless it is one already.
   template <class Combine>
   void gather(std::int64_t first, std::int64_t size, Combine& combine) {
     if (size == 1 || (std::int64_t{1} << (levels_[first] - 1)) >= size) return;
     const std::int64_t middle = first + size / 2;
     gather(first, size / 2, combine);
     if (middle >= count_) {
-      ++levels_[first];  // clipped: the left half stands for the block
+      ++levels_[first];  // clipped: the left half is the block
       return;
     }
     gather(middle, size / 2, combine);
@@ -119,10 +120,10 @@ T reduce_chunks(const spread& how, const chunking& chunks, Leaf&& leaf, Combine&
   return values.take(combine);
 }
 
-// One chunk into one value, in the caller.
+// Reduces one chunk to one value, in the caller.
 //
-// Thread safety: none needed. Cost: n - 1 operations. Sums and products of arithmetic types go to 16 partial results,
-// which the compiler puts into vectors; how they are grouped depends on n alone. Example: algorithm/reduce_test.cpp.
+// Thread safety: none needed. Cost: n - 1 operations. Sums and products of arithmetic types use 16 partial results,
+// which the compiler vectorizes; their grouping depends on n alone. Example: algorithm/reduce_test.cpp.
 
 template <class Op, class T>
 inline constexpr bool is_plus = std::is_same_v<Op, std::plus<>> || std::is_same_v<Op, std::plus<T>>;
@@ -154,7 +155,7 @@ T fold(std::int64_t begin, std::int64_t end, Get& get, Op& op) {
   return result;
 }
 
-/// Elements so cheap to combine that a chunk below this many costs more to manage than to compute.
+/// The minimum chunk size: for elements that are cheap to combine, smaller chunks cost more to manage than to compute.
 template <class T, class Op>
 inline constexpr std::int64_t least_chunk = commutes<Op, T> ? 1024 : 1;
 

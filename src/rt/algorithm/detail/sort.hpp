@@ -1,8 +1,8 @@
-// Quicksort whose large partitions are made by all workers together, and a merge sort whose merges are.
+// Quicksort in which all workers partition large ranges together, and a merge sort with parallel merges.
 //
-// Thread safety: comparisons are called from several workers at once. Cost: sort is in place, O(n log n) comparisons
-// also at worst; stable_sort moves every element log2(n / 4096) times and takes memory for n elements. What is done
-// together and what alone depends on n only, so equal elements come in the same order on every schedule. Example:
+// Thread safety: comparisons are called from several workers concurrently. Cost: sort is in place, O(n log n)
+// comparisons in the worst case; stable_sort moves every element log2(n / 4096) times and needs memory for n elements.
+// Which steps are parallel depends on n only, so the order of equal elements is the same on every schedule. Example:
 // algorithm/sort_test.cpp. Sources: Bentley, McIlroy, "Engineering a Sort Function" (1993), for pivots; Musser,
 // "Introspective Sorting" (1997), for the worst case.
 #pragma once
@@ -15,9 +15,9 @@
 
 namespace plx::detail {
 
-inline constexpr std::int64_t insertion_size = 24;      // sorted by insertion
-inline constexpr std::int64_t alone_size = 1 << 12;     // sorted without further tasks
-inline constexpr std::int64_t together_size = 1 << 18;  // partitioned by all workers
+inline constexpr std::int64_t insertion_size = 24;      // up to this size, sorted by insertion
+inline constexpr std::int64_t alone_size = 1 << 12;     // up to this size, sorted without further tasks
+inline constexpr std::int64_t together_size = 1 << 18;  // from this size on, partitioned by all workers
 
 template <class It, class Less>
 void sort_by_insertion(It first, std::int64_t n, Less& less) {
@@ -34,7 +34,7 @@ class quicksort {
  public:
   quicksort(const spread& how, Less& less) noexcept : how_(over_chunks(how)), less_(less) {}
 
-  /// `bad`: how many more unbalanced partitions are borne.
+  /// `bad`: the number of further unbalanced partitions before the fallback.
   void go(It first, std::int64_t n, int bad) {
     task_group others;
     while (n > alone_size) {
@@ -59,7 +59,7 @@ class quicksort {
  private:
   using T = value_of<It>;
   struct parts {
-    std::int64_t left, right;  // sizes; what lies between is in its place
+    std::int64_t left, right;  // sizes; the elements between are in place
   };
 
   static bool is_bad(parts p, std::int64_t n) noexcept { return p.left < n / 8 && p.right > n / 2; }
@@ -79,7 +79,7 @@ class quicksort {
     }
   }
 
-  // The median of some equally spaced elements goes to the front.
+  // Moves the median of some equally spaced elements to the front.
   void choose_pivot(It first, std::int64_t n) {
     const std::int64_t samples = n >= (1 << 16) ? 63 : n >= 128 ? 9 : 3;
     for (std::int64_t i = 0; i < samples; ++i) std::iter_swap(at(first, i), at(first, i + (n - samples) / samples * i));
@@ -87,7 +87,7 @@ class quicksort {
     std::iter_swap(first, at(first, samples / 2));
   }
 
-  // Cuts the elements into smaller ones, the pivot (and its equals, if there are few smaller ones), and the rest.
+  // Divides the elements into smaller ones, the pivot (and its equals, if there are few smaller ones), and the rest.
   parts split(It first, std::int64_t n) {
     choose_pivot(first, n);
     std::int64_t left = 0;
@@ -123,7 +123,7 @@ class quicksort {
   Less& less_;
 };
 
-/// Whether nothing is to be done.
+/// True if the range is already sorted.
 template <class It, class Less>
 bool is_sorted_already(const spread& how, It first, std::int64_t n, Less& less) {
   return !any_index(over_chunks(how), n - 1, [&](std::int64_t i) { return less(*at(first, i + 1), *at(first, i)); });
@@ -146,7 +146,7 @@ class mergesort {
   using T = value_of<It>;
   mergesort(const spread& how, Less& less) noexcept : how_(over_chunks(how)), less_(less) {}
 
-  /// The n elements lie in `buffer`; sorted, they lie there or in `data`.
+  /// The n elements are in `buffer`; the sorted ones are in `data` if `to_data`, otherwise in `buffer`.
   void go(It data, T* buffer, std::int64_t n, bool to_data) {
     if (n <= smallest) {
       if constexpr (cheap_to_copy<T>)
@@ -193,7 +193,7 @@ void stable_sort_range(const spread& how, It first, std::int64_t n, Less& less) 
   if (n < 2 || is_sorted_already(how, first, n, less)) return;
   if constexpr (!std::is_nothrow_move_constructible_v<T>) {
     std::stable_sort(first, at(first, n),
-                     std::ref(less));  // what throws half way cannot be put back by several workers
+                     std::ref(less));  // several workers could not restore the elements after an exception
   } else {
     if (n <= alone_size) return std::stable_sort(first, at(first, n), std::ref(less));
     moved_to_buffer<T> buffer(how, first, n);

@@ -162,7 +162,7 @@ TEST(search, first_match) {
         EXPECT_EQ(plx::find(policy, v, 1), v.end());
         for (std::size_t i : {n - 1, n / 2, n / 3, std::size_t{0}}) {
           if (i >= n) continue;
-          v[i] = 1;  // more and more matches, the new one always the first
+          v[i] = 1;  // more and more matches, each new one is the first
           EXPECT_EQ(plx::find(policy, v, 1) - v.begin(), static_cast<std::ptrdiff_t>(i));
           EXPECT_EQ(plx::find_if_not(policy, v, [](int x) { return x == 0; }) - v.begin(),
                     static_cast<std::ptrdiff_t>(i));
@@ -207,7 +207,7 @@ TEST(search, a_match_ends_it_early) {
   });
 }
 
-// Its elements share words: two workers that set neighbours would lose one.
+// Elements share words: two workers that set neighbouring bits could lose one.
 TEST(for_each, the_bits_of_a_vector) {
   plx::runtime rt({.workers = 4, .bind = false});
   rt.run([] {

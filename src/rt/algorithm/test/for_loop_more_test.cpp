@@ -14,7 +14,7 @@ namespace {
 using plx::testing::on_every_schedule;
 namespace ex = plx::execution;
 
-// As in HPX the index can hold every index up to the end: no iterations are lost where `0` is an int.
+// The index type holds every index up to the end, as in HPX: no iterations are lost if `0` is an int.
 TEST(for_loop_more, the_index_type_comes_from_both_ends) {
   on_every_schedule([] {
     const std::size_t n = (std::size_t{1} << 32) + 3;
@@ -127,7 +127,7 @@ TEST(for_loop_more, strides_counts_and_futures) {
   });
 }
 
-// A policy's executor: every piece runs with its placement, and nothing is lost.
+// The executor of a policy: every chunk runs with its placement, and no iteration is lost.
 TEST(policies, on_an_executor) {
   on_every_schedule([] {
     std::vector<int> v(500, 1);

@@ -78,7 +78,7 @@ TEST(for_loop, on_a_foreign_thread) {
   EXPECT_EQ(calls.load(), 1000);
 }
 
-// Loops that follow each other on real workers: halves are stolen, and the parent is handed back to its own worker.
+// Consecutive loops on real workers: halves are stolen, and the parent resumes on its own worker.
 TEST(for_loop, one_after_the_other) {
   for (const unsigned workers : {2u, 4u}) {
     plx::runtime rt({.workers = workers, .bind = false});
@@ -100,7 +100,7 @@ TEST(for_loop, one_after_the_other) {
   }
 }
 
-// Both loops have the same type of body, so the second one finds the grain of the first.
+// Both loops have the same body type, so the second one uses the estimate of the first.
 void call_each(int n, const std::function<void(int)>& f) { plx::for_loop(0, n, f); }
 
 TEST(for_loop, a_cheap_loop_does_not_serialize_an_expensive_one_of_the_same_type) {

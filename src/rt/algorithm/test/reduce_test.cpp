@@ -67,7 +67,7 @@ TEST(reduce, values_that_only_move) {
   });
 }
 
-// What floating-point sums give depends on how they are grouped, so equal bits show equal groups.
+// Floating-point sums depend on their grouping, so equal bits show equal groups.
 TEST(reduce, bitwise_the_same_on_every_schedule) {
   std::mt19937_64 random(7);
   std::vector<double> x(20011), y(x.size());
@@ -133,7 +133,7 @@ TEST(count, matches_and_extremes) {
       const auto odd = [](int x) { return x % 2 != 0; };
       EXPECT_EQ(plx::count_if(plx::par, v, odd), std::count_if(v.begin(), v.end(), odd));
       EXPECT_EQ(plx::count(plx::par, v, 7), std::count(v.begin(), v.end(), 7));
-      EXPECT_EQ(plx::min_element(plx::par, v), std::min_element(v.begin(), v.end()));  // the first of equals
+      EXPECT_EQ(plx::min_element(plx::par, v), std::min_element(v.begin(), v.end()));  // the first of equal elements
       EXPECT_EQ(plx::max_element(plx::par, v), std::max_element(v.begin(), v.end()));
       EXPECT_EQ(plx::max_element(plx::par, v, std::greater<>()),
                 std::max_element(v.begin(), v.end(), std::greater<>()));

@@ -19,7 +19,7 @@ namespace ex = plx::execution;
 
 constexpr std::size_t sizes[] = {0, 1, 2, 7, 8, 9, 63, 1000, 5003};
 
-// Order matters for strings: each output shows every operand in its place.
+// String concatenation does not commute: each output shows every operand in its place.
 TEST(scan, operands_keep_their_order) {
   on_every_schedule([] {
     for (std::size_t n : {0u, 1u, 2u, 40u, 150u}) {

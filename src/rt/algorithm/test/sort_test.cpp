@@ -21,14 +21,14 @@ struct pair_of {
   int key, place;
   bool operator==(const pair_of&) const = default;
 };
-struct wide {  // too large to be exchanged blindly
+struct wide {  // too large to be exchanged unconditionally
   int key, place;
   double more[4];
   bool operator==(const wide& o) const { return key == o.key && place == o.place; }
 };
 const auto by_key = [](const auto& a, const auto& b) { return a.key < b.key; };
 
-/// Orders that break naive quicksorts, and random ones.
+/// Orders that are bad for naive quicksorts, and random ones.
 std::vector<std::vector<int>> patterns(int n) {
   std::mt19937 random(static_cast<unsigned>(n) + 1);
   std::vector<std::vector<int>> all(8, std::vector<int>(static_cast<std::size_t>(n)));
@@ -41,7 +41,7 @@ std::vector<std::vector<int>> patterns(int n) {
     all[4][k] = static_cast<int>(random() % 3);
     all[5][k] = i < n / 2 ? i : n - i;  // organ pipe
     all[6][k] = i % 17;
-    all[7][k] = i == n - 1 ? -1 : i;  // sorted but for one
+    all[7][k] = i == n - 1 ? -1 : i;  // sorted except for one element
   }
   return all;
 }
@@ -73,7 +73,7 @@ TEST(sort, as_the_standard_does) {
   });
 }
 
-// Sizes that all workers partition together; equal elements show the order in which they came out.
+// Sizes that all workers partition together; equal elements show the resulting order.
 TEST(sort, the_same_order_of_equals_for_any_number_of_workers) {
   for (const std::vector<int>& keys : patterns(300'000)) {
     std::vector<pair_of> first;
@@ -132,8 +132,8 @@ TEST(sort, a_comparison_that_throws) {
   });
 }
 
-// A comparison that answers what is worst for the sort (McIlroy's adversary): the depth of recursion stays bounded, and
-// so does the number of comparisons.
+// A comparison with the worst answers for the sort (McIlroy's adversary): the depth of recursion and the number of
+// comparisons stay bounded.
 TEST(sort, an_adversary_does_not_make_it_quadratic) {
   constexpr int n = 20'000;
   std::vector<int> values(n, n), index(n);
@@ -141,7 +141,7 @@ TEST(sort, an_adversary_does_not_make_it_quadratic) {
   int solid = 0, candidate = 0;
   std::int64_t calls = 0;
   const auto less = [&](int a, int b) {
-    if (++calls == 1) {  // the look whether all is sorted already
+    if (++calls == 1) {  // the check whether the range is already sorted
       values[static_cast<std::size_t>(a)] = solid++;
       return true;
     }
@@ -175,7 +175,7 @@ TEST(stable_sort, keeps_the_order_of_equals) {
     plx::runtime rt({.workers = 4, .bind = false});
     auto v = numbered<pair_of>(keys), expected = v;
     std::stable_sort(expected.begin(), expected.end(), by_key);
-    plx::stable_sort(plx::par, v, by_key);  // from a foreign thread
+    plx::stable_sort(plx::par, v, by_key);  // from an external thread
     ASSERT_EQ(v, expected);
     v = numbered<pair_of>(keys);
     plx::stable_sort(plx::seq, v, by_key);

@@ -17,7 +17,7 @@ namespace {
 
 using plx::testing::on_every_schedule;
 
-// Every access sees exactly the writes that were asked for before it.
+// Every access sees exactly the writes that were requested before it.
 TEST(async_rw_mutex, keeps_the_order_of_the_program) {
   on_every_schedule([] {
     plx::async_rw_mutex<int> m(0);
@@ -94,7 +94,7 @@ TEST(async_rw_mutex, what_is_dropped_gives_its_turn_back) {
     auto first = m->readwrite().get();
     for (int i = 0; i < 20000; ++i) (void)(i % 3 == 0 ? m->read().valid() : m->readwrite().valid());  // no deep nesting
     auto last = m->read();
-    m.reset();  // what was asked for stays
+    m.reset();  // pending requests remain
     EXPECT_FALSE(last.is_ready());
     first->push_back(8);
     first.release();

@@ -14,7 +14,7 @@ namespace {
 
 using plx::testing::on_every_schedule;
 
-// Three cells in a row, each of which needs itself and its neighbours of the step before: the last one to come posts.
+// Three cells in a row, each of which needs itself and its neighbours of the previous step: the last arrival posts.
 TEST(input_count, the_last_one_goes_on_with_everything_written) {
   on_every_schedule([] {
     constexpr int cells = 3, steps = 20;
@@ -62,7 +62,7 @@ TEST(input_count, all_inputs_are_parents_in_the_trace) {
     end.passed();
   });
   std::set<std::uint64_t> keys_of_three, keys_of_zero;
-  for (bool complete = false; !complete;) {  // a result is seen a moment before the end of its task
+  for (bool complete = false; !complete;) {  // a result is visible a moment before the end of its task
     const plx::probe::trace_data t = rt.recorder().collect_trace();
     std::map<plx::probe::task_id, std::uint64_t> key;
     std::size_t ended = 0;

@@ -1,4 +1,4 @@
-// Faults planted on purpose: calls that throw, and results with flipped bits.
+// Injected faults: calls that throw, and results with flipped bits.
 #include "rt/patterns/resilience.hpp"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST(replicate, the_first_that_did_not_throw) {
 TEST(replicate, votes_outnumber_faults) {
   on_every_schedule([] {
     EXPECT_TRUE(sane(plx::async_replicate_vote(3, plx::majority, flipping(1), 2.0).get()));
-    EXPECT_FALSE(sane(plx::async_replicate_vote(3, plx::majority, flipping(2), 2.0).get())) << "two agree on the fault";
+    EXPECT_FALSE(sane(plx::async_replicate_vote(3, plx::majority, flipping(2), 2.0).get())) << "two faults agree";
     EXPECT_TRUE(sane(plx::async_replicate_vote_validate(3, plx::majority, sane, flipping(2), 2.0).get()));
     const auto mean = [](std::vector<double> v) {
       double sum = 0;
@@ -136,7 +136,7 @@ TEST(replicate, of_the_valid_ones) {
 
 TEST(majority, counts_votes) {
   EXPECT_EQ(plx::majority(std::vector<int>{3, 1, 1, 2}), 1);
-  EXPECT_EQ(plx::majority(std::vector<int>{3, 1, 1, 3}), 3) << "the first of those that tie";
+  EXPECT_EQ(plx::majority(std::vector<int>{3, 1, 1, 3}), 3) << "the earliest one in case of a tie";
   EXPECT_EQ(plx::majority(std::vector<int>{5}), 5);
 }
 
@@ -151,7 +151,7 @@ TEST(replay, once_the_arguments_are_ready) {
     EXPECT_THROW(plx::dataflow_replay(
                      5,
                      [](int) {
-                       ADD_FAILURE() << "called without an argument";
+                       ADD_FAILURE() << "called without a value";
                        return 0;
                      },
                      plx::async([]() -> int { throw planned(1); }))
@@ -171,7 +171,7 @@ TEST(replay, once_the_arguments_are_ready) {
   });
 }
 
-// A copy of the result throws while other replicas still run: they use the callable, which must not go before.
+// A copy of the result throws while other replicas still run: they use the callable, which must not be destroyed first.
 struct throws_when_copied {
   int copies_left = 1000;
   throws_when_copied() = default;
@@ -194,7 +194,7 @@ TEST(replicate, waits_for_all_when_a_result_cannot_be_moved) {
         [&, callable = counted(living)](int) {
           throws_when_copied r;
           if (number++ == 0)
-            r.copies_left = 1;  // the one into its place; not the one out of it
+            r.copies_left = 1;  // the copy into its place succeeds, the next one throws
           else
             for (int i = 0; i < 10; ++i) plx::this_thread::yield();
           EXPECT_GT(callable.living->load(), 0);

@@ -26,7 +26,7 @@ TEST(sliding_semaphore, the_maker_stays_in_the_window) {
     for (int t = 1; t <= steps; ++t) {
       window.wait(t);
       EXPECT_LE(t - done.load(), width);
-      // Step t is signalled by the chain of all steps before it, so `done` has reached what is signalled.
+      // Step t is signalled by the chain of all steps before it, so `done` is at least the signalled number.
       auto before = all.empty() ? plx::make_ready_future() : std::move(all.back());
       all.push_back(before.then([&, t](auto) {
         plx::this_thread::yield();
@@ -48,7 +48,7 @@ TEST(sliding_semaphore, opens_at_the_difference_and_not_before) {
     EXPECT_TRUE(s.wait_for(12, 5us));
     EXPECT_TRUE(s.wait_for(-100, 5us));
     s.signal(11);
-    s.signal(3);  // late, counts for nothing
+    s.signal(3);  // late, has no effect
     EXPECT_TRUE(s.try_wait(13));
     EXPECT_FALSE(s.try_wait(14));
     auto waiting = plx::async([&s] { return s.wait_for(14, 1h); });
@@ -78,7 +78,7 @@ TEST(sliding_semaphore, signal_all_lets_those_pass_who_wait) {
       plx::this_thread::yield();
     }
     for (auto& w : waiting) w.get();
-    EXPECT_FALSE(s.try_wait(1000)) << "who comes later waits";
+    EXPECT_FALSE(s.try_wait(1000)) << "later callers wait";
   });
 }
 
