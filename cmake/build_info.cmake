@@ -1,7 +1,7 @@
-# The library plx::build_info: version, commit, compiler and build type, as src/base/build_info.hpp declares them. The
-# commit is asked at every build; the generated source changes, and only what links it is linked again, when it differs.
+# The library plx::build_info: version, commit, compiler and build type, as declared in src/base/build_info.hpp. The
+# commit is determined at every build; the generated source is rewritten, and its users relinked, only if it differs.
 #
-# Included by the configuration it declares the library; run as a script (cmake -P) it writes the source.
+# Included by the configuration, this file declares the library; run as a script (cmake -P), it writes the source.
 if(CMAKE_SCRIPT_MODE_FILE)
   execute_process(COMMAND git describe --always --dirty --abbrev=12 WORKING_DIRECTORY ${SOURCE_DIR}
                   OUTPUT_VARIABLE GIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE status)

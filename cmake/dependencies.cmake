@@ -1,6 +1,6 @@
-# Everything the project needs from outside. Required ones stop the configuration with one line; optional ones are used
-# when they are there. tools/dependencies.py holds the same list for people and for the installer; a test compares the two.
-set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # who adds the project as a subdirectory links what we found
+# External dependencies. A missing required one stops the configuration with one line; optional ones are used if they
+# are found. tools/dependencies.py holds the same list for people and for the installer; a test compares the two.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)  # projects that add this one as a subdirectory link the same libraries
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET GLOBAL hwloc)
@@ -16,10 +16,10 @@ if(PLX_BUILD_APPS)
   find_package(HDF5 REQUIRED COMPONENTS C)
 endif()
 
-# plx_optional(FOUND what one loses): one line for each library that is not there.
+# plx_optional(FOUND loss): prints one line for each optional library that is missing, with what is lost.
 function(plx_optional name found loss)
   if(NOT found)
-    message(STATUS "without ${name}: ${loss} (./plx doctor says how to get it)")
+    message(STATUS "without ${name}: ${loss} (./plx doctor shows how to install it)")
   endif()
 endfunction()
 

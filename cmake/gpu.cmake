@@ -1,10 +1,10 @@
-# What the library gpu is compiled with: CUDA's, HIP's and SYCL's compilers where they are found.
+# Compilers of the gpu library: those of CUDA, HIP and SYCL, where they are found.
 #
-#   plx_gpu_sources(TARGET add.cu ... [EXACT])   the .cu sources of operations: compiled by nvcc, and by hipcc, and put in
-#       TARGET. EXACT: a * b + c is rounded twice, as on the CPU (no fused multiply-add).
+# plx_gpu_sources(TARGET add.cu ... [EXACT])   compiles the .cu sources of operations with nvcc and with hipcc, and
+#      adds them to TARGET. EXACT: a * b + c is rounded twice, as on the CPU (no fused multiply-add).
 #
-# nvcc is called by rules of our own: CMake's language CUDA insists on linking a test program, which some installations
-# of the compiler alone (PyPI's nvidia-cuda-nvcc) cannot. The runtime library is linked statically.
+# nvcc is called by our own rules: CMake's CUDA language insists on linking a test program, which some installations of
+# only the compiler (PyPI's nvidia-cuda-nvcc) cannot do. The runtime library is linked statically.
 set(PLX_CUDA AUTO CACHE STRING "Build the backend for NVIDIA's devices: AUTO (where nvcc is found), ON or OFF")
 set(PLX_CUDA_ARCHITECTURES "80;90" CACHE STRING "Compute capabilities that kernels are compiled for; the newest also as PTX")
 set(PLX_HIP AUTO CACHE STRING "Build the backend for AMD's devices: AUTO (where hipcc is found), ON or OFF")
@@ -20,7 +20,7 @@ set(PLX_HIP_FOUND FALSE)
 set(PLX_SYCL_FOUND FALSE)
 set(PLX_KOKKOS_FOUND FALSE)
 
-# What a whole-tree sanitizer instruments must not be half device code.
+# A whole-tree sanitizer must not be mixed with uninstrumented device code.
 function(plx_gpu_wanted result option)
   set(${result} FALSE PARENT_SCOPE)
   if(${option} STREQUAL "AUTO" AND PLX_SANITIZE STREQUAL "")
@@ -30,7 +30,7 @@ function(plx_gpu_wanted result option)
   endif()
 endfunction()
 
-# How nvcc is called, without what depends on the target.
+# The nvcc command line, without the target-specific options.
 function(plx_nvcc_call result)
   set(nvcc ${PLX_NVCC} -x cu -std=c++20 -O3 -ccbin ${CMAKE_CXX_COMPILER} -lineinfo -diag-suppress=20012
            --expt-relaxed-constexpr -Xcompiler=-fPIC)
@@ -42,7 +42,7 @@ function(plx_nvcc_call result)
   set(${result} ${nvcc} PARENT_SCOPE)
 endfunction()
 
-# How hipcc is called, the same.
+# The hipcc command line, in the same way.
 function(plx_hipcc_call result)
   set(hipcc ${PLX_HIPCC} -x hip -std=c++20 -O3 -fPIC)
   foreach(architecture ${ARGN})
@@ -51,9 +51,9 @@ function(plx_hipcc_call result)
   set(${result} ${hipcc} PARENT_SCOPE)
 endfunction()
 
-# plx_try_kernel(RESULT the compiler's call ...): what it says when it does not compile a kernel in C++20, or nothing. An
-# old one knows not all of the language or of the architectures, another refuses the host's compiler. Asked once for
-# each call.
+# plx_try_kernel(RESULT compiler command...): the compiler's messages if it fails to compile a kernel in C++20,
+# otherwise "". An old compiler may lack parts of the language or the architectures; another may reject the host
+# compiler. The result is cached for each command.
 function(plx_try_kernel result)
   string(SHA1 asked "${ARGN}")
   if(NOT DEFINED CACHE{PLX_TRIED_${asked}})
@@ -76,7 +76,7 @@ function(plx_try_kernel result)
   set(${result} "${PLX_TRIED_${asked}}" PARENT_SCOPE)
 endfunction()
 
-# The line of a compiler's messages that says why.
+# The line of a compiler's messages that gives the reason.
 function(plx_error_line result said)
   string(REGEX MATCH "[^\n]*([Ee]rror|fatal|nsupported)[^\n]*" line "${said}")
   set(${result} "${line}" PARENT_SCOPE)
@@ -93,7 +93,7 @@ if(look)
     cmake_path(GET cuda_root PARENT_PATH cuda_root)
     find_path(PLX_CUDA_INCLUDE cuda_runtime_api.h HINTS ${cuda_root} PATH_SUFFIXES include targets/x86_64-linux/include
               targets/sbsa-linux/include NO_DEFAULT_PATH)
-    # Of CUPTI headers alone: the library is opened while a program runs, if it is there.
+    # Only the CUPTI headers are needed: the library is opened at run time if it exists.
     find_path(PLX_CUPTI_INCLUDE cupti.h HINTS ${PLX_CUDA_INCLUDE} ${cuda_root}/extras/CUPTI/include NO_DEFAULT_PATH)
     find_library(PLX_CUDART cudart_static HINTS ${cuda_root} PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
                  targets/sbsa-linux/lib NO_DEFAULT_PATH)
@@ -109,7 +109,7 @@ if(look)
   if(nvcc_fails AND PLX_CUDA STREQUAL "AUTO")
     set(PLX_CUDA_FOUND FALSE)
     plx_error_line(line "${nvcc_fails}")
-    message(STATUS "${PLX_NVCC} does not compile a kernel in C++20 with ${CMAKE_CXX_COMPILER}: ${line}; PLX_CUDA=ON shows all")
+    message(STATUS "${PLX_NVCC} does not compile a kernel in C++20 with ${CMAKE_CXX_COMPILER}: ${line}; PLX_CUDA=ON shows the full output")
   elseif(nvcc_fails)
     message(FATAL_ERROR "PLX_CUDA=${PLX_CUDA}: expected an nvcc that compiles C++20 for ${PLX_CUDA_ARCHITECTURES} with "
                         "${CMAKE_CXX_COMPILER}; ${PLX_NVCC} said:\n${nvcc_fails}")
@@ -131,13 +131,13 @@ if(look)
   set(hip_architectures)
   set(hipcc_fails "")
   if(PLX_HIPCC AND PLX_HIP_INCLUDE AND PLX_HIP_LIBRARY)
-    foreach(architecture ${PLX_HIP_ARCHITECTURES})  # Debian's hipcc 5.2 knows no gfx942
+    foreach(architecture ${PLX_HIP_ARCHITECTURES})  # Debian's hipcc 5.2 does not know gfx942
       plx_hipcc_call(hipcc ${architecture})
       plx_try_kernel(fails ${hipcc})
       if(fails)
         set(hipcc_fails "${fails}")
         plx_error_line(line "${fails}")
-        message(STATUS "${PLX_HIPCC} compiles no kernel in C++20 for ${architecture}: ${line}")
+        message(STATUS "${PLX_HIPCC} does not compile a kernel in C++20 for ${architecture}: ${line}")
       else()
         list(APPEND hip_architectures ${architecture})
       endif()
@@ -175,8 +175,9 @@ if(look)
   endif()
 endif()
 
-# Where Kokkos was built with CUDA, what includes it is compiled by its nvcc_wrapper (plx_compile_with_kokkos). Without
-# `separable_compilation` it would put a script before every command of the tree, which steps aside where ccache is.
+# Where Kokkos was built with CUDA, code that includes it is compiled by its nvcc_wrapper (plx_compile_with_kokkos).
+# Without `separable_compilation`, Kokkos would put a launch script before every command of the tree, which has no
+# effect with ccache.
 if(PLX_KOKKOS)
   find_package(Kokkos 4.2 QUIET COMPONENTS separable_compilation)
   if(Kokkos_FOUND)
@@ -188,7 +189,7 @@ if(PLX_KOKKOS)
 endif()
 plx_optional(Kokkos "${PLX_KOKKOS_FOUND}" "there are no futures for Kokkos' loops")
 
-# plx_compile_with_kokkos(TARGET): by the compiler that Kokkos needs, if that is another one; then without ccache.
+# plx_compile_with_kokkos(TARGET): compiles with the compiler that Kokkos requires if it differs; then without ccache.
 function(plx_compile_with_kokkos target)
   if(NOT Kokkos_ENABLE_CUDA OR Kokkos_COMPILE_LANGUAGE STREQUAL "CUDA")
     return()
@@ -202,7 +203,8 @@ endfunction()
 
 plx_optional(CUDA "${PLX_CUDA_FOUND}" "the library gpu has no backend cuda")
 
-# plx_gpu_compile(OBJECT SOURCE compiler and its arguments ...): one source by one compiler, with its dependencies.
+# plx_gpu_compile(OBJECT SOURCE compiler arguments...): compiles one source with one compiler, and tracks its
+# dependencies.
 function(plx_gpu_compile object source)
   cmake_path(GET object PARENT_PATH folder)
   file(MAKE_DIRECTORY ${folder})

@@ -1,5 +1,5 @@
-# What `cmake --install` puts under a prefix: the libraries of the runtime, the headers that users include and those
-# that these include, and what find_package(parallax) and pkg-config need. The applications are not installed.
+# Files installed by `cmake --install`: the libraries of the runtime, the headers that users include and those that
+# these include, and the files for find_package(parallax) and pkg-config. The applications are not installed.
 #
 #   find_package(parallax 0.1 REQUIRED COMPONENTS rt)      g++ -std=c++20 a.cpp $(pkg-config --cflags --libs parallax)
 #   target_link_libraries(program PRIVATE plx::rt)
@@ -7,7 +7,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(installed base build_info num probe control trace session attach rt net gpu)
-set(left_out "^gpu/kokkos/")  # headers around a library that was not found
+set(left_out "^gpu/kokkos/")  # headers for a library that was not found
 if(PLX_KOKKOS_FOUND)
   set(left_out "^$")
 endif()
@@ -21,14 +21,14 @@ endforeach()
 install(TARGETS ${targets} EXPORT parallax-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${header_dir})
 install(EXPORT parallax-targets NAMESPACE plx:: DESTINATION ${package_dir})
-if(PLX_KOKKOS_FOUND)  # a file of its own: whoever does not ask for this component needs no Kokkos
+if(PLX_KOKKOS_FOUND)  # a separate file: Kokkos is needed only if this component is requested
   set_target_properties(plx_kokkos PROPERTIES EXPORT_NAME kokkos)
   install(TARGETS plx_kokkos EXPORT parallax-kokkos-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           INCLUDES DESTINATION ${header_dir})
   install(EXPORT parallax-kokkos-targets NAMESPACE plx:: DESTINATION ${package_dir})
 endif()
 
-# Which headers are public, and what they include, is looked up when they are installed: sources change between.
+# Public headers and the headers they include are determined at install time: sources may change after configuration.
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
 set(folders base num probe control trace session attach rt net gpu)
 set(left_out \"${left_out}\")
@@ -57,7 +57,7 @@ set(pc_otf2)
 if(OTF2_FOUND)
   set(pc_otf2 " otf2")
 endif()
-# What plx_touch_every_page() gives a program that CMake builds.
+# The option of plx_touch_every_page() for programs built with CMake.
 set(pc_stack_option)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|i.86" OR
    CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
@@ -72,7 +72,7 @@ configure_file(cmake/parallax-probe.pc.in ${PROJECT_BINARY_DIR}/generated/parall
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc INPUT ${PROJECT_BINARY_DIR}/generated/parallax.pc.in)
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-# A library of its own: whoever uses no device needs no toolkit.
+# A separate library: programs that use no device do not need the toolkit.
 set(pc_gpu_libs)
 set(pc_gpu_cflags)
 if(PLX_CUDA_FOUND)

@@ -1,6 +1,6 @@
-# Installs from SOURCE the public headers of FOLDERS but those that LEFT_OUT matches, and every header that these include,
-# below DESTINATION. Public is what tools/check_headers.py calls so: not in a folder that its INTERNAL
-# matches, not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
+# Installs from SOURCE the public headers of FOLDERS, except those that LEFT_OUT matches, and every header that they
+# include, below DESTINATION. Public headers are those of tools/check_headers.py: not in a folder that its INTERNAL
+# matches, and not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
 cmake_policy(VERSION 3.25)
 set(open)
 foreach(folder ${folders})

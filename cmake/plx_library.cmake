@@ -1,6 +1,6 @@
-# plx_touch_every_page(RESULT): the compiler option that makes a function with a large frame touch each page of it. The
-# guard below the stack of a task is 64 KiB; without the option a larger frame can step over it into another stack.
-# plx::rt passes the option on to what links it. Clang has it for x86, and for ARM from version 18 on.
+# plx_touch_every_page(RESULT): the compiler option that makes a function with a large frame touch each of its pages.
+# The guard below a task's stack is 64 KiB; without the option a larger frame can step over it into another stack.
+# plx::rt passes the option on to its users. Clang supports it for x86, and for ARM from version 18 on.
 function(plx_touch_every_page result)
   set(option -fstack-clash-protection)
   set(clang $<COMPILE_LANG_AND_ID:CXX,Clang>)
@@ -16,11 +16,11 @@ option(PLX_UNITY "Compile up to eight sources of a folder as one: half the time 
 #             [LINK public external targets] [LINK_PRIVATE external targets] [TESTS test sources])
 #
 # Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers
-# are included from the root of src, as "rt/future.hpp". Without SOURCES, the library consists of every .cpp file below
-# the folder except those in folders test/ and those whose path matches WITHOUT, and its tests are the files
-# test/*_test.cpp below it. The tests, with TESTS, become one GoogleTest program NAME_test whose cases are registered
-# with CTest as "NAME.Suite.Case" and labelled NAME. Sources that match ALONE are not compiled together with others: their
-# internal names are those of a neighbour.
+# are included from the root of src, as "rt/future.hpp". By default the library consists of every .cpp file below the
+# folder except those in folders test/ and those whose path matches WITHOUT, and its tests are the files test/*_test.cpp
+# below it; SOURCES and TESTS replace these lists. The tests become one GoogleTest program NAME_test whose cases are
+# registered with CTest as "NAME.Suite.Case" and labelled NAME. Sources that match ALONE are not compiled together with
+# others, because their internal names clash with those of a neighbour.
 function(plx_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;WITHOUT;ALONE;DEPENDS;LINK;LINK_PRIVATE;TESTS" ${ARGN})
   if(NOT arg_SOURCES)
@@ -50,8 +50,8 @@ function(plx_library name)
   endif()
 endfunction()
 
-# plx_unity(TARGET [ALONE regex...]): compiles up to eight sources of a folder as one, except those that match ALONE, those
-# of other folders than the target's, and those with compile options of their own, which CMake leaves out.
+# plx_unity(TARGET [ALONE regex...]): compiles up to eight sources of a folder together, except those that match ALONE,
+# those outside the target's folder, and those with their own compile options, which CMake excludes.
 function(plx_unity target)
   cmake_parse_arguments(arg "" "" "ALONE" ${ARGN})
   if(NOT PLX_UNITY)
@@ -71,11 +71,11 @@ function(plx_unity target)
     endif()
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # GCC takes what an included source keeps to itself for part of a header.
+  # GCC mistakes internal names of an included source for those of a header.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-# The headers that every test parses, compiled once.
+# The headers that every test includes, precompiled.
 function(plx_test_headers target)
   if(NOT TARGET plx_test_headers)
     add_library(plx_test_headers OBJECT ${PROJECT_SOURCE_DIR}/tests/headers/headers.cpp)
@@ -87,13 +87,14 @@ function(plx_test_headers target)
   target_precompile_headers(${target} REUSE_FROM plx_test_headers)
 endfunction()
 
-# plx_test(NAME SOURCES ... [ALONE regex...] LINK targets ...): the GoogleTest program NAME_test, its cases registered with CTest.
+# plx_test(NAME SOURCES ... [ALONE regex...] LINK targets ...): the GoogleTest program NAME_test, with its cases
+# registered in CTest.
 function(plx_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;ALONE;LINK" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
   plx_test_headers(${name}_test)
-  # What is tested is optimised; the tests themselves compile a third faster with little optimisation.
+  # The tested code is optimised; the tests themselves compile a third faster with little optimisation.
   target_compile_options(${name}_test PRIVATE $<$<CONFIG:Release>:-O1>)
   plx_unity(${name}_test ALONE ${arg_ALONE})
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
@@ -101,11 +102,11 @@ function(plx_test name)
 endfunction()
 
 # plx_bench(NAME SOURCES ... LINK targets ...): the benchmark program bench_NAME, which `./plx bench NAME` builds and
-# runs. See bench/README.md for what such a program prints and writes.
+# runs. See bench/README.md for its output.
 function(plx_bench name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK" ${ARGN})
   foreach(library ${arg_LINK})
-    if(NOT TARGET ${library})  # a library of the applications, which are not built
+    if(NOT TARGET ${library})  # a library of the applications that is not built
       return()
     endif()
   endforeach()

@@ -1,5 +1,5 @@
-# Sanitizer flags for the whole tree (a half-instrumented program reports nonsense). PLX_SANITIZE is set by the presets
-# `asan` and `tsan`.
+# Sanitizer flags for the whole tree (a partly instrumented program gives false reports). PLX_SANITIZE is set by the
+# presets `asan` and `tsan`.
 if(PLX_SANITIZE STREQUAL "address")
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
@@ -9,9 +9,9 @@ elseif(PLX_SANITIZE STREQUAL "thread")
 elseif(NOT PLX_SANITIZE STREQUAL "")
   message(FATAL_ERROR "PLX_SANITIZE is '${PLX_SANITIZE}': expected 'address', 'thread' or nothing")
 endif()
-# What a fuzzer watches has to be compiled for it. The libraries are, not their users: those have a main() of their own.
-# g++ has no libFuzzer, but notes the same things in another way: with it and clang's runtime libraries the fuzzers are
-# linked with tests/fuzz/gcc_coverage.cpp. PLX_FUZZER_LINK is what a fuzzer is linked with.
+# A fuzzer needs the tested code compiled for it. This applies to the libraries, not to their users, which have a main()
+# of their own. g++ has no libFuzzer but offers the same instrumentation in another form: with it and clang's runtime
+# libraries, the fuzzers are linked with tests/fuzz/gcc_coverage.cpp. PLX_FUZZER_LINK lists what fuzzers link.
 if(PLX_FUZZ)
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)

@@ -8,7 +8,7 @@ target_compile_options(plx_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual> -Wnull-dereference
   $<$<BOOL:${PLX_WARNINGS_AS_ERRORS}>:-Werror>)
 if(PLX_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # Instrumented code hides from GCC that values are set and pointers tested: these two then warn about the standard
-  # library. The uninstrumented presets keep them.
+  # Instrumentation hides from GCC that values are set and pointers tested, so that these two warn about the standard
+  # library. Uninstrumented presets keep them.
   target_compile_options(plx_warnings INTERFACE -Wno-maybe-uninitialized -Wno-null-dereference)
 endif()

@@ -67,7 +67,8 @@ std::string message_of(const assert_place& place, std::initializer_list<assert_v
   std::string message =
       fmt::format("{}:{}: in {}(): assertion failed: {}", place.file, place.line, place.function, place.expression);
   const std::vector<std::string_view> names = split_names(place.names);
-  const bool named = names.size() == values.size();  // a comma inside <> confuses the split: then values stand alone
+  const bool named = names.size() == values.size();  // a comma inside <> confuses the split: then values are printed
+                                                     // without names
   std::size_t i = 0;
   for (const assert_value& v : values) {
     message += i == 0 ? " (" : ", ";

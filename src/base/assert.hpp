@@ -5,8 +5,7 @@
 // Example: base/test/assert_test.cpp
 //
 //   PLX_ASSERT(index < size, index, size);   // file:12: in f(): assertion failed: index < size (index=7, size=5)
-//   PLX_ASSERT_EQ(blocks.size(), expected);  // each side is evaluated once; integers compare by value, whatever their
-//   sign
+//   PLX_ASSERT_EQ(blocks.size(), expected);  // each operand is evaluated once; integers compare by value
 #pragma once
 
 #include <initializer_list>

@@ -1,20 +1,20 @@
-// What this program was built from and with. Link plx::build_info (not part of plx::base, so that a new commit links
-// again only the programs that print it). Thread-safe, no cost. Used by: apps/.
+// Version, commit, compiler and options of this build. Link plx::build_info; it is not part of plx::base, so that a new
+// commit relinks only the programs that print it. Thread-safe, no cost. Used by: apps/.
 #pragma once
 
 namespace plx {
 
-/// Texts about one build.
+/// Description of one build.
 struct build_info {
-  const char* version;    // of the project, as "0.1.0"
+  const char* version;    // project version, such as "0.1.0"
   const char* git;        // commit, with "-dirty" for local changes; "unknown" without git
-  const char* compiler;   // as "GNU 12.2.0"
+  const char* compiler;   // such as "GNU 12.2.0"
   const char* type;       // Release, Debug, RelWithDebInfo
   const char* sanitize;   // "address", "thread" or ""
-  const char* processor;  // as "x86_64", "aarch64"
+  const char* processor;  // such as "x86_64", "aarch64"
 };
 
-/// Of the program that runs.
+/// The build of the running program.
 const build_info& this_build() noexcept;
 
 }  // namespace plx

@@ -19,8 +19,8 @@ static ticks monotonic_ticks() noexcept {
   return static_cast<ticks>(t.tv_sec) * 1'000'000'000u + static_cast<ticks>(t.tv_nsec);
 }
 
-// Clocks that hypervisors compute from the counter. The kernel prefers them although it trusts the counter, too; it no
-// longer lists a counter that it has found unstable.
+// Clocks that hypervisors derive from the counter. The kernel prefers them although it trusts the counter as well; it
+// no longer lists a counter that it has found unstable.
 static bool computed_from_counter(std::string_view clock) noexcept {
   return clock == "kvm-clock" || clock == "xen" || clock == "hyperv_clocksource_tsc_page";
 }
@@ -35,7 +35,7 @@ static bool lists(std::string_view words, std::string_view word) noexcept {
 
 bool counter_is_trusted(bool invariant, std::string_view current, std::string_view available) noexcept {
   if (!invariant) return false;
-  if (current.empty() || current == "tsc") return true;  // without /sys, the processor's word is all there is
+  if (current.empty() || current == "tsc") return true;  // without /sys, only the processor's statement is available
   return computed_from_counter(current) && lists(available, "tsc");
 }
 
@@ -48,7 +48,7 @@ struct short_text {
   [[nodiscard]] std::string_view view() const noexcept { return {bytes, size}; }
 };
 
-// Not by streams: the first reading of the clock may be early in the life of the process.
+// Does not use streams: the first clock reading may come early in the life of the process.
 short_text read_line(const char* path) noexcept {
   short_text t;
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -90,7 +90,7 @@ struct clock_pair {
   double monotonic_s;
 };
 
-/// Both clocks at the same moment: the tightest of a few readings, so that an interruption between them does no harm.
+/// Both clocks at the same moment: the tightest of several readings, so that an interruption between them does no harm.
 [[maybe_unused]] clock_pair read_both() noexcept {
   clock_pair best{};
   ticks best_width = ~ticks{0};
@@ -111,7 +111,7 @@ double find_rate() noexcept {
 #elif defined(__x86_64__)
   (void)now_ticks();  // decides
   if (detail::tick_source_used.load(std::memory_order_relaxed) != detail::tick_source::counter) return 1e9;
-  // The processor's own statement of the frequency is often absent or rounded in virtual machines: measure.
+  // In virtual machines, the frequency that the processor states is often absent or rounded: measure it.
   constexpr double measure_s = 5e-3;
   const clock_pair start = read_both();
   clock_pair end{};

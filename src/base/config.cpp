@@ -93,7 +93,9 @@ entry* config_table::state::find(std::string_view key) {
 
 entry& config_table::state::insert(entry e) {
   PLX_ASSERT(find(e.key) == nullptr, e.key);
-  for (const element& v : e.initial) check(e, v).value();  // a default outside its own range is a defect: abort
+  for (const element& v : e.initial)
+    check(e, v).value();  // a default outside its own range is a programming error:
+                          // abort
   return entries.emplace_back(std::move(e));
 }
 

@@ -1,10 +1,10 @@
 // Configuration: one plain struct per component, a table that binds its members to keys, and TOML files.
 //
-// Defaults, units, help, ranges and choices stand once, in the struct's describe(); files, --set, --list-options,
-// --print-config and the documentation come from there. The table keeps pointers: the structs must outlive it.
-// Thread safety: none; a table belongs to one thread. Cost: of reading a small file, once at start.
-// Errors: one line with file:line:column, what was expected, what was found, the nearest known key. A file or an
-//   assignment with an error changes nothing.
+// Defaults, units, help, ranges and choices are given once, in the struct's describe(); files, --set, --list-options,
+// --print-config and the documentation use them. The table keeps pointers: the structs must outlive it.
+// Thread safety: none; a table belongs to one thread. Cost: reading a small file, once at start.
+// Errors: one line with file:line:column, what was expected, what was found, and the nearest known key. A file or an
+// assignment with an error changes nothing.
 // Example: base/test/config_test.cpp
 //
 //   struct hydro_options {
@@ -31,7 +31,7 @@
 
 namespace plx {
 
-/// What a key means. Bounds and choices hold for each element of an array.
+/// Properties of a key. Bounds and choices apply to each element of an array.
 struct config_info {
   std::string unit = {};
   std::string help = {};
@@ -41,7 +41,7 @@ struct config_info {
   std::vector<std::string> choices = {};
 };
 
-/// Keys with the variables they set, read from text, files and the command line.
+/// Keys and the variables they set, read from text, files and the command line.
 class config_table {
  public:
   config_table();
@@ -52,8 +52,8 @@ class config_table {
   /// A heading for the keys "name.*".
   void section(std::string_view name, std::string_view title);
 
-  /// Binds a key to a member; its present value is the default. A vector takes any length, a std::array its own.
-  /// Requires: a key not yet bound; a default within its bounds and choices.
+  /// Binds a key to a member, whose present value is the default. A vector accepts any length, a std::array its own.
+  /// Requires: the key is not yet bound; the default is within its bounds and choices.
   void add(std::string_view key, bool& value, config_info info = {});
   void add(std::string_view key, int& value, config_info info = {});
   void add(std::string_view key, std::int64_t& value, config_info info = {});
@@ -68,26 +68,26 @@ class config_table {
     add_elements(key, value.data(), N, std::move(info));
   }
 
-  /// Sets the members from a TOML file, or from text in its place (`name` stands in messages).
+  /// Sets the members from a TOML file.
   result<void> load_file(const std::string& path);
-  /// As load_file(), from text that messages call `name`.
+  /// The same for text; messages refer to it as `name`.
   result<void> load_text(std::string_view text, const std::string& name);
-  /// Sets one member from "key=value", the value as in TOML; a string needs no quotes. `source` is shown by
+  /// Sets one member from "key=value", with the value as in TOML; a string needs no quotes. `source` is shown by
   /// text_effective().
   result<void> set(std::string_view assignment, std::string_view source = "--set");
 
-  /// For people: key, type, default, unit, range or choices, help; one line per key.
+  /// One line per key for a person to read: key, type, default, unit, range or choices, help.
   std::string text_options() const;
-  /// The same as tables in Markdown.
+  /// The same, as Markdown tables.
   std::string markdown() const;
-  /// "key = value  # source", the source being "default", file:line or that of set().
+  /// "key = value  # source" for each key, where source is "default", file:line or the argument of set().
   std::string text_effective() const;
   /// All values as TOML that loads back to the same values, doubles to the last bit.
   std::string toml() const;
 
-  /// Whether there is such a key.
+  /// Whether the key exists.
   bool knows(std::string_view key) const;
-  /// Where the value came from. Requires: knows(key).
+  /// The origin of the value. Requires: knows(key).
   const std::string& source(std::string_view key) const;
   /// All keys, in the order of add().
   std::vector<std::string> keys() const;
@@ -103,9 +103,9 @@ class config_table {
   std::unique_ptr<state> state_;
 };
 
-/// One string of a TOML file without a table, "" when the key is not there: for a key that decides which others exist.
+/// One string of a TOML file without a table, "" if the key is absent: for a key that decides which others exist.
 result<std::string> peek_string(const std::string& path, std::string_view key);
-/// The same of text; `name` stands in messages.
+/// The same for text; messages refer to it as `name`.
 result<std::string> peek_string_in_text(std::string_view text, const std::string& name, std::string_view key);
 
 }  // namespace plx

@@ -1,4 +1,4 @@
-// Internal to base/config: one bound key, its values, and how they read as text. For config*.cpp.
+// Internal to base/config: a bound key, its values, and their text. For config*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace plx::config_detail {
 
-/// One number, switch or text. A key holds one, or an array of them.
+/// A number, switch or string. A key holds one of these or an array.
 using element = std::variant<bool, std::int64_t, double, std::string>;
 
 /// In the order of element's alternatives.
@@ -22,7 +22,7 @@ enum class element_type { boolean, integer, number, string };
 struct target {
   virtual ~target() = default;
   virtual std::vector<element> get() const = 0;
-  /// Requires: elements of the right type, and as many as a fixed array holds.
+  /// Requires: elements of the right type, and exactly as many as a fixed array holds.
   virtual void set(const std::vector<element>& values) = 0;
 };
 
@@ -52,7 +52,7 @@ std::string text_of(const entry& e, const std::vector<element>& values);
 std::string type_text(const entry& e);
 /// "in (0, 1]", ">= 0", "one of a, b", or "".
 std::string range_text(const config_info& info);
-/// Whether a value of the right type keeps to bounds and choices; the error does not yet say where.
+/// Checks a value of the right type against bounds and choices; the error does not contain the location.
 result<void> check(const entry& e, const element& value);
 
 }  // namespace plx::config_detail

@@ -1,4 +1,4 @@
-// Reading configuration: TOML files, and single assignments, into the bound members.
+// Reads configuration into the bound members: TOML files and single assignments.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #pragma GCC diagnostic ignored "-Wnull-dereference"
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
-// Compiled in here: who links this archive needs no library of it.
+// Compiled in here: programs that link this archive need no toml++ library.
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
 #define TOML_HEADER_ONLY 1
@@ -41,7 +41,7 @@ struct assignment {
   toml::source_position where;
 };
 
-/// What a document asks for, gathered in full before anything is changed.
+/// The assignments of a document, collected completely before any member changes.
 struct reading {
   std::vector<assignment> assignments;
   std::vector<problem> problems;
@@ -66,7 +66,7 @@ std::string found_text(const toml::node& n) {
   }
 }
 
-/// The element, if the node has the wanted type; an integer is a number, too.
+/// The element, if the node has the wanted type; an integer is also accepted as a number.
 std::optional<element> element_from(const toml::node& n, element_type wanted) {
   if (wanted == element_type::boolean && n.is_boolean()) return element(**n.as_boolean());
   if (wanted == element_type::integer && n.is_integer()) return element(**n.as_integer());
@@ -163,7 +163,7 @@ class reader {
   std::set<std::string> sections_;
 };
 
-/// One line for a person: toml++ explains over several.
+/// The message on one line: toml++ spreads its explanations over several.
 std::string one_line(std::string_view text) {
   std::string line(text);
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -217,7 +217,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// The value's text as a TOML document "value = ...", or no document when it is not one value.
+/// The text parsed as a TOML document "value = ..."; nothing if it is not exactly one value.
 std::optional<toml::table> parse_value(std::string_view text) {
   auto document = parse(fmt::format("value = {}", text), "value");
   if (!document || document->size() != 1) return std::nullopt;

@@ -1,4 +1,4 @@
-// Writing configuration: options for people, effective values, TOML.
+// Writes configuration: options for people, effective values, TOML.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +25,7 @@ std::string title_of(const std::vector<section_title>& sections, const std::stri
 }
 
 /// The entries grouped by section, sections in the order of their first key; keys without a section come first, as TOML
-/// wants it.
+/// requires.
 struct group {
   std::string name;
   std::vector<const entry*> entries;
@@ -151,7 +151,7 @@ std::string quoted(std::string_view text) {
 std::string number_text(double d) {
   if (std::isnan(d)) return "nan";
   if (std::isinf(d)) return d > 0 ? "inf" : "-inf";
-  std::string text = fmt::format("{}", d);  // the shortest that reads back to the same bits
+  std::string text = fmt::format("{}", d);  // the shortest text that reads back to the same bits
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;
 }
@@ -160,7 +160,7 @@ bool bounded_below(double d) { return d > -std::numeric_limits<double>::infinity
 bool bounded_above(double d) { return d < std::numeric_limits<double>::infinity(); }
 
 bool in_range(const config_info& info, double v) {
-  return v >= info.min && v <= info.max && (!bounded_below(info.above) || v > info.above);  // false for a NaN
+  return v >= info.min && v <= info.max && (!bounded_below(info.above) || v > info.above);  // false for NaN
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t buffer_size = 1u << 16;
 
-/// 0, or the errno of what stopped it.
+/// Returns 0, or the errno of the failure.
 int write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
@@ -27,7 +27,7 @@ int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-/// Closes on every way out.
+/// Closes the descriptor on every return path.
 struct descriptor_guard {
   int descriptor;
   ~descriptor_guard() {
@@ -51,7 +51,7 @@ result<std::string> read_file(const std::string& path) {
   if (file.descriptor < 0) return file_error("read", path, errno);
   struct stat what {};
   if (::fstat(file.descriptor, &what) != 0) return file_error("read", path, errno);
-  if (S_ISCHR(what.st_mode) || S_ISBLK(what.st_mode))  // such as /dev/zero, which does not end
+  if (S_ISCHR(what.st_mode) || S_ISBLK(what.st_mode))  // such as /dev/zero, which has no end
     return error{fmt::format("cannot read '{}': expected a file or a pipe, found a device", path)};
   std::string content;
   for (;;) {
@@ -81,9 +81,9 @@ result<void> append_file(const std::string& path, std::string_view header, std::
   if (before.st_size == 0) text = header;
   text += content;
   if (const int number = write_all(file.descriptor, text); number != 0) {
-    // No half line stays behind. Devices and pipes cannot be truncated, and need not be.
+    // Removes a partial line. Devices and pipes cannot be truncated and do not need it.
     if (S_ISREG(before.st_mode) && ::ftruncate(file.descriptor, before.st_size) != 0)
-      return file_error("mend", path, errno);
+      return file_error("truncate", path, errno);
     return file_error("write", path, number);
   }
   return {};
@@ -110,7 +110,8 @@ result<atomic_file> atomic_file::create(const std::string& path) {
   struct stat there {};
   const bool straight = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
   std::string temporary = straight ? path : temporary_name(path);
-  // Nothing has a temporary name yet, but for what a process of this number left: a link there is not followed.
+  // The temporary name is unused, unless an earlier process with the same id left a file behind; a link is not
+  // followed.
   const int how = straight ? O_TRUNC : O_TRUNC | O_NOFOLLOW;
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
   if (descriptor < 0) return file_error("write", path, errno);

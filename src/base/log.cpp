@@ -29,7 +29,7 @@ struct log_state {
   }
 };
 
-/// Never destroyed: static objects of other files may still log while the process ends.
+/// Never destroyed: static objects of other files may still log while the process exits.
 log_state& state() {
   static log_state& s = *new log_state;
   return s;
@@ -44,7 +44,7 @@ std::string time_text() {
                      utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000);
 }
 
-/// One write, so that lines of several processes do not mix. A log that cannot be written does not stop a run.
+/// A single write, so that lines of several processes do not mix. A log that cannot be written does not stop a run.
 void write_line(int descriptor, const std::string& line) {
   [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
 }

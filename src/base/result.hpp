@@ -1,10 +1,10 @@
-// result<T>: a value, or an error with one line of text. For failures that are expected; broken contracts assert.
+// result<T>: a value, or an error with one line of text. For expected failures; a broken contract is an assertion.
 //
-// Thread safety: as its parts. Cost: a value and a string; no allocation when there is no error.
+// Thread safety: that of the value. Cost: a value and a string; no allocation unless there is an error.
 // Example: base/test/result_test.cpp
 //
 //   result<int> parse(std::string_view s);        // return 7;  or  return error{"expected a number, found 'x'"};
-//   if (auto r = parse(s); !r) return r.error();  // errors pass on to any other result<U>
+//   if (auto r = parse(s); !r) return r.error();  // an error converts to any other result<U>
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace plx {
 
-/// One line for a person: what was expected, what was found, what to do.
+/// One line for a person: what was expected, what was found, and what to do.
 struct error {
   std::string message;
 };
@@ -30,7 +30,7 @@ class [[nodiscard]] result {
   result(plx::error e) : error_(std::move(e)) {}  // NOLINT: implicit on purpose
 
   explicit operator bool() const noexcept { return has_value(); }
-  /// Whether there is a value, not an error.
+  /// Whether this holds a value, not an error.
   bool has_value() const noexcept { return value_.has_value(); }
 
   /// Requires: has_value(); aborts with the error's message otherwise.
@@ -43,7 +43,7 @@ class [[nodiscard]] result {
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  /// The value, or `other` in place of an error.
+  /// The value, or `other` if this holds an error.
   T value_or(T other) const& { return has_value() ? value() : std::move(other); }
 
   /// Requires: !has_value().

@@ -30,18 +30,18 @@ extern char** environ;
 namespace plx {
 namespace {
 
-// The file that an address was loaded from, and where in the file's own addresses it lies.
+// The file that an address was loaded from, and the address within that file.
 struct place {
   std::string path;
   std::uintptr_t offset = 0;
 };
 
 // dladdr() takes the lock that dlopen() holds while constructors run, and a constructor may wait for this thread;
-// dl_iterate_phdr() takes another one, which dlopen() does not hold then.
+// dl_iterate_phdr() takes another lock, which dlopen() does not hold at that time.
 struct search {
   std::uintptr_t address;
   std::uintptr_t offset = 0;
-  char path[4096] = "";  // copied within the search: the file may be unloaded after it
+  char path[4096] = "";  // copied during the search: the file may be unloaded afterwards
 };
 
 int look_into(dl_phdr_info* file, std::size_t /*size*/, void* given) {
@@ -61,7 +61,7 @@ int look_into(dl_phdr_info* file, std::size_t /*size*/, void* given) {
 place place_of(const void* address) {
   search wanted{reinterpret_cast<std::uintptr_t>(address)};
   if (dl_iterate_phdr(&look_into, &wanted) == 0) return {};
-  // The program itself has no name in the list; /proc has it even after a change of directory.
+  // The program itself has no name in the list; /proc has its path even after a change of directory.
   std::string path = wanted.path;
   if (path == "/proc/self/exe") {
     char real[4096];
@@ -71,8 +71,8 @@ place place_of(const void* address) {
   return {std::move(path), wanted.offset};
 }
 
-// The functions and variables of a file by address, from .symtab, or .dynsym where it was stripped. The file stays
-// mapped: names are read from it.
+// The functions and variables of a file by address, from .symtab, or from .dynsym if the file is stripped. The file
+// stays mapped: names are read from it.
 class symbol_table {
  public:
   explicit symbol_table(const std::string& path) {
@@ -146,18 +146,18 @@ class symbol_table {
 };
 
 const symbol_table& table_of(const place& p) {
-  // Never destroyed: somebody may still ask while the process ends.
+  // Never destroyed: another thread may still use it while the process exits.
   static auto* lock = new std::mutex;
   static auto* tables = new std::map<std::string, symbol_table, std::less<>>;
   const std::lock_guard guard(*lock);
   auto it = tables->find(p.path);
   if (it == tables->end()) it = tables->try_emplace(p.path, p.path).first;
-  return it->second;  // which never changes
+  return it->second;  // never changes
 }
 
 const char* symbol_at(const place& p) { return table_of(p).function(p.offset); }
 
-// What was found out before: the same hang is explained more than once. Bounded, and per tool that was asked.
+// Results of earlier look-ups, since the same hang is reported more than once. Bounded, and separate per tool.
 struct answer_cache {
   std::mutex lock;
   std::map<std::tuple<std::string, std::uintptr_t, std::string>, std::vector<code_location>> of;
@@ -192,9 +192,9 @@ std::string hex(std::uintptr_t n) {
   return "0x" + text;
 }
 
-// ---------------------------------------------------------------------------------------------------- another program
+// ---------------------------------------------------------------------------------------------------- addr2line
 
-// What `arguments` prints, or nothing when there is no such program or it takes longer than `limit_s`.
+// The output of the command `arguments`; "" if the program does not exist or takes longer than `limit_s`.
 std::string output_of(const std::vector<std::string>& arguments, double limit_s) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return {};
@@ -206,7 +206,7 @@ std::string output_of(const std::vector<std::string>& arguments, double limit_s)
   std::vector<char*> argv;
   for (const auto& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
   argv.push_back(nullptr);
-  // Not the program's signal mask: a worker may have blocked what would end the child.
+  // Not with the program's signal mask: a worker may have blocked the signals that end the child.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -260,7 +260,7 @@ std::string_view next_line(std::string_view& text) {
   return line;
 }
 
-// Per address: a line with it, then pairs of lines, the function and "file:line (discriminator 2)".
+// For each address: a line with the address, then pairs of lines, the function and "file:line (discriminator 2)".
 void read_answer(std::string_view text, std::span<std::vector<code_location>* const> answers) {
   std::size_t i = 0;
   for (std::string_view line = next_line(text); !line.empty(); line = next_line(text)) {
@@ -291,7 +291,8 @@ std::string demangled(const char* name) {
 }
 
 namespace {
-/// A symbol for people. Without the prefix it is a name of C, which may read as a mangled type: "m" is unsigned long.
+/// A symbol for people. Without the prefix of mangled names it is a C name, which may read as a mangled type: "m" is
+/// unsigned long.
 std::string symbol_text(const char* symbol) {
   return std::strncmp(symbol, "_Z", 2) == 0 ? demangled(symbol) : std::string(symbol);
 }
@@ -327,7 +328,7 @@ std::vector<std::vector<code_location>> locate(std::span<const void* const> addr
     b.offsets.push_back(hex(places[i].offset));
     b.answers.push_back(&found[i]);
   }
-  constexpr std::size_t at_once = 500;  // addresses on one command line
+  constexpr std::size_t at_once = 500;  // addresses per command line
   for (auto& [path, b] : modules)
     for (std::size_t i = 0; i < b.offsets.size(); i += at_once) {
       const std::size_t n = std::min(at_once, b.offsets.size() - i);

@@ -9,7 +9,7 @@
 namespace plx {
 namespace {
 
-/// The length of the UTF-8 sequence that `text` begins with; 0 when there is none.
+/// The length of the UTF-8 sequence at the start of `text`; 0 if it is invalid.
 std::size_t sequence_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -44,7 +44,7 @@ std::string json_text(std::string_view text) {
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Rows of the dynamic programme: two back (for swaps), one back, and the current one.
+  // Rows of the dynamic program: two back (for swaps), one back, and the current one.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {

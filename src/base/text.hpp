@@ -1,6 +1,6 @@
-// The known word nearest to a mistyped one, for "did you mean".
+// Finds the known word nearest to a mistyped one, for "did you mean".
 //
-// Thread safety: everything. Cost: O(words x letters^2). Example: base/test/nearest_test.cpp
+// Thread safety: all functions are thread-safe. Cost: O(words x letters^2). Example: base/test/nearest_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,22 @@
 
 namespace plx {
 
-// Texts in JSON.
+// JSON strings.
 //
-// Thread safety: everything. Cost: O(length), one allocation. Example: base/test/json_text_test.cpp
+// Thread safety: all functions are thread-safe. Cost: O(length), one allocation. Example: base/test/json_text_test.cpp
 
-/// In quotes, with what JSON wants escaped. Bytes that are no UTF-8 become U+FFFD, because readers refuse a whole file
-/// for one. Also safe inside an HTML script: '<' is escaped.
+/// `text` as a JSON string: quoted and escaped. Bytes that are not UTF-8 become U+FFFD, because readers reject a whole
+/// file for one of them. Also safe inside an HTML script: '<' is escaped.
 std::string json_text(std::string_view text);
 
-/// The number of letters to insert, drop, change, or swap with a neighbour to make `a` from `b`.
+/// The number of letters to insert, delete, replace, or swap with a neighbour to turn `b` into `a`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The nearest of `known`, or "" when none is near: at most a third of the letters, and at least two, may differ. A
-/// word that is the last dotted part of a known one counts as near: "max_level" finds "mesh.max_level".
+/// The nearest of `known`, or "" if none is near: up to a third of the letters, and at least two, may differ. A word
+/// that is the last dotted part of a known one counts as near: "max_level" finds "mesh.max_level".
 std::string nearest(std::string_view word, const std::vector<std::string>& known);
 
-/// "; did you mean 'x'?", or "" when nothing is near.
+/// "; did you mean 'x'?", or "" if no known word is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace plx

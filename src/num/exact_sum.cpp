@@ -66,7 +66,7 @@ bool exact_sum::add_from(std::span<const std::int64_t>& from) noexcept {
   return true;
 }
 
-// Afterwards every limb but the last is in [0, 2^32); the last one, in [-2^32, 2^32), keeps the sign.
+// Postcondition: every limb but the last is in [0, 2^32); the last one, in [-2^32, 2^32), has the sign.
 void exact_sum::carry() noexcept {
   adds_since_carry_ = 0;
   for (int i = first_; i <= last_; ++i) {
@@ -92,7 +92,7 @@ double exact_sum::value() const noexcept {
   return negative ? -magnitude : magnitude;
 }
 
-// Requires: carried, not negative. Rounds by hand to 53 bits, or fewer for a subnormal result: converting a 64-bit
+// Requires: carried, not negative. Rounds explicitly to 53 bits, or fewer for a subnormal result: converting a 64-bit
 // integer and scaling it would round twice.
 double exact_sum::rounded() const noexcept {
   int top = last_;
@@ -100,11 +100,11 @@ double exact_sum::rounded() const noexcept {
   if (top < first_) return 0;
   const auto limb = [&](int i) { return i < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(limbs_[i]); };
   const std::uint64_t low = (limb(top - 1) << 32) | limb(top - 2);
-  const int drop = 64 - std::countl_zero(limb(top));  // 1 to 32: kept are the leading 64 bits of three limbs
+  const int drop = 64 - std::countl_zero(limb(top));  // 1 to 32: `kept` gets the leading 64 bits of three limbs
   std::uint64_t kept = (limb(top) << (64 - drop)) | (low >> drop);
   bool sticky = (low & ((std::uint64_t{1} << drop) - 1)) != 0;
   for (int i = first_; i < top - 2 && !sticky; ++i) sticky = limbs_[i] != 0;
-  const int exponent = limb_bits * (top - 2) - 1074 + drop;  // the sum is kept * 2^exponent, and the sticky rest
+  const int exponent = limb_bits * (top - 2) - 1074 + drop;  // the sum is kept * 2^exponent, plus the sticky remainder
   const int cut = std::max(11, -1074 - exponent);            // below 64: the sum is a multiple of 2^-1074
   const std::uint64_t below = kept & ((std::uint64_t{1} << cut) - 1);
   const std::uint64_t half = std::uint64_t{1} << (cut - 1);

@@ -1,8 +1,8 @@
-// The exact sum of doubles, rounded once: the same bits for any order of the terms, any grouping, any number of
-// threads, and the exact negative for negated terms. For error norms, totals and averages that must compare bit by bit.
+// The exact sum of doubles, rounded once: the same bits for any order and grouping of the terms and any number of
+// threads, and the exact negative for negated terms. For error norms, totals and averages that are compared bit by bit.
 //
-// Thread safety: none; give each thread its own and merge. Cost: about 5 ns per add, 64 to 300 ns per value(), 560
-// bytes. Read num/test/exact_sum_test.cpp as an example.
+// Thread safety: none; use one per thread and merge. Cost: about 5 ns per add, 64 to 300 ns per value(), 560 bytes.
+// Example: num/test/exact_sum_test.cpp
 #pragma once
 
 #include <array>
@@ -14,24 +14,24 @@ namespace plx {
 
 class exact_sum {
  public:
-  /// Adds one term. Infinities and NaN are remembered: value() then is what plain addition would give.
+  /// Adds one term. With infinities or NaN, value() is the result of plain addition.
   void add(double term) noexcept;
 
   /// Adds all terms of another sum.
   void add(const exact_sum& other) noexcept;
 
-  /// The sum of all terms, rounded to nearest, ties to even. Zero when there are none.
+  /// The sum of all terms, rounded to nearest, ties to even; zero if there are none.
   double value() const noexcept;
 
-  /// Appends the sum as whole numbers, exactly: to add it elsewhere. Cost: three, and one per 32 bits that terms span.
+  /// Appends the exact sum as integers, for add_from(). Cost: three integers, and one per 32 bits of the terms' range.
   void append_to(std::vector<std::int64_t>& out) const;
-  /// Adds a sum that append_to() wrote, and takes it off the front of `from`. False when there is none: nothing is
-  /// added.
+  /// Adds a sum written by append_to() and removes it from the front of `from`. Returns false and adds nothing if
+  /// `from` does not begin with one.
   bool add_from(std::span<const std::int64_t>& from) noexcept;
 
  private:
   static constexpr int limb_bits = 32;
-  static constexpr int n_limbs = 70;  // 2098 bits of double range, and room for carries of 2^62 terms
+  static constexpr int n_limbs = 70;  // 2098 bits of double range, and headroom for the carries of 2^62 terms
 
   void carry() noexcept;
   double rounded() const noexcept;

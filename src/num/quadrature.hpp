@@ -1,7 +1,7 @@
-// Gauss-Legendre quadrature of any number of points.
+// Gauss-Legendre quadrature with any number of points.
 //
-// Thread safety: rules are values; const use from any thread. Cost: O(n^2) to make a rule of n points.
-// Read num/test/quadrature_test.cpp as an example.
+// Thread safety: rules are values; const use from any thread. Cost: O(n^2) to construct a rule of n points.
+// Example: num/test/quadrature_test.cpp
 #pragma once
 
 #include <vector>
@@ -13,10 +13,11 @@ struct quadrature_rule {
   std::vector<double> nodes, weights;
 };
 
-/// Requires: n >= 1. Source: Newton's method on the Legendre polynomial from its asymptotic zeros.
+/// The rule of n points. Requires: n >= 1. Source: Newton's method on the Legendre polynomial from its asymptotic
+/// zeros.
 quadrature_rule gauss_legendre(int n);
 
-/// The integral of f over [a, b] with one application of the rule.
+/// The integral of f over [a, b] by one application of the rule.
 template <class F>
 double integrate(const quadrature_rule& rule, double a, double b, F&& f) {
   const double centre = 0.5 * (a + b), half = 0.5 * (b - a);

@@ -1,14 +1,14 @@
-// Sums of three terms that keep the bits under any permutation of the terms and negate exactly with them, so that a
+// Sums of three terms whose bits do not depend on the order of the terms, and which negate exactly with them, so that a
 // problem and its mirrored or permuted twin start from the same numbers.
 //
-// Thread safety: pure functions. Cost: two comparisons more than the plain sum.
+// Thread safety: pure functions. Cost: two comparisons more than a plain sum.
 #pragma once
 
 #include <algorithm>
 
 namespace plx {
 
-/// a + b + c as (smallest + largest) + middle. Error at most that of any other order of two additions.
+/// a + b + c as (smallest + largest) + middle. The error is at most that of any other order of two additions.
 inline double symmetric_sum(double a, double b, double c) noexcept {
   const double smallest = std::min(std::min(a, b), c), largest = std::max(std::max(a, b), c);
   const double middle = std::max(std::min(a, b), std::min(std::max(a, b), c));

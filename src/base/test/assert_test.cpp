@@ -32,13 +32,13 @@ TEST(Assert, EvaluatesEachSideOnce) {
   EXPECT_EQ(a, 1);
 }
 
-TEST(AssertDeathTest, PrintsPlaceExpressionAndValues) {
+TEST(AssertDeathTest, PrintsLocationExpressionAndValues) {
   const int index = 7;
   const std::string who = "block";
-  EXPECT_DEATH(
-      PLX_ASSERT(index < 5, index, std::max(1, 2), who, 1.5, colour::red, opaque{}),
-      "assert_test.cpp:[0-9]+: in TestBody\\(\\): assertion failed: index < 5 "
-      "\\(index=7, std::max\\(1, 2\\)=2, who=\"block\", 1.5=1.5, colour::red=3, opaque\\{\\}=\\(no text\\)\\)");
+  EXPECT_DEATH(PLX_ASSERT(index < 5, index, std::max(1, 2), who, 1.5, colour::red, opaque{}),
+               "assert_test.cpp:[0-9]+: in TestBody\\(\\): assertion failed: index < 5 "
+               "\\(index=7, std::max\\(1, 2\\)=2, who=\"block\", "  // words: ok
+               "1.5=1.5, colour::red=3, opaque\\{\\}=\\(no text\\)\\)");
 }
 
 TEST(AssertDeathTest, ComparisonsPrintBothSides) {

@@ -13,7 +13,7 @@ TEST(Clock, AgreesWithTheMonotonicClock) {
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   const plx::ticks t1 = plx::now_ticks();
   const double s1 = plx::monotonic_seconds();
-  // The counter's span lies inside the other's; both were stretched alike by a busy machine, but for the edges.
+  // The counter's span lies within the other clock's; a busy machine stretches both equally, except at the edges.
   EXPECT_LE(plx::seconds(t1 - t0), (s1 - s0) * 1.001);
   EXPECT_GE(plx::seconds(t1 - t0), 0.03 * 0.999);
 }

@@ -102,7 +102,7 @@ TEST(Config, SetTakesValuesAsInTomlAndStringsWithoutQuotes) {
   EXPECT_EQ(f.o.name, "a=b [c]");
 }
 
-TEST(Config, WrongInputIsOneLineWithPlaceAndRemedy) {
+TEST(Config, WrongInputIsOneLineWithLocationAndRemedy) {
   const struct {
     const char* text;
     const char* message;
@@ -145,7 +145,7 @@ TEST(Config, WrongInputIsOneLineWithPlaceAndRemedy) {
   }
 }
 
-TEST(Config, BrokenTomlTellsWhere) {
+TEST(Config, BrokenTomlIsReportedWithItsLocation) {
   fixture f;
   const std::string message = f.load_error("[hydro]\ncfl = = 3\n");
   EXPECT_THAT(message, testing::StartsWith("x.toml:2:7: "));
@@ -180,7 +180,7 @@ TEST(Config, AnErrorChangesNothing) {
   EXPECT_EQ(f.t.source("hydro.cfl"), "default");
 }
 
-TEST(Config, SourcesTellFileLineAndAssignment) {
+TEST(Config, SourcesAreFileLineOrAssignment) {
   fixture f;
   ASSERT_EQ(f.load_error("[hydro]\ncfl = 0.1\n"), "no error");
   ASSERT_EQ(f.set_error("mesh.max_level=4"), "no error");

@@ -85,7 +85,7 @@ TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
   EXPECT_EQ(files(), 2u);
 }
 
-TEST(ReadFile, ADeviceIsNoFile) {
+TEST(ReadFile, ADeviceIsNotAFile) {
   for (const char* path : {"/dev/zero", "/dev/null"}) {
     const auto read = plx::read_file(path);
     ASSERT_FALSE(read);

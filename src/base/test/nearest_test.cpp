@@ -11,7 +11,7 @@ TEST(Nearest, DistanceCountsInsertDropChangeAndSwap) {
   EXPECT_EQ(plx::edit_distance("same", "same"), 0u);
 }
 
-TEST(Nearest, FindsTheMeantWordOrNothing) {
+TEST(Nearest, FindsTheIntendedWordOrNothing) {
   const std::vector<std::string> known{"mesh.max_level", "mesh.block_size", "hydro.cfl", "hll"};
   EXPECT_EQ(plx::nearest("mesh.max_lvl", known), "mesh.max_level");
   EXPECT_EQ(plx::nearest("max_level", known), "mesh.max_level");

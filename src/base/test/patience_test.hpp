@@ -1,5 +1,5 @@
-// Waiting in tests for what other threads do: for the event, however late a busy machine lets it happen, and not for a
-// time in which it should have happened.
+// Waits in tests for the work of other threads: until the event, however late it occurs on a busy machine, and not for
+// a time within which it should have occurred.
 #pragma once
 
 #include <chrono>
@@ -7,18 +7,19 @@
 
 namespace plx {
 
-/// Longer than any machine makes a test wait, shorter than a test may take: what has not come by then never comes.
+/// Longer than any machine delays a test, shorter than the time limit of a test: an event that has not occurred by then
+/// never will.
 inline constexpr std::chrono::seconds test_patience{300};
 
-/// Asks f(), and calls pause() between two times: what a task waits for others with is this_thread::yield. True as soon
-/// as it says so, false when that has not been within `test_patience`.
+/// Evaluates f() repeatedly and calls pause() in between; a task passes this_thread::yield. Returns true as soon as f()
+/// is true, false if that takes longer than `test_patience`.
 template <class F, class Pause>
 [[nodiscard]] bool comes_true(F&& f, Pause&& pause) {
   for (const auto end = std::chrono::steady_clock::now() + test_patience; !f(); pause())
     if (std::chrono::steady_clock::now() > end) return false;
   return true;
 }
-/// As above, every millisecond.
+/// The same, every millisecond.
 template <class F>
 [[nodiscard]] bool comes_true(F&& f) {
   return comes_true(f, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });

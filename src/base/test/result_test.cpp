@@ -29,12 +29,12 @@ TEST(Result, CarriesAValueOrAnError) {
   EXPECT_EQ(half(3).value_or(9), 9);
 }
 
-TEST(Result, ErrorsPassThroughOtherTypes) {
+TEST(Result, ErrorsConvertToOtherTypes) {
   EXPECT_EQ(quarter_text(8).value(), "2");
   EXPECT_EQ(quarter_text(6).error().message, "expected an even number, found 3");
 }
 
-TEST(Result, VoidKnowsSuccessAndFailure) {
+TEST(Result, VoidHoldsSuccessOrFailure) {
   EXPECT_TRUE(check(true));
   EXPECT_EQ(check(false).error().message, "not good");
   EXPECT_EQ(check(true).map([] { return 5; }).value(), 5);
@@ -47,8 +47,8 @@ TEST(Result, MovesValuesThatCannotBeCopied) {
   EXPECT_EQ(*p, 3);
 }
 
-// A loop over a part of a temporary result must not outlive it.
-TEST(Result, ATemporaryGivesItsValueAway) {
+// A loop over part of a temporary result must not outlive it.
+TEST(Result, ATemporaryReturnsItsValueByMove) {
   static_assert(std::is_same_v<decltype(half(4).value()), int>);
   static_assert(std::is_same_v<decltype(*quarter_text(8)), std::string>);
   std::string letters;

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-// As mangled types these are unsigned long and float.
+// Read as mangled types, these are unsigned long and float.
 extern "C" {
 long m = 1;
 [[gnu::noinline]] int f(int n) {
@@ -15,7 +15,7 @@ long m = 1;
 
 namespace {
 
-// External linkage and static: the second is in no dynamic symbol table.
+// External and internal linkage: the second is in no dynamic symbol table.
 [[gnu::noinline]] int planted_function(int n) {
   asm volatile("" : "+r"(n));
   return n + 1;
@@ -59,13 +59,13 @@ TEST(symbols, lines) {
   EXPECT_NE(found[0].back().function.find("planted_function"), std::string::npos);
   EXPECT_NE(found[0].back().module.find("+0x"), std::string::npos);
   EXPECT_EQ(found[1].back().function, "");
-  if (std::system("addr2line --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no addr2line here";
+  if (std::system("addr2line --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "addr2line is not installed";
   if (found[0].back().line == 0) GTEST_SKIP() << "compiled without line tables";
   EXPECT_NE(found[0].back().file.find("symbols_test.cpp"), std::string::npos);
   EXPECT_NE(found[2].back().function.find("function_name"), std::string::npos);
 }
 
-TEST(symbols, without_the_tool_there_are_functions) {
+TEST(symbols, without_the_tool_only_functions_are_known) {
   setenv("PLX_ADDR2LINE", "/nonexistent/addr2line", 1);
   const void* addresses[] = {reinterpret_cast<const void*>(&planted_function)};
   const auto found = plx::locate(addresses);

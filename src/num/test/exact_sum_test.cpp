@@ -56,7 +56,7 @@ TEST(ExactSum, RoundsTiesToEvenOnce) {
   const double ulp = std::numeric_limits<double>::epsilon();
   EXPECT_EQ(sum_of({1, ulp / 2}), 1.0);
   EXPECT_EQ(sum_of({1 + ulp, ulp / 2}), 1 + 2 * ulp);
-  EXPECT_EQ(sum_of({1, ulp / 2, 1e-300}), 1 + ulp);  // the sticky rest breaks the tie
+  EXPECT_EQ(sum_of({1, ulp / 2, 1e-300}), 1 + ulp);  // the sticky remainder breaks the tie
   EXPECT_EQ(sum_of({1, ulp / 2, -1e-300}), 1.0);
   EXPECT_EQ(sum_of({std::numeric_limits<double>::max(), std::numeric_limits<double>::max()}),
             std::numeric_limits<double>::infinity());
@@ -93,7 +93,7 @@ TEST(ExactSum, AgreesWithIntegers) {
   }
 }
 
-TEST(ExactSum, TravelsAsWholeNumbers) {
+TEST(ExactSum, RoundTripsThroughIntegers) {
   std::mt19937_64 random(5);
   const auto terms = random_terms(random, 3000, 300);
   std::vector<std::int64_t> sent;
@@ -123,7 +123,7 @@ TEST(ExactSum, TravelsAsWholeNumbers) {
   }
 }
 
-TEST(ExactSum, PassesOnInfinityAndNaN) {
+TEST(ExactSum, PropagatesInfinityAndNaN) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(sum_of({1, infinity, 2}), infinity);
   EXPECT_TRUE(std::isnan(sum_of({infinity, -infinity})));

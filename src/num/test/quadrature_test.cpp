@@ -7,7 +7,7 @@
 namespace plx {
 namespace {
 
-TEST(GaussLegendre, TwoAndThreePointsAreTheKnownOnes) {
+TEST(GaussLegendre, TwoAndThreePointsMatchTheClosedForms) {
   const auto two = gauss_legendre(2), three = gauss_legendre(3);
   EXPECT_DOUBLE_EQ(two.nodes[1], 1 / std::sqrt(3.0));
   EXPECT_DOUBLE_EQ(two.weights[0], 1);
