@@ -1,5 +1,5 @@
-// The calls of plx_probe.h. A program that is linked with them may be started by plx-exec, whose library has them too:
-// then this copy hands every call over, so that there is one measurement.
+// The functions of plx_probe.h. A program linked with them may be started by plx-exec, whose library also has them:
+// then this copy forwards every call, so that there is one measurement.
 #include "attach/plx_probe.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ using namespace plx::probe;
 struct plx_probe_counter {
   std::string name, unit, help;
   std::atomic<double> value{0};
-  registration kept;  // while something is measured
+  registration kept;  // while measuring
 };
 
 namespace {
@@ -38,7 +38,7 @@ void say(const std::string& message) { std::snprintf(last_error, sizeof last_err
 
 struct own_counters {
   std::mutex mutex;
-  std::deque<plx_probe_counter> all;  // never moves, never goes
+  std::deque<plx_probe_counter> all;  // elements are never moved or removed
   std::map<int, registration> pulled;
   int last_number = 0;
 };
@@ -51,7 +51,7 @@ bool well_formed(const char* name) {
   if (name != nullptr && counter_name::parse(name) && std::string_view(name).find('*') == std::string_view::npos)
     return true;
   say(std::string("'") + (name == nullptr ? "" : name) +
-      "' is no counter name: expected /object/name, as in /mesh/blocks");
+      "' is not a counter name: expected /object/name, as in /mesh/blocks");
   return false;
 }
 
@@ -94,13 +94,13 @@ int add_counter(const char* name, const char* unit, const char* help, double (*p
   if (!well_formed(name)) return 0;
   const inside_scope inside;
   program* p = program::get();
-  if (p == nullptr || pull == nullptr) return say("nothing is measured, so no counter can be added"), 0;
+  if (p == nullptr || pull == nullptr) return say("measurement is off, so no counter can be added"), 0;
   own_counters& own = counters_of_the_program();
   const std::lock_guard lock(own.mutex);
-  if (taken(p->counters(), name)) return say(std::string("there is a counter '") + name + "' already"), 0;
+  if (taken(p->counters(), name)) return say(std::string("a counter '") + name + "' already exists"), 0;
   own.pulled[++own.last_number] =
       p->counters().add({name, unit == nullptr ? "1" : unit, help == nullptr ? "" : help}, [pull, context] {
-        --this_slot.inside;  // the program's own code, whose locks count
+        --this_slot.inside;  // the program's own code, whose locks are measured
         const double value = pull(context);
         ++this_slot.inside;
         return value;
@@ -128,7 +128,7 @@ int begin_with(result<settings> s) {
     log_error("{}", s.error().message);
     return 0;
   }
-  if (!s->any()) return say("nothing is asked for: set PLX_PROFILE=1 or another option of docs/probe.md"), 0;
+  if (!s->any()) return say("no measurement is requested: set PLX_PROFILE=1 or another option of docs/probe.md"), 0;
   if (auto done = program::begin(*std::move(s), {}); !done) return say(done.error().message), 0;
   own_counters& own = counters_of_the_program();
   const inside_scope inside;
@@ -154,7 +154,7 @@ void finalize() {
 
 int write_files() {
   program* p = program::get();
-  if (p == nullptr || !program::measures()) return say("nothing is measured"), 0;
+  if (p == nullptr || !program::measures()) return say("measurement is off"), 0;
   if (auto done = p->write_now(); !done) return say(done.error().message), 0;
   return 1;
 }

@@ -1,14 +1,14 @@
-/* Measurement of any program of threads, in C or C++, without the runtime of Parallax.
+/* Measurement of threaded programs in C or C++ that do not use the runtime of Parallax.
  *
  *   static plx_probe_timer solve;                      once:  solve = plx_probe_timer_named("solve");
- *   plx_probe_init();                                  PLX_PROFILE=1, PLX_TRACE=json, ... say what is measured
- *   plx_probe_start(solve); ... plx_probe_stop(solve); nested as calls are; per thread
+ *   plx_probe_init();                                  PLX_PROFILE=1, PLX_TRACE=json, ... select the measurements
+ *   plx_probe_start(solve); ... plx_probe_stop(solve); nested like calls; per thread
  *
- * At the end of the program the files are written (docs/probe.md, "Without the runtime"). Under plx-exec the same calls
- * go into its measurement. While nothing is measured a call costs a nanosecond or two, and does nothing.
- * Thread safety: everything, unless it says otherwise; timers belong to the thread that started them.
- * Errors: nothing here ends the program; what cannot be is 0 or NULL, and plx_probe_error() says why in one line.
- * Example: tests/exec/any_program.c. C++: attach/zone.hpp. */
+ * The files are written at the end of the program (docs/probe.md, "Without the runtime"). Under plx-exec the calls
+ * record into its measurement. If measurement is off, a call costs a nanosecond or two and does nothing. Thread safety:
+ * all functions, unless stated otherwise; timers belong to the thread that started them. Errors: no function ends the
+ * program; failures return 0 or NULL, and plx_probe_error() gives the reason in one line. Example:
+ * tests/exec/any_program.c. C++: attach/zone.hpp. */
 #ifndef PLX_PROBE_H
 #define PLX_PROBE_H
 
@@ -18,43 +18,43 @@
 extern "C" {
 #endif
 
-/* A name of what is timed. 0 is a timer without a name. */
+/* A named timer. 0 is a timer without a name. */
 typedef uint32_t plx_probe_timer;
 
-/* Stands for "on no object in particular", see plx_probe_start_on. */
+/* No object; see plx_probe_start_on. */
 #define PLX_PROBE_NO_KEY UINT64_MAX
 
 /* ---- The measurement ---- */
 
-/* Begins, as the environment says (PLX_PROFILE, PLX_TRACE, PLX_OUTPUT, ... and the file of PLX_CONFIG). 1: it measures;
- * 0: nothing is asked for, or an error. Again, or under plx-exec: says whether it measures. The thread that calls it
- * gets the row "main". */
+/* Begins the measurement with settings from the environment (PLX_PROFILE, PLX_TRACE, PLX_OUTPUT, ... and the file of
+ * PLX_CONFIG). Returns 1 if measuring, 0 if no measurement is requested or on an error. If called again, or under
+ * plx-exec, only returns whether it measures. The calling thread gets the row "main". */
 int plx_probe_init(void);
-/* The same, and the arguments --plx:profile=..., which are taken out. Requires: argv as main gets it. */
+/* As plx_probe_init, also reading and removing arguments --plx:profile=... Requires: argv as passed to main. */
 int plx_probe_init_arguments(int* argc, char** argv);
-/* Ends and writes the files; done at exit anyway. Under plx-exec nothing happens before the end of the program. */
+/* Ends the measurement and writes the files; also called at exit. Under plx-exec it has no effect. */
 void plx_probe_finalize(void);
-/* Whether it measures now. */
+/* Returns 1 while measuring. */
 int plx_probe_measuring(void);
-/* Writes the files as things are now, and goes on. 1, or 0 with an error. Cost: milliseconds; other threads wait for
- * some microseconds. */
+/* Writes the files with the current state and continues. Returns 1, or 0 on an error. Cost: milliseconds; other threads
+ * wait for some microseconds. */
 int plx_probe_write(void);
-/* The last error of this thread in one line, "" without one. Valid until the next error of this thread. */
+/* The last error of this thread in one line, or "". Valid until the next error of this thread. */
 const char* plx_probe_error(void);
 
 /* ---- Timers ---- */
 
-/* The timer of a name; the same for the same name. Keep it: this takes a lock. Can be called before init. */
+/* The timer with that name; equal names give the same timer. Keep it, since the call takes a lock. May precede init. */
 plx_probe_timer plx_probe_timer_named(const char* name);
-/* Starts; what runs now in this thread is interrupted until the stop. */
+/* Starts a timer; the timer running in this thread is interrupted until the stop. */
 void plx_probe_start(plx_probe_timer t);
-/* The same, for the object `key` (a block of a mesh, a chain): its costs are summed too. */
+/* As plx_probe_start, for the object `key` (such as a mesh block), over which costs are also summed. */
 void plx_probe_start_on(plx_probe_timer t, uint64_t key);
-/* Stops the innermost timer, which is `t`. If it is another one that is started within `t`, that is stopped as well; if
- * `t` is not started here, nothing happens. Both are counted and reported at the end. */
+/* Stops timer `t`, which should be the innermost one. Timers started within `t` are stopped too; if `t` does not run in
+ * this thread, nothing happens. Both cases are counted and reported at the end. */
 void plx_probe_stop(plx_probe_timer t);
 
-/* A timer that was taken off its thread. Plain data: it may be lost without harm. */
+/* A timer removed from its thread. Plain data; it may be discarded. */
 typedef struct plx_probe_paused {
   uint64_t key;
   uint64_t begin;
@@ -64,36 +64,36 @@ typedef struct plx_probe_paused {
   int32_t valid;
 } plx_probe_paused;
 
-/* Takes the innermost timer off this thread, for something that goes on later, perhaps in another thread. */
+/* Removes the innermost timer from this thread, for work that continues later, possibly in another thread. */
 plx_probe_paused plx_probe_yield(void);
-/* Goes on with it here; it is one call, however often it is interrupted. Requires: each is resumed at most once. */
+/* Continues the timer in this thread; it counts as one call. Requires: resumed at most once. */
 void plx_probe_resume(plx_probe_paused timer);
 
 /* ---- Values ---- */
 
-/* A value at this moment: number, mean, extremes and deviation are in samples.csv, and a curve is in the trace. */
+/* Records a value: count, mean, extremes and deviation go to samples.csv, and a curve to the trace. */
 void plx_probe_sample(const char* name, double value);
-/* Something that happened now, shown in the trace. */
+/* Records an event, shown in the trace. */
 void plx_probe_mark(const char* text);
 
 /* A number that the program adds to. */
 typedef struct plx_probe_counter plx_probe_counter;
-/* The counter of a name such as "/mesh/count/blocks"; NULL when the name is malformed. Can be called before init. */
+/* The counter with a name such as "/mesh/count/blocks"; NULL if the name is malformed. May be called before init. */
 plx_probe_counter* plx_probe_counter_named(const char* name, const char* unit, const char* help);
-/* Adds; negative values too. Nothing happens with NULL. Cost: a locked addition. */
+/* Adds n, which may be negative. NULL is ignored. Cost: a locked addition. */
 void plx_probe_count(plx_probe_counter* c, double n);
-/* A counter whose value is asked for: `pull` is called with `context` from any thread, one at a time, until it is
- * removed. Its number, or 0 when the name is malformed or taken, or nothing is measured. */
+/* Adds a counter whose value is read by calling `pull` with `context`, from any thread, one at a time, until it is
+ * removed. Returns its number, or 0 if the name is malformed or taken, or measurement is off. */
 int plx_probe_add_counter(const char* name, const char* unit, const char* help, double (*pull)(void* context),
                           void* context);
-/* When it returns, the function runs no more. */
+/* On return the function no longer runs. */
 void plx_probe_remove_counter(int number);
 
 /* ---- Names ---- */
 
-/* The name of this thread in the files (the system's name of the thread stays). */
+/* Sets the name of this thread in the files; the system's name of the thread is unchanged. */
 void plx_probe_name_thread(const char* name);
-/* The name of a mutex, a condition variable, ... in waits.csv (which plx-exec writes). */
+/* Sets the name of a mutex, condition variable, ... in waits.csv (written by plx-exec). */
 void plx_probe_name_object(const void* object, const char* name);
 
 #ifdef __cplusplus

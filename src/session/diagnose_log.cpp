@@ -39,7 +39,7 @@ constexpr std::string_view watched[] = {
     "/scheduler{locality#0/total}/queue/placed",
     "/scheduler{locality#0/total}/tasks/suspended",
 };
-/// At the end only. Events of the kernel are of the workers in a runtime, of the process under plx-exec.
+/// At the end only. Kernel events are per worker in a runtime, and per process under plx-exec.
 constexpr std::string_view final_ones[] = {
     "/scheduler{locality#0/total}/task-cost",
     "/probe/measurement-cost",
@@ -107,7 +107,7 @@ result<void> write_workers_csv(const recorder& r, const counter_registry& counte
           counters.query(fmt::format("/threads{{{}/worker-thread#{}}}/{}", counters.locality_name(), w, name));
       return values && !values->empty() ? std::optional(values->front().value) : std::nullopt;
     };
-    const auto time_of = [&](std::string_view name) {  // empty where the system does not report it
+    const auto time_of = [&](std::string_view name) {  // empty if the system does not report it
       const auto value = counter_of(name);
       return value ? fmt::format("{:.6f}", *value) : std::string();
     };

@@ -1,7 +1,7 @@
-// What `parallax diagnose` reads of a run, besides profile.csv and waits.csv: a few numbers over time, and per worker.
+// The files that `parallax diagnose` reads besides profile.csv and waits.csv: a few numbers over time, and per worker.
 //
-// Thread safety: sample() by one thread at a time. Cost: a sample is a dozen counters and some files of /proc;
-// at most 512 are kept: then every other one goes, and samples are taken half as often.
+// Thread safety: sample() by one thread at a time. Cost: a sample reads a dozen counters and some files of /proc; at
+// most 512 are kept: then every other one is dropped, and samples are taken half as often.
 // Example: session/test/diagnose_log_test.cpp
 #pragma once
 
@@ -22,14 +22,14 @@ class diagnose_log {
   diagnose_log(const diagnose_log&) = delete;
   diagnose_log& operator=(const diagnose_log&) = delete;
 
-  /// Call it every `period_s`; it leaves out what is too often by now.
+  /// Called every `period_s`; skips calls as the interval grows.
   void sample();
   static constexpr double period_s = 0.05;
 
   /// Takes a last sample, then writes diagnose.csv (time_s,name,value,unit) and workers.csv into the folder.
   result<void> write(const std::string& folder);
 
-  /// Samples kept now.
+  /// Number of samples kept.
   [[nodiscard]] std::size_t samples() const noexcept { return moments_.size(); }
   static constexpr std::size_t most_samples = 512;
 
@@ -43,12 +43,12 @@ class diagnose_log {
   const recorder& recorder_;
   const counter_registry& counters_;
   const double begin_s_;
-  std::uint64_t called_ = 0, every_ = 1;  // every how many calls one is kept
+  std::uint64_t called_ = 0, every_ = 1;  // one in `every_` calls is kept
   std::vector<moment> moments_;
 };
 
-/// worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time of the
-/// worker's thread on a core, and runnable without one (schedstat); empty where the system does not report them.
+/// Columns worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time of
+/// the worker's thread on a core, and runnable without one (schedstat); empty if the system does not report them.
 result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path);
 
 }  // namespace plx::probe

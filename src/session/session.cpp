@@ -78,8 +78,8 @@ struct session::state {
   }
   void serve();
   [[nodiscard]] double busy_s() const { return periodic.busy_s() + draining.busy_s(); }
-  // The last members: their functions use the others. Records that are not drained are lost, so nothing that may wait
-  // (for a consumer, a locality, a user's function) runs in `draining`.
+  // The last members, since their functions use the others. Undrained records are lost, so nothing that may wait (for a
+  // consumer, a locality, a user's function) runs in `draining`.
   beat periodic, draining{"plx-drain"};
 };
 
@@ -112,9 +112,9 @@ session::session(recorder& r, counter_registry& counters, settings s)
 
 session::~session() {
   try {
-    (void)finish();  // it tells the log
+    (void)finish();  // it logs its errors
   } catch (const std::exception& x) {
-    log_error("the measurements were not all written at the end: {}", x.what());
+    log_error("some measurements were not written at the end: {}", x.what());
   }
   state_->live.reset();  // it reads counters
   state_->counters.sample_with(nullptr);
@@ -128,7 +128,7 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
 void session::write_trace(job_trace_data whole) { state_->whole_trace = std::move(whole); }
 void session::leave_trace() { state_->trace_left = true; }
 
-/// It prints, because the setting asks for an address that nobody knows before.
+/// Prints the URL, because its token is not known in advance.
 void session::state::serve() {
   auto started = live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output});
   if (started) live = *std::move(started);
@@ -166,7 +166,7 @@ void session::state::begin_counters() {
   }
 }
 
-/// The last values, once nothing prints or samples beside.
+/// Writes the last values after printing and sampling have stopped.
 result<void> session::state::end_counters() {
   for (const std::uint64_t id : counter_beats) periodic.remove(id);
   lister.reset();
@@ -196,7 +196,7 @@ result<void> session::state::write_all() {
     if (!r) log_error("{}", r.error().message);
   };
   if (failed) {
-    note(error{"cannot make the folder '" + asked.output + "': " + failed.message()});
+    note(error{"cannot create the folder '" + asked.output + "': " + failed.message()});
     return first;
   }
   if (diagnosis) {
@@ -205,7 +205,7 @@ result<void> session::state::write_all() {
   }
   const settings tasks = trace_left ? without_trace(asked) : asked;
   if (auto r = write_task_files(rec, tasks, whole_trace ? &*whole_trace : nullptr); !r && first)
-    first = r;  // it has told the log
+    first = r;  // already logged
   if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
   if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
   return first;

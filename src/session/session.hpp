@@ -1,8 +1,7 @@
-// The measurement of one run: it switches on what the settings ask for, keeps it going, and writes the files at the
-// end.
+// The measurement of one run: enables what the settings request and writes the files at the end.
 //
-// Thread safety: of the thread that made it. Cost: of what was asked for; nothing otherwise.
-// Errors: a file that cannot be written is one line in the log, and the others are still written.
+// Thread safety: functions are called by the thread that created it. Cost: that of the requested measurements.
+// Errors: a file that cannot be written gives one line in the log, and the others are still written.
 // Example: session/test/session_test.cpp
 #pragma once
 
@@ -23,32 +22,33 @@ struct job_trace_data;  // probe/record/trace_data.hpp
 
 class session {
  public:
-  /// What it is given must outlive it.
+  /// The recorder and the counters must outlive it.
   session(recorder& r, counter_registry& counters, settings s);
-  /// finish(), if nobody called it.
+  /// Calls finish() if it was not called.
   ~session();
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  /// Ends the measurement and writes what was asked for. Requires: the workers have ended, or are idle. Gives the first
-  /// error, all go to the log; a second call does nothing.
+  /// Ends the measurement and writes the requested files. Requires: the workers have ended, or are idle. Returns the
+  /// first error, and logs all of them; a second call does nothing.
   result<void> finish();
 
-  /// What was decided is written, too. The policies must outlive finish().
+  /// Also writes decisions and policies. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
-  /// The files of tasks are made of this instead of what was recorded here: the trace of a whole job, of which this
+  /// Writes task files from this trace instead of the records of this process: the trace of a whole job, of which this
   /// process is the root.
   void write_trace(job_trace_data whole);
-  /// No files are made of the trace: somebody else does it.
+  /// Writes no trace files, since another process does.
   void leave_trace();
-  /// Writes what was asked for as it is now, and goes on; finish() will write it again.
+  /// Writes the requested files with the current state; finish() overwrites them.
   result<void> write_now();
 
   /// The settings.
   [[nodiscard]] const settings& asked() const noexcept;
-  /// The thread of everything periodic but draining, which has its own: no reader, function or policy delays it.
+  /// The thread of all periodic work except draining, which has its own, so that no reader, function or policy delays
+  /// it.
   [[nodiscard]] beat& periodic() noexcept;
-  /// Where a simulation shows itself; null while no live page is served.
+  /// Where a simulation publishes its pictures; null if no live page is served.
   [[nodiscard]] picture_board* pictures() noexcept;
 
  private:

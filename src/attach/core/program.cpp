@@ -33,12 +33,12 @@ constinit std::atomic<program*> program::the_{nullptr};
 namespace {
 
 constexpr unsigned most_rows = 4096;
-constexpr unsigned most_counted_rows = 64;  // with counters of their own
-/// Rings are smaller than a runtime's: there may be many threads.
+constexpr unsigned most_counted_rows = 64;  // rows with counters of their own
+/// Smaller rings than in a runtime, since there may be many threads.
 constexpr std::int64_t ring_divisor = 8;
 
-// Makes every thread of the process pass a barrier, so that threads themselves need none (membarrier(2), numbers of
-// linux/membarrier.h). Without it, the time that a store needs to be seen, many times over.
+// Executes a memory barrier in every thread of the process, so that the threads need none (membarrier(2), constants of
+// linux/membarrier.h). Without it, sleeps for many times the delay of a store.
 constexpr int barrier_of_this_process = 1 << 3, register_for_it = 1 << 4;
 void barrier_in_every_thread() {
 #if defined(SYS_membarrier)
@@ -55,12 +55,12 @@ int own_tid() {
 #endif
 }
 
-/// Tells once per process that the key's destructor is to be run when the thread ends.
+/// Its destructor runs when a thread ends.
 pthread_key_t end_of_thread;
 
 void print(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(), text.size()); }
 
-/// The files were asked for, and there is nobody left to give an error to.
+/// Reports that the requested files could not be written, since no caller can receive the error.
 void complain(const std::string& why) {
   if (!log_wants(log_level::error)) print(fmt::format("plx: the measurement could not be written: {}\n", why));
 }
@@ -75,11 +75,11 @@ struct sample_sum {
 struct program::parts {
   struct living {
     std::unique_ptr<thread_row> row;
-    thread_record record;  // of the thread that has the row
+    thread_record record;  // of the thread that owns the row
     bool taken = false;
-    std::string first_name;  // of the row: of the first thread that had it
+    std::string first_name;  // name of the first thread that owned the row
     std::uint64_t threads = 0;
-    double ready_before_s = 0;  // when the measurement began; 0 of threads that began later
+    double ready_before_s = 0;  // at the begin of the measurement; 0 for later threads
   };
 
   parts(settings s, begin_options o)
@@ -95,7 +95,7 @@ struct program::parts {
     kept = add_machine_counters(counters);
     for (auto& r : add_recorder_counters(counters, rec)) kept.push_back(std::move(r));
     for (auto& r : add_wait_counters(counters, rec)) kept.push_back(std::move(r));
-    kept.push_back(counters.add({"/process/count/threads", "1", "Threads that have begun so far", true},
+    kept.push_back(counters.add({"/process/count/threads", "1", "Threads started", true},
                                 [this] { return begun.load(std::memory_order_relaxed); }));
     run = std::make_unique<session>(rec, counters, std::move(s));
   }
@@ -109,13 +109,13 @@ struct program::parts {
   std::vector<registration> kept;
   const std::string output;
   const bool csv;
-  const bool samples_counters;  // then the session writes them
+  const bool samples_counters;  // then the session writes the samples
   std::unique_ptr<session> run;
   wait_sites sites;
   std::atomic<bool> finished{false};
   std::atomic<std::uint64_t> begun{0};  // threads
 
-  // Of what follows. Not held while counters are asked or added: their functions may come here.
+  // Guards the members below. Not held while counters are read or added, since their functions may call this code.
   std::mutex mutex;
   std::vector<living> rows;
   std::vector<unsigned> free_rows;
@@ -140,13 +140,13 @@ result<void> program::begin(settings s, begin_options o) {
   static std::mutex one_at_a_time;
   const inside_scope inside;
   const std::lock_guard lock(one_at_a_time);
-  if (get() != nullptr) return error{"the measurement of this process has begun before"};
-  if (!s.any()) return error{"nothing is asked for: set PLX_PROFILE=1 or another option of docs/probe.md"};
+  if (get() != nullptr) return error{"the measurement of this process was already started"};
+  if (!s.any()) return error{"no measurement is requested: set PLX_PROFILE=1 or another option of docs/probe.md"};
 #if defined(SYS_membarrier)
   (void)syscall(SYS_membarrier, register_for_it, 0, 0);
 #endif
   if (pthread_key_create(&end_of_thread, [](void*) { detach(); }) != 0)
-    return error{"cannot watch the ends of threads: all keys of pthread_key_create are taken"};
+    return error{"cannot detect the end of threads: all keys of pthread_key_create are in use"};
   pthread_atfork(nullptr, nullptr, [] {
     state_.store(mode::off, std::memory_order_relaxed);
     this_slot = {};
@@ -160,7 +160,7 @@ result<void> program::begin(settings s, begin_options o) {
     const std::lock_guard rows_lock(get()->parts_->mutex);
     get()->parts_->rows[this_slot.row->index()].ready_before_s = std::max(0.0, ready_time_s(own_tid()));
   }
-  // Threads that run long without an event are seen to run as well by who looks meanwhile.
+  // Makes the time of threads without events visible to readers during the run.
   const settings& asked = get()->parts_->run->asked();
   if (asked.diagnose || asked.sample_interval_s > 0 || asked.print_interval_s > 0 || !asked.serve.empty())
     get()->parts_->run->periodic().every(0.05, [] { get()->settle(); });
@@ -202,7 +202,7 @@ bool program::attach(name_id root, task_id cause, ticks made) {
   std::unique_lock lock(p->parts_->mutex);
   const std::size_t n_rows = p->parts_->rows.size();
   parts::living* l = p->parts_->take_row();
-  slot.gone = l == nullptr;  // no row: never asks again
+  slot.gone = l == nullptr;  // no row: never retried
   if (l == nullptr) return false;
   p->parts_->begun.fetch_add(1, std::memory_order_relaxed);
   if (root == unnamed) root = register_name("thread");
@@ -230,7 +230,7 @@ bool program::attach(name_id root, task_id cause, ticks made) {
   return true;
 }
 
-/// `ended`: the calling thread is the one that ends.
+/// `ended`: the calling thread is ending.
 thread_record program::parts::finished_record(const living& l, ticks now, bool ended) const {
   thread_record r = l.record;
   r.end = now;
@@ -257,7 +257,7 @@ void program::detach() noexcept {
     parts& p = *get()->parts_;
     const std::lock_guard lock(p.mutex);
     parts::living& l = p.rows[row->index()];
-    if (!l.taken) return;  // finish() came first
+    if (!l.taken) return;  // finish() was called before
     p.table.add(p.finished_record(l, now_ticks(), true));
     l.taken = false;
     p.free_rows.push_back(row->index());
@@ -275,13 +275,12 @@ void program::name_thread(std::string_view name) {
   if (l.threads == 1) l.first_name = name;
 }
 
-// -------------------------------------------------------------------------------------------------- keeping threads
-// out
+// ------------------------------------------------------------------------------------------------------------- pausing
 
 bool program::enter(thread_row& row) noexcept {
   for (;;) {
     row.busy.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // the barrier between these two is barrier_in_every_thread()
+    std::atomic_signal_fence(std::memory_order_seq_cst);    // paired with barrier_in_every_thread()
     const mode m = state_.load(std::memory_order_acquire);  // pairs with the releases in settle()
     if (m == mode::running) [[likely]]
       return true;
@@ -291,8 +290,8 @@ bool program::enter(thread_row& row) noexcept {
   }
 }
 
-/// Requires: the state was set so that nobody enters; mutex held. A thread that does not leave within 50 ms (it was
-/// interrupted by a signal whose handler does not return) is left alone.
+/// Requires: the state keeps threads from entering; mutex held. A thread that does not leave within 50 ms (interrupted
+/// by a signal handler that does not return) is skipped.
 void program::parts::keep_out_and(ticks now, bool close) {
   barrier_in_every_thread();
   const double end = monotonic_seconds() + 0.05;
@@ -322,8 +321,7 @@ void program::settle() {
   state_.compare_exchange_strong(expected, mode::running, std::memory_order_release);  // pairs with enter()
 }
 
-// --------------------------------------------------------------------------------------------------------- what is
-// told
+// ------------------------------------------------------------------------------------------------------------- records
 
 void program::sample(std::string_view name, double value) {
   if (!measures() || !std::isfinite(value)) return;
@@ -377,8 +375,7 @@ void program::settle_names() {
   parts_->sites.name_all();
 }
 
-// --------------------------------------------------------------------------------------------------------------- the
-// end
+// ----------------------------------------------------------------------------------------------------------------- end
 
 std::string program::parts::timers_csv() const {
   struct sum {
@@ -425,7 +422,7 @@ std::string program::parts::samples_csv() const {
   return text;
 }
 
-/// The session's table, with objects in place of sites.
+/// The session's table with objects instead of sites.
 std::string program::parts::waits_csv() const {
   std::map<std::tuple<std::string_view, const void*, std::string_view>, wait_statistics> sums;
   for (const wait_statistics& w : rec.waits()) {
@@ -454,7 +451,7 @@ void program::parts::name_rows() {
                     l.threads > 1 ? fmt::format("{} and {} more", l.first_name, l.threads - 1) : l.first_name);
 }
 
-/// What the session does not know of. Requires: the folder is there.
+/// Writes the files that the session does not write. Requires: the folder exists.
 result<void> program::parts::write_own(ticks now, bool locked) {
   if (!csv) return {};
   if (!samples_counters) {
@@ -491,7 +488,7 @@ result<void> program::write_now() {
   return parts_->write_own(now_ticks(), true);
 }
 
-// Threads may come and go while this is told.
+// Threads may start and end during this call.
 void program::parts::say_where(ticks now, bool locked) {
   std::uint64_t waits = 0, misfits = 0;
   double wait_s = 0;
@@ -500,13 +497,12 @@ void program::parts::say_where(ticks now, bool locked) {
   if (locked) lock.lock();
   for (const living& l : rows) misfits += l.row->misfits();
   std::string text =
-      fmt::format("plx: {} threads in {:.3g} s, {} waits of {:.3g} s together; see {}/\n",
+      fmt::format("plx: {} threads in {:.3g} s, {} waits of {:.3g} s in total; see {}/\n",
                   table.threads() + rows.size() - free_rows.size(), seconds(now - origin), waits, wait_s, output);
   if (misfits != 0)
-    text +=
-        fmt::format("plx: {} timers were stopped that were not the innermost; their times are not exact\n", misfits);
+    text += fmt::format("plx: {} stopped timers were not the innermost ones; their times are not exact\n", misfits);
   if (without_row != 0)
-    text += fmt::format("plx: {} threads were not measured: more than {} lived at once\n", without_row, most_rows);
+    text += fmt::format("plx: {} threads were not measured: more than {} existed at once\n", without_row, most_rows);
   print(text);
 }
 
@@ -516,7 +512,7 @@ void program::finish() noexcept {
   if (!begun() || parts_->finished.exchange(true)) return;
   const inside_scope inside;
   const ticks now = now_ticks();
-  // A thread that was interrupted for ever, by the signal that ends the program, may hold the lock.
+  // A thread interrupted by the signal that ends the program may hold the lock forever.
   std::unique_lock lock(parts_->mutex, std::defer_lock);
   for (int i = 0; i < 500 && !lock.try_lock(); ++i) usleep(1000);
   const bool locked = lock.owns_lock();
@@ -526,7 +522,7 @@ void program::finish() noexcept {
     parts_->sites.name_all();
     parts_->name_rows();
     if (locked) lock.unlock();
-    const auto done = parts_->run->finish();  // says its errors itself
+    const auto done = parts_->run->finish();  // reports its errors itself
     const auto own = parts_->write_own(now, locked);
     if (!done || !own) complain(done ? own.error().message : done.error().message);
     if (parts_->says_where) parts_->say_where(now, locked);

@@ -1,12 +1,12 @@
-// The measurement of a program that has no runtime: one recorder, whose workers are the program's threads, and one
+// The measurement of a program without the runtime: one recorder, whose workers are the program's threads, and one
 // session. plx_probe.h, the hooks of plx-exec, OpenMP and Kokkos all record through it.
 //
-// A thread takes a row at its first event and gives it back when it ends; a new thread takes the row of one that ended,
-// so memory grows with the threads that live at once, not with those that come and go.
-// Thread safety: everything. Cost: an event is a look at two words, a read of the clock and some ns of the row.
-//   While nothing is measured: one load.
-// States: off -> running <-> paused (for some microseconds, see settle()) -> ended. A program that forks is off in the
-//   child. Nothing is ever freed, because threads may run until the process is gone.
+// A thread takes a row at its first event and releases it when it ends; new threads reuse rows of ended ones, so memory
+// grows with the number of concurrent threads, not with the number created.
+// Thread safety: all functions. Cost: an event loads two words, reads the clock and takes some ns in the row; while
+//   measurement is off, one load.
+// States: off -> running <-> paused (for some microseconds, see settle()) -> ended; off in the child of a fork. Memory
+//   is never freed, because threads may run until the process ends.
 // Example: tests/exec/any_program_test.cpp
 #pragma once
 
@@ -26,21 +26,20 @@
 
 namespace plx::probe {
 
-/// What this thread is to the measurement. In static storage of the thread: no allocation, ready at once.
+/// The measurement's state of this thread. In static thread-local storage: no allocation, available at once.
 struct thread_slot {
   thread_row* row = nullptr;
-  unsigned inside = 0;  // > 0: in the measurement's own code, whose locks and threads are not the program's
-  bool gone = false;    // it has given its row back, and ends
+  unsigned inside = 0;  // > 0: in code of the measurement, whose locks and threads are not measured
+  bool gone = false;    // the thread has released its row and ends
 };
 #if defined(__GNUC__)
-#define PLX_DETAIL_STATIC_TLS \
-  [[gnu::tls_model("initial-exec")]]  // no allocation at the first use, as in signal handlers
+#define PLX_DETAIL_STATIC_TLS [[gnu::tls_model("initial-exec")]]  // no allocation on first use, also in signal handlers
 #else
 #define PLX_DETAIL_STATIC_TLS
 #endif
 PLX_DETAIL_STATIC_TLS extern constinit thread_local thread_slot this_slot;
 
-/// While it lives, nothing that this thread does is measured.
+/// Disables measurement of this thread during its lifetime.
 class inside_scope {
  public:
   inside_scope() noexcept { ++this_slot.inside; }
@@ -54,23 +53,23 @@ class program {
   enum class mode : int { off, running, paused, ended };
 
   struct begin_options {
-    std::string_view main_name = "main";  // the timer of this thread
-    bool says_where = false;              // one line on stderr at the end
-    bool to_the_end = false;              // the program's own plx_probe_finalize() does not end it
+    std::string_view main_name = "main";  // timer of this thread
+    bool says_where = false;              // prints one line to stderr at the end
+    bool to_the_end = false;              // ignores plx_probe_finalize() of the program
   };
-  /// Begins; files will go to s.output. Error: it had begun before, or has ended.
+  /// Begins; files are written to s.output. Errors: already begun or ended.
   static result<void> begin(settings s, begin_options o);
-  /// Also while settle() pauses it: events wait for its end then.
+  /// Also true while settle() pauses it, when events wait.
   static bool measures() noexcept {
     const mode m = state_.load(std::memory_order_relaxed);
     return m == mode::running || m == mode::paused;
   }
-  /// Whether begin() was called in this process, and not in the one that it was forked from.
+  /// True if begin() was called in this process; false in a forked child.
   static bool begun() noexcept;
   /// Null before begin().
   static program* get() noexcept { return the_.load(std::memory_order_acquire); }
 
-  /// Runs f(row, now) for this thread's row, if it is measured and not inside. Returns what f did, or false.
+  /// Calls f(row, now) for this thread's row, if it is measured. Returns the result of f, or false.
   template <class F>
   static bool event(F&& f) {
     thread_slot& slot = this_slot;
@@ -83,34 +82,36 @@ class program {
     return done;
   }
 
-  /// This thread gets a row, on which a timer `root` runs until it ends; `cause` is who made it, at `made`. False when
-  /// it has none and gets none.
+  /// Assigns a row to this thread, with a timer `root` that runs until the thread ends; `cause` is its creator, at
+  /// `made`. Returns false if the thread has no row and cannot get one.
   static bool attach(name_id root = unnamed, task_id cause = 0, ticks made = 0);
-  /// This thread ends.
+  /// Called when this thread ends.
   static void detach() noexcept;
   /// See plx_probe_name_thread.
   void name_thread(std::string_view name);
 
-  /// Cuts the open pieces of all threads, which wait meanwhile, so that readers see all time until now.
+  /// Ends the open slices of all threads, which wait meanwhile, so that readers see all time up to now.
   void settle();
-  /// Writes the files as things are now.
+  /// Writes the files with the current state.
   result<void> write_now();
-  /// Ends, and writes the files. The first call counts; others wait for nothing. In a child of fork it does nothing.
+  /// Ends the measurement and writes the files. Only the first call has an effect; others return at once. In a forked
+  /// child it does nothing.
   void finish() noexcept;
 
-  /// False when only the end of the process ends it.
+  /// False if only the end of the process ends the measurement.
   [[nodiscard]] bool ends_on_request() const noexcept;
 
   recorder& rec() noexcept;
   counter_registry& counters() noexcept;
   /// As plx_probe_sample.
   void sample(std::string_view name, double value);
-  /// This thread is about to wait: the site, or null when record_wait() may find it. See wait_sites::before().
+  /// Called before this thread waits: returns the site, or null if record_wait() may determine it. See
+  /// wait_sites::before().
   static const void* site_before(thread_row& row, const void* object, const void* caller) noexcept;
-  /// This thread waited for `object`, null for none, at a site that site_before() returned.
+  /// Records a wait of this thread for `object` (null: none), with the result of site_before().
   static void record_wait(thread_row& row, const char* kind, const void* object, const void* caller, const void* site,
                           ticks waited) noexcept;
-  /// Before code goes away (dlclose): names that can only be found now.
+  /// Resolves names that cannot be found after code is unloaded (dlclose).
   void settle_names();
 
  private:
@@ -125,8 +126,8 @@ class program {
   std::unique_ptr<parts> parts_;
 };
 
-/// A call that may block: from here to the end of the block the thread waits for `object`. `kind` lives for ever.
-/// Waits within waits are one. If the thread is cancelled meanwhile, it ends as well. errno stays as it is.
+/// A call that may block: the thread waits for `object` until the end of the block. `kind` must have static lifetime.
+/// Nested waits count as one. Cancellation of the thread also ends the wait. Preserves errno.
 class wait_scope {
  public:
   [[gnu::always_inline]] wait_scope(const char* kind, const void* object) noexcept
@@ -134,7 +135,7 @@ class wait_scope {
   ~wait_scope() {
     if (waits_) end();
   }
-  /// It turned out not to wait: nothing is booked.
+  /// Discards the wait, since the call did not block.
   void was_none() noexcept { object_ = kind_ = nullptr; }
   wait_scope(const wait_scope&) = delete;
   wait_scope& operator=(const wait_scope&) = delete;
@@ -146,7 +147,7 @@ class wait_scope {
   const void* object_;
   const void* caller_;
   const void* site_ = nullptr;
-  bool waits_;  // the last: begin() sets the site
+  bool waits_;  // last member: begin() sets the site
 };
 
 }  // namespace plx::probe

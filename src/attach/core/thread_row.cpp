@@ -61,7 +61,7 @@ result<void> thread_table::write_csv(const std::string& path, ticks origin,
 }
 
 double ready_time_s(int tid) {
-  // "run_ns ready_ns timeslices"; without the C++ library, because threads that end call it.
+  // "run_ns ready_ns timeslices"; without the C++ library, because ending threads call it.
   char path[64], text[128];
   std::snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", tid);
   const int file = ::open(path, O_RDONLY | O_CLOEXEC);
@@ -102,7 +102,7 @@ void read_usage(thread_record& r, int tid) {
     r.involuntary = number_after("\nnonvoluntary_ctxt_switches:");
   }
   if (const auto stat = read_file(folder + "stat")) {
-    unsigned long user = 0, system = 0;  // fields 14 and 15 of proc(5); the name, field 2, may hold spaces
+    unsigned long user = 0, system = 0;  // fields 14 and 15 of proc(5); field 2, the name, may contain spaces
     const std::size_t after_name = stat->rfind(')');
     if (after_name != std::string::npos &&
         std::sscanf(stat->c_str() + after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
@@ -112,7 +112,7 @@ void read_usage(thread_record& r, int tid) {
 }
 
 std::string system_name_of_this_thread() {
-  char name[17] = "";  // of at most 15 letters: no allocation
+  char name[17] = "";  // at most 15 characters: no allocation
 #if defined(__linux__)
   prctl(PR_GET_NAME, name);
 #endif
@@ -207,7 +207,7 @@ bool thread_row::yield(paused_timer& out, ticks now) {
 }
 
 void thread_row::resume(const paused_timer& t, ticks now) {
-  // Its inclusive time leaves out the time away.
+  // The inclusive time excludes the time away.
   const ticks away = now > t.away ? now - t.away : 0;
   push({t.name, false, is_open(t.name), t.key, t.begin + away, now, t.earlier});
 }
@@ -219,7 +219,7 @@ bool thread_row::begin_wait(ticks now) {
 }
 
 ticks thread_row::end_wait(ticks now) {
-  // Timers that were started meanwhile and never stopped (a jump out of them) end here.
+  // Timers that were started meanwhile and never stopped, such as by a longjmp, end here.
   while (!stack_.empty() && !stack_.back().wait) pop(now);
   if (stack_.empty()) return 0;
   cut(now);

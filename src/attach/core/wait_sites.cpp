@@ -14,24 +14,24 @@
 namespace plx::probe {
 namespace {
 
-/// Functions that say nothing about who waits: between the program and the system, or ours.
+/// Functions that do not identify the waiting code: between the program and the system, or our own.
 bool is_plumbing(std::string_view name) {
-  for (const std::string_view type : {"void ", "bool "})  // templates are told with what they return
+  for (const std::string_view type : {"void ", "bool "})  // names of templates include their return types
     if (name.starts_with(type)) name.remove_prefix(type.size());
   for (const std::string_view p : {"std::", "__gnu_cxx::", "__gthread", "__", "pthread_", "plx_probe_", "plx::probe::"})
     if (name.starts_with(p)) return true;
   return name.empty();
 }
 
-/// The name of the file that an address is in, without its folders; "" when it is in none.
+/// The name of the file that contains an address, without its folders; "" if there is none.
 std::string file_of(const void* address) {
   const std::string path = loaded_file(address);
   return path.substr(path.rfind('/') + 1);
 }
 
-/// The lambda that a function of the standard library calls: "main::{lambda()#1}" of
+/// The lambda that a function of the standard library calls: "main::{lambda()#1}" in
 /// "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda()#1}> > >::_M_run()". "" without one, and
-/// of functions that wait until a lambda is true.
+/// for functions that wait until a lambda returns true.
 std::string lambda_in(std::string_view function) {
   const std::size_t lambda = function.find("{lambda(");
   const bool calls = function.find("invoke") != function.npos || function.find("::_M_run") != function.npos;
@@ -57,27 +57,27 @@ bool is_of_the_system(std::string_view file) {
   return false;
 }
 
-/// "f._omp_fn.0" is a part of f.
+/// Maps the outlined function "f._omp_fn.0" to f.
 std::string whole_function(const std::string& name) { return readable_name(name.substr(0, name.find("._omp_fn."))); }
 
-/// Of an object that is an address in the code, which a call returns to, or the second byte of a function.
+/// The name of an object that is a code address: a return address, or the second byte of a function.
 std::string name_of_code(const void* object) {
   const std::string function = function_name(static_cast<const char*>(object) - 1);
   return is_plumbing(function) ? std::string() : "in " + whole_function(function);
 }
 
-/// The innermost function of the program; of a library that was stripped its name. Where the compiler has put the
-/// program's function into one of the standard library: the lambda that is named there, or that one.
+/// The innermost function of the program; for a stripped library its name. If the compiler inlined the program's
+/// function into a standard library function, the lambda in its name, or that function.
 std::string name_by_frames(const std::atomic<void*>* frames, int n) {
   std::string lambda, outside;
   for (int i = 0; i < n; ++i) {
     const auto* returned_to = static_cast<const char*>(frames[i].load(std::memory_order_relaxed));
     if (returned_to == nullptr) break;
     const std::string file = file_of(returned_to - 1);
-    if (file.starts_with("libplx-")) continue;  // there every function is plumbing
+    if (file.starts_with("libplx-")) continue;  // all of its functions are internal
     const std::string function = function_name(returned_to - 1);
     if (function.empty() && is_of_the_system(file)) continue;
-    if (!lambda.empty()) break;  // what is around it called the lambda
+    if (!lambda.empty()) break;  // the enclosing function called the lambda
     if (function.empty() && !file.empty()) return "in " + file;
     if (!is_plumbing(function)) return "in " + whole_function(function);
     lambda = lambda_in(function);
@@ -87,7 +87,7 @@ std::string name_by_frames(const std::atomic<void*>* frames, int n) {
   return outside.empty() ? std::string() : "in " + outside;
 }
 
-constexpr unsigned first_waits = 8, one_in = 16;  // with a call stack, of those that are short
+constexpr unsigned first_waits = 8, one_in = 16;  // short waits for which a call stack is taken
 
 bool is_long(ticks waited) {
   static const ticks least = ticks_from(20e-6);  // some call stacks
@@ -99,9 +99,9 @@ bool is_long(ticks waited) {
 wait_sites::wait_sites() {
   void* pages = mmap(nullptr, n_cells * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED) throw std::bad_alloc();
-  cells_ = static_cast<cell*>(pages);  // zeroes are cells that are free
+  cells_ = static_cast<cell*>(pages);  // zeroes are free cells
   void* none[1];
-  backtrace(none, 1);  // the first call may load a library, which must not happen while somebody waits
+  backtrace(none, 1);  // the first call may load a library, which must not happen during a wait
 }
 
 wait_sites::~wait_sites() { munmap(static_cast<void*>(cells_), n_cells * sizeof(cell)); }

@@ -1,12 +1,11 @@
-// The call sites of waits: which object a function waited for, so that a mutex that has no name is reported by its
-// variable or by the function that locks it. Two objects that had one address, one after the other, are told apart by
-// the functions that waited for them.
+// The call sites of waits. A site combines the object and the call stack of a wait, so that a mutex without a name is
+// reported by its variable or by the function that locks it, and different objects at one address are distinguished.
 //
-// Thread safety: everything, but a recent_sites belongs to one thread. Cost: a call stack of some microseconds, taken
-//   before the thread sleeps, for the first waits of a thread for an object and for long ones; otherwise a look into
-//   the thread's table. No lock, no heap. Memory: 3 MiB of addresses, touched as used; sites beyond it have no name.
-//   Invariant: a cell's key is set once and never changes.
-// Memory order: the object is released after the frames and acquired by readers.
+// Thread safety: all functions; a recent_sites belongs to one thread. Cost: a call stack of some microseconds, taken
+//   before the thread sleeps, for a thread's first waits for an object and for long ones; otherwise a lookup in a table
+//   of the thread. No lock, no heap. Memory: 3 MiB of addresses, touched on use; further sites have no name.
+// Invariant: a cell's key is set once and never changes.
+// Memory order: the object is stored with release after the frames, and loaded with acquire by readers.
 // Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
@@ -19,7 +18,7 @@
 
 namespace plx::probe {
 
-/// The sites that one thread waited at last, and whether their waits were long.
+/// The latest sites at which one thread waited, and whether their waits were long.
 class recent_sites {
  public:
   struct entry {
@@ -27,9 +26,9 @@ class recent_sites {
     const void* caller = nullptr;
     const void* site = nullptr;
     unsigned waits = 0;
-    bool long_ones = false;  // the last wait was long: a call stack costs little beside the next
+    bool long_ones = false;  // the last wait was long: a call stack adds little to the next
   };
-  /// The place of these two, which may hold others.
+  /// The entry of this pair, which may hold another one.
   entry& of(const void* object, const void* caller) noexcept {
     const auto mixed = (reinterpret_cast<std::uintptr_t>(object) >> 3) ^ reinterpret_cast<std::uintptr_t>(caller);
     return entries_[(mixed * 0x9e3779b97f4a7c15ull) >> 59];
@@ -46,25 +45,25 @@ class wait_sites {
   wait_sites(const wait_sites&) = delete;
   wait_sites& operator=(const wait_sites&) = delete;
 
-  /// Before a wait: the site of `object` and the functions that call this one; `caller`, an address that one of them
-  /// returns to, is the first that counts. Null when after() may decide.
+  /// Called before a wait: returns the site of `object` and the current call stack; `caller`, a return address in it,
+  /// marks its first relevant frame. Null if after() may determine the site.
   const void* before(recent_sites& recent, const void* object, const void* caller) noexcept;
-  /// After it: the site, by which the wait is recorded. `site` is what before() returned.
+  /// Called after the wait: returns the site to record. `site` is the result of before().
   const void* after(recent_sites& recent, const void* object, const void* caller, const void* site,
                     ticks waited) noexcept;
-  /// Gives every site a name (name_object() of probe/record/wait_log.hpp): the object's own, its variable's, or "in f"
-  /// with the function that waited. Cost: reads symbol tables. Before a library is unloaded, and at the end.
+  /// Names every site (name_object() of probe/record/wait_log.hpp): by the object's own name, its variable, or "in f"
+  /// with the waiting function. Cost: reads symbol tables. Called before a library is unloaded, and at the end.
   void name_all();
-  /// The object that a site is about; what is no site is returned as it is.
+  /// The object of a site; other addresses are returned unchanged.
   [[nodiscard]] const void* object_of(const void* site) const noexcept;
 
  private:
   static constexpr std::size_t n_cells = 1u << 15;
   static constexpr std::size_t longest_search = 256;
   static constexpr int n_frames = 9;
-  static constexpr int n_telling = 6;  // frames that make a site
+  static constexpr int n_telling = 6;  // frames that identify a site
   struct cell {
-    std::atomic<std::uint64_t> key;  // of the object and its call stack; 0: free
+    std::atomic<std::uint64_t> key;  // hash of the object and its call stack; 0: free
     std::atomic<const void*> object;
     std::atomic<void*> frames[n_frames];
   };

@@ -1,7 +1,7 @@
-// The functions behind plx_probe.h, as a table that one copy of them hands to another in the same process.
+// The functions of plx_probe.h as a table that one copy of them passes to another in the same process.
 //
-// Thread safety: constant. Invariant: a table of the same version has the same members; plx_probe.h's types are part of
-// it. Example: tests/exec/plx_exec_test.cpp
+// Thread safety: constant. Invariant: tables of one version have the same members, including the types of plx_probe.h.
+// Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
 #include "attach/plx_probe.h"
@@ -34,7 +34,7 @@ struct call_table {
   void (*name_object)(const void*, const char*);
 };
 
-/// This copy's.
+/// The table of this copy.
 const call_table* own_call_table() noexcept;
 
 }  // namespace plx::probe

@@ -22,9 +22,9 @@ sem_t asked;
 std::atomic<bool> dying{false}, written{false};
 pid_t owner = 0;
 
-alignas(16) char stack_of_main[1 << 16];  // for an overflow of main's
+alignas(16) char stack_of_main[1 << 16];  // for a stack overflow in the main thread
 
-/// Whether the default action is to end the process, and a handler may be set. 32 and 33 belong to the C library.
+/// True if the default action ends the process and a handler may be set. 32 and 33 are used by the C library.
 bool ends_the_process(int signal) {
   if (signal < 1 || signal > last_signal || signal == 32 || signal == 33) return false;
   for (const int other : {SIGKILL, SIGSTOP, SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU, SIGURG, SIGWINCH})
@@ -34,9 +34,9 @@ bool ends_the_process(int signal) {
 
 bool is_watched(int signal) { return owner != 0 && owner == getpid() && ends_the_process(signal); }
 
-/// Makes the default action of `signal` take place when the handler returns, at the instruction that it interrupted.
-/// The signal is queued again with the same information, so that a core file shows the original cause. It is taken out
-/// of the mask that the return restores: sigsuspend() and pselect() restore one in which it may be blocked.
+/// Makes the default action of `signal` take place when the handler returns, at the interrupted instruction. The signal
+/// is queued again with the same information, so that a core file shows the original cause. It is removed from the mask
+/// restored on return, since sigsuspend() and pselect() restore one in which it may be blocked.
 void repeat(int signal, siginfo_t* info, void* context) {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
@@ -110,7 +110,8 @@ using namespace plx::probe;
 
 namespace {
 
-/// After signal() or a relative of it has set `asked_for`: what the program shall see as the handler before.
+/// Called after signal() or a related function has set `asked_for`: returns the previous handler as seen by the
+/// program.
 sighandler_t after_signal(int number, sighandler_t asked_for, sighandler_t before) {
   if (before == SIG_ERR) return before;
   if (asked_for == SIG_DFL && is_watched(number)) {
@@ -122,8 +123,8 @@ sighandler_t after_signal(int number, sighandler_t asked_for, sighandler_t befor
 
 }  // namespace
 
-// The program sees its own settings: the default where only the handler above is set, and no stack for signals where
-// only the measurement's is. A default that the program sets is watched again.
+// Shows the program its own settings: the default if only the handler above is set, and no signal stack if only that of
+// the measurement is. A default set by the program is intercepted again.
 PLX_HOOK int sigaction(int signal, const struct sigaction* asked_for, struct sigaction* before) noexcept {
   const struct sigaction ours = our_action();
   const bool watch_again = asked_for != nullptr && is_default(*asked_for) && is_watched(signal);

@@ -1,11 +1,12 @@
-// Signals that end the process: the files are written first, by a thread of their own, and then the process ends by the
+// Signals that end the process: the files are written first, by a separate thread, and then the process ends by the
 // same signal.
 //
-// A signal is watched when its default action would end the process; the program sees the default action in sigaction()
-// and signal(). Handlers that it sets later, and signals that are ignored from the start (nohup), stay as they are. The
-// default action takes place with the original siginfo_t, at the instruction that was interrupted. The thread lives on
-// an arena of malloc of its own, so a signal in the middle of malloc does not stop it; it has 5 s. Thread safety:
-// watch_deaths() once. Example: tests/exec/plx_exec_test.cpp
+// A signal is handled if its default action would end the process; sigaction() and signal() still report the default
+// action to the program. Handlers that the program sets, and signals ignored from the start (nohup), are unchanged. The
+// default action is executed with the original siginfo_t, at the interrupted instruction. The thread uses a malloc
+// arena of its own, so a signal within malloc does not block it; its time limit is 5 s. Thread safety: watch_deaths()
+// is called once.
+// Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
 namespace plx::probe {

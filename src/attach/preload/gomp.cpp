@@ -1,12 +1,12 @@
-// OpenMP of GCC by the functions of libgomp that compiled programs call: parallel regions and tasks as timers by the
-// function they stand in; waiting at barriers, for tasks and for locks as waits. A library apart from plx-exec's, which
-// plx-exec loads into programs that are linked with libgomp: there every call goes to that libgomp, with this library
-// or without. Other programs may have a libgomp of their own, or several, so the library takes itself out of the
-// environment that children inherit.
+// Measures GCC's OpenMP by wrapping the functions of libgomp that compiled programs call: parallel regions and tasks
+// are timers named after the enclosing function; waiting at barriers, for tasks and for locks is recorded as waits. A
+// separate library, which plx-exec loads into programs linked with libgomp: in those all calls go to that libgomp.
+// Other programs may contain a libgomp of their own, or several, so the library removes itself from the environment
+// that children inherit.
 //
-// The threads of a team wait in libgomp after the outlined function has returned, the first one until the region ends,
-// the others until they get work again. Tasks that they run meanwhile are work, on top of the wait.
-// Thread safety: everything. Cost: two reads of the clock per region and thread, task, and wait.
+// The threads of a team wait in libgomp after the outlined function has returned: the first one until the region ends,
+// the others until they get work again. Tasks that they run meanwhile are work, nested in the wait.
+// Thread safety: all functions. Cost: two reads of the clock per region and thread, task, and wait.
 // Example: tests/exec/gomp_program.c
 #include "attach/preload/gomp.hpp"
 
@@ -27,7 +27,7 @@ namespace {
 using plx::probe::gomp_table;
 using outlined = void (*)(void*);
 
-/// Cuts this library's path out of LD_PRELOAD, in place.
+/// Removes this library's path from LD_PRELOAD, in place.
 [[gnu::constructor]] void leave_environment() {
   constexpr const char* variable = "LD_PRELOAD=";
   for (char** e = environ; e != nullptr && *e != nullptr; ++e) {
@@ -37,22 +37,22 @@ using outlined = void (*)(void*);
     char* end = begin + std::strcspn(begin, ": ");
     while (std::strchr("=: ", begin[-1]) == nullptr) --begin;
     if (*end != '\0')
-      ++end;  // with the separator behind it,
+      ++end;  // with the separator after it,
     else if (begin[-1] != '=')
       --begin;  // or before it
     std::memmove(begin, end, std::strlen(end) + 1);
   }
 }
 
-/// Null when nothing is measured.
+/// Null while measurement is off.
 const gomp_table* measuring() {
   if (plx_exec_gomp_calls == nullptr) return nullptr;
   const gomp_table* table = plx_exec_gomp_calls();
   return table != nullptr && table->version == gomp_table::current && table->measures() ? table : nullptr;
 }
 
-/// The function of libgomp behind a hook. Looked up when this library is loaded, because dlsym() takes a lock of the
-/// loader; again at the first call when a constructor of another library comes before.
+/// The wrapped function of libgomp. Looked up when this library is loaded, because dlsym() takes a lock of the loader;
+/// or at the first call, if a constructor of another library comes first.
 template <class F>
 F* real(F*& known, const char* name) {
   if (known == nullptr) known = reinterpret_cast<F*>(dlsym(RTLD_NEXT, name));
@@ -67,7 +67,7 @@ F* real(F*& known, const char* name) {
 
 // -------------------------------------------------------------------------------------------------------- regions
 
-thread_local bool waits_in_team = false;  // since the outlined function returned
+thread_local bool waits_in_team = false;  // since the outlined function has returned
 
 void end_of_team_wait(const gomp_table& calls, const void* code) {
   if (!waits_in_team) return;
@@ -81,7 +81,7 @@ struct region {
   unsigned timer;
 };
 
-/// In place of the outlined function, on each thread of the team. The region lives until all of them have returned.
+/// Replaces the outlined function on each thread of the team. The region lives until all of them have returned.
 void run_region(void* given) {
   const region r = *static_cast<const region*>(given);
   const auto* code = reinterpret_cast<const char*>(r.function) + 1;
@@ -94,7 +94,7 @@ void run_region(void* given) {
   waits_in_team = calls->begin_wait();
 }
 
-/// `launch` calls the function of libgomp with a function and its data.
+/// `launch` calls the libgomp function with a function and its data.
 template <class Launch>
 void parallel(outlined function, void* data, Launch&& launch) {
   const gomp_table* calls = measuring();
@@ -107,13 +107,13 @@ void parallel(outlined function, void* data, Launch&& launch) {
 
 // ---------------------------------------------------------------------------------------------------------- tasks
 
-// libgomp copies the data of a task, so that what the wrapper needs goes in front of it. Of a loop of tasks the first
-// two words are the bounds, which libgomp writes.
+// libgomp copies the data of a task, so the wrapper's data precede it. For a loop of tasks the first two words are the
+// bounds, which libgomp writes.
 struct task_header {
   long bounds[2];
   outlined function;
   void (*copy)(void*, void*);
-  void* data;  // to copy from
+  void* data;  // source of the copy
   std::size_t offset;
   unsigned timer;
   bool is_loop;
@@ -139,7 +139,7 @@ void copy_task(void* to, void* from) {
   h.copy(static_cast<char*>(to) + h.offset, h.data);
 }
 
-/// `launch` calls the function of libgomp with a function, its data, the function that copies them, size and alignment.
+/// `launch` calls the libgomp function with a function, its data, the function that copies them, size and alignment.
 template <class Launch>
 void task(const gomp_table& calls, outlined function, void* data, void (*copy)(void*, void*), long size, long align,
           bool is_loop, Launch&& launch) {
@@ -158,7 +158,7 @@ void task(const gomp_table& calls, outlined function, void* data, void (*copy)(v
 
 // ---------------------------------------------------------------------------------------------------------- waits
 
-/// `wait` calls the function of libgomp.
+/// `wait` calls the libgomp function.
 template <class Wait>
 auto waiting(const char* kind, const void* object, const void* caller, double least_s, Wait&& wait) {
   const gomp_table* calls = measuring();
@@ -175,12 +175,12 @@ auto waiting(const char* kind, const void* object, const void* caller, double le
   return wait();
 }
 
-constexpr double free_lock_s = 1e-6;  // what takes less than a call of the kernel was no wait
+constexpr double free_lock_s = 1e-6;  // shorter than a system call: the lock was free
 
 }  // namespace
 
-// The functions as libgomp's ABI has them. Older programs pass fewer of the last arguments of GOMP_task(), which
-// libgomp reads only where a flag says that they are there.
+// The functions of libgomp's ABI. Older programs omit the last arguments of GOMP_task(), which libgomp reads only if a
+// flag announces them.
 #define PLX_PARALLEL_LOOPS(X)                \
   X(GOMP_parallel_loop_static)               \
   X(GOMP_parallel_loop_dynamic)              \
@@ -266,7 +266,7 @@ PLX_PARALLEL_LOOPS(PLX_HOOK_LOOP)
 PLX_PARALLEL_RUNTIME_LOOPS(PLX_HOOK_RUNTIME_LOOP)
 
 // Flags of libgomp: a task whose first word is an event to be fulfilled, and a loop with a table of reductions in its
-// data, are left to libgomp alone.
+// data, are passed to libgomp without a wrapper.
 PLX_HOOK void GOMP_task(outlined function, void* data, void (*copy)(void*, void*), long size, long align, bool deferred,
                         unsigned flags, void** depend, int priority, void* event) {
   constexpr unsigned has_event = 1 << 13;

@@ -1,7 +1,7 @@
-// What libplx-exec.so offers to libplx-gomp.so: timers and waits of the calling thread, as a table of functions.
+// The interface of libplx-exec.so for libplx-gomp.so: timers and waits of the calling thread, as a table of functions.
 //
-// Thread safety: each function is about the calling thread. Cost: as of program::event(). The two libraries are built
-// and installed together; the version guards against a mixture. Example: tests/exec/gomp_program.c
+// Thread safety: each function concerns the calling thread. Cost: that of program::event(). The two libraries are built
+// and installed together; the version guards against mismatches. Example: tests/exec/gomp_program.c
 #pragma once
 
 namespace plx::probe {
@@ -10,21 +10,21 @@ struct gomp_table {
   static constexpr int current = 1;
 
   int version;
-  /// Whether anything is measured, and the OpenMP runtime does not report by itself (OMPT).
+  /// True while measuring, unless the OpenMP runtime reports its own events (OMPT).
   bool (*measures)();
-  /// The timer "omp WHAT in F", where F is the function that the outlined function `code` was made of. `what` is
-  /// "parallel" or "task". Looked up once per address.
+  /// The timer "omp WHAT in F", where F is the function that the outlined function `code` was generated from. `what` is
+  /// "parallel" or "task". Cached by address.
   unsigned (*timer)(const char* what, const void* code);
   void (*start)(unsigned timer);
   void (*stop)(unsigned timer);
-  /// The thread begins to wait. False when it waits already: then end_wait() must not be called.
+  /// The thread begins to wait. False if it already waits; then end_wait() must not be called.
   bool (*begin_wait)();
-  /// The thread waited for `object`, which is an address in the code or of a lock. Less than `least_s` is no wait.
-  /// `caller` is the address that the call returns to.
+  /// The thread waited for `object`, an address in code or of a lock. Waits shorter than `least_s` are discarded.
+  /// `caller` is the return address of the call.
   void (*end_wait)(const char* kind, const void* object, const void* caller, double least_s);
 };
 
 }  // namespace plx::probe
 
-/// In libplx-exec.so. Null when there is no measurement in this process.
+/// In libplx-exec.so. Null if this process is not measured.
 extern "C" const plx::probe::gomp_table* plx_exec_gomp_calls();

@@ -1,7 +1,7 @@
-// Waits of POSIX threads, and of what C++ makes of them. A lock that is free is taken by the try function, which costs
-// what the lock itself does; only a wait is measured.
+// Waits of POSIX threads and of the C++ facilities that use them. A free lock is taken by the try function, at the cost
+// of the lock itself; only waits are measured.
 //
-// Thread safety, errors and cancellation: as of the function behind each hook. Hooks that may be cancelled unwind.
+// Thread safety, errors and cancellation: those of the wrapped functions. Hooks that may be cancelled unwind.
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -62,8 +62,7 @@ PLX_HOOK int pthread_cond_clockwait(pthread_cond_t* c, pthread_mutex_t* m, clock
   return real().pthread_cond_clockwait(c, m, clock, until);
 }
 
-// ------------------------------------------------------------------------------------------------------ readers,
-// writers
+// ---------------------------------------------------------------------------------------------------- readers, writers
 
 PLX_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t* l) noexcept {
   const int taken = real().pthread_rwlock_tryrdlock(l);
@@ -112,9 +111,9 @@ PLX_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, co
 // ------------------------------------------------------------------------------------------------ semaphores, barriers
 
 namespace {
-/// Whether it was taken at once. errno stays as it was.
+/// True if it was taken without waiting. Preserves errno.
 bool taken_at_once(sem_t* s) {
-  pthread_testcancel();  // as the function that waits
+  pthread_testcancel();  // as in the waiting function
   const int before = errno;
   if (real().sem_trywait(s) == 0) return true;
   errno = before;
@@ -145,11 +144,10 @@ PLX_HOOK int pthread_barrier_wait(pthread_barrier_t* b) noexcept {
   return real().pthread_barrier_wait(b);
 }
 
-// --------------------------------------------------------------------------------------- futures, atomics of the
-// library
+// ---------------------------------------------------------------------------------------------------- futures, atomics
 
 namespace {
-// libstdc++'s wait of std::future, of std::async and promises: (this, address, value, has a timeout, seconds, ns).
+// libstdc++'s wait of std::future, for std::async and promises: (this, address, value, has a timeout, seconds, ns).
 using future_wait = bool(void*, unsigned*, unsigned, bool, long, long);
 
 // Looked up when this library is loaded: dlsym() takes a lock that dlopen() holds while constructors run, and a
@@ -161,7 +159,7 @@ bool wait_for_future(unsigned which, const char* symbol, const void* caller, voi
   future_wait* wait = future_waits[which];
   if (wait == nullptr) wait = reinterpret_cast<future_wait*>(dlsym(RTLD_NEXT, symbol));
   if (wait == nullptr) return true;
-  const wait_scope waits("future", caller);  // futures live shortly: told by who waits
+  const wait_scope waits("future", caller);  // futures are short-lived: identified by the waiting code
   return wait(self, word, value, timed, s, ns);
 }
 }  // namespace
@@ -180,7 +178,7 @@ PLX_FUTURE_WAIT(
     1,
     _ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjbNSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE)
 
-// std::atomic::wait, latches, barriers and semaphores of C++20 go to the kernel through this one.
+// std::atomic::wait, latches, barriers and semaphores of C++20 use this function.
 PLX_HOOK long syscall(long number, ...) noexcept {
   va_list list;
   va_start(list, number);
@@ -192,7 +190,7 @@ PLX_HOOK long syscall(long number, ...) noexcept {
     return real().syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   wait_scope waits("futex", reinterpret_cast<const void*>(a[0]));
   const long done = real().syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-  if (done != 0 && errno == EAGAIN) waits.was_none();  // the value had changed before
+  if (done != 0 && errno == EAGAIN) waits.was_none();  // the value had already changed
   return done;
 }
 

@@ -1,7 +1,8 @@
-// The process begins and ends: what plx-exec asked for, and the ways out of a program (exit, _exit, exec, signals).
+// The begin and the end of the process: settings of plx-exec, and the ways in which a program ends (exit, _exit, exec,
+// signals).
 //
-// Of two images of a process (a shell that execs a program) each writes the files; the last one's stay. A child of fork
-// is not measured, nor is a program that is started by the measured one, unless plx-exec was told to follow.
+// If a process has two images (a shell that execs a program), each writes the files, and those of the last one remain.
+// Children of fork, and programs started by the measured one, are not measured, unless plx-exec --follow is used.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ void finish() {
   if (program* p = program::get()) p->finish();
 }
 
-/// What plx-exec was given, as arguments.
+/// The settings of plx-exec, passed as arguments.
 plx::result<settings> asked_for() {
   std::vector<std::string> words{"plx-exec"};
   const char* given = std::getenv(exec_arguments);
@@ -74,7 +75,7 @@ bool has_flag(const char* name) {
   watch_deaths(&finish);
 }
 
-/// The image goes, if exec succeeds; if it does not, the program goes on and is measured further.
+/// The image is replaced if exec succeeds; otherwise the program continues and is still measured.
 void before_exec() {
   if (!program::begun() || !program::measures()) return;
   const int before = errno;
@@ -82,7 +83,7 @@ void before_exec() {
   errno = before;
 }
 
-/// The arguments of execl and its kin, which end with a null; `after` is what stands behind that.
+/// The arguments of the execl family, which end with a null; `environment` receives the one after it.
 std::vector<char*> collect(const char* first, va_list list, char* const** environment) {
   std::vector<char*> argv{const_cast<char*>(first)};
   while (argv.back() != nullptr) argv.push_back(va_arg(list, char*));
@@ -119,7 +120,7 @@ PLX_HOOK int fexecve(int file, char* const argv[], char* const environment[]) no
   before_exec();
   return real().fexecve(file, argv, environment);
 }
-// A child of vfork may call these, and shares our memory: what is allocated for the list is freed again if exec fails.
+// A child of vfork may call these functions and shares our memory: the list is freed if exec fails.
 PLX_HOOK int execl(const char* path, const char* first, ...) noexcept {
   va_list list;
   va_start(list, first);
@@ -146,7 +147,7 @@ PLX_HOOK int execle(const char* path, const char* first, ...) noexcept {
   return real().execve(path, argv.data(), environment);
 }
 
-// Names of functions in the library can be found only while it is there.
+// Function names in the library can be found only while it is loaded.
 PLX_HOOK int dlclose(void* handle) noexcept {
   if (program::begun() && program::measures() && this_slot.inside == 0) program::get()->settle_names();
   return real().dlclose(handle);

@@ -1,4 +1,4 @@
-// Threads begin, end and are waited for.
+// Creation, end and joins of threads.
 #include <errno.h>
 
 #include <memory>
@@ -28,7 +28,7 @@ void* run_thread(void* given) {
     delete static_cast<beginning*>(given);
   }
   if (b.ours)
-    ++this_slot.inside;  // for its whole life
+    ++this_slot.inside;  // for its whole lifetime
   else
     program::attach(b.name, b.made_by, b.made);
   return b.routine(b.argument);
@@ -61,7 +61,7 @@ PLX_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   errno = before;
   if (b == nullptr) return real().pthread_create(thread, attributes, routine, argument);
   if (!ours) return create(thread, attributes, b);
-  sigset_t all, mask;  // the program's signals are for its own threads
+  sigset_t all, mask;  // the program's signals are handled by its own threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &mask);
   const int failed = create(thread, attributes, b);
@@ -69,7 +69,7 @@ PLX_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
   return failed;
 }
 
-// Threads come and go, so a join is told by who waits, not by the thread.
+// Threads are short-lived, so a join is identified by the waiting code, not by the thread.
 PLX_HOOK int pthread_join(pthread_t thread, void** value) {
   const int ended = real().pthread_tryjoin_np(thread, value);
   if (ended != EBUSY) return ended;

@@ -1,9 +1,9 @@
-// Kokkos as it tells tools (its profiling interface, version 20171029 and newer): kernels and regions as timers by
-// their names, copies with their bytes, and memory by space. plx-exec names this library in KOKKOS_TOOLS_LIBS; without
-// plx-exec, who sets that variable gets what PLX_PROFILE and the like ask for.
+// Kokkos' profiling interface for tools (version 20171029 and newer): kernels and regions are timers with their names;
+// copies are counted with their bytes, and memory by space. plx-exec names this library in KOKKOS_TOOLS_LIBS; if a user
+// sets that variable without plx-exec, PLX_PROFILE and the other variables select the measurements.
 //
-// Thread safety: as Kokkos calls: kernels and regions begin and end in the same thread. A kernel that runs by itself
-// (on a device) is timed for as long as its start takes.
+// Thread safety: as for Kokkos' calls; kernels and regions begin and end in one thread. The timer of an asynchronous
+// kernel (on a device) covers only its launch.
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -17,7 +17,7 @@ using namespace plx::probe;
 
 namespace {
 
-struct space {  // Kokkos gives it by value
+struct space {  // Kokkos passes it by value
   char name[64];
 };
 
@@ -26,7 +26,7 @@ struct memory {
   plx_probe_counter* allocations;
 };
 
-/// A part of a counter's name: letters and digits.
+/// A part of a counter name: letters and digits.
 std::string plain(const char* name) {
   std::string text;
   for (const char* c = name; *c != '\0' && c < name + 64; ++c)
@@ -42,7 +42,8 @@ memory& memory_of(const space& s) {
   const std::lock_guard lock(mutex);
   const auto [it, fresh] = all.try_emplace(name);
   if (fresh) {
-    it->second.now = plx_probe_counter_named(("/kokkos/memory/" + name).c_str(), "bytes", "Allocated by Kokkos now");
+    it->second.now =
+        plx_probe_counter_named(("/kokkos/memory/" + name).c_str(), "bytes", "Currently allocated by Kokkos");
     it->second.allocations =
         plx_probe_counter_named(("/kokkos/allocations/" + name).c_str(), "1", "Allocations of Kokkos");
   }
@@ -103,7 +104,7 @@ PLX_HOOK void kokkosp_begin_deep_copy(space to, const char*, const void*, space 
   static plx_probe_counter* copied =
       plx_probe_counter_named("/kokkos/deep-copy/bytes", "bytes", "Copied by Kokkos' deep_copy");
   plx_probe_count(copied, static_cast<double>(bytes));
-  const inside_scope inside;  // of the text
+  const inside_scope inside;  // for the text below
   const std::string name = "deep_copy " + plain(from.name) + " to " + plain(to.name);
   --this_slot.inside;
   begin(name.c_str(), &copy);

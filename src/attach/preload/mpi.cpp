@@ -1,15 +1,14 @@
-// MPI by its profiling interface: every function that returns an error code is a timer of its own name, and those that
-// move data count the bytes (/mpi/sent/Send, /mpi/received/Recv, ...). A library apart from plx-exec's, because it is
-// built for one MPI: mpi_wrappers.py writes a wrapper for each function of the mpi.h that was found.
+// MPI's profiling interface: every function that returns an error code is a timer with its name, and those that move
+// data count bytes (/mpi/sent/Send, /mpi/received/Recv, ...). A separate library, because it is built for one MPI:
+// mpi_wrappers.py writes a wrapper for each function of the mpi.h found.
 //
-// Bytes are those of this rank's own buffers: of a collective what it gives to and takes from the operation, whatever
-// the network moves; of a receive that does not wait the room that it has; of persistent requests none. They are
-// counted after a call that has succeeded, from arguments that are significant by the standard: what it ignores (counts
-// and types with MPI_IN_PLACE, everything on the receiving side at a rank that is not the root) is never read. Calls
-// from Fortran are seen if the MPI's Fortran calls the MPI_ functions of C. Thread safety: as MPI's level of threads.
-// Cost: two reads of the clock and two locked additions; while nothing is
-//   measured two loads.
-// Example: tests/exec/mpi_calls.c
+// Bytes are those of this rank's own buffers: for a collective, its contribution and its result, whatever the network
+// moves; for a nonblocking receive, the size of its buffer; for persistent requests none. They are counted after a
+// successful call, from arguments that are significant by the standard: ignored ones (counts and types with
+// MPI_IN_PLACE, receive arguments at ranks other than the root) are never read. Calls from Fortran are measured if the
+// MPI's Fortran bindings call the C functions.
+// Thread safety: that of the MPI's thread level. Cost: two reads of the clock and two locked additions; while
+//   measurement is off, two loads. Example: tests/exec/mpi_calls.c
 #include <mpi.h>
 
 #include <atomic>
@@ -20,13 +19,14 @@
 
 using plx::probe::call_table;
 
-// In libplx-exec.so, which is loaded before this library. Not by dlsym(), which takes a lock of the loader.
+// Defined in libplx-exec.so, which is loaded before this library. Not found by dlsym(), which takes a lock of the
+// loader.
 extern "C" [[gnu::weak, gnu::visibility("default")]] const call_table* plx_probe_preloaded_calls();
 
 namespace plx_mpi {
 namespace {
 
-/// Null when nothing is measured.
+/// Null while measurement is off.
 const call_table* measuring() {
   static std::atomic<const call_table*> known{nullptr};
   const call_table* table = known.load(std::memory_order_acquire);  // pairs with the release below
@@ -44,15 +44,16 @@ struct bytes {
   double received = 0;
 };
 
-/// One function of MPI. Requires: measuring() is not null.
+/// A function of MPI. Requires: measuring() is not null.
 class function {
  public:
   function(const char* name, bool counts) : calls_(measuring()) {
-    if (calls_ == nullptr) return;  // since a moment ago
+    if (calls_ == nullptr) return;  // ended in the meantime
     timer_ = calls_->timer_named((std::string("MPI_") + name).c_str());
     if (!counts) return;
-    sent_ = calls_->counter_named((std::string("/mpi/sent/") + name).c_str(), "bytes", "Given to this call");
-    received_ = calls_->counter_named((std::string("/mpi/received/") + name).c_str(), "bytes", "Taken from this call");
+    sent_ = calls_->counter_named((std::string("/mpi/sent/") + name).c_str(), "bytes", "Sent by this function");
+    received_ =
+        calls_->counter_named((std::string("/mpi/received/") + name).c_str(), "bytes", "Received by this function");
   }
 
   template <class F>
@@ -103,14 +104,14 @@ bytes room_sent(double n, MPI_Datatype type) { return {size_of(n, type), 0}; }
 bytes send(double n, MPI_Datatype type, int to) { return to == MPI_PROC_NULL ? bytes{} : room_sent(n, type); }
 bytes receive(double n, MPI_Datatype type, int from) { return from == MPI_PROC_NULL ? bytes{} : room(n, type); }
 
-/// What arrived may be less than there was room for.
+/// The received bytes, which may be fewer than the buffer holds.
 bytes arrived(const MPI_Status* status, MPI_Datatype type) {
   int n = 0;
   if (PMPI_Get_count(status, type, &n) != MPI_SUCCESS || n == MPI_UNDEFINED) return {};
   return room(n, type);
 }
 
-/// The origin's buffer is ignored when the operation takes nothing from it.
+/// The origin's buffer is ignored if the operation does not read it.
 bytes get_accumulate(double n, MPI_Datatype type, double n_result, MPI_Datatype result_type, int target, MPI_Op op) {
   if (target == MPI_PROC_NULL) return {};
   return {op == MPI_NO_OP ? 0 : size_of(n, type), size_of(n_result, result_type)};
@@ -119,10 +120,10 @@ bytes get_accumulate(double n, MPI_Datatype type, double n_result, MPI_Datatype 
 // --------------------------------------------------------------------------------------------------------- collectives
 
 struct group {
-  bool inter = false;  // an intercommunicator: data come from and go to the remote group
+  bool inter = false;  // an intercommunicator: data are exchanged with the remote group
   int rank = -1;
   int size = 0;
-  int others = 0;  // ranks that data come from and go to: the remote group, or this one
+  int others = 0;  // ranks that data are exchanged with: the remote group, or this one
 
   explicit group(MPI_Comm c) {
     int flag = 0;
@@ -273,7 +274,7 @@ bytes alltoallw(const void* from, const Count* sent, const MPI_Datatype* types, 
 
 // ---------------------------------------------------------------------------------------------------------- neighbours
 
-/// The neighbours that data come from and go to, in the order of buffers; MPI_PROC_NULL beyond the ends of a grid.
+/// The neighbours that data are exchanged with, in the order of buffers; MPI_PROC_NULL beyond the ends of a grid.
 struct neighbours {
   std::vector<int> from, to;
 
@@ -339,6 +340,6 @@ bytes neighbor_alltoallw(const Count* sent, const MPI_Datatype* types, const Cou
 }  // namespace
 
 #define PLX_WRAPPER extern "C" [[gnu::visibility("default")]]
-#include <mpi_wrappers.inc>  // of the build
+#include <mpi_wrappers.inc>  // generated during the build
 
 }  // namespace plx_mpi

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Writes a wrapper for every function of the MPI that is found, from its mpi.h: mpi_wrappers.py OUTPUT COMPILER ARGS...
+"""Generates wrappers of MPI functions from the mpi.h found: mpi_wrappers.py OUTPUT COMPILER ARGS...
 
-The compiler preprocesses mpi.h; each function that returns an error code and has a twin in the profiling interface
-(PMPI_) is wrapped. The output is included by mpi.cpp, which defines what the expressions below call. Functions without
-an expression are timed only.
+The compiler preprocesses mpi.h; each function that returns an error code and has a counterpart in the profiling
+interface (PMPI_) is wrapped. The output is included by mpi.cpp, which defines the functions used in the expressions
+below. Functions without an expression are timed only.
 """
 
 import re
 import subprocess
 import sys
 
-# What is counted, by the positions of the arguments: $0 is the first, $S the status. Evaluated after a call that has
-# succeeded, while something is measured. Names with _c at the end have the same positions.
+# The bytes to count, by argument position: $0 is the first, $S the status. Evaluated after a successful call, while
+# measuring. Names that end in _c have the same positions.
 COUNTED = {
     "Sendrecv": "both(send($1, $2, $3), arrived($S, $7))",
     "Sendrecv_replace": "both(send($1, $2, $3), arrived($S, $2))",
@@ -62,7 +62,7 @@ COLLECTIVES = {
 for name, expression in COLLECTIVES.items():
     COUNTED[name] = COUNTED["I" + name[0].lower() + name[1:]] = expression
 
-# (file, [offset,] buffer, count, type, status or request): reads that wait say how much they got.
+# (file, [offset,] buffer, count, type, status or request): blocking reads report the amount received.
 for way in "", "_at", "_all", "_at_all", "_shared", "_ordered":
     first = 3 if "at" in way.split("_") else 2
     COUNTED[f"File_read{way}"] = f"arrived($S, ${first + 1})"
@@ -78,7 +78,7 @@ def preprocessed(compiler, arguments):
 
 
 def without_attributes(text):
-    """The text without __attribute__((...)) and its parentheses, which nest and may hold strings."""
+    """The text without __attribute__((...)) and its parentheses, which may be nested and contain strings."""
     parts, at = [], 0
     for found in re.finditer(r"__attribute__\s*\(", text):
         if found.start() < at:
@@ -93,7 +93,7 @@ def without_attributes(text):
 
 
 def split_parameters(text):
-    """'int a, void (*f)(int, int)' in two."""
+    """Splits 'int a, void (*f)(int, int)' into two declarations."""
     parameters, depth = [""], 0
     for letter in text:
         depth += {"(": 1, ")": -1}.get(letter, 0)
@@ -105,7 +105,7 @@ def split_parameters(text):
 
 
 def named(parameter, name):
-    """The declaration of a parameter, 'int counts[]' or 'MPI_Comm', with another name."""
+    """The declaration of a parameter, such as 'int counts[]' or 'MPI_Comm', with the given name."""
     bounds = re.search(r"(\s*\[[^\]]*\])*$", parameter)
     kind = parameter[: bounds.start()]
     words = re.findall(r"\w+", kind)
@@ -116,7 +116,7 @@ def named(parameter, name):
 
 
 def functions(text):
-    """(name without MPI_, parameters) of the functions that have a twin, by name."""
+    """Parameters of the functions that have a PMPI_ counterpart, by name without MPI_."""
     found = {}
     for statement in re.split(r"[;{}]", without_attributes(text)):
         match = re.fullmatch(r'\s*(?:extern\s+)?(?:"C"\s*)?int\s+(P?MPI_\w+)\s*\((.*)\)\s*', statement, re.DOTALL)
@@ -166,7 +166,7 @@ def main():
     found = functions(preprocessed(compiler, arguments))
     if "Send" not in found or "Init" not in found:
         sys.exit("mpi_wrappers.py: expected the declarations of MPI_Send, PMPI_Send, MPI_Init and PMPI_Init in mpi.h; "
-                 f"found {len(found)} functions with a twin. Configure with MPI_HOME set to another MPI, or with "
+                 f"found {len(found)} functions with a PMPI_ counterpart. Configure with MPI_HOME set to another MPI, or with "
                  "-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON")
     with open(output, "w", encoding="utf-8") as file:
         file.write("// Written by mpi_wrappers.py from mpi.h.\n")

@@ -1,9 +1,9 @@
-// OpenMP as its own runtime tells it (OMPT, OpenMP 5.0 section 4): parallel regions and worksharing as timers by the
-// function they stand in, waiting at barriers and for locks as waits. LLVM's libomp, and the runtimes of Intel and AMD
-// that are made of it, have the interface; GCC's libgomp has not, its functions are measured by gomp.cpp.
+// OpenMP's tool interface (OMPT, OpenMP 5.0 section 4): parallel regions and worksharing are timers named after the
+// enclosing function; waiting at barriers and for locks is recorded as waits. LLVM's libomp and the runtimes of Intel
+// and AMD based on it have the interface; GCC's libgomp does not, and is measured by gomp.cpp.
 //
-// Thread safety: each callback is called by the thread that it is about. Cost: two reads of the clock per region, wait
-// or loop and thread. The declarations below are those of the standard that are used here.
+// Thread safety: each callback is called by the thread it concerns. Cost: two reads of the clock per region, wait or
+// loop and thread. The declarations below are those parts of the standard that are used here.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -46,7 +46,7 @@ enum event : int {
 };
 enum endpoint : int { scope_begin = 1, scope_end = 2 };
 
-/// The function that an address stands in; of the functions that the compiler makes of regions, the one around.
+/// The function that contains an address; for outlined functions, the enclosing one.
 std::string function_around(const void* code, name_id region) {
   const std::string name = code == nullptr ? std::string() : plx::function_name(static_cast<const char*>(code) - 1);
   if (const std::size_t suffix = name.find("._omp_fn."); suffix != std::string::npos) {  // GCC's
@@ -59,7 +59,7 @@ std::string function_around(const void* code, name_id region) {
   return at == parallel.npos ? std::string() : std::string(parallel.substr(at + 4));
 }
 
-/// A timer by the code that it stands in: "omp for in f". Kept per address: names are looked up once.
+/// A timer named after the code that contains it: "omp for in f". Cached by address.
 name_id timer_of(const char* what, unsigned index, const void* code, name_id region = unnamed) {
   struct known {
     std::atomic<const void*> code{nullptr};
@@ -73,7 +73,7 @@ name_id timer_of(const char* what, unsigned index, const void* code, name_id reg
   const inside_scope inside;
   const std::string function = function_around(code, region);
   const name_id id = register_name(std::string("omp ") + what + (function.empty() ? "" : " in " + function));
-  if (k.code.load(std::memory_order_relaxed) == nullptr) {  // the first stays
+  if (k.code.load(std::memory_order_relaxed) == nullptr) {  // the first entry is kept
     k.id.store(id, std::memory_order_relaxed);
     k.code.store(code, std::memory_order_release);
   }
@@ -93,8 +93,8 @@ const char* kind_of_region(int kind) {
   return "omp_barrier";
 }
 
-// What the data of a task holds: of an implicit task its timer and no mark; of an explicit one that stays on its thread
-// its timer and marks; of one that may go on on another thread a pointer to the following, and the mark for that.
+// The data of a task: for an implicit task its timer, without flags; for a tied explicit task its timer and flags; for
+// an untied one, which may resume on another thread, a pointer to the following struct, with the flag is_untied.
 constexpr std::uint64_t is_tied = 1, is_untied = 2, has_begun = 4;
 constexpr unsigned name_shift = 32;
 
@@ -113,8 +113,8 @@ name_id name_in(std::uint64_t value) {
   return t != nullptr ? t->name : static_cast<name_id>(value >> name_shift);
 }
 
-/// The task stops running on this thread. One that waits for another task stays on the thread's stack, and the other
-/// one runs on top of it; so does a tied task in any case.
+/// The task stops running on this thread. A task that waits for another one stays on the thread's stack, and the other
+/// one runs on top of it; so does every tied task.
 void leave(ompt_data& task, bool ends) {
   if (untied_task* t = untied_in(task.value)) {
     if (ends) {
@@ -130,7 +130,7 @@ void leave(ompt_data& task, bool ends) {
   }
 }
 
-/// The task runs on this thread from now on, for the first time or again.
+/// The task starts or resumes on this thread.
 void enter(ompt_data& task) {
   if (untied_task* t = untied_in(task.value)) {
     if (!t->begun)
@@ -167,7 +167,7 @@ void on_implicit_task(int endpoint, ompt_data* parallel, ompt_data* task, unsign
 
 void on_work(int type, int endpoint, ompt_data* parallel, ompt_data*, std::uint64_t, const void* code) {
   constexpr std::array names{"work", "for", "sections", "single", "single", "workshare", "distribute", "taskloop"};
-  if (type == 4) return;  // the threads that leave a single region to another
+  if (type == 4) return;  // threads that do not execute a single region
   const unsigned index = type >= 10 ? 1 : static_cast<unsigned>(type) < names.size() ? static_cast<unsigned>(type) : 0;
   const name_id id = timer_of(names[index], 1 + index % 6, code,
                               parallel == nullptr ? unnamed : static_cast<name_id>(parallel->value));
@@ -187,7 +187,7 @@ void on_sync_wait(int kind, int endpoint, ompt_data*, ompt_data*, const void* co
   }
 }
 
-/// omp_test_lock() does not wait, and reports no end when the lock is not free.
+/// omp_test_lock() does not wait, and reports no end if the lock is taken.
 bool is_test(int kind) { return kind == 2 || kind == 4; }
 
 void on_mutex_acquire(int kind, unsigned, unsigned, std::uint64_t, const void*) {
@@ -197,7 +197,7 @@ void end_of_lock_wait(std::uint64_t lock) {
   program::event([&](thread_row& row, plx::ticks now) {
     if (!row.waits()) return false;
     const plx::ticks waited = row.end_wait(now);
-    // Free locks are reported as well: what took less than a call of the kernel was no wait.
+    // Free locks are reported too: an acquisition shorter than a system call was not a wait.
     static const plx::ticks least = plx::ticks_from(1e-6);
     const auto* object = reinterpret_cast<const void*>(lock);
     if (waited >= least) program::record_wait(row, "omp_lock", object, nullptr, nullptr, waited);
@@ -207,7 +207,7 @@ void end_of_lock_wait(std::uint64_t lock) {
 void on_mutex_acquired(int kind, std::uint64_t lock, const void*) {
   if (!is_test(kind)) end_of_lock_wait(lock);
 }
-/// A nested lock that this thread has already; only the first time is reported as acquired.
+/// A nested lock already held by this thread; only the first acquisition is reported as acquired.
 void on_nest_lock(int endpoint, std::uint64_t lock, const void*) {
   if (endpoint == scope_begin) end_of_lock_wait(lock);
 }
@@ -227,13 +227,13 @@ void on_task_create(ompt_data* creator, const void*, ompt_data* task, int flags,
 
 void on_task_schedule(ompt_data* prior, int status, ompt_data* next) {
   constexpr int complete = 1, cancel = 3, detach = 4, early_fulfill = 5, late_fulfill = 6;
-  if (status == early_fulfill || status == late_fulfill) return;  // of an event: no task begins or ends on this thread
+  if (status == early_fulfill || status == late_fulfill) return;  // of an event: no task starts or ends on this thread
   if (prior != nullptr) leave(*prior, status == complete || status == cancel || status == detach);
   if (next != nullptr) enter(*next);
 }
 
 std::atomic<bool> has_own_tool_interface{
-    false};  // then libgomp's functions are another runtime's, which reports itself
+    false};  // then libgomp's functions belong to another runtime, which reports its own events
 
 int initialize(ompt_lookup lookup, int, ompt_data*) {
   has_own_tool_interface = true;
@@ -277,7 +277,7 @@ const gomp_table calls_of_gomp{
 
 PLX_HOOK const gomp_table* plx_exec_gomp_calls() { return program::begun() ? &calls_of_gomp : nullptr; }
 
-// The OpenMP runtime looks for this function when it starts.
+// The OpenMP runtime looks this function up when it starts.
 PLX_HOOK void* ompt_start_tool(unsigned /*version*/, const char* /*runtime*/) {
   static ompt_result result{&initialize, &finalize, {0}};
   return program::begun() && program::measures() ? &result : nullptr;

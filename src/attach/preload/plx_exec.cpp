@@ -1,8 +1,8 @@
-// plx-exec PROGRAM ARGS...: runs a program with the library that measures it. The process becomes the program: its id,
-// its files, its signals and its end are the program's own.
+// plx-exec PROGRAM ARGS...: runs a program with the measuring library. The process becomes the program: process id,
+// files, signals and exit status are the program's own.
 //
-// Ends itself, before the program runs, with 125 (what is asked for is wrong, or cannot be measured), 126 (the program
-// cannot be run) or 127 (there is none), as env(1) does. Example: tests/exec/plx_exec_test.cpp
+// Exit status before the program runs, as in env(1): 125 (invalid options, or the program cannot be measured), 126 (the
+// program cannot be run) or 127 (program not found). Example: tests/exec/plx_exec_test.cpp
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,24 +23,24 @@ using namespace plx::probe;
 
 namespace {
 
-constexpr const char* help_text = R"(plx-exec: measures a program of threads as it is, without building it again
+constexpr const char* help_text = R"(plx-exec: measures a multithreaded program without rebuilding it
 
   plx-exec [OPTIONS] PROGRAM [ARGUMENTS...]
 
   -o, --output FOLDER  folder of the files; default: PLX_OUTPUT, or plx-run
       --force          write into a folder that is not empty; files of the same names are replaced
-  -t, --trace          also a trace, for https://ui.perfetto.dev
-  -d, --diagnose       also the files that `./plx diagnose FOLDER` reads
-  -m, --mpi            also calls of MPI, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
-  -f, --follow         also programs that PROGRAM starts, in folders process-N
+  -t, --trace          also write a trace, for https://ui.perfetto.dev
+  -d, --diagnose       also write the files that `./plx diagnose FOLDER` reads
+  -m, --mpi            also measure MPI calls, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
+  -f, --follow         also measure programs that PROGRAM starts, in folders process-N
   -q, --quiet          print no line at the end
-      --plx:KEY=VALUE  any option of measurement, as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too
+      --plx:KEY=VALUE  any measurement option, such as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too
   -h, --help           print this text
   -V, --version        print the version
 
 plx-exec measures threads (threads.csv), their waits for mutexes, condition variables, semaphores, barriers, futures,
-threads and time (waits.csv), and the time that they work (profile.csv); also OpenMP, Kokkos, and the calls of
-attach/plx_probe.h where PROGRAM uses them. `./plx diagnose FOLDER` names the likely causes of lost time; it needs -d.
+threads and time (waits.csv), and their working time (profile.csv); also OpenMP, Kokkos, and the calls of
+attach/plx_probe.h if PROGRAM uses them. `./plx diagnose FOLDER` names the likely causes of lost time; it needs -d.
 PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its exit status is plx-exec's.
 )";
 
@@ -71,7 +71,7 @@ wishes read(int argc, char** argv) {
       fmt::print("plx-exec {}\n", this_build().version);
       std::exit(0);
     } else if (a == "-o" || a == "--output") {
-      if (i + 1 == argc) fail(125, fmt::format("{} needs a folder", a));
+      if (i + 1 == argc) fail(125, fmt::format("{} requires a folder", a));
       w.settings.push_back(std::string("--plx:output=") + argv[++i]);
     } else if (a.starts_with("--output=")) {
       w.settings.push_back("--plx:output=" + std::string(a.substr(9)));
@@ -97,7 +97,7 @@ wishes read(int argc, char** argv) {
   return w;
 }
 
-/// Checks the settings before the program runs, when errors can still be acted upon.
+/// Checks the settings before the program runs, when errors can still be corrected.
 settings checked(const wishes& w, const char* own) {
   std::vector<std::string> words{own};
   words.insert(words.end(), w.settings.begin(), w.settings.end());
@@ -110,17 +110,17 @@ settings checked(const wishes& w, const char* own) {
   return *std::move(s);
 }
 
-/// Files of an earlier run are kept unless --force is given. A folder that cannot be read is left to the program's end.
+/// Protects files of an earlier run unless --force is given. An unreadable folder is reported at the program's end.
 void check_folder(const std::string& folder) {
   std::error_code unreadable;
   const bool empty = std::filesystem::is_empty(folder, unreadable);
   if (!unreadable && !empty)
     fail(125, fmt::format("the folder '{}' is not empty: expected an empty or a new one, so that files of an earlier "
-                          "run are kept. Name another with -o FOLDER, or replace the files with --force",
+                          "run are kept. Choose another with -o FOLDER, or replace the files with --force",
                           folder));
 }
 
-/// In the folder of this program, as it is built, or where it is installed.
+/// In the folder of this program in a build tree, or where it is installed.
 std::string library(const char* name) {
   char own[4096];
   const ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);

@@ -32,7 +32,7 @@ bool is_file(const std::string& path) {
   return stat(path.c_str(), &s) == 0 && S_ISREG(s.st_mode);
 }
 
-/// Whether it asks for the dynamic loader. True when that cannot be seen.
+/// True if the program requests the dynamic loader, or if that cannot be determined.
 bool is_dynamic(std::ifstream& file, const ElfW(Ehdr) & header) {
   for (int i = 0; i < header.e_phnum; ++i) {
     ElfW(Phdr) segment{};
@@ -54,10 +54,9 @@ result<void> check(const std::string& path, int depth) {
   std::memcpy(&header, begin, sizeof header);
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
   if (header.e_ident[EI_CLASS] != ELFCLASS64)
-    return error{
-        fmt::format("'{}' is a program of 32 bits: expected one of 64, as the library that measures is", path)};
+    return error{fmt::format("'{}' is a 32-bit program: expected a 64-bit one, like the measuring library", path)};
   if (own_machine != EM_NONE && header.e_machine != own_machine)
-    return error{fmt::format("'{}' is for another processor than the library that measures", path)};
+    return error{fmt::format("'{}' is built for another processor than the measuring library", path)};
   struct stat s {};
   const bool other_user = stat(path.c_str(), &s) == 0 && (((s.st_mode & S_ISUID) != 0 && s.st_uid != getuid()) ||
                                                           ((s.st_mode & S_ISGID) != 0 && s.st_gid != getgid()));
@@ -97,7 +96,7 @@ std::string find_program(const std::string& name) {
     const std::string candidate = folder.empty() ? "./" + name : std::string(folder) + "/" + name;
     if (is_file(candidate)) {
       if (access(candidate.c_str(), X_OK) == 0) return candidate;
-      if (found.empty()) found = candidate;  // there, but not to be run
+      if (found.empty()) found = candidate;  // exists, but is not executable
     }
     if (colon == rest.npos) return found;
     rest.remove_prefix(colon + 1);
@@ -124,7 +123,7 @@ bool is_linked_with(const std::string& path, const std::string& library) {
     file.read(reinterpret_cast<char*>(entries.data()),
               static_cast<std::streamsize>(entries.size() * sizeof entries[0]));
   }
-  std::uint64_t names = 0;  // its address, then its place in the file
+  std::uint64_t names = 0;  // the address of the string table, then its offset in the file
   for (const auto& e : entries)
     if (e.d_tag == DT_STRTAB) names = e.d_un.d_ptr;
   const auto holds = [&](const auto& s) {

@@ -4,8 +4,8 @@ namespace plx::probe {
 
 constinit real_functions real_table{};
 
-// A lookup may allocate, and a program's own malloc may lock a mutex, which leads here again: then the functions that
-// mutexes need are there already, because they come first. Two threads at once store the same.
+// A lookup may allocate, and a program's own malloc may lock a mutex, which calls this function again: the functions
+// for mutexes come first, so they are available by then. Concurrent lookups store equal values.
 void find_real() noexcept {
   const auto find = [](const char* name, const char* version) -> void* {
     if (version != nullptr)

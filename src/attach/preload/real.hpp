@@ -1,7 +1,7 @@
-// The functions of the system that the hooks stand before.
+// The system functions behind the hooks.
 //
-// Thread safety: everything. They are looked up once, at the first use of any, which may be before any constructor ran.
-//   A function that this system does not have is null; its hook is then never called.
+// Thread safety: all functions. The table is filled at the first use of any entry, possibly before any constructor
+//   has run. A function that this system lacks is null; its hook is then never called.
 // Example: attach/preload/hooks_locks.cpp
 #pragma once
 
@@ -14,8 +14,8 @@
 
 #define PLX_HOOK extern "C" [[gnu::visibility("default"), gnu::used]]
 
-// Name, and the version that a lookup must ask for because an older one of another layout has the same name.
-// The formatter never comes to rest on this list.
+// Name, and the version to request if an older one with another layout has the same name. clang-format does not reach a
+// stable layout for this list.
 // clang-format off
 #define PLX_REAL_FUNCTIONS(X) \
   X(pthread_mutex_trylock, nullptr) \
@@ -76,7 +76,7 @@ extern real_functions real_table;
 void find_real() noexcept;
 
 inline const real_functions& real() noexcept {
-  if (real_table.syscall == nullptr) [[unlikely]]  // the last that is looked up
+  if (real_table.syscall == nullptr) [[unlikely]]  // the last one that is looked up
     find_real();
   return real_table;
 }

@@ -15,8 +15,8 @@ namespace {
 bool is_in_a_file(const void* address) { return !loaded_file(address).empty(); }
 
 /// The mangled type of an object with virtual functions, by the Itanium ABI: its first word is the address of its
-/// table, before which the address of the type's description stands, whose second word is the name. Null unless each of
-/// these lies in a loaded file.
+/// vtable, preceded by the address of the type_info, whose second word is the name. Null unless each of these lies in a
+/// loaded file.
 const char* type_of(const void* object) {
   const void* const* table = *static_cast<const void* const* const*>(object);
   if (!is_in_a_file(table) || !is_in_a_file(table - 1)) return nullptr;
@@ -24,7 +24,7 @@ const char* type_of(const void* object) {
   if (!is_in_a_file(type)) return nullptr;
   const auto* name = static_cast<const char*>(type[1]);
   if (!is_in_a_file(name)) return nullptr;
-  return *name == '*' ? name + 1 : name;  // of a type that only one file knows
+  return *name == '*' ? name + 1 : name;  // for a type with internal linkage
 }
 
 /// The first member of the tuple in "...std::tuple<void (*)(int), int> > >".
@@ -43,14 +43,14 @@ std::string_view first_of_tuple(std::string_view text) {
   return text;
 }
 
-/// libstdc++ keeps the members of a tuple in the order of memory reversed: the function is the last word that is one.
+/// libstdc++ stores the members of a tuple in reverse order: the function is the last word that is a code address.
 std::string function_in(const void* object) {
   const auto first = reinterpret_cast<std::uintptr_t>(object);
   const std::uintptr_t page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   constexpr std::uintptr_t word = sizeof(void*);
   for (std::uintptr_t i = 6; i >= 1; --i) {
     const std::uintptr_t at = first + i * word;
-    if (at / page != first / page) continue;  // may not be there
+    if (at / page != first / page) continue;  // may be unmapped
     const void* candidate = nullptr;
     std::memcpy(&candidate, reinterpret_cast<const void*>(at), word);
     if (is_in_a_file(candidate))

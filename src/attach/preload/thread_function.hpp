@@ -1,6 +1,6 @@
-// What a new thread runs, by its name in the program.
+// The name of the function that a new thread runs.
 //
-// Thread safety: everything. Cost: a look into symbol tables, which are read at the first time of each file.
+// Thread safety: all functions. Cost: a lookup in symbol tables, which are read on first use of each file.
 // Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace plx::probe {
 
-/// The function that a thread of pthread_create(routine, argument) is about: of a std::thread of libstdc++ what was
-/// given to it, else the routine.
+/// The function that a thread of pthread_create(routine, argument) executes: for a std::thread of libstdc++ its
+/// callable, otherwise the routine.
 name_id thread_function(void* (*routine)(void*), void* argument);
 
 }  // namespace plx::probe

@@ -18,7 +18,7 @@
 namespace plx::probe {
 namespace {
 
-/// A FIFO, and the end that reads it.
+/// A FIFO and its reading end.
 struct fifo {
   std::string path = temporary_path("fifo");
   int reader = -1;
@@ -39,7 +39,7 @@ struct fifo {
   }
 };
 
-TEST(BoundedOutput, AFifoThatIsNotReadTakesWhatItHasRoomForAndNoLineIsTorn) {
+TEST(BoundedOutput, AFullFifoDropsWholeLines) {
   const fifo f(true);
   bounded_output out(f.path);
   const std::string line(999, 'x');
@@ -53,14 +53,14 @@ TEST(BoundedOutput, AFifoThatIsNotReadTakesWhatItHasRoomForAndNoLineIsTorn) {
   EXPECT_EQ(text.size() % 1000, std::size_t{7 + 4});  // whole lines
 }
 
-TEST(BoundedOutput, AFifoWithoutAReaderIsNoError) {
+TEST(BoundedOutput, AFifoWithoutAReaderIsNotAnError) {
   const fifo f(false);
   bounded_output out(f.path);
   EXPECT_TRUE(out.write("", "text\n", 10));
   EXPECT_EQ(out.dropped(), 1u);
 }
 
-TEST(BoundedOutput, AReaderThatEndsIsAnErrorAndNoSignal) {
+TEST(BoundedOutput, AReaderThatEndsIsAnErrorWithoutASignal) {
   fifo f(true);
   bounded_output out(f.path);
   ASSERT_TRUE(out.write("", "text\n", 0));
@@ -68,10 +68,10 @@ TEST(BoundedOutput, AReaderThatEndsIsAnErrorAndNoSignal) {
   const auto done = out.write("", "text\n", 0);
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message.find(f.path), std::string::npos);
-  EXPECT_TRUE(out.write("", "text\n", 0));  // as a FIFO without a reader
+  EXPECT_TRUE(out.write("", "text\n", 0));  // like a FIFO without a reader
 }
 
-TEST(BoundedOutput, AFullPipeAsStdoutIsWaitedForNoLongerThanAsked) {
+TEST(BoundedOutput, AFullPipeAsStdoutIsAwaitedUntilTheDeadline) {
   int ends[2];
   ASSERT_EQ(::pipe(ends), 0);
   std::fflush(stdout);
@@ -80,14 +80,14 @@ TEST(BoundedOutput, AFullPipeAsStdoutIsWaitedForNoLongerThanAsked) {
   bounded_output out("stdout");
   for (int i = 0; i < 200; ++i) EXPECT_TRUE(out.write("", std::string(999, 'y') + "\n", 0.01));
   const std::uint64_t dropped = out.dropped();
-  EXPECT_EQ(::fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);  // the program's descriptor is as it was
+  EXPECT_EQ(::fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);  // the program's descriptor is unchanged
   ::dup2(before, STDOUT_FILENO);
   ::close(before), ::close(ends[0]), ::close(ends[1]);
   EXPECT_GT(dropped, 50u);
 }
 
-/// A FIFO that is opened and never read: records are drained all the same, and the session ends.
-TEST(Session, AConsumerThatDoesNotReadCostsNoRecords) {
+/// A FIFO that is opened but never read: records are still drained, and the session ends.
+TEST(Session, AConsumerThatDoesNotReadLosesNoRecords) {
   const fifo f(true);
   recorder r(1);
   counter_registry counters;
@@ -101,7 +101,7 @@ TEST(Session, AConsumerThatDoesNotReadCostsNoRecords) {
                .print_counter = "/app/*",
                .print_interval_s = 0.001,
                .print_to = f.path});
-    // The rings are full again and again; what is recorded waits for draining alone.
+    // The rings fill up repeatedly; recording waits for draining only.
     while (recorded < 8u << 12) {
       for (int i = 0; i < 512; ++i, ++recorded) r.worker(0).record({.begin = now_ticks(), .end = now_ticks()});
       const std::uint64_t drained = r.traced();

@@ -27,7 +27,7 @@ struct fixture {
   ~fixture() { std::filesystem::remove_all(path); }
 };
 
-/// "   0.123 s" is not the same twice.
+/// Removes the time, such as "   0.123 s", which varies.
 std::string without_time(std::string text) {
   std::string rest;
   for (std::size_t at = 0; at < text.size();) {
@@ -47,7 +47,7 @@ TEST(CounterPrinter, TextIsForPeople) {
             "          1.5 KiB  /app/size\n                3  /app/count\n");
 }
 
-TEST(CounterPrinter, CsvHasItsHeaderOnceAndAFileIsBegunAnew) {
+TEST(CounterPrinter, CsvHasOneHeaderAndReplacesAnEarlierFile) {
   fixture f;
   ASSERT_TRUE(plx::write_file(f.path, "of an earlier run\n"));
   counter_printer p(f.r, {.patterns = {"/app/count"}, .format = counter_format::csv, .to = f.path, .reset = true});
@@ -57,11 +57,11 @@ TEST(CounterPrinter, CsvHasItsHeaderOnceAndAFileIsBegunAnew) {
   const std::string text = read_file(f.path).value();
   EXPECT_TRUE(text.starts_with("time_s,name,value,unit\n0.")) << text;
   EXPECT_NE(text.find(",/app/count,3,1\n"), std::string::npos) << text;
-  EXPECT_NE(text.find(",/app/count,1,1\n"), std::string::npos) << text;  // it counts from what was printed
+  EXPECT_NE(text.find(",/app/count,1,1\n"), std::string::npos) << text;  // reset by the previous print
   EXPECT_EQ(text.find("time_s", 1), std::string::npos) << text;
 }
 
-TEST(CounterPrinter, AResetLeavesTheOtherStatisticsOfACounterTheirSamples) {
+TEST(CounterPrinter, AResetKeepsSamplesOfOtherStatistics) {
   fixture f;
   const auto of = [](const char* what) { return std::string("/statistics{/app/count}/") + what + "@100000"; };
   counter_printer p(f.r,
@@ -87,7 +87,7 @@ TEST(CounterPrinter, JsonIsAnObjectPerLine) {
       << text;
 }
 
-TEST(CounterPrinter, WhatCannotBeWrittenGoesToStderrAndIsSaidOnce) {
+TEST(CounterPrinter, AWriteErrorIsReportedOnceAndPrintsToStderr) {
   for (const char* to : {"/no/such/folder/file", "/dev/full"}) {
     fixture f;
     testing::internal::CaptureStderr();
@@ -103,7 +103,7 @@ TEST(CounterPrinter, WhatCannotBeWrittenGoesToStderrAndIsSaidOnce) {
   }
 }
 
-TEST(CounterPrinter, AFileThatVanishesIsMadeAgain) {
+TEST(CounterPrinter, ARemovedFileIsCreatedAgain) {
   fixture f;
   std::filesystem::create_directories(f.path);
   counter_printer p(f.r, {.patterns = {"/app/size"}, .format = counter_format::csv, .to = f.path + "/c.csv"});
@@ -117,7 +117,7 @@ TEST(CounterPrinter, AFileThatVanishesIsMadeAgain) {
   EXPECT_TRUE(read_file(f.path + "/c.csv").value().starts_with("time_s,name,value,unit\n"));
 }
 
-TEST(CounterPrinter, APatternWithoutACounterIsSaidOnceAndTriedAgain) {
+TEST(CounterPrinter, APatternWithoutACounterIsReportedOnceAndRetried) {
   fixture f;
   testing::internal::CaptureStderr();
   counter_printer p(f.r, {.patterns = {"/app/siez", "/late/x"}, .format = counter_format::csv, .to = f.path});
@@ -130,8 +130,8 @@ TEST(CounterPrinter, APatternWithoutACounterIsSaidOnceAndTriedAgain) {
   EXPECT_NE(read_file(f.path).value().find(",/late/x,7,"), std::string::npos);
 }
 
-/// A program declares its counters after the runtime, so they end before the runtime prints.
-TEST(CounterPrinter, ACounterThatHasEndedIsPrintedWithItsLastValue) {
+/// A program declares its counters after the runtime, so they are destroyed before the runtime prints.
+TEST(CounterPrinter, ARemovedCounterIsPrintedWithItsLastValue) {
   fixture f;
   recorder rec(1);
   testing::internal::CaptureStdout();
@@ -150,10 +150,10 @@ TEST(CounterPrinter, ACounterThatHasEndedIsPrintedWithItsLastValue) {
   EXPECT_NE(text.find(",/walker/count/steps,5,1\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("/other"), std::string::npos) << text;
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_TRUE(f.r.last_values("/walker/*").empty()) << "they are forgotten after the last print";
+  EXPECT_TRUE(f.r.last_values("/walker/*").empty()) << "removed after the last print";
 }
 
-TEST(CounterLister, OneLineForAllWorkersAndThenWhatIsAdded) {
+TEST(CounterLister, ListsOneLineForAllWorkersAndLaterCounters) {
   counter_registry r;
   std::vector<registration> keep;
   for (int i = 0; i < 3; ++i)
@@ -175,7 +175,7 @@ TEST(CounterLister, OneLineForAllWorkersAndThenWhatIsAdded) {
   EXPECT_NE(testing::internal::GetCapturedStdout().find("worker-thread#1"), std::string::npos);
 }
 
-TEST(CounterSampler, ValuesGoToTheFileAndIntoTheTrace) {
+TEST(CounterSampler, ValuesAreWrittenToTheFileAndTheTrace) {
   fixture f;
   recorder rec(1);
   rec.trace(true, 64);
@@ -210,7 +210,7 @@ TEST(Session, PrintsAndSamplesCountersOnAnIntervalAndAtTheEnd) {
   std::filesystem::remove(f.path + ".csv");
 }
 
-TEST(Session, PrintingAloneMakesNoFolder) {
+TEST(Session, PrintingCreatesNoFolder) {
   fixture f;
   recorder rec(1);
   testing::internal::CaptureStdout();

@@ -45,7 +45,7 @@ TEST_F(DiagnoseLog, WritesCountersOverTimeAndWorkers) {
   EXPECT_NE(text.find(",/machine/page-faults/minor,"), std::string::npos);
 }
 
-TEST_F(DiagnoseLog, TimeWithoutACoreIsWrittenPerWorkerAndOverTime) {
+TEST_F(DiagnoseLog, WritesTimeWithoutACorePerWorkerAndOverTime) {
   const auto add = [&](const char* name, double value) {
     return counters.add({name, "s", "time of the thread", true}, [value] { return value; });
   };
@@ -60,7 +60,7 @@ TEST_F(DiagnoseLog, TimeWithoutACoreIsWrittenPerWorkerAndOverTime) {
             std::string::npos);
 }
 
-TEST_F(DiagnoseLog, ALongRunKeepsFewSamplesFromAllOfIt) {
+TEST_F(DiagnoseLog, ALongRunKeepsFewEvenlySpacedSamples) {
   diagnose_log log(r, counters);
   log.sample();
   r.worker(1).record({.name = register_name("work"), .begin = 0, .end = ticks_from(0.5)});
@@ -69,11 +69,11 @@ TEST_F(DiagnoseLog, ALongRunKeepsFewSamplesFromAllOfIt) {
   EXPECT_GE(log.samples(), diagnose_log::most_samples / 4);
   ASSERT_TRUE(log.write(folder));
   const std::string text = file("diagnose.csv");
-  EXPECT_NE(text.find(",/threads{locality#0/total}/time/exec,0,s\n"), std::string::npos) << "the first is still there";
+  EXPECT_NE(text.find(",/threads{locality#0/total}/time/exec,0,s\n"), std::string::npos) << "the first sample is kept";
 }
 
-/// By the names and with the meaning that the registry gives them.
-TEST_F(DiagnoseLog, WhatTheProcessReadsAndWritesIsTheRegistrys) {
+/// Uses the names and definitions of the registry.
+TEST_F(DiagnoseLog, InputAndOutputOfTheProcessAreTheRegistrys) {
   std::filesystem::create_directories(folder + "/proc/self");
   ASSERT_TRUE(write_file(folder + "/proc/self/io",
                          "rchar: 6976\nwchar: 11\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 8192\n"));
@@ -87,7 +87,7 @@ TEST_F(DiagnoseLog, WhatTheProcessReadsAndWritesIsTheRegistrys) {
   EXPECT_EQ(text.find("-calls"), std::string::npos);
 }
 
-TEST_F(DiagnoseLog, AFolderThatIsGoneIsAnErrorOfOneLine) {
+TEST_F(DiagnoseLog, AMissingFolderIsAnErrorOfOneLine) {
   diagnose_log log(r, counters);
   const auto done = log.write(folder + "/gone");
   ASSERT_FALSE(done);

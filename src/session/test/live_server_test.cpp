@@ -45,17 +45,17 @@ class LiveServer : public testing::Test {
   std::string token_;
 };
 
-TEST_F(LiveServer, GivesThePageUnderAStrictPolicy) {
+TEST_F(LiveServer, ServesThePageWithAStrictPolicy) {
   const std::string page = get("/");
   EXPECT_THAT(page, StartsWith("HTTP/1.1 200"));
   EXPECT_THAT(page, HasSubstr("Content-Security-Policy: default-src 'none'; script-src 'nonce-"));
   EXPECT_THAT(page, HasSubstr("<!doctype html>"));
-  EXPECT_THAT(page, Not(HasSubstr("PLX-NONCE"))) << "every mark has become the nonce";
+  EXPECT_THAT(page, Not(HasSubstr("PLX-NONCE"))) << "every placeholder was replaced by the nonce";
   EXPECT_THAT(page, Not(HasSubstr("Access-Control"))) << "no other site may read";
   EXPECT_NE(get("/").substr(0, 700), page.substr(0, 700)) << "a nonce is used once";
 }
 
-TEST_F(LiveServer, GivesAllThatWasMeasured) {
+TEST_F(LiveServer, ServesAllMeasurements) {
   EXPECT_THAT(get("/tasks.json"), HasSubstr("\"name\":\"live.work\",\"calls\":4"));
   EXPECT_THAT(get("/metrics"), HasSubstr("# TYPE plx_live_requests_answered_total counter\n"));
   EXPECT_THAT(get("/counters.json"), HasSubstr("\"name\":\"/live/requests/answered\""));
@@ -70,7 +70,7 @@ TEST_F(LiveServer, GivesAllThatWasMeasured) {
     EXPECT_THAT(all, HasSubstr(part));
 }
 
-TEST_F(LiveServer, ReadingMakesNoCounters) {
+TEST_F(LiveServer, ReadingCreatesNoCounters) {
   const std::size_t before = counters_.list().size();
   for (const char* pattern : {"/statistics{/live/requests/answered}/max@100000", "/statistics{/live/*/*}/*@100000",
                               "/arithmetics/add@/live/requests/answered,/live/refused/path"})
@@ -81,7 +81,7 @@ TEST_F(LiveServer, ReadingMakesNoCounters) {
   EXPECT_THAT(get(std::string("/counters.json?pattern=") + made), HasSubstr(std::string("\"name\":\"") + made));
 }
 
-TEST_F(LiveServer, WhatTheClientKnowsIsNotSentAgain) {
+TEST_F(LiveServer, KnownDataIsNotSentAgain) {
   const std::string all = get("/poll.json?parts=counters");
   const std::size_t at = all.find("\"catalog\":") + 10;
   const std::string catalog = all.substr(at, all.find(',', at) - at);
@@ -92,7 +92,7 @@ TEST_F(LiveServer, WhatTheClientKnowsIsNotSentAgain) {
   EXPECT_THAT(get("/poll.json?parts=mesh&mesh=1"), Not(HasSubstr("\"mesh\"")));
 }
 
-TEST_F(LiveServer, RefusesAndCountsWhoHasNotTheToken) {
+TEST_F(LiveServer, RefusesAndCountsRequestsWithoutTheToken) {
   for (const std::string& target : {std::string("/"), std::string("/metrics?token="), std::string("/nothing"),
                                     "/?token=" + std::string(32, '0'), "/?" + token_.substr(0, token_.size() - 1)})
     EXPECT_THAT(ask(port_, target), StartsWith("HTTP/1.1 403")) << target;
@@ -103,7 +103,7 @@ TEST_F(LiveServer, RefusesAndCountsWhoHasNotTheToken) {
   EXPECT_EQ(count("/live/requests/refused"), 6);
 }
 
-TEST_F(LiveServer, RefusesNamesThatAreNotThisMachines) {
+TEST_F(LiveServer, RefusesForeignHostNames) {
   const std::string target = "/?" + token_;
   EXPECT_THAT(ask(port_, target, "Host: evil.example\r\n"), StartsWith("HTTP/1.1 403"));
   EXPECT_THAT(ask(port_, target, ""), StartsWith("HTTP/1.1 403"));
@@ -111,7 +111,7 @@ TEST_F(LiveServer, RefusesNamesThatAreNotThisMachines) {
   EXPECT_EQ(count("/live/refused/host"), 2);
 }
 
-TEST_F(LiveServer, RefusesAbsurdPathsAndMethods) {
+TEST_F(LiveServer, RefusesMalformedPathsAndMethods) {
   for (const char* path :
        {"/nothing", "//", "/../../etc/passwd", "/%2e%2e/etc/passwd", "/counters.json/", "/;a", "/?/../"}) {
     const std::string reply = get(path);
@@ -125,23 +125,23 @@ TEST_F(LiveServer, RefusesAbsurdPathsAndMethods) {
   EXPECT_EQ(count("/live/refused/malformed"), 1);
 }
 
-TEST_F(LiveServer, TheUrlIsInAFileForItsOwnerOnly) {
+TEST_F(LiveServer, TheUrlFileIsReadableByItsOwnerOnly) {
   const std::string file = folder_ + "/live.url";
   EXPECT_EQ(read_file(file).value(), live_->url() + "\n");
   struct stat s {};
   ASSERT_EQ(::stat(file.c_str(), &s), 0);
   EXPECT_EQ(s.st_mode & 0777u, 0600u);
   live_.reset();
-  EXPECT_FALSE(std::filesystem::exists(folder_)) << "nothing is left of a folder that was made for it";
+  EXPECT_FALSE(std::filesystem::exists(folder_)) << "a folder created for it is removed";
 }
 
-TEST_F(LiveServer, TheFileOfAnotherRunStays) {
+TEST_F(LiveServer, TheFileOfAnotherRunIsKept) {
   ASSERT_TRUE(write_file(folder_ + "/live.url", "http://127.0.0.1:1/?token=another\n"));
   live_.reset();
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/live.url"));
 }
 
-TEST_F(LiveServer, WhoWaitsHearsOfTheEnd) {
+TEST_F(LiveServer, AWaitingRequestIsAnsweredAtTheEnd) {
   const test_client c(port_);
   c.send("GET /poll.json?wait=1&" + token_ + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
   live_.reset();
@@ -149,7 +149,7 @@ TEST_F(LiveServer, WhoWaitsHearsOfTheEnd) {
   EXPECT_FALSE(test_client(port_).connected());
 }
 
-TEST_F(LiveServer, TwoTokensAreNeverTheSame) {
+TEST_F(LiveServer, TokensAreDistinct) {
   const access_token a, b;
   EXPECT_NE(a.text(), b.text());
   EXPECT_TRUE(a.equals(a.text()));
@@ -158,7 +158,7 @@ TEST_F(LiveServer, TwoTokensAreNeverTheSame) {
   EXPECT_EQ(a.text().size(), 32u);
 }
 
-TEST(LiveSession, APortInUseIsALineAndTheRunGoesOn) {
+TEST(LiveSession, APortInUseIsReportedAndTheRunContinues) {
   recorder r(1);
   counter_registry counters;
   const auto first = live_server::start(r, counters, {.serve = "127.0.0.1:0"}).value();

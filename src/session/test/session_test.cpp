@@ -10,7 +10,7 @@
 namespace plx::probe {
 namespace {
 
-TEST(Session, WritesWhatWasAskedForAtTheEnd) {
+TEST(Session, WritesRequestedFilesAtTheEnd) {
   const std::string folder = temporary_path("session");
   std::filesystem::remove_all(folder);
   recorder r(1);
@@ -25,7 +25,7 @@ TEST(Session, WritesWhatWasAskedForAtTheEnd) {
   EXPECT_TRUE(std::filesystem::exists(text_sink::compressed_name(folder + "/trace.json")));
 }
 
-TEST(Session, WritesInBetweenAndAgainAtTheEnd) {
+TEST(Session, WritesDuringTheRunAndAtTheEnd) {
   const std::string folder = temporary_path("session_twice");
   std::filesystem::remove_all(folder);
   recorder r(1);
@@ -36,10 +36,10 @@ TEST(Session, WritesInBetweenAndAgainAtTheEnd) {
   r.worker(0).record({.name = register_name("work"), .begin = 0, .end = 1000});
   ASSERT_TRUE(s.finish());
   EXPECT_GT(std::filesystem::file_size(folder + "/profile.csv"), before);
-  ASSERT_TRUE(s.write_now());  // does nothing any more
+  ASSERT_TRUE(s.write_now());  // has no effect any more
 }
 
-TEST(Session, WithoutWishesThereIsNoFolder) {
+TEST(Session, WithoutRequestsNoFolderIsCreated) {
   const std::string folder = temporary_path("no_session");
   std::filesystem::remove_all(folder);
   recorder r(1);
@@ -48,7 +48,7 @@ TEST(Session, WithoutWishesThereIsNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-TEST(Session, AFolderThatCannotBeMadeIsAnErrorOfOneLine) {
+TEST(Session, AFolderThatCannotBeCreatedIsAnErrorOfOneLine) {
   recorder r(1);
   counter_registry counters;
   session s(r, counters, {.output = "/proc/no/such", .profile = "csv"});

@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Pieces that take `s` each by their own account, together more than a look wants to see.
+/// Records slices of nominal length `s`, together longer than a check requires.
 void record_some(recorder& r, double s) {
   static ticks now = now_ticks();
   const ticks length = ticks_from(s);
@@ -27,8 +27,8 @@ void record_some(recorder& r, double s) {
   }
 }
 
-/// 50 ns of work cannot be measured for a millionth of that, whatever the machine; a second can for a thousandth.
-TEST(TraceBudget, StepsDownOnceALookUntilNothingIsTraced) {
+/// 50 ns of work cannot be measured for a millionth of that on any machine; a second can for a thousandth.
+TEST(TraceBudget, StepsDownOncePerCheckUntilNothingIsTraced) {
   recorder r(1);
   r.trace(true, 1024);
   trace_budget budget(r, 1e-6);
@@ -57,8 +57,8 @@ TEST(TraceBudget, StepsDownOnceALookUntilNothingIsTraced) {
   EXPECT_EQ(t.share, 0.01);
 }
 
-/// Who ended the recording has the last word: a look afterwards neither begins it anew nor says anything.
-TEST(TraceBudget, ARecordingThatHasEndedStaysEnded) {
+/// A check after the end of a recording neither restarts it nor prints anything.
+TEST(TraceBudget, AnEndedRecordingIsNotRestarted) {
   recorder r(1);
   r.trace(true, 1024);
   trace_budget budget(r, 1e-6);
@@ -73,7 +73,7 @@ TEST(TraceBudget, ARecordingThatHasEndedStaysEnded) {
   EXPECT_EQ(r.collect_trace().share, 1);
 }
 
-TEST(TraceBudget, ASampledTraceHasThatShareOfThePieces) {
+TEST(TraceBudget, ASampledTraceHasThatShareOfTheSlices) {
   recorder r(1);
   r.trace(true, std::size_t{1} << 16);
   trace_budget budget(r, 1e-6);
@@ -91,8 +91,8 @@ TEST(TraceBudget, ASampledTraceHasThatShareOfThePieces) {
   EXPECT_EQ(t.workers[0][0].every, 10u);
 }
 
-/// A kind of which there are few is traced on, with its edges and its tasks' numbers, beside one that costs too much.
-TEST(TraceBudget, StepsDownTheKindsThatCostMost) {
+/// A rare task type is still traced, with edges and task numbers, beside one that costs too much.
+TEST(TraceBudget, StepsDownTheMostExpensiveTaskTypes) {
   static const name_id many = register_name("budget of many"), few = register_name("budget of few");
   recorder r(1);
   r.trace(true, std::size_t{1} << 16);
@@ -108,7 +108,7 @@ TEST(TraceBudget, StepsDownTheKindsThatCostMost) {
     for (int i = 0; i < 4000; ++i) record(i % 1000 == 0 ? few : many, ticks_from(10e-6));
     record(many, ticks_from(0.1));
   };
-  // Of what it costs now, the budget allows a fifth: the few alone are far below that.
+  // The budget allows a fifth of the current cost: the rare type alone costs far less.
   some();
   const double cost = r.measurement_cost();
   ASSERT_GT(cost, 0);
@@ -131,9 +131,9 @@ TEST(TraceBudget, StepsDownTheKindsThatCostMost) {
   EXPECT_EQ(of_few, 4u);
   EXPECT_NEAR(of_many, 400, 1);
   EXPECT_EQ(t.edges.size(), 4u);
-  EXPECT_NE(wanted.load() % wants_events, 0u) << "the few still tell where they come from";
+  EXPECT_NE(wanted.load() % wants_events, 0u) << "the rare type still records its origins";
   r.trace_kind(few, 0);
-  EXPECT_EQ(wanted.load() % wants_events, 0u) << "nobody does";
+  EXPECT_EQ(wanted.load() % wants_events, 0u) << "no task type does";
   r.forget_trace();
   some();
   const trace_data without = r.collect_trace();
@@ -141,7 +141,7 @@ TEST(TraceBudget, StepsDownTheKindsThatCostMost) {
   for (const trace_slice& s : without.workers[0]) EXPECT_NE(s.name, few);
 }
 
-TEST(TraceBudget, WithinItNothingChanges) {
+TEST(TraceBudget, WithinTheBudgetNothingChanges) {
   recorder r(1);
   r.trace(true, 1024);
   trace_budget budget(r, 1e-3);
@@ -155,8 +155,8 @@ TEST(TraceBudget, WithinItNothingChanges) {
   EXPECT_TRUE(r.collect_trace().marks.empty());
 }
 
-/// A span too short to tell is joined to the next.
-TEST(TraceBudget, ShortSpansAddUp) {
+/// A period too short for a decision is joined to the next one.
+TEST(TraceBudget, ShortPeriodsAreJoined) {
   recorder r(1);
   r.trace(true, 1024);
   trace_budget budget(r, 1e-6);

@@ -19,7 +19,7 @@ struct Row : testing::Test {
   [[nodiscard]] std::uint64_t inclusive(name_id id) const { return time(*row.inclusive().name(id)); }
   [[nodiscard]] std::uint64_t calls(name_id id) const { return rec.worker(0).name(id)->calls; }
   static std::uint64_t time(const detail::name_cell& c) { return c.time + c.open_time; }
-  /// Pieces in order, none over another.
+  /// Slices in order, without overlap.
   void check_pieces() {
     const trace_data t = rec.collect_trace();
     ticks end = 0;
@@ -31,7 +31,7 @@ struct Row : testing::Test {
   }
 };
 
-TEST_F(Row, NestedTimersAreExclusiveInTheProfileAndInclusiveBesides) {
+TEST_F(Row, NestedTimersHaveExclusiveAndInclusiveTimes) {
   row.start(outer, no_key, 100);
   row.start(inner, no_key, 110);
   EXPECT_TRUE(row.stop(inner, 140));
@@ -47,7 +47,7 @@ TEST_F(Row, NestedTimersAreExclusiveInTheProfileAndInclusiveBesides) {
   check_pieces();
 }
 
-TEST_F(Row, ATraceKnowsTheTimerAround) {
+TEST_F(Row, ATraceHasTheEnclosingTimer) {
   row.start(outer, no_key, 0);
   row.start(inner, no_key, 10);
   row.begin_wait(11);
@@ -63,10 +63,10 @@ TEST_F(Row, ATraceKnowsTheTimerAround) {
   ASSERT_EQ(t.edges.size(), 1u);
   EXPECT_EQ(t.edges[0].from, around);
   EXPECT_EQ(t.edges[0].to, within);
-  EXPECT_EQ(t.edges[0].when, 10u);  // when it began: who reads the trace finds the piece that it left
+  EXPECT_EQ(t.edges[0].when, 10u);  // the time of its begin, by which readers find the slice that it interrupted
 }
 
-TEST_F(Row, ATimerWithinItselfIsCountedOnceInclusively) {
+TEST_F(Row, ARecursiveTimerIsCountedOnceInclusively) {
   row.start(outer, no_key, 0);
   row.start(outer, no_key, 10);
   row.start(inner, no_key, 20);
@@ -82,11 +82,11 @@ TEST_F(Row, ATimerWithinItselfIsCountedOnceInclusively) {
   check_pieces();
 }
 
-TEST_F(Row, AWaitIsNoWork) {
+TEST_F(Row, AWaitIsNotWork) {
   row.begin_thread(0);
   row.start(outer, no_key, 0);
   EXPECT_TRUE(row.begin_wait(10));
-  EXPECT_FALSE(row.begin_wait(12));  // within the other
+  EXPECT_FALSE(row.begin_wait(12));  // nested in the other one
   EXPECT_EQ(row.end_wait(70), 60u);
   row.stop(outer, 100);
   EXPECT_EQ(exclusive(outer), 40u);
@@ -96,7 +96,7 @@ TEST_F(Row, AWaitIsNoWork) {
   check_pieces();
 }
 
-TEST_F(Row, WhatRunsWithinAWaitIsWork) {
+TEST_F(Row, TimersWithinAWaitAreWork) {
   row.start(outer, no_key, 0);
   row.begin_wait(10);
   row.start(inner, no_key, 20);  // a task that runs while its thread waits at a barrier
@@ -108,7 +108,7 @@ TEST_F(Row, WhatRunsWithinAWaitIsWork) {
   check_pieces();
 }
 
-TEST_F(Row, AYieldedTimerIsOneCallAndGoesOnInAnotherThread) {
+TEST_F(Row, AYieldedTimerIsOneCallAndContinuesInAnotherThread) {
   recorder two(1);
   thread_row other(0, two.worker(0));
   row.start(outer, no_key, 0);
@@ -126,10 +126,10 @@ TEST_F(Row, AYieldedTimerIsOneCallAndGoesOnInAnotherThread) {
   EXPECT_EQ(exclusive(outer), 20u);
 }
 
-TEST_F(Row, StopsThatDoNotFitAreCountedAndMended) {
+TEST_F(Row, MismatchedStopsAreCountedAndRepaired) {
   row.start(outer, no_key, 0);
   row.start(inner, no_key, 10);
-  EXPECT_FALSE(row.stop(outer, 20));  // inner as well
+  EXPECT_FALSE(row.stop(outer, 20));  // stops inner as well
   EXPECT_EQ(row.depth(), 0u);
   EXPECT_FALSE(row.stop(outer, 30));  // not started
   EXPECT_EQ(row.misfits(), 2u);
@@ -137,7 +137,7 @@ TEST_F(Row, StopsThatDoNotFitAreCountedAndMended) {
   EXPECT_EQ(exclusive(outer) + exclusive(inner), 20u);
 }
 
-TEST_F(Row, CuttingShowsWhatIsOpen) {
+TEST_F(Row, CuttingShowsOpenTimers) {
   row.start(outer, no_key, 0);
   row.cut(10);
   EXPECT_EQ(exclusive(outer), 10u);
@@ -149,7 +149,7 @@ TEST_F(Row, CuttingShowsWhatIsOpen) {
   check_pieces();
 }
 
-TEST_F(Row, AnyoneMayAskHowLongItWaited) {
+TEST_F(Row, AnyThreadCanReadTheTimeWaited) {
   constexpr int waits = 10'000;
   std::thread owner([this] {
     row.start(outer, no_key, 0);
