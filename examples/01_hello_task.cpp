@@ -1,4 +1,4 @@
-// The shortest program: a runtime, a task, its result.
+// The shortest program: a runtime, a task and its result.
 #include <cstdio>
 
 #include "rt/runtime.hpp"

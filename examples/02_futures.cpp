@@ -1,4 +1,4 @@
-// Futures: a result that is not there yet can be passed on, combined, and waited for; an exception travels the same
+// Futures: a result that is not available yet can be passed on, combined and waited for; exceptions travel the same
 // way.
 #include <cstdio>
 #include <stdexcept>
@@ -11,12 +11,12 @@
 int main() {
   plx::runtime rt;
   rt.run([] {
-    // A function whose arguments may still be on their way.
+    // A function of futures, called when both are ready.
     auto area = plx::dataflow([](auto width, auto height) { return width.get() * height.get(); },
                               plx::async([] { return 3.0; }), plx::async([] { return 4.0; }));
     std::printf("area %g\n", area.get());
 
-    // Many at once.
+    // Many tasks.
     std::vector<plx::future<int>> squares;
     for (int i = 1; i <= 10; ++i) squares.push_back(plx::async([i] { return i * i; }));
     int sum = 0;
@@ -32,7 +32,7 @@ int main() {
     const int a = first.get(), b = second.get();
     std::printf("readers got %d and %d\n", a, b);
 
-    // What a task throws comes out of get().
+    // get() rethrows the exception of a task.
     auto broken = plx::async([]() -> int { throw std::runtime_error("no such block"); });
     try {
       broken.get();

@@ -1,5 +1,5 @@
-// Structured parallelism: children that end before their parent goes on. They may use the parent's variables, need no
-// allocation, and nobody chooses how large a piece of work is: what no other worker takes, the parent does itself.
+// Structured parallelism: children that end before their parent continues. They may use the parent's variables and need
+// no allocation or grain size: the parent runs inline every child that no other worker has stolen.
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -13,7 +13,7 @@ long fibonacci(int n) {
   plx::task_group children;
   children.run([&a, n] { a = fibonacci(n - 1); });
   const long b = fibonacci(n - 2);
-  children.wait();  // throws what a child threw
+  children.wait();  // rethrows a child's exception
   return a + b;
 }
 

@@ -1,5 +1,5 @@
-// The standard library's synchronization for tasks, and channels. Who waits leaves its worker to others, so a handful
-// of workers serve any number of tasks that wait for each other. Foreign threads may take part.
+// The synchronization types of the standard library for tasks, and channels. A task that waits gives up its worker, so
+// a few workers serve any number of tasks that wait for each other. External threads may take part.
 #include <cstdio>
 
 #include "rt/channel.hpp"
@@ -11,7 +11,7 @@ int main() {
   constexpr int jobs = 100, consumers = 4;
   plx::runtime rt;
   rt.run([] {
-    plx::channel<int> queue(8);  // a sender waits while eight jobs are waiting
+    plx::channel<int> queue(8);  // send() waits while eight jobs are queued
     plx::mutex guard;
     plx::condition_variable progress;
     int done = 0, sum = 0;  // guarded by `guard`
@@ -19,7 +19,7 @@ int main() {
 
     for (int c = 0; c < consumers; ++c)
       plx::post([&] {
-        while (auto job = queue.receive()) {  // nothing more once the channel is closed and empty
+        while (auto job = queue.receive()) {  // nullopt once the channel is closed and empty
           plx::lock_guard lock(guard);
           sum += *job;
           if (++done == jobs / 2) progress.notify_all();

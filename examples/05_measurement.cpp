@@ -1,5 +1,5 @@
-// Every runtime measures itself. A task has a name and may have a key, the object that it works on; statistics per
-// name, cost per key and counters are there at any time, and a trace when it is switched on.
+// Every runtime measures itself. A task has a name and may have a key, the object that it works on. Statistics per
+// name, cost per key and counters are always available; a trace is recorded if enabled.
 #include <cstdio>
 
 #include "probe/counters/counter_registry.hpp"
@@ -29,8 +29,8 @@ int main(int argc, char** argv) {
   for (const auto& task : rt.recorder().tasks())
     if (task.id == relax) std::printf("%s: %d calls\n", std::string(task.name).c_str(), static_cast<int>(task.calls));
 
-  const auto costs = rt.recorder().costs();  // seconds and calls per key: what balances the load of a simulation
-  std::printf("cost is known of %zu blocks, of %d calls each\n", costs.size(), static_cast<int>(costs[7].calls));
+  const auto costs = rt.recorder().costs();  // seconds and calls per key: the input of load balancing
+  std::printf("costs of %zu blocks, %d calls each\n", costs.size(), static_cast<int>(costs[7].calls));
 
   for (const auto& counter : rt.counters().query("/scheduler/tasks/suspended").value())
     std::printf("%s = %g\n", counter.name.c_str(), counter.value);
@@ -43,6 +43,6 @@ int main(int argc, char** argv) {
 
 // Output:
 //   relax block: 64 calls
-//   cost is known of 16 blocks, of 4 calls each
+//   costs of 16 blocks, 4 calls each
 //   /scheduler{locality#0/total}/tasks/suspended = 0
 //   profile and trace: written

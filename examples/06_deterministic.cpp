@@ -1,5 +1,5 @@
-// The deterministic mode: one thread, and a seed that decides at every choice which task goes on. Run a test under many
-// seeds, and a race that shows once in a month on real workers shows now; its seed shows it again as often as you like.
+// The deterministic mode: one thread, and a seed that decides at every choice point which task runs next. A test run
+// with many seeds finds a race that would appear once a month on real workers, and its seed reproduces it every time.
 #include <cstdio>
 
 #include "rt/mutex.hpp"
@@ -17,7 +17,7 @@ int balance_after_deposits(std::uint64_t seed, bool with_mutex) {
       plx::unique_lock lock(guard, plx::defer_lock);
       if (with_mutex) lock.lock();
       const int before = balance;
-      plx::this_thread::yield();  // anywhere a task waits or yields, another one may go on
+      plx::this_thread::yield();  // whenever a task waits or yields, another one may run
       balance = before + 10;
     };
     plx::parallel_invoke(deposit, deposit);

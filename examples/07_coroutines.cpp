@@ -1,4 +1,4 @@
-// Coroutines: a function that waits without a stack. It goes on as a new task when what it waits for is there.
+// Coroutines: functions that wait without a stack, and resume as a new task when the awaited result is ready.
 #include "rt/coroutine.hpp"
 
 #include <chrono>
@@ -9,19 +9,19 @@
 #include "rt/executor.hpp"
 #include "rt/runtime.hpp"
 
-// A lazy one: it begins when it is awaited.
+// A lazy coroutine: it starts when it is awaited.
 plx::task<double> area(plx::future<double> width, plx::future<double> height) {
   co_return co_await width* co_await height;
 }
 
-// Two branches at once; each is a task that others may steal.
+// Two parallel branches; each is a task that other workers may steal.
 plx::task<long> fib(int n) {
   if (n < 2) co_return n;
   auto [a, b] = co_await plx::when_all(fib(n - 1), fib(n - 2));
   co_return a + b;
 }
 
-// An eager one: it begins at once, and its caller has a future.
+// An eager coroutine: it starts immediately, and its caller gets a future.
 plx::future<int> answer(plx::future<int> question) { co_return co_await question * 6; }
 
 plx::task<int> fails() {
@@ -46,7 +46,7 @@ int main() {
       std::printf("caught: %s\n", e.what());
     }
 
-    // Moving to another place, here to a strand: what follows runs one after another, without a lock.
+    // Moving to another executor, here a strand: the code after it runs one task at a time, without a lock.
     const plx::strand one_at_a_time;
     int visits = 0;
     std::vector<plx::future<void>> visitors;

@@ -1,5 +1,5 @@
-// Parallel algorithms: the standard's, with plx for std. What they return depends on the elements alone, to the last
-// bit, not on how many workers helped. A policy with (task) gives a future instead of waiting.
+// Parallel algorithms: those of the standard, with plx instead of std. The result depends on the elements alone, to the
+// last bit, not on the number of workers. A policy with (task) returns a future instead of waiting.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -15,7 +15,7 @@ void stars() {
   plx::for_loop(plx::par, std::size_t{0}, magnitude.size(), plx::induction(0.0, 1e-3),
                 [&](std::size_t i, double x) { magnitude[i] = 12 + 5 * std::sin(x) + 2 * std::cos(7 * x); });
   const double sum = plx::reduce(plx::par, magnitude);
-  std::printf("mean magnitude %.6f; alone to the last bit the same: %s\n", sum / 1e6,
+  std::printf("mean magnitude %.6f; seq gives the same bits: %s\n", sum / 1e6,
               sum == plx::reduce(plx::seq, magnitude) ? "yes" : "no");
 
   plx::future<void> sorted = plx::sort(plx::par(ex::task), magnitude);
@@ -58,7 +58,7 @@ int main() {
 }
 
 // Output:
-//   mean magnitude 12.002331; alone to the last bit the same: yes
+//   mean magnitude 12.002331; seq gives the same bits: yes
 //   43214 of them are visible, the brightest has 5.119
 //   sum 10, squares 30, largest 4
 //   the last of 5 ends at 14

@@ -1,5 +1,5 @@
-// The other meeting points: a barrier between the steps of several tasks, a semaphore that lets few in at a time, a
-// lock for many readers, an event, and waiting with a deadline. All of them give the worker away while they wait.
+// More synchronization: a barrier between the steps of several tasks, a semaphore that admits a few at a time, a
+// reader-writer lock, an event, and waits with a deadline. A waiting task gives up its worker.
 #include <chrono>
 #include <cstdio>
 #include <vector>
@@ -13,7 +13,7 @@
 
 using namespace std::chrono_literals;
 
-// Each task smooths its own cell; nobody goes on to the next step before all have finished this one.
+// Each task smooths its own cell; no task starts the next step before all have finished this one.
 double smooth(std::size_t n_cells, int n_steps) {
   std::vector<double> now(n_cells), next(n_cells);
   now[0] = 1024;
@@ -52,15 +52,15 @@ int main() {
     plx::shared_mutex guard;
     int price = 1;  // guarded by `guard`
     auto reader = plx::async([&] {
-      plx::shared_lock lock(guard);  // together with other readers
+      plx::shared_lock lock(guard);  // shared with other readers
       return price == 1 || price == 2;
     });
     {
-      plx::unique_lock lock(guard);  // alone
+      plx::unique_lock lock(guard);  // exclusive
       price = 2;
     }
     const bool whole = reader.get();
-    std::printf("the reader saw a price that was there: %s\n", whole ? "yes" : "no");
+    std::printf("the reader saw a valid price: %s\n", whole ? "yes" : "no");
 
     plx::event rung;
     std::printf("rung within a millisecond: %s\n", rung.wait_for(1ms) ? "yes" : "no");
@@ -73,6 +73,6 @@ int main() {
 // Output:
 //   after one step 512, after four 280
 //   never more than two inside: yes
-//   the reader saw a price that was there: yes
+//   the reader saw a valid price: yes
 //   rung within a millisecond: no
 //   rung: yes

@@ -1,5 +1,5 @@
-// Counters of your own stand beside those of the runtime: a number that your program keeps anyway gets a name, and is
-// read when somebody asks. Patterns ask for many at once.
+// User-defined counters next to those of the runtime: a number that the program keeps anyway gets a name, and is read
+// on request. Patterns read many at once.
 #include <atomic>
 #include <cstdio>
 
@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
   options.workers = 2;
   plx::runtime rt(options);
 
-  std::atomic<int> walks{0};  // the program's own
+  std::atomic<int> walks{0};  // kept by the program
   const auto kept =
       rt.counters().add({"/walker/count/walks", "1", "Random walks that ended"}, [&walks] { return walks.load(); });
 
@@ -29,25 +29,25 @@ int main(int argc, char** argv) {
     walkers.wait();
   });
 
-  // One counter by its name; without an instance in braces it is the total of all workers.
+  // One counter by name; without an instance in braces, the total of all workers.
   const auto value_of = [&rt](const char* name) { return rt.counters().query(name).value().at(0).value; };
   std::printf("walks: %g\n", value_of("/walker/count/walks"));
   std::printf("tasks measured, at least: %s\n", value_of("/threads/count/tasks") >= 8 ? "8" : "fewer");
 
-  // Many by a pattern: here the time that each worker was busy.
+  // Many counters by a pattern: the busy time of each worker.
   double busy_s = 0;
   const auto workers = rt.counters().query("/threads{locality#0/worker-thread#*}/time/exec").value();
   for (const auto& worker : workers) busy_s += worker.value;
   std::printf("%zu workers were busy: %s\n", workers.size(), busy_s > 0 ? "yes" : "no");
 
-  // What stands in the profile, worst first; and what it cost to know it.
+  // The profile, most expensive first, and the cost of the measurement.
   for (const auto& task : rt.recorder().tasks())
     if (task.name == "walk")
       std::printf("%.*s: %d calls, mean above zero: %s\n", static_cast<int>(task.name.size()), task.name.data(),
                   static_cast<int>(task.calls), task.mean_s > 0 ? "yes" : "no");
   std::printf("measured at less than 5 %% of the time: %s\n", rt.recorder().measurement_cost() < 0.05 ? "yes" : "no");
 
-  // A name that nobody knows is an error that says what there is.
+  // An unknown name is an error that suggests the nearest existing one.
   const auto unknown = rt.counters().query("/walker/count/wlaks");
   std::printf("unknown: %s\n", unknown.has_value() ? "found" : unknown.error().message.c_str());
 }

@@ -1,5 +1,5 @@
-// Ending: tasks that are asked to stop, a runtime that says who waits on what, and one that is destroyed while somebody
-// still waits for what will never come.
+// Shutdown: a task that is requested to stop, a report of what suspended tasks wait for, and a runtime that is
+// destroyed while a task waits for an event that never happens.
 #include <chrono>
 #include <cstdio>
 
@@ -11,10 +11,10 @@
 using namespace std::chrono_literals;
 
 int main() {
-  // The report of abandoned tasks goes to the log, line by line; a program says where that is.
+  // The report of abandoned tasks goes to the log, line by line; the program chooses the destination.
   plx::log_to_function(
       [](void*, plx::log_level, std::string_view line) {
-        if (line.find("waits on latch") != line.npos) std::printf("log: somebody still waits on a latch\n");
+        if (line.find("waits on latch") != line.npos) std::printf("log: a task still waits on a latch\n");
       },
       nullptr, plx::log_level::error);
 
@@ -25,28 +25,28 @@ int main() {
       int beats = 0;
       {
         plx::jthread heart([&beats](plx::stop_token stop) {
-          plx::stop_callback said(stop, [] { std::printf("asked to stop\n"); });
+          plx::stop_callback said(stop, [] { std::printf("stop requested\n"); });
           while (!stop.stop_requested()) {
             ++beats;
             plx::this_thread::sleep_for(100us);
           }
         });
         plx::this_thread::sleep_for(2ms);
-      }  // the destructor asks it to stop, and waits for it
-      std::printf("it beat: %s\n", beats > 0 ? "yes" : "no");
+      }  // the destructor requests a stop, and waits
+      std::printf("beats counted: %s\n", beats > 0 ? "yes" : "no");
     });
 
     rt.post([&nobody_counts_down] { nobody_counts_down.wait(); });
     std::string waits;
-    while ((waits = rt.explain_waits()).empty()) plx::this_thread::yield();  // until it has begun to wait
+    while ((waits = rt.explain_waits()).empty()) plx::this_thread::yield();  // until the task waits
     std::printf("waits on a latch: %s\n", waits.find("latch") != waits.npos ? "yes" : "no");
-  }  // the runtime waits for what can still go on, then gives the others up with a report
+  }  // the runtime waits for tasks that can still run, then abandons the others with a report
   std::printf("ended\n");
 }
 
 // Output:
-//   asked to stop
-//   it beat: yes
+//   stop requested
+//   beats counted: yes
 //   waits on a latch: yes
-//   log: somebody still waits on a latch
+//   log: a task still waits on a latch
 //   ended

@@ -1,5 +1,5 @@
-// A runtime beside threads of your own: they hand in work and wait for it, a second runtime takes work of another kind,
-// and a function of yours is called now and then to see whether something outside has happened.
+// A runtime next to the program's own threads: they submit work and wait for it; a second runtime runs slow work; and a
+// poller checks whether an external operation has completed.
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -9,9 +9,9 @@
 
 int main() {
   plx::runtime compute({.workers = 2});
-  plx::runtime files({.workers = 1});  // slow work that must not keep the others waiting
+  plx::runtime files({.workers = 1});  // slow work that must not delay the other tasks
 
-  // Any thread can hand in work, with or without waiting for it.
+  // Any thread can submit work, with or without waiting for it.
   int from_thread = 0;
   plx::latch both(2);
   std::thread foreign([&] {
@@ -23,10 +23,10 @@ int main() {
   foreign.join();
   std::printf("the thread got %d\n", from_thread);
 
-  // Tasks made by a task stay in its runtime.
+  // A task created by a task stays in the same runtime.
   std::printf("workers here %u, there %u\n", compute.worker_count(), files.worker_count());
 
-  // Something outside completes: a network card, a GPU. The poller sees it and completes a promise.
+  // An external operation (of a network card, a GPU) completes. The poller notices it and completes a promise.
   std::atomic<bool> arrived{false};
   struct mailbox {
     std::atomic<bool>& arrived;
@@ -48,7 +48,7 @@ int main() {
   compute.remove_poller(poller);
   std::printf("the letter says %d\n", letter);
 
-  // The number of a worker is there for those who keep something per worker; nobody else has one.
+  // The index of the worker is useful for per-worker data; other threads have none.
   const bool inside = compute.run([] { return plx::worker_index().has_value(); });
   std::printf("on a worker: %s, here: %s\n", inside ? "yes" : "no", plx::worker_index() ? "yes" : "no");
 }

@@ -1,5 +1,5 @@
-// When a call may fail, or give a wrong number: call it again until the result is good, or several times at once and
-// let the results vote.
+// If a call may fail or return a wrong result: repeat it until the result is valid, or execute it several times and let
+// the results vote.
 #include <atomic>
 #include <cmath>
 #include <cstdio>
@@ -12,7 +12,7 @@
 int main() {
   plx::runtime rt;
   rt.run([] {
-    // Twice it fails, the third time it works.
+    // Fails twice and succeeds the third time.
     int calls = 0;
     auto patient = plx::async_replay(
         5,
@@ -24,7 +24,7 @@ int main() {
     const double root = patient.get();
     std::printf("root %g after %d calls\n", root, calls);
 
-    // A result may come without an exception and still be wrong.
+    // A result may be wrong although no exception was thrown.
     int steps = 0;
     const auto is_finite = [](double x) { return std::isfinite(x); };
     auto sound = plx::async_replay_validate(
@@ -32,12 +32,12 @@ int main() {
     const double energy = sound.get();
     std::printf("energy %g after %d steps\n", energy, steps);
 
-    // Three at once, of which one has been hit by a cosmic ray.
+    // Three replicas, one of which was hit by a cosmic ray.
     std::atomic<int> replica{0};
     auto voted = plx::async_replicate_vote(3, plx::majority, [&replica] { return ++replica == 2 ? 41 : 42; });
     std::printf("most say %d\n", voted.get());
 
-    // In the end the last failure comes out of get().
+    // After the last attempt, get() rethrows its exception.
     try {
       plx::async_replay(3, []() -> int { throw std::runtime_error("out of order"); }).get();
     } catch (const std::runtime_error& e) {

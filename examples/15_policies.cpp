@@ -1,5 +1,5 @@
-// A program that acts on what it sees: a counter of its own, something that can be set while it runs, and a policy that
-// sets it. Every decision is kept, with who made it and why.
+// A program that adapts to its measurements: a user-defined counter, an actuator that can be set at run time, and a
+// policy that sets it. Every decision is recorded with its author and its reason.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -11,11 +11,11 @@
 int main() {
   plx::runtime rt({.workers = 1});
 
-  std::atomic<int> waiting{100};  // orders that nobody has served yet
+  std::atomic<int> waiting{100};  // orders not yet served
   const auto counted =
       rt.counters().add({"/shop/queue/length", "1", "Orders not yet served"}, [&] { return waiting.load(); });
   const auto batch = rt.actuators().add<std::int64_t>({"batch", "1", "Orders that one task serves"}, 1, {1, 16},
-                                                      [](std::int64_t) {});  // nobody else needs to be told
+                                                      [](std::int64_t) {});  // no other action on a change
 
   static const auto serve = plx::probe::register_name("serve");
   const auto each_end = plx::probe::event_filter::of({plx::probe::task_event_kind::stop}, {serve});
@@ -34,7 +34,7 @@ int main() {
   for (const auto& d : rt.actuators().log()->all())
     std::printf("%s: %s from %s to %s, because %s\n", d.who.c_str(), d.what.c_str(), d.from.c_str(), d.to.c_str(),
                 d.why.c_str());
-  std::printf("%s\n", batch->set(99, "somebody", "in a hurry").error().message.c_str());
+  std::printf("%s\n", batch->set(99, "user", "in a hurry").error().message.c_str());
 }
 
 // Output:

@@ -1,5 +1,5 @@
-// A program of threads that has no runtime measures itself: timers that end with their blocks, values, counters. Here
-// it says itself what is measured; elsewhere PLX_PROFILE=1 does, and plx-exec needs no call at all.
+// Measurement in a program of threads without a runtime: scoped timers, values, counters. Here the program selects what
+// is measured; otherwise PLX_PROFILE=1 does, and with plx-exec no call is needed.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,7 +28,7 @@ int main() {
   std::vector<std::thread> threads;
   for (int sweeps : {3, 5}) threads.emplace_back(relax, sweeps);
   for (auto& thread : threads) thread.join();
-  plx_probe_finalize();  // at exit it would happen anyway
+  plx_probe_finalize();  // would also happen at exit
 
   // timers.csv: name,calls,inclusive and exclusive time, ...
   std::ifstream file(folder + "/timers.csv");

@@ -1,4 +1,4 @@
-// One program on many processes: each locality answers a call. Alone it runs as well, with one.
+// One program on several processes: each locality answers a call. It also runs on a single process.
 #include <cstdio>
 #include <string>
 

@@ -19,7 +19,7 @@ class block {
   }
   double mass() const { return std::accumulate(density_.begin(), density_.end(), 0.0); }
 
-  // How it travels when it moves.
+  // How it is serialized when it moves.
   template <class Archive>
   void serialize(Archive& archive) {
     archive(density_);
@@ -40,9 +40,9 @@ int main(int argc, char** argv) {
 
       plx::migrate(b, plx::find_root_locality()).get();
       std::printf("it lives on locality %u\n", plx::locate(b).get());
-      if (const auto here = plx::get_ptr(b)) std::printf("mass %g\n", here->mass());  // it stays while this does
+      if (const auto here = plx::get_ptr(b)) std::printf("mass %g\n", here->mass());  // pins the object
 
-      // A name keeps it alive, and everybody finds it.
+      // A name keeps it alive, and every locality can find it.
       const bool free = plx::register_as("the block", b).get();
       b = {};
       const auto found = plx::find<block>("the block").get();

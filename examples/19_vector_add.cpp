@@ -1,4 +1,4 @@
-// Kernels as tasks: a future of a kernel, one that depends on it, and many launches as few.
+// Kernels as tasks: a future of a kernel, a kernel that depends on it, and many small launches in a few batches.
 #include "19_vector_add.hpp"
 
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include "gpu/executor.hpp"
 #include "rt/runtime.hpp"
 
-// The reference: one item, on the host.
+// The reference implementation: one item, on the host.
 void vector_add_cpu(const add_item& a) {
   for (std::uint32_t i = 0; i < a.n; ++i) a.z[i] = a.x[i] + a.y[i];
 }
@@ -24,7 +24,7 @@ void two_sums(gpu::device& device) {
   s.copy(x.data(), host.data(), x.bytes());
   s.copy(y.data(), host.data(), y.bytes());
 
-  // The second begins when the first has ended, in whatever stream; nobody waits until the last line.
+  // The second kernel starts when the first has ended, in any stream; only the last line waits.
   const gpu::executor on(device);
   plx::future<void> first = plx::async(on, vector_add, add_item{x.data(), y.data(), z.data(), n}, s.future());
   plx::future<void> second = plx::async(on, vector_add, add_item{z.data(), x.data(), y.data(), n}, std::move(first));
@@ -41,7 +41,7 @@ void many_small_sums(gpu::device& device) {
   s.fill(x.data(), 0, x.bytes());
   s.wait();
 
-  // Whatever task adds an item, in any order: full batches are launched at once, others when nothing can be added.
+  // Any task may add an item, in any order: full batches are launched immediately, others when nothing can be added.
   const gpu::aggregating_executor together(device, {.most = 64});
   std::vector<plx::future<void>> all;
   for (std::uint32_t i = 0; i < sums; ++i)
@@ -53,7 +53,7 @@ void many_small_sums(gpu::device& device) {
 
 int main() {
   plx::runtime rt({.workers = 2});
-  gpu::device device(rt);  // the best there is; without another one, threads of the host
+  gpu::device device(rt);  // the best available device; without a GPU, threads of the host
   rt.run([&] {
     two_sums(device);
     many_small_sums(device);

@@ -1,4 +1,4 @@
-// The kernel of example 19, by nvcc and by hipcc.
+// The kernel of example 19, for nvcc and hipcc.
 #include "19_vector_add.hpp"
 #include "gpu/cuda/kernel.hpp"
 

@@ -1,4 +1,4 @@
-// The operation of example 19: what it works on, and its name.
+// The operation of example 19: its arguments and its name.
 #pragma once
 
 #include <cstdint>

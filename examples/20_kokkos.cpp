@@ -1,4 +1,4 @@
-// Kokkos' loops with futures: on the host they are tasks, on a device they go into its streams.
+// Kokkos loops with futures: on the host they run as tasks, on a device in its streams.
 #include <cstdio>
 #include <vector>
 
@@ -13,8 +13,8 @@ namespace kk = plx::kokkos;
 template <class Space>
 void two_sums(kk::space<Space>& on) {
   constexpr int n = 10'000;
-  kk::instance<Space> in = on.take();                // what is put in one instance runs in that order
-  const kk::recycled_view<double*, Space> x(in, n);  // recycled memory, which goes back behind that work
+  kk::instance<Space> in = on.take();                // work in one instance runs in order
+  const kk::recycled_view<double*, Space> x(in, n);  // recycled memory, released after that work
   const auto v = x.view();
   auto filled = kk::async_parallel_for(
       in, "fill", n, KOKKOS_LAMBDA(int i) { v(i) = i; });
@@ -26,7 +26,7 @@ void two_sums(kk::space<Space>& on) {
   std::printf("sum %.0f, largest %.0f\n", sum.get(), largest.get());
 }
 
-// Small loops of many tasks, each in whichever instance has the least to do.
+// Small loops of many tasks, each in the least loaded instance.
 template <class Space>
 void many_small_loops(kk::space<Space>& on) {
   std::vector<plx::future<long>> all;
@@ -42,7 +42,7 @@ void many_small_loops(kk::space<Space>& on) {
 }
 
 int main() {
-  const kk::guard kokkos;  // initializes Kokkos, and ends it
+  const kk::guard kokkos;  // initializes and finalizes Kokkos
   plx::runtime rt({.workers = 2});
   kk::space<Kokkos::DefaultHostExecutionSpace> on(rt);
   rt.run([&] {

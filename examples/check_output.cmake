@@ -1,4 +1,5 @@
-# Runs PROGRAM, by the command LAUNCH if there is one, and compares what it prints with the comment "// Output:" at the end of SOURCE.
+# Runs PROGRAM, with the launcher command LAUNCH if set, and compares its output with the comment "// Output:" at the end
+# of SOURCE.
 file(READ ${SOURCE} text)
 if(NOT text MATCHES "\n// Output:\n((//   [^\n]*\n)+)")
   message(FATAL_ERROR "${SOURCE}: expected a comment '// Output:' with indented lines at its end")

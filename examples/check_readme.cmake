@@ -1,4 +1,4 @@
-# The README shows the code of SOURCE as it is, without the comments around it.
+# Checks that the README contains the code of SOURCE verbatim, without the surrounding comments.
 file(READ ${SOURCE} code)
 string(REGEX REPLACE "^//[^\n]*\n" "" code "${code}")
 string(REGEX REPLACE "\n// Output:.*$" "" code "${code}")
