@@ -1,4 +1,4 @@
-"""plx-star from the outside: wrong input, full disks, stopping and resuming, a state that breaks, progress.
+"""plx-star from the outside: invalid input, full disks, stopping and resuming, an invalid state, progress.
 
 PLX_BIN names the folder of the program (./plx test sets it).
 """
@@ -69,7 +69,7 @@ def run(*arguments, limit_bytes=None, env=None):
 
 
 def check_refused(done, *parts):
-    """Exit code 2 and one line that holds all parts."""
+    """Checks for exit code 2 and one line that contains all parts."""
     assert done.returncode == 2, done
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr
@@ -206,14 +206,14 @@ def test_folder_of_a_run(folder):
     assert len(history) == 8 and history[0].startswith("step,time,dt,blocks,cells,max_level")
     workers = (out / "workers.csv").read_text().splitlines()
     assert len(workers) == 3
-    # The configuration that was written gives the same run.
+    # The written configuration gives the same run.
     again = run(out / "config.toml", "--out", "again", "--quiet")
     assert again.returncode == 0 and again.stdout == ""
     assert same(last_mesh(out), last_mesh("again"))
 
 
 def on_a_terminal(*arguments, env=None) -> bytes:
-    """What the program writes to a terminal."""
+    """The output of the program on a terminal."""
     ours, theirs = pty.openpty()
     child = subprocess.Popen(
         [str(PROGRAM), *arguments], stdout=theirs, stderr=subprocess.DEVNULL, env={**os.environ, **(env or {})}
@@ -239,7 +239,7 @@ def test_progress_on_a_terminal(folder):
 
 
 def test_progress_under_a_launcher_is_plain_lines(folder):
-    """Open MPI gives its processes terminals, whose text may end in a file."""
+    """Open MPI gives its processes terminals, whose output may be written to a file."""
     text = on_a_terminal("in.toml", "--out", "out", env={"OMPI_COMM_WORLD_RANK": "0", "PLX_TRANSPORT": "alone"})
     assert b"100 %" in text and b"\033" not in text
 
@@ -279,7 +279,7 @@ def test_resume_into_another_folder(folder):
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_by_a_signal_and_resumed(folder, which):
-    def until(step):  # without an end, the signal always finds it at work
+    def until(step):  # the run has no end, so the signal always interrupts it
         return ["--set", f"run.max_steps={step}", "--set", "run.t_end=10"]
 
     child = subprocess.Popen(
@@ -306,7 +306,7 @@ def test_stopped_by_a_signal_and_resumed(folder, which):
 
 
 def state_of(out) -> str:
-    """What `parallax` takes the state of a run for."""
+    """The state of the run as determined by `parallax`."""
     source = "import sys, parallax; print(parallax.Run(sys.argv[1]).summary['status'])"
     env = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     return subprocess.run([sys.executable, "-B", "-c", source, out], capture_output=True, text=True, env=env).stdout.strip()
@@ -326,7 +326,7 @@ def test_a_run_that_is_killed_is_not_taken_for_running(folder):
     finally:
         child.kill()
         child.wait(timeout=600)
-    assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # it could not say more
+    assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # the last status it wrote
     assert state_of("out") == "was interrupted"
 
 
@@ -378,7 +378,7 @@ def test_full_disk_on_the_way(folder):
     whole = run("in.toml", "--out", "whole", "--quiet")
     assert whole.returncode == 0
     sizes = {p.name: p.stat().st_size for p in Path("whole").rglob("*") if p.is_file()}
-    limit = sizes["sedov.00000006.h5"] - 1000  # enough for all but the checkpoint
+    limit = sizes["sedov.00000006.h5"] - 1000  # enough for everything except the checkpoint
     assert limit > sizes["sedov.00001.athdf"]
     check_refused(run("in.toml", "--out", "out", "--quiet", limit_bytes=limit), "checkpoint", "cannot")
     left = sorted(p.name for p in Path("out").rglob("*") if p.is_file())
@@ -387,7 +387,7 @@ def test_full_disk_on_the_way(folder):
     assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
 
 
-def test_state_that_floors_cannot_mend(folder):
+def test_state_that_floors_cannot_repair(folder):
     shutil.copy(ROOT / "inputs" / "einfeldt.toml", "far.toml")
     sets = ["einfeldt.left=[1.0,-40.0,0.4]", "einfeldt.right=[1.0,40.0,0.4]", "hydro.density_floor=0"]
     sets += ["hydro.pressure_floor=0", "hydro.cfl=1.0", "output.precision=double"]
@@ -426,7 +426,7 @@ def test_wrong_cores_are_wrong_input(folder, cores):
     assert not (folder / "out").exists()
 
 
-def test_density_below_the_floor_is_said(folder):
+def test_density_below_the_floor_is_reported(folder):
     done = run("in.toml", "--out", "out", "--quiet", "--set", "sedov.density=1e-24", "--set", "run.max_steps=1")
     assert done.returncode == 0 and "hydro.density_floor" in done.stderr, done
     assert "hydro.density_floor" in Path("out/log.txt").read_text()

@@ -1,4 +1,4 @@
-"""plx-star that is killed, stopped, started twice, or resumed: its folder afterwards.
+"""The folder of a plx-star run that is killed, stopped, started twice, or resumed.
 
 PLX_BIN names the folder of the program (./plx test sets it).
 """
@@ -28,7 +28,7 @@ def start(*arguments, **more):
 
 
 def wait_for(condition):
-    """Until it holds; ten minutes are only against hanging."""
+    """Waits until the condition holds, for at most ten minutes."""
     deadline = time.monotonic() + 600
     while not condition():
         assert time.monotonic() < deadline
@@ -53,7 +53,7 @@ def test_last_mesh_file_of_a_run_killed_behind_its_checkpoint(folder):
     whole, all_names = last_mesh("out"), names("out")
     assert run("--resume", "out", "--out", "other", "--quiet").returncode == 0
     assert same(last_mesh("other"), whole)
-    for p in Path("out/mesh").glob("sedov.00001.*"):  # what a kill there leaves
+    for p in Path("out/mesh").glob("sedov.00001.*"):  # the state after a kill at this point
         p.unlink()
     assert run("--resume", "out", "--quiet").returncode == 0
     assert names("out") == all_names
@@ -71,7 +71,7 @@ def test_mesh_files_behind_the_checkpoint_go(folder):
     often = ["--set", "output.mesh_interval=1e-6", "--set", "output.checkpoint_interval_s=1e-9"]
     assert run("in.toml", "--out", "out", "--quiet", *often, "--set", "output.checkpoints_kept=9").returncode == 0
     assert len(names("out")) == 14
-    for step in (3, 4, 5, 6):  # a kill after step 2
+    for step in (3, 4, 5, 6):  # as after a kill behind step 2
         for p in Path("out/checkpoint").glob(f"*{step}.h5"):
             p.unlink()
     assert run("--resume", "out", "--quiet", "--set", "output.mesh_interval=0").returncode == 0
@@ -165,7 +165,7 @@ def test_closed_streams_are_no_files_of_the_run(folder):
 
 
 def test_threads_that_cannot_be_made(folder):
-    def limit():  # threads get stacks of this size: room for two of them, and enough for all else
+    def limit():  # threads get stacks of this size: enough memory for two of them and for everything else
         resource.setrlimit(resource.RLIMIT_STACK, (4 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1]))
         resource.setrlimit(resource.RLIMIT_AS, (11 << 30, 11 << 30))
 

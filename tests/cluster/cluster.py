@@ -1,7 +1,7 @@
-"""A cluster on one machine: hosts are network namespaces with names and addresses of their own, joined by virtual
-Ethernet and a bridge. What runs on two of them talks by TCP, through a link that can be slowed, delayed, lossy, or cut.
+"""A cluster on one machine: hosts are network namespaces with names and addresses of their own, connected by virtual
+Ethernet and a bridge. Processes on two hosts communicate by TCP over a link that can be slowed, delayed, lossy, or cut.
 
-Needs root, network namespaces and mpirun; why_not() says what is missing.
+Needs root, network namespaces and mpirun; why_not() reports what is missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def run(*command, check=True):
 
 
 def why_not() -> str:
-    """Why there can be no cluster here, in one line; "" if there can."""
+    """The reason why no cluster can be created here, in one line; "" if it can."""
     for program in ("ip", "tc", "unshare", "mpirun"):
         if shutil.which(program) is None:
             return f"no cluster on one machine: there is no program '{program}'"
@@ -35,7 +35,7 @@ def why_not() -> str:
 
 
 class Cluster:
-    """`with Cluster(2) as c: c.mpirun(2, program)`: the hosts live as long as the block."""
+    """`with Cluster(2) as c: c.mpirun(2, program)`: the hosts exist for the duration of the block."""
 
     def __init__(self, hosts: int):
         self.names = [f"plx{os.getpid()}-{i}" for i in range(hosts)]
@@ -69,18 +69,18 @@ class Cluster:
 
     def shape(self, host: int, *discipline) -> str:
         """Gives the host's link a queueing discipline of tc's, such as ("netem", "delay", "1ms", "loss", "1%") or
-        ("tbf", "rate", "100mbit", "burst", "64kbit", "latency", "50ms"). Why it cannot be, in one line; "" if it is."""
+        ("tbf", "rate", "100mbit", "burst", "64kbit", "latency", "50ms"). Returns a one-line error; "" on success."""
         name = self.names[host]
         run("tc", "-n", name, "qdisc", "del", "dev", "eth0", "root", check=False)
         done = run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", *discipline, check=False)
         return f"tc {discipline[0]}: {done.stderr.strip()}" if done.returncode != 0 else ""
 
     def cut(self, host: int):
-        """Pulls the host's cable."""
+        """Disconnects the host."""
         run("ip", "-n", self.switch, "link", "set", f"port{host}", "down")
 
     def command(self, processes: int, *command, options=()) -> list:
-        """The command line that starts so many processes, one host after the other in turns."""
+        """The command line that starts that many processes, distributed round-robin over the hosts."""
         slots = -(-processes // len(self.names))
         hosts = ",".join(f"{name}:{slots}" for name in self.names)
         mpirun = ["mpirun", "--mca", "plm_rsh_agent", str(AGENT), "--mca", "oob_tcp_if_include", "eth0"]
@@ -105,7 +105,7 @@ class Cluster:
         )
 
     def mpirun(self, processes: int, *command, timeout_s=600, options=(), **settings):
-        """Runs it to its end. Gives exit code, output, errors."""
+        """Runs the command to its end. Returns exit code, output, errors."""
         started = self.popen(processes, *command, options=options, **settings)
         try:
             output, errors = started.communicate(timeout=timeout_s)

@@ -1,4 +1,4 @@
-"""Jobs across hosts with addresses of their own, over real TCP (cluster.py), on links that are slow, lossy or cut.
+"""Jobs across hosts with addresses of their own, over real TCP (cluster.py), on slow, lossy or cut links.
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """

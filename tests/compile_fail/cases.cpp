@@ -1,4 +1,4 @@
-// Programs that must not compile: each case is one misuse, and CMakeLists.txt names the text of the error message.
+// Programs that must not compile: each case is one misuse, and CMakeLists.txt contains the text of the error message.
 // Case 0 has no misuse and compiles.
 #include <chrono>
 

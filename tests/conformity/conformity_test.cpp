@@ -1,4 +1,4 @@
-// Programs that are written with the standard library's names do the same with ours.
+// Programs written with the standard library's names give the same results with plx.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -13,7 +13,7 @@ namespace {
 using conformity::report;
 using program = void (*)(report&);
 
-// std's once; ours on a foreign thread and on 1, 2 and 4 workers.
+// Runs a program with std once, and with plx on an external thread and on 1, 2 and 4 workers.
 void compare(program with_std, program with_plx) {
   report expected;
   with_std(expected);
@@ -22,7 +22,7 @@ void compare(program with_std, program with_plx) {
     plx::runtime rt({.workers = 2, .bind = false});
     report foreign;
     with_plx(foreign);
-    EXPECT_EQ(foreign.lines(), expected.lines()) << "from a thread that is no worker";
+    EXPECT_EQ(foreign.lines(), expected.lines()) << "from an external thread";
   }
   for (unsigned workers : {1u, 2u, 4u}) {
     plx::runtime rt({.workers = workers, .bind = false});
@@ -69,7 +69,7 @@ TEST(conformity, walkers_and_accumulators) {
   EXPECT_EQ(threads.result.measured, options.measurements);
   EXPECT_EQ(tasks.result.measured, options.measurements);
   EXPECT_EQ(tasks.result.sum, threads.result.sum);
-  // A thread that waits for an accumulator is switched by the kernel; a task is not, whatever else the machine does.
+  // A thread that waits for an accumulator causes a context switch of the kernel; a task does not.
   EXPECT_LT(tasks.voluntary, threads.voluntary);
 }
 

@@ -133,7 +133,7 @@ void promises(report& r) {
   r.add({"promise of a reference", x});
 }
 
-// `p = std::move(p)` and what assignment leaves behind.
+// `p = std::move(p)`, and the state after assignments.
 void assigned(report& r) {
   names::promise<int> p;
   auto f = p.get_future();

@@ -1,4 +1,4 @@
-// Mutexes of all kinds, locks, condition variables, semaphores, latch, barrier, call_once.
+// Mutexes of all types, locks, condition variables, semaphores, latch, barrier, call_once.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -20,7 +20,7 @@ void on_threads(int n, F f) {
   for (int i = 0; i < n; ++i) all.emplace_back(f, i);
   for (auto& t : all) t.join();
 }
-/// What `f` gives on another thread.
+/// The result of `f` on another thread.
 template <class F>
 auto elsewhere(F f) {
   return names::async(names::launch::async, f).get();
@@ -65,7 +65,7 @@ void timed(report& r, const char* name) {
   const bool late = elsewhere([&m] { return m.try_lock_for(1ms); });
   const bool late_too = elsewhere([&m] { return m.try_lock_until(std::chrono::steady_clock::now() + 1ms); });
   auto waiting = names::async(names::launch::async, [&m] {
-    // The system's clock: ThreadSanitizer does not know what GCC 12's libraries call for the steady one.
+    // The system clock, because ThreadSanitizer does not intercept the function that GCC 12 uses for the steady clock.
     names::unique_lock<Mutex> lock(m, std::chrono::system_clock::now() + 1h);
     return lock.owns_lock();
   });
@@ -184,7 +184,7 @@ void conditions(report& r, const char* name) {
   const bool late = filled.wait_for(lock, 1ms, [] { return false; });
   const bool early = filled.wait_for(lock, 1h, [] { return true; });
   names::cv_status status = names::cv_status::no_timeout;
-  while (status == names::cv_status::no_timeout)  // wake-ups for no reason are allowed
+  while (status == names::cv_status::no_timeout)  // spurious wake-ups are allowed
     status = filled.wait_until(lock, std::chrono::steady_clock::now() + 1ms);
   r.add({"with a deadline", late, early, status == names::cv_status::timeout, lock.owns_lock()});
   bool go = false;

@@ -1,5 +1,5 @@
-// The member functions of the standard's synchronization types, thread types and futures: what std has, we have.
-// Nothing runs; a member that is missing on either side does not compile.
+// The member functions of the standard's synchronization types, thread types and futures exist in plx as well. Compiled
+// for both, never run: a missing member is a compile error.
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -223,7 +223,7 @@ static_assert(requires(names::future_errc e, const names::future_error& error) {
 [[maybe_unused]] constinit names::mutex constant_mutex;
 [[maybe_unused]] constinit names::once_flag constant_flag;
 
-// Results at the end of the thread, and allocators.
+// Results that are set at thread exit, and allocators.
 template <class T>
 concept has_allocator = std::uses_allocator_v<T, std::allocator<int>> &&
     std::is_constructible_v<T, std::allocator_arg_t, std::allocator<int>>;
@@ -240,7 +240,7 @@ static_assert(requires(names::promise<int> p, names::promise<int&> q, names::pro
   names::notify_all_at_thread_exit(v, std::move(l));
 });
 
-// Results whose operator& is not the language's, and const results.
+// Results with an overloaded operator&, and const results.
 struct without_address {
   void operator&() const = delete;
 };

@@ -1,4 +1,4 @@
-// The names of the programs: ours.
+// The names that the programs use: those of plx.
 #pragma once
 
 #include "rt/event.hpp"

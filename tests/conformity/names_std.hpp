@@ -1,4 +1,4 @@
-// The names of the programs: the standard library's.
+// The names that the programs use: those of the standard library.
 #pragma once
 
 #include <barrier>

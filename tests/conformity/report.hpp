@@ -1,4 +1,4 @@
-// What the programs report: lines of text that must be equal for std and plx.
+// The reports of the programs: lines of text that must be equal for std and plx.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace conformity {
 
-/// "what: values", separated by blanks. Made with braces, so that the values are evaluated from left to right.
+/// "what: values", separated by blanks. Constructed with braces, so that the values are evaluated from left to right.
 struct line {
   template <class... V>
   line(const char* what, const V&... values) {  // NOLINT: implicit on purpose
@@ -30,7 +30,7 @@ class report {
   std::vector<std::string> lines_;
 };
 
-/// Walkers make configurations, accumulators measure them: the shape of a Monte Carlo solver.
+/// Walkers generate configurations and accumulators measure them, as in a Monte Carlo solver.
 struct walkers_options {
   unsigned walkers = 4;
   unsigned accumulators = 2;

@@ -1,7 +1,7 @@
-// A pool of threads with a queue, written against traits: with std's it is a pool of operating-system threads, with
-// plx's its threads are tasks.
+// A thread pool with a queue, written against traits: with std it uses operating-system threads, with plx its threads
+// are tasks.
 //
-// Thread safety: enqueue() by anyone. Example: walkers.hpp.
+// Thread safety: enqueue() from any thread. Example: walkers.hpp.
 #pragma once
 
 #include <deque>
@@ -20,7 +20,7 @@ class thread_pool {
   }
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
-  /// Ends what was queued, then the threads.
+  /// Completes the queued work, then ends the threads.
   ~thread_pool() {
     {
       typename Traits::scoped_lock lock(mutex_);

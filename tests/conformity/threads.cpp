@@ -1,4 +1,4 @@
-// thread, jthread, this_thread, stop tokens, and waits that end with them.
+// thread, jthread, this_thread, stop tokens, and waits with stop tokens.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -58,7 +58,7 @@ struct counted {
   int* moves;
 };
 
-// How often the callable and an argument are copied and moved until the call.
+// Counts copies and moves of the callable and an argument until the call.
 template <class Thread>
 void copied(report& r, const char* name) {
   int copies = 0, moves = 0;
@@ -83,7 +83,7 @@ bool throws(F f) {
   return false;
 }
 
-// Results and notifications when the thread ends, which is before join() returns.
+// Results and notifications at thread exit, which precede the return of join().
 void exits(report& r) {
   names::promise<int> value, failing;
   names::promise<void> nothing;

@@ -1,5 +1,5 @@
-// Timed waits until a time point of the program's own clock. Without sleep_until and shared_timed_mutex: those of GCC
-// 12's library return before such a time point, or own the mutex too early.
+// Timed waits until a time point of the program's own clock, without sleep_until and shared_timed_mutex: those of GCC
+// 12's library return before such a time point, or lock the mutex too early.
 #include <chrono>
 #include <cstdint>
 
@@ -23,8 +23,8 @@ struct slow_clock {
   }
 };
 
-/// Reports whether `wait(t)` succeeded, and whether the clock had reached `t` afterwards: for a time point ahead, and
-/// for one in the past.
+/// Reports whether `wait(t)` succeeded, and whether the clock had reached `t` afterwards: for a future and for a past
+/// time point.
 template <class Wait>
 void waits(report& r, const char* name, Wait wait) {
   const auto t = slow_clock::now() + 2ms;

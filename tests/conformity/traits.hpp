@@ -1,4 +1,4 @@
-// What a program needs to be written for both: the struct through which thread_pool.hpp sees a library.
+// The traits through which thread_pool.hpp uses either library.
 #pragma once
 
 namespace conformity::PLX_CONFORMITY_PROGRAM {

@@ -1,7 +1,7 @@
 // Walkers and accumulators on a thread_pool: each walker changes its configuration and then waits for an idle
 // accumulator to hand it to; each accumulator waits for a configuration, measures it, and is idle again.
 //
-// What is summed up does not depend on who measured what, so every library must come to the same sum.
+// The sums do not depend on which accumulator measured a configuration, so every library must give the same sums.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ using configuration = std::array<std::uint64_t, 16>;
 template <class Traits>
 class accumulator {
  public:
-  /// Hands over a configuration. Requires: idle.
+  /// Accepts a configuration. Requires: idle.
   void update_from(const configuration& c) {
     {
       typename Traits::scoped_lock lock(mutex_);
@@ -36,7 +36,7 @@ class accumulator {
     }
     changed_.notify_one();
   }
-  /// Waits for a configuration and measures it. False when there will be none.
+  /// Waits for a configuration and measures it. False if no more will come.
   bool measure_next() {
     typename Traits::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return has_pending_ || finished_; });

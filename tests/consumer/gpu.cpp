@@ -1,4 +1,4 @@
-// A program outside the repository that uses a device: the reference, which every machine has.
+// A program outside the repository that uses a device: the reference device, which is available on every machine.
 #include <cstdio>
 
 #include "gpu/executor.hpp"

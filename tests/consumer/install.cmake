@@ -1,4 +1,4 @@
-# Installs the build into PREFIX, and looks at what others would read.
+# Installs the build into PREFIX, and checks the installed files that others read.
 file(REMOVE_RECURSE ${PREFIX})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB_RECURSE texts ${PREFIX}/*.cmake ${PREFIX}/*.pc)

@@ -1,4 +1,4 @@
-// A program outside the repository: it sees of Parallax what a user sees.
+// A program outside the repository: it sees only what users of Parallax see.
 #include <cstdio>
 #include <cstring>
 

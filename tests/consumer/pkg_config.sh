@@ -6,11 +6,11 @@ export PKG_CONFIG_PATH
 pkg-config --print-errors --exists 'parallax >= 0.1'
 flags=$(pkg-config --cflags --libs parallax)
 echo "parallax.pc says: $flags"
-# shellcheck disable=SC2086 # words are meant
+# shellcheck disable=SC2086 # word splitting is intended
 "$1" -std=c++20 $2 "$4" -o "$5" $flags
 "$5"
 
-# A C compiler, for programs that only measure themselves; and plx-exec, where it is installed.
+# A C compiler, for programs that only measure themselves; and plx-exec, if it is installed.
 flags=$(pkg-config --cflags --libs parallax-probe)
 # shellcheck disable=SC2086
 cc -std=c99 -Wall -Wextra -Werror "$(dirname "$4")/any_program.c" -o "$5_c" $flags

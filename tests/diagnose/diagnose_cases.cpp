@@ -1,8 +1,8 @@
-// Programs that are slow on purpose, each in one way, and one that is not: what `parallax diagnose` has to say of each
-// is in test_diagnose.py. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1.
+// Programs that are slow on purpose, each in one way, and one that is not. test_diagnose.py lists what `parallax
+// diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1.
 //
-// How slow each is follows from its structure, not from the machine: cores that are shared with others are enough.
-// Where tasks must take a known time, they hold their worker in a sleep of the system's.
+// The slowness of each follows from its structure, not from the machine, so that the cores may be shared with others.
+// Tasks that must take a known time hold their worker in a sleep of the operating system.
 #include <unistd.h>
 
 #include <chrono>
@@ -28,24 +28,24 @@ using std::chrono::milliseconds;
 
 task_info named(const char* name) { return {probe::register_name(name)}; }
 
-/// Computes until so much wall time has passed.
+/// Computes until that much wall time has passed.
 void compute(double s) {
   const ticks end = now_ticks() + ticks_from(s);
   while (now_ticks() < end) {
   }
 }
 
-/// Keeps the worker for so long without computing, so that it takes as long where cores are shared with others.
+/// Occupies the worker without computing, so that the time is the same if cores are shared with others.
 void hold(double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); }
 
-/// Many independent tasks of a good length: nothing to complain about.
+/// Many independent tasks of a suitable length: nothing to report.
 void healthy() {
   task_group g;
   for (int i = 0; i < 800; ++i) g.run(named("solve"), [] { compute(1e-3); });
   g.wait();
 }
 
-/// A task at a time, and workers for four: main() does the rest itself, and makes the tasks late.
+/// One task at a time, with workers for four: main() does the rest itself, and creates the tasks late.
 void starved(runtime& rt) {
   for (int i = 0; i < 20; ++i) {
     rt.run(named("alone"), [] { hold(10e-3); });
@@ -53,14 +53,14 @@ void starved(runtime& rt) {
   }
 }
 
-/// Each task needs the one before.
+/// Each task needs the previous one.
 void chain() {
   auto last = make_ready_future();
   for (int i = 0; i < 40; ++i) last = last.then(named("link"), [](future<void>) { hold(10e-3); });
   last.get();
 }
 
-/// A tree of tasks of which each does nothing but make the next two and wait for them.
+/// A tree of tasks, each of which only creates the next two and waits for them.
 void tiny_tree(int depth) {
   if (depth == 0) return;
   task_group g;
@@ -68,12 +68,12 @@ void tiny_tree(int depth) {
   g.wait();
 }
 
-/// A million tasks that do next to nothing, made where they run: what they cost is their management, whatever else the
-/// machine does. (Tasks that are made in one place and stolen one by one cost several times what a task of one's own
-/// does, as cache lines travel; how much depends on who else uses the cores.)
+/// A million tasks that do almost nothing, created where they run: their cost is task management, independent of the
+/// load on the machine. (Tasks that are created in one place and stolen one by one cost several times as much as local
+/// ones because of cache misses; how much depends on the other users of the cores.)
 void small_grain() { tiny_tree(19); }
 
-/// Everything happens under one lock, which its holder keeps while it waits.
+/// All work is done under one lock, whose holder waits.
 void lock() {
   static mutex m("accumulator");
   task_group g;
@@ -85,7 +85,7 @@ void lock() {
   g.wait();
 }
 
-/// The same lock, held for an instant.
+/// The same lock, held for a very short time.
 void lock_for_short() {
   static mutex m("counter");
   static long n = 0;
@@ -99,7 +99,7 @@ void lock_for_short() {
   g.wait();
 }
 
-/// One task that takes as long as all the others together.
+/// One task that takes as long as all others together.
 void imbalance() {
   task_group g;
   g.run(named("the long one"), [] { hold(0.6); });
@@ -107,7 +107,7 @@ void imbalance() {
   g.wait();
 }
 
-/// Tasks bound to one worker: they lie there while the others have nothing to do.
+/// Tasks bound to one worker: they wait there while the others are idle.
 void latency() {
   task_group g;
   for (int i = 0; i < 400; ++i) {
@@ -118,7 +118,7 @@ void latency() {
   g.wait();
 }
 
-/// Keeps what each task made.
+/// Keeps the memory that each task allocated.
 void memory() {
   std::vector<std::vector<char>> kept;
   for (int i = 0; i < 50; ++i) {
@@ -129,7 +129,7 @@ void memory() {
   }
 }
 
-/// Needs as much, from the beginning.
+/// Needs the same memory, from the beginning.
 void memory_at_once() {
   std::vector<char> all(std::size_t{200} << 20, 'x');
   for (int i = 0; i < 50; ++i) {
@@ -140,7 +140,7 @@ void memory_at_once() {
   if (all[all.size() / 2] != 'x') std::abort();
 }
 
-/// Tasks read, with the system's own call, what comes slowly.
+/// Tasks read data that arrive slowly, by a blocking system call.
 void io() {
   int ends[2];
   if (pipe(ends) != 0) std::abort();
@@ -161,7 +161,7 @@ void io() {
   sender.join();
 }
 
-/// Tasks that sleep where they could wait.
+/// Tasks that sleep instead of waiting.
 void sleeping() {
   for (int i = 0; i < 40; ++i) {
     compute(1e-3);

@@ -1,4 +1,4 @@
-"""What `parallax diagnose` says of programs that are slow in known ways (diagnose_cases.cpp).
+"""The findings of `parallax diagnose` for programs that are slow in known ways (diagnose_cases.cpp).
 
 PLX_BIN names the folder of the programs (./plx test sets it).
 """
@@ -21,30 +21,30 @@ PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
 
 
-# Of the run: how long others may have kept its threads from the cores, for what was measured to count.
+# Maximum share of the run in which its threads had no core, for its measurements to be valid.
 most_kept = 0.02
 
 
 def kept_from_cores_s(pid: int, known: dict) -> float:
-    """How long the threads of the process, also those that have ended, could have run but for a free core."""
+    """How long the threads of the process, including those that have ended, were ready but had no core."""
     for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         try:
             known[stat] = 1e-9 * float(stat.read_text().split()[1])
         except (OSError, IndexError):
-            pass  # it has ended
+            pass  # the thread has ended
     return sum(known.values())
 
 
 def go_first() -> None:
-    """The calling process goes before others on the cores, where it may."""
+    """Raises the priority of the calling process, if permitted."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
     except OSError:
-        pass  # its user may not
+        pass  # not permitted for this user
 
 
 def measured(folder: Path, case: str, first: bool) -> dict:
-    """What is said of a run of the case, and `kept`: how long its threads waited for a core, as a share of the run."""
+    """The diagnosis of a run of the case, and `kept`: the run delay of its threads as a share of the run."""
     environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder)}
     begin, kept_s, known = time.monotonic(), 0.0, {}
     process = subprocess.Popen([str(PROGRAM), case], env=environment, preexec_fn=go_first if first else None)
@@ -62,9 +62,9 @@ def measured(folder: Path, case: str, first: bool) -> dict:
 
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
-    """check(case, holds): whether holds(what is said of the case). A run counts against it only where its threads had
-    the cores that they wanted: what is measured elsewhere are the machine's other programs. Else it is measured anew, and
-    goes before those where it may."""
+    """check(case, holds): asserts holds(diagnosis of the case). A run fails the test only if its threads had the cores
+    they needed; otherwise the measurement shows other programs on the machine. It is then repeated, with a higher
+    priority if permitted."""
     known: dict = {}
 
     def checked(case: str, holds) -> None:
@@ -76,7 +76,7 @@ def check(tmp_path_factory):
                 return
             assert said["kept"] > most_kept, said
             del known[case]
-        pytest.skip(f"other programs keep {case} from the cores: its threads waited for one {said['kept']:.0%} of the time")
+        pytest.skip(f"other programs used the cores: the threads of {case} waited for one {said['kept']:.0%} of the time")
 
     return checked
 
@@ -111,35 +111,35 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
-def test_the_program_that_provokes_a_sentence_gets_it(check, wanted):
+def test_a_program_that_provokes_a_sentence_gets_it(check, wanted):
     check(PAIRS[wanted][0], lambda said: wanted in ids(said))
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
-def test_one_that_does_not_provoke_it_does_not(check, wanted):
+def test_a_similar_program_does_not_get_it(check, wanted):
     check(PAIRS[wanted][1], lambda said: wanted not in ids(said))
 
 
-def test_the_lock_is_told_by_its_name(check):
+def test_the_lock_is_named(check):
     def holds(said):
         found = finding(said, "contention")
-        # The k-th of 40 waits for k times 10 ms: 39 waits, 7.8 s. Some may come late and find it free, or be overtaken
-        # and wait twice.
+        # The k-th of 40 waits k times 10 ms: 39 waits, 7.8 s. Some may arrive late and find the lock free, or be
+        # overtaken and wait twice.
         as_made = 20 <= found.get("waits", 0) <= 60 and 0.05 <= found["waited_s"] / found["waits"] <= 50
         return as_made and '"accumulator"' in found["text"]
 
     check("lock", holds)
 
 
-def test_the_long_task_is_told_by_its_name(check):
+def test_the_long_task_is_named(check):
     check("imbalance", lambda said: "the long one" in finding(said, "imbalance")["text"])
 
 
-def test_the_figures_of_starvation_are_those_of_the_program(check):
+def test_the_figures_of_starvation_match_the_program(check):
     check("starved", lambda said: 0.3 <= finding(said, "starvation").get("busy", 0) <= 0.7)
 
 
-def test_who_sleeps_is_told_so(check):
+def test_sleeping_tasks_are_reported(check):
     check("sleeping", lambda said: "slept for" in finding(said, "starvation")["text"])
 
 

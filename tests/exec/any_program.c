@@ -1,4 +1,4 @@
-/* A C99 program that measures itself: its counts are known. Prints what it counted. */
+/* A C99 program that measures itself, with known counts. Prints whether it is measured. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void* work(void* argument) {
     plx_probe_stop(step);
     plx_probe_stop(solve);
   }
-  if (paused.valid) { /* began in main */
+  if (paused.valid) { /* started in main */
     plx_probe_resume(paused);
     plx_probe_stop(step);
     paused.valid = 0;
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
 
   plx_probe_start(step);
   paused = plx_probe_yield();
-  for (int i = 0; i < 20; ++i) { /* one after the other: two rows are enough */
+  for (int i = 0; i < 20; ++i) { /* one at a time, so that two rows are enough */
     pthread_t t;
     if (pthread_create(&t, NULL, &work, &n) != 0) return 8;
     pthread_join(t, NULL);
@@ -57,9 +57,9 @@ int main(int argc, char** argv) {
   plx_probe_mark("half way");
   if (on && argc > 1 && strcmp(argv[1], "write") == 0) {
     if (!plx_probe_write()) return 9;
-    abort(); /* what was written stays */
+    abort(); /* files that were written remain */
   }
-  plx_probe_stop(solve); /* never started: counted, harmless */
+  plx_probe_stop(solve); /* not running: counted as an error, otherwise ignored */
   printf("on %d, arguments %d\n", on, argc);
   return 0;
 }

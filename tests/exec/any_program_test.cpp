@@ -6,7 +6,7 @@
 
 using testing::HasSubstr;
 
-TEST(AnyProgram, CountsWhatItDid) {
+TEST(AnyProgram, CountsTimersAndThreads) {
   const std::string folder = fresh_folder();
   const outcome o = run("%BIN%/any_program --plx:profile=csv --plx:output=" + folder);
   ASSERT_EQ(o.exit_code, 0) << o.err;
@@ -29,7 +29,7 @@ TEST(AnyProgram, CountsWhatItDid) {
   EXPECT_EQ(threads.size(), 21u);
   EXPECT_EQ(where(threads, "name", "helper").size(), 20u);
   EXPECT_EQ(where(threads, "row", "0").size(), 1u);   // main keeps its row,
-  EXPECT_EQ(where(threads, "row", "1").size(), 20u);  // the others take turns on another
+  EXPECT_EQ(where(threads, "row", "1").size(), 20u);  // the others reuse another one
   EXPECT_EQ(where(threads, "state", "running").size(), 1u);
 
   const table samples = read_csv(folder + "/samples.csv");
@@ -65,7 +65,7 @@ TEST(AnyProgram, TheCallPathIsATree) {
   EXPECT_THAT(tree, HasSubstr("  `- solve\n"));
 }
 
-TEST(AnyProgram, WithoutWishesNothingHappens) {
+TEST(AnyProgram, WithoutOptionsNothingIsWritten) {
   const std::string folder = fresh_folder();
   const outcome o = run("cd " + folder + " && %BIN%/any_program");
   EXPECT_EQ(o.exit_code, 0);
@@ -73,13 +73,13 @@ TEST(AnyProgram, WithoutWishesNothingHappens) {
   EXPECT_FALSE(exists(folder + "/plx-run"));
 }
 
-TEST(AnyProgram, AWrongOptionIsOneLine) {
+TEST(AnyProgram, AnUnknownOptionIsOneLine) {
   const outcome o = run("%BIN%/any_program must --plx:profil=csv");
   EXPECT_EQ(o.exit_code, 3);
-  EXPECT_THAT(o.err, HasSubstr("profile"));  // the nearest
+  EXPECT_THAT(o.err, HasSubstr("profile"));  // the nearest name
 }
 
-TEST(AnyProgram, WhatIsWrittenInBetweenStays) {
+TEST(AnyProgram, FilesWrittenBeforeAnAbortRemain) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(run("ulimit -c 0; exec %BIN%/any_program write --plx:profile=csv --plx:output=" + folder).exit_code,
             128 + 6);
@@ -87,7 +87,7 @@ TEST(AnyProgram, WhatIsWrittenInBetweenStays) {
   EXPECT_EQ(read_csv(folder + "/threads.csv").size(), 21u);
 }
 
-TEST(AnyProgram, AFolderThatCannotBeMadeIsOneLineAndTheProgramGoesOn) {
+TEST(AnyProgram, AnUnwritableFolderIsOneLineAndTheProgramContinues) {
   const outcome o = run("%BIN%/any_program --plx:profile=csv --plx:output=/proc/none");
   EXPECT_EQ(o.exit_code, 0);
   EXPECT_EQ(o.out, "on 1, arguments 1\n");

@@ -1,6 +1,6 @@
-// Two things in one source: a library whose constructor starts threads that start threads, lock, sleep and wait for
-// futures, and waits for them all, as the pools of numerical libraries do; and the program that loads it. dlopen()
-// holds a lock of the loader meanwhile.
+// Two programs in one source: a library whose constructor starts threads that start threads, lock, sleep and wait for
+// futures, and waits for all of them, as thread pools of numerical libraries do; and the program that loads it.
+// dlopen() holds a lock of the loader during the constructor.
 #include <cstdio>
 
 #if defined(LIBRARY)

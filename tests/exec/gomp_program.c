@@ -1,5 +1,5 @@
-/* OpenMP compiled by GCC, in known numbers: 5 unequal regions of 2 threads, a loop, tasks that wait for tasks, tasks
- * with data of their own, a loop of tasks, barriers, locks. Prints the same whether it is measured or not. */
+/* OpenMP compiled by GCC, with known counts: 5 unequal regions of 2 threads, a loop, tasks that wait for tasks, tasks
+ * with data of their own, a loop of tasks, barriers, locks. The output does not depend on measurement. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ struct big {
 static double tasks_with_data(int n) {
   double sum = 0;
   struct big own;
-  char text[n + 1]; /* of a size that the compiler does not know: copied by a function */
+  char text[n + 1]; /* of a size unknown at compile time: copied by a function */
   for (int i = 0; i < n; ++i) {
     for (int k = 0; k < 40; ++k) own.values[k] = i + k;
     memset(text, 'a' + i, (size_t)n);

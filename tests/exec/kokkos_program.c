@@ -1,4 +1,4 @@
-/* Calls the tool of KOKKOS_TOOLS_LIBS as Kokkos does: it loads the library, and looks for each function by its name. */
+/* Calls the tool of KOKKOS_TOOLS_LIBS as Kokkos does: loads the library, and looks up each function by its name. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

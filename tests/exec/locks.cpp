@@ -1,5 +1,5 @@
-// Threads that wait in known ways: numbers are exact, because who waits is made to wait. Prints the same whether it is
-// measured or not. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running]
+// Threads with known numbers of waits: the counts are exact because each wait is enforced. The output does not depend
+// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running]
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ constexpr auto hold = std::chrono::milliseconds(20);
 std::atomic<int> announced{0}, about_to_wait{0};
 std::atomic<int> waiting_thread[8];
 
-// The thread that calls it waits next.
+// Called by a thread that is about to wait.
 void will_wait() {
   waiting_thread[announced++] = static_cast<int>(syscall(SYS_gettid));
   ++about_to_wait;
@@ -52,7 +52,7 @@ bool sleeps(int thread) {
   return state == 'S';
 }
 
-// Whoever holds something keeps it until the others really wait, and some time longer.
+// A holder keeps the lock until the others wait, and for some more time.
 void let_wait(int n) {
   while (about_to_wait < n) std::this_thread::yield();
   for (int i = 0; i < n; ++i)

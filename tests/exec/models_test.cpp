@@ -1,4 +1,4 @@
-// OpenMP, MPI and Kokkos under plx-exec: numbers of calls and bytes are known.
+// OpenMP, MPI and Kokkos under plx-exec, with known numbers of calls and bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 using testing::HasSubstr;
 
-TEST(Models, OpenMpTellsItsRegionsLoopsAndBarriers) {
+TEST(Models, OpenMpReportsRegionsLoopsAndBarriers) {
   if (!exists(PLX_BIN "/openmp_program")) GTEST_SKIP() << "no clang with LLVM's OpenMP here";
   const std::string folder = fresh_folder();
   const outcome o = run("%BIN%/plx-exec -q -o " + folder + " %BIN%/openmp_program");
@@ -23,20 +23,20 @@ TEST(Models, OpenMpTellsItsRegionsLoopsAndBarriers) {
   EXPECT_GE(sum(where(read_csv(folder + "/waits.csv"), "kind", "omp_barrier"), "waits"), 20);
 }
 
-TEST(Models, OpenMpTasksAreCountedOnceAndTheirWaitsAreThere) {
+TEST(Models, OpenMpTasksAreCountedOnceAndTheirWaitsAreRecorded) {
   if (!exists(PLX_BIN "/openmp_program")) GTEST_SKIP() << "no clang with LLVM's OpenMP here";
   const std::string folder = fresh_folder();
   const outcome o = run("%BIN%/plx-exec -o " + folder + " %BIN%/openmp_program tasks");
   ASSERT_EQ(o.exit_code, 0) << o.err;
-  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // all were stopped where they were started
+  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // each was stopped on the thread that started it
   long made = 0, waited = 0, result = 0;
   ASSERT_EQ(std::sscanf(o.out.c_str(), "%ld %ld %ld", &made, &waited, &result), 3) << o.out;
   EXPECT_EQ(result, 144);
   const table profile = read_csv(folder + "/profile.csv"), waits = read_csv(folder + "/waits.csv");
-  EXPECT_EQ(sum(where(profile, "name", "omp task in "), "calls"), made + 20);  // 10 that move, and one within each
+  EXPECT_EQ(sum(where(profile, "name", "omp task in "), "calls"), made + 20);  // 10 that migrate, and one within each
   EXPECT_EQ(sum(where(waits, "kind", "omp_taskwait"), "waits"), waited + 10);
-  EXPECT_LT(sum(where(waits, "kind", "omp_lock"), "total_s"), 0.01);  // after it, 20 ms of work
-  // The time of ten tasks that sleep 500 us each is theirs, whatever thread they were on.
+  EXPECT_LT(sum(where(waits, "kind", "omp_lock"), "total_s"), 0.01);  // 20 ms of work follow the lock
+  // Ten tasks sleep 500 us each; the time is accounted to them on any thread.
   EXPECT_GT(sum(where(read_csv(folder + "/timers.csv"), "name", "omp task in main"), "inclusive_s"), 10 * 500e-6);
 }
 
@@ -47,7 +47,7 @@ TEST(Models, OpenMpOfGccHasRegionsTasksAndWaits) {
   const outcome o = run("%BIN%/plx-exec -o " + folder + " %BIN%/gomp_program");
   ASSERT_EQ(o.exit_code, 0) << o.err;
   EXPECT_EQ(o.out, alone.out);
-  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // all were stopped where they were started
+  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // each was stopped on the thread that started it
   const table profile = read_csv(folder + "/profile.csv"), waits = read_csv(folder + "/waits.csv");
   EXPECT_EQ(sum(where(profile, "name", "omp parallel in unequal_regions"), "calls"), 10);
   EXPECT_EQ(sum(where(profile, "name", "omp parallel in loop"), "calls"), 4);
@@ -56,11 +56,11 @@ TEST(Models, OpenMpOfGccHasRegionsTasksAndWaits) {
   EXPECT_EQ(sum(where(profile, "name", "omp task in loop_of_tasks"), "calls"), 10);
   EXPECT_EQ(sum(where(waits, "kind", "omp_taskwait"), "waits"), 88 + 1);
   EXPECT_GE(sum(where(where(waits, "kind", "omp_barrier"), "name", "in unequal_regions"), "waits"), 9);
-  // The second thread waits while the first computes: 5 x 59 ms, all but the last by the next region.
+  // The second thread waits while the first computes: 5 x 59 ms, all but the last in the start of the next region.
   const table threads = read_csv(folder + "/threads.csv");
   ASSERT_EQ(threads.size(), 2u);
   EXPECT_GT(sum(where(threads, "function", "libgomp"), "wait_s"), 4 * 0.05);
-  EXPECT_LT(sum(where(profile, "name", "libgomp"), "total_s"), 0.05);  // its own function does next to nothing
+  EXPECT_LT(sum(where(profile, "name", "libgomp"), "total_s"), 0.05);  // its own function does almost nothing
 }
 
 TEST(Models, MpiCountsCallsAndBytesPerRank) {
@@ -84,7 +84,7 @@ TEST(Models, MpiCountsCallsAndBytesPerRank) {
   }
 }
 
-TEST(Models, MpiIgnoresWhatTheStandardIgnores) {
+TEST(Models, MpiIgnoresInsignificantArguments) {
   if (!exists(PLX_BIN "/mpi_calls")) GTEST_SKIP() << "no MPI here";
   const std::string folder = fresh_folder();
   const std::string mpirun = "mpirun -n 2 --oversubscribe --allow-run-as-root ";
@@ -136,7 +136,7 @@ TEST(Models, MpiIgnoresWhatTheStandardIgnores) {
     EXPECT_EQ(bytes("received/Get_accumulate"), 4);
     EXPECT_EQ(bytes("sent/File_write_at_all"), 12);
     EXPECT_EQ(bytes("received/File_read_at"), 12);
-    // One side: with a root in one group, and between groups.
+    // Rooted operations within a group, and between groups.
     EXPECT_EQ(bytes("sent/Gatherv"), 4);
     EXPECT_EQ(bytes("received/Gatherv"), rank == 0 ? 8 : 0);
     EXPECT_EQ(bytes("sent/Scatterv"), rank == 0 ? 8 : 0);
@@ -152,7 +152,7 @@ TEST(Models, MpiIgnoresWhatTheStandardIgnores) {
   }
 }
 
-TEST(Models, KokkosTellsKernelsRegionsCopiesAndMemory) {
+TEST(Models, KokkosReportsKernelsRegionsCopiesAndMemory) {
   const auto check = [](const std::string& folder) {
     const table profile = read_csv(folder + "/profile.csv"), counters = read_csv(folder + "/counters.csv");
     EXPECT_EQ(sum(where(profile, "name", "axpy"), "calls"), 7);

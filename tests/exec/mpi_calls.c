@@ -1,12 +1,12 @@
-/* Calls of MPI with arguments that the standard ignores, and those that wrappers forget: two ranks, known numbers.
- * Prints the same whether it is measured or not. Argument: a path for a file. */
+/* MPI calls with arguments that the standard ignores, and calls that wrappers often omit: two ranks, known counts. The
+ * output does not depend on measurement. Argument: a path for a file. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 static int rank = 0, other = 0;
 
-/* What is not significant must not be looked at. */
+/* Arguments that are not significant must not be read. */
 static const int* const no_counts = NULL;
 static const int ignored = 12345;
 
@@ -36,7 +36,7 @@ static void in_place(void) {
     MPI_Scatterv(two, counts, at, MPI_INT, MPI_IN_PLACE, ignored, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
     MPI_Reduce(MPI_IN_PLACE, &one, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
     check("reduce", one, 6);
-  } else { /* the receiving side is the root's alone */
+  } else { /* only the root receives */
     MPI_Gather(&two[1], 1, MPI_INT, NULL, ignored, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
     MPI_Gatherv(&two[1], 1, MPI_INT, NULL, no_counts, no_counts, MPI_DATATYPE_NULL, 0, MPI_COMM_WORLD);
     MPI_Scatter(NULL, ignored, MPI_DATATYPE_NULL, &sum, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -88,7 +88,7 @@ static void others(const char* path) {
   MPI_Reduce_scatter(counts[0] == 3 ? (int[4]){1, 1, 1, 1} : NULL, into, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   check("reduce_scatter", into[0], 2);
 
-  /* Three integers come where there is room for ten. */
+  /* Three integers arrive in a buffer of ten. */
   if (rank == 0) MPI_Send(from, 3, MPI_INT, 1, 2, MPI_COMM_WORLD);
   if (rank == 1) {
     MPI_Mprobe(0, 2, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
@@ -97,7 +97,7 @@ static void others(const char* path) {
     check("mrecv", n, 3);
   }
   MPI_Sendrecv(from, 3, MPI_INT, other, 3, room, 10, MPI_INT, other, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  MPI_Send(from, 3, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD); /* goes nowhere */
+  MPI_Send(from, 3, MPI_INT, MPI_PROC_NULL, 3, MPI_COMM_WORLD); /* sends nothing */
 
   MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &period, 0, &grid);
   MPI_Neighbor_allgather(&mine, 1, MPI_DOUBLE, line, 1, MPI_DOUBLE, grid); /* each has one neighbour */
@@ -116,7 +116,7 @@ static void others(const char* path) {
   MPI_File_write_at_all(file, rank * 12, from, 3, MPI_INT, MPI_STATUS_IGNORE);
   MPI_File_sync(file);
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_File_read_at(file, 12, room, 10, MPI_INT, MPI_STATUS_IGNORE); /* three are there */
+  MPI_File_read_at(file, 12, room, 10, MPI_INT, MPI_STATUS_IGNORE); /* the file holds three */
   check("file", room[2], 1);
   MPI_File_close(&file);
 

@@ -1,4 +1,4 @@
-/* Two ranks that talk in known numbers: 10 messages of 100 doubles to and fro, 3 sums of 1 double. */
+/* Two ranks with known numbers of calls: 10 messages of 100 doubles in both directions, 3 sums of 1 double. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
-/* OpenMP in known numbers: 5 parallel regions of 2 threads, a loop and a barrier in each, 4 tasks in the last. With
- * "tasks": tasks that wait for tasks, tasks that may move to another thread, and locks that are only tried; prints how
- * many there were. */
+/* OpenMP with known counts: 5 parallel regions of 2 threads, a loop and a barrier in each, 4 tasks in the last. With
+ * "tasks": tasks that wait for tasks, tasks that may move to another thread, and locks that are only tried; prints the
+ * numbers of tasks and waits. */
 #include <omp.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static long region(int tasks) {
   return sum;
 }
 
-static long made = 0, waited = 0; /* atomically */
+static long made = 0, waited = 0; /* updated atomically */
 
 static long fibonacci(int n) {
   long a = 0, b = 0;
@@ -64,7 +64,7 @@ static void tried_locks(void) {
   omp_init_nest_lock(&nested);
   omp_set_lock(&lock);
   for (int i = 0; i < 3; ++i)
-    if (omp_test_lock(&lock)) printf("a lock was taken twice\n");
+    if (omp_test_lock(&lock)) printf("a held lock was acquired again\n");
   for (int i = 0; i < 3; ++i) omp_set_nest_lock(&nested);
   for (int i = 0; i < 3; ++i) omp_unset_nest_lock(&nested);
   omp_unset_lock(&lock);

@@ -1,4 +1,4 @@
-// Programs under plx-exec: what is counted is known, and the program does not notice.
+// Programs under plx-exec: counts are known, and the program's behaviour does not change.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ outcome measure(const std::string& folder, const std::string& line, const std::s
   return run("ulimit -c 0; exec %BIN%/plx-exec " + options + " -o " + folder + " " + line);
 }
 
-// What every run of `locks` has waited for, however it ended.
+// The waits of every run of `locks`, however it ends.
 void check_waits(const std::string& folder, double other_joins = 0) {
   const table waits = read_csv(folder + "/waits.csv");
   const auto one = [&](const char* kind, const char* name) {
@@ -34,7 +34,7 @@ void check_waits(const std::string& folder, double other_joins = 0) {
   EXPECT_EQ(one("futex", "word"), 1);
   EXPECT_EQ(one("future", "in "), 1);
   EXPECT_GE(sum(where(where(waits, "kind", "sleep"), "name", "let_wait"), "waits"), 6);
-  EXPECT_LE(sum(where(waits, "kind", "thread"), "waits"), 58 + other_joins);  // those that had ended are no wait
+  EXPECT_LE(sum(where(waits, "kind", "thread"), "waits"), 58 + other_joins);  // a join of an ended thread is no wait
 }
 
 void check_threads(const std::string& folder, double others = 0) {
@@ -56,19 +56,19 @@ TEST(PlxExec, CountsThreadsAndWaits) {
   EXPECT_THAT(o.err, IsEmpty());
   check_waits(folder);
   check_threads(folder);
-  // 20 ms held for three: each waited, and none of that is work
+  // The lock was held for 20 ms against each of three threads: each waited, and that time is not work.
   const table threads = where(read_csv(folder + "/threads.csv"), "function", "lock_once");
   ASSERT_EQ(threads.size(), 3u);
   const double waited_s = sum(threads, "wait_s"), lived_s = sum(threads, "end_s") - sum(threads, "begin_s");
   EXPECT_GT(waited_s, 3 * 0.015);
   const double worked_s = sum(where(read_csv(folder + "/profile.csv"), "name", "lock_once"), "total_s");
-  EXPECT_LT(worked_s, lived_s - waited_s / 2) << "what else they lived is work, or no core to have it done";
+  EXPECT_LT(worked_s, lived_s - waited_s / 2) << "the rest of their time is work or run delay";
 }
 
-TEST(PlxExec, TimeWithoutACoreIsToldPerThread) {
+TEST(PlxExec, RunDelayIsReportedPerThread) {
   if (!exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count it";
   const std::string folder = fresh_folder();
-  // Two threads that compute for 0.3 s of processor time each, on one core: one of them is without it at any time.
+  // Two threads compute for 0.3 s of processor time each on one core, so one of them is without a core at any time.
   EXPECT_EQ(run("exec taskset -c 0 %BIN%/plx-exec -q -o " + folder + " %BIN%/locks two_on_one_core").exit_code, 0);
   const table threads = where(read_csv(folder + "/threads.csv"), "function", "lambda#");
   double ready_s = 0;
@@ -80,7 +80,7 @@ TEST(PlxExec, TimeWithoutACoreIsToldPerThread) {
   check_threads(folder, 2);
 }
 
-TEST(PlxExec, TheProgramPrintsTheSame) {
+TEST(PlxExec, TheProgramsOutputIsUnchanged) {
   const outcome plain = run("%BIN%/locks");
   const outcome measured = measure(fresh_folder(), "%BIN%/locks");
   EXPECT_EQ(plain.out, measured.out);
@@ -88,7 +88,7 @@ TEST(PlxExec, TheProgramPrintsTheSame) {
   EXPECT_THAT(plain.out, HasSubstr("uncontended 1000000"));
 }
 
-TEST(PlxExec, AtTheEndOneLineSaysWhereTheFilesAre) {
+TEST(PlxExec, TheLastLineNamesTheFolder) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "%BIN%/locks", "");
   EXPECT_THAT(o.err, HasSubstr("59 threads"));
@@ -102,7 +102,7 @@ struct way {
 void PrintTo(const way& w, std::ostream* to) { *to << w.how; }
 class Ways : public testing::TestWithParam<way> {};
 
-TEST_P(Ways, OutOfAProgramLeaveTheFilesAndTheStatus) {
+TEST_P(Ways, ToEndAProgramKeepTheFilesAndTheStatus) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, std::string("%BIN%/locks ") + GetParam().how);
   EXPECT_EQ(o.exit_code, GetParam().exit_code);
@@ -117,25 +117,25 @@ INSTANTIATE_TEST_SUITE_P(All, Ways,
                                          way{"signals", 0}),
                          [](const auto& p) { return std::string(p.param.how); });
 
-TEST(PlxExec, AChildOfForkIsLeftAlone) {
+TEST(PlxExec, AChildOfForkIsNotMeasured) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "%BIN%/locks fork");
   EXPECT_THAT(o.out, HasSubstr("child\n"));
   EXPECT_THAT(o.out, HasSubstr("child ended with 6"));
-  check_threads(folder);  // the child's thread is not among them
+  check_threads(folder);  // without the child's thread
 }
 
-TEST(PlxExec, HandlersOfTheProgramWorkAndSeeTheDefault) {
+TEST(PlxExec, TheProgramsSignalHandlersWork) {
   EXPECT_THAT(measure(fresh_folder(), "%BIN%/locks signals").out, HasSubstr("signals 1 1 1"));
 }
 
-TEST(PlxExec, AThreadThatRunsAtTheEndIsThere) {
+TEST(PlxExec, AThreadThatRunsAtTheEndIsRecorded) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(measure(folder, "%BIN%/locks running").exit_code, 0);
   const table endless = where(read_csv(folder + "/threads.csv"), "name", "endless");
   ASSERT_EQ(endless.size(), 1u);
   EXPECT_EQ(endless[0].at("state"), "running");
-  EXPECT_GT(sum(endless, "wait_s"), 0.01);  // it sleeps until now
+  EXPECT_GT(sum(endless, "wait_s"), 0.01);  // it still sleeps
   check_threads(folder, 1);
 }
 
@@ -146,7 +146,7 @@ TEST(PlxExec, ACancelledThreadEndsItsWait) {
   check_threads(folder, 1);
 }
 
-TEST(PlxExec, MutexesWithoutANameAreToldByTheFunctionThatWaited) {
+TEST(PlxExec, MutexesWithoutANameAreNamedAfterTheWaitingFunction) {
   for (const std::string level : {"0", "2"}) {
     const std::string folder = fresh_folder();
     EXPECT_EQ(measure(folder + "/reuse", "%BIN%/sites_" + level + " reuse").exit_code, 0);
@@ -175,7 +175,7 @@ TEST(PlxExec, ConstructorsOfALoadedLibraryMayWaitForThreads) {
   EXPECT_GE(sum(where(where(read_csv(folder + "/waits.csv"), "kind", "future"), "name", "in "), "waits"), 1);
 }
 
-TEST(PlxExec, ExecWritesFirstAndTheNextProgramIsMeasured) {
+TEST(PlxExec, ExecWritesFilesAndMeasuresTheNextProgram) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "/bin/sh -c 'exec %BIN%/locks'");
   EXPECT_EQ(o.exit_code, 0);
@@ -184,24 +184,24 @@ TEST(PlxExec, ExecWritesFirstAndTheNextProgramIsMeasured) {
   EXPECT_THAT(measure(fresh_folder(), "%BIN%/locks exec").out, HasSubstr("another"));
 }
 
-TEST(PlxExec, AnExecThatFailsChangesNothing) {
+TEST(PlxExec, AFailedExecChangesNothing) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(measure(folder, "%BIN%/locks no_exec").exit_code, 0);
   check_threads(folder, 1);
 }
 
-TEST(PlxExec, ProgramsThatItStartsAreFollowedOnRequest) {
+TEST(PlxExec, ChildProgramsAreMeasuredOnRequest) {
   const std::string folder = fresh_folder();
   const std::string line = "/bin/sh -c '%BIN%/locks; true'";
   EXPECT_EQ(measure(folder, line).exit_code, 0);
-  EXPECT_TRUE(read_csv(folder + "/waits.csv").empty());  // the shell itself waits for no lock
+  EXPECT_TRUE(read_csv(folder + "/waits.csv").empty());  // the shell itself does not wait for locks
   EXPECT_EQ(measure(folder, line, "-q -f --force").exit_code, 0);
   const std::string children = run("ls " + folder + " | grep process-").out;
   const std::string first = children.substr(0, children.find('\n'));
   check_threads(folder + "/" + first);
 }
 
-TEST(PlxExec, TheCallsOfAProgramGoIntoTheSameFiles) {
+TEST(PlxExec, TheProgramsOwnTimersAreInTheSameFiles) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "%BIN%/any_program");
   EXPECT_EQ(o.out, "on 1, arguments 1\n");
@@ -212,7 +212,7 @@ TEST(PlxExec, TheCallsOfAProgramGoIntoTheSameFiles) {
   EXPECT_EQ(sum(where(read_csv(folder + "/counters.csv"), "name", "/mesh/count/blocks"), "value"), 400);
 }
 
-TEST(PlxExec, WhatCannotBeMeasuredIsOneLine) {
+TEST(PlxExec, AProgramThatCannotBeMeasuredIsOneLine) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(run("%BIN%/plx-exec nonexistent_program").exit_code, 127);
   const outcome option = run("%BIN%/plx-exec --plx:trac=json /bin/true");
@@ -249,7 +249,7 @@ TEST(PlxExec, AUsedFolderIsKeptUnlessForced) {
   EXPECT_THAT(again.err, HasSubstr("'" + folder + "/new' is not empty"));
   EXPECT_THAT(again.err, HasSubstr("--force"));
   EXPECT_EQ(whole_file(folder + "/new/threads.csv"), before);
-  // Each rank of a job has a folder, and a rank that is new does not disturb another.
+  // Each rank of a job has a folder, and a new rank does not affect another one's.
   EXPECT_EQ(run("PMIX_RANK=0 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program").exit_code, 0);
   EXPECT_EQ(run("PMIX_RANK=1 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program").exit_code, 0);
   const outcome rank = run("PMIX_RANK=1 %BIN%/plx-exec -q -o " + folder + "/job %BIN%/any_program");
@@ -269,7 +269,7 @@ TEST(PlxExec, APathThatCannotBePreloadedIsRefused) {
                           place + "/plx-exec' -o " + folder + "/run %BIN%/locks");
     EXPECT_EQ(o.exit_code, 125) << name;
     EXPECT_THAT(o.err, HasSubstr(place));
-    EXPECT_THAT(o.out, IsEmpty()) << "the program does not run without measurement";
+    EXPECT_THAT(o.out, IsEmpty()) << "the program must not run without measurement";
   }
 }
 
@@ -281,7 +281,7 @@ TEST(PlxExec, HelpAndVersion) {
   EXPECT_THAT(run("%BIN%/plx-exec -V").out, HasSubstr("plx-exec 0."));
 }
 
-TEST(PlxExec, AFolderThatCannotBeMadeIsOneLineAndTheProgramIsFine) {
+TEST(PlxExec, AnUnwritableFolderIsOneLineAndTheProgramContinues) {
   const outcome o = measure("/proc/none", "%BIN%/locks", "");
   EXPECT_EQ(o.exit_code, 0);
   EXPECT_THAT(o.err, HasSubstr("/proc/none"));

@@ -22,7 +22,7 @@ std::string whole_file(const std::string& path) {
 bool exists(const std::string& path) { return fs::exists(path); }
 
 namespace {
-/// A path that only this test of this process has.
+/// A path that is unique to this test and process.
 std::string path_of_test(const char* what) {
   const auto* test = testing::UnitTest::GetInstance()->current_test_info();
   std::string name = std::string(test->test_suite_name()) + "_" + test->name();

@@ -1,4 +1,4 @@
-// For tests: runs a program and reads what it left. Example: any_program_test.cpp
+// For tests: runs a program and reads its output. Example: any_program_test.cpp
 #pragma once
 
 #include <map>
@@ -6,18 +6,18 @@
 #include <vector>
 
 struct outcome {
-  int exit_code = -1;  // 128 + signal when a signal ended it
+  int exit_code = -1;  // 128 + signal if a signal ended it
   std::string out;
   std::string err;
 };
 
-/// Runs a line of the shell with a clean environment of PLX_ variables; `in` %BIN% is where the programs are built.
+/// Runs a shell command without PLX_ variables in the environment; %BIN% in `line` is the folder of the programs.
 outcome run(std::string line);
 
-/// A folder for this test, empty.
+/// Creates an empty folder for this test.
 std::string fresh_folder();
 
-/// Rows of a CSV file by column; empty when there is no such file.
+/// Rows of a CSV file by column; empty if there is no such file.
 using table = std::vector<std::map<std::string, std::string>>;
 table read_csv(const std::string& path);
 /// The rows whose column holds the text.

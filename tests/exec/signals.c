@@ -1,5 +1,5 @@
-/* Ends by signals in several ways, and looks at what the program sees of its signals. Prints the same whether it is
- * measured or not. Usage: signals HOW; an end that does not come is "still alive" and status 0 after 60 s. */
+/* Ends by signals in several ways, and examines the signal state that the program sees. The output does not depend on
+ * measurement. Usage: signals HOW; if the signal does not arrive: "still alive" and status 0 after 60 s. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
@@ -22,7 +22,7 @@ static int wait_for_the_end(void) {
   return 0;
 }
 
-/* A signal that is blocked outside of the call that waits for it. */
+/* A signal that is blocked except in the call that waits for it. */
 static int suspended(int with_select) {
   sigset_t blocked, open;
   sigemptyset(&blocked);

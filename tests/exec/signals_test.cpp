@@ -1,4 +1,4 @@
-// Signals under plx-exec: the program ends by them as it does alone, and the files are there.
+// Signals under plx-exec: the program ends as it does without plx-exec, and the files are written.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ int status_in_terminal(const char* const argv[], char key) {
   std::string text;
   bool typed = false;
   char part[256];
-  for (ssize_t n; (n = read(terminal, part, sizeof part)) > 0;) {  // until the program, the other end, is gone
+  for (ssize_t n; (n = read(terminal, part, sizeof part)) > 0;) {  // until the program has closed its end
     text.append(part, static_cast<std::size_t>(n));
     if (!typed && text.find('\n') != text.npos) {
       typed = true;
@@ -65,7 +65,7 @@ int status_in_terminal(const char* const argv[], char key) {
 
 }  // namespace
 
-TEST_P(Signals, EndTheProgramAsTheyDoAlone) {
+TEST_P(Signals, EndTheProgramAsWithoutPlxExec) {
   const std::string folder = fresh_folder() + "/run";
   const std::string line = std::string(" %BIN%/signals ") + GetParam().how;
   const outcome alone = run("ulimit -c 0; exec" + line);
@@ -98,7 +98,7 @@ TEST(SignalsOfATerminal, EndTheProgram) {
   }
 }
 
-TEST(SignalsOfAProgram, LookAsTheyDoAlone) {
+TEST(SignalsOfAProgram, AreSeenAsWithoutPlxExec) {
   const outcome alone = run("trap '' HUP; exec %BIN%/signals look");
   const outcome measured = run("trap '' HUP; exec %BIN%/plx-exec -q -o " + fresh_folder() + " %BIN%/signals look");
   EXPECT_EQ(alone.exit_code, 0);

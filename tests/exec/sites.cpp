@@ -1,5 +1,5 @@
-// Mutexes that have no name of their own, in known places: two at one address, one after the other, and one in an
-// object on the heap that a lambda locks. Built with and without optimization. Usage: sites reuse|heap
+// Mutexes without a name, in known places: two at one address, one after the other, and one in an object on the heap
+// that a lambda locks. Built with and without optimization. Usage: sites reuse|heap
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// Another thread holds the mutex for some time, and this one waits for it.
+/// Another thread holds the mutex for some time, and this thread waits for it.
 [[gnu::always_inline]] inline void contend(std::mutex& m, int hold_ms) {
   std::atomic<bool> held{false};
   std::thread holder([&] {

@@ -28,8 +28,8 @@ using net::collective::most_mail_bytes;
 
 namespace {
 
-// Locality 0 is under test; the last one never sends; each other one is the neighbour of one input. They are fewer than
-// a mailroom polls at once.
+// Locality 0 is under test; the last one never sends; each other one is the neighbour of one input. Their number is
+// below the number of neighbours that are polled at once.
 constexpr locality_id here = 0, first_peer = 1, silent = 14, localities = 15;
 
 /// The types of steps: the first byte of each, modulo 8.
