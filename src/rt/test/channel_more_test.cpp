@@ -1,4 +1,4 @@
-// Channels: kinds, waits with a deadline, range-for.
+// Channels: variants, waits with a deadline, range-based for loops.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -47,7 +47,7 @@ TEST(channel, close_wakes_everybody) {
     full.close();
     g.wait();
     EXPECT_EQ(ended.load(), 6);
-    EXPECT_EQ(full.receive(), 1);  // what was there can still be had
+    EXPECT_EQ(full.receive(), 1);  // elements in the channel can still be received
     EXPECT_EQ(full.receive(), std::nullopt);
     EXPECT_TRUE(full.closed());
   });
@@ -60,7 +60,7 @@ TEST(channel, try_forms_never_wait_and_elements_may_be_move_only) {
     auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
     EXPECT_TRUE(c.try_send(std::move(first)));
     EXPECT_FALSE(c.try_send(std::move(second)));
-    ASSERT_NE(second, nullptr) << "a refused element stays with the sender";
+    ASSERT_NE(second, nullptr) << "a rejected element stays with the sender";
     EXPECT_EQ(**c.try_receive(), 1);
   });
 }

@@ -1,5 +1,5 @@
-// Runs a test's body on every kind of schedule: real workers (1, 2, 4) and many seeds of the deterministic mode.
-// PLX_SEEDS sets how many (200 by default; the sanitizer builds, where each costs more, use 20).
+// Runs the body of a test on every kind of schedule: real workers (1, 2, 4) and many seeds of the deterministic mode.
+// PLX_SEEDS sets the number of seeds (200 by default; the sanitizer builds, where each costs more, use 20).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ inline std::uint64_t seed_count() {
 #endif
 }
 
-/// `body(runtime)` on the test's own thread, once per schedule.
+/// Calls `body(runtime)` on the test's own thread, once per schedule.
 template <class Body>
 void with_every_runtime(Body body) {
   for (unsigned workers : {1u, 2u, 4u}) {
@@ -40,7 +40,7 @@ void with_every_runtime(Body body) {
   }
 }
 
-/// `body()` as a task, once per schedule.
+/// Calls `body()` as a task, once per schedule.
 template <class Body>
 void on_every_schedule(Body body) {
   with_every_runtime([&](plx::runtime& rt) { rt.run(body); });

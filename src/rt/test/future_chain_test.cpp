@@ -1,4 +1,4 @@
-// Long chains of futures: what a task has used up goes with it.
+// Long chains of futures: a task frees its inputs when it has used them.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -29,7 +29,7 @@ TEST(future_chain, inputs_and_callables_are_gone_when_the_result_is_there) {
   });
 }
 
-// Destroying the futures of a chain one inside the other would overflow the stack of the task that holds the last one.
+// Destroying the futures of a chain recursively would overflow the stack of the task that holds the last one.
 TEST(future_chain, hundred_thousand_links_need_no_deep_stack) {
   plx::runtime rt({.workers = 2});
   rt.run([] {

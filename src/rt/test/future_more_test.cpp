@@ -45,7 +45,7 @@ TEST(unwrap, errors_of_either_come_out) {
     plx::future<int> none = plx::async([] { return plx::future<int>(); });
     try {
       none.get();
-      FAIL() << "an inner future without a state gave a value";
+      FAIL() << "an inner future without a state returned a value";
     } catch (const plx::future_error& e) {
       EXPECT_EQ(e.code(), plx::future_errc::broken_promise);
     }
@@ -55,7 +55,7 @@ TEST(unwrap, errors_of_either_come_out) {
   });
 }
 
-// A loop whose steps are futures: each step gives the future of the rest.
+// A loop whose steps are futures: each step returns the future of the remaining steps.
 plx::future<int> countdown(int n) {
   if (n == 0) return plx::make_ready_future(0);
   return plx::async([n] { return countdown(n - 1); }).then([](auto f) { return f.get().get() + 1; });
@@ -84,7 +84,7 @@ TEST(launch, policies) {
   });
 }
 
-// With one worker, a forked task has run until it first waits before its maker goes on.
+// With one worker, a forked task runs until it first waits before its creator continues.
 TEST(launch, fork_starts_at_once) {
   plx::runtime rt({.workers = 1, .bind = false});
   rt.run([] {
@@ -102,7 +102,7 @@ TEST(launch, fork_starts_at_once) {
     for (auto& f : all) f.get();
     EXPECT_EQ(order, (std::vector<int>{0, 1, 10, 11, 20, 21}));
   });
-  plx::async(plx::launch::fork, [] {}).get();  // on a foreign thread as async
+  plx::async(plx::launch::fork, [] {}).get();  // on an external thread like async
 }
 
 TEST(launch, forked_tasks_on_every_schedule) {

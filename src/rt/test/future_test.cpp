@@ -80,8 +80,8 @@ TEST(future, exceptions_come_out_of_get) {
   });
 }
 
-// The C++ runtime remembers per thread which exceptions are being handled; a task that waits in a handler takes that
-// along.
+// The C++ runtime records per thread which exceptions are being handled; this record moves with a task that waits
+// inside a handler.
 TEST(future, a_handler_may_wait) {
   on_every_schedule([] {
     std::vector<plx::future<void>> all;
@@ -188,7 +188,7 @@ TEST(future, promise_wakes_a_waiting_task) {
   });
 }
 
-TEST(future, promise_set_by_a_foreign_thread) {
+TEST(future, promise_set_by_an_external_thread) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::promise<int> p;
   std::thread outside([&p] {
@@ -199,7 +199,7 @@ TEST(future, promise_set_by_a_foreign_thread) {
   outside.join();
 }
 
-TEST(future, foreign_threads_wait_for_tasks) {
+TEST(future, external_threads_wait_for_tasks) {
   plx::runtime rt({.workers = 2, .bind = false});
   for (int i = 0; i < 50; ++i) EXPECT_EQ(plx::async([i] { return i; }).get(), i);
 }
@@ -257,7 +257,7 @@ TEST(future, waiting_with_a_deadline) {
   });
 }
 
-// The task that the future stands for may need its waiter to go on after the deadline.
+// The task behind the future may need its waiter to continue after the deadline.
 TEST(future, a_deadline_holds_whatever_the_task_does) {
   on_every_schedule([] {
     plx::promise<void> go;
@@ -276,7 +276,7 @@ TEST(future, polling_with_yields) {
   });
 }
 
-// A deadline that has passed asks only: no other task runs meanwhile.
+// A deadline that has passed only polls: no other task runs meanwhile.
 TEST(future, a_poll_does_not_wait) {
   plx::runtime rt({.workers = 1, .bind = false});
   rt.run([] {
@@ -321,7 +321,7 @@ TEST(future, a_poller_polls_a_future) {
   });
 }
 
-// Several tasks wait for one result, some with deadlines that pass, and take themselves out of its list.
+// Several tasks wait for one result, some with deadlines that pass, and detach from its list.
 TEST(future, waiters_that_give_up_leave_the_others_waiting) {
   on_every_schedule([] {
     plx::promise<int> p;
@@ -340,7 +340,7 @@ TEST(future, waiters_that_give_up_leave_the_others_waiting) {
   });
 }
 
-TEST(future, a_foreign_thread_waits_with_a_deadline) {
+TEST(future, an_external_thread_waits_with_a_deadline) {
   plx::runtime rt({.workers = 1, .bind = false});
   plx::promise<void> p;
   auto f = p.get_future();
@@ -350,7 +350,7 @@ TEST(future, a_foreign_thread_waits_with_a_deadline) {
   EXPECT_EQ(f.wait_for(0s), plx::future_status::ready);
 }
 
-// The alarm and the result arrive at the same time, again and again: each wait ends once, with one answer or the other.
+// The alarm and the result arrive at the same time, repeatedly: each wait ends once, with one outcome or the other.
 TEST(future, deadline_and_completion_race) {
   on_every_schedule([] {
     for (int i = 0; i < 30; ++i) {
@@ -376,11 +376,11 @@ TEST(future, deferred_runs_in_its_waiter) {
     EXPECT_FALSE(ran);
     EXPECT_EQ(f.wait_for(1us), plx::future_status::deferred);
     EXPECT_TRUE(f.get());
-    auto never = plx::async(plx::launch::deferred, [] { ADD_FAILURE() << "nobody asked"; });
+    auto never = plx::async(plx::launch::deferred, [] { ADD_FAILURE() << "not waited for"; });
   });
 }
 
-// Nobody may ever wait for a deferred future that was passed on: the continuation must make it run.
+// A deferred future that was passed on may never be waited for: the continuation must make it run.
 TEST(future, deferred_runs_when_something_is_attached) {
   on_every_schedule([] {
     auto f = plx::async(plx::launch::deferred, [] { return 1; }).then([](auto x) { return x.get() + 1; });

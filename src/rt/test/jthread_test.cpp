@@ -37,14 +37,14 @@ TEST(stop_token, sources_tokens_and_what_is_possible) {
     source.reset();
     EXPECT_TRUE(token.stop_possible());
     copy = plx::stop_source();
-    EXPECT_FALSE(token.stop_possible()) << "no source is left that could ask";
+    EXPECT_FALSE(token.stop_possible()) << "no source is left that could request a stop";
     EXPECT_NE(copy.get_token(), token);
     EXPECT_TRUE(copy.request_stop());
     EXPECT_FALSE(copy.request_stop());
     EXPECT_TRUE(copy.stop_requested());
     const plx::stop_token asked = copy.get_token();
     copy = plx::stop_source(plx::nostopstate);
-    EXPECT_TRUE(asked.stop_possible()) << "it was requested, whoever is left";
+    EXPECT_TRUE(asked.stop_possible()) << "a stop was requested, whatever sources are left";
   });
 }
 
@@ -73,7 +73,7 @@ TEST(stop_callback, runs_once_in_who_asks_or_at_once) {
   });
 }
 
-// The destructor must not return while the callback runs, and must not block the worker on which the callback goes on.
+// The destructor must not return while the callback runs, and must not block the worker on which the callback resumes.
 TEST(stop_callback, its_destructor_waits_for_a_callback_that_waits) {
   on_every_schedule([] {
     plx::stop_source source;
@@ -153,7 +153,7 @@ TEST(jthread, asks_to_stop_and_joins) {
       EXPECT_FALSE(none.request_stop());
       EXPECT_TRUE(looping.joinable());
       EXPECT_NE(looping.get_id(), plain.get_id());
-      looping = std::move(plain);  // stops and joins what was there
+      looping = std::move(plain);  // stops and joins the previous thread
       EXPECT_EQ(ended.load() % 3, 2 % 3);
     }
     EXPECT_EQ(ended.load(), 5);
@@ -252,7 +252,7 @@ TEST(thread, misuse_throws_what_the_standard_says) {
   });
 }
 
-TEST(jthread, on_foreign_threads) {
+TEST(jthread, on_external_threads) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::stop_source source;
   std::atomic<int> called{0};

@@ -1,6 +1,6 @@
-// What is defined when the runtime is used as it should not be, or where its edges are. Other cases stand beside what
-// they are about: second get, broken promise (future_test.cpp), joinable threads dropped (thread_test.cpp), no runtime,
-// run() inside a task (runtime_test.cpp), deadlocks (explain_test.cpp).
+// Defined behaviour when the runtime is misused or at its limits. Other cases are tested with their subjects: second
+// get, broken promise (future_test.cpp), joinable threads dropped (thread_test.cpp), no runtime, run() inside a task
+// (runtime_test.cpp), deadlocks (explain_test.cpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,11 +25,11 @@ namespace {
 
 using plx::testing::on_every_schedule;
 
-// Tests whose programs end on purpose leave no flight files (tests/flight looks at those).
+// Tests whose programs end on purpose write no flight files (tests/flight checks those).
 [[maybe_unused]] const int no_flight_files = setenv("PLX_FLIGHT", "0", 0);
 
-// Nobody reads what a continuation threw: it goes with the future, as a call's does, and disturbs nobody else.
-TEST(misuse, an_exception_out_of_a_continuation_that_nobody_reads) {
+// An exception of a continuation that is never read is destroyed with the future, without further effects.
+TEST(misuse, an_exception_of_a_continuation_that_is_never_read) {
   on_every_schedule([] {
     auto alive = std::make_shared<int>(0);
     std::atomic<int> ran{0};
@@ -38,7 +38,7 @@ TEST(misuse, an_exception_out_of_a_continuation_that_nobody_reads) {
       plx::shared_future<int> s = p.get_future();
       const auto failing = [&ran, alive](auto f) -> int {
         ran.fetch_add(f.get());
-        throw std::runtime_error("nobody reads this");
+        throw std::runtime_error("never read");
       };
       (void)s.then(failing);
       (void)s.then(plx::launch::sync, failing);
@@ -67,7 +67,7 @@ TEST(misuse, an_exception_in_a_dropped_future_of_async) {
   });
 }
 
-// Mutexes, conditions and promises do without a runtime: threads wait for each other as with std's.
+// Mutexes, conditions and promises work without a runtime: threads wait for each other as with the standard's.
 TEST(misuse, synchronization_without_any_runtime) {
   plx::mutex m;
   plx::condition_variable c;
@@ -92,7 +92,7 @@ TEST(misuse, synchronization_without_any_runtime) {
 }
 
 // A thread waits for a mutex that a suspended task holds.
-TEST(misuse, a_foreign_thread_waits_for_a_mutex_of_a_suspended_task) {
+TEST(misuse, an_external_thread_waits_for_a_mutex_of_a_suspended_task) {
   plx::runtime rt({.workers = 1, .bind = false});
   plx::mutex m;
   plx::event locked, go_on;
@@ -131,10 +131,10 @@ TEST(misuse, far_more_workers_than_cores) {
   });
 }
 
-// A plain mutex does not count: its owner waits for itself, and that is a deadlock which is named.
+// A plain mutex is not recursive: its owner would wait for itself, which is reported as a deadlock.
 TEST(misuse, a_mutex_locked_again_by_its_owner) {
   plx::runtime rt({.workers = 2, .deterministic = true, .shutdown_deadline_s = 0});
-  auto* m = new plx::mutex;  // abandoned with who waits for it
+  auto* m = new plx::mutex;  // abandoned with its waiter
   try {
     rt.run([m] {
       m->lock();
@@ -146,7 +146,7 @@ TEST(misuse, a_mutex_locked_again_by_its_owner) {
   }
 }
 
-// What a child's own children do is their own affair, and so are groups beside it.
+// Groups used by a child do not interfere with the group of its parent, nor do other groups of the parent.
 TEST(misuse, children_have_groups_of_their_own) {
   std::atomic<int> ran{0};
   on_every_schedule([&ran] {
@@ -177,7 +177,7 @@ TEST(misuse_death, a_runtime_is_destroyed_by_its_own_task) {
       "destroyed by one of its own tasks");
 }
 
-// From outside the destructor waits for what runs, even for tasks that make tasks.
+// From an external thread, the destructor waits for running tasks, even for tasks that create tasks.
 TEST(misuse, a_running_runtime_is_destroyed) {
   std::atomic<int> ran{0};
   {
@@ -195,14 +195,14 @@ TEST(misuse, a_running_runtime_is_destroyed) {
   EXPECT_EQ(ran.load(), 201);
 }
 
-// What is outstanding may never come: the end of a runtime has a deadline all the same.
+// An outstanding operation may never complete: the shutdown of a runtime has a deadline all the same.
 TEST(misuse, a_poller_that_is_always_pending_does_not_keep_a_runtime_alive) {
   plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
   rt.add_poller([](void*) { return plx::poll_result::pending; }, nullptr);
   rt.run([] {});
 }
 
-// The stack of an abandoned task stays, and so does what is needed to see that nobody is left to run it.
+// The stack of an abandoned task is kept, as is the information that its runtime has ended.
 TEST(misuse, an_abandoned_task_may_be_woken_late) {
   plx::promise<int> late;
   auto event = std::make_unique<plx::event>();
@@ -219,10 +219,10 @@ struct throws_when_copied {
   explicit throws_when_copied(int value) : large{value} {}
   throws_when_copied(const throws_when_copied&) { throw std::runtime_error("copied"); }
   void operator()() const {}
-  int large[100];  // too large for the place inside a task_group
+  int large[100];  // too large for the storage inside a task_group
 };
 
-// Nothing is leaked (AddressSanitizer's build checks) and nothing is started.
+// Nothing is leaked (the AddressSanitizer build checks) and nothing is started.
 TEST(misuse, a_callable_whose_copy_throws) {
   on_every_schedule([] {
     const throws_when_copied f(1);

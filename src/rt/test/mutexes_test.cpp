@@ -1,4 +1,4 @@
-// The kinds of mutex beside the plain one, and what happens once.
+// The mutexes other than the plain one, events and call_once.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -48,7 +48,7 @@ TEST(runtime, several_in_one_process) {
   b.run([&in_b] { plx::async([&in_b] { in_b = plx::thread::hardware_concurrency(); }).get(); });
   EXPECT_EQ(in_a.load(), 1u);
   EXPECT_EQ(in_b.load(), 2u);
-  // A task of one waits for a task of the other.
+  // A task of one runtime waits for a task of the other.
   plx::promise<int> p;
   auto f = p.get_future();
   b.post([&p] { p.set_value(7); });
@@ -71,12 +71,12 @@ TEST(runtime, a_local_of_a_task_of_another_runtime) {
         chosen.post([&ran] { ++ran; });
       }
       EXPECT_EQ(ran.load(), 2);
-      EXPECT_EQ(plx::async([] { return 7; }).get(), 7);  // of the outer runtime again
+      EXPECT_EQ(plx::async([] { return 7; }).get(), 7);  // in the outer runtime again
     });
   });
 }
 
-// The tasks of the inner runtime wait for one of the outer runtime, whose only worker the ending one must not hold.
+// The tasks of the inner runtime wait for a task of the outer runtime, whose only worker the shutdown must not occupy.
 TEST(runtime, the_end_of_an_inner_runtime_holds_no_worker_of_the_outer_one) {
   plx::runtime outer({.workers = 1, .bind = false});
   outer.run([] {
@@ -97,7 +97,7 @@ TEST(runtime, hardware_concurrency_without_a_runtime) {
             plx::detail::default_worker_count(plx::detail::allowed_cores().size()));
 }
 
-TEST(runtime, foreign_threads_use_the_oldest_living_one) {
+TEST(runtime, external_threads_use_the_oldest_living_one) {
   auto a = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 1, .bind = false});
   auto b = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 2, .bind = false});
   auto c = std::make_unique<plx::runtime>(plx::runtime_options{.workers = 3, .bind = false});
@@ -121,7 +121,7 @@ TEST(runtime, the_last_tasks_may_use_it_all) {
   EXPECT_TRUE(found.load());
 }
 
-// Tasks suspended on one worker and resumed on another take fibers along; these must come back.
+// Tasks suspended on one worker and resumed on another move fibers between workers; these must be returned.
 TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
   plx::probe::recorder recorder(2);
   plx::detail::scheduler s({.workers = 2, .deterministic = true}, {}, recorder);
@@ -167,11 +167,11 @@ TEST(runtime, abandoned_tasks_are_reported) {
                        plx::log_level::error);
   {
     plx::runtime rt({.workers = 2, .bind = false, .shutdown_deadline_s = 0.05});
-    auto* never = new plx::latch(1);  // lives as long as who waits for it: for ever
-    rt.run([never] { plx::post({plx::probe::register_name("waits for ever"), 17}, [never] { never->wait(); }); });
+    auto* never = new plx::latch(1);  // lives as long as its waiter: forever
+    rt.run([never] { plx::post({plx::probe::register_name("waits forever"), 17}, [never] { never->wait(); }); });
     EXPECT_TRUE(plx::comes_true([&] { return rt.explain_waits().find("latch") != text.npos; }));
   }
-  EXPECT_NE(text.find("waits for ever"), std::string::npos) << text;
+  EXPECT_NE(text.find("waits forever"), std::string::npos) << text;
   EXPECT_NE(text.find("latch"), std::string::npos) << text;
   EXPECT_NE(text.find("key 17"), std::string::npos) << text;
 }
@@ -248,12 +248,13 @@ TEST(runtime, pollers_are_called_and_tasks_can_wait_for_them) {
   });
 }
 
-// A sleeping task must go on in time as long as one worker is idle, even if all that knew of its timer became busy.
+// A sleeping task must resume in time as long as one worker is idle, even if all workers that knew of its timer are
+// busy.
 TEST(runtime, an_idle_worker_watches_the_timers_of_busy_ones) {
   plx::runtime rt({.workers = 8, .bind = false});
   std::atomic<bool> awake{false};
   std::atomic<int> overslept{0};
-  const auto busy = [&awake, &overslept] {  // until the sleeper is awake; a worker cannot do anything else meanwhile
+  const auto busy = [&awake, &overslept] {  // keeps a worker busy until the sleeper is awake
     const auto end = std::chrono::steady_clock::now() + plx::test_patience;
     while (!awake && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     if (!awake) overslept.fetch_add(1);
@@ -266,7 +267,7 @@ TEST(runtime, an_idle_worker_watches_the_timers_of_busy_ones) {
     });
     std::vector<plx::future<void>> others;
     for (int i = 0; i < 5; ++i) {
-      std::this_thread::sleep_for(5ms);  // the worker's thread itself: the sleeper's is the only timer
+      std::this_thread::sleep_for(5ms);  // blocks the worker's thread: the sleeper's is the only timer
       others.push_back(plx::async(busy));
     }
     busy();
@@ -290,9 +291,9 @@ TEST(runtime, a_poller_is_asked_although_everybody_sleeps) {
   rt.remove_poller(id);
 }
 
-// Large data come in parts, each of which takes longer than a worker looks for work before it sleeps: it must not sleep
-// after each.
-TEST(runtime, nobody_sleeps_while_what_is_polled_for_comes) {
+// Large data arrive in parts, each of which takes longer than a worker searches before it sleeps: it must not sleep
+// after each part.
+TEST(runtime, no_worker_sleeps_while_polled_data_arrive) {
   plx::runtime rt({.workers = 1, .bind = false});
   struct parts {
     const plx::detail::worker& w;
@@ -319,8 +320,8 @@ TEST(runtime, nobody_sleeps_while_what_is_polled_for_comes) {
   EXPECT_EQ(p.sleeps, 0u);
 }
 
-// The system wakes a sleeper late: a time that is nearer than that is waited for awake.
-TEST(runtime, nobody_sleeps_before_a_deadline_that_is_near) {
+// The system wakes a sleeping thread late: a worker stays awake until a deadline that is nearer than that delay.
+TEST(runtime, no_worker_sleeps_before_a_near_deadline) {
   using namespace std::chrono_literals;
   plx::runtime rt({.workers = 1, .bind = false});
   const plx::detail::worker& w = rt.get_scheduler().worker_at(0);
@@ -353,8 +354,8 @@ TEST(runtime, pollers_may_notify_in_the_deterministic_mode) {
   }
 }
 
-// Bound are those whose cores somebody named or gave to this process, if there are as many workers as cores. The others
-// can move away when another program takes their core.
+// Workers are bound if the cores were named or assigned to this process, and there are as many workers as cores.
+// Otherwise they can move away when another program uses their core.
 TEST(runtime, workers_are_bound_when_the_cores_are_theirs) {
   const auto cores = static_cast<unsigned>(plx::detail::allowed_cores().size());
   const auto processors = [](unsigned workers, const char* named = "") {

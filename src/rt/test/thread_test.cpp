@@ -53,8 +53,8 @@ TEST(thread, ids_are_distinct_and_stay) {
   });
 }
 
-// Two tasks that keep waking each other on the one worker there is must not keep a third from its turn.
-TEST(thread, nobody_starves) {
+// Two tasks that keep waking each other on the only worker must not starve a third one.
+TEST(thread, no_task_starves) {
   plx::runtime rt({.workers = 1, .bind = false});
   rt.run([] {
     constexpr int most = 100000;
@@ -93,7 +93,7 @@ TEST(thread, detach) {
 
 TEST(this_thread, sleepers_wake_in_order_of_their_deadlines) {
   with_every_runtime([](plx::runtime& rt) {
-    if (!rt.options().deterministic) return;  // real time cannot promise an order
+    if (!rt.options().deterministic) return;  // real time guarantees no order
     rt.run([] {
       std::vector<int> order;
       std::vector<plx::thread> all;
@@ -119,7 +119,7 @@ TEST(this_thread, sleep_lasts_at_least_as_long_as_asked) {
   });
 }
 
-TEST(this_thread, on_a_foreign_thread) {
+TEST(this_thread, on_an_external_thread) {
   plx::runtime rt({.workers = 1, .bind = false});
   plx::this_thread::yield();
   plx::this_thread::sleep_for(1ms);
@@ -153,7 +153,7 @@ TEST(this_thread, sleeps_do_not_end_early) {
     plx::this_thread::sleep_for(std::chrono::seconds(-1));
   };
   rt.run(sleeps);
-  sleeps();  // on a thread that is no worker
+  sleeps();  // on a thread that is not a worker
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST(when_some, as_many_as_were_asked_for) {
     std::sort(r.indices.begin(), r.indices.end());
     EXPECT_EQ(std::unique(r.indices.begin(), r.indices.end()), r.indices.end());
     for (auto i : r.indices) {
-      ASSERT_LT(i, 4u) << "nobody set the fifth";
+      ASSERT_LT(i, 4u) << "the fifth was never set";
       EXPECT_TRUE(r.futures[i].is_ready());
       EXPECT_EQ(r.futures[i].get(), static_cast<int>(i));
     }
@@ -186,8 +186,8 @@ TEST(wait, all_any_some_each_leave_the_futures) {
   });
 }
 
-// Those who lost the race stay as they were: nothing of the waiter is left in their lists.
-TEST(wait, whoever_was_not_first_can_still_be_waited_for) {
+// Futures that were not ready first are unchanged: no node of the waiter remains in their lists.
+TEST(wait, futures_that_were_not_first_can_still_be_waited_for) {
   on_every_schedule([] {
     std::vector<plx::promise<int>> promises(4);
     std::vector<plx::future<int>> futures;
@@ -195,7 +195,7 @@ TEST(wait, whoever_was_not_first_can_still_be_waited_for) {
     std::vector<plx::future<void>> others;
     for (int i = 0; i < 3; ++i)
       others.push_back(plx::async([&] {
-        EXPECT_EQ(plx::wait_any(futures) % 3, 0u);  // the first or the last: whoever comes late finds both
+        EXPECT_EQ(plx::wait_any(futures) % 3, 0u);  // the first or the last: both may be ready by then
         plx::wait_some(2, futures);
       }));
     auto setting = plx::async([&] {
@@ -228,7 +228,7 @@ TEST(wait, a_call_that_throws_leaves_early) {
   });
 }
 
-TEST(wait, on_a_foreign_thread) {
+TEST(wait, on_an_external_thread) {
   plx::runtime rt({.workers = 2, .bind = false});
   auto all = numbers(10);
   EXPECT_LT(plx::wait_any(all), 10u);

@@ -75,7 +75,7 @@ TEST(for_each, waits_inside_and_nests) {
   });
 }
 
-TEST(for_each, on_a_foreign_thread) {
+TEST(for_each, on_an_external_thread) {
   plx::runtime rt({.workers = 2, .bind = false});
   std::vector<int> v(1000, 1);
   plx::for_each(plx::par, v, [](int& x) { ++x; });

@@ -71,7 +71,7 @@ TEST(for_loop, an_exception_ends_it) {
   });
 }
 
-TEST(for_loop, on_a_foreign_thread) {
+TEST(for_loop, on_an_external_thread) {
   plx::runtime rt({.workers = 2, .bind = false});
   std::atomic<int> calls{0};
   plx::for_loop(0, 1000, [&calls](int) { calls.fetch_add(1); });

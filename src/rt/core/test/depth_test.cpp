@@ -162,7 +162,7 @@ TEST(depth, synchronous_continuations_that_a_thread_fires) {
   EXPECT_EQ(g.get(), links);
 }
 
-TEST(depth, long_chains_that_nobody_reads) {
+TEST(depth, long_chains_that_are_never_read) {
   on_one_and_four_workers([] {
     plx::promise<long> p;
     (void)chain_of_then(p.get_future(), links);

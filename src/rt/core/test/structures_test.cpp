@@ -147,7 +147,7 @@ TEST(stack_pool, several_threads_get_and_put) {
 
 // More stacks than the kernel has map entries for guard pages (65,530 by default, two for each): the pool
 // continues without guards.
-TEST(stack_pool, goes_on_without_guard_pages) {
+TEST(stack_pool, works_without_guard_pages) {
   stack_pool pool(16384);
   bool last = pool.get().guarded;
   for (int i = 0; i < 60000; ++i) last = pool.get().guarded;

@@ -42,7 +42,7 @@ TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
   }
 }
 
-TEST(watcher, sleeps_for_good_when_nobody_works) {
+TEST(watcher, sleeps_indefinitely_when_no_worker_is_busy) {
   runtime rt({.workers = 3, .bind = false});
   rt.run([] { make_others_watch(); });
   // Once all workers sleep, however late, the count does not change.
@@ -53,7 +53,7 @@ TEST(watcher, sleeps_for_good_when_nobody_works) {
   }));
 }
 
-TEST(watcher, a_post_from_outside_wakes_somebody_while_one_works) {
+TEST(watcher, an_external_post_wakes_a_worker_while_another_is_busy) {
   runtime rt({.workers = 2, .bind = false});
   std::atomic<bool> busy{false}, ran{false};
   std::thread outside([&] {

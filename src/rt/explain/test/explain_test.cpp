@@ -182,7 +182,7 @@ TEST(explain, deadlocks_over_futures_and_every_lock) {
   held_while_waiting_for_its_taker<plx::shared_mutex>();
 }
 
-TEST(explain, who_waits_with_a_deadline_is_in_no_deadlock) {
+TEST(explain, a_wait_with_a_deadline_is_no_deadlock) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::timed_mutex a, b;
   plx::latch both(2);

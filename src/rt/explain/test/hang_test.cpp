@@ -67,7 +67,7 @@ TEST(hang, run_reports_it_once) {
   EXPECT_EQ(count(log.text(), "waits on future"), 1u) << log.text();
 }
 
-TEST(hang, who_sleeps_or_works_does_not_hang) {
+TEST(hang, sleeping_or_working_tasks_do_not_hang) {
   logged log;
   plx::runtime rt({.workers = 2, .bind = false, .report_hang_after_s = 0.02});
   rt.run([] { plx::this_thread::sleep_for(150ms); });

@@ -326,7 +326,7 @@ TEST(WhenAllTasks, TheFirstExceptionInOrderIsThrownAfterAllHaveEnded) {
 
 // ------------------------------------------------------------------------------------------------- places and pauses
 
-TEST(SyncWait, OnAForeignThreadOfEveryRuntime) {
+TEST(SyncWait, OnAnExternalThreadOfEveryRuntime) {
   for (unsigned workers : {1u, 2u, 4u}) {
     plx::runtime rt({.workers = workers, .bind = false});
     EXPECT_EQ(plx::sync_wait(add(1, 2)), 3);

@@ -190,7 +190,7 @@ TEST(task_group, the_destructor_waits_for_children_of_children) {
   });
 }
 
-TEST(task_group, children_of_a_foreign_thread_start_children) {
+TEST(task_group, children_of_an_external_thread_start_children) {
   plx::runtime rt({.workers = 2, .bind = false});
   std::atomic<int> visited{0};
   plx::task_group g;
@@ -229,7 +229,7 @@ TEST(task_group, the_destructor_waits) {
 }
 
 // The group's destructor waits, and the task may resume on another worker, while an exception propagates.
-TEST(task_group, children_are_waited_for_while_an_exception_flies) {
+TEST(task_group, children_are_waited_for_while_an_exception_propagates) {
   on_every_schedule([] {
     const auto work = [] {
       std::atomic<int> ended{0};
@@ -252,7 +252,7 @@ TEST(task_group, children_are_waited_for_while_an_exception_flies) {
   });
 }
 
-TEST(task_group, from_a_foreign_thread) {
+TEST(task_group, from_an_external_thread) {
   plx::runtime rt({.workers = 2, .bind = false});
   std::atomic<int> ended{0};
   for (int round = 0; round < 100; ++round) {

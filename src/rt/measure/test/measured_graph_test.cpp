@@ -185,7 +185,7 @@ void spin(plx::ticks length) {
 /// Times on a shared machine: the estimate for halving the slow task type is close to what the halved program measures,
 /// in one of those tries in which both took about as long as they should. In other tries the path may contain any task
 /// that lost its core.
-TEST(measured_graph, what_if_foretells_the_span_of_the_halved_program) {
+TEST(measured_graph, what_if_predicts_the_span_of_the_halved_program) {
   const plx::ticks unit = plx::ticks_from(2e-6);
   const plan before = plan::random(7, 60, 40), after = plan::random(7, 60, 20);
   const auto work = [unit](std::uint64_t amount) { spin(amount * unit); };

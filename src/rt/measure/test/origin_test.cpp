@@ -204,7 +204,7 @@ TEST(origin, what_runs_in_the_frame_of_who_completes_a_result_is_its_part) {
       });
 }
 
-TEST(origin, a_parent_goes_on_after_all_its_children) {
+TEST(origin, a_parent_resumes_after_all_its_children) {
   trace_on_every_schedule(
       [] {
         for (int round = 0; round < 2; ++round) {
@@ -219,7 +219,7 @@ TEST(origin, a_parent_goes_on_after_all_its_children) {
       });
 }
 
-TEST(origin, who_waits_goes_on_after_who_woke_it) {
+TEST(origin, a_waiter_resumes_after_the_task_that_woke_it) {
   trace_on_every_schedule(
       [] {
         plx::channel<int> to, back;

@@ -125,7 +125,7 @@ TEST(counters, the_recorder_is_read_and_switched_while_everything_happens) {
   work(rt, 10);
 }
 
-TEST(counters, who_waits_and_what_ran_last_is_told_while_everything_happens) {
+TEST(counters, waits_and_last_slices_are_reported_while_everything_happens) {
   const std::string folder = testing::TempDir() + "plx_rt_reading_" + std::to_string(::getpid());
   auto s = std::make_shared<probe::settings>();
   s->output = folder;

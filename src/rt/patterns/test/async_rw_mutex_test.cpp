@@ -129,7 +129,7 @@ TEST(async_rw_mutex, asked_by_many_at_once) {
   });
 }
 
-TEST(async_rw_mutex, foreign_threads_and_tasks) {
+TEST(async_rw_mutex, external_threads_and_tasks) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::async_rw_mutex<int> m(0);
   const auto work = [&m] {

@@ -15,7 +15,7 @@ namespace {
 using plx::testing::on_every_schedule;
 
 // Three cells in a row, each of which needs itself and its neighbours of the previous step: the last arrival posts.
-TEST(input_count, the_last_one_goes_on_with_everything_written) {
+TEST(input_count, the_last_arrival_sees_all_writes) {
   on_every_schedule([] {
     constexpr int cells = 3, steps = 20;
     struct row {

@@ -75,7 +75,7 @@ TEST(mutex, try_lock_never_waits) {
   });
 }
 
-TEST(mutex, tasks_and_foreign_threads_share_it) {
+TEST(mutex, tasks_and_external_threads_share_it) {
   plx::runtime rt({.workers = 2, .bind = false});
   plx::mutex m;
   int n = 0;
