@@ -1,4 +1,4 @@
-// Places of a space, and two strategies that need nothing else.
+// Places of a space, and two simple strategies: exhaustive and random search.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -230,7 +230,7 @@ TEST(PlxExec, AProgramThatCannotBeMeasuredIsOneLine) {
   run("cp %BIN%/locks " + folder + "/other; printf '\\001' | dd of=" + folder + "/other bs=1 seek=4 conv=notrunc");
   const outcome narrow = run("%BIN%/plx-exec " + folder + "/other");
   EXPECT_EQ(narrow.exit_code, 125);
-  EXPECT_THAT(narrow.err, HasSubstr("32 bits"));
+  EXPECT_THAT(narrow.err, HasSubstr("32-bit"));
 
   const outcome other_user = run("cp %BIN%/locks " + folder + "/su && chown daemon " + folder + "/su && chmod u+s " +
                                  folder + "/su || exit 77; exec %BIN%/plx-exec " + folder + "/su");

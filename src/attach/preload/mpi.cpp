@@ -1,6 +1,6 @@
 // MPI's profiling interface: every function that returns an error code is a timer with its name, and those that move
 // data count bytes (/mpi/sent/Send, /mpi/received/Recv, ...). A separate library, because it is built for one MPI:
-// mpi_wrappers.py writes a wrapper for each function of the mpi.h found.
+// mpi_wrappers.py generates a wrapper for each function in its mpi.h.
 //
 // Bytes are those of this rank's own buffers: for a collective, its contribution and its result, whatever the network
 // moves; for a nonblocking receive, the size of its buffer; for persistent requests none. They are counted after a

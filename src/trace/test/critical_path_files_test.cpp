@@ -46,7 +46,7 @@ TEST(CriticalPathFiles, JsonContainsAllResults) {
   EXPECT_FALSE(write_critical_path_json(r, "/dev/full"));
 }
 
-TEST(CriticalPathFiles, CsvHasARowPerKind) {
+TEST(CriticalPathFiles, CsvHasARowPerTaskType) {
   const std::string path = temporary_path("critical.csv");
   ASSERT_TRUE(write_critical_path_csv(report_critical_path(chain()), path));
   const std::string text = read_file(path).value();
@@ -57,11 +57,11 @@ TEST(CriticalPathFiles, CsvHasARowPerKind) {
 
 TEST(CriticalPathFiles, TextIsReadable) {
   const std::string text = critical_path_text(report_critical_path(chain()));
-  EXPECT_THAT(text, HasSubstr("(97.6 %), 2 pieces"));
+  EXPECT_THAT(text, HasSubstr("(97.6 %), 2 slices"));
   EXPECT_THAT(text, HasSubstr("75.0 %"));
   EXPECT_THAT(text, HasSubstr("-37.5 %, -37.5 %"));
   EXPECT_THAT(text, HasSubstr("the graph is incomplete (2 records dropped"));
-  EXPECT_THAT(text, HasSubstr("and 1 kinds"));
+  EXPECT_THAT(text, HasSubstr("and 1 task types"));
   const std::string nothing = critical_path_text(report_critical_path(trace_graph(trace_data{})));
   EXPECT_THAT(nothing, Not(HasSubstr("nan")));
 }

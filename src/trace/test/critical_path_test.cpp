@@ -25,7 +25,7 @@ std::vector<double> half(std::string_view name) {
   return factors;
 }
 
-TEST(CriticalPath, OfNothingIsNothing) {
+TEST(CriticalPath, AnEmptyGraphHasAnEmptyPath) {
   const trace_graph g(trace_data{});
   const critical_path c = find_critical_path(g);
   EXPECT_EQ(c.span, 0);
@@ -35,7 +35,7 @@ TEST(CriticalPath, OfNothingIsNothing) {
   EXPECT_TRUE(ask_what_if(g, {}, 0.5).empty());
 }
 
-/// a -> b, c -> d: the way through c is longer.
+/// a -> b, c -> d: the path through c is longer.
 trace_builder diamond() {
   trace_builder b(2);
   b.task(0, 1, "cp a", 0, 10).task(0, 2, "cp b", 12, 20).ready(10).task(1, 3, "cp c", 15, 45).ready(10);
@@ -44,24 +44,24 @@ trace_builder diamond() {
   return b;
 }
 
-TEST(CriticalPath, TakesTheLongerWayAndKeepsDelaysApart) {
+TEST(CriticalPath, TakesTheLongerPathAndSeparatesDelays) {
   const trace_graph g(diamond().data);
   const critical_path c = find_critical_path(g);
   EXPECT_EQ(c.wall, 55);
   EXPECT_EQ(c.work, 53);
   EXPECT_EQ(c.span, 45);
   EXPECT_EQ(c.path_delay, 10);
-  EXPECT_EQ(c.span + c.path_delay, c.wall) << "on this path nothing else took time";
+  EXPECT_EQ(c.span + c.path_delay, c.wall) << "span and delays add up to the wall time";
   EXPECT_EQ(c.delay, 2 + 5 + 5);
   EXPECT_EQ(kind(c, "cp c").path, 30);
   EXPECT_EQ(kind(c, "cp c").path_delay, 5);
   EXPECT_EQ(kind(c, "cp b").path, 0);
   EXPECT_EQ(kind(c, "cp b").work, 8);
   EXPECT_THAT(c.path, ElementsAre(0, 2, 3));
-  EXPECT_EQ(name_of(c.kinds[0].name), "cp c") << "the largest share first";
+  EXPECT_EQ(name_of(c.kinds[0].name), "cp c") << "largest share first";
 }
 
-TEST(CriticalPath, OfAParentThatGoesOnOnlyWhatLayBeforeCounts) {
+TEST(CriticalPath, AParentCountsOnlyUntilItStartsTheChild) {
   trace_builder b(2);
   b.task(0, 1, "cp parent", 0, 100).task(1, 2, "cp child", 40, 120);
   b.edge(1, 2, 30);
@@ -72,7 +72,7 @@ TEST(CriticalPath, OfAParentThatGoesOnOnlyWhatLayBeforeCounts) {
   EXPECT_EQ(c.path_delay, 10);
 }
 
-TEST(CriticalPath, PiecesOfATaskFollowEachOther) {
+TEST(CriticalPath, SlicesOfATaskFollowEachOther) {
   trace_builder b(2);
   b.piece(0, 1, "cp waits", 0, 10, false).task(1, 2, "cp maker", 5, 50).piece(0, 1, "cp waits", 60, 65, true, true);
   b.edge(1, 2, 4).edge(2, 1, 50);
@@ -83,8 +83,8 @@ TEST(CriticalPath, PiecesOfATaskFollowEachOther) {
   EXPECT_EQ(span_of(g, half("cp waits")), 2 + 45 + 2.5);
 }
 
-/// A worker lost its core between two tasks: what it took up then began, by its clock, before the task was suspended.
-TEST(CriticalPath, PiecesOfATaskThatSeemToOverlapCountOnce) {
+/// A worker was preempted between two tasks: its next slice began, by its clock, before the task was suspended.
+TEST(CriticalPath, OverlappingSlicesOfATaskCountOnce) {
   trace_builder b(2);
   b.piece(0, 1, "cut", 0, 100, false).piece(1, 1, "cut", 40, 150, true, true);
   const critical_path c = find_critical_path(trace_graph(b.data));
@@ -98,12 +98,12 @@ TEST(CriticalPath, AnotherPathBecomesTheLongest) {
   EXPECT_EQ(span_of(g, half("cp b")), 45) << "it was not on the path";
   std::vector<double> tiny(register_name("cp c") + std::size_t{1}, 1.0);
   tiny.back() = 0.01;
-  EXPECT_EQ(span_of(g, tiny), 10 + 8 + 5) << "now the way through b is longer";
+  EXPECT_EQ(span_of(g, tiny), 10 + 8 + 5) << "now the path through b is longer";
 }
 
 TEST(Replay, ListsOnWorkers) {
   const trace_graph g(diamond().data);
-  EXPECT_EQ(replay(g, 1), 53) << "all the work";
+  EXPECT_EQ(replay(g, 1), 53) << "the total work";
   EXPECT_EQ(replay(g, 2), 45);
   EXPECT_EQ(replay(g, 9), 45) << "never below the span";
   trace_builder b(1);
@@ -111,7 +111,7 @@ TEST(Replay, ListsOnWorkers) {
   EXPECT_EQ(replay(trace_graph(b.data), 4), 20) << "six tasks of 10 on four workers";
 }
 
-/// A program of layers whose tasks wait for some of the layer before, run by list scheduling on `workers`.
+/// Layers of tasks that depend on some tasks of the previous layer, executed by list scheduling on `workers`.
 trace_data layered_run(double scale, unsigned workers, unsigned seed) {
   std::mt19937 random(seed);
   trace_builder b(workers);
@@ -136,8 +136,8 @@ trace_data layered_run(double scale, unsigned workers, unsigned seed) {
   return b.data;
 }
 
-/// The answer is what happens when that kind really takes half the time.
-TEST(WhatIf, TheSpanIsThatOfTheProgramWithTheKindReallyHalved) {
+/// Compares the estimate with a run in which that task type actually takes half the time.
+TEST(WhatIf, TheSpanEqualsThatOfARunWithHalvedDurations) {
   for (unsigned seed = 0; seed < 20; ++seed) {
     const trace_graph before(layered_run(1, 3, seed)), after(layered_run(0.5, 3, seed));
     const name_id slow = register_name("cp slow");
@@ -146,11 +146,11 @@ TEST(WhatIf, TheSpanIsThatOfTheProgramWithTheKindReallyHalved) {
     EXPECT_DOUBLE_EQ(answer[0].span, find_critical_path(after).span);
     EXPECT_LT(answer[0].span, find_critical_path(before).span);
     const double really = static_cast<double>(after.wall()), was = static_cast<double>(before.wall());
-    EXPECT_NEAR(answer[0].wall, really, 0.1 * was) << "another order of tasks: an estimate";
+    EXPECT_NEAR(answer[0].wall, really, 0.1 * was) << "an estimate, since the order of tasks differs";
   }
 }
 
-TEST(WhatIf, ABoundNoScheduleCanBeat) {
+TEST(WhatIf, TheSpanIsALowerBoundOfAnySchedule) {
   for (unsigned seed = 0; seed < 5; ++seed) {
     const trace_graph g(layered_run(1, 4, seed));
     const critical_path c = find_critical_path(g);

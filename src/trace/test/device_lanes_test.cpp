@@ -20,7 +20,7 @@ device_operation operation(device_lane& l, ticks begin, ticks end, task_id from 
           .items = 2};
 }
 
-TEST(device_lanes, nothing_is_wanted_until_somebody_asks) {
+TEST(device_lanes, measure_nothing_until_requested) {
   recorder r(2);
   EXPECT_EQ(r.devices().mode(), 0u);
   r.trace(true, 16);
