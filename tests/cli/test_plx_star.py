@@ -110,7 +110,7 @@ WRONG = [
         ["in.toml", "--set", "mesh.lower=[1e15,1e15,1e15]"]
         + ["--set", "mesh.upper=[1000000000000001,1000000000000001,1000000000000001]"]
         + ["--set", "sedov.centre=[1e15,1e15,1e15]"],
-        ["mesh.lower", "cannot be told apart"],
+        ["mesh.lower", "cannot be distinguished"],
     ),
     (["in.toml", "--set", "mesh.lower=[-1e308,-1e308,-1e308]"], ["mesh.lower", "beyond the range"]),
     (["in.toml", "--set", "sedov.start_time=1e-300"], ["sedov.start_time", "finest cells"]),

@@ -1,7 +1,7 @@
-// Every row of the table of operations on every backend that has a device, against the operation's cpu function.
+// Each row of the table of operations on each backend that has a device, compared with the operation's CPU function.
 //
 //   gpu_operations_test [--backend NAME] [--only TEXT] [--guard BYTES]   the test; --guard 0 under compute-sanitizer
-//   gpu_operations_test --perf [--backend NAME] [--only TEXT]            times, and the shares of the device's limits
+//   gpu_operations_test --perf [--backend NAME] [--only TEXT]            times, as shares of the device's limits
 //   gpu_operations_test --list
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_P(each_backend, agrees_with_the_reference) {
   const backend& b = *GetParam();
   int n = 0;
   if (const outcome o = b.count(b, n); !o) GTEST_SKIP() << make_error(b, o, "", "").what();
-  if (!wanted.backend.empty() && wanted.backend != b.name) GTEST_SKIP() << "another backend was asked for";
+  if (!wanted.backend.empty() && wanted.backend != b.name) GTEST_SKIP() << "another backend was requested";
   unsigned checked = 0;
   for (const operation_row& r : all_rows()) {
     if (r.use == row_use::time || !plx::gpu::testing::is_written_for(b, *r.op)) continue;

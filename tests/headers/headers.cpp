@@ -1,1 +1,1 @@
-// The source of the target whose precompiled header the test programs use.
+// The source of the target that builds the precompiled header of the test programs.

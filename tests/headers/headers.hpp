@@ -1,4 +1,4 @@
-// What the tests include most, precompiled once for all test programs (cmake/plx_library.cmake).
+// The headers that tests include most often, precompiled once for all test programs (cmake/plx_library.cmake).
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-"""A headless Chromium for tests, driven through the DevTools protocol over a pipe: no other package is needed."""
+"""A headless Chromium for tests, controlled through the DevTools protocol over a pipe: no other package is needed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def executable() -> str | None:
     return os.environ.get("CHROMIUM") or next((path for path in map(shutil.which, names) if path), None)
 
 
-# The browser reads commands from descriptor 3 and writes answers to 4; pass_fds keeps numbers as they are, and so a
-# program in between puts them there.
+# The browser reads commands from descriptor 3 and writes answers to 4; pass_fds does not renumber descriptors, so an
+# intermediate program does.
 LAUNCH = (
     "import os, sys; ends = [os.dup(int(n)) for n in sys.argv[1:3]];"
     "[(os.dup2(end, n), os.set_inheritable(n, True)) for end, n in zip(ends, (3, 4))]; os.execv(sys.argv[3], sys.argv[3:])"
@@ -29,11 +29,11 @@ LAUNCH = (
 
 
 class PageError(Exception):
-    """The page's script failed, or what was waited for did not come."""
+    """The page's script failed, or an expected value did not appear."""
 
 
 class Chromium:
-    """One browser with one page. Use it in a `with`."""
+    """A browser with one page; a context manager."""
 
     def __init__(self, width: int = 1366, height: int = 768, dark: bool = False):
         self.profile = tempfile.mkdtemp(prefix="plx-chromium-")
@@ -142,7 +142,7 @@ class Chromium:
         self.wait("document.readyState === 'complete'")
 
     def value(self, expression: str):
-        """What a JavaScript expression gives (promises are waited for)."""
+        """The value of a JavaScript expression; promises are awaited."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
@@ -150,7 +150,7 @@ class Chromium:
         return answer["result"].get("value")
 
     def wait(self, expression: str, timeout_s: float = 300):
-        """The first value of the expression that is true."""
+        """The first true value of the expression."""
         deadline = time.monotonic() + timeout_s
         while True:
             value = self.value(expression)
@@ -161,7 +161,7 @@ class Chromium:
             time.sleep(0.1)
 
     def click(self, selector: str) -> None:
-        """A real press of the mouse in the middle of the element."""
+        """Clicks the mouse in the middle of the element."""
         box = self.value(
             f"(e => {{ e.scrollIntoView({{block: 'nearest'}}); const b = e.getBoundingClientRect();"
             f" return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({json.dumps(selector)}))"
@@ -187,8 +187,8 @@ class Chromium:
         Path(path).write_bytes(base64.b64decode(data))
 
     def complaints(self) -> list[str]:
-        """Errors that the browser has logged: of scripts, of what the page may not load, of failed requests."""
-        self.value("0")  # takes what has come
+        """Errors that the browser has logged: of scripts, of blocked resources, of failed requests."""
+        self.value("0")  # receives pending events
         found = []
         for event in self.events:
             parameters = event["params"]

@@ -1,4 +1,4 @@
-"""A plx-star at work for each test that asks for `run`."""
+"""The fixture `run`: a running plx-star."""
 
 import pytest
 from live_run import PROGRAM, Run

@@ -1,4 +1,4 @@
-"""A plx-star that serves its live page, for the tests here. PLX_BIN names the folder of plx-star (./plx test sets it)."""
+"""A plx-star that serves its live page, for these tests. PLX_BIN names the folder of plx-star (./plx test sets it)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ t_end = 1000.0
 
 
 class Run:
-    """plx-star at work, until it is stopped."""
+    """A running plx-star, until it is stopped."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -54,7 +54,7 @@ class Run:
         self.token = parse_qs(parts.query)["token"][0]
 
     def get(self, path: str) -> tuple[int, str, str]:
-        """Status, type and text of an answer."""
+        """Status, type and text of the response."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=300)
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
         answer = connection.getresponse()
@@ -63,7 +63,7 @@ class Run:
         return answer.status, answer.headers["Content-Type"], text
 
     def interrupt(self) -> None:
-        """Ends it as a user would: it finishes its step, writes a checkpoint, and ends its runtime."""
+        """Interrupts it as a user would: it finishes its step, writes a checkpoint, and ends its runtime."""
         self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:

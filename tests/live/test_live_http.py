@@ -1,4 +1,4 @@
-"""What the live page's server says to programs: Prometheus, scripts, and those who mean no good."""
+"""The live page's server with other clients: Prometheus, scripts, and malicious ones."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from live_run import PROGRAM
 
 
 def raw(run, request: bytes, timeout: float = 300) -> bytes:
-    """What the server answers to these bytes, until it closes."""
+    """The server's response to these bytes, until it closes the connection."""
     with socket.create_connection((run.host, run.port), timeout=timeout) as s:
         try:
             s.sendall(request)
         except OSError:
-            pass  # it may have closed before all was sent
+            pass  # it may have closed before everything was sent
         answer = b""
         try:
             while more := s.recv(65536):
@@ -31,12 +31,12 @@ def raw(run, request: bytes, timeout: float = 300) -> bytes:
 
 
 def counters_of(run) -> dict:
-    """The server's own."""
+    """The server's own counters."""
     return {c["name"]: c["value"] for c in json.loads(run.get("/counters.json?pattern=/live/*")[2])["counters"]}
 
 
 def check_exposition(text: str) -> dict:
-    """Prometheus' text format 0.0.4, strictly; the samples by family."""
+    """Checks Prometheus' text format 0.0.4 strictly; returns the samples by family."""
     name = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
     label = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*"'
     sample = re.compile(rf"({name})(?:\{{({label}(?:,{label})*)\}})? (NaN|[+-]Inf|[-+0-9.e]+)")
@@ -55,17 +55,17 @@ def check_exposition(text: str) -> dict:
             continue
         match = sample.fullmatch(line)
         assert match, line
-        assert match[1] == family, f"{line} is not where its family is"
-        assert (match[1], match[2]) not in seen, f"{line} is there twice"
+        assert match[1] == family, f"{line} is not in its family"
+        assert (match[1], match[2]) not in seen, f"{line} occurs twice"
         seen.add((match[1], match[2]))
         value = float(match[3])
         assert kind != "counter" or value >= 0
         families[family].append((match[2] or "", value))
-    assert all(families.values()), "no family without a sample"
+    assert all(families.values()), "each family has a sample"
     return families
 
 
-def test_metrics_are_what_prometheus_reads(run):
+def test_metrics_are_readable_by_prometheus(run):
     status, kind, text = run.get("/metrics")
     assert (status, kind) == (200, "text/plain; version=0.0.4; charset=utf-8")
     families = check_exposition(text)
@@ -99,9 +99,9 @@ def test_json_answers(run):
     for pieces in timeline["workers"]:
         ends = [b + n for _, b, n, _ in pieces]
         begins = [b for _, b, _, _ in pieces]
-        assert all(b >= e - 0.2 for b, e in zip(begins[1:], ends)), "pieces of a worker never overlap"
-    assert timeline["lanes"] == timeline["lane_from"] == timeline["lane_rows"] == [], "no device is at work"
-    run.get("/mesh.json")  # to look is to ask for a picture
+        assert all(b >= e - 0.2 for b, e in zip(begins[1:], ends)), "slices of a worker never overlap"
+    assert timeline["lanes"] == timeline["lane_from"] == timeline["lane_rows"] == [], "no device is used"
+    run.get("/mesh.json")  # the request makes the run provide a picture
     for _ in range(3000):
         mesh = json.loads(run.get("/mesh.json")[2])
         if mesh:
@@ -110,7 +110,7 @@ def test_json_answers(run):
     assert len(mesh["values"]) * 3 // 4 >= 2 * mesh["width"] * mesh["height"] and mesh["blocks"]
 
 
-def test_who_means_no_good_is_refused_and_counted(run):
+def test_malicious_requests_are_refused_and_counted(run):
     good = f"GET /tasks.json?token={run.token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     refused = {
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n": 403,
@@ -123,7 +123,7 @@ def test_who_means_no_good_is_refused_and_counted(run):
         good.replace(b"\r\n\r\n", b"\r\nX: " + b"y" * 100000 + b"\r\n\r\n"): 431,
         b"GET /" + b"z" * 100000: 414,
         b"\x00\xff" * 100: 400,
-        b"\x16\x03\x01\x02\x00\x01\x00": 400,  # the beginning of TLS
+        b"\x16\x03\x01\x02\x00\x01\x00": 400,  # the start of TLS
     }
     for request, status in refused.items():
         request = request.replace(b"\r\nHost", b"\r\nConnection: close\r\nHost", 1)
@@ -136,7 +136,7 @@ def test_who_means_no_good_is_refused_and_counted(run):
     assert counts["/live/refused/malformed"] == len(refused) - 4
 
 
-def test_half_open_connections_are_closed_and_hold_nobody_up(run):
+def test_half_open_connections_are_closed_and_do_not_block_others(run):
     silent = [socket.create_connection((run.host, run.port)) for _ in range(40)]
     for s in silent[::2]:
         s.sendall(b"GET / HT")
@@ -162,16 +162,16 @@ def test_twenty_clients_get_the_same_answer_at_the_same_time(run):
         t.join()
     assert len(answers) == 60
     passed_s = max(answers) - min(answers)
-    assert len(set(answers)) <= 1.3 * passed_s + 2, "one snapshot a second for all of them"
+    assert len(set(answers)) <= 1.3 * passed_s + 2, "one snapshot per second for all of them"
 
 
-def test_the_url_is_its_owners_secret(run):
+def test_the_url_is_private_to_its_owner(run):
     mode = (run.folder / "run" / "live.url").stat().st_mode
     assert stat.S_IMODE(mode) == 0o600
     assert (run.folder / "stderr.txt").read_text().count(run.token) == 1
 
 
-def test_a_second_run_on_the_same_port_says_so_and_goes_on(run):
+def test_a_second_run_on_the_same_port_reports_it_and_continues(run):
     done = subprocess.run(
         [str(PROGRAM), "in.toml", "--out", "other", "--quiet", "--set", "run.max_steps=1"]
         + [f"--plx:serve=127.0.0.1:{run.port}", "--plx:output=elsewhere"],

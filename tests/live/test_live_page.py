@@ -1,4 +1,4 @@
-"""The live page of a running plx-star, in a real browser: it is clicked through, and the numbers move."""
+"""The live page of a running plx-star, in a real browser: every control is used, and the values change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import chromium
 import pytest
 
 pytestmark = pytest.mark.skipif(
-    chromium.executable() is None, reason="no chromium here: the live page is not looked at (apt-get install chromium)"
+    chromium.executable() is None, reason="no chromium here: the live page is not tested (apt-get install chromium)"
 )
 
 
@@ -23,7 +23,7 @@ def page(run):
 
 
 def cell(page, row: str, column: int) -> str:
-    """The text of a task's cell, "" while there is no such task."""
+    """The text of a task's cell, "" if there is no such task."""
     return page.value(
         f"[...document.querySelector('#tasks tbody').rows].filter(r => r.cells[0].title === '{row}')"
         f".map(r => r.cells[{column}].textContent)[0] || ''"
@@ -44,7 +44,7 @@ def changes(page, expression: str) -> bool:
     return True
 
 
-def test_the_numbers_move(page, run):
+def test_the_values_change(page, run):
     assert page.value("document.querySelector('#program').textContent") == "plx-star"
     assert page.value("document.querySelector('#workers').textContent") == "2"
     assert changes(page, "document.querySelector('#time').textContent")
@@ -53,7 +53,7 @@ def test_the_numbers_move(page, run):
     before = page.value(calls)
     page.wait(f"{calls} > {before}")
     assert cell(page, "star.stage", 9) != "", "every column is filled"
-    assert page.value("Math.max(...timeline.workers.map(w => w.length))") > 0, "the timeline has pieces"
+    assert page.value("Math.max(...timeline.workers.map(w => w.length))") > 0, "the timeline has slices"
     assert page.value("timeline.names").count("star.stage") == 1
     for selector in ("[data-chart=tasks] canvas", "[data-chart=time] canvas", "#timeline"):
         first = picture(page, selector)
@@ -62,7 +62,7 @@ def test_the_numbers_move(page, run):
 
 
 def test_every_control_works(page, run, tmp_path):
-    # The timeline: another length, and what a piece says under the pointer and the arrow keys.
+    # The timeline: another length, and the text of a slice for the pointer and for the arrow keys.
     page.click("#windows button:nth-of-type(2)")
     page.wait("document.querySelector('#span').textContent === '100 ms'")
     assert page.value("timeline.window_s") == pytest.approx(0.1, rel=0.01)
@@ -73,7 +73,7 @@ def test_every_control_works(page, run, tmp_path):
     page.wait("document.querySelector('#tip').style.visibility === 'visible'")
     assert "worker 0" in page.value("document.querySelector('#tip').textContent")
 
-    # The table of tasks: order and filter.
+    # The table of tasks: sorting and filter.
     page.click("#tasks th[data-key=name] button")
     assert page.value("document.querySelector('#tasks th[data-key=name]').ariaSort") == "ascending"
     names = "[...document.querySelector('#tasks tbody').rows].map(r => r.cells[0].title)"
@@ -85,7 +85,7 @@ def test_every_control_works(page, run, tmp_path):
     page.type("stage")
     page.wait("document.querySelector('#tasks tbody').rows.length === 1")
 
-    # A counter of one's own choice.
+    # A counter selected by the user.
     page.click("#more")
     page.wait("document.querySelector('#picker').open")
     page.type("machine memory")
@@ -100,7 +100,7 @@ def test_every_control_works(page, run, tmp_path):
     page.click(f"{chosen} .close")
     assert page.value(f'document.querySelector("{chosen}")') is None
 
-    # The slice, with what the blocks cost.
+    # The slice of the mesh, with the cost of the blocks.
     page.wait("!document.querySelector('#mesh').classList.contains('hidden')")
     assert page.value("document.querySelector('#mesh-title').textContent").startswith("Density")
     step = page.value("mesh.step")
@@ -115,7 +115,7 @@ def test_every_control_works(page, run, tmp_path):
     page.click("#show-blocks")
     assert picture(page, "#picture") != costs
 
-    # Paused means still.
+    # A paused page does not change.
     still = page.value("document.querySelector('#time').textContent")
     time.sleep(2.5)
     assert page.value("document.querySelector('#time').textContent") == still
@@ -145,16 +145,16 @@ def test_devices_are_rows_below_the_workers(page, run):
     said = page.value("document.querySelector('#tip').textContent")
     assert "gpu 0 (a, b), stream 2" in said and "4 short pieces" in said
     page.value(f"document.querySelector('#timeline').onmousemove({{ offsetX: {x}, offsetY: {row} - 20, clientX: 9, clientY: 9 }})")
-    assert page.value("document.querySelector('#tip').style.visibility") == "hidden", "beside the pieces is nothing"
+    assert page.value("document.querySelector('#tip').style.visibility") == "hidden", "no text beside the slices"
     assert page.complaints() == []
 
 
-def test_it_loads_nothing_from_elsewhere_and_asks_once_a_second(page, run):
+def test_it_loads_nothing_from_other_hosts_and_polls_once_a_second(page, run):
     def sent() -> list:
         page.value("new Promise(done => setTimeout(done, 500))")
         return [e["params"] for e in page.events if e["method"] == "Network.requestWillBeSent"]
 
-    def polls_after_the_first() -> list:  # the first comes at once, the second at the full second
+    def polls_after_the_first() -> list:  # the first is sent at once, the second at the full second
         times = [r["timestamp"] for r in sent() if "poll.json" in r["request"]["url"]]
         return [t for t in times if t > times[0] + 1.2]
 
@@ -167,25 +167,25 @@ def test_it_loads_nothing_from_elsewhere_and_asks_once_a_second(page, run):
     assert len(late) >= 3
     assert len(late) <= 1.3 * (late[-1] - late[0]) + 2, late
     hidden = page.value("document.documentElement.outerHTML.includes(token)")
-    assert not hidden, "the token stands in the address only"
+    assert not hidden, "the token occurs only in the address"
 
 
 @pytest.mark.parametrize("width, height", [(1366, 768), (1440, 900), (800, 600)])
-def test_nothing_sticks_out_of_the_window(page, width, height):
+def test_nothing_exceeds_the_window(page, width, height):
     page.size(width, height)
     page.wait("!document.querySelector('#mesh').classList.contains('hidden')")
     time.sleep(0.3)
     assert page.value("document.documentElement.scrollWidth") <= width
 
 
-def test_dark_is_dark(page):
+def test_the_dark_scheme_is_dark(page):
     color = "getComputedStyle(document.body.parentElement).backgroundColor.match(/\\d+/g).map(Number)"
     assert min(page.value(color)) > 200
     page.dark(True)
     assert max(page.value(color)) < 60
 
 
-def test_it_says_that_the_run_has_ended(page, run):
+def test_it_reports_that_the_run_has_ended(page, run):
     run.interrupt()
     page.wait("document.querySelector('#state').dataset.state === 'ended'")
     assert page.value("document.querySelector('#state').textContent").startswith("run ended after")
@@ -194,7 +194,7 @@ def test_it_says_that_the_run_has_ended(page, run):
     assert page.complaints() == []
 
 
-def test_it_says_that_the_run_was_killed(page, run):
+def test_it_reports_that_the_run_was_killed(page, run):
     run.close()
     page.wait("document.querySelector('#state').dataset.state === 'lost'")
     assert "trying again" in page.value("document.querySelector('#state').textContent")

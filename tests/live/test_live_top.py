@@ -1,4 +1,4 @@
-"""`parallax top` in a terminal of 80 by 24, at a running plx-star."""
+"""`parallax top` in a terminal of 80 by 24, connected to a running plx-star."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONIOENCODI
 
 
 class Terminal:
-    """A program in a terminal whose screen is known line by line."""
+    """A program in a terminal whose screen contents can be read line by line."""
 
     def __init__(self, arguments: list, cwd: Path):
         self.master, slave = pty.openpty()
@@ -53,14 +53,14 @@ class Terminal:
     def close(self) -> int:
         code = self.process.wait(timeout=300)
         self.read()
-        assert termios.tcgetattr(self.slave) == self.before, "the terminal is as it was"
+        assert termios.tcgetattr(self.slave) == self.before, "the terminal's settings are restored"
         assert self.all.rstrip().endswith(b"\x1b[?1049l") and b"\x1b[?25h" in self.all
         os.close(self.master)
         os.close(self.slave)
         return code
 
 
-def test_it_shows_the_program_and_obeys(run):
+def test_it_shows_the_program_and_handles_keys(run):
     terminal = Terminal([*COMMAND, "run"], run.folder)
     terminal.wait(r"plx-star  running")
     terminal.wait(r"■ star\.stage +[\d.]+( k)? +[\d.]+( k)? ")
@@ -84,7 +84,7 @@ def test_it_shows_the_program_and_obeys(run):
     assert terminal.close() == 0
 
 
-def test_it_stays_when_the_run_ends_and_says_so(run):
+def test_it_remains_when_the_run_ends_and_reports_it(run):
     terminal = Terminal([*COMMAND, run.url], run.folder)
     terminal.wait("running")
     run.interrupt()
@@ -94,7 +94,7 @@ def test_it_stays_when_the_run_ends_and_says_so(run):
     assert terminal.close() == 0
 
 
-def test_a_program_that_was_killed_is_waited_for(run):
+def test_it_waits_for_a_program_that_was_killed(run):
     terminal = Terminal([*COMMAND, run.url], run.folder)
     terminal.wait("running")
     run.close()
@@ -103,7 +103,7 @@ def test_a_program_that_was_killed_is_waited_for(run):
     assert terminal.close() == 143
 
 
-def test_a_pipe_gets_the_picture_once(run):
+def test_a_pipe_receives_the_screen_once(run):
     for _ in range(3000):
         if "star.stage" in run.get("/tasks.json")[2]:
             break

@@ -1,5 +1,5 @@
-// Tasks are measured, traced and watched without touching the heap: counts every operator new of this program while a
-// warm runtime runs the same tasks with each kind of measurement switched on.
+// Tasks are measured, traced and monitored without heap allocation: counts every operator new of this program while a
+// warm runtime runs the same tasks with each type of measurement enabled.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct counting_observer final : probe::task_observer {
   std::atomic<long> events{0};
 };
 
-/// Tasks of every kind: made and read, children stolen or not, suspended and woken.
+/// Tasks of all types: created and awaited, children stolen or not, suspended and resumed.
 long allocations_of_tasks(std::vector<plx::future<int>>& futures) {
   static const plx::task_info info{probe::register_name("no_heap_test"), 5};
   const long before = allocations;
@@ -35,9 +35,9 @@ long allocations_of_tasks(std::vector<plx::future<int>>& futures) {
 
 TEST(NoHeap, TasksAreMeasuredWithoutAllocation) {
   counting_observer watching;
-  plx::runtime rt({.workers = 1, .bind = false});  // with one, a warm pool is warm for every run
+  plx::runtime rt({.workers = 1, .bind = false});  // with one worker, the pool stays warm for every run
   probe::recorder& r = rt.recorder();
-  r.trace(true, 1u << 10);  // overflows: lost records do not allocate either
+  r.trace(true, 1u << 10);  // overflows: dropped records must not allocate either
   r.observe(&watching);
   rt.run([] {
     std::vector<plx::future<int>> futures(500);

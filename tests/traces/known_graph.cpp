@@ -1,5 +1,5 @@
 // known_graph ROUNDS WIDTH: each round, WIDTH leaves (key: round * WIDTH + i), then a "sum" (key: round) that needs all
-// of them and the sum before. What is measured is said by PLX_TRACE and its like.
+// of them and the previous sum. PLX_TRACE and similar settings select the measurements.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
             return n;
           },
           std::move(last), std::move(leaves));
-      if (r % 16 == 15) last.wait();  // not all rounds at once
+      if (r % 16 == 15) last.wait();  // limits the number of concurrent rounds
     }
     return last.get();
   });

@@ -1,6 +1,6 @@
-"""Reads an OTF2 archive with OTF2's own Python reader and prints, as JSON, what test_traces.py compares.
+"""Reads an OTF2 archive with OTF2's own Python reader and prints, as JSON, the data that test_traces.py compares.
 
-A program of its own, because the reader belongs to the system's Python, not to the environment of the tests.
+A separate program, because the reader belongs to the system's Python, not to the environment of the tests.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""What a run leaves behind, as other programs read it: JSON (strictly), Perfetto, OTF2's own tools, CSV, DOT.
+"""The output files of a run as read by other programs: JSON (strictly), Perfetto, OTF2's own tools, CSV, DOT.
 
-The program known_graph builds a graph that is known; every file must tell that graph. PLX_BIN names its folder.
+The program known_graph builds a known graph, which every file must contain. PLX_BIN names its folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import trace_processor
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "known_graph"
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
-ROUNDS, WIDTH = 20, 40  # more inputs of a sum than the 16 that every piece may tell
+ROUNDS, WIDTH = 20, 40  # a sum has more inputs than the 16 that a slice may list
 ALL = ("profile=csv,tau", "trace=json", "tree=1", "graph=1", "concurrency=1", "critical-path=1", "scatter=1")
 
 
@@ -51,7 +51,7 @@ def folder(tmp_path_factory):
 
 
 def load(path) -> dict:
-    """Strictly: json.loads alone would take NaN, and the last of two members of one name."""
+    """Strictly: json.loads alone accepts NaN, and the last of two members with the same name."""
 
     def unique(pairs):
         assert len({k for k, _ in pairs}) == len(pairs), pairs
@@ -79,7 +79,7 @@ def check_graph(tasks: dict, rounds=ROUNDS, width=WIDTH):
         assert set(tasks[place['sum "all"', r]]["parents"]) - main == needed
 
 
-def test_the_json_trace_tells_the_graph(folder):
+def test_the_json_trace_contains_the_graph(folder):
     trace = load(folder / "trace.json.gz")
     tasks, rows = {}, {}
     for e in trace["traceEvents"]:
@@ -142,8 +142,8 @@ def test_perfetto_reads_the_graph_from_the_json_trace(folder):
 
 
 @pytest.mark.skipif(bool(trace_processor.missing()), reason=trace_processor.missing())
-def test_perfetto_refuses_what_is_no_trace(tmp_path):
-    """That it reads ours would say nothing if it took anything."""
+def test_perfetto_refuses_an_invalid_trace(tmp_path):
+    """Shows that reading our traces is a meaningful test."""
     (tmp_path / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "cut of')
     with pytest.raises(RuntimeError, match="the trace processor: "):
         trace_processor.ask(tmp_path / "trace.json", "select count(*) from slice")
@@ -157,7 +157,7 @@ def otf2_reader():
 
 
 @pytest.mark.skipif(otf2_reader() is None, reason="no Python with OTF2's reader (python3-otf2)")
-def test_the_otf2_archive_tells_the_graph(tmp_path):
+def test_the_otf2_archive_contains_the_graph(tmp_path):
     done = run(tmp_path / "run", "trace=otf2")
     if "built without OTF2" in done.stderr:
         pytest.skip("built without OTF2")
@@ -204,7 +204,7 @@ def test_tables_agree_with_each_other(folder):
     assert abs(sum(float(row["value"]) for row in scatter) - summary["work_s"]) < 1e-5
 
 
-def test_the_summary_names_the_files_that_are_there(folder):
+def test_the_summary_names_existing_files(folder):
     summary = load(folder / "measurement.json")
     assert summary["tasks"] == ROUNDS * (WIDTH + 1) + 1 == summary["trace"]["tasks"]
     assert summary["trace"]["records_lost"] == 0
@@ -213,12 +213,12 @@ def test_the_summary_names_the_files_that_are_there(folder):
     assert {f.name for f in (folder / "tau").iterdir()} == {"profile.0.0.0", "profile.0.0.1"}
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not here")
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 def test_graphviz_draws_the_graph(folder):
     subprocess.run(["dot", "-Tsvg", "-o", os.devnull, str(folder / "graph.dot")], check=True, timeout=600)
 
 
-def test_a_full_disk_is_told_once_per_file_and_leaves_no_halves(tmp_path):
+def test_a_full_disk_is_reported_once_per_file_and_leaves_no_partial_files(tmp_path):
     limit = 4096
     done = run(tmp_path / "run", *ALL, "trace=json,otf2", rounds=50, width=200, limit_bytes=limit)
     complaints = done.stderr.splitlines()
@@ -231,13 +231,13 @@ def test_a_full_disk_is_told_once_per_file_and_leaves_no_halves(tmp_path):
     assert not failed & left and not any(".part" in name for name in left)
 
 
-def test_a_folder_that_cannot_be_is_one_line(tmp_path):
+def test_an_invalid_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     done = run(tmp_path / "file" / "run", "trace=json", "profile=csv")
     assert len(done.stderr.splitlines()) == 1 and "Not a directory" in done.stderr
 
 
-def test_many_tasks_are_all_there_or_missed_aloud(tmp_path):
+def test_many_tasks_are_complete_or_reported_as_missing(tmp_path):
     run(tmp_path / "run", "trace=json", rounds=100, width=1000)
     trace = load(tmp_path / "run" / "trace.json.gz")
     slices = sum(e["ph"] == "X" for e in trace["traceEvents"])

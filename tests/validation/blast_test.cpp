@@ -1,4 +1,4 @@
-// Sedov's blast wave: the shock's place, convergence, the same along axis and diagonal, and the published error.
+// Sedov's blast wave: position of the shock, convergence, equality along axis and diagonal, and the published error.
 #include <fmt/format.h>
 
 #include "harness.hpp"
@@ -27,7 +27,7 @@ TEST(Blast, Convergence) {
   }
 }
 
-// The blast in a corner with reflecting sides is an eighth of the whole: as fine as 128^3 at the shock.
+// The blast in a corner with reflecting boundaries is an octant of the whole: as fine as 128^3 at the shock.
 TEST(Blast, AdaptiveOctant) {
   table t("Sedov, an octant with reflecting sides, root grid 16^3, two levels: as 128^3");
   solved s("sedov", {"mesh.lower=[0,0,0]", "mesh.upper=[0.5,0.5,0.5]", "mesh.root_blocks=[2,2,2]", "mesh.max_level=2",
@@ -39,7 +39,7 @@ TEST(Blast, AdaptiveOctant) {
   t.note("blocks at the end (512 would be all)", static_cast<double>(s.sim().state().mesh.block_count()));
 }
 
-// The same octant for the other scheme, as 32^3 and 64^3; as 128^3 it takes a minute (docs/plx-star.md).
+// The same octant with the other scheme, as 32^3 and 64^3; as 128^3 it takes a minute (docs/plx-star.md).
 TEST(Blast, Full3d) {
   table t("Sedov with full3d, an octant with reflecting sides, as 32^3 and 64^3");
   double coarser = 0.0;
@@ -64,8 +64,8 @@ TEST(Blast, Full3d) {
             1.0e-3);
 }
 
-// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 on to t = 5e-3; mean error of the
-// density on 64^3 1.0e-3.
+// The published run: box of edge 2, E = 1, from the exact solution at t = 7e-4 to t = 5e-3; mean error of the density
+// on 64^3 is 1.0e-3.
 TEST(Blast, PublishedError) {
   table t("Sedov, box of edge 2, 64^3, t = 5e-3");
   for (const char* start : {"sedov.start_time=7e-4", "sedov.radius=0.057"}) {

@@ -1,4 +1,4 @@
-// Everything periodic, refinement on: mass, momentum and energy drift by rounding only.
+// Periodic boundaries and refinement: mass, momentum and energy drift by rounding only.
 #include <fmt/format.h>
 
 #include <cmath>

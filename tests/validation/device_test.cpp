@@ -1,5 +1,5 @@
-// The verification problems on a device, with refinement on, step by step beside the same run on the CPU's workers: the
-// same tree, totals that drift by rounding only, the bounds of the exact solutions, and at the end the same bits.
+// The verification problems on a device, with refinement, step by step together with the same run on the CPU's workers:
+// the same tree, totals that drift by rounding only, the bounds of the exact solutions, and at the end the same bits.
 //
 // PLX_STAR_TEST_DEVICE names the device. Without it the device's kernels run on the CPU ("emulated"), slowly: then
 // meshes are small.
@@ -58,7 +58,7 @@ class pair_of_runs {
       : cpu(name, with(sets, {"run.device=cpu"}), workers()),
         device(name, with(sets, {"run.device=" + tested()}), workers()) {}
 
-  /// Both to the end, and rows about what must hold of any problem. `changes`: of the mesh, at least.
+  /// Runs both to the end, and adds the rows that hold for any problem. `changes`: minimum number of mesh changes.
   void run(table& t, const std::string& what, int changes) {
     cpu.sim().start();
     device.sim().start();
@@ -78,21 +78,21 @@ class pair_of_runs {
     t.holds(fmt::format("{}: the same tree and time in {} steps", what, cpu.sim().steps()),
             trees == 0 && device.sim().finished());
     t.holds(what + ": the same bits at the end", trees == 0 && same_values(cpu.sim().state(), device.sim().state()));
-    t.at_most(what + ": drift of mass, momentum, energy, what left counted in", drift_, 1e-13);
-    if (changes > 0) t.at_least(what + ": meshes that differ from the one before", changed, changes);
+    t.at_most(what + ": drift of mass, momentum, energy, including outflow", drift_, 1e-13);
+    if (changes > 0) t.at_least(what + ": mesh changes", changed, changes);
   }
 
   solved cpu, device;
 
  private:
-  // Relative to the mass, to the energy, and of the momentum to sqrt(2 M E).
+  // Relative to the mass and to the energy; the momentum relative to sqrt(2 M E).
   void look_at_totals() {
     const std::vector<double> now = device.sim().totals();
     const double mass = before_[i_density], energy = before_[i_energy];
     for (int v = 0; v <= i_energy; ++v) {
       const double scale = v == i_density ? mass : v == i_energy ? energy : std::sqrt(2 * mass * energy);
       const double drift = std::abs(now[v] + device.sim().left(v) - before_[v]) / scale;
-      if (!(drift <= drift_)) drift_ = drift;  // also where it is no number
+      if (!(drift <= drift_)) drift_ = drift;  // also if it is NaN
     }
   }
 
@@ -100,7 +100,7 @@ class pair_of_runs {
   double drift_ = 0.0;
 };
 
-// n cells across a box of edge 2 along x, one block across; up to twice as fine.
+// n cells across a box of edge 2 along x, one block across; refined by at most a factor of two.
 texts tube(int n) {
   return {"mesh.root_blocks=" + array({n / 8.0, 1, 1}), "mesh.lower=" + array({-1, -8.0 / n, -8.0 / n}),
           "mesh.upper=" + array({1, 8.0 / n, 8.0 / n}), "mesh.max_level=1", "run.t_end=0.1"};
@@ -108,7 +108,7 @@ texts tube(int n) {
 
 constexpr double published_sod = 4.6e-3;  // on 32 cells
 
-// The jump lies where the shock comes near a block that is not refined yet.
+// The jump is placed so that the shock approaches a block that is not refined yet.
 void adaptive_sod(table& t, const texts& scheme, int n, double position) {
   const std::string what = fmt::format("adaptive, {} to {} cells", n, 2 * n);
   pair_of_runs r("sod",
@@ -144,7 +144,7 @@ TEST(DeviceValidation, Sod) {
   }
 }
 
-// An octant with reflecting sides, root grid 2^3 blocks of 8^3, so many levels: as 32^3 << levels.
+// An octant with reflecting boundaries, a root grid of 2^3 blocks of 8^3 cells, and `levels` levels: as 32^3 << levels.
 texts octant(int levels) {
   return {"mesh.lower=[0,0,0]",
           "mesh.upper=[0.5,0.5,0.5]",
@@ -156,7 +156,7 @@ texts octant(int levels) {
 
 TEST(DeviceValidation, Sedov) {
   table t("Sedov on " + tested() + ", an octant with reflecting sides");
-  if (!is_card()) {  // a small one
+  if (!is_card()) {  // small
     pair_of_runs r("sedov", with(octant(1), {"mesh.root_blocks=[1,1,1]", "run.t_end=0.04"}));
     r.run(t, "as 32^3, t = 0.04", 0);
     const double exact = r.device.exact().references(0.04)[1].value;
@@ -191,7 +191,7 @@ struct wave {
   double flow;
 };
 
-// A wavelength along x on n cells, the middle half of the box twice as fine.
+// A wavelength along x on n cells, with the middle half of the box refined once.
 texts settings_of(const wave& w, int n, int sign) {
   const double half = 0.5 * 8 / n;
   return {fmt::format("linear_wave.wave={}", w.name),
@@ -207,7 +207,7 @@ texts settings_of(const wave& w, int n, int sign) {
           is_card() ? "run.t_end=1.0" : "run.t_end=0.05"};
 }
 
-// The error on n cells, of waves to the right and to the left.
+// The errors on n cells of waves in both directions.
 double error_of_wave(table& t, const wave& w, int n, const std::string& scheme) {
   const std::string what = fmt::format("{}, {}, {} cells", scheme, w.name, n);
   pair_of_runs right("linear_wave", with(settings_of(w, n, 1), {scheme}));
@@ -220,7 +220,7 @@ double error_of_wave(table& t, const wave& w, int n, const std::string& scheme) 
   return error;
 }
 
-// With ghosts from other levels the order of a wave on all of the mesh is that of the prolongation, at least.
+// With ghosts from other levels, the order of a wave across the whole mesh is at least that of the prolongation.
 TEST(DeviceValidation, LinearWaves) {
   table t("linear waves on " + tested() + ", along x, the middle half of the box twice as fine");
   if (!is_card()) {

@@ -1,7 +1,7 @@
-// For the verification problems: runs an input to its end, compares with the exact solution, and keeps a table of what
-// came out and what must hold.
+// For the verification problems: runs an input to its end, compares with the exact solution, and keeps a table of
+// results and bounds.
 //
-// Thread safety: one test at a time. Cost: of the runs. Example: tests/validation/linear_wave_test.cpp
+// Thread safety: one test at a time. Cost: that of the runs. Example: tests/validation/linear_wave_test.cpp
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,13 +22,13 @@ inline const std::string full3d = "hydro.scheme=full3d";
 /// The runtime of all tests: two workers.
 runtime& tasks();
 
-/// A simulation with all it stands on.
+/// A simulation with everything it needs.
 class solved {
  public:
-  /// inputs/<name>.toml with changes "key=value"; a wrong input, or no device where it names one, fails the test.
+  /// inputs/<name>.toml with changes "key=value"; an invalid input, or a missing device, fails the test.
   solved(const std::string& name, const std::vector<std::string>& sets, runtime& rt = tasks());
 
-  /// From the initial state to the end.
+  /// Runs from the initial state to the end.
   solved& run();
   simulation& sim() { return *sim_; }
   const simulation& sim() const { return *sim_; }
@@ -36,7 +36,7 @@ class solved {
   const input& options() const { return *in_; }
   const setup& settings() const { return *setup_; }
 
-  /// Mean over the domain of |u - exact| of a conserved variable, now.
+  /// Mean over the domain of |u - exact| of a conserved variable, at the current time.
   double l1(int variable) const;
   /// All variables as one number: error_norms::l1_all().
   double l1_all() const;
@@ -52,10 +52,10 @@ class solved {
 /// log2(coarse / fine): the order of convergence when the cell width was halved.
 double order_of(double coarse, double fine);
 
-/// "[2,1,1]" and the like, for --set.
+/// Formats as "[2,1,1]", for --set.
 std::string array(const std::vector<double>& values);
 
-/// Collects rows and, at its end, prints them and writes them beside the build.
+/// Collects rows, prints them at its end, and writes them to the build folder.
 class table {
  public:
   explicit table(std::string title);
@@ -63,13 +63,13 @@ class table {
 
   /// An error that must be at most `bound`.
   void at_most(const std::string& what, double error, double bound);
-  /// The same, and the order from the coarser run's error at least `least_order`.
+  /// The same, and the order relative to the coarser run's error, which must be at least `least_order`.
   void with_order(const std::string& what, double error, double coarser, double least_order);
   /// Any number that must be at least `bound`.
   void at_least(const std::string& what, double value, double bound);
-  /// Something that must hold exactly.
+  /// A condition that must hold exactly.
   void holds(const std::string& what, bool yes);
-  /// For information.
+  /// A value for information.
   void note(const std::string& what, double value);
 
  private:

@@ -1,4 +1,4 @@
-// Smooth waves: order at least 1.9; waves to the left and to the right have equal errors to the last bit.
+// Smooth waves: order at least 1.9; waves in both directions have bitwise equal errors.
 #include <fmt/format.h>
 
 #include "harness.hpp"
@@ -11,7 +11,7 @@ struct wave {
   double flow;
 };
 
-// One wavelength along x in n cells; a box of one block across.
+// One wavelength along x in n cells; the box is one block across.
 std::vector<std::string> along_x(const wave& w, int n, int sign) {
   const double half = 0.5 * 8 / n;
   return {fmt::format("linear_wave.wave={}", w.name),   fmt::format("linear_wave.flow={}", w.flow),
@@ -29,7 +29,7 @@ std::vector<std::string> oblique(const wave& w, int n, int sign) {
 
 constexpr wave waves[] = {{"sound", 0.0}, {"entropy", 1.0}, {"shear1", 1.0}, {"shear2", 1.0}};
 
-// Amplitude 1e-4: sound waves are exact to its square, 1e-8, well below the errors.
+// Amplitude 1e-4: sound waves are exact up to its square, 1e-8, well below the errors.
 TEST(LinearWave, AlongX) {
   table t("linear waves along x, one period, PPM + HLLC + RK3");
   for (const wave& w : waves) {
@@ -52,7 +52,7 @@ TEST(LinearWave, Oblique) {
   table t("linear waves along (1,1,1), one period, PPM + HLLC + RK3");
   for (const wave& w : waves) {
     double coarser = 0.0;
-    const bool is_sound = std::string(w.name) == "sound";  // steepest of all: 16^3 is too coarse to see its order
+    const bool is_sound = std::string(w.name) == "sound";  // the steepest: 16^3 is too coarse to show its order
     for (const int n : {16, 32, 64}) {
       if (n == 64 && !is_sound) continue;
       const double right = solved("linear_wave", oblique(w, n, 1)).run().l1_all();
@@ -98,7 +98,7 @@ std::vector<std::string> oblique_in_plane(const wave& w, int n, int sign) {
 
 TEST(LinearWave, Full3dOblique) {
   table t("linear waves along (1,1,0), one period, full3d; the sound wave along (1,1,1), too");
-  for (const wave& w : waves) {  // 1.9 begins on finer meshes: on the diagonal a wave is on half as many cells
+  for (const wave& w : waves) {  // order 1.9 needs finer meshes: on the diagonal a wave covers half as many cells
     const double coarser = solved("linear_wave", with_full3d(oblique_in_plane(w, 32, 1))).run().l1_all();
     t.with_order(fmt::format("{}, 64^2 cells: L1 of all variables", w.name),
                  solved("linear_wave", with_full3d(oblique_in_plane(w, 64, 1))).run().l1_all(), coarser, 1.8);

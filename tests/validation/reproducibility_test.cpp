@@ -1,4 +1,4 @@
-// The same bits for 1, 2 and 4 workers, under the deterministic mode, and after stop and resume; costs do not matter.
+// Bitwise equal results for 1, 2 and 4 workers, in deterministic mode, and after stop and resume; independent of costs.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace {
 const std::vector<std::string> small_run{"mesh.max_level=2", "run.max_steps=30", "refinement.interval=2",
                                          "sedov.centre=[0.11,-0.07,0.19]"};
 
-/// Whether meshes and values agree to the last bit, slots apart.
+/// Whether meshes and values agree to the last bit; slots may differ.
 bool same_state(const simulation& a, const simulation& b) {
   const gas &g = a.state(), &h = b.state();
   if (a.time() != b.time() || a.steps() != b.steps() || g.mesh.block_count() != h.mesh.block_count()) return false;

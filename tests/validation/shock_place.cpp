@@ -51,7 +51,7 @@ std::vector<sample> shells(const solved& s, cone which) {
 double shock_radius(const solved& s, cone which) {
   const std::vector<sample> p = shells(s, which);
   const auto slope = [&](std::size_t i) { return (p[i + 1].value - p[i].value) / (p[i + 1].r - p[i].r); };
-  const double outside = 0.5 * s.exact().references(s.sim().time())[1].value;  // not where the energy was put in
+  const double outside = 0.5 * s.exact().references(s.sim().time())[1].value;  // excludes the initial energy input
   std::size_t best = 0;
   for (std::size_t i = 1; i + 2 < p.size(); ++i)
     if (p[i].r > outside && (best == 0 || slope(i) < slope(best))) best = i;

@@ -1,6 +1,6 @@
-// Where the shock of a blast wave about the origin is.
+// Position of the shock of a blast wave around the origin.
 //
-// Thread safety: reads only. Cost: a look at every cell. Example: tests/validation/blast_test.cpp
+// Thread safety: reads only. Cost: one pass over all cells. Example: tests/validation/blast_test.cpp
 #pragma once
 
 #include <string>
@@ -9,13 +9,14 @@
 
 namespace plx::star::validation {
 
-/// Which cells count: all, those near an axis, those near a diagonal of the box.
+/// Which cells are used: all, those near an axis, or those near a diagonal of the box.
 enum class cone { all, axis, diagonal };
 
-/// Where the mean pressure of shells falls most steeply, between shells by the parabola through three slopes.
+/// The radius at which the mean pressure of shells falls most steeply, interpolated by a parabola through three slopes.
 double shock_radius(const solved& s, cone which);
 
-/// Rows about the shock's place: its relative error at most `bound`, the same along axis and diagonal.
+/// Adds rows for the position of the shock: its relative error, at most `bound`, and that it is the same along axis and
+/// diagonal.
 void check_shock(table& t, const std::string& what, const solved& s, double bound);
 
 }  // namespace plx::star::validation

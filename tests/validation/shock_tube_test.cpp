@@ -1,7 +1,7 @@
 // Sod's shock tube along each axis, oblique, and across refinement: mean error of the density at t = 0.1.
 //
-// The published numbers are of a box of edge 2, so that is what is run here. On 16 cells the waves have passed over two
-// cells after four steps: there the error is decided by how the jump's cells fall on the waves, and PPM, being sharp,
+// The published errors are for a box of edge 2, which is used here. On 16 cells the waves have passed over two cells
+// after four steps: there the error depends on the position of the jump relative to the cells, and PPM, being sharp,
 // has a larger one than PLM (docs/plx-star.md).
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ TEST(ShockTube, AlongTheAxes) {
   t.at_most("along x, 16 cells, PPM (8.6e-3 is not reached)", solved("sod", along(0, 16)).run().l1(i_density), 1.02e-2);
 }
 
-// Two planes per wavelength, which is the box over sqrt(2), against one in a box: the error per plane and area.
+// Two planes per wavelength, which is the box over sqrt(2), compared with one in a box: the error per plane and area.
 double oblique_error(int n, const std::string& scheme) {
   const double planes = 2 * std::sqrt(2.0);
   solved s("sod", {"sod.direction=[1,1,0]", "sod.periodic=true", "mesh.max_level=0", "run.t_end=0.1",
@@ -98,8 +98,8 @@ TEST(ShockTube, Full3d) {
           published_32);
 }
 
-// The mesh changes its level at x = 0, and the waves cross it. The jump starts some cells away: next to the change of
-// level the coarse side has the cells that it has.
+// The mesh changes its level at x = 0, and the waves cross it. The jump starts some cells away, because at the change
+// of level itself the coarse resolution determines the error.
 TEST(ShockTube, AcrossRefinement) {
   table t("Sod across refinement, 64 and 128 cells across a box of edge 2, t = 0.1, L1(rho)");
   struct crossing {

@@ -1,4 +1,4 @@
-// A cube and a ball of species carried through the box: fractions sum to one, no new extrema.
+// A cube and a ball of species are advected through the box: fractions sum to one, no new extrema.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// Mirrored, rotated and permuted initial states give the mirrored, rotated and permuted result, to the last bit; the
-// mesh included.
+// Mirrored, rotated and permuted initial states give the mirrored, rotated and permuted result, to the last bit,
+// including the mesh.
 #include <fmt/format.h>
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace plx::star::validation {
 namespace {
 
-// Axis a of the new state is axis `from[a]` of the old one, backwards where `flip[a]`.
+// Axis a of the new state is axis `from[a]` of the old one, reversed if `flip[a]`.
 struct turn {
   const char* name;
   std::array<int, 3> from;
@@ -30,7 +30,7 @@ std::array<T, 3> turned(const std::array<T, 3>& v, const turn& t) {
   return w;
 }
 
-/// Cells that differ between the state `b` and the turned state `a`, blocks of one without the other's included.
+/// The number of cells that differ between `b` and the transformed `a`, including blocks that only one of them has.
 int differences(const gas& a, const gas& b, const turn& t) {
   if (a.mesh.block_count() != b.mesh.block_count()) return -1;
   int count = 0;

@@ -1,4 +1,4 @@
-// Two strong rarefactions (Einfeldt 1-2-0-3): density and pressure stay positive, floors are counted.
+// Two strong rarefactions (Einfeldt 1-2-0-3): density and pressure stay positive, and floors are counted.
 #include <fmt/format.h>
 
 #include <algorithm>
