@@ -1,9 +1,9 @@
-// What devices did, as those tell who submit work to them: a lane per stream, with a record of each operation and sums
-// per name. Lanes become rows of the trace below the workers.
+// Operations of devices, recorded by the code that submits them: one lane per stream, with a record of each operation
+// and sums per name. Lanes become rows of the trace below the workers.
 //
-// Thread safety: everything. Cost: mode() a relaxed load, for who
-// submits; add() a lock that nobody else holds but who reads, some 50 ns; memory 64 bytes per record that is kept.
-// Example: trace/test/device_lanes_test.cpp; who fills them: gpu/core/timeline.hpp
+// Thread safety: all functions are thread-safe. Cost: mode() is a relaxed load, for the submitting code; add() takes a
+// lock that only readers contend for, about 50 ns; memory: 64 bytes per kept record.
+// Example: trace/test/device_lanes_test.cpp; the recording code: gpu/core/timeline.hpp
 #pragma once
 
 #include <atomic>
@@ -22,24 +22,24 @@
 
 namespace plx::probe {
 
-/// Kinds of operations.
+/// Kinds of device operations.
 enum class device_work : std::uint8_t { kernel, copy, fill, graph };
 /// "kernel", ...
 std::string_view text_of(device_work w) noexcept;
 
-/// One operation of a stream, from its first to its last moment on the device, in ticks of this process.
+/// One operation of a stream, from its start to its end on the device, in ticks of this process.
 struct device_operation {
   ticks begin = 0;
   ticks end = 0;
   ticks submitted = 0;       // by a task or a thread, before `begin`
-  task_id from = 0;          // that task; 0: not told
-  std::uint64_t number = 0;  // of the lane; grows
-  std::uint64_t bytes = 0;   // read and written, as far as that is known
+  task_id from = 0;          // that task; 0: unknown
+  std::uint64_t number = 0;  // in the lane; increasing
+  std::uint64_t bytes = 0;   // read and written, as far as known
   name_id name = unnamed;
   std::uint32_t items = 0;  // in a launch
   device_work kind = device_work::kernel;
   bool failed = false;
-  bool part = false;  // those of one number are parts of one call
+  bool part = false;  // operations with the same number are parts of one call
 };
 
 /// All operations of one name and kind on one device. Times in seconds.
@@ -57,17 +57,17 @@ struct device_statistics {
   double max_s = 0;
 };
 
-/// A device as a whole. Times in seconds.
+/// Totals of a device. Times in seconds.
 struct device_times {
   std::string device;
   unsigned lanes = 0;
   std::uint64_t operations = 0;
-  std::uint64_t lost = 0;  // of which nothing is known
-  double busy_s = 0;       // at least one operation was on it
+  std::uint64_t lost = 0;  // operations without a record
+  double busy_s = 0;       // with at least one operation running
   double known_s = 0;      // from the first submission to the last end
 };
 
-/// What one lane did last.
+/// The latest operations of a lane.
 struct recent_operations {
   std::string lane;  // "gpu 0 (NVIDIA H200), stream 1"
   std::vector<trace_slice> slices;
@@ -82,18 +82,18 @@ class device_lane {
   device_lane(device_lanes& home, unsigned device, std::string name, task_id first)
       : home_(home), device_(device), name_(std::move(name)), first_(first) {}
 
-  /// What stands for an operation in edges. Requires: number >= 1.
+  /// The id of an operation in edges. Requires: number >= 1.
   [[nodiscard]] task_id id_of(std::uint64_t number) const noexcept { return first_ + (number & 0xffffffff); }
-  /// The number of the next operation. By who has taken the lane.
+  /// The number of the next operation. Called only by the owner of the lane.
   [[nodiscard]] std::uint64_t next_number() noexcept { return ++numbers_; }
-  /// In any order; of those of one number the last one to end is what edges mean.
+  /// Adds an operation, in any order. Edges refer to the last to end of the operations with one number.
   void add(const device_operation& o);
-  /// The newest of those that were noted while somebody looked, in order and without overlap: what ended after `from`.
-  /// `known_from` is 0 when there were none at all.
+  /// The newest operations recorded while look() was in effect, in order and without overlap, that ended after `from`.
+  /// `known_from` is 0 if there are none.
   [[nodiscard]] recent_operations recent(ticks from) const;
-  /// So many found no room, or their times could not be had.
+  /// Counts `n` operations as lost: their buffer was full or their times are unavailable.
   void lose(std::uint64_t n);
-  /// What is added from now on is another stream's of the same name, or nobody's.
+  /// Releases the lane, for reuse by another stream of the same name.
   void give_back() noexcept { taken_.store(false, std::memory_order_release); }
 
  private:
@@ -101,11 +101,11 @@ class device_lane {
   struct sums {
     std::uint64_t calls = 0, items = 0, failed = 0, bytes = 0;
     ticks total = 0, shortest = ~ticks{0}, longest = 0;
-    // The newest call that is told in parts: its number, what it took so far, and the shortest of the others.
+    // The newest call that is recorded in parts: its number, its time so far, and the shortest of the other calls.
     std::uint64_t newest = 0;
     ticks so_far = 0, shortest_before = ~ticks{0};
 
-    /// False: it belongs to the call before.
+    /// Returns false if the operation belongs to the previous call.
     bool add(const device_operation& o);
   };
 
@@ -118,9 +118,9 @@ class device_lane {
 
   static constexpr std::size_t most_recent = std::size_t{1} << 12;
 
-  mutable std::mutex lock_;  // guards what follows
+  mutable std::mutex lock_;  // guards the members below
   std::vector<std::vector<device_operation>> kept_;
-  std::vector<trace_slice> recent_;  // the newest ones, at their number % most_recent
+  std::vector<trace_slice> recent_;  // the newest slices; slice i is at i % most_recent
   std::uint64_t n_recent_ = 0;
   std::unordered_map<std::uint64_t, sums> by_name_;  // by name and kind
 };
@@ -128,54 +128,56 @@ class device_lane {
 class device_lanes {
  public:
   enum bits : unsigned { statistics = 1, tracing = 2, watching = 4 };
-  /// How times are had: not at all; by events that are recorded around operations; by the library's activity records
-  /// where it has any, else by events.
+  /// How operations are timed: not at all; by events recorded around them; by the library's activity records if
+  /// available, otherwise by events.
   enum class source : std::uint8_t { none, events, activity };
 
-  /// `first_row`: of the trace, for the lanes. `space`: of the recorder's ids.
+  /// `first_row`: the first trace row of the lanes. `space`: that of the recorder's ids.
   device_lanes(unsigned first_row, unsigned space) : first_row_(first_row), space_(space) {}
 
-  /// What is wanted now: 0, or some of `bits`. Whoever submits looks each time. Relaxed, orders nothing.
+  /// The data to record now: 0, or some of `bits`. Submitting code checks it for each operation. Relaxed, orders
+  /// nothing.
   [[nodiscard]] unsigned mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
-  /// Whether sums per operation are wanted, for the profile.
+  /// Enables sums per operation, for the profile.
   void set_statistics(bool on) { set(statistics, on); }
-  /// Whether records of single operations are wanted, for the trace.
+  /// Enables records of individual operations, for the trace.
   void set_tracing(bool on) { set(tracing, on); }
-  /// Somebody looks: for the next seconds the newest operations of each lane are kept, for recent().
+  /// Keeps the newest operations of each lane for the next few seconds, for recent().
   void look();
-  /// Events, unless somebody says otherwise. None: mode() is 0 whatever else is wanted.
+  /// Default: events. None: mode() is always 0.
   void set_source(source s);
-  /// As set_source() has said.
+  /// The source set by set_source().
   [[nodiscard]] source get_source() const noexcept { return source_.load(std::memory_order_relaxed); }
-  /// The file of the library that has activity records; "": where it usually is.
+  /// The file of the library with activity records; "": the default location.
   void set_library(std::string file);
-  /// As set_library() has said.
+  /// The file set by set_library().
   [[nodiscard]] std::string library() const;
-  /// `flush(arg)` tells all that is known by now, before tracing ends and before anything is read. From the call on
-  /// until it is removed; it may be called by several threads.
+  /// Registers `flush(arg)`, which must record all operations completed so far; it is called before tracing ends and
+  /// before data is read, possibly by several threads, until it is removed.
   void add_flush(void (*flush)(void* arg), void* arg);
-  /// Returns when no call with `arg` is under way.
+  /// Returns when no call with `arg` is in progress.
   void remove_flush(void* arg);
 
-  /// A lane of that device and name: one that was given back, or a new one. Null when there are 2^15.
+  /// A lane for that device and name, reused or new. Null if there are 2^15 lanes.
   device_lane* take(std::string_view device, std::string_view lane);
 
-  /// The lanes that did anything while somebody looked, in order of device and lane.
+  /// The lanes with operations recorded since look(), in order of device and lane.
   [[nodiscard]] std::vector<recent_operations> recent(ticks from) const;
-  /// The largest total first.
+  /// Statistics of all operations, largest total first.
   [[nodiscard]] std::vector<device_statistics> work() const;
-  /// By device, in the order in which they came.
+  /// Times by device, in order of registration.
   [[nodiscard]] std::vector<device_times> times() const;
 
-  /// For the recorder: drops the records so far.
+  /// For the recorder: discards the records so far.
   void forget();
-  /// How many records there are.
+  /// The number of kept records.
   [[nodiscard]] std::uint64_t kept() const noexcept { return kept_.load(std::memory_order_relaxed); }
-  /// How many operations found no room, or have no times.
+  /// The number of operations lost, or without times.
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   /// Appends the rows of all lanes, with their edges.
   void collect(trace_data& into) const;
-  /// In order, none before the one before has ended. What else it waited for: the task that submitted it.
+  /// Sorts the operations of a lane into one row; each begins after the end of the one before. The edges are from the
+  /// operation before it and from the submitting task.
   static void put_row(const device_lane& l, std::vector<device_operation> all, std::vector<trace_slice>& row,
                       std::vector<trace_edge>& edges);
 
@@ -183,7 +185,7 @@ class device_lanes {
 
  private:
   friend class device_lane;
-  /// Times in which anything was on a device: spans that do not overlap, the older ones summed up.
+  /// The times in which a device was busy: disjoint spans, the older ones merged into a sum.
   class busy_time {
    public:
     void add(ticks begin, ticks end);
@@ -204,7 +206,7 @@ class device_lanes {
   };
   void set(unsigned bit, bool on);
   void publish();
-  /// Whether the record is for the trace, and there is room; whether somebody looks.
+  /// Whether to keep the record for the trace, and whether to keep it for recent().
   struct wish {
     bool keep = false, show = false;
   };
@@ -216,9 +218,9 @@ class device_lanes {
   std::atomic<std::uint64_t> kept_{0}, lost_{0};
   void flush() const;
 
-  mutable std::mutex flush_lock_;  // held while they are called: outside of the others
+  mutable std::mutex flush_lock_;  // held during flush calls: taken before the other locks
   std::vector<std::pair<void (*)(void*), void*>> flushes_;
-  mutable std::mutex lock_;  // guards what follows; inside a lane's
+  mutable std::mutex lock_;  // guards the members below; taken after a lane's
   std::string library_;
   unsigned wanted_ = 0;
   ticks traced_from_ = 0;

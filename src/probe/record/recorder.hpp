@@ -1,8 +1,8 @@
-// All that a runtime's workers measure, and what is computed from it. One per runtime; it knows no runtime.
+// Measurements of all workers of a runtime, and results computed from them. One per runtime, but independent of it.
 //
-// Thread safety: worker(i)'s recording functions belong to worker i; everything else may be called by any thread at any
-//   time. Cost: reading sums over workers and names; recording is worker_log.hpp's.
-// Example: probe/record/test/recorder_test.cpp; what the numbers mean: docs/probe.md
+// Thread safety: the recording functions of worker(i) belong to worker i; all other functions are thread-safe. Cost:
+// reading sums over workers and names; for recording see worker_log.hpp.
+// Example: probe/record/test/recorder_test.cpp; meaning of the numbers: docs/probe.md
 #pragma once
 
 #include <cstddef>
@@ -20,27 +20,27 @@
 
 namespace plx::probe {
 
-/// One name, summed over the workers. Times in seconds.
+/// One task name, summed over the workers. Times in seconds.
 struct task_statistics {
   name_id id = unnamed;
   std::string_view name;
   std::uint64_t calls = 0;   // finished tasks
-  std::uint64_t slices = 0;  // pieces: one per call, and one more for each time a task was suspended
-  double total_s = 0;        // time of all pieces
-  double mean_s = 0;         // mean, extremes and standard deviation of the finished tasks' lengths
+  std::uint64_t slices = 0;  // one per call, and one more for each suspension
+  double total_s = 0;        // time of all slices
+  double mean_s = 0;         // mean, extremes and standard deviation of the durations of finished tasks
   double min_s = 0;
   double max_s = 0;
   double stddev_s = 0;
 };
 
-/// What the work on one object cost.
+/// The cost of the work on one object.
 struct key_cost {
   std::uint64_t key = no_key;
   double seconds = 0;
   std::uint64_t calls = 0;
 };
 
-/// How long tasks lay ready before they began. Percentiles are upper bounds of bins whose ends differ by a factor of 2.
+/// Time from ready to start. Percentiles are upper bounds of bins whose limits differ by a factor of 2.
 struct ready_wait {
   std::uint64_t samples = 0;
   double mean_s = 0;
@@ -49,7 +49,7 @@ struct ready_wait {
   double max_s = 0;
 };
 
-/// What one worker did with its time, in seconds.
+/// The time of one worker by use, in seconds.
 struct worker_times {
   double exec_s = 0;
   double idle_s = 0;
@@ -58,121 +58,122 @@ struct worker_times {
   std::uint64_t tasks = 0;
 };
 
-/// What tasks waited for, summed over the workers. Times in seconds, from the suspension until the task went on.
+/// Waits of tasks, summed over the workers. Times in seconds, from suspension to resumption.
 struct wait_statistics {
   std::string_view kind;         // "mutex", "future", ...
-  const void* object = nullptr;  // null: none, or many that live shortly
-  std::string_view name;         // of the object; "" when it has none
+  const void* object = nullptr;  // null: none, or many short-lived ones
+  std::string_view name;         // of the object; "" if it has none
   std::uint64_t waits = 0;
   double total_s = 0;
   double max_s = 0;
 };
 
-/// Of a worker's flight recorder: 2 MiB, of which the pages that were used exist.
+/// Records of a worker's flight recorder: 2 MiB, of which only used pages take memory.
 inline constexpr std::size_t default_flight_records = std::size_t{1} << 16;
 
-/// Records of a trace that are kept unless asked otherwise: 512 MiB.
+/// Default limit of the records of a trace: 512 MiB.
 inline constexpr std::uint64_t default_trace_limit = std::uint64_t{1} << 24;
 
 class device_lanes;
 
 class recorder {
  public:
-  /// Workers may be added later, until there are `most_workers`. Requires: n_workers > 0 if any will be added.
+  /// Workers may be added later, up to `most_workers`. Requires: n_workers > 0 if any will be added.
   explicit recorder(unsigned n_workers, unsigned most_workers = 0);
   ~recorder();
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
-  /// As given to the constructor, and those added since.
+  /// The constructor's argument plus the workers added since.
   unsigned worker_count() const noexcept;
-  /// One more worker, which records what the first one does; null when there are `most_workers`. For programs whose
-  /// threads come and go: see attach/core/program.hpp.
+  /// Adds a worker, which records the same data as the first; null if there are `most_workers`. For programs that
+  /// create and end threads at run time: see attach/core/program.hpp.
   worker_log* add_worker();
-  /// What the row of a worker is called in traces, instead of "worker 3". Requires: i < worker_count().
+  /// The name of a worker's row in traces, instead of "worker 3". Requires: i < worker_count().
   void name_worker(unsigned i, std::string_view name);
   /// Requires: i < worker_count().
   worker_log& worker(unsigned i) noexcept;
   const worker_log& worker(unsigned i) const noexcept;
-  /// Where worker `i` books how long tasks were suspended. Requires: i < worker_count().
+  /// The log of the suspensions of worker `i`. Requires: i < worker_count().
   wait_log& waits_of(unsigned i) noexcept;
   const wait_log& waits_of(unsigned i) const noexcept;
 
-  /// Switches statistics and cost per key (both on at the start).
+  /// Enables statistics and cost per key (both enabled initially).
   void statistics(bool on);
-  /// Switches cost per key.
+  /// Enables cost per key.
   void costs(bool on);
 
-  /// What devices do: statistics of it, and while tracing is on, lanes in the trace (device_lanes.hpp).
+  /// Device operations: statistics and, while tracing is on, lanes in the trace (device_lanes.hpp).
   device_lanes& devices() noexcept;
   [[nodiscard]] const device_lanes& devices() const noexcept;
 
-  /// Switches tracing. Each worker gets a ring of `ring_records` (32 bytes each) when first switched on. With a share
-  /// below 1, one piece in so many is traced, and no edges.
+  /// Enables tracing. Each worker gets a ring of `ring_records` (32 bytes each) the first time. With a share below 1,
+  /// only that share of the slices is traced, without edges.
   void trace(bool on, std::size_t ring_records = std::size_t{1} << 20, double share = 1);
-  /// From now on this share of the pieces of tasks of one name is traced, below 1 without edges; 0: none. Until trace()
-  /// says what holds for all. When all names that have run are below 1, nothing is noted of where tasks come from.
+  /// Sets the share of the traced slices of one task name from now on, below 1 without edges; 0: none. The next trace()
+  /// overrides it. When the shares of all names that have run are below 1, edges are not recorded.
   void trace_kind(name_id name, double share);
-  /// Switches what tells where tasks come from: with tracing it goes on by itself; alone it gives span_s().
+  /// Enables the recording of task dependencies. Tracing includes it; on its own it provides span_s().
   void paths(bool on);
-  /// The longest path of tasks so far, each the cause of the next, in seconds: no number of workers could have been
-  /// faster. Of the tasks that began after paths() or trace().
+  /// The longest path of dependent tasks so far, in seconds: a lower bound on the run time for any number of workers.
+  /// Covers tasks that began after paths() or trace().
   double span_s() const;
-  /// Who is told of every event from now on (task_event.hpp), or nobody. Never stops the world: one who is taken away
-  /// may still be told for a moment, so it must live as long as this recorder.
+  /// Sets the observer of task events (task_event.hpp); null removes it. Does not stop the workers: a removed observer
+  /// may still receive events for a moment, so it must live as long as this recorder.
   void observe(task_observer* o);
-  /// The last pieces of at least `from_s` of every worker are kept, `records` of them (32 bytes each): see
-  /// flight_ring.hpp. 0 records: no longer. Requires: at most one size is used in a recorder's life.
+  /// Keeps the last slices of at least `from_s` of every worker, `records` of them (32 bytes each): see
+  /// flight_ring.hpp. 0 records: disables it. Requires: at most one size other than 0 in a recorder's life.
   void flight(std::size_t records, double from_s = 1e-6);
-  /// Moves the rings' records to the recorder's own memory, so that rings do not overflow. At most trace_limit()
+  /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow. At most trace_limit()
   /// records are kept.
   void drain();
-  /// How many records of a trace are kept, of 32 bytes each; later ones are dropped and counted. From now on.
+  /// Sets the number of trace records to keep, 32 bytes each; further ones are dropped and counted.
   void set_trace_limit(std::uint64_t records);
-  /// The limit that set_trace_limit() set.
+  /// The limit set by set_trace_limit().
   [[nodiscard]] std::uint64_t trace_limit() const;
-  /// Records kept by drain(), and records lost because a ring or the recorder's memory was full.
+  /// Records kept by drain().
   std::uint64_t traced() const;
-  /// Records for which there was no room.
+  /// Records lost because a ring or the recorder's memory was full.
   std::uint64_t trace_lost() const;
 
-  /// A value of a counter at this moment, drawn as a curve in the trace. Nothing happens while tracing is off.
+  /// Records the present value of a counter, drawn as a curve in the trace. No effect while tracing is off.
   void trace_counter(std::string_view name, double value);
 
-  /// Something that happened now, shown in the trace. Nothing happens while tracing is off.
+  /// Records an event at the present time, shown in the trace. No effect while tracing is off.
   void mark(std::string_view category, std::string_view text);
-  /// Drops the trace so far: what was drained, what lies in the rings, samples and marks. For who traces now and then.
+  /// Discards the trace so far: drained records, records in the rings, samples and marks. For programs that trace
+  /// repeatedly.
   void forget_trace();
-  /// Drains, then gives all that was recorded so far. Cost: a copy of the trace: 48 bytes per piece and 24 per edge,
-  /// beside the 32 bytes of each record.
+  /// Drains, and returns everything recorded so far. Cost: a copy of the trace: 48 bytes per slice and 24 per edge, in
+  /// addition to the 32 bytes of each record.
   trace_data collect_trace();
 
-  /// Names with at least one piece, the largest total first.
+  /// Statistics by name, largest total first; names without a slice are omitted.
   std::vector<task_statistics> tasks() const;
-  /// The same, of one worker. Requires: i < worker_count().
+  /// The same for one worker. Requires: i < worker_count().
   std::vector<task_statistics> tasks(unsigned i) const;
-  /// Keys with any cost since the last reset_costs(), in order of key.
+  /// Keys with a cost since the last reset_costs(), in order of key.
   std::vector<key_cost> costs() const;
-  /// Slices whose cost is in none of them: a worker met more than 2^20 keys that are no small numbers.
+  /// Slices whose cost is not accounted to a key, because a worker used more than 2^20 large keys.
   std::uint64_t costs_lost() const;
-  /// Cost per key counts from zero again.
+  /// Resets the cost of all keys to zero.
   void reset_costs();
-  /// What tasks waited for, the largest total first.
+  /// Waits of tasks, largest total first.
   std::vector<wait_statistics> waits() const;
   /// Requires: i < worker_count().
   worker_times times(unsigned i) const;
 
-  /// How long tasks were ready before they began, of a sample: one in 128, or one in 13 while edges are traced.
+  /// Time from ready to start, for a sample of the tasks: one in 128, or one in 13 while edges are traced.
   probe::ready_wait ready_wait() const;
 
-  /// The share of the workers' time that measuring took: (ticks per slice, per record of a trace, per look at the
-  /// clock, as measured once per process) x (their numbers), and the processor time of what is periodic, over (exec +
-  /// idle + overhead + background). 0 when nothing was recorded.
+  /// The share of the workers' time that measurement took: (ticks per slice, per trace record and per clock reading, as
+  /// measured once per process) x (their counts), plus the processor time of periodic functions, over (exec + idle +
+  /// overhead + background). 0 if nothing was recorded.
   double measurement_cost() const;
-  /// All processor time that measuring took beside the workers: draining, printing, sampling.
+  /// Sets the processor time that measurement took outside the workers: draining, printing, sampling.
   void set_background(double s) noexcept;
 
-  /// kind,object,name,waits,total_s,max_s
+  /// Columns: kind,object,name,waits,total_s,max_s
   result<void> write_waits_csv(std::string_view path) const;
 
  private:

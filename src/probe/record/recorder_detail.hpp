@@ -1,6 +1,6 @@
-// Internal: what a recorder holds. For recorder.cpp and trace_data.cpp.
+// Internal: the data of a recorder. For recorder.cpp and trace_data.cpp.
 //
-// Thread safety: `workers` may grow while it is read; everything below `mutex` is used under it.
+// Thread safety: `workers` may grow while it is read; all members after `mutex` are guarded by it.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,11 @@
 
 namespace plx::probe {
 
-/// Ticks that measuring takes, as measured when it is first asked for, for 0.7 ms.
+/// Costs of recording in ticks, measured at the first call, in 0.7 ms.
 struct recording_cost {
   double slice = 0;   // of worker_log::record()
-  double record = 0;  // of each record of a trace, on top
-  double clock = 0;   // of a look at the clock
+  double record = 0;  // of each trace record, in addition
+  double clock = 0;   // of a clock reading
 };
 const recording_cost& cost_of_recording();
 
@@ -36,7 +36,7 @@ struct key_sum {
 };
 using cost_map = std::unordered_map<std::uint64_t, key_sum>;
 
-/// A worker's log and the records drained from its ring, in pieces so that growing never copies.
+/// A worker's log and the records drained from its ring, in chunks so that growth never copies.
 struct worker_trace {
   static constexpr std::size_t piece_records = 1u << 15;
 
@@ -59,15 +59,15 @@ struct worker_trace {
   }
 };
 
-/// The workers of a recorder: some may be added while others read. A worker that was added stays where it is.
-/// Memory order: the number is released after the worker's place is filled, and acquired by who walks the list.
+/// The workers of a recorder: one may be added while others are read. A worker never moves.
+/// Memory order: the count is released after the worker's slot is filled, and acquired by readers.
 class worker_list {
  public:
   using place = std::unique_ptr<worker_trace>;
 
   explicit worker_list(unsigned most) : most_(most), places_(std::make_unique<place[]>(most)) {}
 
-  /// One at a time. Requires: size() < most().
+  /// One call at a time. Requires: size() < most().
   worker_trace& push_back(place w) {
     const unsigned n = n_.load(std::memory_order_relaxed);
     places_[n] = std::move(w);
@@ -88,27 +88,27 @@ class worker_list {
 };
 
 struct recorder::state {
-  static constexpr std::size_t max_noted = std::size_t{1} << 20;  // samples; marks likewise
+  static constexpr std::size_t max_noted = std::size_t{1} << 20;  // samples, and separately marks
 
   explicit state(unsigned most_workers) : workers(most_workers) {}
 
   worker_list workers;
   std::vector<std::string> worker_names;  // under `mutex`
   const ticks origin = now_ticks();
-  const unsigned space = next_space();  // of the ids of its tasks
+  const unsigned space = next_space();  // ids of this recorder's tasks
   device_lanes lanes{workers.most(), space};
 
   mutable std::mutex mutex;
   std::uint64_t max_kept = default_trace_limit;
   std::uint64_t kept = 0;
-  std::uint64_t over_limit = 0;  // records beyond `max_kept`
-  std::uint64_t dropped = 0;     // samples and marks for which there was no room
+  std::uint64_t over_limit = 0;  // records in excess of `max_kept`
+  std::uint64_t dropped = 0;     // samples and marks dropped because their limit was reached
   std::vector<trace_sample> samples;
   std::vector<trace_mark> marks;
   cost_map cost_base;
-  std::atomic<double> background_s{0};  // of the thread that is periodic
+  std::atomic<double> background_s{0};  // of the thread of periodic functions
   double share = 1;
-  std::unique_ptr<trace_rates> rates;         // null until less than everything was traced
+  std::unique_ptr<trace_rates> rates;         // null until a share below 1 is set
   const trace_rates* rates_in_use = nullptr;  // null: everything is traced
   double flight_from_s = 0;
   task_observer* observer = nullptr;
@@ -135,7 +135,7 @@ struct recorder::state {
     want_events(false);
   }
 
-  /// Of all names; `kinds`: some of them will differ.
+  /// For all names; `kinds`: individual rates will follow.
   void set_rates(std::uint16_t every, bool kinds = false);
   bool some_kind_is_whole() const;
   bool tracing_locked() const { return !workers.empty() && (workers[0]->log.mode() & worker_log::tracing) != 0; }
@@ -161,7 +161,7 @@ struct recorder::state {
     return lost;
   }
   cost_map all_costs() const;
-  /// Of workers [first, last), the largest total first.
+  /// For the workers [first, last), largest total first.
   std::vector<task_statistics> statistics_of_workers(std::size_t first, std::size_t last) const;
 };
 

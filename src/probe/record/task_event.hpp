@@ -1,7 +1,7 @@
-// What happens to tasks, told to one who watches. For policies; what is told nobody pays nothing.
+// Events of tasks, delivered to an observer; used by policies.
 //
-// Thread safety: on_event is called by any worker, several at a time, between the pieces of tasks. Cost: while somebody
-// watches, a virtual call per event; else a test of a bit. Example: probe/task_event_test.cpp
+// Thread safety: on_event() is called by any worker, concurrently, between slices. Cost: a virtual call per event while
+// there is an observer; otherwise a test of a bit. Example: probe/task_event_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace plx::probe {
 
-/// What happens to a task.
+/// The kinds of events of a task.
 enum class task_event_kind : std::uint8_t { create, start, suspend, resume, stop };
 
 struct task_event {
@@ -19,14 +19,14 @@ struct task_event {
   name_id name = unnamed;
   std::uint64_t key = no_key;
   unsigned worker = 0;
-  ticks when = 0;    // create: 0, no clock is read for it
-  ticks length = 0;  // suspend: of the piece; stop: of the whole task
+  ticks when = 0;    // create: 0, the clock is not read
+  ticks length = 0;  // suspend: of the slice; stop: of the whole task
 };
 
-/// One who is told of each event of each task.
+/// Receives every event of every task.
 class task_observer {
  public:
-  /// Must neither wait nor throw, and should be quick.
+  /// Must not block or throw, and should be fast.
   virtual void on_event(const task_event& e) noexcept = 0;
 
  protected:

@@ -1,12 +1,12 @@
-// Steps tracing down when measuring costs more than was allowed, kind of task by kind of task: those whose records cost
-// most go first from every task with its edges to one piece in ten, then one in a hundred, then none, each by one step
-// a look, and as many of them as the excess asks for. Statistics and counters go on. It never steps up again: what a
-// trace holds of a kind from a moment on, it holds until the end.
+// Reduces tracing while measurement costs more than allowed, per task type: the types whose records cost most go from
+// all slices with edges to one slice in ten, then one in a hundred, then none. Each check lowers a type by at most one
+// step, and as many types as the excess requires. Statistics and counters are unaffected. Tracing is never increased
+// again.
 //
-// Each look that changes something is one line as a warning (on stderr when the log has no sink for it) and a mark in
-// the trace.
-// Thread safety: look() by one thread at a time, the rest by anyone. Cost of a look: reading the workers' times and the
-// statistics of all names.
+// Each check that reduces tracing logs a warning (on stderr if the log has no sink for it) and adds a mark to the
+// trace.
+// Thread safety: look() by one thread at a time, the rest by any thread. Cost of a check: reading the workers' times
+// and the statistics of all names.
 // Example: session/test/trace_budget_test.cpp
 #pragma once
 
@@ -25,19 +25,19 @@ class recorder;
 
 class trace_budget {
  public:
-  /// How often one should look. A span in which the workers' times grow by less than `least_span_s` is joined to the
-  /// next one.
+  /// The recommended period of checks. An interval in which the workers' times grow by less than `least_span_s` is
+  /// merged with the next one.
   static constexpr double period_s = 0.1, least_span_s = 0.02;
 
-  /// `allowed`: the share of the workers' time that measuring may take, as recorder::measurement_cost() estimates it.
-  /// `r` must outlive this.
+  /// `allowed`: the share of the workers' time that measurement may take, as estimated by recorder::measurement_cost().
+  /// `r` must outlive this object.
   trace_budget(recorder& r, double allowed);
 
-  /// Compares the cost since the last look with what is allowed, and steps down if it was more. Does nothing while no
-  /// trace is recorded.
+  /// Compares the cost since the last check with the allowed share, and reduces tracing if it was higher. No effect
+  /// while no trace is recorded.
   void look();
 
-  /// Of the kind that was stepped down most: 0 everything is traced, 1 one piece in ten, 2 one in a hundred, 3 none.
+  /// The highest step of any task type: 0 everything is traced, 1 one slice in ten, 2 one in a hundred, 3 none.
   [[nodiscard]] unsigned step() const noexcept { return step_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,12 +1,12 @@
-// How long one worker's tasks were suspended: number, sum and longest by kind of wait ("mutex", "future", ...) and by
-// object.
+// The time for which one worker's tasks were suspended: number, sum and maximum by kind of wait ("mutex", "future",
+// ...) and by object.
 //
-// Thread safety: one writer (the worker), any readers. Cost: add() is a look into a table and some stores, no lock; the
-//   first one allocates the table (64 KiB), none after it does.
-// Invariant: a cell's place is given once and never taken back; when three quarters of the places are given to objects,
-//   what belongs to further objects is booked under its kind and name without the object.
-// Memory order: `kind` is released when the rest of a new cell's identity is there, and acquired by readers. Counts are
-//   relaxed, as worker_log's. Example: probe/record/test/wait_log_test.cpp
+// Thread safety: one writer (the worker), any number of readers. Cost: add() takes a table look-up and a few stores, no
+// lock; the first call allocates the table (64 KiB), later ones do not allocate.
+// Invariant: a cell, once assigned, keeps its identity; when three quarters of the cells are assigned to objects, waits
+// for further objects are recorded under their kind and name without the object.
+// Memory order: `kind` is released after the rest of a new cell's identity is written, and acquired by readers. Counts
+// are relaxed, as in worker_log. Example: probe/record/test/wait_log_test.cpp
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@
 
 namespace plx::probe {
 
-/// What was waited for. An object that has no name is told by its address alone: it may be several, one after the other
-/// at the same place; named ones are told apart.
+/// What a task waited for. An object without a name is identified by its address, which several objects may use in
+/// turn; named objects are distinguished.
 struct wait_kind {
   const char* kind = "";         // lives as long as the process
-  const void* object = nullptr;  // null: none, or one of many that live shortly, such as futures
+  const void* object = nullptr;  // null: none, or one of many short-lived ones, such as futures
   name_id name = unnamed;        // of the object
 };
 
@@ -34,7 +34,7 @@ class wait_log {
   wait_log(const wait_log&) = delete;
   wait_log& operator=(const wait_log&) = delete;
 
-  /// Books one wait. Requires: called by this log's worker only.
+  /// Records one wait. Requires: called by this log's worker only.
   void add(const wait_kind& what, ticks waited) noexcept {
     cell* c = cell_of(what);
     if (c == nullptr) [[unlikely]]
@@ -44,8 +44,8 @@ class wait_log {
     if (waited > c->longest.load(std::memory_order_relaxed)) c->longest.store(waited, std::memory_order_relaxed);
   }
 
-  /// Calls visit(wait_kind, waits, total ticks, longest ticks) for everything that was waited for, in no order. From
-  /// any thread.
+  /// Calls visit(wait_kind, waits, total ticks, longest ticks) for everything that was waited for, in no particular
+  /// order. Thread-safe.
   template <class Visitor>
   void for_each(Visitor&& visit) const {
     const cell* cells = cells_.load(std::memory_order_acquire);  // pairs with the release in make_table()
@@ -62,14 +62,14 @@ class wait_log {
             rest_.longest.load(std::memory_order_relaxed));
   }
 
-  static constexpr std::size_t places = 1024;  // in the table
+  static constexpr std::size_t places = 1024;  // cells of the table
   static constexpr std::size_t for_objects = places - places / 4;
 
  private:
   struct alignas(64) cell {
     std::atomic<const char*> kind{nullptr};  // null: free
     const void* object = nullptr;            // set before `kind`, never changed
-    name_id name = unnamed;                  // likewise
+    name_id name = unnamed;                  // the same
     std::atomic<std::uint64_t> waits{0};
     std::atomic<ticks> total{0};
     std::atomic<ticks> longest{0};
@@ -80,14 +80,14 @@ class wait_log {
   [[gnu::cold]] cell* take_place(cell& free, const wait_kind& what) noexcept;
 
   std::atomic<cell*> cells_{nullptr};
-  std::size_t used_ = 0;  // the writer's
-  cell rest_;             // `kind` stays null: what not even its kind found a place for
+  std::size_t used_ = 0;  // used by the writer only
+  cell rest_;             // `kind` stays null: waits whose kind has no cell either
 };
 
-/// Gives an object a name by which waiting for it is told. The name stays with the address until another is given, ""
-/// for none; an object that has a name of its own (plx::mutex m("forces")) keeps that. From any thread; takes a lock.
+/// Names an object for reports of waits. The name stays with the address until it is replaced; "" removes it. An object
+/// with a name of its own (plx::mutex m("forces")) keeps that. Thread-safe; takes a lock.
 void name_object(const void* object, std::string_view name);
-/// The name given to the object at this address; `unnamed` when there is none.
+/// The name of the object at this address; `unnamed` if it has none.
 name_id object_name(const void* object);
 
 }  // namespace plx::probe

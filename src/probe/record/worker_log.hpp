@@ -1,12 +1,11 @@
-// What one worker has measured: statistics per task name, cost per key, and, when switched on, a trace.
+// Measurements of one worker: statistics per task name, cost per key and, if enabled, a trace.
 //
-// Thread safety: one writer (the worker), any number of readers at any time. Each number is read whole, but numbers
-// that
-//   belong together may be one task apart while the worker runs.
-// Cost: record() with statistics about 2 ns, with a key about 1 ns more, traced about 4 ns more (bench/probe).
-//   It takes no lock and no heap once a worker has met the name and the key; memory grows in chunks, out of line.
+// Thread safety: one writer (the worker), any number of readers at any time. Each number is read atomically, but
+// related numbers may differ by one task while the worker runs.
+// Cost: record() with statistics about 2 ns, with a key about 1 ns more, traced about 4 ns more (bench/probe). It takes
+// no lock and does not allocate for a known name and key; memory grows in chunks, out of line.
 // Memory order: counters are relaxed, they order nothing. Chunk pointers are released by the writer after the chunk is
-//   constructed, and acquired by readers; chunks live until the log dies.
+// constructed, and acquired by readers; chunks live as long as the log.
 // Example: probe/record/test/worker_log_test.cpp
 #pragma once
 
@@ -23,38 +22,38 @@
 
 namespace plx::probe {
 
-/// A piece of a task between two boundaries: it started or was resumed at `begin`, ended or was suspended at `end`.
+/// A slice of a task: it started or was resumed at `begin`, and ended or was suspended at `end`.
 struct task_slice {
   name_id name = unnamed;
-  std::uint64_t key = no_key;  // the object worked on: a block of the mesh, a Markov chain
+  std::uint64_t key = no_key;  // the object of the task: a block of the mesh, a Markov chain
   ticks begin = 0;
   ticks end = 0;
-  bool finished = true;  // false: the task was suspended and another piece will follow
-  ticks earlier = 0;  // time in the earlier pieces of this task, if the caller keeps it: then a call's length is exact
-  // For a trace, when the caller knows them (trace_data.hpp says what they mean):
+  bool finished = true;  // false: the task was suspended, and another slice will follow
+  ticks earlier = 0;  // time in earlier slices of this task, if the caller keeps it: makes the duration of a call exact
+  // For a trace, if known to the caller (see trace_data.hpp):
   task_id id = 0;
-  task_id cause = 0;  // who made it ready
+  task_id cause = 0;  // the task that made it ready
   ticks ready = 0;
 };
 
-/// How many recorders want to know where tasks come from (then ids are given and edges are noted), and, times 65536,
-/// how many are watched by an observer. Relaxed, orders nothing.
+/// The number of recorders that need task dependencies (ids and edges), plus 65536 times the number with an observer.
+/// Relaxed, orders nothing.
 inline std::atomic<unsigned> wanted{0};
-/// What each wish adds to `wanted`.
+/// The amount that a recorder adds to `wanted` for edges.
 inline constexpr unsigned wants_edges = 1;
-/// Likewise.
+/// The amount that a recorder with an observer adds.
 inline constexpr unsigned wants_events = 1u << 16;
 
 namespace detail {
 
 using counter = std::atomic<std::uint64_t>;
 
-/// Adds for the only writer: a load and a store, no locked instruction.
+/// Adds without a locked instruction: there is only one writer.
 inline void add(counter& c, std::uint64_t n) noexcept {
   c.store(c.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
 }
 
-/// A sum of spans, of which the last may not have ended yet: then it grows with the clock. One writer, any readers.
+/// A sum of spans, of which the last may be open: it then grows with the clock. One writer, any readers.
 class open_sum {
  public:
   void begin(ticks at) noexcept {
@@ -67,27 +66,27 @@ class open_sum {
     x_.store(((x >> 1) + (more > less ? more - less : 0)) << 1, std::memory_order_relaxed);
   }
   [[nodiscard]] bool open() const noexcept { return (x_.load(std::memory_order_relaxed) & 1) != 0; }
-  /// `less`: what does not count of a span that has not ended. Never less than a call before gave: the clocks of two
-  /// sockets may differ, and the clock may be read before the sum.
+  /// `less`: the part of an open span that does not count. The result never decreases, although the clocks of two
+  /// sockets may differ and the clock may be read before the sum.
   [[nodiscard]] ticks sum(ticks less = 0) const noexcept {
     const std::uint64_t x = x_.load(std::memory_order_relaxed);
     const ticks now = ((x >> 1) + ((x & 1) != 0 ? now_ticks() - less : 0)) & (~std::uint64_t{0} >> 1);
     ticks before = largest_.load(std::memory_order_relaxed);
-    if (now > ~std::uint64_t{0} >> 2) return before;  // below 0: the reader's clock is behind
+    if (now > ~std::uint64_t{0} >> 2) return before;  // negative: the reader's clock is behind
     while (now > before)
       if (largest_.compare_exchange_weak(before, now, std::memory_order_relaxed)) return now;
     return before;
   }
 
  private:
-  mutable std::atomic<ticks> largest_{0};  // that sum() gave; by readers
-  // Modulo 2^63: the closed sum, or, with the lowest bit set, the closed sum less the time the open span began at.
+  mutable std::atomic<ticks> largest_{0};  // result of sum(); written by readers
+  // Modulo 2^63: the closed sum or, with the lowest bit set, the closed sum minus the start of the open span.
   std::atomic<std::uint64_t> x_{0};
 };
 
-/// Statistics of one name on one worker. calls, time, squares, shortest, longest are of finished tasks; open_* of
-/// pieces that ended suspended and whose task has not told their time as `earlier`. Invariant: time + open_time is all
-/// time spent under the name; calls + open_pieces counts all record() calls.
+/// Statistics of one name on one worker. calls, time, squares, shortest, longest are those of finished tasks; open_* of
+/// slices that ended suspended and whose time is not yet part of `earlier`. Invariant: time + open_time is all time
+/// spent under the name; calls + open_pieces is the number of record() calls.
 struct alignas(64) name_cell {
   counter calls{0};
   counter time{0};
@@ -96,7 +95,7 @@ struct alignas(64) name_cell {
   counter longest{0};
   counter open_time{0};
   counter open_pieces{0};
-  std::uint32_t trace_turn = 0;  // the worker's own: of the pieces since one in so many is traced
+  std::uint32_t trace_turn = 0;  // used by the worker only: slices since the last traced one
 };
 static_assert(sizeof(name_cell) == 64);
 
@@ -125,22 +124,21 @@ struct hashed_keys;  // open addressing, worker_log.cpp
 
 }  // namespace detail
 
-/// Of each name, one piece in how many is traced: 1 all, and what they waited for; 0 none. Written by a recorder, read
-/// by all its workers.
+/// For each name, the interval of traced slices: 1 all, with their edges; n one in n; 0 none. Written by a recorder,
+/// read by all its workers.
 struct trace_rates {
   std::array<std::atomic<std::uint16_t>, max_names> every;
 
-  /// One piece of `name` in how many is traced. Cost: a load.
+  /// The interval for `name`. Cost: a load.
   [[nodiscard]] std::uint32_t of(name_id name) const noexcept {
     return every[name < max_names ? name : unnamed].load(std::memory_order_relaxed);
   }
 };
 
-/// One record of the trace. A link says of the slice that follows it which task it is a piece of, who made that ready,
-/// and when. After an edge, up to five more of the same moment may follow in one record: begin, end and key hold where
-/// they lead to, `name` is the lower half of where they come from. Most slices are one packed record:
-/// trace_packing.hpp. One that stands for others that are not traced is not: its flags say how many from `every_shift`
-/// on.
+/// One record of the trace. A link belongs to the slice that follows it: its task, the cause that made it ready, and
+/// when. A record with up to five more edges of the same moment may follow an edge: begin, end and key hold their
+/// targets, `name` the lower half of their source. Most slices are one packed record (trace_ring.hpp), except those
+/// that represent slices that are not traced: their flags hold the interval, from `every_shift` on.
 struct trace_record {
   enum kind_bits : std::uint32_t { finished = 1, resumed = 2, is_link = 4, is_edge = 8, is_more = 16 };
   static constexpr unsigned every_shift = 16;
@@ -153,7 +151,7 @@ struct trace_record {
 };
 static_assert(sizeof(trace_record) == 32);
 
-/// Times between becoming ready and beginning, of a sample of the tasks: how many lie in [2^i, 2^(i+1)) ticks.
+/// Histogram of the times from ready to start for a sample of the tasks: bin i counts times in [2^i, 2^(i+1)) ticks.
 struct ready_waits {
   static constexpr unsigned n_bins = 48;
   detail::counter samples{0};
@@ -165,21 +163,21 @@ struct ready_waits {
 class trace_ring;   // trace_ring.hpp
 class flight_ring;  // flight_ring.hpp
 
-/// What one worker records: one thread writes, any read.
+/// The log of one worker: one thread writes, any thread reads.
 class alignas(64) worker_log {
  public:
   enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4, watching = 8 };
 
-  /// `index`: the worker's number; `space`: its recorder's, so that ids of several recorders differ.
+  /// `index`: the worker's number; `space`: that of its recorder, so that ids of several recorders differ.
   explicit worker_log(unsigned index = 0, unsigned space = 0) noexcept
       : index_(index), first_id_(task_id{space & 0x3f} << 56 | (task_id{index} + 1) << 40) {}
   ~worker_log();
   worker_log(const worker_log&) = delete;
   worker_log& operator=(const worker_log&) = delete;
 
-  // For the worker.
+  // Called by the worker.
 
-  /// Counts one piece of a task. Requires: called by this log's worker only.
+  /// Records one slice. Requires: called by this log's worker only.
   void record(const task_slice& s) noexcept {
     const std::uint32_t mode = mode_.load(std::memory_order_relaxed);
     count(s, mode);
@@ -188,108 +186,107 @@ class alignas(64) worker_log {
     if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
     if ((mode & watching) != 0) tell_end(s.begin, s.end, s.key, packed(s), s.earlier);
   }
-  /// The same for who has asked traces(): in probe/record/trace_ring.hpp, without a call in the ordinary case.
+  /// The same if traces() is true: in probe/record/trace_ring.hpp, inline in the most frequent case.
   void record_traced(const task_slice& s) noexcept;
-  /// Whether pieces are recorded for a trace now, and nobody is told of them beside.
+  /// Whether slices are recorded for a trace now, and there is no observer.
   [[nodiscard]] bool traces() const noexcept {
     return (mode_.load(std::memory_order_relaxed) & (tracing | watching)) == tracing;
   }
-  /// A task of this worker needs an id: one that no other task of the process and run has.
+  /// A new task id, unique in the process and run.
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
-  /// See trace_edge; told by a task of this name. Dropped while tracing is off, or not all tasks of that name are
-  /// traced.
+  /// See trace_edge; `name` is that of the recording task. Dropped unless tracing is on for all tasks of that name.
   void edge(task_id from, task_id to, ticks when, name_id name = unnamed) noexcept;
-  /// A task lay ready for so long before it began: of a sample of them.
+  /// Records the time from ready to start of a task in the sample.
   void ready_wait(ticks t) noexcept;
-  /// The longest path of tasks, each the cause of the next, that has ended here; see recorder::span_s().
+  /// Records the longest path of dependent tasks that ended here; see recorder::span_s().
   void path(ticks length) noexcept {
     if (length > longest_path_.load(std::memory_order_relaxed)) longest_path_.store(length, std::memory_order_relaxed);
   }
-  /// Tells the observer, if there is one, of what no record() tells.
+  /// Passes an event that is not a record() to the observer, if any.
   void tell(task_event_kind kind, name_id name, std::uint64_t key, ticks when) noexcept {
     if ((mode_.load(std::memory_order_relaxed) & watching) != 0) [[unlikely]]
       tell_observer({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
   }
-  /// Time without a ready task, less what is counted as background time within it. Ends what idle_begins() began, from
-  /// there.
+  /// Adds time without a ready task, minus the background time within it. Closes the span of idle_begins(), from its
+  /// start.
   void idle(ticks begin, ticks end, ticks less = 0) noexcept { idle_.add(begin, end, less); }
-  /// A long time without a ready task begins: idle_time() grows from here on, until idle(), less the background time
-  /// that is added to `background_before`. A second call does nothing.
+  /// Opens a long span without a ready task: idle_time() grows from here until idle(), except for background time
+  /// beyond `background_before`. A second call has no effect.
   void idle_begins(ticks begin, ticks background_before) noexcept {
     if (idle_.open()) return;
     background_before_.store(background_before, std::memory_order_relaxed);
     idle_.begin(begin);
   }
-  /// As above, with the background time of now.
+  /// The same, with the present background time.
   void idle_begins(ticks begin) noexcept { idle_begins(begin, background_time()); }
-  /// Whether idle_begins() was called and idle() was not.
+  /// Whether a span of idle_begins() is open.
   [[nodiscard]] bool idles() const noexcept { return idle_.open(); }
-  /// Time of searching for a task, in searches so short (below 2 us) that they do not count as idle. Making, starting
-  /// and ending a task is part of the time of tasks.
+  /// Adds time of searches for a task that are too short (below 2 us) to count as idle. Creating, starting and ending a
+  /// task counts as time of tasks.
   void overhead(ticks t) noexcept { detail::add(overhead_, t); }
-  /// Time of polling and other background work.
+  /// Adds time of polling and other background work.
   void background(ticks t) noexcept { detail::add(background_, t); }
 
-  // For anyone.
+  // Called by any thread.
 
-  /// Sums of the spans recorded as such, in ticks.
+  /// Sums of the recorded spans, in ticks.
   ticks idle_time() const noexcept {
     if (!idle_.open()) return idle_.sum();
     const ticks before = background_before_.load(std::memory_order_relaxed), now = background_time();
     return idle_.sum(now > before ? now - before : 0);
   }
-  /// Likewise.
+  /// In ticks.
   ticks overhead_time() const noexcept { return overhead_.load(std::memory_order_relaxed); }
-  /// Likewise.
+  /// In ticks.
   ticks background_time() const noexcept { return background_.load(std::memory_order_relaxed); }
 
-  /// The cells of a name, or nullptr if this worker has not met it or one of its neighbours.
+  /// The statistics of a name, or nullptr if this worker has not used it or a name of its chunk.
   const detail::name_cell* name(name_id id) const noexcept;
 
-  /// Calls visit(key, ticks, calls) for each key with any cost, in no particular order.
+  /// Calls visit(key, ticks, calls) for each key with a cost, in no particular order.
   template <class Visitor>
   void for_each_key(Visitor&& visit) const {
     using visitor = std::remove_reference_t<Visitor>;
     visit_keys([](void* v, std::uint64_t key, ticks t, std::uint64_t n) { (*static_cast<visitor*>(v))(key, t, n); },
                const_cast<void*>(static_cast<const void*>(&visit)));
   }
-  /// Pieces whose key found no place because this worker met more than 2^20 large keys.
+  /// Slices whose cost is not recorded because this worker used more than 2^20 large keys.
   std::uint64_t lost_costs() const noexcept { return lost_costs_.load(std::memory_order_relaxed); }
-  /// Pieces recorded so far.
+  /// Slices recorded so far.
   std::uint64_t pieces() const noexcept;
   /// The worker's number in its recorder.
   unsigned index() const noexcept { return index_; }
-  /// What ready_wait() was told.
+  /// The histogram filled by ready_wait().
   const ready_waits& waits() const noexcept { return waits_; }
   /// In ticks.
   ticks longest_path() const noexcept { return longest_path_.load(std::memory_order_relaxed); }
-  /// Edges recorded so far, links of slices and lost ones included; those of one moment are one.
+  /// Edges recorded so far, including links of slices and lost edges; those of one moment count as one.
   std::uint64_t edges() const noexcept;
 
-  // For the recorder that owns the log (from any thread, one at a time).
+  // Called by the owning recorder (from any thread, one at a time).
 
-  /// What is recorded from now on: bits of mode_bits.
+  /// Sets what to record from now on: bits of mode_bits.
   void set_mode(std::uint32_t bits) noexcept { mode_.store(bits, std::memory_order_release); }
-  /// What is recorded.
+  /// The bits set by set_mode().
   std::uint32_t mode() const noexcept { return mode_.load(std::memory_order_relaxed); }
-  /// Requires: set before the mode bit `tracing`; stays until the log dies.
+  /// Requires: called before the mode bit `tracing` is set. The ring must outlive the log.
   void set_ring(trace_ring* ring) noexcept { ring_.store(ring, std::memory_order_release); }
-  /// The last pieces of at least `from` ticks go there; it stays until the log dies. Null switches off.
+  /// Sets the ring for the last slices of at least `from` ticks; it must outlive the log. Null disables it.
   void set_flight(flight_ring* ring, ticks from) noexcept;
-  /// Null when there never was one.
+  /// Null if none was ever set.
   flight_ring* flight() const noexcept { return flight_.load(std::memory_order_acquire); }
-  /// How many of the pieces are traced; null: all. It must live as long as the log.
+  /// Sets the intervals of traced slices; null: all. Must outlive the log.
   void set_trace_rates(const trace_rates* r) noexcept { rates_.store(r, std::memory_order_release); }
-  /// Who is told while the mode bit `watching` is set. It must live as long as the log.
+  /// Sets the observer, used while the mode bit `watching` is set. Must outlive the log.
   void set_observer(task_observer* o) noexcept { observer_.store(o, std::memory_order_release); }
-  /// Null until tracing was switched on.
+  /// Null if tracing was never enabled.
   trace_ring* ring() const noexcept { return ring_.load(std::memory_order_acquire); }
 
  private:
   using key_visitor = void (*)(void* context, std::uint64_t key, ticks time, std::uint64_t calls);
 
   void count(const task_slice& s, std::uint32_t mode) noexcept {
-    const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by some ticks
+    const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by a few ticks
     if ((mode & statistics) != 0) [[likely]]
       add_statistics(s, length);
     if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
@@ -304,7 +301,8 @@ class alignas(64) worker_log {
       return;
     }
     if (s.earlier != 0) [[unlikely]] {
-      detail::add(c.open_time, ~s.earlier + 1);  // moves to `time`; modulo 2^64, so another worker's share cancels
+      detail::add(c.open_time, ~s.earlier + 1);  // moves to `time`; modulo 2^64, so that the share of another worker
+                                                 // cancels
       length += s.earlier;
     }
     const double d = static_cast<double>(static_cast<std::int64_t>(length));
@@ -343,13 +341,13 @@ class alignas(64) worker_log {
   [[gnu::cold]] detail::key_chunk* new_key_chunk(std::uint64_t which) noexcept;
   detail::key_cell& hashed_cell(std::uint64_t key) noexcept;
   [[gnu::cold]] detail::hashed_keys* grow_hashed() noexcept;
-  /// The name, and in the upper half the flags of a trace_record.
+  /// The name, with the flags of a trace_record in the upper half.
   static std::uint64_t packed(const task_slice& s) noexcept {
     const std::uint64_t flags =
         (s.finished ? trace_record::finished : 0u) | (s.earlier != 0 ? trace_record::resumed : 0u);
     return flags << 32 | s.name;
   }
-  // One by one: a slice that had to lie in memory would cost those who do not trace.
+  // Separate arguments: a slice that had to be in memory would slow down runs without tracing.
   [[gnu::noinline]] void add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept;
   [[gnu::noinline]] void add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                                    task_id cause, ticks ready) noexcept;
@@ -374,9 +372,9 @@ class alignas(64) worker_log {
   std::atomic<task_observer*> observer_{nullptr};
   std::atomic<const trace_rates*> rates_{nullptr};
   detail::counter longest_path_{0};
-  detail::counter n_other_{0};  // records, lost ones too, that tell of no edge
-  task_id last_edge_from_ =
-      0;  // the newest one that has a record of its own, and those of its moment that have none yet
+  detail::counter n_other_{0};  // records that are not edges, including lost ones
+  // The newest edge that has a record of its own, and the edges of its moment that have none yet.
+  task_id last_edge_from_ = 0;
   ticks last_edge_when_ = 0;
   std::array<task_id, 3> more_edges_{};
   unsigned n_more_edges_ = 0;
@@ -384,10 +382,10 @@ class alignas(64) worker_log {
   detail::open_sum idle_;
   detail::counter overhead_{0};
   detail::counter background_{0};
-  detail::counter background_before_{0};  // when the idle time that has not ended began
+  detail::counter background_before_{0};  // when the open idle span began
   std::atomic<detail::hashed_keys*> hashed_{nullptr};
   detail::counter lost_costs_{0};
-  detail::key_cell no_place_;  // takes what lost_costs_ counts
+  detail::key_cell no_place_;  // the cost counted by lost_costs_
   std::array<std::atomic<detail::name_chunk*>, (max_names >> detail::name_chunk_bits)> names_{};
   std::array<std::atomic<detail::key_chunk*>, (detail::dense_keys >> detail::key_chunk_bits)> keys_{};
 };
