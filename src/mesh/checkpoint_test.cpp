@@ -271,7 +271,7 @@ TEST_F(CheckpointOfParts, OnlyPartsOfBlocksThatAreHeldAreOpened) {
   EXPECT_THAT(read_values(path_, mesh_, some).error().message, HasSubstr("its part 'a.part0': No such file"));
 }
 
-TEST_F(CheckpointOfParts, WhatIsWrongWithAPart) {
+TEST_F(CheckpointOfParts, NamesTheErrorOfAPart) {
   const std::size_t blocks = mesh_.block_count();
   ASSERT_TRUE(write_parts({5, blocks}, 1));
   fs::copy(part(1), folder_ / "other");

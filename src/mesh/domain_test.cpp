@@ -10,7 +10,7 @@ namespace {
 using namespace plx::mesh;
 using testing::HasSubstr;
 
-TEST(Domain, SaysWhatIsImpossible) {
+TEST(Domain, RefusesImpossibleDomains) {
   domain d;
   EXPECT_TRUE(d.check());
   d.block_size = 9;

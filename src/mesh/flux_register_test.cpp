@@ -96,7 +96,7 @@ TEST(FluxRegister, ConservesTotalsWithRandomFluxes) {
   }
 }
 
-TEST(FluxRegister, OneBlockWithoutFinerNeighboursIsLeftAlone) {
+TEST(FluxRegister, ABlockWithoutFinerNeighboursIsUnchanged) {
   const block_mesh mesh(test::box({2, 2, 2}, n, 0));
   flux_register between(variables, n);
   between.resize(mesh);

@@ -48,7 +48,7 @@ constexpr boundary P = boundary::periodic, O = boundary::outflow, R = boundary::
 
 class Gather : public testing::TestWithParam<gather_case> {};
 
-TEST_P(Gather, EqualsALookUpOfEveryPoint) {
+TEST_P(Gather, EqualsALookupOfEveryPoint) {
   const gather_case& c = GetParam();
   std::mt19937_64 rng(7);
   domain d = test::box(c.roots, c.n, c.max_level);

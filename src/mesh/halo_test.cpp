@@ -143,7 +143,7 @@ void for_values(const block_box& box, int n, F&& f) {
 }
 
 // Each box has a purpose, so the test above notices if one is missing, unless other boxes cover it.
-TEST_P(Halo, NoBoxCanBeLeftOut) {
+TEST_P(Halo, EveryBoxIsNeeded) {
   std::mt19937_64 rng(12);
   const cut_mesh c(GetParam(), rng);
   for (int p = 0; p < c.parts.count(); ++p) {
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, Halo,
                                          halo_case{{2, 1, 1}, 8, 3, 6, 4, {O, R, P, P, O, O}, reach::full},
                                          halo_case{{2, 2, 1}, 6, 3, 8, 5, {P, P, P, P, R, R}, reach::full}));
 
-TEST(CurveParts, KnowsWhoOwnsWhat) {
+TEST(CurveParts, MapsBlocksToOwners) {
   const std::vector<std::int32_t> owner{0, 0, 2, 2, 2, 4};
   const curve_parts parts(owner, 6);
   EXPECT_EQ(parts.count(), 6);

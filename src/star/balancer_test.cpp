@@ -63,7 +63,7 @@ TEST_F(Balancer, DifferencesAsMeasurementsMakeThemMoveNothing) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(balance.decide(m, held, block_bytes, 100), held);
 }
 
-TEST_F(Balancer, NewBlocksBeginWithWhatIsKnown) {
+TEST_F(Balancer, NewBlocksInheritWeights) {
   weigh(std::vector<double>(16, 2.0));
   balance.carry(std::vector<mesh::family>{{.parent = 3, .children = {20, 21, 22, 23, 24, 25, 26, 27}}}, {});
   EXPECT_EQ(balance.weight(20), 2.0);
@@ -89,7 +89,7 @@ TEST(InheritedParts, FamiliesStayTogetherWhereTheFirstOfThemWas) {
 }
 
 // One of the costs is like that of an interrupted task.
-TEST(BalancerMeasures, ACostThatIsFarOffCountsLittle) {
+TEST(BalancerMeasures, OutliersHaveLittleWeight) {
   auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", {"mesh.root_blocks=[2,2,2]"});
   const setup s = in.value()->prepare().value();
   const gas g(s);

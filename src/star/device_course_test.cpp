@@ -49,14 +49,14 @@ TEST(DeviceCourse, LinearWaveWithRefinedRegion) {
           {}, 0);
 }
 
-TEST(DeviceCourse, UniformMeshToItsEndWithRowsNowAndThen) {
+TEST(DeviceCourse, UniformMeshToItsEndWithSomeHistoryRows) {
   compare("sedov",
           {"mesh.root_blocks=[2,2,2]", "run.t_end=0.1", "output.history_interval=3", "output.mesh_interval=0.03",
            "sedov.radius=0.2", "mesh.max_level=0"},
           {}, 0);
 }
 
-TEST(DeviceCourse, WaitsWhereAMeshFileIsDue) {
+TEST(DeviceCourse, StopsWhenAMeshFileIsDue) {
   one_run device("sedov", on_device({"mesh.root_blocks=[2,2,2]", "mesh.max_level=0", "sedov.radius=0.2",
                                      "run.t_end=0.1", "output.mesh_interval=0.02"}));
   device.sim->start();
@@ -73,7 +73,7 @@ TEST(DeviceCourse, WaitsWhereAMeshFileIsDue) {
   EXPECT_GE(ahead, 4);  // otherwise the test checks nothing
 }
 
-TEST(DeviceCourse, KeepsMassMomentumAndEnergyOfAPeriodicBlast) {
+TEST(DeviceCourse, ConservesMassMomentumAndEnergyOfAPeriodicBlast) {
   const std::string periodic =
       "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]";
   one_run device("sedov", on_device({"mesh.max_level=2", "mesh.root_blocks=[2,2,2]", "run.max_steps=24", periodic,
@@ -96,7 +96,7 @@ mesh::checkpoint_state state_of(one_run& r) {
   return {"test", r.in->table.toml(), identity_of(r.in->table), r.sim->numbers()};
 }
 
-TEST(DeviceCourse, ACheckpointGoesOnOnTheOther) {
+TEST(DeviceCourse, ACheckpointContinuesOnTheOther) {
   const texts sets{"mesh.max_level=2",      "mesh.root_blocks=[2,2,2]",       "run.max_steps=20",
                    "refinement.interval=4", "sedov.centre=[0.11,-0.07,0.19]", "sedov.radius=0.1"};
   one_run whole("sedov", sets);
@@ -161,7 +161,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   std::remove(path.c_str());
 }
 
-TEST(DeviceCourse, WhatItDoesNotDoIsSaidInOneLine) {
+TEST(DeviceCourse, UnsupportedInputIsRefusedInOneLine) {
   EXPECT_NE(complaint_about({"run.device=tpu"}).find("cpu, cuda, emulated"), std::string::npos);
   EXPECT_NE(complaint_about({"run.device=emulated", "sod.species=true"}).find("without species, found 2"),
             std::string::npos);

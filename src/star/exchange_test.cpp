@@ -76,7 +76,7 @@ TEST(Exchange, MessagesBelongToTheirRound) {
   });
 }
 
-TEST(Exchange, MessagesBelongToTheirRoundWhateverTheNetworkDoes) {
+TEST(Exchange, MessagesBelongToTheirRoundOnAnyNetwork) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     net::simulation sim({.localities = 3, .seed = seed, .delay_max_s = 500e-6});
@@ -94,7 +94,7 @@ TEST(Exchange, AloneEverythingIsOnesOwn) {
   EXPECT_EQ(net.all_reduce({3.0}, [](const auto& a, const auto&) { return a; }), std::vector<double>{3.0});
 }
 
-TEST(Exchange, WhoWaitsHearsOfALoss) {
+TEST(Exchange, AWaitingHandlerIsNotifiedOfALoss) {
   net::test::localities job(3, 2);
   std::atomic<int> heard{0};
   job.run_all([&] {

@@ -63,7 +63,7 @@ TEST_F(LiveSlice, EveryPixelIsACellOfTheBlockThatIsThere) {
   EXPECT_TRUE(std::all_of(p.blocks.begin(), p.blocks.end(), [](const auto& b) { return b.cost_s > 0; }));
 }
 
-TEST_F(LiveSlice, IsDrawnOnlyWhenSomebodyLooks) {
+TEST_F(LiveSlice, IsDrawnOnlyForAViewer) {
   probe::picture_board* const board = rt.session()->pictures();
   ASSERT_NE(board, nullptr);
   sim.start();

@@ -117,7 +117,7 @@ TEST(Localities, AllLeaveAStepThatFailsWithTheSameCell) {
   expect_same(run_on(3, 2, {}, poison), one);
 }
 
-TEST(Localities, AWishReachesAllWithTheEndOfTheNextStep) {
+TEST(Localities, ARequestReachesAllAtTheEndOfTheNextStep) {
   on_each(3, 2, [](int here, exchange& net, runtime& rt) {
     const auto in = blast({"mesh.max_level=0"});
     const setup s = in->prepare().value();
@@ -133,7 +133,7 @@ TEST(Localities, AWishReachesAllWithTheEndOfTheNextStep) {
 }
 
 // The network of net/sim delays and reorders messages, and may lose or duplicate them, depending on the seed.
-TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
+TEST(Localities, ABlastIsTheSameOnAnyNetwork) {
   const std::vector<std::string> few{"mesh.max_level=1", "run.max_steps=4"};
   const outcome one = run_on(1, 1, few);
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
@@ -157,7 +157,7 @@ TEST(Localities, ABlastIsTheSameWhateverTheNetworkDoes) {
   }
 }
 
-TEST(Localities, NobodyWaitsForTheDead) {
+TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
     int told = 0, steps = 0;
@@ -182,7 +182,7 @@ TEST(Localities, NobodyWaitsForTheDead) {
   }
 }
 
-TEST(Localities, WhoeverIsLeftIsToldWhenAPeerIsLost) { expect_told_of_a_loss({}, 20); }
+TEST(Localities, SurvivorsAreNotifiedWhenAPeerIsLost) { expect_told_of_a_loss({}, 20); }
 
 }  // namespace
 }  // namespace plx::star

@@ -33,7 +33,7 @@ TEST(Input, TheProblemCanBeSet) {
   EXPECT_THAT(unknown.error().message, HasSubstr("sedov"));
 }
 
-TEST(Input, RefusesWhatDoesNotFitTogether) {
+TEST(Input, RefusesInconsistentOptions) {
   for (const char* wrong : {"mesh.block_size=12", "refinement.gradient_coarsen=0.9", "refinement.regions=[1]",
                             "refinement.regions=[3,4,0,1,0,1,1]", "output.mesh_interval=1e-300"}) {
     auto in = input::from_text(text, "t", {wrong});

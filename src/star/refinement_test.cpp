@@ -43,7 +43,7 @@ class Refinement : public testing::Test {
   balancer balance_;
 };
 
-TEST_F(Refinement, QuietGasAsksToBeCoarsened) {
+TEST_F(Refinement, GasAtRestRequestsCoarsening) {
   for (const mesh::flag f : flags()) EXPECT_EQ(f, mesh::flag::coarsen);
 }
 
@@ -56,7 +56,7 @@ TEST_F(Refinement, AMarkedCellTakesItsNeighboursWithinTheBuffer) {
   EXPECT_EQ(f[at(0, 1, 1)], mesh::flag::coarsen);
 }
 
-TEST_F(Refinement, ACornerReachesSevenNeighboursThroughPeriodicSides) {
+TEST_F(Refinement, ACornerReachesSevenNeighboursThroughPeriodicBoundaries) {
   set(at(0, 0, 0), 0, 10.0);
   const auto f = flags();
   int refined = 0;

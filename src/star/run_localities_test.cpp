@@ -427,7 +427,7 @@ TEST_F(RunLocalities, OtherInputSomewhereIsFound) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST_F(RunLocalities, WhoIsLeftSaysSoAndTheLastCheckpointContinues) {
+TEST_F(RunLocalities, SurvivorsReportTheLossAndTheLastCheckpointContinues) {
   net::test::localities job(3, 2);
   std::vector<run_end> ends(3);
   std::vector<std::thread> threads;

@@ -23,7 +23,7 @@ double settled(double devices, double workers, double cost_s) {
   return t.share();
 }
 
-TEST(ShareTuner, BothSidesEndTogetherWhereThatIsFaster) {
+TEST(ShareTuner, DevicesAndWorkersEndTogetherIfThatIsFaster) {
   EXPECT_DOUBLE_EQ(settled(3000, 1000, 0.0), 0.75);
   EXPECT_DOUBLE_EQ(settled(1000, 1000, 1e-3), 0.5);
 }
@@ -33,7 +33,7 @@ TEST(ShareTuner, DevicesHaveAllWhereDividingCostsMore) {
   EXPECT_EQ(settled(1e9, 1.0, 0.0), 1.0);
 }
 
-TEST(ShareTuner, AsksAnewAfterSomeTime) {
+TEST(ShareTuner, MeasuresAgainAfterSomeTime) {
   share_tuner t;
   for (int i = 0; i < 3; ++i) t.measured(sample_of(t.share(), 3000, 1000, 0.0));
   for (int i = 0; i < share_tuner::settled_samples; ++i) {
@@ -45,7 +45,7 @@ TEST(ShareTuner, AsksAnewAfterSomeTime) {
   EXPECT_DOUBLE_EQ(t.share(), 0.25);
 }
 
-TEST(ShareTuner, WhatWasNotMeasuredChangesNothing) {
+TEST(ShareTuner, EmptyMeasurementsChangeNothing) {
   share_tuner t;
   t.measured({});
   EXPECT_EQ(t.share(), 1.0);

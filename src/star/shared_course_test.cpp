@@ -52,7 +52,7 @@ TEST(SharedCourse, SharesByMeasuredRatesChangeNothingElse) {
   compare("sedov", sets, {"run.device_share=auto"}, 0, 2);
 }
 
-TEST(SharedCourse, TellsWhoHasAdvancedWhat) {
+TEST(SharedCourse, ReportsTheSharesOfBlocks) {
   one_run r("sedov",
             on_device({"mesh.max_level=0", "mesh.root_blocks=[2,2,2]", "run.max_steps=3", "run.device_share=0.75"}));
   r.sim->start();
@@ -63,7 +63,7 @@ TEST(SharedCourse, TellsWhoHasAdvancedWhat) {
 }
 
 // For a mesh file, also if the mesh never changes.
-TEST(SharedCourse, WhatPartsTookIsTheCostOfTheBlocks) {
+TEST(SharedCourse, TheTimeOfPartsIsTheCostOfTheirBlocks) {
   one_run r("sedov",
             on_device({"mesh.max_level=0", "mesh.root_blocks=[2,2,2]", "run.max_steps=3", "run.device_share=0.75"}));
   r.sim->start();
@@ -76,7 +76,7 @@ TEST(SharedCourse, WhatPartsTookIsTheCostOfTheBlocks) {
 }
 
 // Two blocks on three devices: the device without blocks is never used, so its loss has no effect.
-TEST(SharedCourse, ADeviceWithoutBlocksIsNeitherWaitedForNorAsked) {
+TEST(SharedCourse, ADeviceWithoutBlocksIsNeverUsed) {
   gpu::cpu::testing_backend b({.devices = 3});
   one_run r("sedov",
             {"mesh.max_level=0", "mesh.root_blocks=[2,1,1]", "mesh.lower=[-0.5,-0.25,-0.25]",
@@ -103,7 +103,7 @@ TEST(SharedCourse, ADeviceThatFailsIsAnErrorOfTheStep) {
   }
 }
 
-TEST(SharedCourse, MoreDevicesThanThereAreIsSaidInOneLine) {
+TEST(SharedCourse, TooManyDevicesAreRefusedInOneLine) {
   const gpu::cpu::testing_backend b({.devices = 1});
   const auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", {"run.devices=2", "run.device=emulated"});
   const setup s = in.value()->prepare().value();
@@ -114,7 +114,7 @@ TEST(SharedCourse, MoreDevicesThanThereAreIsSaidInOneLine) {
       << taken.error().message;
 }
 
-TEST(SharedCourse, WhatDoesNotFitIsSaidInOneLine) {
+TEST(SharedCourse, InconsistentOptionsAreRefusedInOneLine) {
   EXPECT_NE(complaint_about({"run.device_share=0.5"}).find("found run.device = \"cpu\""), std::string::npos);
   EXPECT_NE(complaint_about({"run.devices=2"}).find("expected a device"), std::string::npos);
   for (const char* wrong : {"run.device_share=most", "run.device_share=1.5", "run.device_share=-1"})

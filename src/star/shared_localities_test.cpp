@@ -46,7 +46,7 @@ TEST(SharedLocalities, ABlastIsTheSameToTheLastBit) {
 }
 
 // This scheme reads ghost cells at edges and corners, too.
-TEST(SharedLocalities, Full3dWithPeriodicSides) {
+TEST(SharedLocalities, Full3dWithPeriodicBoundaries) {
   const texts sets{"hydro.scheme=full3d", "mesh.max_level=1", "run.max_steps=3",
                    "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]"};
   const outcome one = run_on(1, 2, sets);
@@ -69,7 +69,7 @@ TEST(SharedLocalities, SharesByMeasuredRatesChangeNothingElse) {
   expect_same(run_on(2, 2, on_devices(sets, {"run.device_share=auto"})), one);
 }
 
-TEST(SharedLocalities, AWishReachesAllWithTheEndOfTheNextStep) {
+TEST(SharedLocalities, ARequestReachesAllAtTheEndOfTheNextStep) {
   on_each(3, 2, [](int here, exchange& net, runtime& rt) {
     const auto in = blast(on_devices({"mesh.max_level=0"}, {}));
     const setup s = in->prepare().value();
@@ -176,11 +176,13 @@ TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
   on_each(3, 1, [](int here, exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
 }
 
-TEST(SharedLocalities, NobodyWaitsForTheLost) { expect_told_of_a_loss(on_devices({"mesh.max_level=1"}, {}), 5); }
+TEST(SharedLocalities, SurvivorsDoNotWaitForALostLocality) {
+  expect_told_of_a_loss(on_devices({"mesh.max_level=1"}, {}), 5);
+}
 
 // Localities under one seed, which also drives their devices; the network of net/sim delays, reorders, loses and
 // duplicates messages.
-TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
+TEST(SharedLocalities, ABlastIsTheSameOnAnyNetworkAndDevices) {
   const texts few{"mesh.max_level=1", "run.max_steps=3"};
   const outcome one = run_on(1, 1, few);
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -217,7 +219,7 @@ TEST(SharedLocalities, ABlastIsTheSameWhateverTheNetworkAndTheDevicesDo) {
   }
 }
 
-TEST(SharedLocalities, EachTellsWhatItHasAdvanced) {
+TEST(SharedLocalities, EachReportsTheBlocksItHasAdvanced) {
   std::atomic<std::int64_t> all{0};
   on_each(2, 1, [&](int, exchange& net, runtime& rt) {
     const auto in = blast(on_devices({"mesh.max_level=0", "run.max_steps=3"}, {"run.device_share=0.75"}));

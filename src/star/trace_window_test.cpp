@@ -44,7 +44,7 @@ TEST_F(TraceWindow, KeepsSomeStepsAndForgetsTheRest) {
   EXPECT_EQ(rt.recorder().collect_trace().records, 0u);
 }
 
-TEST_F(TraceWindow, OpensAnewWhenTheStepsHaveDoubled) {
+TEST_F(TraceWindow, OpensAgainWhenTheStepsHaveDoubled) {
   trace_window window(rt.recorder(), true);
   int i = 0;
   const auto many = [&](std::uint64_t records) {

@@ -1,5 +1,4 @@
-// A block of a launch on all blocks: what kernels of single blocks work on, where the step is made of a launch per
-// block.
+// The arguments of kernels that process one block of a launch on all blocks, for steps with one launch per block.
 //
 // Thread safety: values. Cost: 40 bytes per launch. Example: star/device/block_steps_test.cpp
 #pragma once
@@ -10,8 +9,9 @@
 
 namespace plx::star::device {
 
-/// The block at `position` of what `all` says, with a tile of its own, [tile_variables][n + 6][n + 6][n + 6], and parts
-/// of its own, full3d_part_doubles for each box of 8^3 cells. Requires: `all` and what it names lie where kernels read.
+/// The block at `position` in the arguments `all`, with its own tile, [tile_variables][n + 6][n + 6][n + 6], and its
+/// own parts, full3d_part_doubles for each box of 8^3 cells. Requires: `all` and the memory it refers to are accessible
+/// to kernels.
 template <class Arguments>
 struct one_block {
   const Arguments* all = nullptr;
@@ -22,7 +22,7 @@ struct one_block {
   bool contact_steepening = false;  ///< hydro_parameters::contact_steepening of `all`, for stage_arguments
 };
 
-/// The same as arguments of a launch on one block. On devices, too.
+/// The arguments of a launch on this block alone. Also compiled for devices.
 constexpr tiles_arguments arguments_of(const one_block<tiles_arguments>& b) {
   tiles_arguments a = *b.all;
   a.n_blocks = 1;

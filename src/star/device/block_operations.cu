@@ -1,4 +1,4 @@
-// The operations of single blocks on devices. Nothing is fused, as in operations.cu.
+// The operations of single blocks on devices. Compiled without contraction to fused multiply-adds, as operations.cu.
 #ifndef PLX_HYDRO_ISA
 #define PLX_HYDRO_ISA isa_device_blocks
 #endif
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(Body::threads, Body::groups_per_unit)
   run_phases<Body, 0>(mine, group, shared);
 }
 
-/// Requires: the same body for all of `items`. Errors: those of the launch are left for cudaGetLastError().
+/// Requires: the same body for all of `items`. Errors: those of the launch are reported by cudaGetLastError().
 template <class Body>
 void launch_blocks(cudaStream_t stream, const one_block<typename Body::arguments>* items, unsigned n) {
   const std::size_t shared = Body::shared_bytes({});
@@ -64,7 +64,8 @@ void PLX_GPU_LAUNCHER(gather_block)(const gpu::launch& where, const gather_item*
   launch_blocks<PLX_HYDRO_ISA::tiles_body>(gpu::stream_of(where), items, n);
 }
 
-// Blocks of one gas steepen all or none; where gases share a launch, those next to each other that do alike go together.
+// Either all blocks of a gas use steepening or none; if several gases share a launch, adjacent ones with the same
+// setting are launched together.
 void PLX_GPU_LAUNCHER(advance_block_stage)(const gpu::launch& where, const advance_item* items, unsigned n) {
   for (unsigned first = 0, last = 0; first < n; first = last) {
     const bool steep = items[first].contact_steepening;

@@ -17,7 +17,7 @@
 
 namespace plx::star::device {
 
-/// What the kernels of one block leave for each other.
+/// Buffers by which the kernels of one block pass values to each other.
 struct block_steps::scratch {
   scratch(gpu::stream& s, const block_steps& of) : tile(s, of.tile_doubles_), parts(s, of.part_doubles_) {}
   gpu::buffer<double> tile, parts;
@@ -50,11 +50,11 @@ block_steps::block_steps(device_gas& gas, const mesh::block_mesh& mesh)
   }
 }
 
-// ------------------------------------------------------------------------------------------------------ of every step
+// ------------------------------------------------------------------------------------------------- common to all steps
 
 void block_steps::prepare() {
   PLX_ASSERT(gas_.put_ < device_gas::steps_kept, gas_.put_);
-  gas_.on_.synchronize();  // steps of the gas that were put in and not waited for
+  gas_.on_.synchronize();  // steps of the gas that were submitted and not waited for
   device_memory<stage_arguments>& stages = stages_[gas_.now_];
   if (stages.data() != nullptr) return;
   std::vector<tiles_arguments> tiles_of;
@@ -96,7 +96,7 @@ void block_steps::end_step() {
 
 namespace {
 
-/// All of them, and then the first error.
+/// Waits for all of them, and then throws the first error.
 void wait_for_all(std::vector<plx::future<void>>& all) {
   std::exception_ptr first;
   for (plx::future<void>& f : all) {
@@ -111,7 +111,7 @@ void wait_for_all(std::vector<plx::future<void>>& all) {
 
 }  // namespace
 
-/// `advance(stage, position)` is a task per block.
+/// `advance(stage, position)` runs as a task per block.
 template <class Advance>
 void block_steps::step(Advance&& advance) {
   prepare();
@@ -135,7 +135,7 @@ void block_steps::step_in_streams() {
   });
 }
 
-// The buffers' stream is not the kernels': they are given back when nothing uses them any more.
+// The buffers belong to another stream than the kernels: they are released when they are no longer in use.
 template <class On>
 void block_steps::tasks_by(const On& on) {
   step([this, &on](int stage, std::int32_t p) {
@@ -151,8 +151,8 @@ void block_steps::step_in_tasks(const gpu::aggregating_executor& on) { tasks_by(
 
 // ----------------------------------------------------------------------------------------------------------- futures
 
-/// Stages [first, last) of all blocks. A block's next stage is put in by the last of those whose values it reads. The
-/// values that it overwrites two stages later were read by the same blocks, so it comes after them.
+/// Stages [first, last) of all blocks. A block's next stage is submitted by the last of the blocks whose values it
+/// reads. The values that it overwrites two stages later were read by the same blocks, so it runs after them.
 template <class On>
 class block_steps::course {
  public:
@@ -181,21 +181,21 @@ class block_steps::course {
     static_cast<void>(stage_done.then([this, stage, p](plx::future<void> f) { advanced(stage, p, f); }));
   }
 
-  // What has failed counts as done: the others end, and then the error is told.
+  // A failed stage counts as done: the others end, and then the error is reported.
   void advanced(int stage, std::int32_t p, plx::future<void>& f) {
     try {
       f.get();
     } catch (...) {
-      // release: pairs with the acquire above. The first one tells why.
+      // release: pairs with the acquire above. The first failure sets the error.
       if (!claimed_.exchange(true)) {
         why_ = std::current_exception();
         failed_.store(true, std::memory_order_release);
       }
     }
     if (stage + 1 == last_) {
-      // acq_rel: the last one sees what the others did.
+      // acq_rel: the last one sees the writes of the others.
       if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        plx::promise<void> done = std::move(done_);  // this is gone as soon as it is set
+        plx::promise<void> done = std::move(done_);  // this object may be destroyed once the promise is set
         done.set_value();
       }
       return;
@@ -210,7 +210,7 @@ class block_steps::course {
   const On& on_;
   const int last_;
   std::atomic<std::int32_t> left_;
-  std::vector<std::atomic<std::int32_t>> missing_;  // [position][stage]: inputs of the stage after that one
+  std::vector<std::atomic<std::int32_t>> missing_;  // [position][stage]: missing inputs of the stage after that one
   std::vector<scratch> mine_;
   std::atomic<bool> claimed_{false}, failed_{false};
   std::exception_ptr why_;

@@ -30,7 +30,7 @@ struct one_way {
 };
 
 const one_way ways[] = {
-    {"anew", {.recycle_streams = false, .recycle_buffers = false}, [](auto& s, auto&) { s.step_in_streams(); }},
+    {"not recycled", {.recycle_streams = false, .recycle_buffers = false}, [](auto& s, auto&) { s.step_in_streams(); }},
     {"recycled buffers", {.recycle_streams = false}, [](auto& s, auto&) { s.step_in_streams(); }},
     {"recycled", {}, [](auto& s, auto&) { s.step_in_streams(); }},
     {"one stream", {.streams = 1}, [](auto& s, auto& d) { s.step_in_tasks(gpu::executor(d)); }},
@@ -40,7 +40,7 @@ const one_way ways[] = {
     {"slices and futures", {}, [](auto& s, auto& d) { s.step_by_futures(gpu::aggregating_executor(d, {.most = 2})); }},
 };
 
-/// A machine of its own runtime, on the first device of a backend.
+/// A machine with its own runtime, on the first device of a backend.
 struct station {
   station(const gpu::backend& b, gpu::device_options o)
       : rt({.workers = 3, .bind = false}), device(rt, b, 0, o), on(device) {}
@@ -49,7 +49,7 @@ struct station {
   machine on;
 };
 
-/// Steps by that way and as the product does it in turns, beside the CPU's kernels.
+/// Alternates steps of the given kind with device_gas::step(), and compares with the CPU's kernels.
 std::string differences_by(const one_way& way, const gpu::backend& b, const mesh::block_mesh& mesh,
                            const gas_options& o) {
   station at(b, way.options);
@@ -97,7 +97,7 @@ TEST(block_steps, other_schemes_of_steps_blocks_and_levels) {
   }
 }
 
-TEST(block_steps, a_launch_that_fails_is_told_by_the_step) {
+TEST(block_steps, a_failed_launch_is_reported_by_the_step) {
   for (const one_way& way : ways) {
     SCOPED_TRACE(way.name);
     gpu::cpu::testing_backend b({});

@@ -1,5 +1,5 @@
-// How a kernel is written once for CPUs and GPUs: as a body with phases. Within a phase the threads of a group do not
-// wait for each other; between two phases they do. On a GPU a group is a thread block; on the CPU its threads are a
+// A kernel written once for CPUs and GPUs, as a body with phases. Within a phase the threads of a group are
+// independent; between two phases there is a barrier. On a GPU a group is a thread block; on the CPU its threads are a
 // loop, one phase after the other.
 //
 //   struct body {
@@ -9,7 +9,7 @@
 //     template <int phase> static void run(const arguments&, int group, int thread, double* shared);
 //   };
 //
-// Thread safety: groups run at the same time; what they share is changed by the functions below.
+// Thread safety: groups run concurrently; they change shared data by the functions below.
 // Example: star/device/stage_body.hpp
 #pragma once
 
@@ -19,7 +19,7 @@
 #include "star/device/one_lane.hpp"
 #include "star/hydro/kernel_simd.hpp"
 
-// Loops whose arrays shall be registers, and one that shall stay a loop.
+// For loops whose arrays must be in registers, and for one that must not be unrolled.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define PLX_UNROLL _Pragma("unroll")
 #define PLX_NO_UNROLL _Pragma("unroll 1")
@@ -63,9 +63,9 @@ PLX_INLINE void set_bits(std::uint32_t* of, std::uint32_t bits) {
 #endif
 }
 
-/// raise_to, by all threads of a group together. Requires: value not negative.
+/// raise_to() by all threads of a group together. Requires: value not negative.
 PLX_INLINE void raise_together(std::uint64_t* largest_of_all, double value) {
-#if defined(__CUDA_ARCH__)  // elsewhere a group of threads that run together is of another size
+#if defined(__CUDA_ARCH__)  // elsewhere the number of threads that run in lockstep differs
   for (int step = 16; step > 0; step /= 2) value = vmax(__shfl_xor_sync(0xffffffffu, value, step), value);
   if (threadIdx.x % 32 != 0) return;
 #endif

@@ -1,4 +1,4 @@
-// From the options of the hydrodynamics to the instance of a body that has them built in.
+// Selects the instance of a body template by the options of the hydrodynamics.
 //
 // Thread safety: pure. Cost: two branches.
 // Example: star/device/operations_cpu.cpp
@@ -20,7 +20,7 @@ void with_solver(const hydro_parameters& p, F&& f) {
   }
 }
 
-/// f.operator()<reconstruction, riemann_solver>() with those of the parameters.
+/// Calls f.operator()<reconstruction, riemann_solver>() with those of the parameters.
 template <class F>
 void with_scheme(const hydro_parameters& p, F&& f) {
   switch (p.reconstruct) {

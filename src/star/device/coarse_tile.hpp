@@ -1,6 +1,6 @@
-// A block with three layers of ghosts around it, or the same at half the resolution (a coarse tile), filled by the
-// threads of a group together: what mesh/coarse_tile.cpp and mesh/sides.cpp do. Arguments: with n, n_var, source,
-// inflow, side and coarse_tiles, as device::ghosts_arguments.
+// A block with three layers of ghost cells, or the same at half the resolution (a coarse tile), filled by the threads
+// of a group together. It computes what mesh/coarse_tile.cpp and mesh/sides.cpp compute. Arguments: with n, n_var,
+// source, inflow, side and coarse_tiles, as device::ghosts_arguments.
 //
 // Thread safety: as bodies. Cost: a read and a write per value; 15 operations for a mean.
 // Example: star/device/ghosts_body.hpp
@@ -13,7 +13,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// A tile, its cell (0, 0, 0).
+/// A tile, addressed from its cell (0, 0, 0).
 struct tile_view {
   double* first;
   int width;
@@ -29,7 +29,7 @@ PLX_INLINE tile_view coarse_tile(const Arguments& a, std::int64_t begin) {
   return tile_at(a.coarse_tiles + begin, a.n / 2);
 }
 
-/// One box of a coarse tile.
+/// Fills one box of a coarse tile.
 template <class Arguments>
 PLX_INLINE void fill_coarse(const Arguments& a, const tile_view& tile, const device::coarse_fill& f, int thread,
                             int threads) {
@@ -46,7 +46,8 @@ PLX_INLINE void fill_coarse(const Arguments& a, const tile_view& tile, const dev
   }
 }
 
-/// The ghosts beyond a side of the domain, on the whole width of a tile of n cells. To be done face by face.
+/// Fills the ghost cells outside a boundary of the domain, on the whole width of a tile of n cells. Called face by
+/// face.
 template <class Arguments>
 PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, int face, int thread, int threads) {
   const int axis = face / 2, w = tile.width;

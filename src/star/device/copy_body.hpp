@@ -1,4 +1,4 @@
-// Boxes of cells into a message, or out of one, as a body: what mesh::pack() and mesh::unpack() do. A group copies one
+// Copies boxes of cells into or out of a message, as a body, like mesh::pack() and mesh::unpack(). A group copies one
 // box.
 //
 // Thread safety: as bodies; boxes that are written do not overlap, or get the same values. Cost: a read and a write per

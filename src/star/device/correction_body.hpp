@@ -1,8 +1,8 @@
-// Where a neighbour across a face is finer its fluxes replace the block's own: as a body, a group per such block. What
-// mesh/flux_register.cpp and stepper::correct() do.
+// Flux correction as a body: where a neighbour across a face is finer, its fluxes replace the block's own. A group
+// handles one such block. It computes what mesh/flux_register.cpp and stepper::correct() compute.
 //
-// Phase 0 adds the differences to the cells along those faces, in one symmetric sum per cell. Phases 1 to 6 settle the
-// cells along face 0, 1, ... once more.
+// Phase 0 adds the differences to the cells along those faces, in one symmetric sum per cell. Phases 1 to 6 apply
+// floors and the entropy tracer again to the cells along face 0, 1, ...
 //
 // Thread safety: as bodies. Cost: some 300 operations per cell of such a face.
 // Example: star/device/device_gas_test.cpp
@@ -37,7 +37,7 @@ struct correction_body {
   PLX_INLINE static int lower_tangent(int axis) { return axis == 0 ? 1 : 0; }
   PLX_INLINE static int upper_tangent(int axis) { return axis == 2 ? 1 : 2; }
 
-  /// Own flux less the finer ones' at upper faces, the other way round at lower ones.
+  /// Own flux minus the finer ones' at upper faces, the opposite at lower ones.
   PLX_INLINE static double term(const arguments& a, const device::correction_item& item, int face, int v,
                                 const int (&cell)[3]) {
     const int n = a.n, half = n / 2, axis = face / 2;
@@ -50,14 +50,14 @@ struct correction_body {
     return face % 2 != 0 ? own - fine : fine - own;
   }
 
-  /// The corrected face along an axis that the cell lies at, or -1.
+  /// The corrected face along an axis at which the cell is, or -1.
   PLX_INLINE static int active_face(const arguments& a, const device::correction_item& item, int axis, int at) {
     if (at == 0 && (item.finer >> (2 * axis) & 1) != 0) return 2 * axis;
     if (at == a.n - 1 && (item.finer >> (2 * axis + 1) & 1) != 0) return 2 * axis + 1;
     return -1;
   }
 
-  // A cell at an edge or corner may lie at two or three such faces: the one along the lowest axis does it.
+  // A cell at an edge or corner may be at two or three such faces: the one along the lowest axis handles it.
   PLX_INLINE static void apply(const arguments& a, const device::correction_item& item, int face, int thread) {
     const device::block_item& block = a.blocks[item.position];
     const int n = a.n, axis = face / 2, ta = lower_tangent(axis), tb = upper_tangent(axis);
@@ -101,8 +101,8 @@ struct correction_body {
   }
 };
 
-/// What leaves through the sides of the domain in a stage: a thread per face of a block and variable, which adds up in
-/// the order of side_totals::add().
+/// Outflow through the domain boundaries in a stage: a thread per face of a block and variable, which sums in the order
+/// of side_totals::add().
 struct side_body {
   using arguments = device::side_arguments;
   static constexpr int threads = 64, phases = 1, groups_per_unit = 8;

@@ -205,7 +205,7 @@ void device_gas::put_finish() {
 
 void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2 ? b_ : a_); }
 
-// The new state lies where an old one was: as many graphs as places take turns.
+// The new state is stored in place of an old one: as many graphs as there are arenas are used in turn.
 void device_gas::step() {
   PLX_ASSERT(put_ < steps_kept, put_);
   gpu::graph& graph = graph_[now_];
@@ -217,7 +217,7 @@ void device_gas::step() {
 
 step_control device_gas::wait() {
   const step_control c = control_.get(1).front();
-  // Steps after the course stopped have not been: what they were to write holds older states.
+  // Steps after the integration stopped were not made: their results hold older states.
   const std::int64_t been = c.steps - steps_at_wait_;
   for (std::int64_t s = been; s < put_; ++s) swap_after_step();
   collect_results(steps_at_wait_, c.steps);
@@ -247,7 +247,7 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
   return all;
 }
 
-// Of steps begin + 1 to end.
+// Collects the results of steps begin + 1 to end.
 void device_gas::collect_results(std::int64_t begin, std::int64_t end) {
   results_.assign(static_cast<std::size_t>(end - begin), {});
   if (begin == end) return;

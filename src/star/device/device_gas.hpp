@@ -1,11 +1,11 @@
-// The gas of a run on a device: all blocks of the mesh live there from start to end, and steps run there without the
-// host, which knows the tree and reads values for files only.
+// The state of a run on a device: all blocks of the mesh are in device memory for the whole run, and steps run without
+// the host, which holds the tree and reads values for files only.
 //
-// The numbers are those of the CPU's stepper, to the bit.
+// Every number equals that of the CPU's stepper to the last bit.
 //
-// Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage
-// (two with full3d) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory: three arenas;
-// with full3d 290 KB more per 8^3 cells. Example: star/device/device_gas_test.cpp
+// Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage (two
+// with full3d) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory: three arenas; with
+// full3d 290 KB more per 8^3 cells. Example: star/device/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -29,23 +29,23 @@ namespace plx::star::device {
 
 struct mesh_tables;
 
-/// What the steps need to know besides the mesh.
+/// Parameters of the steps other than the mesh.
 struct gas_options {
   hydro_parameters hydro;
   integrator scheme;
   double cfl = 0.4;
   mesh::boundary_values sides;
-  int totals_every = 0;  ///< steps whose totals are taken: multiples; 0: none
+  int totals_every = 0;  ///< totals are computed at multiples of this number of steps; 0: never
 };
 
-/// What is known of a step that has been.
+/// The results of a step.
 struct step_result {
   step_record course;
-  std::vector<exact_sum> left;  ///< through sides, [face][variable]
-  std::vector<double> totals;   ///< of the variables; empty where they were not asked for
+  std::vector<exact_sum> left;  ///< outflow, [face][variable]
+  std::vector<double> totals;   ///< of the variables; empty if they were not computed
 };
 
-/// The criteria of star/refinement.hpp, of cells; variables as bits: rho, vel1, vel2, vel3, press.
+/// The criteria of star/refinement.hpp for cells; variables as bits: rho, vel1, vel2, vel3, press.
 struct cell_criteria {
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
@@ -55,38 +55,39 @@ struct cell_criteria {
 
 class device_gas {
  public:
-  static constexpr int steps_kept = 16;  ///< steps that may be put before wait()
+  static constexpr int steps_kept = 16;  ///< maximum number of steps submitted before wait()
 
-  /// Requires: `on` outlives the gas; no species. Errors: gpu::error, unsupported, where groups of threads have less
-  /// shared memory than a step needs.
+  /// Requires: `on` outlives the object; no species. Errors: gpu::error, unsupported, if a thread block has less shared
+  ///           memory than a step needs.
   device_gas(machine& on, const gas_options& options);
 
-  /// Takes a mesh, and room for its blocks: those that are not new keep their values. Waits for the device.
+  /// Takes a mesh and allocates its blocks; those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
-  /// The same of a part of the mesh; the other parts live elsewhere, and no value is kept. There is room for the part's
-  /// blocks and those that touch it. Then steps go stage by stage: begin_step(), and for each stage
-  /// put_stage_of_part(), fluxes, put_correction_of_part(), ghosts. What is put in does not wait.
+  /// The same for a part of the mesh; the other parts are elsewhere, and no value is kept. Allocates the part's blocks
+  /// and those that touch it. Then steps run stage by stage: begin_step(), and for each stage put_stage_of_part(),
+  /// fluxes, put_correction_of_part(), ghost cells. Functions put_...() do not wait.
   void adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   const part_borders& borders() const { return borders_; }
   bool has_blocks() const { return n_blocks_ > 0; }
   void begin_step(double dt, std::int64_t steps);
   void put_stage_of_part(int stage);
   void put_correction_of_part(int stage) { put_correction(stage, fluxes_.data()); }
-  /// What other parts need into a message of the host, and what they have sent from theirs. Shapes: as borders() says;
-  /// a message in is a group of receives(). Requires: pinned memory, which stays until it has run.
+  /// Copies data for other parts into a message in host memory, and data that they sent from theirs. Shapes: as
+  /// borders() says; an incoming message is a group of receives(). Requires: pinned memory that stays valid until the
+  /// copy has run.
   void put_fluxes_out(double* message);
   void put_fluxes_in(int group, const double* message);
   void put_ghosts_out(int stage, double* message);
   void put_ghosts_in(int stage, int group, const double* message);
-  /// Waits; of the part's blocks along the curve, what they say of the step.
+  /// Waits; returns the reports of the part's blocks on the step, in the order of the curve.
   std::vector<block_report> end_step();
-  /// Adds what has left in the step, by face and variable. Waits. Requires: the step was good.
+  /// Adds the outflow in the step, by face and variable. Waits. Requires: the step succeeded.
   void add_left(std::span<exact_sum> sums);
-  /// After a good step.
+  /// Makes the new state current after a step that succeeded.
   void commit() { swap_after_step(); }
-  /// Adds integrals of the variables. Waits.
+  /// Adds the integrals of the variables. Waits.
   void add_totals(std::span<exact_sum> sums);
-  /// Values of the part's blocks and of those that touch it; of the part's blocks. Both wait.
+  /// Upload the values of the part's blocks and of those that touch it; download those of the part's blocks. Both wait.
   void upload_part(const mesh::arena& values);
   void download_part(mesh::arena& values);
 
@@ -94,29 +95,29 @@ class device_gas {
   void upload(const mesh::arena& values);
   void download(mesh::arena& values);
 
-  /// What the blocks' cells say, by position (regrid_data.hpp). Waits.
+  /// The marks of the blocks' cells, by position (regrid_data.hpp). Waits.
   std::vector<std::uint32_t> marks(const cell_criteria& criteria);
-  /// Values of new blocks, checked. Returns what the checks say, children of all refined blocks first, then merged
-  /// ones. Requires: the old mesh is the one that was adopted; adopt(plan.next) follows. Waits.
+  /// Computes and checks the values of new blocks. Returns the reports of the checks, children of all refined blocks
+  /// first, then merged blocks. Requires: the old mesh is the adopted one; adopt(plan.next) follows. Waits.
   std::vector<block_report> make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old);
   /// Integrals of the variables over the domain. Waits.
   std::vector<double> totals();
 
-  /// Begins at this state of the course. Requires: control.dt > 0.
+  /// Starts from this state of the integration. Requires: control.dt > 0.
   void begin(const step_control& control);
-  /// Puts one step into the stream, which does nothing once the course has stopped. Does not wait. Requires: fewer than
-  /// steps_kept since begin() or the last wait(), and where totals are taken begin() after each wait().
+  /// Submits one step, which does nothing once the integration has stopped. Does not wait. Requires: fewer than
+  /// steps_kept since begin() or the last wait(); if totals are computed, begin() after each wait().
   void step();
-  /// Waits for all steps, and tells how far they came.
+  /// Waits for all steps, and returns the state after them.
   step_control wait();
-  /// Seconds that each part of a step takes, mean of `repeats` in a row. The state is of no use afterwards.
+  /// Seconds that each part of a step takes, the mean of `repeats` in a row. The state is invalid afterwards.
   std::vector<std::pair<const char*, double>> time_parts(int repeats);
-  /// Of the last good step, by slot: largest (|v| + c) / dx.
+  /// After the last good step, by slot: largest (|v| + c) / dx.
   std::vector<double> signal_rates();
   void set_signal_rates(std::span<const double> rates) { rates_.set(on_, rates), on_.synchronize(); }
-  /// Of the steps of the last wait().
+  /// The results of the steps that the last wait() waited for.
   std::vector<step_result>& results() { return results_; }
-  /// What has left through the sides, of all steps that were waited for.
+  /// Cumulative outflow of all steps that were waited for.
   const mesh::side_totals& left() const { return left_; }
   mesh::side_totals& left() { return left_; }
 
@@ -164,7 +165,7 @@ class device_gas {
   device_memory<correction_item> corrections_;
   device_memory<side_item> sides_;
   device_memory<block_report> reports_;
-  device_memory<step_control> control_;  // the course, and one that never stops
+  device_memory<step_control> control_;  // the state of the integration, and one that never stops
   device_memory<step_record> records_;
   device_memory<exact_limbs> sums_, sum_now_;
   device_memory<double> thresholds_;
@@ -173,19 +174,19 @@ class device_gas {
   device_memory<merged_item> merged_;
   device_memory<std::int64_t> new_blocks_;
   device_memory<block_report> checks_;
-  // Of a part of a mesh:
+  // For a part of a mesh:
   part_borders borders_;
-  std::vector<std::int32_t> row_of_;       // by slot: its place in the arenas, or -1
-  std::vector<mesh::slot_id> part_slots_;  // own ones along the curve, then those that touch them
+  std::vector<std::int32_t> row_of_;       // by slot: its row in the arenas, or -1
+  std::vector<mesh::slot_id> part_slots_;  // local blocks along the curve, then those that touch them
   device_memory<copy_item> copies_;        // fluxes out, fluxes in, ghosts out, ghosts in
   std::size_t copies_begin_[5] = {};
   std::vector<std::size_t> fluxes_in_, ghosts_in_;  // by group, and one more: its first copy
   device_memory<double> message_out_, message_in_;
   std::vector<exact_limbs> no_sums_;
   std::vector<step_result> results_;
-  std::int64_t put_ = 0;  // steps in the stream since the last wait
+  std::int64_t put_ = 0;  // steps submitted since the last wait
   std::int64_t steps_at_wait_ = 0;
-  gpu::graph graph_[3];  // of a step, by which arena is `now`
+  gpu::graph graph_[3];  // of a step, by the arena that is `now`
 };
 
 }  // namespace plx::star::device

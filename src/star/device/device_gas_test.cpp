@@ -29,7 +29,7 @@ gas_options full3d(bool steepening, const integrator& steps = ssp_rk3) {
   return o;
 }
 
-/// On every backend that has a device.
+/// Runs on every backend that has a device.
 class DeviceGas : public ::testing::TestWithParam<const gpu::backend*> {
  protected:
   void SetUp() override {
@@ -58,7 +58,7 @@ TEST_P(DeviceGas, EveryBoundaryAndBlockSize) {
       mesh::domain box = cube_of(1, n, side);
       box.sides[1] = mesh::boundary::outflow;
       gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
-      o.hydro.pressure_floor = 1e-3;  // is met
+      o.hydro.pressure_floor = 1e-3;  // is reached
       for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
       EXPECT_EQ(differences_of(*on, mesh::block_mesh(box), o, 3), "") << n << static_cast<int>(side);
     }
@@ -73,7 +73,7 @@ TEST_P(DeviceGas, RefinedMeshes) {
         box.prolongation = limiter;
         gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
         for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
-        o.hydro.pressure_floor = 1e-3;  // is met
+        o.hydro.pressure_floor = 1e-3;  // is reached
         EXPECT_EQ(differences_of(*on, refined(box, n == 8 ? 2 : 1, 7), o, 2), "")
             << n << static_cast<int>(side) << static_cast<int>(limiter);
       }
@@ -92,7 +92,7 @@ TEST_P(DeviceGas, Full3dAtEveryBoundaryAndBlockSize) {
       mesh::domain box = cube_of(1, n, side);
       box.sides[1] = mesh::boundary::outflow;
       gas_options o = full3d(n == 16);
-      o.hydro.pressure_floor = 1e-3;  // is met
+      o.hydro.pressure_floor = 1e-3;  // is reached
       EXPECT_EQ(differences_of(*on, mesh::block_mesh(box), o, 2), "") << n << static_cast<int>(side);
     }
 }
@@ -104,13 +104,13 @@ TEST_P(DeviceGas, Full3dOnRefinedMeshes) {
     mesh::domain box = cube_of(2, side == mesh::boundary::reflecting ? 16 : 8, side, 3);
     box.prolongation = is_open ? mesh::limiter::central : mesh::limiter::minmod;
     gas_options o = full3d(side == mesh::boundary::outflow, ssp_rk2);
-    o.hydro.pressure_floor = 1e-3;  // is met
+    o.hydro.pressure_floor = 1e-3;  // is reached
     EXPECT_EQ(differences_of(*on, refined(box, box.block_size == 8 ? 2 : 1, 7, 0.1), o, 2), "")
         << static_cast<int>(side);
   }
 }
 
-// The second step is so long that the state is lost in it.
+// The second step is so long that the state becomes invalid.
 TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
   const gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
@@ -139,7 +139,7 @@ TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   EXPECT_EQ(compare(mesh, cpu.now, here).values, 0);
   ASSERT_FALSE(cpu.step(o.cfl * c.cfl / signal_rate));
 
-  // What the failed step has reported is forgotten: the course goes on.
+  // The reports of the failed step are discarded: the integration continues.
   c.stopped = going_on, c.cfl = o.cfl, c.dt = o.cfl / signal_rate;
   gas.begin(c);
   gas.step();
@@ -172,7 +172,7 @@ gpu::failure failure_of(auto&& f) {
   return gpu::failure::none;
 }
 
-TEST(DeviceMemory, AsksForMoreThanItNeedsOnlyWhereThereIsRoom) {
+TEST(DeviceMemory, AllocatesAReserveOnlyIfMemoryIsFree) {
   const gpu::cpu::testing_backend b({.memory_bytes = 1024});
   const auto on = make_machine(b.get());
   device_memory<char> m;
@@ -181,7 +181,7 @@ TEST(DeviceMemory, AsksForMoreThanItNeedsOnlyWhereThereIsRoom) {
   m.reserve(*on, 400);
   EXPECT_EQ(m.room(), 900u);
   EXPECT_EQ(failure_of([&] { m.reserve(*on, 1100); }), gpu::failure::out_of_memory);
-  EXPECT_EQ(m.room(), 0u);  // what it held is gone, and it does not say otherwise
+  EXPECT_EQ(m.room(), 0u);  // its content is lost, and room() shows that
   m.reserve(*on, 400);
   EXPECT_EQ(m.room(), 500u);
   EXPECT_NE(m.data(), nullptr);
@@ -196,7 +196,7 @@ TEST(Machine, GivesFreeMemoryOfThePoolsBackFirst) {
   EXPECT_EQ(m.room(), 1'000'000u);
 }
 
-TEST(Machine, SaysOnceThatItsDeviceIsLost) {
+TEST(Machine, LogsOnceThatItsDeviceIsLost) {
   gpu::cpu::testing_backend b({});
   auto on = make_machine(b.get());
   device_memory<char> many[5];

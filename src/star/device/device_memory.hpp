@@ -1,7 +1,7 @@
-// An array in the memory of a machine, which grows and never shrinks: by a quarter more than is asked for, where there
-// is room.
+// An array in the memory of a machine, which grows and never shrinks. It allocates a quarter more than requested, if
+// there is enough memory.
 //
-// Thread safety: none. Cost: of allocating when it grows. Example: star/device/device_gas.cpp
+// Thread safety: none. Cost: an allocation when it grows. Example: star/device/device_gas.cpp
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,8 @@ class device_memory {
     return *this;
   }
 
-  /// What it held is lost where it grows. Errors: gpu::error; without memory it holds nothing then.
+  /// Ensures room for `count` values; the content is lost if the memory grows. Errors: gpu::error; the array is then
+  /// empty.
   void reserve(machine& on, std::size_t count) {
     if (on_ != nullptr && count <= room_) return;
     free();
@@ -39,7 +40,7 @@ class device_memory {
       take(on, count);
     }
   }
-  /// The same; the first `kept` values stay. In the order of the stream; waits where it grows.
+  /// The same, but keeps the first `kept` values. In the order of the stream; waits if the memory grows.
   void grow(machine& on, std::size_t count, std::size_t kept) {
     if (on_ != nullptr && count <= room_) return;
     device_memory larger;
@@ -48,12 +49,12 @@ class device_memory {
     on.synchronize();
     *this = std::move(larger);
   }
-  /// Takes these values, in the order of the stream; `from` may be used again at once.
+  /// Copies these values to the device, in the order of the stream; `from` may be reused at once.
   void set(machine& on, std::span<const T> from) {
     reserve(on, from.size());
     if (!from.empty()) on.to_device(data_, from.data(), from.size_bytes());
   }
-  /// The first `count` values; waits.
+  /// Returns the first `count` values; waits.
   std::vector<T> get(std::size_t count) const {
     std::vector<T> values(count);
     if (count == 0) return values;

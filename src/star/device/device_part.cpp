@@ -1,4 +1,4 @@
-// A device_gas that has a part of a mesh: what it exchanges with the others, and steps stage by stage.
+// A device_gas with a part of a mesh: its exchange with the others, and steps stage by stage.
 #include <algorithm>
 
 #include "base/assert.hpp"
@@ -10,7 +10,7 @@ namespace plx::star::device {
 
 namespace {
 
-// Of the boxes of a message, in its order.
+// Adds the boxes of a message, in its order.
 void add_boxes(const mesh::halo_group& g, const std::vector<std::int32_t>& row_of, int n, int n_var, std::size_t stride,
                std::int64_t at, std::vector<copy_item>& to) {
   for (const mesh::block_box& b : g.boxes) {

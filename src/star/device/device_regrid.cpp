@@ -1,4 +1,4 @@
-// What a device_gas does between steps: refinement criteria, values of new blocks, totals.
+// Functions of a device_gas between steps: refinement criteria, values of new blocks, totals.
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -73,7 +73,7 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   c.items = new_blocks_.data();
   c.reports = checks_.data();
   on_.launch(check_blocks, c);
-  slots_ = std::max(slots_, plan.next.slot_count());  // so many have values
+  slots_ = std::max(slots_, plan.next.slot_count());  // slots that have values
   return checks_.get(places.size());
 }
 

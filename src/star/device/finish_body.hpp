@@ -1,4 +1,4 @@
-// The end of a step as a body: what all blocks report becomes the course of the run, and the next time step.
+// The end of a step as a body: combines the reports of all blocks into the state of the run, and the next time step.
 //
 // Thread safety: one group. Cost: 48 bytes per block, read twice.
 // Example: star/device/device_gas_test.cpp
@@ -45,7 +45,7 @@ struct finish_body {
       for (int t = 1; t < sums_of_threads; ++t) parts[0].add(parts[t]);
       if (!conclude(a, *a.control, parts[0])) parts[0].bad = 0;
     }
-    if constexpr (phase == 3) {  // rates are those of the last good step
+    if constexpr (phase == 3) {  // the rates are those of the last good step
       const bool good = parts[0].bad == device::block_report::no_bad;
       for (int b = thread; b < a.n_blocks; b += threads) {
         if (good) a.signal_rates[a.blocks[b].slot] = rate_of(a.reports[b], a.blocks[b]);
@@ -66,7 +66,7 @@ struct finish_body {
 
   PLX_INLINE static double whole(double x) { return __builtin_floor(x); }
 
-  // As simulation::next_dt(): the end is met exactly; the two last steps are equal rather than one long and one tiny.
+  // As simulation::next_dt(): the end is met exactly; the last two steps have equal length instead of one being tiny.
   PLX_INLINE static double next_dt(const device::step_control& c) {
     const double remaining = c.t_end - c.time;
     const double dt = c.signal_rate > 0.0 ? c.cfl / c.signal_rate : remaining;
@@ -74,7 +74,7 @@ struct finish_body {
     return 2.0 * dt > remaining ? 0.5 * remaining : dt;
   }
 
-  // Returns whether the step has been, and is good.
+  // Returns true if the step was made and succeeded.
   PLX_INLINE static bool conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
     if (c.stopped != 0) return false;
     if (all_blocks.bad != device::block_report::no_bad) {

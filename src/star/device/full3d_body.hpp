@@ -1,16 +1,16 @@
 // One Runge-Kutta stage of the scheme `full3d` as a body: a group advances a box of 8^3 cells of a block.
 //
-// Phase 0 brings the primitive variables of the box and its ghosts into shared memory, from the tile (tiles_body.hpp).
-// Phases 1 and 2: threads walk along lines of cells, 64 across each axis. An axis through a cell that has a part along
-// the line ends at points of both faces of the line: of the values there, those ahead are kept in registers for the
-// next face. In phase 1 a walk takes two axes, hence two opposite points of each face; a thread goes along its line
-// twice, and has the sum of the four points at edges, or at corners, for each face. In phase 2 a walk has the centres
-// and the tracer, hence the fluxes. Phase 3 updates the cells.
+// Phase 0 reads the primitive variables of the box and its ghost cells from the tile (tiles_body.hpp) into shared
+// memory. Phases 1 and 2: threads walk along lines of cells, 64 across each axis. An axis through a cell that has a
+// component along the line ends at points of both faces of the line: of the values there, those ahead are kept in
+// registers for the next face. In phase 1 a walk handles two axes, hence two opposite points of each face; a thread
+// walks along its line twice, and then has the sum of the four points at edges, or at corners, for each face. In phase
+// 2 a walk handles the centres and the tracer, and completes the fluxes. Phase 3 updates the cells.
 //
-// The sums lie in memory, [sum][axis][face][line], in the order of the threads; differences take their places.
+// The sums are in memory, [sum][axis][face][line], in the order of the threads; differences overwrite them.
 //
 // Thread safety: as bodies. Cost: 27 axes per cell where 13 are different, at 57 operations and variable: with the
-// fluxes about 13000 operations per cell. No value at a point leaves the registers.
+// fluxes about 13000 operations per cell. Values at points stay in registers.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
@@ -27,7 +27,7 @@ struct full3d_body {
   static constexpr int threads = 384, phases = 4, groups_per_unit = 2;
   static constexpr int point_variables = 5;
   static constexpr int edge = box_edge + 2 * ghost_layers;
-  static constexpr int row = edge, plane = edge * row + 1;  ///< odd: lines along x lie in different banks
+  static constexpr int row = edge, plane = edge * row + 1;  ///< odd: lines along x are in different banks
   static constexpr int variable = edge * plane;
   static constexpr int faces = box_edge + 1, lines = 3 * box_lines;
   static constexpr int part = lines * faces;  ///< doubles of one variable of a sum, of all faces
@@ -54,7 +54,7 @@ struct full3d_body {
   }
   PLX_INLINE static int step_along(int axis) { return axis == 0 ? 1 : axis == 1 ? row : plane; }
 
-  /// Tiles: cells along x, and how far variables are apart.
+  /// Tiles: cells along x, and the distance between variables.
   PLX_INLINE static std::ptrdiff_t tile_row(const arguments& a) { return a.n + 2 * ghost_layers; }
   PLX_INLINE static std::ptrdiff_t tile_volume(const arguments& a) { return tile_row(a) * tile_row(a) * tile_row(a); }
   /// Cell (0, 0, 0) of the box in its tile.
@@ -80,9 +80,9 @@ struct full3d_body {
   /// A line of cells across `axis`, at (s, t) along the two others, x before y before z.
   struct line {
     int axis, s, t;
-    int first;                 ///< its cell 0 in shared memory
+    int first;                 ///< index of its cell 0 in shared memory
     int step, step_a, step_b;  ///< along it; along the next axis and the one after that, in cyclic order
-    int n, a, b;               ///< where the velocities along these lie
+    int n, a, b;               ///< indices of the velocities along these
   };
   PLX_INLINE static line line_of(int number) {
     const int axis = number / box_lines, s = number % box_edge, t = number / box_edge % box_edge;
@@ -130,12 +130,12 @@ struct full3d_body {
             simpson<which>(so_far.energy, points.energy)};
   }
 
-  /// Where the sums of a line are: of face f, 64 f further.
+  /// The address of the sums of a line; those of face f are 64 f further.
   PLX_INLINE static double* place_of(double* parts, int number) {
     return parts + number / box_lines * (faces * box_lines) + number % box_lines;
   }
 
-  /// Tasks: 192 lines, for the points at edges and for those at corners.
+  /// 192 lines, for the points at edges and for those at corners.
   PLX_INLINE static void sum_points(const arguments& a, int thread, const double* shared, double* parts) {
     static_assert(threads == 2 * lines);
     const int number = thread % lines;
@@ -152,7 +152,7 @@ struct full3d_body {
   /// The fluxes at the points `across` and -`across` of all faces of a line.
   PLX_INLINE static void walk_pair(const line& l, int across, bool second, bool corners, double gamma,
                                    const double* shared, double* sums) {
-    face_state below_up{}, below_down{};  // at these two points, seen from the cell below
+    face_state below_up{}, below_down{};  // at these two points, from the cell below
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const double* cell = shared + l.first + c * l.step;

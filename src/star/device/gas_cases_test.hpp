@@ -1,4 +1,4 @@
-// For tests and benchmarks: meshes and states that a device and the CPU advance side by side.
+// Test fixtures, also for benchmarks: meshes and states that a device and the CPU advance for comparison.
 //
 // Thread safety: none. Cost: small meshes. Example: star/device/device_gas_test.cpp
 #pragma once
@@ -74,8 +74,8 @@ inline difference compare(const mesh::block_mesh& mesh, const mesh::arena& a, co
   return d;
 }
 
-/// What a run of `steps` steps on a machine gives, beside the CPU's kernels; `step(gas, number)` puts one of them.
-/// Empty: all the same, to the bit.
+/// Compares `steps` steps on a machine with the CPU's kernels; `step(gas, number)` submits one of them. Returns "" if
+/// everything is equal to the last bit.
 template <class Step>
 std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_options& o, int steps, double noise,
                            Step&& step) {
@@ -122,7 +122,7 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
     if (rates[slot] != cpu.signal_rate[slot]) return text + "rates of blocks differ";
   return text;
 }
-/// By device_gas::step().
+/// With device_gas::step().
 inline std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_options& o, int steps,
                                   double noise = 0.01) {
   return differences_of(on, mesh, o, steps, noise, [](device_gas& gas, int) { gas.step(); });

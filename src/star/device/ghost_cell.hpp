@@ -1,5 +1,5 @@
-// The cells of a block and those across its faces, read from where they are: its own memory, a neighbour's, or a slab
-// of ghosts that was made from other levels.
+// The cells of a block and those across its faces, read in place: from the block's memory, a neighbour's, or a slab of
+// ghost cells that was computed from other levels.
 //
 // Thread safety: reads only. Cost: an address.
 // Example: star/device/stage_body.hpp
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int ghost_depth = ghost_layers;
 
-/// A cell's values, `variable` doubles apart, and what is done with the momentum across the face.
+/// A cell's values, `variable` doubles apart, and the treatment of the momentum across the face.
 struct cell_values {
   const double* first;
   std::ptrdiff_t variable;
@@ -28,7 +28,7 @@ PLX_INLINE double turned(double x, int how) {
                                           : -vabs(x);
 }
 
-/// Cell x of the block, or one across a face: at most one coordinate outside, by up to three cells. Arguments: with
+/// Cell x of the block, or one across a face: at most one coordinate is outside, by up to three cells. Arguments: with
 /// n, source, slabs and inflow, as device::stage_arguments.
 template <class Arguments>
 PLX_INLINE cell_values cell_at(const Arguments& a, const device::block_item& block, int n_var, int i, int j, int k) {

@@ -1,8 +1,8 @@
-// Ghosts from finer and coarser blocks as a body: a group makes the slabs of one block. What mesh/gather.cpp and
-// mesh/coarse_tile.cpp do, of the ghosts across faces.
+// Ghost cells from finer and coarser blocks as a body: a group computes the slabs of one block. It does what
+// mesh/gather.cpp and mesh/coarse_tile.cpp do, for ghost cells across faces.
 //
-// Phase 0: means of finer blocks into their slabs; the coarse tile is filled from the blocks around. Phases 1 to 6: the
-// coarse tile beyond the sides of the domain, face by face. Phase 7: prolongation from it into the slabs.
+// Phase 0: means of finer blocks into their slabs; the coarse tile is filled from the neighbouring blocks. Phases 1 to
+// 6: the coarse tile outside the domain, face by face. Phase 7: prolongation from it into the slabs.
 //
 // Thread safety: as bodies. Cost: some 100 operations per ghost cell and variable.
 // Example: star/device/device_gas_test.cpp

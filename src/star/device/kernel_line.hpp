@@ -1,5 +1,5 @@
-// Reconstruction along a line that one thread walks: what reconstruct_line() does, one cell at a time, with the few
-// values that are still needed kept in registers. The same bits.
+// Reconstruction along a line by one thread: computes what reconstruct_line() computes, one cell at a time, and keeps
+// the few values that are still needed in registers. The bits are the same.
 //
 // Thread safety: values. Cost: kernel_reconstruct.hpp.
 // Example: star/device/stage_body.hpp
@@ -11,7 +11,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// One variable along a line. begin() takes cells -3 .. 0; then each step() takes cell c + 2 and gives both values of
+/// One variable along a line. begin() takes cells -3 .. 0; then each step() takes cell c + 2 and returns both values of
 /// cell c, for c = -1, 0, 1, ...
 template <reconstruction scheme>
 struct line_window;

@@ -1,5 +1,5 @@
-// Between levels, cell by cell: the mean of eight cells, and the eight children of one. The same bits as the vectors of
-// mesh/level_kernels_body.hpp.
+// Transfer between levels, cell by cell: the mean of eight cells, and the eight children of one. The bits are those of
+// the vectors in mesh/level_kernels_body.hpp.
 //
 // Thread safety: pure. Cost: 15 and about 60 operations.
 // Example: star/device/ghosts_body.hpp
@@ -11,7 +11,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-// mesh/symmetric.hpp's, which keep their arguments also where they are NaN or zeros of different sign.
+// As in mesh/symmetric.hpp: keep their arguments also for NaN and zeros of different sign.
 PLX_INLINE double smaller_of(double a, double b) { return a < b ? a : b; }
 PLX_INLINE double larger_of(double a, double b) { return a < b ? b : a; }
 PLX_INLINE double sum_of_axes(double a, double b, double c) {
@@ -47,7 +47,7 @@ PLX_INLINE void children_of(double c, const double (&near)[6], bool central, dou
   }
   double t[4] = {sum_of_axes(s[0], s[1], s[2]), sum_of_axes(-s[0], s[1], s[2]), sum_of_axes(s[0], -s[1], s[2]),
                  sum_of_axes(s[0], s[1], -s[2])};
-  if (central) {  // back into the range of the cell and its neighbours
+  if (central) {  // scaled back into the range of the cell and its neighbours
     double above = 0.0, below = 0.0, most = 0.0;
     for (int a = 0; a < 3; ++a) above = larger_of(above, -lower[a]), below = larger_of(below, lower[a]);
     for (int a = 0; a < 3; ++a) above = larger_of(above, upper[a]), below = larger_of(below, -upper[a]);

@@ -22,7 +22,7 @@ machine::machine(gpu::device& d) : home_(d), stream_(d) {}
 
 machine::~machine() { synchronize_or_log(); }
 
-// Whoever has many arrays on a lost device would say the same for each.
+// Logs once per machine: an owner of many arrays on a lost device would report it for each.
 void machine::synchronize_or_log() noexcept {
   try {
     synchronize();
@@ -81,7 +81,7 @@ void machine::synchronize() {
 
 namespace {
 
-// In the order in which they are made.
+// Members in order of construction.
 struct own_device {
   own_device(const gpu::backend& b, int index) : rt({.workers = 1, .bind = false}), device(rt, b, index) {}
   plx::runtime rt;

@@ -1,5 +1,5 @@
-// The criteria of star/refinement.cpp as a body: a group looks at the cells of one block. The same decisions, to the
-// bit: it computes the same numbers.
+// The criteria of star/refinement.cpp as a body: a group checks the cells of one block. It computes the same numbers to
+// the last bit, and so makes the same decisions.
 //
 // Thread safety: as bodies. Cost: some 400 operations per cell, seven cells read.
 // Example: star/device_course_test.cpp
@@ -64,7 +64,7 @@ struct marks_body {
     return level >= 0 && level < a.n_thresholds ? a.thresholds[level] : __builtin_inf();
   }
 
-  /// `axis`: along which the cell may lie outside.
+  /// `axis`: that along which the cell may be outside.
   PLX_INLINE static values values_at(const arguments& a, const device::block_item& block, int i, int j, int k,
                                      int axis) {
     const cell_values from = cell_at(a, block, i_species, i, j, k);

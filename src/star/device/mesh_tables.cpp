@@ -125,7 +125,7 @@ void mesh_tables::add_coarse_tile(const mesh::block_mesh& mesh, slot_id slot, bo
   item.fills_end = static_cast<std::int32_t>(fills.size());
 }
 
-// Of a finer block across a face.
+// Offset of the flux of a finer block across a face.
 std::int64_t mesh_tables::flux_of(const mesh::block_mesh& mesh, slot_id slot, int face) {
   const int position = mesh.position(slot);
   if (part_.contains(position)) return blocks[position - part_.begin].flux[face];

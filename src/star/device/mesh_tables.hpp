@@ -1,4 +1,4 @@
-// What the kernels must know of a mesh: made on the host after each regrid, and uploaded.
+// The tables of a mesh for the kernels: built on the host after each regrid, and uploaded.
 //
 // Thread safety: values. Cost: about 1 us per block. Example: star/device/device_gas_test.cpp
 #pragma once
@@ -13,8 +13,8 @@
 namespace plx::star::device {
 
 struct mesh_tables {
-  /// `with_tiles`: also what gather_tiles wants. Requires: a block has `stride` doubles in the arenas, at its slot's
-  /// place.
+  /// `with_tiles`: includes the tables of gather_tiles. Requires: a block has `stride` doubles in the arenas, at the
+  /// position of its slot.
   mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles = false)
       : mesh_tables(mesh, n_var, stride, with_tiles, {0, static_cast<int>(mesh.block_count())}) {}
 
@@ -23,9 +23,9 @@ struct mesh_tables {
     int begin = 0, end = 0;
     bool contains(int position) const { return position >= begin && position < end; }
   };
-  /// The same of a part of the blocks: those around it have their places in the arenas, too, and the fluxes of finer
-  /// ones of them a place of their own, `foreign`. Positions count from the part's first block. Shapes: row_of: by
-  /// slot: a block's place in the arenas; empty: that of its slot.
+  /// The same for a part of the blocks: the arenas also hold the blocks around it, and fluxes of finer blocks among
+  /// those have their own position, `foreign`. Positions count from the part's first block. Shapes: row_of: by slot:
+  /// the row of a block in the arenas; empty: that of its slot.
   mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part,
               std::span<const std::int32_t> row_of = {});
 
@@ -36,7 +36,7 @@ struct mesh_tables {
   std::vector<correction_item> corrections;
   std::vector<side_item> sides;
   std::vector<std::uint8_t> side_face;  ///< of each of `sides`
-  /// A face of a block that is none of the part's, and where its fluxes are to be put.
+  /// A face of a block that is not in the part, and the position of its fluxes.
   struct foreign_flux {
     mesh::slot_id slot = mesh::no_slot;
     int face = 0;
@@ -62,7 +62,7 @@ struct mesh_tables {
   std::span<const std::int32_t> row_of_;
 };
 
-/// As kernels call what lies beyond a side that is not periodic.
+/// The kernels' name for a boundary that is not periodic.
 ghosts_from beyond(mesh::boundary side);
 
 }  // namespace plx::star::device

@@ -1,5 +1,5 @@
-// Values of new blocks as bodies: prolongation into the eight of a block that splits, means into the one that eight
-// become, and floors and speeds of both. What mesh/regrid.cpp and check_cells() do.
+// Values of new blocks as bodies: prolongation into the eight children of a block, means into a merged block, and
+// floors and speeds of both. It computes what mesh/regrid.cpp and check_cells() compute.
 //
 // Thread safety: as bodies; new blocks share no memory with old ones. Cost: some 100 operations per cell and variable.
 // Example: star/device_course_test.cpp
@@ -14,7 +14,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// A group makes one new block: first the children, then the merged ones.
+/// A group computes one new block: first the children, then the merged ones.
 struct move_body {
   using arguments = device::move_arguments;
   static constexpr int threads = 128, phases = 1, groups_per_unit = 4;

@@ -1,6 +1,6 @@
-// What rows of the table of operations are made of: a mesh with a state and all that the operations read, on the host.
+// The parts of rows of the table of operations: a mesh with a state and all input of the operations, on the host.
 //
-// Thread safety: none. Cost: that of making the state anew for each row. Example: star/device/operation_rows.cpp
+// Thread safety: none. Cost: each row creates its state again. Example: star/device/operation_rows.cpp
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@ using gpu::testing::operation_row;
 using gpu::testing::row;
 using gpu::testing::row_use;
 
-/// A mesh with a state and all that the operations of a step read, on the host.
+/// A mesh with a state and all input of the operations of a step, on the host.
 struct gas_case {
   mesh::block_mesh mesh;
   gas_options o;
-  double dt;  // small where the operation runs again and again on the same state
+  double dt;  // small if the operation runs repeatedly on the same state
   int n = mesh.block_size(), n_var = variable_count(o.hydro.n_species);
   std::size_t stride = static_cast<std::size_t>(n_var) * n * n * n;
   bool full = o.hydro.scheme == hydro_scheme::full3d;
@@ -119,7 +119,7 @@ inline gas_options options_of(reconstruction scheme, riemann_solver solver) {
   gas_options o;
   o.hydro.reconstruct = scheme;
   o.hydro.riemann = solver;
-  o.hydro.pressure_floor = 1e-3;  // is met
+  o.hydro.pressure_floor = 1e-3;  // is reached
   o.scheme = ssp_rk3;
   for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
   return o;
@@ -141,7 +141,7 @@ inline mesh::domain box_of(int blocks, int n, mesh::boundary side, mesh::limiter
   return box;
 }
 
-/// A row of an operation on a mesh; the case is made anew each time.
+/// A row of an operation on a mesh; the case is created again each time.
 template <class Item, class Place>
 operation_row on_mesh(const gpu::operation<Item>& op, const std::string& shape, const mesh::block_mesh& m,
                       const gas_options& o, Place place, row_use use) {
@@ -155,7 +155,7 @@ operation_row on_mesh(const gpu::operation<Item>& op, const std::string& shape, 
       use);
 }
 
-/// Rows of what runs between steps.
+/// Adds the rows of the operations between steps.
 void add_regrid_rows(std::vector<operation_row>& rows);
 
 }  // namespace plx::star::device

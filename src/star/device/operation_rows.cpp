@@ -55,7 +55,7 @@ operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<gh
   a.fills = d.input<coarse_fill>(g.tables.fills);
   a.control = one(d, g.control());
   items.push_back(a);
-  double doubles = static_cast<double>(g.tables.slab_doubles);  // written; and what is read:
+  double doubles = static_cast<double>(g.tables.slab_doubles);  // written; plus the doubles that are read:
   for (const level_item& l : g.tables.levels)
     for (int f = 0; f < mesh::face_count; ++f)
       if ((l.finer >> f & 1) != 0) doubles += 8.0 * ghost_layers * g.n * g.n * g.n_var;
@@ -75,12 +75,12 @@ operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<til
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
   items.push_back(a);
-  // Of a cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
+  // Per cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
   return {40.0 / tile_variables * static_cast<double>(g.tile_doubles()),
           8.0 * (4 * 6 + 1) / tile_variables * static_cast<double>(g.tile_doubles())};
 }
 
-// Blocks one by one, as items of a launch, the last one first.
+// Blocks one by one, as items of a launch, in reverse order.
 operation_cost place_gathered(const gas_case& g, operation_data& d, std::vector<gather_item>& items) {
   std::vector<tiles_arguments> all;
   const operation_cost cost = place_tiles(g, d, all);

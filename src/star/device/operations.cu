@@ -1,5 +1,5 @@
-// The operations on devices. Nothing is fused (plx_gpu_sources(... EXACT)): the CPU's kernels fuse nothing either, so
-// that both give the same bits.
+// The operations on devices. Compiled without contraction to fused multiply-adds (plx_gpu_sources(... EXACT)), like the
+// CPU's kernels, so that both give the same bits.
 #ifndef PLX_HYDRO_ISA
 #define PLX_HYDRO_ISA isa_device
 #endif

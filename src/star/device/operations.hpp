@@ -1,9 +1,9 @@
-// The operations of a step: each with one function for the CPU and one that launches it on a device. Both are made of
-// the same body, so that their results are the same bits. An item is what a whole mesh needs: one launch covers all
+// The operations of a step: each has one function for the CPU and one that launches it on a device. Both are made of
+// the same body, so their results are equal to the last bit. An item covers a whole mesh: one launch handles all
 // blocks; several items are one launch each.
 //
-// Thread safety: pure functions of their items; a launch function does not wait. Cost: the bodies'. The backend sycl
-// has none of them.
+// Thread safety: pure functions of their items; a launch function does not wait. Cost: that of the bodies. The backend
+// sycl has none of these operations.
 // Example: star/device/device_gas_test.cpp; star/device/operation_rows.cpp checks and times each
 #pragma once
 
@@ -17,17 +17,17 @@ namespace plx::star::device {
 
 /// One Runge-Kutta stage of all blocks (stage_body.hpp, full3d_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
-/// Ghosts from other levels (ghosts_body.hpp).
+/// Ghost cells from other levels (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
-/// Blocks with all ghosts around them, in primitive variables, for the scheme full3d (tiles_body.hpp).
+/// Blocks with all their ghost cells, in primitive variables, for the scheme full3d (tiles_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
-/// What leaves through the sides of the domain (correction_body.hpp).
+/// Outflow through the domain boundaries (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_sides, side_arguments);
 /// The end of a step (finish_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(finish_step, finish_arguments);
-/// What the criteria of refinement say of all blocks (marks_body.hpp).
+/// Refinement criteria of all blocks (marks_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(mark_cells, marks_arguments);
 /// Values of new blocks (move_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(move_values, move_arguments);
@@ -36,10 +36,10 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
 /// Totals of the conserved variables (totals_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
 
-/// What parts of a mesh exchange (copy_body.hpp).
+/// Exchange between parts of a mesh (copy_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(copy_boxes, copy_arguments);
 
-/// Shared memory that a group of a step needs on a device, at most.
+/// Upper bound of the shared memory that a thread block of a step needs on a device.
 std::size_t group_bytes_of(const hydro_parameters& p);
 
 }  // namespace plx::star::device

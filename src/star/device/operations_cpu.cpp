@@ -1,4 +1,4 @@
-// The operations on the CPU: the reference, and what runs where there is no device.
+// The operations on the CPU: the reference, and the version that runs without a device.
 #define PLX_HYDRO_ISA isa_one_lane
 #define PLX_HYDRO_ONE_LANE
 #include <algorithm>

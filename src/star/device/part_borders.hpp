@@ -1,5 +1,5 @@
-// What one part of a mesh sends to the others and gets from them: one message of ghosts and one of fluxes per pair of
-// parts, which lie behind each other in the part's memory.
+// The messages that one part of a mesh exchanges with the others: one of ghost cells and one of fluxes per pair of
+// parts, stored one after the other in the part's memory.
 //
 // Thread safety: const; any thread. Cost: as mesh/halo.hpp. Example: star/shared_course_test.cpp
 #pragma once
@@ -18,10 +18,10 @@ struct part_borders {
                mesh::reach wanted);
 
   bool empty() const { return ghosts.empty(); }
-  std::size_t face_doubles = 0;  ///< of a face of a block: fluxes are sent as they are, [variable][n][n]
+  std::size_t face_doubles = 0;  ///< of a face of a block: fluxes are sent unchanged, [variable][n][n]
   mesh::halo ghosts;
   mesh::flux_halo fluxes;
-  /// By group of sends() or receives(), and one more: where the group's doubles begin.
+  /// By group of sends() or receives(), and one more: offset of the group's first double.
   std::vector<std::size_t> ghosts_out{0}, ghosts_in{0}, fluxes_out{0}, fluxes_in{0};
 };
 

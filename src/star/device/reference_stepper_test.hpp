@@ -1,7 +1,7 @@
-// For tests and benchmarks: steps of a mesh by the CPU's kernels, block by block, in the order of the curve. What the
-// stepper does, without tasks.
+// Test fixture, also for benchmarks: steps of a mesh by the CPU's kernels, block by block, in the order of the curve.
+// It computes what the stepper computes, without tasks.
 //
-// Thread safety: none. Cost: of the kernels. Example: star/device/device_gas_test.cpp
+// Thread safety: none. Cost: that of the kernels. Example: star/device/device_gas_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class reference_stepper {
     for (auto& f : face_) f.resize(face);
   }
 
-  /// Returns whether there is no bad cell; then the state has advanced.
+  /// Returns true if there is no bad cell; then the state has advanced.
   bool step(double dt) {
     std::vector<double> rates(mesh_.slot_count(), 0.0);
     bool good = true;
@@ -136,9 +136,9 @@ class reference_stepper {
   std::vector<double> face_[mesh::face_count];
 
  public:
-  mesh::side_totals left;  ///< through the sides, of all steps
+  mesh::side_totals left;  ///< cumulative outflow of all steps
   std::vector<double> signal_rate;
-  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< also of steps that failed
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< including steps that failed
 };
 
 }  // namespace plx::star::device

@@ -1,4 +1,4 @@
-// What the kernels between steps read and write: refinement criteria, values of new blocks, totals. As step_data.hpp.
+// Input and output of the kernels between steps: refinement criteria, values of new blocks, totals. As step_data.hpp.
 //
 // Thread safety: values. Cost: some 100 bytes per new block.
 // Example: star/device/device_regrid.cpp
@@ -10,18 +10,18 @@
 
 namespace plx::star::device {
 
-/// What a block's cells say, as bits: the directions that marked cells reach (0 to 26, 13 the block itself), and that
-/// a cell forbids coarsening.
+/// The marks of a block's cells, as bits: the directions that marked cells reach (0 to 26, 13 the block itself), and
+/// this one if a cell forbids coarsening.
 inline constexpr std::uint32_t mark_busy = 1u << 27;
 
-/// The criteria of refinement.hpp, of all blocks. Variables, as bits: density, velocities x y z, pressure.
+/// The criteria of refinement.hpp for all blocks. Variables, as bits: density, velocities x y z, pressure.
 struct marks_arguments {
   hydro_parameters hydro;
   int n = 8, n_blocks = 0;
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
   int buffer = 0;        ///< cells
-  int n_thresholds = 0;  ///< levels whose density is looked at
+  int n_thresholds = 0;  ///< levels whose density is checked
   const double* thresholds = nullptr;
   const double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
@@ -30,13 +30,13 @@ struct marks_arguments {
   std::uint32_t* marks = nullptr;  ///< by position
 };
 
-/// A new block that is an eighth of an old one.
+/// A new block that covers an eighth of an old one.
 struct child_item {
   std::int32_t parent = 0;  ///< position in the list of old blocks
   std::int32_t which = 0;   ///< 0 to 7, bit 0 along x
-  std::int64_t to = 0;      ///< its first double
+  std::int64_t to = 0;      ///< offset of its first double
 };
-/// A new block that eight old ones become.
+/// A new block that replaces eight old ones.
 struct merged_item {
   std::int64_t to = 0;
   std::int64_t from[8] = {};
@@ -57,21 +57,21 @@ struct check_arguments {
   hydro_parameters hydro;
   int n = 8, n_items = 0;
   double* source = nullptr;
-  const std::int64_t* items = nullptr;  ///< first doubles
+  const std::int64_t* items = nullptr;  ///< offsets of first doubles
   block_report* reports = nullptr;      ///< by item
 };
 
-/// A sum of doubles as num/exact_sum.hpp keeps it, with as many limbs.
+/// A sum of doubles in the form of num/exact_sum.hpp, with the same number of limbs.
 struct exact_limbs {
   static constexpr int count = 70;
   std::int64_t limb[count] = {};
 };
 
-/// Totals of all variables: what star/totals.cpp adds up.
+/// Totals of all variables, as in star/totals.cpp.
 struct totals_arguments {
   int n = 8, n_var = 0, n_blocks = 0;
-  int every = 1;       ///< steps whose number is a multiple
-  int steps_kept = 1;  ///< step s goes to sums[s % steps_kept]; 0: to the first, whatever the step
+  int every = 1;       ///< computed at multiples of this number of steps
+  int steps_kept = 1;  ///< step s is written to sums[s % steps_kept]; 0: always to the first
   const double* source = nullptr;
   const block_item* blocks = nullptr;
   exact_limbs* sums = nullptr;  ///< [steps_kept][n_var]

@@ -27,7 +27,7 @@ operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<mar
   return {400.0 * g.doubles() / g.n_var, 8.0 * g.doubles() + 4.0 * g.blocks()};
 }
 
-/// The first blocks are split, the following eights merged; new blocks lie behind the old ones.
+/// Splits the first blocks and merges the following groups of eight; new blocks are stored after the old ones.
 operation_cost place_move(const gas_case& g, operation_data& d, std::vector<move_arguments>& items) {
   const int families = g.blocks() / 16;
   std::vector<double> values = g.state();
@@ -55,7 +55,7 @@ operation_cost place_move(const gas_case& g, operation_data& d, std::vector<move
   a.children = d.input<child_item>(children);
   a.merged = d.input<merged_item>(merged);
   items.push_back(a);
-  // A family of children: one block read, eight written; a merged one the other way round.
+  // A family of children: one block read, eight written; a merged one: eight read, one written.
   return {0, 8.0 * 2 * 9 * families * static_cast<double>(g.stride)};
 }
 
@@ -86,7 +86,7 @@ auto totals_of(int steps_kept) {
   };
 }
 
-/// Three layers at the upper end of each axis of every block, as a part sends or gets them.
+/// Three layers at the upper end of each axis of every block, as a part sends or receives them.
 auto copies(bool out) {
   return [out](const gas_case& g, operation_data& d, std::vector<copy_arguments>& items) {
     std::vector<copy_item> boxes;
@@ -100,7 +100,7 @@ auto copies(bool out) {
         at += std::int64_t{3} * g.n * g.n * g.n_var;
       }
     std::vector<double> message(static_cast<std::size_t>(at));
-    if (!out)  // cells that are in two boxes get the same value
+    if (!out)  // cells in two boxes get the same value
       for (double& x : message) x = 0.25;
     copy_arguments a;
     a.n = g.n, a.n_var = g.n_var, a.n_items = static_cast<int>(boxes.size());

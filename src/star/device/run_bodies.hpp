@@ -1,6 +1,6 @@
 // Runs a body (star/device/body.hpp): all groups one after the other on the CPU, or as one launch.
 //
-// Thread safety: as the body's. Cost: on the CPU, that of a scalar loop; a launch, that of a kernel launch.
+// Thread safety: that of the body. Cost: on the CPU, that of a scalar loop; a launch, that of a kernel launch.
 // Example: star/device/operations_cpu.cpp, star/device/operations.cu
 #pragma once
 
@@ -34,13 +34,13 @@ __global__ void __launch_bounds__(Body::threads, Body::groups_per_unit)
   run_phases<Body, 0>(a, static_cast<int>(blockIdx.x), shared);
 }
 
-/// Errors: those of the launch are left for cudaGetLastError().
+/// Errors: those of the launch are reported by cudaGetLastError().
 template <class Body>
 void launch_body(cudaStream_t stream, const typename Body::arguments& a) {
   const int groups = Body::groups(a);
   if (groups == 0) return;
   const std::size_t shared = Body::shared_bytes(a);
-#if !defined(__HIPCC__)  // there a group may have all that the device has for one, without being asked
+#if !defined(__HIPCC__)  // there a group may use all shared memory of the device without a request
   constexpr auto most = cudaFuncAttributeMaxDynamicSharedMemorySize;
   if (shared > std::size_t{48} << 10 &&
       cudaFuncSetAttribute(body_kernel<Body>, most, static_cast<int>(shared)) != cudaSuccess)

@@ -2,14 +2,15 @@
 //
 // Phase 0 converts the box and the three layers around its faces to primitive variables. Phase 1: each of the 192
 // threads walks one line of the box (64 along each axis), with the reconstruction and the last flux in registers, and
-// leaves the differences of the fluxes. Phase 2 updates the cells.
+// stores the differences of the fluxes. Phase 2 updates the cells.
 //
 // Shared memory holds the primitives of the box, and per axis the differences: 4 x n_var x 576 doubles. A line's six
-// ghosts lie where its eight differences will be: cells -3 .. -1 at 0 .. 2, cells 8 .. 10 at 5 .. 7; each is read
-// before it is overwritten, by the same thread. Rows are 9 doubles long, so that threads in all three directions read
+// ghost cells are stored where its eight differences will be: cells -3 .. -1 at 0 .. 2, cells 8 .. 10 at 5 .. 7; each
+// is read before the same thread overwrites it. Rows are 9 doubles long, so that threads in all three directions read
 // different banks.
 //
-// Thread safety: as bodies. Cost: about 1050 operations per cell; global memory: 144 bytes per cell and the ghosts.
+// Thread safety: as bodies. Cost: about 1050 operations per cell; global memory: 144 bytes per cell and the ghost
+// cells.
 // Example: star/device/device_gas_test.cpp
 #pragma once
 
@@ -30,7 +31,7 @@ template <reconstruction scheme, riemann_solver solver>
 struct stage_body {
   using arguments = device::stage_arguments;
   static constexpr int threads = 3 * box_lines, phases = 3;
-  static constexpr int groups_per_unit = 2;  ///< that shall run on a multiprocessor at the same time
+  static constexpr int groups_per_unit = 2;  ///< that should run on a multiprocessor at the same time
   static std::size_t shared_bytes(const arguments&) { return sizeof(double) * 4 * gas_variables * box_doubles; }
   using box = stage_box;
   static int groups(const arguments& a) { return count_boxes(a); }

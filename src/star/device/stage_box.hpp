@@ -1,7 +1,7 @@
-// What the bodies of a stage have in common: the boxes of 8^3 cells that a block consists of, one for each group; where
-// fluxes through the block's sides go; the update of a cell from the differences of its fluxes.
+// Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; the storage of fluxes
+// through the block's faces; the update of a cell from the differences of its fluxes.
 //
-// Thread safety: as bodies. Cost: an update about 250 operations.
+// Thread safety: as bodies. Cost: about 250 operations per update.
 // Example: star/device/stage_body.hpp
 #pragma once
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int box_edge = 8, box_lines = box_edge * box_edge, box_cells = box_lines * box_edge;
 constexpr int gas_variables = i_species;
 
-/// The box of a group: its block, and where it begins there.
+/// The box of a group: its block, and its position in it.
 struct stage_box {
   const device::block_item& block;
   int position, x0, y0, z0;
@@ -23,7 +23,7 @@ struct stage_box {
 
 constexpr int boxes_along(int n) { return n / box_edge; }
 
-/// Of all blocks of a stage: groups.
+/// Number of groups for all blocks of a stage.
 inline int count_boxes(const device::stage_arguments& a) {
   const int boxes = boxes_along(a.n);
   return a.n_blocks * boxes * boxes * boxes;
@@ -36,8 +36,8 @@ PLX_INLINE stage_box box_of(const device::stage_arguments& a, int group) {
           part / (boxes * boxes) * box_edge};
 }
 
-/// Fluxes at an end of the line (s, t) across an axis, that is a side of the block and wanted. Shapes: flux: density,
-/// velocities (normal and the two others in cyclic order), energy, tracer.
+/// Stores the flux at an end of the line (s, t) across an axis, if it is on a face of the block and requested. Shapes:
+/// flux: density, velocities (normal and the two others in cyclic order), energy, tracer.
 PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t, bool upper,
                           const double* flux) {
   const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
@@ -53,13 +53,13 @@ PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, 
   }
 }
 
-/// Differences of the fluxes of a cell: of the first variable along x, y and z, and how far variables are apart.
+/// Differences of the fluxes of a cell: of the first variable along x, y and z, and the distances between variables.
 struct flux_differences {
   const double *x, *y, *z;
   std::ptrdiff_t variable;
 };
 
-/// Cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and of its neighbours'.
+/// Updates cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and its neighbours'.
 template <class EnergyAround>
 PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
                             const flux_differences& d, EnergyAround energy_around, tally& sums) {
@@ -85,7 +85,7 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
 }
 
-/// What a thread's cells say, into the block's report.
+/// Adds the results of a thread's cells to the block's report.
 PLX_INLINE void report_cells(const device::stage_arguments& a, const stage_box& b, const tally& sums) {
   device::block_report& report = a.reports[b.position];
   if (a.last) raise_together(&report.speed_bits, sums.signal_speed);

@@ -1,5 +1,5 @@
-// What the kernels of a device read and write: plain structs, copied to the device as they are. One item per block of
-// the mesh, renewed after each regrid; offsets count doubles.
+// Input and output of a device's kernels: plain structs, copied to the device unchanged. One item per block of the
+// mesh, renewed after each regrid; offsets count doubles.
 //
 // Thread safety: values. Cost: 200 bytes per block, 1.1 KB with full3d.
 // Example: star/device/device_gas_test.cpp
@@ -11,10 +11,10 @@
 
 namespace plx::star::device {
 
-/// Where the ghosts across a face lie.
+/// The source of the ghost cells across a face.
 enum class ghosts_from : std::int32_t {
-  block,       ///< in the block on the other side, of the same level: `origin` is its first double in the arena
-  slab,        ///< made from other levels: `origin` is the first double in the slabs, [variable][k][j][i], 3 layers
+  block,       ///< the block across the face, of the same level: `origin` is its first double in the arena
+  slab,        ///< computed from other levels: `origin` is the first double in the slabs, [variable][k][j][i], 3 layers
   outflow,     ///< the block's last cells; the normal momentum is turned outward
   reflecting,  ///< the block's own cells mirrored, the normal momentum negated
   inflow,      ///< fixed values
@@ -28,14 +28,14 @@ struct ghost_source {
 /// A block, in the order of the curve.
 struct block_item {
   std::int64_t values = 0;  ///< its first double in each arena
-  double dx = 1.0;          ///< edge of a cell
+  double dx = 1.0;          ///< width of a cell
   std::int32_t slot = 0;
   std::int32_t level = 0;
   ghost_source face[6];
-  std::int64_t flux[6] = {-1, -1, -1, -1, -1, -1};  ///< where its fluxes go, [variable][n][n] as stage_output; or -1
+  std::int64_t flux[6] = {-1, -1, -1, -1, -1, -1};  ///< offset of its fluxes, [variable][n][n] as stage_output; or -1
 };
 
-/// What a step says of a block. Bits of a positive double are ordered as the double itself.
+/// The report of a block on a step. Bits of a positive double are ordered as the double itself.
 struct block_report {
   std::uint64_t speed_bits = 0;  ///< largest |v| + c of the last stage
   std::uint64_t bad = no_bad;    ///< smallest bad_key
@@ -44,33 +44,33 @@ struct block_report {
   static constexpr std::uint64_t no_bad = ~std::uint64_t{0};
 };
 
-/// Orders bad cells as the stepper does: by stage, then what was found by the stage itself before what the flux
-/// correction of face 0, 1, ... found (part 0, 1, ...), then by cell.
+/// Orders bad cells as the stepper does: by stage, then those found by the stage itself (part 0) before those found by
+/// the flux correction of face 0, 1, ... (part 1, 2, ...), then by cell.
 constexpr std::uint64_t bad_key(int stage, int part, int cell) {
   return static_cast<std::uint64_t>(stage) << 40 | static_cast<std::uint64_t>(part) << 32 |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell));
 }
 
-/// The course of a run, kept on the device, so that steps follow each other without the host.
+/// The state of the integration, kept on the device so that steps follow each other without the host.
 struct step_control {
-  double dt = 0.0;     ///< of the step that runs, or of the next one
+  double dt = 0.0;     ///< of the current or next step
   double time = 0.0;   ///< after the last step that succeeded
-  double t_end = 0.0;  ///< the last step ends here
+  double t_end = 0.0;  ///< the last step ends at this time
   double cfl = 0.4;
   double signal_rate = 0.0;  ///< after the last step: largest (|v| + c) / dx
   double last_dt = 0.0;      ///< of the last step
   std::int64_t steps = 0;    ///< that succeeded
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
-  /// Not 0: the course waits after each step that reaches a multiple of it. Code time.
+  /// Not 0: the integration pauses after each step that reaches a multiple of it. Code time.
   double wait_interval = 0.0;
-  std::int32_t stopped = 0;        ///< a stop_reason; not 0: steps do nothing any more
+  std::int32_t stopped = 0;        ///< a stop_reason; not 0: further steps do nothing
   std::int32_t bad_stage = -1;     ///< of the step that failed
   std::int32_t bad_position = -1;  ///< on the curve
   std::int32_t bad_cell = -1;      ///< (k * n + j) * n + i
 };
 enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_progress = 3, waiting = 4 };
 
-/// What is told of a step: the course after it.
+/// The record of a step: the state after it.
 struct step_record {
   double time = 0.0, dt = 0.0;
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
@@ -85,7 +85,7 @@ struct stage_arguments {
   bool last = false;
   double weight = 1.0;  ///< integrator::weight
   const double* source = nullptr;
-  const double* u_old = nullptr;  ///< may not be `target`
+  const double* u_old = nullptr;  ///< must not be `target`
   double* target = nullptr;
   const double* slabs = nullptr;
   const double* inflow = nullptr;  ///< [face][n_var]
@@ -93,32 +93,32 @@ struct stage_arguments {
   const block_item* blocks = nullptr;
   block_report* reports = nullptr;
   const step_control* control = nullptr;
-  // Of the scheme full3d, which reads no slabs:
+  // For the scheme full3d, which reads no slabs:
   const double* tiles = nullptr;  ///< tiles_arguments::tiles
   double* parts = nullptr;        ///< scratch, full3d_part_doubles for each box of 8^3 cells
 };
 
-/// Of a box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
+/// Per box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
 constexpr int full3d_part_doubles = 2 * 5 * 3 * 9 * 64;
 
-/// A box of cells of a coarse tile and where its values come from: [lo, hi), cell 0 the first under the block. Cell c
-/// is cell c + shift of the source's block, or with `mean` the mean of its eight cells 2 c + shift ...
+/// A box of cells of a coarse tile and its source: [lo, hi), where cell 0 is the first under the block. Cell c is cell
+/// c + shift of the source's block, or with `mean` the mean of its eight cells 2 c + shift ...
 struct coarse_fill {
   std::int64_t source = 0;  ///< first double of the source's block
   std::int32_t lo[3] = {}, hi[3] = {}, shift[3] = {};
   std::int32_t mean = 0;
 };
 
-/// A block with neighbours of other levels across faces: its ghosts there are made into slabs.
+/// A block with neighbours of other levels across faces: its ghost cells there are written to slabs.
 struct level_item {
   std::int32_t position = 0;                         ///< in the list of blocks
   std::uint32_t finer = 0, coarser = 0, beyond = 0;  ///< faces, as bits
   std::int32_t fills_begin = 0, fills_end = 0;
-  std::int64_t coarse_tile = 0;  ///< where its coarse tile is, [variable][k][j][i] with n/2 + 6 cells along each axis
+  std::int64_t coarse_tile = 0;  ///< offset of its coarse tile, [variable][k][j][i] with n/2 + 6 cells along each axis
   std::int64_t fine[6][4] = {};  ///< by finer face: first doubles of the four blocks there
 };
 
-/// Ghosts from other levels, of all blocks that have such. Shapes: as stage_arguments.
+/// Ghost cells from other levels, of all blocks that have such neighbours. Shapes: as stage_arguments.
 struct ghosts_arguments {
   int n = 8, n_var = 0, n_items = 0;
   bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
@@ -133,7 +133,7 @@ struct ghosts_arguments {
   const step_control* control = nullptr;
 };
 
-/// A block and what lies around it, by direction: (x + 1) + 3 (y + 1) + 9 (z + 1), each -1, 0 or 1.
+/// A block and its neighbours, by direction: (x + 1) + 3 (y + 1) + 9 (z + 1), each -1, 0 or 1.
 struct tile_item {
   std::uint32_t same = 0, finer = 0, coarser = 0;  ///< directions, as bits
   std::uint32_t beyond = 0;                        ///< faces, as bits
@@ -142,7 +142,7 @@ struct tile_item {
   std::int64_t from[27][4] = {};  ///< first double of the block of the same level, or of each of the finer ones
 };
 
-/// What a tile holds: the primitive variables, and the total energy.
+/// The content of a tile: the primitive variables, and the total energy.
 constexpr int tile_energy = i_species, tile_variables = i_species + 1;
 
 /// Tiles of all blocks, for the scheme full3d. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
@@ -165,7 +165,7 @@ struct tiles_arguments {
 struct correction_item {
   std::int32_t position = 0;
   std::uint32_t finer = 0;       ///< faces, as bits
-  std::int64_t fine[6][4] = {};  ///< by such face: where the fluxes of the four blocks through it are
+  std::int64_t fine[6][4] = {};  ///< by such face: offsets of the fluxes of the four blocks across it
 };
 struct correction_arguments {
   hydro_parameters hydro;
@@ -180,11 +180,11 @@ struct correction_arguments {
   const step_control* control = nullptr;
 };
 
-/// A face of a block at a side of the domain, for what leaves through it: mesh/side_totals.hpp.
+/// A face of a block on the boundary of the domain, for the outflow: mesh/side_totals.hpp.
 struct side_item {
-  std::int64_t flux = 0;  ///< where its fluxes are
+  std::int64_t flux = 0;  ///< offset of its fluxes
   double dx = 1.0;
-  double sign = 1.0;  ///< 1 at an upper side
+  double sign = 1.0;  ///< 1 at an upper boundary
 };
 struct side_arguments {
   int n = 8, n_var = 0, n_items = 0;
@@ -197,18 +197,18 @@ struct side_arguments {
   const step_control* control = nullptr;
 };
 
-/// The end of a step: reports of all blocks into the control, and the next time step.
+/// The end of a step: combines the reports of all blocks into the control, and the next time step.
 struct finish_arguments {
   int n_blocks = 0;
   const block_item* blocks = nullptr;
-  block_report* reports = nullptr;  ///< made empty for the next step
+  block_report* reports = nullptr;  ///< reset for the next step
   double* signal_rates = nullptr;   ///< by slot; of the last good step
   step_control* control = nullptr;
   int steps_kept = 1;
   step_record* records = nullptr;  ///< step s at s % steps_kept
 };
 
-/// A box of cells of a block, and its place in a message, [variable][k][j][i]; or a face of fluxes.
+/// A box of cells of a block, and its position in a message, [variable][k][j][i]; or a face of fluxes.
 struct copy_item {
   std::int64_t values = 0;     ///< of the first cell
   std::int64_t message = 0;    ///< of its first value
@@ -216,8 +216,8 @@ struct copy_item {
   std::int32_t unused = 0;
 };
 
-/// What parts of a mesh exchange. Shapes: values: rows of n cells, planes of n rows, variables `variable` doubles
-/// apart.
+/// The exchange between parts of a mesh. Shapes: values: rows of n cells, planes of n rows, variables `variable`
+/// doubles apart.
 struct copy_arguments {
   int n = 8, n_var = 0, n_items = 0;
   bool out = true;  ///< into the message

@@ -1,9 +1,10 @@
-// Tiles for the scheme `full3d` as a body: a group gathers a block with all ghosts around it, those at edges and
-// corners too, and converts it to primitive variables. What gather_tile() of mesh/gather.hpp does, and the conversion.
+// Tiles for the scheme `full3d` as a body: a group gathers a block with all its ghost cells, including those at edges
+// and corners, and converts it to primitive variables. It does what gather_tile() of mesh/gather.hpp does, and the
+// conversion.
 //
-// Phase 0: cells of the same level are copied, means taken of finer ones; the coarse tile is filled. Phases 1 to 6: the
-// coarse tile beyond the sides of the domain, face by face. Phase 7: prolongation from it. Phases 8 to 13: the tile
-// beyond the sides. Phase 14: conversion in place; the total energy is kept behind the primitive variables.
+// Phase 0: copies cells of the same level and means of finer ones; fills the coarse tile. Phases 1 to 6: the coarse
+// tile outside the domain, face by face. Phase 7: prolongation from it. Phases 8 to 13: the tile outside the domain.
+// Phase 14: conversion in place; the total energy is stored after the primitive variables.
 //
 // Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations.
 // Example: star/device/device_gas_test.cpp
@@ -78,7 +79,7 @@ struct tiles_body {
     }
   }
 
-  /// Of each coarse cell that has a ghost those children that are ghosts.
+  /// For each coarse cell that contains ghost cells, computes those of its children.
   PLX_INLINE static void prolong(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
     const tile_view coarse = coarse_tile(a, item.coarse_tile);
     const int n = a.n, first = -(ghost_depth + 1) / 2, width = n / 2 - 2 * first, cells = width * width * width;

@@ -1,8 +1,8 @@
-// Totals of the conserved variables as a body: what star/totals.cpp adds up, and the sums exact, so that the bits are
-// those of the CPU whatever the order of the groups. A group adds up one block.
+// Totals of the conserved variables as a body: sums as in star/totals.cpp, and exact, so that the bits equal those of
+// the CPU for any order of the groups. A group sums one block.
 //
-// Phase 0 empties the group's own sums. Phase 1: a thread per variable and lane adds up with Kahan's correction, as
-// the lanes of totals.cpp, and puts its sum into the group's. Phase 2 adds those to the sums of all.
+// Phase 0 clears the group's own sums. Phase 1: a thread per variable and lane uses Kahan summation, as the lanes of
+// totals.cpp, and adds its result to the group's sums. Phase 2 adds those to the global sums.
 //
 // Thread safety: as bodies. Cost: 4 operations per value; reads every value once.
 // Example: star/device_course_test.cpp
@@ -26,7 +26,7 @@ struct totals_body {
   PLX_INLINE static void run(const arguments& a, int group, int thread, double* shared) {
     const device::step_control& c = *a.control;
     const bool every_step = a.steps_kept == 0;
-    const std::int64_t step = c.steps + 1;  // the one that is about to end
+    const std::int64_t step = c.steps + 1;  // the one about to end
     if (!every_step && (c.stopped != 0 || step % a.every != 0)) return;
     auto* mine = reinterpret_cast<std::uint64_t*>(shared);
     const int limbs = a.n_var * device::exact_limbs::count;
@@ -54,7 +54,7 @@ struct totals_body {
     add_exactly((sum - lost) * volume, mine + static_cast<std::ptrdiff_t>(v) * device::exact_limbs::count);
   }
 
-  // As exact_sum::add(); negative numbers as two's complement.
+  // As exact_sum::add(); negative numbers in two's complement.
   PLX_INLINE static void add_exactly(double term, std::uint64_t* limbs) {
     constexpr std::uint64_t low32 = 0xffffffffu;
     const std::uint64_t bits = as_bits(term);

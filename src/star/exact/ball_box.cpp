@@ -45,14 +45,14 @@ double ball_fraction(double radius, const std::array<double, 3>& centre, const s
   }
   if (symmetric_norm2(far[0], far[1], far[2]) <= 1) return 1;
   if (symmetric_norm2(near[0], near[1], near[2]) >= 1) return 0;
-  exact_sum volume;  // of the eight signed corners, in whatever order
+  exact_sum volume;  // of the eight signed corners, in any order
   for (int corner = 0; corner < 8; ++corner) {
     std::array<double, 3> at{};
     bool negative = false;
     for (int axis = 0; axis < 3; ++axis) {
       const bool high = ((corner >> axis) & 1) != 0;
       const double x = high ? upper[axis] : lower[axis];
-      negative ^= high == (x < 0);  // odd in each coordinate, and minus for each lower side
+      negative ^= high == (x < 0);  // odd in each coordinate, and negative for each lower corner
       at[axis] = std::min(std::abs(x), 1.0);
     }
     const double v = corner_volume(at);

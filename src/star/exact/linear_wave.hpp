@@ -1,4 +1,4 @@
-// The linear waves of Euler's equations on a uniform background: sound, entropy and two shear waves, plane, in any
+// The linear waves of the Euler equations on a uniform background: sound, entropy and two shear waves, plane, in any
 // direction. Entropy and shear waves are exact at any amplitude; sound waves to first order in it.
 //
 // Thread safety: immutable. Cost: at() is one cosine.
@@ -20,7 +20,7 @@ struct wave_state {
 
 struct linear_wave_parameters {
   wave_kind kind = wave_kind::sound;
-  int sign = 1;             ///< +1 runs along the direction, -1 against it: the mirror image
+  int sign = 1;             ///< +1 travels along the direction, -1 against it: the mirror image
   double amplitude = 1e-6;  ///< relative to rho, or to the sound speed for shear waves
   double rho = 1, pressure = 0.6, gamma = 5.0 / 3;
   double flow = 0;                           ///< speed of the background along sign * direction
@@ -40,7 +40,7 @@ class linear_wave {
   const wave_state& perturbation() const noexcept { return perturbation_; }
 
   /// The state where (x . direction) / wavelength = phase at time t: the profile is a cosine, even in space, so that a
-  /// wave of the other sign is the mirror image bit by bit.
+  /// wave of the other sign is its mirror image to the last bit.
   wave_state at(double phase, double t) const noexcept;
 
  private:

@@ -16,7 +16,7 @@ std::array<double, 5> as_array(const wave_state& s) {
   return {s.rho, s.velocity[0], s.velocity[1], s.velocity[2], s.pressure};
 }
 
-// Euler's equations, primitive form, linearised: the matrix of the flux along unit vector n applied to d.
+// The linearised Euler equations in primitive form: the matrix of the flux along unit vector n applied to d.
 std::array<double, 5> flux_matrix_times(const wave_state& q, double gamma, const vector& n, const wave_state& d) {
   const double un = q.velocity[0] * n[0] + q.velocity[1] * n[1] + q.velocity[2] * n[2];
   const double dn = d.velocity[0] * n[0] + d.velocity[1] * n[1] + d.velocity[2] * n[2];

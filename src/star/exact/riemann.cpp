@@ -46,7 +46,7 @@ void left_wave(const gas_state& side, double gamma, double p, double velocity, d
   }
 }
 
-// Inside the rarefaction that runs to the left (Toro 2009, eq. 4.56).
+// The state inside the left-going rarefaction (Toro 2009, eq. 4.56).
 gas_state left_rarefaction(const gas_state& side, double gamma, double speed) {
   const double c = sound_speed(side, gamma);
   const double ratio = (2 + (gamma - 1) * (side.velocity - speed) / c) / (gamma + 1);
@@ -69,7 +69,7 @@ riemann_solution::riemann_solution(const gas_state& left, const gas_state& right
   has_vacuum_ ? open_vacuum() : solve_star();
 }
 
-// The equation is increasing and concave in p, so Newton's steps end up below the root and climb from there.
+// The equation is increasing and concave in p, so Newton's method falls below the root and then converges from there.
 void riemann_solution::solve_star() {
   const double cl = sound_speed(left_, gamma_), cr = sound_speed(right_, gamma_), z = (gamma_ - 1) / (2 * gamma_);
   const double difference = right_.velocity - left_.velocity;

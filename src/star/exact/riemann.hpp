@@ -7,13 +7,13 @@
 
 namespace plx::star {
 
-/// A gas that moves along one axis. rho = 0 is vacuum; its velocity and pressure then mean nothing.
+/// A gas that moves along one axis. rho = 0 is vacuum; its velocity and pressure are then meaningless.
 struct gas_state {
   double rho = 1, velocity = 0, pressure = 1;
 };
 
 /// The five speeds x/t that bound the waves, ascending. A shock has head == tail; next to vacuum the rarefaction's tail
-/// is the edge of the gas, and the contact lies there or, between two edges, halfway.
+/// is the edge of the gas, and the contact is there or, between two edges, halfway.
 struct wave_fan {
   double left_head, left_tail, contact, right_tail, right_head;
 };
@@ -24,7 +24,7 @@ class riemann_solution {
   /// Source: Toro (2009), chapter 4. The iteration stops at a relative change of 1e-15 of the pressure.
   riemann_solution(const gas_state& left, const gas_state& right, double gamma);
 
-  /// The state at x/t = speed. A mirrored problem gives the mirrored state, bit by bit.
+  /// The state at x/t = speed. A mirrored problem gives the mirrored state to the last bit.
   gas_state at(double speed) const noexcept;
 
   /// Pressure and velocity between the outer waves; zero pressure where vacuum opens.

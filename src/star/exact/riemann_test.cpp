@@ -79,7 +79,7 @@ TEST(Riemann, RarefactionsKeepEntropyAndInvariant) {
   }
 }
 
-// Whatever the waves, over [-1, 1] at t = 1 each conserved quantity changes by the difference of the boundary fluxes.
+// For any waves, over [-1, 1] at t = 1 each conserved quantity changes by the difference of the boundary fluxes.
 TEST(Riemann, ConservesMassMomentumEnergy) {
   const double gamma = 1.4;
   const auto rule = gauss_legendre(60);

@@ -48,7 +48,7 @@ sedov_solution::point sedov_solution::profile(double y) const noexcept {
   return p;
 }
 
-// Newton on the monotonic log(lambda)(y), kept inside a bracket.
+// Newton's method on the monotonic log(lambda)(y), kept inside a bracket.
 double sedov_solution::parameter_at(double lambda) const noexcept {
   const double target = std::log(lambda);
   double low = target / -a2_ - 10, high = 0;
@@ -66,8 +66,8 @@ double sedov_solution::parameter_at(double lambda) const noexcept {
 }
 
 // alpha = 32 pi / (25 (gamma^2 - 1)) * integral of (g f^2 + h) lambda^2 over lambda: the kinetic and the internal
-// energy of the profile, in units of rho0 R^5 / t^2. Panels grow geometrically towards the centre, where lambda^3 dies
-// out.
+// energy of the profile, in units of rho0 R^5 / t^2. Panels grow geometrically towards the centre, where lambda^3
+// vanishes.
 double sedov_solution::energy_integral() const {
   const quadrature_rule rule = gauss_legendre(24);
   const auto integrand = [&](double y) {
@@ -100,7 +100,7 @@ radial_state sedov_solution::at(double r, double t) const noexcept {
   const double lambda = r / shock_radius(t);
   if (lambda > 1) return {rho0_, 0, 0};
   const radial_state shock = behind_shock(t);
-  // Below 1e-30 of the radius nothing changes any more but the density, which is zero.
+  // Below 1e-30 of the radius only the density changes, which is zero.
   const point p = profile(parameter_at(std::fmax(lambda, 1e-30)));
   return {shock.rho * p.rho, lambda < 1e-30 ? 0 : shock.velocity * p.velocity, shock.pressure * p.pressure};
 }

@@ -13,8 +13,8 @@ struct radial_state {
 
 class sedov_solution {
  public:
-  /// Requires: 1 < gamma < 7, rho0 > 0, energy > 0. Within 1e-5 of gamma = 2, where the closed form is 0/0, the
-  /// solution of gamma = 2 - 1e-5 is given.
+  /// Requires: 1 < gamma < 7, rho0 > 0, energy > 0. Within 1e-5 of gamma = 2, where the closed form is 0/0, returns the
+  ///           solution of gamma = 2 - 1e-5.
   /// Source: Kamm & Timmes (2007), the standard case, with j = 3 and omega = 0.
   sedov_solution(double gamma, double rho0, double energy);
 

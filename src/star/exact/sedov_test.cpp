@@ -56,7 +56,7 @@ TEST(Sedov, JumpConditionsHoldAtTheShock) {
     const double speed = (blast.shock_radius(t * (1 + 1e-6)) - blast.shock_radius(t * (1 - 1e-6))) / (2e-6 * t);
     EXPECT_NEAR(blast.shock_speed(t), speed, 1e-8 * speed);
     const radial_state s = blast.at(radius * (1 - 1e-12), t);
-    // In the frame of the shock, strong: mass, momentum, energy.
+    // The jump conditions of a strong shock in its frame: mass, momentum, energy.
     EXPECT_NEAR(s.rho * (speed - s.velocity), 2 * speed, 1e-7);
     EXPECT_NEAR(s.pressure + s.rho * std::pow(speed - s.velocity, 2), 2 * speed * speed, 1e-7);
     EXPECT_NEAR(gamma / (gamma - 1) * s.pressure / s.rho + 0.5 * std::pow(speed - s.velocity, 2), 0.5 * speed * speed,
@@ -66,7 +66,7 @@ TEST(Sedov, JumpConditionsHoldAtTheShock) {
   }
 }
 
-// Euler's equations in spherical symmetry, by differences in r and t: an independent check of the whole profile.
+// The Euler equations in spherical symmetry, by differences in r and t: an independent check of the whole profile.
 TEST(Sedov, ProfileSatisfiesTheEulerEquations) {
   for (const double gamma : {1.2, 1.4, 5.0 / 3}) {
     const sedov_solution blast(gamma, 1, 1);

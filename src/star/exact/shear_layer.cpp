@@ -94,8 +94,7 @@ shear_layer::mode shear_layer::unscaled(double y) const noexcept {
   const int i = std::min(static_cast<int>(place), n_steps - 1);
   const double s = place - i;
   const pressure_wave &a = table_[i], &b = table_[i + 1];
-  // Cubic through values and slopes for p; for p' the derivative of p'' is not at hand, so linear would do: take the
-  // cubic through p' and the equation's p''.
+  // Cubic interpolation through values and slopes for p. For p' the cubic uses the values of p' and the equation's p''.
   const double below = -parameters_.half_height;
   const complex da = derivative(below + i * h, a, growth_).slope,
                 db = derivative(below + (i + 1) * h, b, growth_).slope;

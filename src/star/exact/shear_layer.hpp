@@ -2,8 +2,8 @@
 //
 // The layer: velocity U0 tanh(y / a) along x, uniform density and pressure, walls at y = -H and y = +H. Compressible.
 // A perturbation q(y) exp(i k x + sigma t) grows with sigma = k c_i, where c_i solves an eigenvalue problem that is
-// integrated here once, so that a grid code has a rate to converge to. The layer of zero thickness has none: there
-// every wave grows, the shorter the faster.
+// integrated here once, as a reference for the convergence of grid codes. The layer of zero thickness has no such
+// reference: there every wave grows, and shorter ones faster.
 //
 // Thread safety: immutable after construction. Cost: construction about 40 ms; at() about 200 ns.
 // Read star/exact/shear_layer_test.cpp as an example.
@@ -34,7 +34,7 @@ class shear_layer {
     complex rho, velocity_x, velocity_y, pressure;
   };
 
-  /// Finds the fastest mode that stands still in the frame of the layer's middle.
+  /// Finds the fastest mode that is stationary in the frame of the layer's middle.
   /// Errors: no growing mode (too short a wave, or supersonic): one line with what to change.
   /// Source: the equation for the pressure of a compressible parallel flow, as in Blumen (1970).
   static result<shear_layer> solve(const shear_layer_parameters& parameters);

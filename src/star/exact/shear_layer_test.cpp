@@ -26,8 +26,8 @@ TEST(ShearLayer, ApproachesMichalkesIncompressibleRates) {
   EXPECT_LT(rate(0.9), 0.07);
 }
 
-// The initial-value problem of the linearised equations, by fourth-order differences and Runge-Kutta from a start that
-// is no eigenfunction: after a while the fastest mode alone is left.
+// The initial-value problem of the linearised equations, by fourth-order differences and Runge-Kutta, from a start that
+// is not an eigenfunction: after some time only the fastest mode is visible.
 struct fields {
   std::vector<complex> u, v, p;
 };
@@ -55,7 +55,7 @@ class linearised {
   }
 
  private:
-  // Mirror images beyond the walls; v is odd there.
+  // Mirror images outside the walls; v is odd there.
   complex slope(const std::vector<complex>& f, int i, double parity) const {
     const auto value = [&](int j) { return j < 0 ? parity * f[-1 - j] : j >= n_ ? parity * f[2 * n_ - 1 - j] : f[j]; };
     return (8.0 * (value(i + 1) - value(i - 1)) - (value(i + 2) - value(i - 2))) / (12 * h_);

@@ -22,7 +22,8 @@ primitive gas(double density, double vx, double pressure) {
 constexpr double amplitude = 1e-6;
 enum class wave { right_sound, left_sound, entropy, shear };
 
-/// A small wave along x on gas of density 1 and sound speed 1; sound waves at rest, the others carried along.
+/// A small wave along x on gas of density 1 and sound speed 1; sound waves in a gas at rest, the others in a moving
+/// one.
 primitive wave_at(wave which, double x, double gamma) {
   const double a = amplitude * std::sin(2 * pi * x), background = 1.0 / gamma;
   primitive w = gas(1.0, which == wave::entropy || which == wave::shear ? 1.0 : 0.0, background);
@@ -38,12 +39,12 @@ primitive wave_at(wave which, double x, double gamma) {
 double wave_error(wave which, int n, const hydro_parameters& p, bool mirrored = false) {
   test_block b(p, n);
   b.fill([&](double x, double, double) { return wave_at(which, mirrored ? 1.0 - x : x, p.gamma); });
-  // Cell averages are the centre's values times sin(pi h)/(pi h), before as after.
+  // Cell averages are the centre's values times sin(pi h)/(pi h), before and after.
   const std::vector<double> before = b.u();
   EXPECT_TRUE(b.run(1.0));
   std::vector<double> errors;
   for (std::size_t c = 0; c < 4 * cells_of(n); ++c) errors.push_back(std::abs(b.u()[c] - before[c]));
-  std::sort(errors.begin(), errors.end());  // a sum without an order of the cells
+  std::sort(errors.begin(), errors.end());  // the sum must not depend on the order of the cells
   return std::accumulate(errors.begin(), errors.end(), 0.0) / static_cast<double>(cells_of(n)) / amplitude;
 }
 
@@ -54,7 +55,7 @@ TEST(evolution, waves_converge) {
     double order;
   };
   // PPM flattens extrema: second order in the mean, for sound waves from 32 cells on (2.0 from 32 to 64, then 2.2). MP5
-  // keeps them.
+  // preserves them.
   for (const row& r : {row{reconstruction::ppm, wave::entropy, 1.9}, row{reconstruction::ppm, wave::shear, 1.9},
                        row{reconstruction::ppm, wave::right_sound, 1.2}, row{reconstruction::mp5, wave::entropy, 4.0},
                        row{reconstruction::mp5, wave::right_sound, 3.0}}) {
@@ -141,7 +142,7 @@ TEST(evolution, double_rarefaction_to_near_vacuum) {
                           {reconstruction::mp5, riemann_solver::hllc}}) {
     hydro_parameters p;
     p.reconstruct = s.reconstruct, p.riemann = s.riemann;
-    p.density_floor = p.pressure_floor = 0.0;  // nothing is mended
+    p.density_floor = p.pressure_floor = 0.0;  // no repairs
     test_block b(p, 32, side_kind::outflow);
     b.fill([](double x, double, double) { return gas(1.0, x < 0.5 ? -2.0 : 2.0, 0.4); });
     ASSERT_TRUE(b.run(0.15));

@@ -32,7 +32,7 @@ namespace {
 
 bool machine_has(isa which) {
 #if defined(PLX_HYDRO_X86)
-  // The features of the x86-64-v3 and -v4 levels that the kernels may meet.
+  // The features of the x86-64-v3 and -v4 levels that the kernels may use.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                   __builtin_cpu_supports("bmi2");
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

@@ -1,4 +1,4 @@
-// Which instruction set the kernels use: the best that this machine and this build have, or what PLX_ISA says.
+// Selects the instruction set of the kernels: the best that this machine and this build support, or the one in PLX_ISA.
 //
 // Thread safety: pure functions. Cost: active_isa() reads a static after the first call.
 // Example: star/hydro/isa_test.cpp
@@ -12,7 +12,7 @@
 namespace plx::star {
 
 enum class isa : int {
-  baseline,  ///< what the compiler assumes: x86-64 (SSE2), or NEON on aarch64
+  baseline,  ///< the compiler's default: x86-64 (SSE2), or NEON on aarch64
   avx2,      ///< x86-64-v3
   avx512,    ///< x86-64-v4
 };
@@ -22,11 +22,12 @@ std::string_view name_of(isa which);
 /// Built and supported by this machine, slowest first. Never empty.
 std::vector<isa> available_isas();
 
-/// The best available one, or the one that environment variable PLX_ISA names ("baseline", "avx2", "avx512").
-/// Errors: an unknown or unsupported name: one line with the ones there are. Call it where options are read.
+/// The best available one, or the one that environment variable PLX_ISA names ("baseline", "avx2", "avx512"). Errors:
+/// an unknown or unsupported name: one line with the available ones. Call it where options are read.
 result<isa> select_isa();
 
-/// What kernels use: select_isa()'s choice, made once per process; the best available one if PLX_ISA is wrong.
+/// The instruction set of the kernels: the result of select_isa(), once per process; the best one if PLX_ISA is
+/// invalid.
 isa active_isa() noexcept;
 
 }  // namespace plx::star

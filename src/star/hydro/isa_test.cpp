@@ -33,7 +33,7 @@ class with_environment {
   bool had_ = false;
 };
 
-TEST(isa, best_available_without_a_wish) {
+TEST(isa, best_available_by_default) {
   for (const char* none : {static_cast<const char*>(nullptr), ""}) {
     with_environment e(none);
     ASSERT_TRUE(select_isa());
@@ -77,7 +77,7 @@ TEST_P(all_isas, agree_to_the_bit) {
   hydro_parameters p;
   p.reconstruct = GetParam().scheme, p.riemann = GetParam().solver, p.n_species = GetParam().n_species;
   p.scheme = GetParam().shape, p.contact_steepening = GetParam().steep;
-  p.density_floor = 1.3, p.pressure_floor = 1.2;  // some cells meet the floors
+  p.density_floor = 1.3, p.pressure_floor = 1.2;  // some cells need the floors
   const int n = GetParam().n;
   const auto tile = random_tile(p, n, 7, 20.0), old = interior(tile, n, variable_count(p.n_species));
   const stage_input in{tile.data(), old.data(), n, 1.0 / n, 0.05 / n, 0.25};

@@ -1,9 +1,9 @@
 // The kernels of one instruction set as a table of functions. kernel_<isa>.cpp includes the kernel_*.hpp headers with
 // PLX_HYDRO_ISA set to its namespace and is compiled with its own -march.
 //
-// Code for a wider instruction set must not leak into the rest of the program: everything in those translation units is
-// in an unnamed namespace but the table, and they include nothing with inline functions that the linker could share
-// (the test star_hydro.weak_symbols looks for such).
+// Code for a wider instruction set must not be linked into the rest of the program: everything in those translation
+// units except the table is in an unnamed namespace, and they include no inline functions that the linker could share
+// (the test star_hydro.weak_symbols searches for such).
 //
 // Thread safety: pure functions. Cost: an indirect call per block.
 // Example: star/hydro/isa_test.cpp
@@ -17,7 +17,7 @@ struct kernel_table {
   void (*advance)(const hydro_parameters&, const stage_input&, stage_output&, double* scratch);
   void (*check)(const hydro_parameters&, double* u, int n, double dx, const cell_box&, stage_output&);
   std::size_t (*scratch_doubles)(const hydro_parameters&, int n);
-  double (*power)(double x, double y);  ///< x^y as the kernels compute it, x > 0
+  double (*power)(double x, double y);  ///< x^y as computed by the kernels, x > 0
 };
 
 namespace isa_baseline {
@@ -31,7 +31,7 @@ extern const kernel_table table;
 }
 
 enum class isa : int;
-/// nullptr if this build does not have them; whether the machine can run them is another question (available_isas).
+/// nullptr if this build does not have them; see available_isas() for what the machine supports.
 const kernel_table* kernels_of(isa which) noexcept;
 
 }  // namespace plx::star

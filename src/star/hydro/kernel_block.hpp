@@ -85,7 +85,8 @@ struct box_task {
   double step() const { return in.dt / in.dx; }
 };
 
-/// Converts cells [from, to) of a row; the last vector may overlap the one before. Returns whether a floor was needed.
+/// Converts cells [from, to) of a row; the last vector may overlap the previous one. Returns true if a floor was
+/// needed.
 PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
   bool floored = false;
   for (int i = from; i < to; i += lanes) {
@@ -109,7 +110,7 @@ inline bool convert_box(const box_task& t) {
   return floored;
 }
 
-/// The part of a side's flux array that belongs to a line of this box, or nullptr: (slow, fast) as in stage_output.
+/// The part of a face's flux array that belongs to a line of this box, or nullptr: (slow, fast) as in stage_output.
 PLX_INLINE double* side_flux(const box_task& t, int side, bool touches, int slow, int fast) {
   double* f = t.out.face_flux[side];
   return f && touches ? f + slow * t.in.n + fast : nullptr;
@@ -166,7 +167,7 @@ void sweep_y(const box_task& t, int k) {
   }
 }
 
-/// Transposes [rows][columns] per variable; both multiples of `lanes`, but for columns: the last part may overlap.
+/// Transposes [rows][columns] per variable; both are multiples of `lanes`, except columns: the last part may overlap.
 PLX_INLINE void transpose_plane(const double* from, std::ptrdiff_t from_row, double* to, std::ptrdiff_t to_row,
                                 int rows, int columns) {
   for (int r = 0; r < rows; r += lanes)
@@ -215,7 +216,7 @@ PLX_INLINE vd energy_around(const box_task& t, const double* energy) {
   return vmax(vmax(x, load(energy)), vmax(y, z));
 }
 
-/// Flux differences along x, y and z at a cell, and how far variables are apart in them.
+/// Flux differences along x, y and z at a cell, and the distances between variables in them.
 struct cell_differences {
   const double *x, *y, *z;
   std::ptrdiff_t xy_variable, z_variable;

@@ -1,9 +1,9 @@
-// Scheme `full3d`, a stage of a box: for each plane and each group of axes the values at the points, then the fluxes at
-// the points of the faces that these give, summed by Simpson's rule. Groups are closed under mirrors: the diagonals in
-// the planes xy, xz and yz (two axes each), the diagonals of the cell (four), the three axes along the edges.
+// Scheme `full3d`, a stage of a box: for each plane and each group of axes it computes the values at the points, then
+// the fluxes there, summed by Simpson's rule. Groups are closed under mirrors: the diagonals in the planes xy, xz and
+// yz (two axes each), the diagonals of the cell (four), the three axes along the edges.
 //
-// Tracer and species go with the sum of the nine mass fluxes, with their values at the face's centre: with these the
-// bounds of kernel_species.hpp hold as they are (docs/decisions/0010-full3d.md).
+// Tracer and species are transported with the sum of the nine mass fluxes, with their values at the face's centre: so
+// the bounds of kernel_species.hpp hold unchanged (docs/decisions/0010-full3d.md).
 //
 // Thread safety: writes scratch and its outputs only. Cost: docs/decisions/0010-full3d.md.
 // Example: star/hydro/reference_full3d_test.cpp
@@ -30,7 +30,7 @@ PLX_INLINE void reconstruct_region(const double* q, const double* pressure, std:
       });
 }
 
-/// The cells that have points on this axis which faces of the box need: up to three regions.
+/// The cells with points on this axis that faces of the box need: up to three regions.
 PLX_INLINE int regions_for(const plane_task& t, axis_step d, region (&r)[3]) {
   if (!t.inside()) return r[0] = {slot_of(0, 0), cube, cube}, 1;
   if (d.x == 0) return r[0] = {slot_of(0, d.y != 0 ? -1 : 0), cube, d.y != 0 ? cube + 2 : cube}, 1;
@@ -40,7 +40,7 @@ PLX_INLINE int regions_for(const plane_task& t, axis_step d, region (&r)[3]) {
   return 3;
 }
 
-/// Both points of each cell on this axis; `next` counts the parts of `other` in use.
+/// Computes both points of each cell on this axis; `next` counts the parts of `other` in use.
 void reconstruct_axis(plane_task& t, axis_step d, int& next) {
   double* minus = t.s.other + next++ * point_doubles;
   double* plus =
@@ -61,19 +61,19 @@ void reconstruct_axis(plane_task& t, axis_step d, int& next) {
     }
 }
 
-/// The faces across an axis that a plane has: each at the slot of the cell above it.
+/// The faces across an axis in a plane: each at the slot of the cell above it.
 PLX_INLINE region faces_across(int axis) {
   if (axis == 0) return {slot_of(0, 0), slot_of(cube, cube - 1) - slot_of(0, 0) + 1, 1};
   return {slot_of(0, 0), cube, axis == 1 ? cube + 1 : cube};
 }
 
-/// States on both sides of points of faces: those below, shifted to the slot of the cell above.
+/// States on both sides of points of faces: those below are shifted to the slot of the cell above.
 template <int count>
 struct face_points {
   const double *below[count], *above[count];
 };
 
-/// Across `axis`, at (a, b) along the two others in cyclic order.
+/// The point across `axis`, at (a, b) along the two others in cyclic order.
 PLX_INLINE void look_up(const plane_task& t, int axis, int a, int b, const double*& below, const double*& above) {
   const int x = axis == 0 ? 1 : axis == 1 ? b : a, y = axis == 1 ? 1 : axis == 2 ? b : a, z = axis == 0 ? b : a;
   if (axis == 2) {
@@ -113,7 +113,7 @@ void add_fluxes(const plane_task& t, int axis, const face_points<points_in(part)
       });
 }
 
-/// The two points of faces across `axis` on the other axis `along`.
+/// Adds the two points of faces across `axis` on the other axis `along`.
 template <face_part part>
 void add_edges(const plane_task& t, int axis, int along) {
   const bool first = along == (axis + 1) % 3;
@@ -125,7 +125,7 @@ void add_edges(const plane_task& t, int axis, int along) {
   add_fluxes<part>(t, axis, points);
 }
 
-/// Opposite corners first: every mirror and permutation keeps them opposite.
+/// Adds opposite corners first: every mirror and permutation keeps them opposite.
 void add_corners(const plane_task& t, int axis) {
   constexpr int a[4] = {-1, 1, -1, 1}, b[4] = {-1, 1, 1, -1};
   face_points<4> points;
@@ -139,7 +139,8 @@ void add_centre(const plane_task& t, int axis) {
   add_fluxes<face_part::centre>(t, axis, points);
 }
 
-/// Fluxes of tracer and species at `lanes` faces: upwind with the gas's mass flux, from values at the face's centre.
+/// Fluxes of tracer and species at `lanes` faces: upwind with the mass flux of the gas, from values at the face's
+/// centre.
 PLX_INLINE void passive_fluxes(const plane_task& t, const line_view& line, double step, double* flux) {
   const int n_var = t.n_var();
   for (int v = i_tracer; v < n_var; ++v) reconstruct_variable<reconstruction::ppm, true>(line, v);
@@ -151,7 +152,7 @@ PLX_INLINE void passive_fluxes(const plane_task& t, const line_view& line, doubl
   for (int v = i_tracer; v < n_var; ++v) store(flux + v * slots, load(line.flux + v * line.faces));
 }
 
-/// The fluxes of all variables through the faces across an axis, from the sums.
+/// Computes the fluxes of all variables through the faces across an axis, from the sums.
 void finish_fluxes(const plane_task& t, int axis) {
   const std::ptrdiff_t step_of[3] = {1, pitch, pitch * pitch};
   const std::ptrdiff_t lines = t.n_var() * most_lanes;
@@ -177,7 +178,7 @@ void finish_fluxes(const plane_task& t, int axis) {
       });
 }
 
-/// All fluxes of a plane: through its faces across x and y, and through its lower faces across z.
+/// Computes all fluxes of a plane: through its faces across x and y, and through its lower faces across z.
 void advance_plane(plane_task& t) {
   const bool inside = t.inside(), lower = t.k >= 0;
   constexpr axis_step in_xy[] = {{1, 1, 0}, {1, -1, 0}}, in_xz[] = {{1, 0, 1}, {-1, 0, 1}};
@@ -208,7 +209,7 @@ void advance_plane(plane_task& t) {
     if (axis < 2 ? inside : lower) add_centre(t, axis), finish_fluxes(t, axis);
 }
 
-/// F[+] - F[-] of a plane's cells, `above` slots apart, to plane k of the differences.
+/// Writes F[+] - F[-] of a plane's cells, `above` slots apart, to plane k of the differences.
 PLX_INLINE void difference_plane(const plane_task& t, int axis, int k, const double* below, const double* above) {
   for (int v = 0; v < t.n_var(); ++v)
     for (int j = 0; j < cube; ++j)
@@ -218,7 +219,7 @@ PLX_INLINE void difference_plane(const plane_task& t, int axis, int k, const dou
       }
 }
 
-/// A plane's share of the fluxes through the block's sides, where somebody wants them.
+/// Stores a plane's share of the fluxes through the block's faces, if requested.
 void keep_side_fluxes(const plane_task& t) {
   const box_task& b = t.box;
   const std::ptrdiff_t area = std::ptrdiff_t{b.in.n} * b.in.n;
@@ -259,7 +260,7 @@ void advance_cube(const box_task& box, plane_workspace& s, tally& sums) {
       }
 }
 
-/// Primitive variables of the box and all ghosts around it.
+/// Converts the box and all its ghost cells to primitive variables.
 bool convert_cube(const box_task& t) {
   bool floored = false;
   for (int k = -g; k < cube + g; ++k)

@@ -1,5 +1,5 @@
-// Scheme `full3d`, the memory: a box of 8^3 cells is worked through plane by plane, and the values at the points of a
-// plane's cells live in scratch of some tens of KiB that the next group of axes uses again; they never go to memory.
+// Scheme `full3d`, the memory: a box of 8^3 cells is processed plane by plane, and the values at the points of a
+// plane's cells are in scratch of some tens of KiB that the next group of axes reuses; they never leave the cache.
 //
 // All arrays of a plane have the pitch of the primitive variables' rows, so one index (a slot) serves all of them, and
 // cells that are neighbours along an axis are a constant number of slots apart. Lanes run along x.
@@ -79,12 +79,13 @@ PLX_INLINE plane_workspace divide_planes(double* base, int n_var) {
   return s;
 }
 
-/// A plane of a box, or one of the two beside it (k = -1 and 8), of which only the points towards the box are needed.
+/// A plane of a box, or one of the two adjacent ones (k = -1 and 8), of which only the points towards the box are
+/// needed.
 struct plane_task {
   const box_task& box;
   plane_workspace& s;
   int k;
-  double* at[27];  ///< by point_of: values at these points of the plane's cells, of the group at work
+  double* at[27];  ///< by point_of: values at these points of the plane's cells, of the current group
 
   bool inside() const { return k >= 0 && k < cube; }
   int n_var() const { return box.n_var; }

@@ -2,8 +2,8 @@
 // through them (one of 13: along edges, diagonals of faces, diagonals of the cell), and the sum of nine fluxes by
 // Simpson's rule. The flux at each point is hll() of kernel_riemann.hpp: with its speeds it is the central-upwind flux.
 //
-// Values lie between the averages of the two cells of that point on the axis, as in kernel_reconstruct.hpp, so what is
-// positive stays positive. Sums are symmetric to the bit under mirrors and permutations of the axes.
+// Values lie between the averages of the two cells of that point on the axis, as in kernel_reconstruct.hpp, so positive
+// values stay positive. Sums are symmetric to the last bit under mirrors and permutations of the axes.
 //
 // Thread safety: pure. Cost: 57 instructions per axis, variable and cell, for `lanes` cells; 26 more with steepening.
 // Example: star/hydro/reference_full3d_test.cpp
@@ -49,8 +49,8 @@ PLX_INLINE point_pair reconstruct_point(const double* q, std::ptrdiff_t axis) {
   return monotone(between_cells(a), a.q[2]);
 }
 
-/// How far the density's values go over to those of a steeper profile, 0 to 1: where the second differences change
-/// their sign across the cell, the jump is not small, and pressures say that it is a contact and no shock.
+/// The weight, 0 to 1, of a steeper profile in the density's values: where the second differences change sign across
+/// the cell, the jump is not small, and the pressures indicate a contact and not a shock.
 PLX_INLINE vd contact_share(const axis_averages& rho, const axis_averages& pressure, double gamma) {
   const vd zero = all(0.0), sixth = all(1.0 / 6.0);
   vd jump = rho.d[1] + rho.d[2], pressure_jump = pressure.d[1] + pressure.d[2];
@@ -80,7 +80,7 @@ PLX_INLINE face_flux operator+(const face_flux& a, const face_flux& b) {
   return {a.mass + b.mass, a.n + b.n, a.t + b.t, a.b + b.b, a.energy + b.energy};
 }
 
-/// Which points of a face are summed.
+/// The points of a face that are summed.
 enum class face_part : int { edges_a, edges_b, corners, centre };
 
 /// Simpson's rule, part by part, of one component: edges_a gives the sum of the two points on one axis of the face,

@@ -1,4 +1,4 @@
-// x^y per lane: our own, because libm's differs between instruction sets, and the entropy tracer needs one per cell and
+// x^y per lane. Not that of libm, which differs between instruction sets; the entropy tracer needs one per cell and
 // stage. 2^(y log2 x) with series whose last terms are below 1e-17; relative error below 1e-14 for |y log2 x| < 100.
 //
 // Thread safety: pure. Cost: about 65 instructions and one division for `lanes` values.
@@ -11,7 +11,7 @@ namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
 /// c[0] + c[1] x + ... + c[2 n - 1] x^(2 n - 1): pairs first, then Horner's rule in x^2, which halves the chain of
-/// operations that wait for each other.
+/// dependent operations.
 template <int terms>
 PLX_INLINE vd polynomial(const double (&c)[terms], vd x) {
   static_assert(terms % 2 == 0);

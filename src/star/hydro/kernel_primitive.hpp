@@ -1,5 +1,6 @@
-// Conserved to primitive variables: velocities, pressure (from the tracer where the energy is nearly all kinetic), and
-// tracer and partial densities per mass. In place order: density, velocity x y z, pressure, tau / rho, X_0, X_1, ...
+// Conversion of conserved to primitive variables: velocities, pressure (from the tracer where kinetic energy
+// dominates), and tracer and partial densities per mass. In order: density, velocity x y z, pressure, tau / rho, X_0,
+// X_1, ...
 //
 // Thread safety: pure. Cost: about 35 instructions and a division for `lanes` cells.
 // Example: star/hydro/stage_test.cpp
@@ -17,7 +18,7 @@ PLX_INLINE vd kinetic_energy(vd mx, vd my, vd mz, vd inverse_density) {
   return all(0.5) * sum3(mx * mx, my * my, mz * mz) * inverse_density;
 }
 
-/// Internal energy per volume: total less kinetic, or from the tracer.
+/// Internal energy per volume: total minus kinetic, or from the tracer.
 PLX_INLINE vd internal_energy(const hydro_parameters& p, vd total, vd kinetic, vd tracer) {
   vd e = total - kinetic;
   vm cold = less(e, all(p.dual_energy_switch) * total);
@@ -26,7 +27,7 @@ PLX_INLINE vd internal_energy(const hydro_parameters& p, vd total, vd kinetic, v
   return e;
 }
 
-/// `lanes` cells at u[v * u_stride] to w[v * w_stride]; true if a floor was needed.
+/// Converts `lanes` cells at u[v * u_stride] to w[v * w_stride]; returns true if a floor was needed.
 PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double* u, std::ptrdiff_t u_stride, double* w,
                              std::ptrdiff_t w_stride) {
   vd density_in = load(u);

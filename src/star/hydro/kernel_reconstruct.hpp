@@ -1,11 +1,11 @@
 // Values at the faces of each cell from cell averages along one line, `lanes` lines at a time.
 //
-// PPM and PLM: every face value lies between the averages of the two cells of that face, so what is positive stays
+// PPM and PLM: every face value lies between the averages of the two cells of that face, so positive values stay
 // positive and no fall-back is needed: the interface value a = (q0 + q1)/2 + (s0 - s1)/3 differs from the mean by at
-// most a third of q1 - q0 (both half slopes have its sign and are not larger), and the clamps only pull values towards
-// q. MP5: fifth order, kept at smooth extrema; where it is limited, positive variables are held above a quarter of the
-// smaller of the two cells.
-// Every formula is odd in q and symmetric under exchange of the sides: mirrored data give mirrored bits.
+// most a third of q1 - q0 (both half slopes have its sign and are not larger), and the clamps only move values towards
+// q. MP5: fifth order, preserved at smooth extrema; where it is limited, positive variables are kept above a quarter of
+// the smaller of the two cells.
+// Every formula is odd in q and symmetric under exchange of the two directions: mirrored data give mirrored bits.
 //
 // Thread safety: pure. Cost: 29 instructions per variable and cell (PPM), for `lanes` cells.
 // Example: star/hydro/reconstruct_test.cpp
@@ -42,20 +42,20 @@ PLX_INLINE vd minmod(vd a, vd b, vd c, vd d) {
   return vmax(vmin(vmin(a, b), vmin(c, d)), zero) + vmin(vmax(vmax(a, b), vmax(c, d)), zero);
 }
 
-/// Differences of averages around a cell, seen from one of its faces: across that face (near), beyond it (next), across
-/// the other face (far), and beyond that one (last), all counted towards the face.
+/// Differences of averages around a cell, as seen from one of its faces: across that face (near), beyond it (next),
+/// across the other face (far), and beyond that one (last), all counted towards the face.
 struct differences {
   vd near, next, far, last;
 };
 
-/// Face value less average, fifth order.
+/// Face value minus average, fifth order.
 PLX_INLINE vd fifth_order(const differences& d) {
   return (all(0.4) * d.near + all(11.0 / 60.0) * d.far) - (all(1.0 / 30.0) * d.last + all(0.05) * d.next);
 }
 
 constexpr double mp_steepness = 4.0;
 
-/// Whether `value` lies between 0 and the monotone bound: nothing to limit.
+/// Is `value` outside of the interval between 0 and the monotone bound? Otherwise no limiting is needed.
 PLX_INLINE vm beyond_monotone(vd value, const differences& d) {
   return less(all(0.0), value * (value - minmod(d.near, all(mp_steepness) * d.far)));
 }
@@ -106,8 +106,8 @@ PLX_INLINE void mp5_line(const double* q, std::ptrdiff_t q_stride, int n, double
   }
 }
 
-/// Faces f = 0..n of a line of n cells. q points at cell 0 and has three ghosts on both sides; cells are q_stride
-/// apart. left[f * lanes] is the state on the lower side of face f, right[f * lanes] the one above.
+/// Values at faces f = 0..n of a line of n cells. q points to cell 0 and has three ghost cells at both ends; cells are
+/// q_stride apart. left[f * lanes] is the state below face f, right[f * lanes] the one above.
 template <reconstruction scheme, bool positive = true>
 PLX_INLINE void reconstruct_line(const double* q, std::ptrdiff_t q_stride, int n, double* left, double* right) {
   if constexpr (scheme == reconstruction::mp5) {

@@ -1,6 +1,6 @@
 // Fluxes through a face from the states on both sides, `lanes` faces at a time. n is the normal direction; t and b the
 // two others. All three solvers use the signal speeds S_L = min(u_L - c_L, u_R - c_R), S_R = max(u_L + c_L, u_R + c_R),
-// are symmetric under exchange of the sides and of t and b to the last bit, and give F(w, w) = F(w).
+// are symmetric under exchange of the states and of t and b to the last bit, and give F(w, w) = F(w).
 //
 // Thread safety: pure. Cost: HLLC about 75 instructions, three divisions, two square roots.
 // Example: star/hydro/riemann_test.cpp
@@ -33,10 +33,12 @@ PLX_INLINE face_speeds signal_speeds(const face_state& l, const face_state& r, d
   return {vmin(l.n - cl, r.n - cr), vmax(l.n + cl, r.n + cr)};
 }
 
-/// HLLC. With the contact at rest and equal pressures the flux is (0, p, 0, 0, 0) exactly: contacts at rest stay.
+/// HLLC. With a contact at rest and equal pressures the flux is exactly (0, p, 0, 0, 0): contacts at rest are
+/// preserved.
 PLX_INLINE face_flux hllc(const face_state& l, const face_state& r, double gamma) {
   face_speeds s = signal_speeds(l, r, gamma);
-  vd ml = l.density * (s.left - l.n), mr = r.density * (s.right - r.n);  // mass through the outer waves: ml < 0 < mr
+  vd ml = l.density * (s.left - l.n), mr = r.density * (s.right - r.n);  // mass flux through the outer waves: ml < 0 <
+                                                                         // mr
   vd contact = ((r.pressure - l.pressure) + (ml * l.n - mr * r.n)) / (ml - mr);
   vd star_pressure = all(0.5) * ((l.pressure + ml * (contact - l.n)) + (r.pressure + mr * (contact - r.n)));
   star_pressure = vmax(star_pressure, all(0.0));

@@ -1,9 +1,9 @@
-// A vector of `lanes` doubles, as wide as a register of the instruction set this translation unit is compiled for.
-// Arithmetic is the compilers' vector extension; the few operations it lacks are here, on x86 as intrinsics and for all
-// other machines in plain C++. All of them do the same to each lane on each machine, NaN and signed zeros included:
+// A vector of `lanes` doubles, as wide as a register of the instruction set of this translation unit. Arithmetic uses
+// the compilers' vector extension; the few operations it lacks are here, on x86 as intrinsics and for all other
+// machines in plain C++. All of them give the same result in each lane on each machine, including NaN and signed zeros:
 // vmin(a, b) is a < b ? a : b, so an operand that may be NaN goes second.
 //
-// Thread safety: values. Cost: one instruction each, most of them.
+// Thread safety: values. Cost: mostly one instruction each.
 // Example: star/hydro/kernel_reconstruct.hpp
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "star/hydro/parameters.hpp"
 
-// PLX_DEVICE: functions that a compiler for GPUs shall make for both sides.
+// PLX_DEVICE: functions that a GPU compiler must generate for host and device.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define PLX_DEVICE __host__ __device__
 #else
@@ -119,7 +119,7 @@ PLX_INLINE vu all_bits(std::uint64_t x) { return x - vu{}; }
 PLX_INLINE double lane(vd x, int l) { return x[l]; }
 #endif
 
-/// How many lanes, and which is the first. Requires: of first_of: some.
+/// Number of lanes that are set, and the first of them. Requires: for first_of: at least one.
 PLX_INLINE int count_of(unsigned lanes_set) {
 #if defined(PLX_HYDRO_ONE_LANE)
   return static_cast<int>(lanes_set);
@@ -138,7 +138,7 @@ PLX_INLINE int first_of(unsigned lanes_set) {
 PLX_INLINE bool any(vm m) { return bits(m) != 0; }
 constexpr unsigned every_lane = (1u << lanes) - 1;
 PLX_INLINE vd clamp(vd x, vd lower, vd upper) { return vmin(vmax(x, lower), upper); }
-/// The larger one; NaN in `value` stays.
+/// The larger one; NaN in `value` is preserved.
 PLX_INLINE vd at_least(double floor, vd value) { return vmax(all(floor), value); }
 
 PLX_INLINE double largest(vd x) {
@@ -147,8 +147,8 @@ PLX_INLINE double largest(vd x) {
   return r;
 }
 
-/// a + b + c, the same bits for each order of the three and, negated, for negated ones: (largest + smallest) + middle.
-/// Six instructions more than two additions; keeps permuted and mirrored problems equal to the last bit.
+/// a + b + c, with the same bits for each order of the three and, negated, for negated ones: (largest + smallest) +
+/// middle. Six instructions more than two additions; keeps permuted and mirrored problems equal to the last bit.
 PLX_INLINE vd sum3(vd a, vd b, vd c) {
   vd high = vmax(a, b), low = vmin(a, b);
   vd middle = vmax(low, vmin(high, c));

@@ -1,19 +1,19 @@
-// Mass fractions through faces, with the mass flux. Two properties hold to rounding:
+// Transport of mass fractions through faces, with the mass flux. Two properties hold to rounding:
 // - fractions at a face sum to one: they are divided by their sum;
 // - no new extrema: the deviation of the upwind cell's face value from its average is scaled down, by one factor for
-// all
-//   species (so the sum stays), such that what stays in the cell lies between the averages of the cell and its two
-//   neighbours on the line. Reconstruction alone does not give this in three directions.
+//   all
+//   species (so the sum is unchanged), such that the remaining mass has a fraction between the averages of the cell and
+//   its two neighbours on the line. Reconstruction alone does not ensure this in three directions.
 //
-// What stays: a cell's mass is shared out among its six faces, more where it moves faster. With share * rho of it for a
-// face that O = dt / dx * |mass flux| leaves through, and X_f = X + theta d there, it is required that
-//   m (share rho - O) <= share rho X - O X_f <= M (share rho - O),  m, M: smallest, largest X of the three cells.
-// The new average is then a mean of values of neighbours; so is that of a Runge-Kutta stage, a convex combination.
-// Holds where share rho >= O, that is for up to about 0.8 of a cell's mass leaving through a face.
+// Remaining mass: a cell's mass is divided among its six faces, with larger shares for faster outflow. With share * rho
+// for a face with outflow O = dt / dx * |mass flux|, and X_f = X + theta d there, the requirement is
+//   m (share rho - O) <= share rho X - O X_f <= M (share rho - O),  m, M: smallest, largest X of the three cells. The
+//   new average is then a mean of values of neighbours; so is that of a Runge-Kutta stage, a convex combination. This
+//   holds while share rho >= O, that is for up to about 0.8 of a cell's mass flowing out through a face.
 //
 // Thread safety: pure. Cost: about 25 instructions per species and face, for `lanes` faces; a division where it acts.
 // Example: star/hydro/species_test.cpp
-// Source: the argument of Zhang & Shu (2010), applied per face with the mass fluxes that the Riemann solver gave.
+// Source: the argument of Zhang & Shu (2010), applied per face with the mass fluxes of the Riemann solver.
 #pragma once
 
 #include "star/hydro/kernel_simd.hpp"
@@ -21,7 +21,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// A line of n cells in primitive variables, `lanes` lines at a time; w points at cell 0, variable 0. Face values and
+/// A line of n cells in primitive variables, `lanes` lines at a time; w points to cell 0, variable 0. Face values and
 /// fluxes are [variable][face][lane].
 struct line_view {
   const double* w;
@@ -35,8 +35,9 @@ struct line_view {
   int normal, t, b;      ///< variables: velocity across the faces, and the two others
 };
 
-/// Deviations of the upwind cell's face values from its averages, into the places of the fluxes. Their sum must vanish:
-/// of the positive and the negative ones those with the larger sum are scaled down, so each stays between the cells.
+/// Deviations of the upwind cell's face values from its averages, written in place of the fluxes. Their sum must
+/// vanish: of the positive and the negative ones those with the larger sum are scaled down, so each stays between the
+/// cells.
 PLX_INLINE void balanced_deviations(const line_view& line, int f, int n_species, vm from_above) {
   const double* below = line.w + (f - 1) * line.cell + i_species * line.variable;
   const std::ptrdiff_t first = i_species * line.faces + f * lanes;
@@ -56,7 +57,7 @@ PLX_INLINE void balanced_deviations(const line_view& line, int f, int n_species,
   }
 }
 
-/// share * rho of the upwind cell for this face, less what leaves through it; not below zero.
+/// share * rho of the upwind cell for this face, minus the outflow through it; not below zero.
 PLX_INLINE vd mass_that_stays(const line_view& line, const double* below, vm from_above, vd leaves) {
   const double* above = below + line.cell;
   auto upwind = [&](int v) __attribute__((always_inline)) {

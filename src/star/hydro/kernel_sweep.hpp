@@ -1,5 +1,5 @@
 // One direction of a stage on `lanes` parallel lines of cells: reconstruct, solve, and difference the fluxes. The same
-// code for x, y and z: the caller says how far cells and variables are apart and which velocity is normal.
+// code for x, y and z: the caller passes the strides of cells and variables and the normal velocity.
 //
 // Thread safety: writes scratch and its outputs only. Cost: for HLLC and PPM about 270 instructions per cell, `lanes`
 // cells at a time.
@@ -13,7 +13,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// What a sweep leaves: differences F[c + 1] - F[c] of the conserved variables, and the fluxes at the ends if wanted.
+/// Output of a sweep: differences F[c + 1] - F[c] of the conserved variables, and the fluxes at the ends if requested.
 struct sweep_output {
   double* difference;
   std::ptrdiff_t cell, variable;  ///< doubles from cell to cell, from variable to variable
@@ -72,7 +72,8 @@ PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double s
       reconstruct_variable<scheme, false>(line, v);
     else
       reconstruct_variable<scheme, true>(line, v);
-  // The bound on the fractions (kernel_species.hpp) wants face values between the two cells, which MP5 does not give.
+  // The bound on the fractions (kernel_species.hpp) requires face values between the two cells, which MP5 does not
+  // ensure.
   constexpr reconstruction species_scheme = scheme == reconstruction::mp5 ? reconstruction::ppm : scheme;
   for (int v = i_species; v < n_var; ++v) reconstruct_variable<species_scheme, true>(line, v);
   gas_fluxes<solver>(line, p.gamma);

@@ -37,7 +37,7 @@ box_function choose(const hydro_parameters& p) {
   return choose_solver<reconstruction::ppm>(p.riemann);
 }
 
-/// Cells of the tile that need a floor, of those that the scheme uses. Slow: called only where there are any.
+/// Number of cells of the tile that need a floor, among those that the scheme uses. Slow: called only if there are any.
 std::int64_t count_input_floors(const hydro_parameters& p, const stage_input& in) {
   const int m = in.n + 2 * g, n_var = variable_count(0);
   const std::ptrdiff_t cells = std::ptrdiff_t{m} * m * m;
@@ -63,7 +63,7 @@ void report(const tally& sums, double dx, stage_output& out) {
   out.first_bad_cell = sums.first_bad;
 }
 
-/// Returns whether a cell of the tile needed a floor.
+/// Returns true if a cell of the tile needed a floor.
 bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch, tally& sums) {
   const box_shape b = shape_for(in.n);
   const int n_var = variable_count(p.n_species);
@@ -88,7 +88,7 @@ void advance(const hydro_parameters& p, const stage_input& in, stage_output& out
   out.input_floors = floored ? count_input_floors(p, in) : 0;
 }
 
-/// Up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
+/// Checks up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
 void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index, tally& sums) {
   double copy[(i_species + max_species) * lanes];
   const int n_var = variable_count(p.n_species);

@@ -1,4 +1,4 @@
-// The end of a stage for `lanes` cells: the Runge-Kutta combination, floors, dual energy, and what is reported.
+// The end of a stage for `lanes` cells: the Runge-Kutta combination, floors, dual energy, and the report.
 //
 // Thread safety: writes its outputs only. Cost: about 250 instructions for `lanes` cells, two thirds of them the power
 // of the entropy tracer.
@@ -17,7 +17,7 @@ struct tally {
   int first_bad = -1;
 };
 
-/// Partial densities not negative, their sum the density.
+/// Makes partial densities nonnegative with the density as their sum.
 PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species, vd density) {
   double* x = u + i_species * variable;
   vd sum = all(0.0);
@@ -30,9 +30,9 @@ PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species
   for (int s = 0; s < n_species; ++s) store(x + s * variable, load(x + s * variable) * factor);
 }
 
-/// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place; `finite` is 0, or
-/// not finite where something is wrong; `energy_nearby` the largest total energy around; `index` the first cell's, and
-/// `valid` has a bit for each lane that counts.
+/// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place. `finite` is 0, or
+/// not finite after an invalid operation; `energy_nearby` is the largest total energy of the neighbours; `index` that
+/// of the first cell; `valid` has a bit for each lane that counts.
 PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t variable, vd finite, vd energy_nearby,
                        int index, unsigned valid, tally& t) {
   vd density_in = load(u), density = at_least(p.density_floor, density_in);

@@ -1,6 +1,6 @@
-// Options of the hydrodynamics: what stands in section [hydro] of an input, and what the kernels take.
+// Options of the hydrodynamics: section [hydro] of an input, and its conversion to the kernels' parameters.
 //
-// Thread safety: values. Cost: none to speak of.
+// Thread safety: values. Cost: negligible.
 // Example: star/hydro/options_test.cpp
 #pragma once
 
@@ -16,11 +16,12 @@ class config_table;
 namespace plx::star {
 
 /// Strong-stability-preserving Runge-Kutta schemes in the form u_new = u_old + weight * ((u - u_old) + dt L(u)), which
-/// is (1 - weight) u_old + weight (u + dt L(u)) with smaller rounding errors: a state with L = 0 is kept to the bit.
+/// is (1 - weight) u_old + weight (u + dt L(u)) with smaller rounding errors: a state with L = 0 is unchanged to the
+/// last bit.
 struct integrator {
   int stages;
   double weight[3];       ///< of each stage
-  double flux_weight[3];  ///< share of the flux of each stage in the whole step; sums to one
+  double flux_weight[3];  ///< share of the flux of each stage in the whole step; they sum to one
 };
 inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}};
 inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
@@ -40,7 +41,8 @@ struct hydro_options {
   double dual_energy_reset = 0.1;
 
   void describe(config_table& table);
-  /// One line about the first value that is wrong (a name that does not exist, gamma <= 1, what the scheme lacks, ...).
+  /// Errors: one line about the first invalid value (an unknown name, gamma <= 1, an option that the scheme lacks,
+  ///         ...).
   result<hydro_parameters> parameters(int n_species) const;
   /// Requires: parameters() succeeded.
   star::integrator time_integrator() const;

@@ -75,7 +75,7 @@ TEST(hydro_options, full3d_has_ppm_and_the_central_upwind_flux) {
 
 TEST(hydro_options, weights_of_the_stages_are_consistent) {
   for (const integrator& scheme : {ssp_rk3, ssp_rk2}) {
-    // A linear problem u' = 1: after all stages u = dt; and the flux weights say the same.
+    // A linear problem u' = 1: after all stages u = dt; the flux weights give the same.
     double u = 0.0, flux = 0.0;
     for (int s = 0; s < scheme.stages; ++s)
       u = 0.0 + scheme.weight[s] * ((u - 0.0) + 1.0), flux += scheme.flux_weight[s];

@@ -1,5 +1,5 @@
-// What the kernels take and give: plain structs and constants, nothing of the standard library, because every
-// instruction set's translation unit includes this file (see kernel.hpp).
+// Input and output of the kernels: plain structs and constants without the standard library, because every instruction
+// set's translation unit includes this file (see kernel.hpp).
 //
 // Thread safety: values. Cost: none.
 // Example: star/hydro/stage_test.cpp
@@ -10,7 +10,7 @@
 
 namespace plx::star {
 
-// Conserved variables of a cell, in this order in every tile and block; state.hpp says what they are.
+// Conserved variables of a cell, in this order in every tile and block; see state.hpp for their meaning.
 inline constexpr int i_density = 0;
 inline constexpr int i_momentum = 1;  ///< + axis
 inline constexpr int i_energy = 4;    ///< internal + kinetic, per volume
@@ -31,7 +31,7 @@ enum class hydro_scheme : int { faces, full3d };
 enum class reconstruction : int { ppm, plm, mp5 };
 enum class riemann_solver : int { hllc, hll, lax_friedrichs };
 
-/// What the kernels need to know besides the block.
+/// Parameters of the kernels other than the block.
 struct hydro_parameters {
   double gamma = 1.4;
   reconstruction reconstruct = reconstruction::ppm;
@@ -39,35 +39,36 @@ struct hydro_parameters {
   int n_species = 0;
   double density_floor = 1e-12;
   double pressure_floor = 1e-14;
-  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this internal/total energy
-  double dual_energy_reset = 0.1;    ///< tracer reset above this internal/largest total energy nearby
+  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this ratio of internal to total energy
+  double dual_energy_reset = 0.1;    ///< tracer reset above this ratio of internal energy to the largest total energy
+                                     ///< of neighbours
   hydro_scheme scheme = hydro_scheme::faces;
   bool contact_steepening = false;  ///< full3d: densities at contact discontinuities are reconstructed steeper
 };
 
-/// What a stage reads. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
+/// Input of a stage. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
 struct stage_input {
-  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; `faces` does not use ghosts beyond
-                                  ///< edges and corners, `full3d` does
+  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; `faces` does not use ghost cells at edges
+                                  ///< and corners, `full3d` does
   const double* u_old = nullptr;  ///< [n_var][n][n][n], the state at the start of the time step
   int n = 8;
-  double dx = 1.0;      ///< edge of a cell, the same along each axis
+  double dx = 1.0;      ///< width of a cell, the same along each axis
   double dt = 0.0;      ///< of the whole step
   double weight = 1.0;  ///< of this stage: integrator::weight
 };
 
-/// What a stage writes.
+/// Output of a stage.
 struct stage_output {
   double* u_new = nullptr;  ///< [n_var][n][n][n]; may be u_old
-  /// Fluxes through the block's sides, nullptr where nobody wants them: by side x-, x+, y-, y+, z-, z+;
-  /// [n_var][n][n]: (k, j) on x sides, (k, i) on y sides, (j, i) on z sides.
+  /// Fluxes through the block's faces, nullptr if not requested: by face x-, x+, y-, y+, z-, z+; [n_var][n][n]: (k, j)
+  /// on x faces, (k, i) on y faces, (j, i) on z faces.
   /// Per area and time, positive along the axis. u_new changes by -weight * dt / dx * (F+ - F-).
   double* face_flux[6] = {};
 
   double max_signal_rate = 0.0;      ///< of u_new: largest (|v| + c) / dx over cells and axes; dt = cfl / rate
-  std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor, their momentum kept
+  std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor; their momentum is unchanged
   std::int64_t pressure_floors = 0;  ///< cells of u_new whose internal energy was raised
-  std::int64_t input_floors = 0;     ///< cells of the tile, ghosts included, floored before reconstruction
+  std::int64_t input_floors = 0;     ///< cells of the tile, ghost cells included, floored before reconstruction
   int first_bad_cell = -1;           ///< (k * n + j) * n + i of the first cell not finite or not positive, or -1
 };
 

@@ -12,7 +12,7 @@
 namespace plx::star::isa_reconstruct_test {
 namespace {
 
-/// Face values of n cells with three ghosts on both sides, the same in each lane.
+/// Face values of n cells with three ghost cells at both ends, the same in each lane.
 struct faces {
   std::vector<double> left, right;
 };
@@ -54,7 +54,7 @@ TEST(reconstruct, plm_finds_straight_lines) {
   const faces f = reconstruct<reconstruction::plm>(parabola(5.0, 0.5, 0.0, 8));
   for (int i = 0; i <= 8; ++i) EXPECT_NEAR(f.left[i], 5.0 + 0.5 * i, 1e-14);
   const faces curved = reconstruct<reconstruction::plm>(parabola(5.0, 0.5, 0.05, 8));
-  EXPECT_GT(std::abs(curved.left[4] - (5.0 + 2.0 + 0.8)), 1e-3);  // and nothing more
+  EXPECT_GT(std::abs(curved.left[4] - (5.0 + 2.0 + 0.8)), 1e-3);  // but not of higher order
 }
 
 std::vector<double> random_values(unsigned seed, int n) {

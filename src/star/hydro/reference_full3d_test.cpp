@@ -1,5 +1,5 @@
-// A stage of full3d written again, cell by cell and point by point, straight from the formulas, sharing no code with
-// the kernels.
+// A reference implementation of a stage of full3d, cell by cell and point by point, directly from the formulas, without
+// code of the kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct reference {
     return (p.gamma - 1.0) * (internal < p.dual_energy_switch * tile(4, c) ? std::pow(tile(5, c), p.gamma) : internal);
   }
 
-  // Colella & Woodward's formulas on five values around the middle one; the value on the side of q[4].
+  // Colella & Woodward's formulas on five values around the middle one; the value towards q[4].
   static double slope(double below, double here, double above) {  // theta = 2
     const double l = here - below, r = above - here;
     if (l * r <= 0.0) return 0.0;
@@ -112,7 +112,7 @@ struct reference {
 
   // The tracer per mass on both sides of that face, by the same formulas along the axis.
   double tracer_flux(const point& c, int axis, double mass) const {
-    const auto value = [&](int cell, int side) {  // cell 0 is c, -1 the one below; on its side towards `side`
+    const auto value = [&](int cell, int side) {  // cell 0 is c, -1 the one below; at its face in direction `side`
       std::array<double, 5> q;
       for (int s = 0; s < 5; ++s) {
         point at = c;
@@ -150,7 +150,7 @@ struct reference {
 struct row {
   bool steep;
   double contrast;
-  double fast;  // velocity added, to make the gas cold and the dual energy matter
+  double fast;  // velocity added, so that kinetic energy dominates
 };
 class full3d_reference : public testing::TestWithParam<row> {};
 
@@ -162,7 +162,7 @@ TEST_P(full3d_reference, agrees_to_rounding) {
   const auto stride = static_cast<std::ptrdiff_t>(cells_of(m));
   for (std::size_t c = 0; c < cells_of(m); ++c) {
     primitive w = to_primitive({p.gamma}, &tile[c], stride, 0, 0.0);
-    if (p.contact_steepening) w.pressure = 1.0 + 0.3 * w.pressure / GetParam().contrast;  // so that there are contacts
+    if (p.contact_steepening) w.pressure = 1.0 + 0.3 * w.pressure / GetParam().contrast;  // so that contacts occur
     if (c % 3 != 0) w.velocity[1] += GetParam().fast;
     to_conserved({p.gamma}, w, 0, &tile[c], stride);
   }
@@ -200,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(stage, full3d_reference,
                          testing::Values(row{false, 1.2, 0.0}, row{false, 100.0, 0.0}, row{false, 2.0, 60.0},
                                          row{true, 3.0, 0.0}));
 
-// The steepened profile of a contact that moves with the gas is steeper, and nothing else changes.
+// The steepened profile of a moving contact is steeper, and nothing else changes.
 TEST(contact_steepening, keeps_a_moving_contact_within_fewer_cells) {
   const auto width = [](bool steep) {
     hydro_parameters p;

@@ -1,4 +1,4 @@
-// The stage written again, cell by cell and straight from the formulas, sharing no code with the kernels.
+// A reference implementation of a stage, cell by cell, directly from the formulas, without code of the kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -151,7 +151,7 @@ struct row {
   reconstruction scheme;
   riemann_solver solver;
   double contrast;
-  double fast;  // velocity added, to make the gas cold and the dual energy matter
+  double fast;  // velocity added, so that kinetic energy dominates
 };
 class against_reference : public testing::TestWithParam<row> {};
 

@@ -46,7 +46,7 @@ TEST(riemann, flux_of_equal_states_is_the_flux_of_the_state) {
   }
 }
 
-TEST(riemann, exchanged_sides_give_the_opposite_flux_to_the_bit) {
+TEST(riemann, exchanged_states_give_the_opposite_flux_to_the_last_bit) {
   std::mt19937_64 bits(2);
   for (int repeat = 0; repeat < 1000; ++repeat) {
     const five l = random_state(bits), r = random_state(bits);

@@ -62,7 +62,7 @@ TEST(species, sum_stays_one_and_no_new_extrema) {
       EXPECT_LE(r.worst_sum, 1e-14);
       EXPECT_GE(r.smallest, 0.1 - 1e-14) << mach;
       EXPECT_LE(r.largest, 0.8 + 1e-14) << mach;
-      EXPECT_GT(r.largest, mach > 2 ? 0.2 : 0.4) << mach;  // and it is not all smeared out
+      EXPECT_GT(r.largest, mach > 2 ? 0.2 : 0.4) << mach;  // and it is not smeared out completely
     }
 }
 

@@ -69,7 +69,7 @@ TEST_P(stage_of, uniform_gas_has_the_flux_of_its_state) {
     }
 }
 
-TEST_P(stage_of, change_of_the_totals_is_the_flux_through_the_sides) {
+TEST_P(stage_of, change_of_the_totals_is_the_flux_through_the_boundaries) {
   for (int n : {8, 16}) {
     hydro_parameters p = parameters();
     p.n_species = 2;
@@ -181,8 +181,8 @@ TEST_P(stage_of, floors_are_applied_and_counted) {
   const stage_values r = run_stage(p, b.input(0.0, 1.0));
   EXPECT_EQ(r.out.density_floors, 1);
   EXPECT_EQ(r.out.pressure_floors, 1);
-  // The two cells, and their images in the ghosts: of the first two across faces and one beyond an edge, of the other
-  // three, three and one.
+  // The two cells, and their images in the ghost cells: of the first two across faces and one beyond an edge, of the
+  // other three, three and one.
   EXPECT_EQ(r.out.input_floors, GetParam() == hydro_scheme::faces ? 7 : 12);
   EXPECT_EQ(r.out.first_bad_cell, -1);
   b.u() = r.u;
@@ -192,7 +192,7 @@ TEST_P(stage_of, floors_are_applied_and_counted) {
   EXPECT_EQ(b.at(i_momentum, 1, 2, 3), 0.1);
 }
 
-TEST_P(stage_of, states_that_floors_cannot_mend_are_reported) {
+TEST_P(stage_of, states_that_floors_cannot_repair_are_reported) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   for (double wrong : {nan, inf, -inf})
     for (int v = 0; v < variable_count(1); ++v)
@@ -208,7 +208,7 @@ TEST_P(stage_of, states_that_floors_cannot_mend_are_reported) {
         check_cells(p, b.u().data(), 8, 1.0, {{0, 0, 0}, {8, 8, 8}}, out);
         EXPECT_EQ(out.first_bad_cell, cell) << v << " " << wrong;
       }
-  hydro_parameters p = parameters();  // no floors: a negative density is not mended
+  hydro_parameters p = parameters();  // without floors a negative density is not repaired
   p.density_floor = p.pressure_floor = 0.0;
   test_block b(p, 8);
   b.fill([](double, double, double) { return gas(1.0, 0.1, 0.0, 0.0, 1.0); });
@@ -220,7 +220,7 @@ TEST_P(stage_of, states_that_floors_cannot_mend_are_reported) {
   EXPECT_EQ(out.first_bad_cell, 1);
 }
 
-TEST(stage, check_cells_looks_at_its_box_only) {
+TEST(stage, check_cells_reads_only_its_box) {
   hydro_parameters p;
   p.density_floor = 0.1;
   test_block b(p, 8);
@@ -240,7 +240,7 @@ TEST(stage, check_cells_looks_at_its_box_only) {
 }
 
 TEST_P(stage_of, tracer_gives_the_pressure_of_cold_fast_gas) {
-  // Internal energy 1e-9 of the total: from energies alone pressures are rounding errors of the kinetic energy.
+  // Internal energy 1e-9 of the total: pressures computed from energies are rounding errors of the kinetic energy.
   hydro_parameters p = parameters();
   test_block b(p, 16);
   const double pi = std::acos(-1.0);

@@ -48,8 +48,8 @@ void to_conserved(const gamma_law& eos, const primitive& w, int n_species, doubl
   const double kinetic = 0.5 * symmetric_norm2(m[0], m[1], m[2]) * (1.0 / w.density);
   const double internal = eos.internal_energy(w.pressure), total = internal + kinetic;
   u[i_energy * stride] = total;
-  // The tracer as a stage would set it, so that a constant state is kept to the bit; but from the pressure where the
-  // difference has lost digits.
+  // The tracer as a stage would set it, so that a constant state is unchanged to the last bit; but from the pressure
+  // where the difference has lost digits.
   u[i_tracer * stride] = eos.tracer(internal > 0.1 * total ? total - kinetic : internal);
   for (int s = 0; s < n_species; ++s) u[(i_species + s) * stride] = w.density * w.fraction[s];
 }

@@ -3,8 +3,8 @@
 //
 // Conserved variables of a cell, in this order in every tile and block:
 //   0 density   1..3 momentum x y z   4 total energy   5 entropy tracer   6.. partial densities rho X_s of the species
-// The entropy tracer is tau = (rho e)^(1/gamma), e the specific internal energy; it gives the pressure where the total
-// energy is nearly all kinetic (dual energy).
+// The entropy tracer is tau = (rho e)^(1/gamma), e the specific internal energy; it gives the pressure where kinetic
+// energy dominates (dual energy).
 //
 // Thread safety: pure functions. Cost: some ten ns a cell, no allocation except in the two name tables.
 // Example: star/hydro/state_test.cpp
@@ -19,11 +19,11 @@
 
 namespace plx::star {
 
-/// What a mesh or a file needs to know of a variable.
+/// Properties of a variable for meshes and files.
 struct variable_info {
   std::string name;
-  int vector_axis = -1;  ///< 0..2: a vector's component along that axis; it changes sign at a reflecting side
-  /// Variables with the same value >= 0 want one common limiter in prolongation (density and partial densities).
+  int vector_axis = -1;  ///< 0..2: a vector's component along that axis; it changes sign at a reflecting boundary
+  /// Variables with the same value >= 0 share a common limiter in prolongation (density and partial densities).
   int share_limiter = -1;
 };
 /// dens mom1 mom2 mom3 Etot tau rs0 rs1 ...: the names follow the order above.
@@ -38,13 +38,13 @@ struct gamma_law {
   double pressure(double internal_energy) const { return (gamma - 1.0) * internal_energy; }  ///< per volume
   double internal_energy(double pressure) const { return pressure / (gamma - 1.0); }         ///< per volume
   double sound_speed(double density, double pressure) const;
-  /// tau of an internal energy per volume; the very bits that the kernels compute.
+  /// tau of an internal energy per volume; the same bits as in the kernels.
   double tracer(double internal_energy) const;
   /// Internal energy per volume of tau.
   double internal_energy_of_tracer(double tracer) const;
 };
 
-/// One cell in the variables people think in.
+/// One cell in primitive variables.
 struct primitive {
   double density = 1.0;
   std::array<double, 3> velocity{};

@@ -82,8 +82,8 @@ TEST_P(cube_symmetries, keep_every_bit) {
   }
 }
 
-/// Fluxes through the lower x side come back as those through the mapped side.
-TEST_P(cube_symmetries, mirrored_sides_have_opposite_mass_flux) {
+/// Fluxes through the lower x face become those through the mapped face.
+TEST_P(cube_symmetries, mirrored_faces_have_opposite_mass_flux) {
   hydro_parameters p = parameters_of(GetParam());
   const int n = 8, n_var = variable_count(p.n_species);
   const auto tile = random_tile(p, n, 29, 15.0), old = interior(tile, n, n_var);
@@ -98,7 +98,7 @@ TEST_P(cube_symmetries, mirrored_sides_have_opposite_mass_flux) {
         const double f = base.flux[0][(v * n + slow) * n + fast];  // (k, j)
         const double sign = v == i_momentum ? 1.0 : -1.0;
         ASSERT_EQ(m.flux[1][(v * n + slow) * n + fast], sign * f);
-        // turn: new x is old y, new y is old z, new z is old x: the side x- is now z-, (j, i) = (old z, old y).
+        // turn: new x is old y, new y is old z, new z is old x: the face x- is now z-, (j, i) = (old z, old y).
         const int new_v = v < i_momentum || v > i_momentum + 2 ? v : i_momentum + (v - i_momentum + 2) % 3;
         ASSERT_EQ(t.flux[4][(new_v * n + slow) * n + fast], f);
       }

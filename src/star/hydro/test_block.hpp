@@ -1,4 +1,4 @@
-// For tests: one block that is the whole domain [0, 1]^3, its ghosts filled from itself.
+// Test fixture: one block that is the whole domain [0, 1]^3, with ghost cells filled from itself.
 //
 // Thread safety: none. Cost: allocates.
 // Example: star/hydro/evolution_test.cpp
@@ -30,7 +30,7 @@ inline scratch_memory make_scratch(const hydro_parameters& p, int n) {
 
 inline std::size_t cells_of(int n) { return static_cast<std::size_t>(n) * n * n; }
 
-/// The result of one stage, with the fluxes of all sides.
+/// The result of one stage, with the fluxes through all faces.
 struct stage_values {
   std::vector<double> u;
   std::vector<double> flux[6];
@@ -132,7 +132,7 @@ class test_block {
     return out.max_signal_rate;
   }
 
-  /// Steps to time t_end with Courant number cfl; false when a cell went bad.
+  /// Steps to time t_end with Courant number cfl; returns false if a cell became invalid.
   bool run(double t_end, double cfl = 0.4, const integrator& scheme = ssp_rk3) {
     last_.max_signal_rate = signal_rate();
     while (time_ < t_end * (1.0 - 1e-12)) {

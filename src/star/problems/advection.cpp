@@ -1,6 +1,6 @@
 // A cube and a ball, each of its own species, carried by a uniform flow through a periodic box. A third species fills
-// the rest, so fractions sum to one. Averages are exact at all times: the parts of a cell inside of both bodies are
-// known in closed form.
+// the rest, so fractions sum to one. Averages are exact at all times: the parts of a cell inside both bodies are known
+// in closed form.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class advection_problem final : public problem {
     vector gap = from(cube_centre_, ball_centre_, 0);  // from the cube's surface to the ball's centre
     for (double& g : gap) g = std::max(std::abs(g) - 0.5 * cube_edge_, 0.0);
     if (symmetric_norm2(gap[0], gap[1], gap[2]) < ball_radius_ * ball_radius_) {
-      return error{"advection: expected cube and ball apart, found that they overlap; move advection.ball_centre"};
+      return error{"advection: expected cube and ball not to overlap, found an overlap; move advection.ball_centre"};
     }
     return {};
   }

@@ -1,4 +1,4 @@
-// For tests: a uniform mesh of one large "block" over a box, and problems made from "key=value" lines.
+// Test fixtures: a uniform mesh of one large "block" over a box, and problems made from "key=value" lines.
 #pragma once
 
 #include <gtest/gtest.h>

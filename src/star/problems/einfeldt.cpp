@@ -1,5 +1,5 @@
-// Einfeldt's problem 1-2-0-3, named after its conserved values (1, -2, 0, 3): two rarefactions run apart and leave
-// nearly a vacuum between them; schemes without care make its density or pressure negative.
+// Einfeldt's problem 1-2-0-3, named after its conserved values (1, -2, 0, 3): two rarefactions move apart and leave
+// nearly a vacuum between them, in which simple schemes produce negative densities or pressures.
 #include "star/problems/plane_riemann.hpp"
 #include "star/problems/registry.hpp"
 

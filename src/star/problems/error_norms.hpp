@@ -1,9 +1,9 @@
 // The difference between cell averages and a problem's exact ones, over all blocks of a mesh: L1, L2 and the largest.
 //
-// Sums are exact: the norms do not depend on the order of blocks, on how they are spread over workers, or on which way
-// a wave runs. Normalised by the volume, so L1 is the mean of |u - exact|. Thread safety: none; give each worker its
-// own and merge. Cost: that of the exact averages, 1 to 50 us per cell. Read star/problems/error_norms_test.cpp as an
-// example.
+// Sums are exact: the norms do not depend on the order of blocks, their distribution over workers, or the direction of
+// a wave. Normalised by the volume, so L1 is the mean of |u - exact|. Thread safety: none; give each worker its own
+// object and merge them. Cost: that of the exact averages, 1 to 50 us per cell. Read star/problems/error_norms_test.cpp
+// as an example.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ class error_norms {
   /// u: [variable][k][j][i], conserved values of a block at time t.
   /// Requires: has_exact(t).
   void add_block(const block_cells& cells, double t, const double* u);
-  /// Requires: of the same problem.
+  /// Requires: norms of the same problem.
   void merge(const error_norms& other);
 
   double volume() const { return volume_.value(); }

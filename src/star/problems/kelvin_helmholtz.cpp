@@ -1,5 +1,5 @@
 // The Kelvin-Helmholtz instability of a smooth shear layer: flow -U0 below and +U0 above along x, walls below and
-// above, started with the growing mode itself, so that the rate is clean from the first step.
+// above, started with the growing mode itself, so that the growth rate is exact from the first step.
 #include <cmath>
 #include <numbers>
 #include <optional>

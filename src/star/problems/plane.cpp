@@ -38,7 +38,7 @@ std::array<int, 3> plane_direction::samples(int n) const noexcept {
 }
 
 // The volume under a plane in a unit cube, by inclusion and exclusion of the pyramids beyond its far corners; powers
-// and factorial are those of the number of axes that the plane is not parallel to.
+// and factorial are those of the number of axes that are not parallel to the plane.
 double plane_direction::part_on_left(const vector& width, double distance) const {
   std::array<double, 3> extent{};
   for (int axis = 0; axis < 3; ++axis) extent[axis] = std::abs(normal_[axis]) * width[axis];

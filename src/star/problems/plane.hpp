@@ -1,5 +1,6 @@
 // A direction through the box in which planes repeat: along it, phase grows by one per wavelength, and the phase
-// differs by whole numbers between opposite sides of the box. So a plane wave along it is periodic along every axis.
+// differs by whole numbers between opposite boundaries of the box. So a plane wave along it is periodic along every
+// axis.
 //
 // Thread safety: a value. Cost: phase() some ns. Read star/problems/plane_test.cpp as an example.
 #pragma once
@@ -15,22 +16,22 @@ class plane_direction {
  public:
   plane_direction() = default;
 
-  /// `turns`: how many wavelengths fit along each axis of the box, with sign: {1, 0, 0} is the x axis.
+  /// `turns`: number of wavelengths along each axis of the box, with sign: {1, 0, 0} is the x axis.
   /// Errors: all zero: one line that names `key`.
   static result<plane_direction> make(const std::array<int, 3>& turns, const problem_setting& box, const char* key);
 
   const vector& normal() const noexcept { return normal_; }
   double wavelength() const noexcept { return wavelength_; }
 
-  /// Zero in the middle of the box; the same bits for permuted, the negative for mirrored points and directions.
+  /// Zero in the middle of the box; the same bits for permuted points and directions, negated for mirrored ones.
   double phase(const vector& x) const noexcept;
   /// Distance from the plane through the middle.
   double distance(const vector& x) const noexcept { return phase(x) * wavelength_; }
 
-  /// `n` points along the axes in which anything changes along this direction, one along the others.
+  /// `n` points along the axes that contribute to this direction, one along the others.
   std::array<int, 3> samples(int n) const noexcept;
   /// The part of a cell's volume on the left of a plane; `distance` is that of the cell's centre from it, positive on
-  /// the right. In closed form, so volumes on both sides sum to the whole.
+  /// the right. In closed form, so the volumes on both sides sum to the whole.
   double part_on_left(const vector& width, double distance) const;
 
  private:

@@ -9,7 +9,7 @@
 
 namespace plx::star {
 namespace {
-constexpr double vacuum = 1e-100;  // density and pressure in its place: conserved values need a velocity
+constexpr double vacuum = 1e-100;  // density and pressure of vacuum, since conserved values need a velocity
 }
 
 void plane_riemann_options::describe(config_table& t, const std::string& section) {
@@ -91,8 +91,8 @@ std::array<int, 3> plane_riemann::samples(const cell&, double) const {
   return direction_.samples(varies[0] * varies[1] * varies[2] == 2 ? 16 : 8);
 }
 
-// The start has two states: their parts in the cell are known in closed form. (Periodic: for cells shorter than a
-// quarter of the wavelength, so that one plane at most cuts them.)
+// The initial state consists of two states: their parts in the cell are known in closed form. (Periodic: for cells
+// shorter than a quarter of the wavelength, so that at most one plane cuts them.)
 void plane_riemann::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
   if (t > 0) return problem::average(c, t, u, stride);
   const auto [distance, mirrored] = locate(c.centre);

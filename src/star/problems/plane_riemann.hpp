@@ -1,7 +1,7 @@
-// Two uniform states on the sides of a plane: the Riemann problem in a box, along any direction. The problems `sod` and
-// `einfeldt` are this with their own states.
+// Two uniform states separated by a plane: the Riemann problem in a box, along any direction. The problems `sod` and
+// `einfeldt` are instances with their own states.
 //
-// Thread safety: const after prepare(). Cost: of the exact solution about 50 ns a point.
+// Thread safety: const after prepare(). Cost: that of the exact solution, about 50 ns a point.
 // Read star/problems/plane_riemann_test.cpp as an example.
 #pragma once
 
@@ -47,7 +47,7 @@ class plane_riemann : public problem {
  private:
   struct place {
     double distance;  // from the discontinuity, positive on the right
-    bool mirrored;    // the left of two planes: right and left change places
+    bool mirrored;    // the left of two planes: right and left are exchanged
   };
   place locate(const vector& x) const;
   primitive side(bool is_left, bool mirrored) const;

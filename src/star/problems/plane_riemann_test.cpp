@@ -28,7 +28,7 @@ TEST(PlaneRiemann, ObliqueCellsHaveTheRightMass) {
     const auto u = b.fill(*p);
     exact_sum mass;
     for (std::size_t c = 0; c < b.size(); ++c) mass.add(u[c] * b.volume());
-    EXPECT_NEAR(mass.value(), 0.5625, 1e-13) << direction;  // by symmetry half the box each
+    EXPECT_NEAR(mass.value(), 0.5625, 1e-13) << direction;  // half of the box each, by symmetry
   }
 }
 
@@ -48,7 +48,7 @@ TEST(PlaneRiemann, PeriodicWavesConserveTheTotalsUntilTheyMeet) {
   }
 }
 
-TEST(PlaneRiemann, SpeciesMarkTheSidesOfTheContact) {
+TEST(PlaneRiemann, SpeciesMarkBothSidesOfTheContact) {
   const auto p = prepared("sod", {"sod.species=true"});
   EXPECT_EQ(p->species_count(), 2);
   EXPECT_EQ(p->at({0.092, 0, 0}, 0.1).fraction[0], 1);

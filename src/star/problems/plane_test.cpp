@@ -7,7 +7,7 @@
 namespace plx::star {
 namespace {
 
-TEST(PlaneDirection, PhaseGrowsByWholeTurnsAcrossTheBox) {
+TEST(PlaneDirection, PhaseGrowsByWholeNumbersAcrossTheBox) {
   problem_setting box;
   box.lower = {-1, 0, 2};
   box.upper = {1, 3, 2.5};

@@ -1,11 +1,11 @@
-// A problem: the gas at the start, what is known of it later, and the options of both. One class per problem, listed in
-// star/problems/registry.hpp.
+// A problem: the initial state of the gas, its exact solution where known, and the options of both. One class per
+// problem, listed in star/problems/registry.hpp.
 //
 // A problem is a function of space and time; cell averages come from it by sampling, or in closed form where a problem
 // has one. Mirrored and permuted cells get the same bits: sums are exact, and coordinates are used through symmetric
 // formulas only.
 //
-// Thread safety: const after prepare(); any thread. Cost: of one cell's average 1 to 10 us, at the start only.
+// Thread safety: const after prepare(); any thread. Cost: 1 to 10 us per cell average, at the start only.
 // Read star/problems/problem_test.cpp as an example.
 #pragma once
 
@@ -26,18 +26,18 @@ namespace plx::star {
 
 using vector = std::array<double, 3>;
 
-/// What a problem needs to know of the rest of the input.
+/// The parts of the input that a problem depends on.
 struct problem_setting {
   vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
   double gamma = 1.4;
-  double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: not known
+  double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
 };
 
 struct cell {
   vector centre{}, width{};
 };
 
-/// The cells of one block: n along each axis, centre[axis][i] their middles.
+/// The cells of one block: n along each axis, with centres centre[axis][i].
 struct block_cells {
   int n = 8;
   double width = 1;
@@ -65,43 +65,42 @@ class problem {
   /// Binds the options, keys "<problem>.<option>".
   virtual void describe(config_table& table) = 0;
 
-  /// Takes over options and setting; call it once, before what follows.
+  /// Sets options and domain; call it once, before the functions below.
   /// Errors: values that do not fit each other or the box: one line.
   result<void> prepare(const problem_setting& setting);
   const problem_setting& setting() const noexcept { return setting_; }
 
-  /// Species that the problem carries; their fractions sum to one.
+  /// Number of species that the problem carries; their fractions sum to one.
   virtual int species_count() const { return 0; }
 
   /// The state at a point. Requires: t == 0, or has_exact(t).
   virtual primitive at(const vector& x, double t) const = 0;
 
-  /// Whether the solution at this time is known.
+  /// Is the solution at this time known?
   virtual bool has_exact(double t) const { return t == 0; }
 
   /// Conserved values of a cell, averaged: u[v * stride], v < variable_count(species_count()). The entropy tracer is
   /// that of the averaged state.
   virtual void average(const cell& c, double t, double* u, std::ptrdiff_t stride) const;
 
-  /// The exact solution at time t along the line that shows it; no columns where none is known.
+  /// The exact solution at time t along a representative line; without columns if it is not known.
   virtual profile_table exact_profile(double t) const;
 
-  /// Numbers that a run can be compared with, as a shock's radius or a growth rate.
+  /// Numbers for comparison with a run, such as a shock's radius or a growth rate.
   virtual std::vector<named_value> references(double t) const;
 
-  /// What flows in at an inflow side (x lower, x upper, y lower, ...): the initial state at its middle.
+  /// The state of the gas at an inflow boundary (x lower, x upper, y lower, ...): the initial state at its middle.
   virtual primitive inflow(int face) const;
 
  protected:
   virtual result<void> do_prepare() { return {}; }
 
-  /// Points along each axis that average() takes in this cell: 1, or 2, 4, 8, 16 (pairs of Gauss points in equal
-  /// parts).
+  /// Points along each axis that average() uses in this cell: 1, or 2, 4, 8, 16 (pairs of Gauss points in equal parts).
   virtual std::array<int, 3> samples(const cell& c, double t) const;
 
   gamma_law eos() const { return {setting_.gamma}; }
-  /// Of conserved values: total less kinetic energy, with the roundings of to_conserved() and of the kernels, so that
-  /// a constant state stays one.
+  /// Internal energy of conserved values: total minus kinetic, with the rounding of to_conserved() and of the kernels,
+  /// so that a constant state stays constant.
   static double internal_energy(const double* u, std::ptrdiff_t stride);
   vector box_centre() const;
   vector box_width() const;

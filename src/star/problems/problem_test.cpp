@@ -14,7 +14,7 @@ namespace {
 using test::box;
 using test::prepared;
 
-// Every problem: what a point and a cell average say must agree in a small cell, states must be physical, fractions sum
+// For every problem, values at a point and cell averages agree in a small cell, states are physical, and fractions sum
 // to one.
 TEST(Problem, AveragesArePhysicalAndAgreeWithPoints) {
   for (const auto& entry : all_problems()) {
@@ -78,7 +78,7 @@ TEST(Problem, PeriodicProblemsAreTheSameOneBoxFurther) {
   }
 }
 
-// Mirrored along x: momentum x changes sign, all else keeps its bits.
+// Mirrored along x: momentum x changes sign, everything else has the same bits.
 void expect_mirrored(const problem& p, const problem& q, double t) {
   const box b(16);
   const auto u = b.fill(p, t), v = b.fill(q, t);

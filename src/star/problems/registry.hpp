@@ -24,7 +24,7 @@ struct problem_entry {
 std::span<const problem_entry> all_problems();
 std::vector<std::string> problem_names();
 
-/// Errors: an unknown name: one line with the names there are.
+/// Errors: an unknown name: one line with the known ones.
 result<std::unique_ptr<problem>> make_problem(std::string_view name);
 
 std::unique_ptr<problem> make_advection();

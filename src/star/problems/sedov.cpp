@@ -1,5 +1,5 @@
-// A point explosion: energy put as heat into a sphere of fixed physical radius, so that the same problem is solved at
-// every resolution. The part of each cell inside of the sphere is computed in closed form: the energy is right to
+// A point explosion: energy is added as heat in a sphere of fixed physical radius, so that the same problem is solved
+// at every resolution. The part of each cell inside the sphere is computed in closed form: the energy is exact to
 // rounding on any mesh.
 #include <fmt/format.h>
 
@@ -44,8 +44,8 @@ class sedov_problem final : public problem {
     w.pressure = r < radius_ && age == 0 ? pressure_ + (setting().gamma - 1) * energy_density() : pressure_;
     if (age == 0) return w;
     const radial_state s = solution_->at(r, age);
-    // The exact centre is empty and infinitely hot. A start from it gets a little gas there, or time steps would
-    // vanish.
+    // The exact centre is empty and infinitely hot. A run that starts from it gets a small density there, otherwise
+    // time steps would vanish.
     w.density = std::max(s.rho, t == 0 ? 1e-3 * density_ : 1e-100);
     w.pressure = std::max(s.pressure, pressure_);
     for (int axis = 0; axis < 3; ++axis) w.velocity[axis] = r > 0 ? s.velocity * (d[axis] / r) : 0;
