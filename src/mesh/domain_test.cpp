@@ -20,7 +20,7 @@ TEST(Domain, RefusesImpossibleDomains) {
   EXPECT_THAT(d.check().error().message, HasSubstr("mesh.max_level = 22: expected 0 to 21"));
   d = {};
   d.root_blocks = {2, 1, 1};
-  EXPECT_THAT(d.check().error().message, HasSubstr("no cubes"));
+  EXPECT_THAT(d.check().error().message, HasSubstr("not cubes"));
   d.upper = {2.0, 1.0, 1.0};
   EXPECT_TRUE(d.check());
   d.upper[1] = 0.0;

@@ -246,7 +246,7 @@ def test_checkpoints_before_mass_has_changed_are_kept(folder):
     kept = [int(p.name.split(".")[1]) for p in Path("out/checkpoint").glob("*.h5")]
     assert last in kept and last - 1 in kept and len(kept) == 4
     assert all(abs(masses[step] - masses[0]) <= 0.1 * masses[0] for step in sorted(kept)[:2])
-    assert "have changed by more than a tenth" in Path("out/log.txt").read_text()
+    assert "has changed by more than a tenth" in Path("out/log.txt").read_text()
 
 
 def is_open_mpi():

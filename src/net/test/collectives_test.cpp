@@ -231,13 +231,13 @@ TEST(Collectives, MessagesForUnknownCommunicatorsAreBounded) {
     std::function<void()> send;
     const char* name;
   };
-  const flood floods[] = {{"MiB of calls of communicators that locality 1 has not made yet",
+  const flood floods[] = {{"MiB of payloads for communicators that locality 1 has not created",
                            [] {
                              const communicator c("later", {0, 1});
                              for (int i = 0; i < 1100; ++i) c.broadcast(std::vector<double>(8192, i)).get();
                            },
                            "later"},
-                          {"parts of calls of the communicator \"the last\" may have been refused",
+                          {"payloads of the communicator \"the last\" may have been refused",
                            [] {
                              for (int i = 0; i < 4200; ++i)
                                communicator("number " + std::to_string(i), {0, 1}).broadcast(i).get();
