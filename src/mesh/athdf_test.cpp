@@ -134,7 +134,7 @@ TEST_F(Athdf, PartsOfManyLocalitiesReadAsOne) {
   }
 }
 
-TEST_F(Athdf, AMissingPartIsNoNumber) {
+TEST_F(Athdf, AMissingPartReadsAsNaN) {
   std::vector<std::int32_t> owner(mesh_.block_count(), 0);
   std::fill(owner.begin() + 9, owner.end(), 1);
   ASSERT_TRUE(write_parts(path(), mesh_, info_, curve_parts(owner, 2), fill));

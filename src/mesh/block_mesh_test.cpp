@@ -172,7 +172,7 @@ TEST(BlockMesh, GeometryOfABlock) {
   EXPECT_EQ(mesh.deepest(), 1);
 }
 
-TEST(BlockMesh, RefusesLeavesThatAreNoMesh) {
+TEST(BlockMesh, RefusesInvalidLeaves) {
   const domain d = test::box({2, 1, 1}, 8, 5);
   const auto attempt = [&](const std::vector<location>& locations) {
     std::vector<leaf> leaves;

@@ -59,7 +59,7 @@ class Checkpoint : public testing::Test {
 };
 
 // The row counts of datasets in the file's structure, made huge one by one.
-TEST_F(Checkpoint, DamagedSizesAreFoundBeforeMemoryIsTaken) {
+TEST_F(Checkpoint, DamagedSizesAreFoundBeforeAllocation) {
   ASSERT_TRUE(write());
   const std::string whole = plx::read_file(path_).value();
   int changed = 0;
@@ -132,8 +132,8 @@ TEST_F(Checkpoint, MissingFile) {
   EXPECT_THAT(read_error(), HasSubstr(path_));
 }
 
-TEST_F(Checkpoint, NoCheckpointAtAll) {
-  std::ofstream(path_) << "this is a text, and long enough to be taken for something else than an empty file";
+TEST_F(Checkpoint, NotACheckpoint) {
+  std::ofstream(path_) << "a text that is long enough not to be mistaken for an empty file";
   EXPECT_THAT(read_error(), HasSubstr("is not a checkpoint: expected an HDF5 file"));
   athdf_info info;
   info.datasets = {{"prim", {"rho"}}};
@@ -257,7 +257,7 @@ TEST_F(CheckpointOfParts, ComesBackBitwise) {
   }
 }
 
-TEST_F(CheckpointOfParts, OnlyPartsOfBlocksThatAreHeldAreOpened) {
+TEST_F(CheckpointOfParts, OpensOnlyPartsOfBlocksThatAreHeld) {
   ASSERT_TRUE(write_parts({5, 9, mesh_.block_count()}));
   fs::remove(part(0));
   fs::remove(part(2));

@@ -16,7 +16,7 @@ TEST(CurveCut, EqualCostsGiveEqualParts) {
   EXPECT_TRUE(cut_curve({}, 3).empty());
 }
 
-TEST(CurveCut, NoPartIsEmptyWhileThereAreBlocksEnough) {
+TEST(CurveCut, NoPartIsEmptyIfThereAreEnoughBlocks) {
   EXPECT_EQ(cut_curve(std::vector<double>{100, 1, 1, 1}, 4), (std::vector<std::int32_t>{0, 1, 2, 3}));
   EXPECT_EQ(cut_curve(std::vector<double>{1, 1, 1, 100}, 4), (std::vector<std::int32_t>{0, 1, 2, 3}));
   EXPECT_EQ(cut_curve(std::vector<double>{1, 1}, 4), (std::vector<std::int32_t>{0, 1}));

@@ -129,7 +129,7 @@ TEST(Regrid, RefinesNoMoreThanBalanceNeeds) {
   }
 }
 
-TEST(Regrid, MergesOnlyWhenAllEightHaveAskedLongEnough) {
+TEST(Regrid, MergesOnlyAfterEnoughRequestsOfAllEight) {
   const domain d = test::box({1, 1, 1}, 8, 2);
   block_mesh mesh(d);
   mesh = plan_regrid(mesh, all(mesh, flag::refine), 1).next;
@@ -152,7 +152,7 @@ TEST(Regrid, MergesOnlyWhenAllEightHaveAskedLongEnough) {
   EXPECT_EQ(mesh.block_count(), 1u);
 }
 
-TEST(Regrid, BlocksThatLiveKeepTheirSlotAndNewOnesTakeTheLowestFree) {
+TEST(Regrid, KeptBlocksKeepTheirSlotAndNewOnesTakeTheLowestFree) {
   const domain d = test::box({2, 1, 1}, 8, 3);
   block_mesh mesh(d);
   std::vector<flag> flags{flag::refine, flag::keep};

@@ -26,7 +26,7 @@ std::array<double, 8> random_values(std::mt19937_64& rng) {
   return c;
 }
 
-TEST(Symmetric, SumOfACubeDoesNotDependOnHowItIsTurned) {
+TEST(Symmetric, SumOfACubeDoesNotDependOnItsOrientation) {
   std::mt19937_64 rng(1);
   bool plain_sum_differs = false;
   for (int n = 0; n < 2000; ++n) {

@@ -35,7 +35,7 @@ TEST_F(Balancer, EqualBlocksStay) {
   EXPECT_EQ(balance.decisions(), 0);
 }
 
-TEST_F(Balancer, DearBlocksAreDivided) {
+TEST_F(Balancer, ExpensiveBlocksAreDistributed) {
   std::vector<double> cost(16, 1.0);
   for (int p = 0; p < 4; ++p) cost[p] = 3.0;  // loads 16 and 8: better 12 and 12
   weigh(cost);
@@ -56,7 +56,7 @@ TEST_F(Balancer, BlocksStayUntilTheImbalanceHasCostMoreThanMoving) {
   EXPECT_EQ(balance.decide(m, better, block_bytes, 1), better);
 }
 
-TEST_F(Balancer, DifferencesAsMeasurementsMakeThemMoveNothing) {
+TEST_F(Balancer, MeasurementNoiseMovesNothing) {
   std::vector<double> cost(16, 1.0);
   cost[0] = 1.1;
   weigh(cost);
@@ -73,7 +73,7 @@ TEST_F(Balancer, NewBlocksInheritWeights) {
   EXPECT_EQ(balance.weight(40), 3.0);
 }
 
-TEST(InheritedParts, FamiliesStayTogetherWhereTheFirstOfThemWas) {
+TEST(InheritedParts, FamiliesStayTogetherAtTheOwnerOfTheFirst) {
   mesh::domain d = Balancer::box();
   d.root_blocks = {2, 1, 1};
   d.upper = {2.0, 1.0, 1.0};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr mesh::family one{.parent = 0, .children = {1, 2, 3, 4, 5, 6, 7, 8}};
 
-TEST(BlockCosts, CountsStepsOfTheBlocksThereAre) {
+TEST(BlockCosts, CountsStepsOfLiveBlocks) {
   block_costs costs;
   costs.stepped(std::array<mesh::slot_id, 2>{0, 3});
   costs.stepped(std::array<mesh::slot_id, 1>{3});

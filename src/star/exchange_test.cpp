@@ -87,7 +87,7 @@ TEST(Exchange, MessagesBelongToTheirRoundOnAnyNetwork) {
   }
 }
 
-TEST(Exchange, AloneEverythingIsOnesOwn) {
+TEST(Exchange, WithOneLocalityOperationsAreLocal) {
   exchange& net = exchange::alone();
   EXPECT_TRUE(net.is_alone());
   EXPECT_EQ(net.all_gather({1.0, 2.0}), (std::vector<std::vector<double>>{{1.0, 2.0}}));

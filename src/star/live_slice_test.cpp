@@ -34,7 +34,7 @@ struct LiveSlice : testing::Test {
   simulation sim{*in, s, rt};
 };
 
-TEST_F(LiveSlice, EveryPixelIsACellOfTheBlockThatIsThere) {
+TEST_F(LiveSlice, EveryPixelIsACellOfTheBlockAtItsPosition) {
   sim.start();
   while (!sim.finished()) ASSERT_TRUE(sim.step());
   const probe::live_picture p = live_slice(sim);

@@ -80,7 +80,7 @@ std::vector<std::vector<double>> random_regrids(exchange& net, std::int64_t& dec
   return all;
 }
 
-TEST(Localities, BlocksMoveWithAllThatBelongsToThem) {
+TEST(Localities, BlocksMoveWithAllTheirData) {
   std::int64_t none = 0;
   runtime rt({.workers = 2});
   const auto expected = rt.run([&] { return random_regrids(exchange::alone(), none); });
@@ -104,7 +104,7 @@ TEST(Localities, BlocksMoveWithAllThatBelongsToThem) {
   }
 }
 
-TEST(Localities, AllLeaveAStepThatFailsWithTheSameCell) {
+TEST(Localities, AllReportTheSameCellOfAFailedStep) {
   // A state the floors cannot repair, in a block that one locality owns.
   const auto poison = [](simulation& sim) {
     gas& g = const_cast<gas&>(sim.state());

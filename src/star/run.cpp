@@ -36,7 +36,7 @@ result<void> check_memory(const setup& s) {
   const double there = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
   if (needed <= there) return {};
   return error{
-      fmt::format("mesh.root_blocks: the root grid alone needs {:.3g} GB of memory, this machine has {:.3g}; "
+      fmt::format("mesh.root_blocks: the root grid alone needs {:.3g} GB of memory, this machine has {:.3g} GB; "
                   "make it smaller and refine where it matters (mesh.max_level)",
                   1e-9 * needed, 1e-9 * there)};
 }

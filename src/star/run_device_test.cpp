@@ -53,7 +53,7 @@ class RunOnDevice : public ::testing::Test {
   std::vector<std::string> said;
 };
 
-TEST_F(RunOnDevice, WithoutMemoryAtTheStartIsAnErrorBeforeTheRun) {
+TEST_F(RunOnDevice, OutOfMemoryAtTheStartIsAnErrorBeforeTheRun) {
   const gpu::cpu::testing_backend b({.memory_bytes = 100'000});
   const run_end end = run_on(b, {}, [](const step_report&) {});
   EXPECT_EQ(end.status, run_status::failed);
@@ -65,7 +65,7 @@ TEST_F(RunOnDevice, WithoutMemoryAtTheStartIsAnErrorBeforeTheRun) {
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_F(RunOnDevice, LostOnTheWayNamesACheckpointOnlyIfThereIsOne) {
+TEST_F(RunOnDevice, ALossDuringTheRunNamesACheckpointOnlyIfOneExists) {
   for (const bool kept : {false, true}) {
     std::filesystem::remove_all(folder);
     gpu::cpu::testing_backend b({});

@@ -26,13 +26,13 @@ result<void> run_folder::check_free(const std::string& path) {
   std::error_code code;
   const fs::file_status s = fs::status(path, code);
   if (s.type() == fs::file_type::not_found) return {};
-  if (code) return file_error("look at", path, code.value());
+  if (code) return file_error("access", path, code.value());
   if (!fs::is_directory(s))
     return error{fmt::format("the output folder '{}' is a file; name another with --out", path)};
   bool empty = true;  // the lock file of a run that ended before its first file is ignored
   for (const fs::directory_entry& e : fs::directory_iterator(path, code))
     empty = empty && e.path().filename() == folder_lock::name;
-  if (code) return file_error("look into", path, code.value());
+  if (code) return file_error("list", path, code.value());
   if (!empty)
     return error{
         fmt::format("the output folder '{}' exists and is not empty; name another with --out, or continue "

@@ -48,7 +48,7 @@ TEST_F(RunFolder, CheckpointsAreInTheOrderOfTheirSteps) {
   EXPECT_THAT(names_in("out/checkpoint"), ElementsAre("mine.h5", "sedov.100000000.h5", "sedov.100000001.h5"));
 }
 
-TEST_F(RunFolder, CheckpointsOfGoodStatesStayBesideTheNewest) {
+TEST_F(RunFolder, CheckpointsOfGoodStatesAreKept) {
   fs::create_directories(path("out/checkpoint"));
   for (const int step : {1, 2, 3, 4, 5, 6, 7})
     put("out/checkpoint/" + std::string("a.0000000") + char('0' + step) + ".h5");
@@ -58,7 +58,7 @@ TEST_F(RunFolder, CheckpointsOfGoodStatesStayBesideTheNewest) {
               ElementsAre("a.00000002.h5", "a.00000003.h5", "a.00000006.h5", "a.00000007.h5"));
 }
 
-TEST_F(RunFolder, LaterMeshFilesGoButForTheOneThatIsKept) {
+TEST_F(RunFolder, LaterMeshFilesAreRemovedExceptTheKeptOne) {
   fs::create_directories(path("out/mesh"));
   for (const char* number : {"00000", "00001", "00002", "100000"})
     for (const char* kind : {".athdf", ".xdmf"}) put(std::string("out/mesh/sedov.") + number + kind);
@@ -92,7 +92,7 @@ TEST_F(RunFolder, AFolderWithTheLockOfADeadProcessIsFree) {
   EXPECT_TRUE(folder.lock(true));
 }
 
-TEST_F(RunFolder, FilesThatCameMeanwhileAreFoundUnderTheLock) {
+TEST_F(RunFolder, FilesCreatedBeforeTheLockAreFound) {
   fs::create_directories(path("out"));
   put("out/run.json");
   run_folder folder(path("out"));

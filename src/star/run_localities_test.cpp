@@ -212,7 +212,7 @@ TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
 }
 
 // A state the floors cannot repair, in a block that one locality owns.
-TEST_F(RunLocalities, AllLeaveAStepThatFailsOnDevicesWithTheCellOfTheCpu) {
+TEST_F(RunLocalities, DevicesReportTheBadCellOfTheCpu) {
   const auto in = blast({});
   const setup s = in->prepare().value();
   ASSERT_EQ(run_on(1, "good", {"run.max_steps=3"})[0].status, run_status::finished);
@@ -327,14 +327,14 @@ TEST_F(RunLocalities, ALocalityWithoutADeviceIsNamedBeforeTheRun) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
-TEST_F(RunLocalities, OldCheckpointsGoWithTheirParts) {
+TEST_F(RunLocalities, OldCheckpointsAreRemovedWithTheirParts) {
   for (const run_end& e : run_on(3, "out", {"output.checkpoint_interval_s=1e-9", "output.checkpoints_kept=2"}))
     EXPECT_EQ(e.status, run_status::finished) << e.message;
   EXPECT_EQ(files_in(path("out") + "/checkpoint"), 2u);
   EXPECT_EQ(files_in(path("out") + "/checkpoint/parts"), 6u);
 }
 
-TEST_F(RunLocalities, AStopThatOneIsAskedForStopsAll) {
+TEST_F(RunLocalities, AStopRequestOnOneStopsAll) {
   after_step = [this](const step_report& r) {
     if (r.step == 2) stop_last = true;
   };
@@ -348,7 +348,7 @@ TEST_F(RunLocalities, AStopThatOneIsAskedForStopsAll) {
     EXPECT_EQ(e.status, run_status::finished) << e.message;
 }
 
-TEST_F(RunLocalities, WhenOneCannotWriteAllEndWithItsError) {
+TEST_F(RunLocalities, AWriteErrorOnOneEndsAll) {
   after_step = [this](const step_report& r) {
     // In one call: locality 1 writes there at the same time.
     if (r.step == 2) fs::rename(path("out") + "/localities/1", path("moved"));
@@ -364,7 +364,7 @@ TEST_F(RunLocalities, WhenOneCannotWriteAllEndWithItsError) {
   EXPECT_THAT(read_file(path("out") + "/run.json").value(), HasSubstr("\"status\": \"failed\""));
 }
 
-TEST_F(RunLocalities, ACheckpointThatCannotBeWrittenLeavesTheOneBefore) {
+TEST_F(RunLocalities, AFailedCheckpointKeepsThePreviousOne) {
   after_step = [this](const step_report& r) {
     if (r.step != 3) return;
     fs::rename(path("out") + "/checkpoint/parts", path("out") + "/checkpoint/moved");
@@ -403,7 +403,7 @@ TEST_F(RunLocalities, APartThatIsDamagedIsRefusedByAll) {
   }
 }
 
-TEST_F(RunLocalities, OtherInputSomewhereIsFound) {
+TEST_F(RunLocalities, DifferingInputIsDetected) {
   run_request request;
   request.out = path("out");
   net::test::localities job(2, 1);

@@ -36,7 +36,7 @@ class share_tuner {
   phase phase_ = phase::alone;
   double share_ = 1.0, rate_alone_ = 0.0;
   int settled_for_ = 0;
-  std::string why_ = "how fast devices are alone";
+  std::string why_ = "measuring the devices alone";
 };
 
 }  // namespace plx::star

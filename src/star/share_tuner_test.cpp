@@ -28,7 +28,7 @@ TEST(ShareTuner, DevicesAndWorkersEndTogetherIfThatIsFaster) {
   EXPECT_DOUBLE_EQ(settled(1000, 1000, 1e-3), 0.5);
 }
 
-TEST(ShareTuner, DevicesHaveAllWhereDividingCostsMore) {
+TEST(ShareTuner, DevicesKeepAllBlocksIfDividingCostsMore) {
   EXPECT_EQ(settled(3000, 1000, 1.0), 1.0);
   EXPECT_EQ(settled(1e9, 1.0, 0.0), 1.0);
 }

@@ -150,7 +150,7 @@ TEST(SharedLocalities, ADeviceThatIsLostEndsTheRunOfAll) {
   }
 }
 
-TEST(SharedLocalities, NoDeviceOnOneIsSaidByIt) {
+TEST(SharedLocalities, AMissingDeviceIsReportedByItsLocality) {
   on_each(2, 1, [](int here, exchange& net, runtime& rt) {
     const gpu::cpu::testing_backend b({.count_fails = here == 1 ? gpu::cpu::no_driver : gpu::cpu::ok});
     const auto in = blast(on_devices({}, {}));
@@ -163,7 +163,7 @@ TEST(SharedLocalities, NoDeviceOnOneIsSaidByIt) {
   });
 }
 
-TEST(SharedLocalities, ThoseOfOneHostTakeItsDevicesInTurn) {
+TEST(SharedLocalities, LocalitiesOfAHostTakeItsDevicesInTurn) {
   const gpu::cpu::testing_backend three({.devices = 3});
   run_options run;
   run.devices = 2;

@@ -30,7 +30,7 @@ struct TraceWindow : testing::Test {
   }
 };
 
-TEST_F(TraceWindow, KeepsSomeStepsAndForgetsTheRest) {
+TEST_F(TraceWindow, KeepsSomeStepsAndDiscardsTheRest) {
   trace_window window(rt.recorder(), true);
   for (int i = 1; i <= 6; ++i) {
     step(rt);
@@ -63,7 +63,7 @@ TEST_F(TraceWindow, OpensAgainWhenTheStepsHaveDoubled) {
   EXPECT_LE(window.data().records, trace_window::most_records + 1000);
 }
 
-TEST_F(TraceWindow, WhenSomebodyElseTracesItLeavesThatAlone) {
+TEST_F(TraceWindow, DoesNothingIfTracingIsInUse) {
   rt.recorder().trace(true);
   trace_window window(rt.recorder(), false);
   for (int i = 1; i <= 3; ++i) {

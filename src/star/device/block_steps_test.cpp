@@ -72,7 +72,7 @@ mesh::block_mesh row_of(int blocks, mesh::boundary sides) {
   return mesh::block_mesh(box);
 }
 
-TEST(block_steps, every_way_gives_the_bits_of_the_cpu_kernels) {
+TEST(block_steps, every_variant_gives_the_bits_of_the_cpu_kernels) {
   for (const gpu::backend* b : gpu::backends()) {
     if (gpu::device_count(*b) == 0) continue;
     for (const one_way& way : ways)

@@ -187,7 +187,7 @@ TEST(DeviceMemory, AllocatesAReserveOnlyIfMemoryIsFree) {
   EXPECT_NE(m.data(), nullptr);
 }
 
-TEST(Machine, GivesFreeMemoryOfThePoolsBackFirst) {
+TEST(Machine, ReleasesUnusedPoolMemoryFirst) {
   const gpu::cpu::testing_backend b({.memory_bytes = 1 << 20});
   const auto on = make_machine(b.get());
   on->device().get_runtime().run([&] { gpu::buffer<char> recycled(on->stream(), 600'000); });

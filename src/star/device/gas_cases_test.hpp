@@ -115,8 +115,7 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
   if (d.values > 0)
     text += std::to_string(d.values) + " values differ, by up to " + std::to_string(d.largest * 1e15) + "e-15; ";
   for (int v = 0; v < here.variable_count(); ++v)
-    for (int f = 0; f < mesh::face_count; ++f)
-      differ("left through a side", gas.left().total(f, v), cpu.left.total(f, v));
+    for (int f = 0; f < mesh::face_count; ++f) differ("outflow", gas.left().total(f, v), cpu.left.total(f, v));
   const std::vector<double> rates = gas.signal_rates();
   for (const mesh::slot_id slot : mesh.blocks())
     if (rates[slot] != cpu.signal_rate[slot]) return text + "rates of blocks differ";

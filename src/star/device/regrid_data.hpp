@@ -52,7 +52,7 @@ struct move_arguments {
   const merged_item* merged = nullptr;
 };
 
-/// Floors and speeds of blocks that no stage has made.
+/// Floors and speeds of blocks that were not computed by a stage.
 struct check_arguments {
   hydro_parameters hydro;
   int n = 8, n_items = 0;

@@ -39,7 +39,7 @@ shear_layer::pressure_wave shear_layer::step(double y, double h, const pressure_
           p.slope + h / 6 * (k1.slope + 2.0 * k2.slope + 2.0 * k3.slope + k4.slope)};
 }
 
-// The equation keeps its form under y -> -y with conjugation, because U is odd and c imaginary. So a mode is its own
+// The equation is invariant under y -> -y with conjugation, because U is odd and c imaginary. So a mode is its own
 // image up to a phase, which holds exactly when Re(conj(p) p') = 0 in the middle; at the wall p' = 0.
 double shear_layer::mismatch(double growth) const noexcept {
   const double h = parameters_.half_height / n_steps;

@@ -69,7 +69,7 @@ TEST(evolution, waves_converge) {
   }
 }
 
-TEST(evolution, opposite_waves_have_equal_errors_to_the_bit) {
+TEST(evolution, opposite_waves_have_bitwise_equal_errors) {
   for (reconstruction scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5}) {
     hydro_parameters p;
     p.reconstruct = scheme;

@@ -65,8 +65,8 @@ result<isa> select_isa() {
   if (!wanted || *wanted == '\0') return all.back();
   const auto found = std::find_if(all.begin(), all.end(), [&](isa which) { return name_of(which) == wanted; });
   if (found != all.end()) return *found;
-  return error{"PLX_ISA is '" + std::string(wanted) + "': expected one that this machine and this build have (" +
-               names_of(all) + "), or nothing for the best of them"};
+  return error{"PLX_ISA is '" + std::string(wanted) + "': expected one that this machine and this build support (" +
+               names_of(all) + "), or an empty value for the best of them"};
 }
 
 isa active_isa() noexcept {

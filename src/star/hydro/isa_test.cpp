@@ -50,7 +50,7 @@ TEST(isa, each_available_one_can_be_forced) {
   }
 }
 
-TEST(isa, unknown_name_is_one_line_with_the_ones_there_are) {
+TEST(isa, unknown_name_is_one_line_with_the_known_ones) {
   with_environment e("sse9");
   const auto r = select_isa();
   ASSERT_FALSE(r);

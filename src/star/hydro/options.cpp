@@ -64,12 +64,11 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
   if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'auto', 'hllc', 'hll' or 'lax_friedrichs'");
   const bool full = scheme == "full3d";
   if (full && reconstruction != "ppm")
-    return wrong("hydro.reconstruction", "'" + reconstruction + "'",
-                 "'ppm', which is all that hydro.scheme full3d has");
+    return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', the only choice for hydro.scheme full3d");
   if (full && flux != "auto" && flux != "hll")
-    return wrong("hydro.flux", "'" + flux + "'", "'auto' or 'hll', which is all that hydro.scheme full3d has");
+    return wrong("hydro.flux", "'" + flux + "'", "'auto' or 'hll', the only choices for hydro.scheme full3d");
   if (!full && contact_steepening)
-    return wrong("hydro.contact_steepening", "true", "false: only hydro.scheme full3d has it");
+    return wrong("hydro.contact_steepening", "true", "false: it requires hydro.scheme full3d");
   if (index_of(integrator, {"rk3", "rk2"}) < 0)
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
   if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");

@@ -181,7 +181,7 @@ TEST_P(full3d_reference, agrees_to_rounding) {
         }
       }
   EXPECT_LT(worst, 1e-12);
-  // And the fluxes through all six sides.
+  // And the fluxes through all six faces.
   for (int side = 0; side < 6; ++side)
     for (int slow_index = 0; slow_index < n; ++slow_index)
       for (int fast_index = 0; fast_index < n; ++fast_index) {

@@ -65,7 +65,7 @@ TEST(PlaneRiemann, EinfeldtStartsWithItsFourNumbers) {
   EXPECT_DOUBLE_EQ(u[4], 3);
 }
 
-TEST(PlaneRiemann, VacuumGetsFiniteAverages) {
+TEST(PlaneRiemann, VacuumHasFiniteAverages) {
   const auto p = prepared("einfeldt", {"einfeldt.left=[1,-20,0.4]", "einfeldt.right=[1,20,0.4]"});
   std::vector<double> u(variable_count(0));
   p->average({{0, 0, 0}, {0.01, 0.01, 0.01}}, 0.02, u.data(), 1);

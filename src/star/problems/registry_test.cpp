@@ -23,7 +23,7 @@ TEST(Registry, UnknownNameIsRefusedWithTheKnownOnes) {
   EXPECT_NE(r.error().message.find("'sedow'"), std::string::npos);
 }
 
-TEST(Registry, OptionsStandUnderTheProblemsName) {
+TEST(Registry, OptionsHaveTheProblemsName) {
   config_table table;
   std::vector<std::unique_ptr<problem>> problems;
   for (const auto& entry : all_problems()) {
