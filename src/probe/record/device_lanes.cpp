@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned most_lanes = 1u << 15;
 constexpr double looked_s = 10;
-constexpr std::size_t piece_records = std::size_t{1} << 12;  // so that growing never copies
+constexpr std::size_t piece_records = std::size_t{1} << 12;  // so that growth never copies
 
 }  // namespace
 
@@ -44,7 +44,7 @@ bool device_lane::sums::add(const device_operation& o) {
 
 void device_lane::add(const device_operation& given) {
   device_operation o = given;
-  o.end = std::max(o.begin, o.end);  // the clock of a device may step back
+  o.end = std::max(o.begin, o.end);  // a device's clock may step back
   const std::lock_guard guard(lock_);
   const bool new_call = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)].add(o);
   const device_lanes::wish wish = home_.note(device_, o, new_call);
@@ -141,7 +141,7 @@ device_lane* device_lanes::take(std::string_view device_name, std::string_view l
   return lanes_.back().get();
 }
 
-// The lock of a book of records may be held here, so nothing is flushed when the time of who looked is over.
+// The lock of a record collection may be held here, so nothing is flushed when look() expires.
 device_lanes::wish device_lanes::note(unsigned number, const device_operation& o, bool new_call) {
   const std::lock_guard guard(lock_);
   device& d = *devices_[number];
@@ -154,7 +154,7 @@ device_lanes::wish device_lanes::note(unsigned number, const device_operation& o
     publish();
   }
   wish w{.show = (wanted_ & watching) != 0};
-  // What was put in before tracing began belongs to no trace, or to one that is over.
+  // An operation submitted before tracing began belongs to no trace, or to an earlier one.
   if ((wanted_ & tracing) == 0 || o.submitted < traced_from_) return w;
   if (kept_.load(std::memory_order_relaxed) >= most_kept) {
     lost_.fetch_add(1, std::memory_order_relaxed);
@@ -268,7 +268,7 @@ void device_lanes::forget() {
   }
 }
 
-// An operation waited for who submitted it, and for the one before in its stream.
+// An operation depends on the submitting task and on the operation before it in its stream.
 void device_lanes::collect(trace_data& into) const {
   flush();
   std::vector<device_lane*> lanes;
@@ -299,7 +299,7 @@ void device_lanes::put_row(const device_lane& l, std::vector<device_operation> a
                            std::vector<trace_edge>& edges) {
   const auto earlier = [](const device_operation& a, const device_operation& b) { return a.begin < b.begin; };
   if (!std::is_sorted(all.begin(), all.end(), earlier)) std::stable_sort(all.begin(), all.end(), earlier);
-  constexpr std::uint64_t extra = std::uint64_t{1} << 31;  // numbers of those that share one, but for the last
+  constexpr std::uint64_t extra = std::uint64_t{1} << 31;  // numbers of operations that share one, except the last
   row.reserve(all.size());
   std::uint64_t n_extra = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -19,7 +19,7 @@ struct name_table {
 
 std::atomic<std::uint64_t> dropped{0};
 
-/// Never destroyed: static objects of other files may still write results while the process ends.
+/// Never destroyed: static objects of other files may still write results while the process exits.
 [[gnu::used]] name_table* all_names = nullptr;  // for tools/gdb/plx_gdb.py
 name_table& table() {
   static name_table& t = *(all_names = new name_table);
@@ -61,8 +61,7 @@ std::string_view name_of_at_once(name_id id) noexcept {
 
 name_id register_type_name(const std::type_info& type) { return register_name(readable_name(demangled(type.name()))); }
 
-// Addresses that were asked for lately, each in one word with its id: names are looked up at every task that is made of
-// a plain function.
+// Recently used addresses, each in one word with its id: names are looked up for every task that runs a plain function.
 name_id register_function_name(const void* function) {
   static_assert(max_names <= 1u << 16);
   static std::atomic<std::uint64_t> known[256];
@@ -78,7 +77,7 @@ name_id register_function_name(const void* function) {
 
 namespace {
 
-// The end of the bracket that opens at `open`: one past it.
+// The position after the bracket that matches the one at `open`.
 std::size_t after_bracket(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {

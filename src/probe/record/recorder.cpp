@@ -1,4 +1,4 @@
-// What measuring itself costs.
+// Statistics of a recorder, and the cost of measurement.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace plx::probe {
 namespace {
 
-/// One name's cells, summed over workers. Sums are modulo 2^64: see open_time in worker_log.hpp.
+/// The statistics of one name, summed over workers. Sums are modulo 2^64: see open_time in worker_log.hpp.
 struct cell_sum {
   std::uint64_t calls = 0, time = 0, shortest = ~0ull, longest = 0, open_time = 0, open_pieces = 0;
   double squares = 0;
@@ -31,7 +31,7 @@ task_statistics statistics_of(name_id id, const cell_sum& sum) {
   if (sum.calls == 0) return t;
   const double n = static_cast<double>(sum.calls);
   const double mean = static_cast<double>(sum.time) / n;
-  const double variance = std::max(0.0, sum.squares / n - mean * mean);  // rounding may leave it just below zero
+  const double variance = std::max(0.0, sum.squares / n - mean * mean);  // rounding may make it slightly negative
   const double tick_s = 1.0 / ticks_per_second();
   t.mean_s = mean * tick_s;
   t.min_s = seconds(sum.shortest);
@@ -128,7 +128,7 @@ void recorder::trace_kind(name_id name, double share) {
     state_->want_edges(state_->some_kind_is_whole(), state_->edges_for_paths);
 }
 
-/// Of those that have run.
+/// Considers only task types that have run.
 bool recorder::state::some_kind_is_whole() const {
   for (name_id id = 0, n = name_count(); id < n; ++id)
     for (const auto& w : workers) {
@@ -139,7 +139,7 @@ bool recorder::state::some_kind_is_whole() const {
   return false;
 }
 
-/// The table is made once, and stays: workers may read it.
+/// The table is created once and kept: workers may read it.
 void recorder::state::set_rates(std::uint16_t every, bool kinds) {
   const bool all = every == 1 && !kinds;
   if (!all && rates == nullptr) rates = std::make_unique<trace_rates>();
@@ -255,7 +255,7 @@ std::uint64_t recorder::costs_lost() const {
   return lost;
 }
 
-/// The workers' counters only ever grow, because they have one writer: a reset remembers where they stood.
+/// The workers' counters only grow, because each has one writer: a reset stores their present values.
 void recorder::reset_costs() {
   const std::lock_guard lock(state_->mutex);
   state_->cost_base = state_->all_costs();
@@ -303,7 +303,7 @@ namespace {
 
 constexpr int records = 8192;
 
-/// On a log of some names and keys that fit the second-level cache.
+/// Measured on a log with a few names and keys, which fits the second-level cache.
 double ticks_per_slice(worker_log& log) {
   const ticks start = now_ticks();
   for (std::uint32_t i = 0; i < records; ++i)
@@ -324,7 +324,7 @@ double ticks_per_look() {
 recording_cost measure() {
   worker_log log;
   trace_ring ring(records * 4);
-  ticks_per_slice(log);  // makes the chunks
+  ticks_per_slice(log);  // allocates the chunks
   recording_cost cost;
   cost.slice = std::min(ticks_per_slice(log), ticks_per_slice(log));
   log.set_ring(&ring);
@@ -352,7 +352,8 @@ double recorder::measurement_cost() const {
     const double lost = log.ring() == nullptr ? 0.0 : static_cast<double>(log.ring()->lost());
     cost += static_cast<double>(log.pieces()) * each.slice;
     cost += (count(log.ring()) + lost + count(log.flight())) * each.record;
-    cost += static_cast<double>(log.edges()) * each.clock;  // when a task became ready, or an input came
+    cost += static_cast<double>(log.edges()) * each.clock;  // the clock is read when a task becomes ready or an input
+                                                            // arrives
     const worker_times t = times(i);
     all_s += t.exec_s + t.idle_s + t.overhead_s + t.background_s;
   }

@@ -39,7 +39,8 @@ class gzip_sink final : public text_sink {
 
  private:
   result<void> feed(std::string_view text, int mode) {
-    if (failed_) return error{"cannot compress a file: zlib found no memory; free some, or take a name without .gz"};
+    if (failed_)
+      return error{"cannot compress a file: zlib is out of memory; free memory, or choose a name without .gz"};
     stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // zlib reads only
     stream_.avail_in = static_cast<uInt>(text.size());
     do {

@@ -46,7 +46,7 @@ std::uint8_t& trace_budget::step_of(name_id name) {
 
 void trace_budget::look() {
   const bool traced = recorder_.worker_count() > 0 && (recorder_.worker(0).mode() & worker_log::tracing) != 0;
-  if (ended_ || !traced) return;  // a recording that others ended stays ended
+  if (ended_ || !traced) return;  // tracing ended by another call is not resumed
   use now = used();
   const double span_s = now.all_s - before_.all_s;
   if (!(span_s >= least_span_s)) return;
@@ -56,7 +56,7 @@ void trace_budget::look() {
   if (share > allowed_ && !kinds.empty()) step_down(share, kinds);
 }
 
-/// Those of which something was traced since the last look, the costliest first; their weights add up to 1.
+/// The task types traced since the last check, in order of decreasing cost; their weights add up to 1.
 std::vector<trace_budget::kind> trace_budget::traced_kinds(const use& now) const {
   std::vector<kind> kinds;
   double sum = 0;
@@ -72,7 +72,7 @@ std::vector<trace_budget::kind> trace_budget::traced_kinds(const use& now) const
   return kinds;
 }
 
-/// As if all that measuring costs were its records: what remains is seen at the next look.
+/// Assumes that the cost of measurement is due to records; the next check finds any remainder.
 void trace_budget::step_down(double share, const std::vector<kind>& kinds) {
   std::array<std::vector<name_id>, shares.size()> stepped;
   double left = share;
@@ -95,16 +95,16 @@ void trace_budget::step_down(double share, const std::vector<kind>& kinds) {
   for (std::size_t step = 1; step < stepped.size(); ++step) {
     if (stepped[step].empty()) continue;
     const std::string kinds_of = list_of(stepped[step]);
-    warn(share, shares[step] == 0 ? fmt::format("nothing of {} is traced", kinds_of)
-                                  : fmt::format("one piece of {} in {:.0f} is traced{}", kinds_of, 1 / shares[step],
-                                                step == 1 ? ", without what it waited for" : ""));
+    warn(share, shares[step] == 0 ? fmt::format("no slice of {} is traced", kinds_of)
+                                  : fmt::format("one slice of {} in {:.0f} is traced{}", kinds_of, 1 / shares[step],
+                                                step == 1 ? ", without its dependencies" : ""));
     for (const name_id n : stepped[step]) recorder_.trace_kind(n, shares[step]);
   }
 }
 
 void trace_budget::warn(double share, const std::string& what) {
   const std::string line =
-      fmt::format("measuring took {:.2g} % of the workers' time, trace-budget allows {:.2g} %: from here on {}",
+      fmt::format("measurement took {:.2g} % of the workers' time, trace-budget allows {:.2g} %: from now on {}",
                   100 * share, 100 * allowed_, what);
   recorder_.mark("measurement", line);
   report({line});

@@ -1,4 +1,4 @@
-// From the workers' records to the trace as others read it.
+// Converts the workers' records into trace_data.
 #include "probe/record/trace_data.hpp"
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace plx::probe {
 namespace {
 
-/// Puts a worker's records together again: a link belongs to the slice behind it.
+/// Reassembles a worker's records: a link belongs to the slice after it.
 struct slice_reader {
   std::vector<trace_slice>& slices;
   std::vector<trace_edge>& edges;
-  const task_id first;  // what ids of the worker are told from
+  const task_id first;  // the base of the worker's ids
   trace_record link{};
   trace_edge edge{};
 
@@ -51,12 +51,13 @@ struct slice_reader {
   }
 };
 
-/// Room for what take() will append at most: growing would hold the trace twice, room that is not used costs nothing.
+/// Capacity for everything that take() may append: growth would hold the trace twice, while unused capacity costs
+/// nothing.
 struct trace_size {
   std::size_t slices = 0, edges = 0;
   void count(const trace_record& r) {
     if ((r.flags & detail::is_packed) != 0)
-      ++slices, ++edges;  // most have a cause
+      ++slices, ++edges;  // most slices have a cause
     else if ((r.flags & trace_record::is_edge) != 0)
       ++edges;
     else if ((r.flags & trace_record::is_more) != 0)
@@ -71,7 +72,7 @@ struct trace_size {
 }  // namespace
 
 void recorder::trace_counter(std::string_view name, double value) {
-  if (!std::isfinite(value)) return;  // JSON has no such number
+  if (!std::isfinite(value)) return;  // JSON cannot represent it
   const ticks now = now_ticks();
   const std::lock_guard lock(state_->mutex);
   if (!state_->tracing_locked()) return;

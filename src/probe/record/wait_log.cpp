@@ -1,4 +1,4 @@
-// Counters of waiting: for each worker and for all, and for all by kind.
+// Wait logs, and counters of waits: for each worker, for all workers, and for all workers by kind.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ wait_log::cell* wait_log::cell_of(const wait_kind& what) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(what.object);
   const auto kind = reinterpret_cast<std::uintptr_t>(what.kind);
   const std::uint64_t mixed = ((address >> 3) + kind * 31 + what.name) * 0x9e3779b97f4a7c15ull;  // Knuth's
-  // Ends: a quarter of the places stays free of objects, and kinds with names that fill that end up in rest_.
+  // Terminates: a quarter of the cells stays free of objects, and kinds and names beyond that are recorded in rest_.
   for (std::size_t i = mixed >> 40;; ++i) {
     cell& c = cells[i % places];
     const char* there = c.kind.load(std::memory_order_relaxed);  // own store
@@ -56,7 +56,7 @@ struct object_names {
   std::mutex lock;
   std::unordered_map<const void*, name_id> names;
 };
-// Never destroyed: a runtime that ends late still asks.
+// Never destroyed: a runtime that ends late may still use it.
 object_names& names_of_objects() {
   static auto* all = new object_names;
   return *all;
@@ -80,11 +80,11 @@ name_id object_name(const void* object) {
   return found == all.names.end() ? unnamed : found->second;
 }
 
-// The workers' waits, summed by what was waited for.
+// The waits of all workers, summed by kind and object.
 
 namespace {
 
-/// "shared_mutex, to read" is of the kind "shared_mutex".
+/// "shared_mutex, to read" has the kind "shared_mutex".
 std::string_view plain(std::string_view kind) { return kind.substr(0, kind.find(',')); }
 
 }  // namespace
@@ -136,7 +136,7 @@ struct wait_sum {
   ticks total = 0;
 };
 
-/// Of the kind, or of all for "".
+/// The waits of a kind, or all waits for "".
 wait_sum sum_of(const wait_log& log, std::string_view kind) {
   wait_sum sum;
   log.for_each([&](const wait_kind& what, std::uint64_t waits, ticks total, ticks) {
@@ -176,7 +176,7 @@ std::vector<registration> add_wait_counters(counter_registry& registry, const re
                                 fmt::format("Time for which tasks were suspended{}, summed over tasks", on), true},
                                [&r, first, end, kind] { return seconds(sum_of(r, first, end, kind).total); }));
   };
-  add("locality#0/total", 0, ~0u, "");  // also the workers that are added later
+  add("locality#0/total", 0, ~0u, "");  // includes workers that are added later
   for (unsigned i = 0; i < r.worker_count(); ++i) add(fmt::format("locality#0/worker-thread#{}", i), i, i + 1, "");
   for (const std::string_view kind : kinds) add("locality#0/total", 0, ~0u, kind);
   return all;

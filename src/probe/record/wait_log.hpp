@@ -19,8 +19,8 @@
 
 namespace plx::probe {
 
-/// What a task waited for. An object without a name is identified by its address, which several objects may use in
-/// turn; named objects are distinguished.
+/// The kind and the object of a wait. An object without a name is identified by its address, which several objects may
+/// use in turn; named objects are distinguished.
 struct wait_kind {
   const char* kind = "";         // lives as long as the process
   const void* object = nullptr;  // null: none, or one of many short-lived ones, such as futures

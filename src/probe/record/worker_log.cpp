@@ -10,19 +10,19 @@
 namespace plx::probe {
 namespace detail {
 
-/// Open addressing with linear probing, at most half full. When it fills up, the writer makes one of twice the size;
-/// the old one stays alive behind `previous`, because a reader may be in it. All old ones together are smaller than the
-/// newest, so the bound on memory is twice the final table, and on time 1 copy per insertion on average.
+/// Open addressing with linear probing, at most half full. When it fills up, the writer creates one of twice the size;
+/// the old one stays allocated behind `previous`, because readers may use it. All old ones together are smaller than
+/// the newest, so memory is bounded by twice the final table, and time by one copy per insertion on average.
 struct hashed_keys {
   explicit hashed_keys(std::size_t capacity, hashed_keys* old)
       : mask(capacity - 1), cells(new hashed_key_cell[capacity]), previous(old) {}
 
   const std::size_t mask;
-  std::size_t used = 0;  // the writer's
+  std::size_t used = 0;  // used by the writer only
   std::unique_ptr<hashed_key_cell[]> cells;
   std::unique_ptr<hashed_keys> previous;
 
-  /// The cell that holds the key or would hold it.
+  /// The cell of the key, or the free cell in which it would be inserted.
   hashed_key_cell& find(std::uint64_t key) const noexcept {
     std::size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20;  // Knuth's multiplicative hash, upper bits
     for (;; ++i) {
@@ -76,7 +76,7 @@ detail::key_cell& worker_log::hashed_cell(std::uint64_t key) noexcept {
   return cell->cost;
 }
 
-/// The next larger table with everything copied, or nullptr when there is one of the largest size already.
+/// Creates the next larger table with all entries copied; nullptr if the largest size is reached.
 detail::hashed_keys* worker_log::grow_hashed() noexcept {
   detail::hashed_keys* old = hashed_.load(std::memory_order_relaxed);
   const std::size_t capacity = old == nullptr ? first_capacity : 2 * (old->mask + 1);
@@ -124,14 +124,13 @@ void worker_log::tell_observer(const task_event& e) noexcept {
   if (task_observer* o = observer_.load(std::memory_order_acquire)) o->on_event(e);  // pairs with set_observer()
 }
 
-// The ordinary piece needs no call and no register that has to be kept for the caller: that is a fifth of what it
-// costs.
+// The most frequent case needs no call and no saved register, which would be a fifth of its cost.
 void worker_log::add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                            task_id cause, ticks ready) noexcept {
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
-  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  trace_record* at = ring->place_at_once();  // also null while edges wait for their record
   if (at == nullptr || !detail::pack_own_slice(*at, first_id_, begin, end, key, name_and_flags, id, cause, ready))
       [[unlikely]]
     return add_trace_otherwise(begin, end, key, name_and_flags, id, cause, ready);
@@ -159,7 +158,7 @@ void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, 
     ring->push(packed);
     return;
   }
-  detail::add(n_other_, 1);  // the slice; its link, if it has one, tells who made it ready
+  detail::add(n_other_, 1);  // the slice; its link, if any, records the cause
   push_unpacked(*ring, slice, id, cause, ready);
 }
 
@@ -176,7 +175,7 @@ void worker_log::edge(task_id from, task_id to, ticks when, name_id name) noexce
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr || rates_.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
     return edge_otherwise(from, to, when, name);
-  trace_record* at = ring->place_at_once();  // null as well while edges wait for their record
+  trace_record* at = ring->place_at_once();  // also null while edges wait for their record
   if (at == nullptr || (from == last_edge_from_ && when == last_edge_when_)) [[unlikely]]
     return edge_otherwise(from, to, when, name);
   last_edge_from_ = from;
@@ -196,11 +195,12 @@ void worker_log::edge_otherwise(task_id from, task_id to, ticks when, name_id na
     if (++n_more_edges_ == detail::most_targets)
       push_more_edges(*ring);
     else
-      ring->look_anew();  // whatever is next, these go first
+      ring->look_anew();  // these edges are written before the next record
     return;
   }
   if (n_more_edges_ != 0) push_more_edges(*ring);
-  last_edge_from_ = ring->push({from, to, when, 0, trace_record::is_edge}) ? from : 0;  // none may follow a lost one
+  last_edge_from_ = ring->push({from, to, when, 0, trace_record::is_edge}) ? from : 0;  // no edge may be appended to a
+                                                                                        // lost one
   last_edge_when_ = when;
 }
 
@@ -216,7 +216,7 @@ std::uint64_t worker_log::edges() const noexcept {
   const trace_ring* r = ring();
   if (r == nullptr) return 0;
   const std::uint64_t others = n_other_.load(std::memory_order_relaxed), all = r->pushed() + r->lost();
-  return all > others ? all - others : 0;  // they may be of two moments
+  return all > others ? all - others : 0;  // the two loads may be of different moments
 }
 
 void worker_log::ready_wait(ticks t) noexcept {

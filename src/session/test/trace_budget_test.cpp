@@ -46,10 +46,10 @@ TEST(TraceBudget, StepsDownOncePerCheckUntilNothingIsTraced) {
   budget.look();
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said,
-              HasSubstr("trace-budget allows 0.0001 %: from here on one piece of 'budget' in 10 is traced, without "
-                        "what it waited for\n"));
-  EXPECT_THAT(said, HasSubstr("from here on one piece of 'budget' in 100 is traced\n"));
-  EXPECT_THAT(said, HasSubstr("from here on no task is traced any more\n"));
+              HasSubstr("trace-budget allows 0.0001 %: from now on one slice of 'budget' in 10 is traced, without "
+                        "its dependencies\n"));
+  EXPECT_THAT(said, HasSubstr("from now on one slice of 'budget' in 100 is traced\n"));
+  EXPECT_THAT(said, HasSubstr("from now on no task is traced any more\n"));
   const trace_data t = r.collect_trace();
   ASSERT_EQ(t.marks.size(), 3u);
   EXPECT_EQ(t.marks[0].category, "measurement");
@@ -117,7 +117,7 @@ TEST(TraceBudget, StepsDownTheMostExpensiveTaskTypes) {
   some();
   testing::internal::CaptureStderr();
   budget.look();
-  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("one piece of 'budget of many' in 10 is traced"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("one slice of 'budget of many' in 10 is traced"));
   EXPECT_EQ(budget.step(), 1u);
   r.forget_trace();
   some();

@@ -1,5 +1,5 @@
-// A program that includes this counts every operator new of its own, in `allocations`: once in a program, never under
-// sanitizers, which have an operator new of their own.
+// A program that includes this header counts its calls of operator new in `allocations`. Include it once per program,
+// never under sanitizers, which replace operator new themselves.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ void* counted(std::size_t size, std::size_t alignment) {
 }
 }  // namespace
 
-// Never inlined: seeing malloc and free behind new and delete, the compiler would take them for a mismatch.
+// Not inlined: if the compiler saw malloc and free behind new and delete, it would report a mismatch.
 [[gnu::noinline]] void* operator new(std::size_t size) { return counted(size, alignof(std::max_align_t)); }
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t a) {
   return counted(size, static_cast<std::size_t>(a));

@@ -42,7 +42,7 @@ struct planted {
   virtual ~planted() = default;
 };
 
-TEST(Names, CallablesAreNamedAfterWhatTheyCall) {
+TEST(Names, CallablesAreNamedAfterTheFunctionTheyCall) {
   EXPECT_EQ(name_of(register_callable_name(&planted_function)), "planted_function(int)");
   EXPECT_EQ(name_of(register_callable_name(planted_function)), "planted_function(int)");
   EXPECT_EQ(register_callable_name(&planted_function), register_callable_name(planted_function));
@@ -62,7 +62,7 @@ TEST(Names, LambdasOfBothCompilersReadTheSame) {
   EXPECT_EQ(readable_name(""), "");
 }
 
-TEST(Names, SignalHandlersMayAsk) {
+TEST(Names, SignalHandlersMayReadNames) {
   EXPECT_EQ(name_of_at_once(register_name("names_test/a")), "names_test/a");
   EXPECT_EQ(name_of_at_once(~0u), "unnamed");
 }

@@ -1,5 +1,5 @@
-// Recording must not touch the heap once names and keys are known: counts every operator new of this program.
-// Left out under sanitizers, whose own operator new it would mix with.
+// Recording must not allocate once names and keys are known: counts every operator new of this program. Disabled under
+// sanitizers, which replace operator new.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define PLX_SANITIZED 1
 #elif defined(__has_feature)
@@ -36,7 +36,7 @@ TEST(NoHeap, KnownNamesAndKeysAreRecordedWithoutAllocation) {
   EXPECT_GT(r.trace_lost(), 0u);
 }
 
-TEST(NoHeap, TheFirstMeetingAllocatesByChunk) {
+TEST(NoHeap, TheFirstUseAllocatesAChunk) {
   recorder r(1);
   const long before = allocations;
   for (name_id id = 0; id < 128; ++id) r.worker(0).record({.name = id, .begin = 0, .end = 1});

@@ -18,7 +18,7 @@ const task_statistics& find(const std::vector<task_statistics>& all, name_id id)
   return none;
 }
 
-/// Lengths 100 and 300 ticks in equal parts: mean 200, standard deviation 100.
+/// Durations of 100 and 300 ticks, equally often: mean 200, standard deviation 100.
 TEST(Recorder, StatisticsOfKnownLengths) {
   recorder r(2);
   const name_id name = register_name("recorder_test/known");
@@ -37,7 +37,7 @@ TEST(Recorder, StatisticsOfKnownLengths) {
   EXPECT_NEAR(t.stddev_s, 100 * tick_s, 1e-9 * t.mean_s);
 }
 
-/// Starts on worker 0, is suspended, and ends on worker 1: each worker's time is its own, the task's is the sum.
+/// Starts on worker 0, is suspended, and ends on worker 1: each worker has its own share of the time, the task the sum.
 TEST(Recorder, ATaskThatMoves) {
   recorder r(2);
   const name_id name = register_name("recorder_test/moves");
@@ -105,7 +105,7 @@ TEST(Recorder, MeasurementCostIsPerRecord) {
   for (int i = 0; i < 1000; ++i) r.worker(0).record({.begin = 0, .end = 1'000'000});
   const double cost = r.measurement_cost();
   EXPECT_GT(cost, 0.0);
-  r.worker(0).idle(0, 1'000'000'000);  // as much again without a record
+  r.worker(0).idle(0, 1'000'000'000);  // the same time again, without a record
   EXPECT_NEAR(r.measurement_cost(), cost / 2, 1e-3 * cost);
 }
 
@@ -131,7 +131,7 @@ TEST(Recorder, TraceCountsWhatItKeepsAndLoses) {
   EXPECT_EQ(r.traced(), 65u);
 }
 
-/// Everything a monitor may do, while workers record; final numbers are exact.
+/// All functions a monitor may call, while workers record; the final numbers are exact.
 TEST(Recorder, MonitorsWhileWorkersRecord) {
   recorder r(2);
   constexpr std::uint64_t n = 20'000;
@@ -180,7 +180,7 @@ TEST(Recorder, WorkersMayBeAddedWhileOthersRead) {
   r.name_worker(5, "reader");
   const trace_data all = r.collect_trace();
   ASSERT_EQ(all.workers.size(), 64u);
-  EXPECT_EQ(all.workers[63].size(), 1u);  // it traces, as the first one does
+  EXPECT_EQ(all.workers[63].size(), 1u);  // it traces like the first one
   EXPECT_EQ(all.worker_names.at(5), "reader");
 }
 

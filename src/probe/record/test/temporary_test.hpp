@@ -1,5 +1,5 @@
-// For tests: a path of this process alone, because others may run the same test at the same time. What is there when
-// the program ends is taken away.
+// For tests: a path used by this process only, because others may run the same test at the same time. It is removed
+// when the program ends.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// For tests: recorded runs made by hand, one call per piece or edge.
+// For tests: recorded runs built by hand, one call per slice or edge.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct trace_builder {
 
   explicit trace_builder(unsigned workers) { data.workers.resize(workers); }
 
-  /// Pieces of a worker must come in order of time.
+  /// The slices of a worker must be added in order of time.
   trace_builder& piece(unsigned worker, task_id id, std::string_view name, ticks begin, ticks end, bool finished = true,
                        bool resumed = false) {
     data.workers[worker].push_back(
@@ -25,13 +25,13 @@ struct trace_builder {
   trace_builder& task(unsigned worker, task_id id, std::string_view name, ticks begin, ticks end) {
     return piece(worker, id, name, begin, end);
   }
-  /// Of the piece that came last.
+  /// For the last slice.
   trace_builder& ready(ticks when) { return last().ready = when, *this; }
-  /// Likewise.
+  /// For the last slice.
   trace_builder& key(std::uint64_t k) { return last().key = k, *this; }
-  /// Likewise: it stands for so many.
+  /// For the last slice: it represents `n` slices.
   trace_builder& every(std::uint16_t n) { return last().every = n, *this; }
-  /// The row of that worker is a stream of device `n`.
+  /// Makes the row of that worker a stream of device `n`.
   trace_builder& device(unsigned worker, unsigned n, std::string_view name) {
     data.devices.resize(data.workers.size());
     data.worker_names.resize(data.workers.size());

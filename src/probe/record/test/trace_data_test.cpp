@@ -27,7 +27,7 @@ TEST(TraceData, SamplesAndMarksHaveALimitAndTheExcessIsLost) {
   EXPECT_EQ(r.collect_trace().marks.size(), std::size_t{most});
 }
 
-TEST(TraceData, EdgesOfOneMomentComeOutAsTheyWentIn) {
+TEST(TraceData, EdgesOfOneMomentAreReturnedUnchanged) {
   for (task_id n = 1; n <= 9; ++n) {
     recorder r(1);
     r.trace(true, 64);
@@ -58,7 +58,7 @@ TEST(TraceData, EdgesOfOneMomentComeOutAsTheyWentIn) {
   }
 }
 
-TEST(TraceData, WhatIsLostTakesNoOthersWithIt) {
+TEST(TraceData, ALostRecordDoesNotAffectOthers) {
   recorder r(1);
   r.trace(true, 4);
   worker_log& log = r.worker(0);
@@ -66,9 +66,9 @@ TEST(TraceData, WhatIsLostTakesNoOthersWithIt) {
   const task_id a = log.next_id(), b = a + 1;
   log.edge(a, a + 101, 10);                                            // the last place
   log.edge(b, a + 102, 11);                                            // lost,
-  for (task_id to = a + 103; to < a + 108; ++to) log.edge(b, to, 11);  // and so are the five behind it
+  for (task_id to = a + 103; to < a + 108; ++to) log.edge(b, to, 11);  // and so are the five after it
   EXPECT_EQ(r.collect_trace().edges.size(), 1u);                       // the ring is empty again
-  for (task_id to = a + 108; to < a + 113; ++to) log.edge(b, to, 11);  // the same moment, and there is room
+  for (task_id to = a + 108; to < a + 113; ++to) log.edge(b, to, 11);  // the same moment, with space in the ring
   log.record({.name = 1, .begin = 1, .end = 2});
   const trace_data t = r.collect_trace();
   ASSERT_EQ(t.edges.size(), 6u);
@@ -81,7 +81,7 @@ TEST(TraceData, WhatIsLostTakesNoOthersWithIt) {
   EXPECT_EQ(t.workers[0].size(), 4u);
 }
 
-TEST(TraceData, RecordsBeyondTheLimitAreDroppedAndCountedApart) {
+TEST(TraceData, RecordsBeyondTheLimitAreDroppedAndCountedSeparately) {
   recorder r(1);
   r.trace(true, 64);
   r.set_trace_limit(10);
@@ -91,7 +91,7 @@ TEST(TraceData, RecordsBeyondTheLimitAreDroppedAndCountedApart) {
   EXPECT_EQ(t.workers[0].size(), 10u);
   EXPECT_EQ(t.over_limit, 6u);
   EXPECT_EQ(t.lost, 6u);
-  r.set_trace_limit(4);  // below what is kept: that stays
+  r.set_trace_limit(4);  // fewer than are kept: those stay
   EXPECT_EQ(r.collect_trace().records, 10u);
 }
 

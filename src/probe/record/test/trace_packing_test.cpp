@@ -33,9 +33,9 @@ void expect_same(const told& t, const unpacked_slice& u) {
   EXPECT_EQ(u.cause, t.cause);
 }
 
-/// Whatever is packed comes back exactly; what is not has a number that is too large. Numbers of all sizes, ids of all
-/// workers around, some of another recorder.
-TEST(TracePacking, ASliceComesBackOrIsRefused) {
+/// A packed slice is unpacked exactly; a slice that cannot be packed has a number that is too large. Numbers of all
+/// magnitudes, ids of all nearby workers, some of another recorder.
+TEST(TracePacking, ASliceIsRestoredOrRejected) {
   std::mt19937_64 random(7);
   const auto of_some_size = [&] { return random() >> (random() % 64); };
   const auto some_id = [&](unsigned worker, unsigned space) {
@@ -77,8 +77,8 @@ TEST(TracePacking, ASliceComesBackOrIsRefused) {
   EXPECT_GT(refused, 20'000u);
 }
 
-/// The short way packs what is of the worker alone, and what it packs comes back exactly.
-TEST(TracePacking, ASliceOfTheOwnWorkerComesBackOrIsRefused) {
+/// pack_own_slice() accepts only slices of the recording worker, and they are unpacked exactly.
+TEST(TracePacking, ASliceOfTheOwnWorkerIsRestoredOrRejected) {
   std::mt19937_64 random(11);
   const auto of_some_size = [&] { return random() >> (random() % 64); };
   const task_id first = first_id_of(12, 3);
@@ -120,7 +120,7 @@ TEST(TracePacking, TimesThatRunBackwardsAreNotPacked) {
   EXPECT_FALSE(pack_own_slice(r, first, 10, 9, 0, 1, first + 1, 0, 0));
 }
 
-TEST(TracePacking, TargetsComeBackTheLastOneFirst) {
+TEST(TracePacking, TargetsAreReturnedLastFirst) {
   const task_id first = first_id_of(3, 5);
   const std::vector<task_id> all{first + 1, first_id_of(0, 5) + low_word, join_bit | (first_id_of(19, 5) + 77),
                                  join_bit | (first + low_word), first + 2};

@@ -14,7 +14,7 @@ using namespace plx::probe;
 
 trace_record numbered(std::uint64_t i) { return {i, i + 1, 2 * i, static_cast<name_id>(i & 7), 1}; }
 
-TEST(TraceRing, KeepsOrderAndCountsWhatIsLost) {
+TEST(TraceRing, KeepsOrderAndCountsLostRecords) {
   trace_ring ring(5);
   EXPECT_EQ(ring.capacity(), 8u);
   for (std::uint64_t i = 0; i < 11; ++i) ring.push(numbered(i));
@@ -27,10 +27,10 @@ TEST(TraceRing, KeepsOrderAndCountsWhatIsLost) {
   EXPECT_EQ(ring.drain([](const trace_record&) {}), 0u);
 }
 
-TEST(TraceRing, TwoThatBelongTogetherAreTakenOrLostTogether) {
+TEST(TraceRing, APairIsKeptOrLostTogether) {
   trace_ring ring(4);
   for (std::uint64_t i = 0; i < 3; ++i) ring.push(numbered(i));
-  ring.push(numbered(3), numbered(4));  // there is room for one
+  ring.push(numbered(3), numbered(4));  // room for one
   EXPECT_EQ(ring.lost(), 2u);
   std::vector<std::uint64_t> begins;
   ring.drain([&](const trace_record& r) { begins.push_back(r.begin); });
@@ -39,7 +39,7 @@ TEST(TraceRing, TwoThatBelongTogetherAreTakenOrLostTogether) {
   EXPECT_EQ(begins, (std::vector<std::uint64_t>{0, 1, 2, 5, 6}));
 }
 
-/// Each record arrives once, whole and in order, or is counted as lost.
+/// Each record arrives exactly once, complete and in order, or is counted as lost.
 TEST(TraceRing, AReaderWhileTheWorkerWrites) {
   trace_ring ring(64);
   constexpr std::uint64_t n = 100'000;
@@ -62,7 +62,7 @@ TEST(TraceRing, AReaderWhileTheWorkerWrites) {
   EXPECT_EQ(ring.pushed(), got);
 }
 
-/// Against a queue of the same capacity: what comes out, what is lost, over many blocks and turns.
+/// Compares returned and lost records with a queue of the same capacity, over many blocks and rounds.
 TEST(TraceRing, IsAQueueThatLosesTheNewest) {
   for (const std::size_t capacity : {8u, 4096u, 8192u, 16384u}) {
     trace_ring ring(capacity);
@@ -101,7 +101,7 @@ TEST(TraceRing, IsAQueueThatLosesTheNewest) {
   }
 }
 
-TEST(TraceRing, ThatIsEmptiedInTimeUsesTheSameMemoryAgain) {
+TEST(TraceRing, ReusesMemoryIfDrainedInTime) {
   trace_ring ring(std::size_t{1} << 18);
   std::uint64_t next = 0, got = 0;
   for (int turn = 0; turn < 500; ++turn) {

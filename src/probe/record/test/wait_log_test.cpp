@@ -31,7 +31,7 @@ std::map<std::string, sum> by_kind(const wait_log& log) {
   return all;
 }
 
-TEST(WaitLog, BooksNumberSumAndLongestByKindAndObject) {
+TEST(WaitLog, RecordsCountSumAndMaximumByKindAndObject) {
   wait_log log;
   int a = 0, b = 0;
   log.add({"mutex", &a}, 10);
@@ -59,7 +59,7 @@ TEST(WaitLog, OneAddressIsTwoObjectsWhenTheirNamesDiffer) {
   EXPECT_EQ(cells, 2);
 }
 
-TEST(WaitLog, MoreObjectsThanPlacesAreBookedByTheirKind) {
+TEST(WaitLog, ObjectsBeyondTheTableAreRecordedByKind) {
   wait_log log;
   constexpr std::uint64_t n = 100'000;
   for (std::uint64_t i = 1; i <= n; ++i) log.add({"mutex", reinterpret_cast<void*>(i * 64)}, 3);
@@ -70,7 +70,7 @@ TEST(WaitLog, MoreObjectsThanPlacesAreBookedByTheirKind) {
   EXPECT_EQ(all["latch"].waits, 1u);
 }
 
-TEST(WaitLog, EvenMoreNamesThanPlacesLoseNothing) {
+TEST(WaitLog, NamesBeyondTheTableLoseNothing) {
   wait_log log;
   for (name_id name = 1; name <= 3000; ++name) log.add({"mutex", nullptr, name}, 2);
   std::uint64_t waits = 0;
@@ -86,7 +86,7 @@ TEST(WaitLog, IsReadWhileItsWorkerWrites) {
       log.for_each([](const wait_kind& what, std::uint64_t, ticks total, ticks longest) {
         EXPECT_STREQ(what.kind, "mutex");
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(what.object) % 64, what.object == nullptr ? 0u : what.name % 64);
-        EXPECT_LE(longest, total + 1);  // of the newest wait, one may be there and the other not yet
+        EXPECT_LE(longest, total + 1);  // of the newest wait, one may be updated before the other
       });
     }
   });
@@ -119,7 +119,7 @@ TEST(WaitTable, SumsOverWorkersAndWritesTheFile) {
   EXPECT_NE(text->find("\"forces, \"\"old\"\"\",2,0.00"), std::string::npos) << *text;
 }
 
-TEST(WaitTable, ANameGivenToAnAddressIsToldUntilItIsTakenBack) {
+TEST(WaitTable, ANameGivenToAnAddressIsUsedUntilItIsRemoved) {
   recorder r(1);
   int barrier = 0;
   r.waits_of(0).add({"barrier", &barrier}, 1);

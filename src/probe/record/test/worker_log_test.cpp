@@ -27,7 +27,7 @@ struct cost {
 std::map<std::uint64_t, cost> costs_of(const worker_log& log) {
   std::map<std::uint64_t, cost> all;
   log.for_each_key([&](std::uint64_t key, plx::ticks t, std::uint64_t n) {
-    EXPECT_EQ(all.count(key), 0u) << "key " << key << " met twice";
+    EXPECT_EQ(all.count(key), 0u) << "key " << key << " occurs twice";
     all[key] = {t, n};
   });
   return all;
@@ -65,13 +65,13 @@ TEST(WorkerLog, TimeNeverRunsBackwards) {
   EXPECT_EQ(log.idle_time(), 0u);
 }
 
-TEST(WorkerLog, APieceOfASuspendedTaskIsNoCall) {
+TEST(WorkerLog, ASliceOfASuspendedTaskIsNotACall) {
   worker_log log;
   log.record({.name = 1, .begin = 0, .end = 10, .finished = false});
   const detail::name_cell& c = *log.name(1);
   EXPECT_EQ(c.calls, 0u);
   EXPECT_EQ(c.open_time, 10u);
-  // The caller keeps the earlier time: then the call's length is the whole task's.
+  // If the caller keeps the earlier time, the duration of the call is that of the whole task.
   log.record({.name = 1, .begin = 50, .end = 80, .finished = true, .earlier = 10});
   EXPECT_EQ(c.calls, 1u);
   EXPECT_EQ(c.time, 40u);
@@ -105,7 +105,7 @@ TEST(WorkerLog, LargeKeysSurviveGrowth) {
   EXPECT_EQ(log.lost_costs(), 0u);
 }
 
-TEST(WorkerLog, ModesSwitchPartsOff) {
+TEST(WorkerLog, ModesDisableParts) {
   worker_log log;
   log.set_mode(worker_log::costs);
   log.record({.name = 1, .key = 1, .begin = 0, .end = 10});
@@ -117,7 +117,7 @@ TEST(WorkerLog, ModesSwitchPartsOff) {
   EXPECT_EQ(costs_of(log).size(), 1u);
 }
 
-/// Numbers read while the worker writes only grow, end right, and the sanitizers find nothing.
+/// Numbers read while the worker writes never decrease, the final ones are exact, and the sanitizers report nothing.
 TEST(WorkerLog, ReadersAtAnyTime) {
   worker_log log;
   constexpr std::uint64_t n = 20'000;
@@ -151,7 +151,8 @@ TEST(WorkerLog, ReadersAtAnyTime) {
   EXPECT_EQ(costs_of(log).size(), 6000u);
 }
 
-/// Those of one moment are one; slices count where they tell who made the task ready, packed or not, lost or not.
+/// Edges of one moment count as one; a slice counts if it has the cause of its task, whether packed or not, lost or
+/// not.
 TEST(WorkerLog, CountsEdges) {
   worker_log log(2, 1);
   trace_ring ring(8);
@@ -161,11 +162,11 @@ TEST(WorkerLog, CountsEdges) {
   const task_id a = log.next_id(), b = log.next_id();
   log.record({.name = 1, .begin = 10, .end = 20, .id = a});
   EXPECT_EQ(log.edges(), 1u);
-  log.record({.name = 1, .begin = 20, .end = 30});  // no task's
+  log.record({.name = 1, .begin = 20, .end = 30});  // of no task
   EXPECT_EQ(log.edges(), 1u);
   for (int i = 0; i < 3; ++i) log.edge(a, log.next_id(), 30);
   EXPECT_EQ(log.edges(), 2u);
-  log.edge(a, b, 31);  // those of the moment before go first
+  log.edge(a, b, 31);  // writes the pending edges of the moment before
   EXPECT_EQ(log.edges(), 3u);
   log.record({.name = 1, .key = std::uint64_t{1} << 40, .begin = 31, .end = 32, .id = b, .cause = a, .ready = 31});
   EXPECT_EQ(log.edges(), 4u);
