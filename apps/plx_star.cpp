@@ -1,6 +1,6 @@
-// plx-star: gas on an adaptive mesh. Reads the command line and the input, meets the other processes of the job, runs.
+// plx-star: gas dynamics on an adaptive mesh. Reads the command line and the input, joins the other processes, runs.
 //
-// Exit codes: 0 finished; 1 the run failed; 2 wrong input, or output that cannot be written; 130 stopped by a signal,
+// Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
 // after a checkpoint.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -36,14 +36,14 @@ enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
 volatile std::sig_atomic_t stop_signal = 0;
 volatile std::sig_atomic_t signals_speak = 1;
-volatile std::sig_atomic_t in_steps = 0;  // the initial state is made
+volatile std::sig_atomic_t in_steps = 0;  // the initial state is complete
 
 void say(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
-// The second signal ends the program at once, whichever of the two it is. A terminal that is closed may send SIGHUP
-// more than once; only the first one counts.
+// A second SIGINT or SIGTERM ends the program immediately. A terminal that is closed may send SIGHUP more than once;
+// only the first one counts.
 extern "C" void on_stop(int signal) {
   stop_signal = signal;
   std::signal(SIGINT, SIG_DFL);
@@ -51,21 +51,21 @@ extern "C" void on_stop(int signal) {
   std::signal(SIGHUP, SIG_IGN);
   if (signals_speak == 0) return;
   if (in_steps != 0)
-    say("\nstopping after this step, with a checkpoint (once more: stop at once)\n");
+    say("\nstopping after this step, with a checkpoint (signal again to stop immediately)\n");
   else
-    say("\nstopping after the initial state and one step, with a checkpoint (once more: stop at once)\n");
+    say("\nstopping after the initial state and one step, with a checkpoint (signal again to stop immediately)\n");
 }
 
 void handle_signals(bool alone) {
-  signals_speak = alone ? 1 : 0;  // a launcher passes a signal on to all
+  signals_speak = alone ? 1 : 0;  // a launcher forwards a signal to all processes
   std::signal(SIGINT, on_stop);
   std::signal(SIGTERM, on_stop);
-  if (std::signal(SIGHUP, on_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as nohup wants it
-  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes is then an error like a full disk
+  if (std::signal(SIGHUP, on_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as set by nohup
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then an error like a full disk
   std::signal(SIGPIPE, SIG_IGN);  // output that is no longer read does not end a run
 }
 
-/// Files of the run would get the numbers of closed streams, and messages would be written into them.
+/// Otherwise files of the run would get the descriptors of closed streams, and messages would be written into them.
 void open_standard_streams() {
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     while (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
@@ -99,7 +99,7 @@ int complain(std::string_view message, int code = wrong_input) {
   return code;
 }
 
-/// Writes an answer to stdout; the exit code.
+/// Writes an answer to stdout; returns the exit code.
 int answer_with(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
   return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));
@@ -155,10 +155,10 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-/// All that a run needs; each process of a job makes it for itself.
+/// The plan of a run; each process of a job creates its own.
 struct run_plan {
   std::unique_ptr<star::input> in;
-  std::optional<star::setup> setup;  // none: only the input's values were asked for
+  std::optional<star::setup> setup;  // empty: only the values of the input were requested
   star::run_request request;
 };
 
@@ -166,7 +166,7 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
   star::run_request r;
   r.out = without_slash(!c.out.empty()      ? c.out
                         : !c.resume.empty() ? from.folder
-                        : c.validate        ? ""  // no folder is made, so none can be in the way
+                        : c.validate        ? ""  // no folder is created, so none can conflict
                                             : "run-" + problem);
   r.resume_checkpoint = from.checkpoint;
   r.trace = c.trace;
@@ -176,7 +176,7 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
   return r;
 }
 
-/// Writes nothing: the processes of a job do this before they meet, so that none sees what another one has made.
+/// Writes nothing: the processes of a job do this before they communicate, so that none sees files of another.
 result<run_plan> prepare(const command_line& c) {
   star::resume_point from;
   if (!c.resume.empty()) {
@@ -200,7 +200,7 @@ result<run_plan> prepare(const command_line& c) {
 job_options options_of(const command_line& c, runtime_options options, const run_plan& w) {
   if (c.threads != 0) options.workers = c.threads;
   options.stack_bytes = std::size_t{1} << 20;
-  // Unless somebody said otherwise, what is measured lies with the run.
+  // By default, measurements are written to the folder of the run.
   auto measure = std::make_shared<probe::settings>(*options.measure);
   if (measure->output == probe::settings().output) measure->output = w.request.out;
   options.measure = std::move(measure);
@@ -210,7 +210,7 @@ job_options options_of(const command_line& c, runtime_options options, const run
   return all;
 }
 
-// The run has ended well even where its output is no longer read.
+// Errors of stdout are ignored: the run has succeeded even if its output is no longer read.
 void show(const std::string& line) {
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
@@ -219,7 +219,7 @@ void show(const std::string& line) {
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   switch (end.status) {
     case star::run_status::finished:
-      if (end.speaks && !quiet) show(fmt::format("finished: {}/ (./plx report {} draws it)\n", out, out));
+      if (end.speaks && !quiet) show(fmt::format("finished: {}/ (plot it with ./plx report {})\n", out, out));
       return finished;
     case star::run_status::interrupted:
       if (end.speaks) show(fmt::format("stopped; {}\n", end.message));
@@ -236,17 +236,17 @@ int run_with_others(const command_line& c, const run_plan& w, plx::job& job, sta
   app::progress progress(c.quiet || job.here() != 0, stop_signal, in_steps);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
-  if (job.size() > 1) {  // a launcher may end the others when the first one is gone; they are about to go anyway
+  if (job.size() > 1) {  // a launcher may signal the others when one process exits; they are about to exit anyway
     std::signal(SIGINT, SIG_IGN);
     std::signal(SIGTERM, SIG_IGN);
     std::signal(SIGHUP, SIG_IGN);
   }
   if (!end.begun) job.leave_out_summary();
-  if (!end.lost) job.run([] {});  // nobody leaves before all have come here
+  if (!end.lost) job.run([] {});  // no process exits before all have arrived here
   return report_end(end, w.request.out, c.quiet);
 }
 
-/// What all processes do, those that could not prepare included: one of them says what was wrong.
+/// Run by all processes, including those whose preparation failed: one of them reports the error.
 int go(const command_line& c, const runtime_options& options, const result<run_plan>& mine) {
   job_options here;
   here.runtime.workers = 1;
@@ -257,20 +257,20 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
     if (!prepared) return job.here() == 0 ? complain(prepared.error().message) : wrong_input;
     return run_with_others(c, *mine, job, net);
   } catch (...) {
-    job.run([e = std::current_exception()] { std::rethrow_exception(e); });  // tells the others
+    job.run([e = std::current_exception()] { std::rethrow_exception(e); });  // informs the other processes
     throw;
   }
 }
 
-/// Exit code of what needs no run.
+/// Exit code of requests that need no run.
 int answer(const command_line& c, const run_plan& w) {
   return answer_with((c.print_config ? w.in->table.text_effective() : "") + (c.validate ? "the input is fine\n" : ""));
 }
 
-/// Throws CLI::Success where the library answers by itself (--help).
+/// Throws CLI::Success where the library produces the answer (--help).
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv) {
   try {
-    auto read = read_options(argc, argv);  // takes out --plx:...
+    auto read = read_options(argc, argv);  // removes --plx:...
     if (!read) return read.error();
     options = *std::move(read);
     app.parse(argc, argv);
@@ -303,7 +303,7 @@ int main(int argc, char** argv) {
     return app.exit(s);
   } catch (const job_error& e) {
     return e.report("plx-star");
-  } catch (const std::invalid_argument& e) {  // of the job: cores, workers, what is measured
+  } catch (const std::invalid_argument& e) {  // from the job: cores, workers, measurement
     return complain(e.what());
   } catch (const std::system_error& e) {
     return complain_of(e);

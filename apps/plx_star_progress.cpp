@@ -43,7 +43,7 @@ std::string bar(double share, int width) {
 
 namespace {
 
-/// mpirun gives its processes terminals of their own, also where its output goes to a file.
+/// mpirun gives its processes terminals of their own, even if its output goes to a file.
 bool has_terminal() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
     if (std::getenv(name) != nullptr) return false;

@@ -1,5 +1,5 @@
-// How plx-star shows that it goes on: a bar that is redrawn on a terminal, now and then a plain line
-// elsewhere and under a launcher.
+// Progress display of plx-star: a bar that is redrawn on a terminal; elsewhere, and under a launcher, a plain line from
+// time to time.
 //
 // Thread safety: none; used by main. Cost: a few writes per second. Example: apps/plx_star.cpp
 #pragma once
@@ -14,7 +14,7 @@ namespace plx::app {
 
 class progress : public star::run_observer {
  public:
-  /// `stop`: set by a signal handler. `in_steps` is set to 1 when the first report comes.
+  /// `stop`: set by a signal handler. `in_steps` is set to 1 at the first report.
   progress(bool quiet, const volatile std::sig_atomic_t& stop, volatile std::sig_atomic_t& in_steps);
   void stepped(const star::step_report& now) override;
   void warned(const std::string& text) override;
@@ -32,7 +32,7 @@ class progress : public star::run_observer {
   double rate_ = 0.0;        // cell updates per second since the last drawing
   double time_per_s_ = 0.0;  // code time per second, smoothed
   bool started_ = false;
-  mutable bool open_ = false;  // a bar stands on the terminal's line
+  mutable bool open_ = false;  // a bar is displayed on the current line
 };
 
 }  // namespace plx::app

@@ -1,7 +1,7 @@
 // The workers of one locality and their choice of tasks. As in the runtime, a worker takes its newest task, then the
 // oldest of another worker; messages to receive come before both.
 //
-// Thread safety: none. Cost: some ns, and a look at each worker when one has nothing of its own. Inside scale only.
+// Thread safety: none. Cost: some ns, plus a check of each worker if one has no task of its own. Internal to scale.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace plx::scale {
 
-/// Cores of one host, given in the order in which they were asked for.
+/// Cores of one host, granted in FIFO order.
 class core_queue {
  public:
   core_queue(int cores, double slowness) : free_(cores), slowness_(slowness) {}
@@ -46,7 +46,7 @@ class crew {
   bool has_work() const;
 
   void add_idle(int worker) { idle_.push_back(worker); }
-  /// One that idles no longer, or -1.
+  /// A worker that was idle and is now woken, or -1.
   int wake();
 
   core_queue& cores() { return *cores_; }

@@ -1,6 +1,6 @@
-// plx-scale: replays one step of a measured run of plx-star on a simulated machine, and prints what came out as JSON.
+// plx-scale: replays one step of a measured run of plx-star on a simulated machine, and prints the result as JSON.
 //
-// Exit codes: 0 fine; 2 wrong input, with one line on stderr.
+// Exit codes: 0 success; 2 invalid input, with one line on stderr.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,22 +42,22 @@ void declare(CLI::App& app, command_line& c) {
                  "measured workload (TOML, written by ./plx scale); prints a line of JSON for each")
       ->required();
   app.add_option("--platform", c.platform, "hosts and links (XML of SimGrid)")->required();
-  app.add_option("--localities", c.localities, "processes that the run is cut into")->check(some);
-  app.add_option("--workers", c.where.workers, "of each locality")->check(some);
-  app.add_option("--per-host", c.where.per_host, "localities on a host")->check(some);
+  app.add_option("--localities", c.localities, "number of processes")->check(some);
+  app.add_option("--workers", c.where.workers, "workers per locality")->check(some);
+  app.add_option("--per-host", c.where.per_host, "localities per host")->check(some);
   app.add_option("--copies", c.copies, "copies of the run side by side along x, y, z")->expected(3)->check(some);
   app.add_flag("--separate", c.separate, "no coalescing: a message per block, neighbour and stage");
   app.add_flag("--all-to-all", c.all_to_all,
-               "reductions send a message from every locality to every other, not in pairs");
+               "reductions send a message from every locality to every other instead of pairwise");
   app.add_option("--group-bytes", c.how.group_bytes, "a coalesced message holds at most this, or one block");
-  app.add_option("--seed", c.how.seed, "of the jitter of single tasks");
+  app.add_option("--seed", c.how.seed, "seed of the jitter of single tasks");
   app.add_option("--send-s", c.cost.send_s, "sender's seconds per message")->check(seconds);
   app.add_option("--receive-s", c.cost.receive_s, "receiver's seconds per message")->check(seconds);
   app.add_option("--send-s-per-byte", c.cost.send_s_per_byte, "sender's seconds per byte")->check(seconds);
   app.add_option("--receive-s-per-byte", c.cost.receive_s_per_byte, "receiver's seconds per byte")->check(seconds);
-  app.add_option("--by-size", c.by_size, "bytes, and seconds to send, to receive, between both inside a host; rising")
+  app.add_option("--by-size", c.by_size, "bytes, and seconds to send, to receive, in transit within a host; ascending")
       ->expected(4, 4000);
-  app.add_option("--task-s", c.cost.task_s, "seconds beside the work of a task: finding and starting it")
+  app.add_option("--task-s", c.cost.task_s, "seconds per task in addition to its work: finding and starting it")
       ->check(seconds);
 }
 

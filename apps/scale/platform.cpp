@@ -25,8 +25,8 @@ int platform::hosts() const { return static_cast<int>(impl_->hosts.size()); }
 
 namespace {
 
-// Flows get the bandwidth that the platform says, shared fairly. The latency is added by replay.cpp, so that it does
-// not hold up the next message; hence factor 0 here.
+// Flows get the bandwidth given by the platform, shared fairly. The latency is added by replay.cpp, so that it does not
+// delay the next message; hence factor 0 here.
 constexpr const char* settings[] = {"network/model:CM02",
                                     "network/bandwidth-factor:1",
                                     "network/latency-factor:0",
@@ -38,7 +38,7 @@ constexpr const char* settings[] = {"network/model:CM02",
                                     "contexts/stack-size:64",
                                     "contexts/guard-size:0"};
 
-// node-2 before node-10.
+// Orders node-2 before node-10.
 bool by_number(const s4u::Host* a, const s4u::Host* b) {
   const std::string &x = a->get_name(), &y = b->get_name();
   return x.size() != y.size() ? x.size() < y.size() : x < y;

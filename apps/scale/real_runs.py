@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The real part of `./plx scale check`: what messages cost on this machine, and recordings of short runs on 1, 2, 4, ...
-processes of one worker each, all in one JSON file. It needs Python, mpirun and the built plx-scale-record, nothing else.
+"""The measured part of `./plx scale check`: message costs on this machine, and recordings of short runs on 1, 2, 4, ...
+processes of one worker each, all in one JSON file. Needs only Python, mpirun and the built plx-scale-record.
 
     python3 apps/scale/real_runs.py --bin build/release/bin --out real.json
 """
@@ -20,10 +20,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 60  # of one run; it takes seconds
+LIMIT_S = 60  # per run; a run takes seconds
 
-# Sedov's blast early, on a small mesh, with the shock far out, and while its mesh changes. Each: what is set,
-# segments (from one look at the mesh to the next) before those that are compared, and of those.
+# Sedov's blast at an early time on a small mesh, with the shock far out, and while its mesh changes. Each: settings,
+# and the numbers of segments (from one regrid check to the next) before the compared ones, and of compared ones.
 PROBLEMS = {
     "blast-120": ([], 1, 12),
     "blast-456": (["sedov.radius=0.3"], 1, 5),
@@ -95,7 +95,7 @@ def processor() -> str:
 
 
 def measure(program: Path, counts: list[int], problems: list[str], turns: int, budget_s: float) -> dict:
-    """All of it. Turns go through all runs, and end early when the time is up; the first one is always whole."""
+    """All measurements. Each turn covers all runs; turns end early when time is up, but the first is complete."""
     begin = time.monotonic()
     cores = cores_here()
     usable = [n for n in counts if n <= len(cores)]

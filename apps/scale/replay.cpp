@@ -23,7 +23,7 @@ void after(double seconds, F&& f) {
   simgrid::kernel::timer::Timer::set(now() + seconds, std::forward<F>(f));
 }
 
-// Messages that a locality has sent and the network has not taken yet.
+// Messages that a locality has sent and the network has not accepted yet.
 struct network_card {
   std::deque<node_id> outbox;
   s4u::SemaphorePtr filled = s4u::Semaphore::create(0);
@@ -73,7 +73,7 @@ class replay_run {
   const costs costs_;
   const double begin_s_;
   std::vector<std::int32_t> needs_;
-  // By node. A message: when it was sent. A task: when the message was sent that released it, -1 if a task did.
+  // By node. For a message: when it was sent. For a task: when the message that released it was sent, -1 if a task did.
   std::vector<double> cause_s_;
   std::deque<core_queue> cores_;  // by host
   std::vector<s4u::Host*> hosts_;
@@ -85,7 +85,7 @@ class replay_run {
   replayed out_;
 };
 
-// Does it belong to the program's work? A message does when what it releases does.
+// True if the node belongs to the program's work. A message does if the node that it releases does.
 bool replay_run::is_work(node_id n) const {
   if (g_[n].kind != node_kind::message) return g_[n].kind == node_kind::work;
   const auto next = g_.after(n);
@@ -100,7 +100,7 @@ void replay_run::place_first_tasks() {
   }
 }
 
-// Workers that idle look for something to do, as long as there is something.
+// Idle workers take tasks as long as there are any.
 void replay_run::wake(int l) {
   while (crews_[l].has_work()) {
     const int worker = crews_[l].wake();
@@ -143,7 +143,7 @@ void replay_run::run(int l, int worker, node_id n) {
 
 void replay_run::release(int worker, node_id n, double sent_s, std::vector<node_id>& messages) {
   const auto next = g_.after(n);
-  for (std::size_t i = next.size(); i-- > 0;) {  // what was added first shall be the newest, which is taken first
+  for (std::size_t i = next.size(); i-- > 0;) {  // the edge added first becomes the newest task, which is taken first
     if (--needs_[next[i]] != 0) continue;
     if (g_[next[i]].kind == node_kind::message) {
       messages.push_back(next[i]);
@@ -201,7 +201,7 @@ void replay_run::arrive_after(double seconds, node_id m) {
   });
 }
 
-// One message after the other; the latency of one passes while the next one is sent.
+// Messages are sent one at a time; the latency of one overlaps the sending of the next.
 void replay_run::carry(int l) {
   for (;;) {
     cards_[l].filled->acquire();

@@ -1,4 +1,4 @@
-// One replay on hosts that are there. Inside scale only: replay.hpp is for others.
+// One replay on existing hosts. Internal to scale: others use replay.hpp.
 #pragma once
 
 #include <simgrid/forward.h>
@@ -9,7 +9,7 @@
 
 namespace plx::scale {
 
-/// Requires: hosts enough; g.finish(); no circle in it.
+/// Requires: enough hosts; g.finish(); no cycle in the graph.
 replayed replay_on(const std::vector<simgrid::s4u::Host*>& hosts, const work_graph& g, const layout& where,
                    const costs& c);
 

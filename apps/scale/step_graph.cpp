@@ -71,7 +71,7 @@ work_graph distributed_run::summing() const {
   return g;
 }
 
-// After a handoff, as many tasks on each locality as it has blocks, before `all` join.
+// After a handoff, one task per block on each locality, before `all` join.
 void distributed_run::add_tasks_of_blocks(work_graph& g, double seconds, const reduction& all) const {
   std::vector<node_id> begin;
   for (int l = 0; l < localities(); ++l) begin.push_back(g.add_task(l, work_.costs.handoff_s));

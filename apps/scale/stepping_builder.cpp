@@ -23,7 +23,7 @@ node_id stepping_builder::finish(int s, slot_id slot) const {
   return c != no_node ? c : stage(s, slot);
 }
 
-// The factor has mean 1: the work of all tasks remains, to rounding, as measured.
+// The factor has mean 1: the total work of all tasks remains as measured, to rounding.
 double stepping_builder::jittered(double seconds) {
   const double sigma = work_.costs.jitter;
   if (!(sigma > 0.0)) return seconds;
@@ -44,7 +44,8 @@ void stepping_builder::add_tasks() {
     }
 }
 
-// As stepper::order_blocks(): blocks that others wait for first, then those next to them, then the rest on the curve.
+// As stepper::order_blocks(): blocks that others wait for first, then those next to them, then the rest along the
+// curve.
 std::vector<slot_id> stepping_builder::in_order(int locality) const {
   const auto own = parts_.blocks(mesh_, locality);
   std::map<slot_id, int> distance;

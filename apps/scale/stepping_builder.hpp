@@ -1,4 +1,4 @@
-// Makes the graph of the stages of one step. Inside scale only: step_graph.hpp is for others.
+// Builds the graph of the stages of one step. Internal to scale: others use step_graph.hpp.
 //
 // Thread safety: none. Cost: some us per block. Example: step_graph_test.cpp
 #pragma once
@@ -15,7 +15,7 @@ class stepping_builder {
   /// Requires: all of them outlive it.
   stepping_builder(const workload& w, const exchange& how, const mesh::block_mesh& m, const mesh::curve_parts& parts);
 
-  /// Once.
+  /// Called once.
   work_graph build();
 
  private:

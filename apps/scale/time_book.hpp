@@ -1,10 +1,10 @@
-// Books what each worker did or waited for; see time_use in replay.hpp.
+// Accounts the time of each worker by activity or reason for waiting; see time_use in replay.hpp.
 //
-// An idle time is judged when the worker gets something to do, by what released it: a message (late until its sender
-// had sent it, then network) or a task of its own locality (local). What is open at the end is local while another
+// Idle time is classified when the worker gets a task, by what released the task: a message (late until its sender had
+// sent it, then network) or a task of its own locality (local). Unclassified time at the end is local while another
 // worker of the locality still had work, then imbalance until the last work anywhere ended, then reduction.
 //
-// Thread safety: none. Cost: some ns per event. Inside scale only. Example: replay_test.cpp
+// Thread safety: none. Cost: some ns per event. Internal to scale. Example: replay_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -23,12 +23,12 @@ class time_book {
     for (open& i : idle_) i.since_s = begin_s;
   }
 
-  /// The worker (locality * workers + number) has nothing to do from now on.
+  /// The worker (locality * workers + number) is idle from now on.
   void idles(int worker, double now) { idle_[worker].since_s = now; }
-  /// It looks for something to do, and finds it.
+  /// The worker searches for a task and finds one.
   void woke(int worker, double now) { idle_[worker].pieces.emplace_back(idle_[worker].since_s, now); }
-  /// The worker found work, released by a message that was sent at sent_s, or, if that is below 0, by its own locality.
-  /// This classifies its idle time since the last call. (A reduction is no work and classifies nothing.)
+  /// The worker found work, released by a message that was sent at sent_s, or, if that is negative, by its own
+  /// locality. This classifies its idle time since the last call. (A reduction is not work and classifies nothing.)
   void judge(int worker, double sent_s);
 
   void work(double seconds) { use_.work += seconds; }
@@ -37,13 +37,13 @@ class time_book {
   /// Work of a locality ended now.
   void worked(int locality, double now) { last_work_[locality] = std::max(last_work_[locality], now); }
 
-  /// The whole, at the end. Requires: every worker idles.
+  /// The result, at the end. Requires: every worker is idle.
   time_use close(double end);
 
  private:
   struct open {
     double since_s = 0.0;
-    std::vector<std::pair<double, double>> pieces;  // not judged yet
+    std::vector<std::pair<double, double>> pieces;  // not classified yet
   };
   void add_open_end(int locality, double begin, double end, double last_anywhere);
 

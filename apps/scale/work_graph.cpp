@@ -48,7 +48,7 @@ reduction joinings(work_graph& g, int localities) {
 
 namespace {
 
-// One more joining of each locality, after what it has.
+// One more joining task per locality in each round, after its previous one.
 class rounds {
  public:
   rounds(work_graph& g, const std::vector<node_id>& in) : g_(g), now_(in) {}

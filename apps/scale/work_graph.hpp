@@ -1,6 +1,7 @@
 // The input of a replay: tasks of localities, messages between them, and their dependencies.
 //
-// A task starts when all that point to it have ended or arrived; a message leaves when all that point to it have ended.
+// A task starts when all its predecessors have ended or arrived; a message is sent when all its predecessors have
+// ended.
 // If several tasks become ready together, a worker prefers the one whose edge was added first.
 //
 // Thread safety: none. Cost: 32 bytes per node, 12 per edge while it is built, 4 after. Example: replay_test.cpp
@@ -19,7 +20,7 @@ inline constexpr node_id no_node = ~node_id{0};
 
 enum class node_kind : std::uint8_t {
   work,     ///< a task: the program's own work
-  joining,  ///< a task of a reduction: its locality has nothing else to do before it
+  joining,  ///< a task of a reduction: its locality has no other task before it
   message,  ///< from one locality to another
 };
 
@@ -33,7 +34,7 @@ struct node {
   node_kind kind = node_kind::work;
 };
 
-/// Build it (add, edge), then finish() it; const from there on.
+/// Build it (add, edge), then finish() it; constant afterwards.
 class work_graph {
  public:
   node_id add(const node& n) { return nodes_.push_back(n), static_cast<node_id>(nodes_.size() - 1); }
@@ -42,7 +43,7 @@ class work_graph {
     return add({0.0, bytes, from, to, parts, node_kind::message});
   }
   void edge(node_id before, node_id after) { edges_.emplace_back(before, after); }
-  /// A task (or message) copies that much into a message it points to. Counted on the task.
+  /// A task (or message) copies `bytes` into a message that depends on it. Accounted to the task.
   void copies(node_id task, double bytes) { nodes_[task].bytes += bytes; }
   node& at(node_id n) { return nodes_[n]; }
 
@@ -54,7 +55,7 @@ class work_graph {
   std::span<const node_id> after(node_id n) const {
     return std::span(next_).subspan(begin_[n], begin_[n + 1] - begin_[n]);
   }
-  /// How many point to each node.
+  /// The number of predecessors of each node.
   std::vector<std::int32_t> needs() const;
   int localities() const;
 
@@ -67,14 +68,15 @@ class work_graph {
 
 /// All localities join, then all continue.
 struct reduction {
-  std::vector<node_id> in;   ///< by locality: what has to be done before points to it
-  std::vector<node_id> out;  ///< by locality: it points to what comes after
+  std::vector<node_id> in;   ///< by locality: add edges from predecessors to it
+  std::vector<node_id> out;  ///< by locality: add edges from it to successors
 };
 
-/// As net's all_reduce: pairs at distances 1, 2, 4, ... tell each other what they have; where there is no power of two
-/// of localities, some go through a neighbour. log2(localities) messages one after the other, two more then.
+/// As net's all_reduce: pairs at distances 1, 2, 4, ... exchange their data; if the number of localities is not a power
+/// of two, some communicate through a neighbour. log2(localities) consecutive messages, then two more.
 reduction add_pairwise(work_graph& g, int localities, double bytes);
-/// As net's all_gather: distances 1, 2, 4, ..., and each time twice as much; `bytes` are what each locality gives.
+/// As net's all_gather: distances 1, 2, 4, ..., with twice as much data each time; `bytes` is the data of each
+/// locality.
 reduction add_gather(work_graph& g, int localities, double bytes, double header_bytes);
 /// Every locality sends to every other: localities^2 messages at once.
 reduction add_all_to_all(work_graph& g, int localities, double bytes);

@@ -10,7 +10,7 @@ namespace plx::scale {
 
 namespace {
 
-// Reads values of one file; keeps the first complaint.
+// Reads the values of one file; keeps the first error.
 class reader {
  public:
   reader(const toml::table& table, std::string path) : table_(table), path_(std::move(path)) {}
@@ -23,7 +23,7 @@ class reader {
     return found.value_or(least);
   }
 
-  /// The same of one that may be missing: 0 then.
+  /// As number(), for a value that may be missing: then 0.
   double optional(const char* key) { return table_.at_path(key) ? number(key, 0.0) : 0.0; }
 
   int whole(const char* key, int least) { return static_cast<int>(number(key, least)); }

@@ -17,12 +17,12 @@ namespace plx::scale {
 struct work_costs {
   double correction_s = 0.0;  ///< of one flux correction; block_s has those, too
   double totals_s = 0.0;      ///< summing up, per block and step
-  double look_s = 0.0;        ///< refinement: looking at a block, and changing it, per block and look
-  double rebuild_s = 0.0;     ///< refinement: what every locality does for each block of the whole mesh, per look
-  double step_s = 0.0;        ///< beginning and ending a step: its blocks' share of it for each locality
-  double root_s = 0.0;        ///< what locality 0 alone does once per step: tables, progress
-  double handoff_s = 0.0;     ///< from the thread that makes the steps to the tasks of one, and back
-  double lists_s = 0.0;       ///< refinement: new lists of what is sent, per block at a border, when the mesh changes
+  double look_s = 0.0;        ///< regrid check: checking and changing a block, per block and check
+  double rebuild_s = 0.0;     ///< regrid check: work of every locality per block of the whole mesh
+  double step_s = 0.0;        ///< start and end of a step: per locality in proportion to its blocks
+  double root_s = 0.0;        ///< work of locality 0 only, once per step: tables, progress
+  double handoff_s = 0.0;     ///< from the stepping thread to the tasks of a step, and back
+  double lists_s = 0.0;       ///< regrid: new send lists, per block at a border
   double jitter = 0.0;        ///< spread of the seconds of single tasks: standard deviation of their logarithm
 };
 
@@ -30,21 +30,22 @@ struct work_costs {
 struct workload {
   mesh::domain box;
   std::vector<mesh::location> blocks;  ///< leaves in any order
-  std::vector<double> block_s;         ///< of each: its stages and corrections in one step
+  std::vector<double> block_s;         ///< per block: its stages and corrections in one step
   int stages = 3;
   int variables = 5;
   double steps_per_look = 4.0;
-  double changes_per_look = 0.0;  ///< of the looks, those that make another mesh or move blocks
-  std::vector<int> part;          ///< owner of each block, for as many localities as it names; empty: cut by block_s
+  double changes_per_look = 0.0;  ///< fraction of regrid checks that change the mesh or move blocks
+  std::vector<int> part;          ///< owner of each block, for a fixed number of localities; empty: divided by block_s
   work_costs costs;
 
-  double stepping_s() const;  ///< of all blocks
+  double stepping_s() const;  ///< sum over all blocks
 };
 
-/// Reads the file; one line about what is wrong with it.
+/// Reads the file. The error is one line.
 result<workload> read_workload(const std::string& path);
 
-/// So many of it side by side along each axis, each the mirror image of its neighbours: so levels fit where they meet.
+/// The given number of copies side by side along each axis, each the mirror image of its neighbours, so that levels
+/// match.
 workload mirrored(const workload& one, const std::array<int, 3>& copies);
 
 /// The mesh, slot i being blocks[i].

@@ -1,7 +1,7 @@
-// plx-scale-record: runs plx-star's simulation without its files, and writes what it measured as JSON; or measures what
-// tasks and messages cost here. Alone, or under mpirun (docs/scale.md).
+// plx-scale-record: runs plx-star's simulation without its files and writes its measurements as JSON; or measures the
+// cost of tasks and messages on this machine. Alone, or under mpirun (docs/scale.md).
 //
-// Exit codes: 0 fine; 1 the run failed; 2 wrong input, with one line on stderr.
+// Exit codes: 0 success; 1 the run failed; 2 invalid input, with one line on stderr.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

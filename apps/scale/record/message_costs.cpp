@@ -35,7 +35,7 @@ double median_of(const std::function<double()>& seconds) {
   return median(std::move(all));
 }
 
-// Posting and running a task that does nothing.
+// Seconds to post and run an empty task.
 double task_seconds(runtime& rt) {
   constexpr int tasks = 20000;
   return median_of([&] {
@@ -49,7 +49,7 @@ double task_seconds(runtime& rt) {
   });
 }
 
-// From a thread to a task and back: what begins each step.
+// From a thread to a task and back: the start of each step.
 double handoff_seconds(runtime& rt) {
   constexpr int times = 200;
   std::vector<double> all;
@@ -61,7 +61,8 @@ double handoff_seconds(runtime& rt) {
   return median(std::move(all));
 }
 
-// Rounds of messages between 0 and 1. Their memory is written before: what the sender copies there is another cost.
+// Rounds of messages between localities 0 and 1. The send buffers are filled before: the sender's copying is a separate
+// cost.
 class traffic final : private star::message_handler {
  public:
   traffic(star::exchange& net, std::size_t bytes)
@@ -72,15 +73,16 @@ class traffic final : private star::message_handler {
     const bool begins = net_.here() == 0;
     return round(trips, begins ? 1 : 0, begins ? trips - 1 : trips) / (2.0 * trips);
   }
-  /// Both localities send `messages` at once: seconds per pair of a sent and a received message.
+  /// Both localities send `messages` concurrently: seconds per pair of a sent and a received message.
   double both_ways(int messages) { return round(messages, messages, 0) / messages; }
-  /// At the last round: seconds per message in the calls that sent the first ones.
+  /// In the last round: seconds per message in the calls that sent the first ones.
   double call_s() const { return call_s_; }
 
  private:
   static std::vector<double> first(const std::vector<double>& a, const std::vector<double>&) { return a; }
 
-  // Sends some, and some more as answers. From when both are here until both have got all, and know it of each other.
+  // Sends messages, and further ones as answers. From the arrival of both localities until each knows that both have
+  // received all.
   double round(int to_come, int to_send, int answers) {
     full_.clear();
     for (int i = 0; i < to_send + answers; ++i) {
@@ -126,7 +128,7 @@ struct message_times {
 message_times measure_messages(star::exchange& net) {
   message_times t;
   for (const std::size_t bytes : sizes) {
-    // As many at once as a stage has, about.
+    // About as many at once as in a stage.
     const int messages = bytes > 8192 ? 16 : 200;
     traffic between(net, bytes);
     std::vector<double> call;
@@ -141,7 +143,7 @@ message_times measure_messages(star::exchange& net) {
   return t;
 }
 
-// As much as a step's end agrees on.
+// As much data as the agreement at the end of a step.
 double agree_seconds(star::exchange& net) {
   constexpr int times = 50;
   const auto largest = [](const std::vector<double>& a, const std::vector<double>& b) {

@@ -1,6 +1,7 @@
 // Measured costs of tasks and messages on this machine, for `./plx scale`.
 //
-// Thread safety: the thread that made the job. Cost: about a second. Example: python/tests/star/test_scale_check.py
+// Thread safety: called by the thread that created the job. Cost: about a second. Example:
+// python/tests/star/test_scale_check.py
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@ class job;
 
 namespace plx::scale {
 
-/// As JSON, on the root; "" elsewhere. A job of one process measures tasks, one of more also messages between 0 and 1,
-/// and what all processes take to agree.
+/// As JSON, on the root; "" elsewhere. A job of one process measures tasks, one of several also messages between 0 and
+/// 1, and the time for all processes to agree.
 std::string measure_costs(job& j);
 
 }  // namespace plx::scale

@@ -59,13 +59,13 @@ numbers used_so_far(job& j) {
 
 // From one regrid check to the next.
 struct segment {
-  std::vector<double> step_s;          // of each step and its totals; the last one looks at the mesh
+  std::vector<double> step_s;          // of each step and its totals; the last one includes a regrid check
   std::vector<mesh::location> blocks;  // along the curve
   std::vector<int> part;               // owner of each
-  // By step but the last, whose costs the look takes; then by process where each runs alone; of each block.
+  // By step except the last one, whose costs the regrid check consumes; then by process if each runs alone; by block.
   std::vector<std::vector<std::vector<double>>> block_s;
-  bool warm = false;     // before what is compared
-  bool changed = false;  // the look at its end made another mesh
+  bool warm = false;     // before the compared segments
+  bool changed = false;  // the regrid check at its end changed the mesh
 };
 
 class run_recorder {
@@ -102,7 +102,7 @@ std::vector<std::vector<double>> run_recorder::gathered(std::vector<double> mine
   return j_.home().run([&] { return all_.all_gather(std::move(mine)); });
 }
 
-// A step and its totals, as plx-star makes them.
+// A step and its totals, as in plx-star.
 result<double> run_recorder::step() {
   if (sim_.finished())
     return error{fmt::format("the run ends after {} steps: expected more (run.t_end, run.max_steps)", sim_.steps())};
@@ -120,7 +120,7 @@ void run_recorder::keep_blocks(segment& s) {
   }
 }
 
-// Costs of the blocks since the costs were cleared.
+// The costs of the blocks since they were last cleared.
 void run_recorder::keep_costs(segment& s) {
   sim_.costs().collect(j_.home().recorder());
   const star::gas& g = sim_.state();
@@ -227,7 +227,7 @@ result<std::string> run_recorder::run() {
   numbers before{};
   for (int i = 0; i < what_.warm + what_.segments; ++i) {
     if (i == what_.warm) {
-      j_.run([] {});  // all begin at once, those that are alone too
+      j_.run([] {});  // all processes start together, also those that run alone
       before = used_so_far(j_);
     }
     auto s = next();

@@ -29,7 +29,7 @@ TEST(Replay, AChainTakesTheSumOfItsTasks) {
   const replayed r = replay(g, {.workers = 3});
   EXPECT_NEAR(r.time_s, 1e-3, tiny);
   EXPECT_NEAR(r.use.work, 1e-3, tiny);
-  EXPECT_NEAR(r.use.local, 2e-3, tiny);  // two workers have nothing to do
+  EXPECT_NEAR(r.use.local, 2e-3, tiny);  // two workers are idle
   EXPECT_EQ(r.tasks, 10u);
 }
 
@@ -61,7 +61,7 @@ TEST(Replay, ARingTakesAllItsTasksAndFlights) {
   EXPECT_NEAR(replay(g).time_s, (n + 1) * 1e-4 + n * (latency_s + 1e-6), n * tiny);
 }
 
-// Sent one after the other, the second leaves when the first has left, not when it has arrived.
+// The second of two consecutive messages is sent when the first has left, not when it has arrived.
 TEST(Replay, TheLatencyOfAMessageDoesNotHoldUpTheNext) {
   work_graph g;
   const node_id a = g.add_task(0, 0.0);
@@ -116,7 +116,8 @@ TEST(Replay, LocalitiesOfAHostShareItsCores) {
   EXPECT_GT(r.use.core, 3e-3);
 }
 
-// log2 flights; where some go through a neighbour, one more to it, and one back unless that passes while others meet.
+// log2 flights; if some localities go through a neighbour, one more to it, and one back unless that overlaps the
+// others.
 TEST(Replay, PairsTakeAFlightPerDistance) {
   constexpr std::array<int, 10> flights{0, 0, 1, 2, 2, 3, 3, 4, 3, 4};
   for (int n = 1; n < 10; ++n) {
@@ -164,7 +165,7 @@ TEST(Replay, AllToAllTakesOneFlightOfAllMessages) {
   for (int l = 0; l < n; ++l) g.edge(all.out[l], g.add_task(l, 1e-4));
   const replayed r = replay(g);
   EXPECT_EQ(r.messages, n * (n - 1u));
-  EXPECT_NEAR(r.time_s, (n - 1) * 1e-6 + latency_s + 1e-4, 1e-9);  // each to another one at any time
+  EXPECT_NEAR(r.time_s, (n - 1) * 1e-6 + latency_s + 1e-4, 1e-9);  // each to a different one at any time
 }
 
 work_graph random_graph(std::uint64_t seed, int localities, double bytes) {
@@ -210,7 +211,8 @@ TEST(Replay, AllWorkIsDoneOnceAndAllTimeIsBooked) {
     }
 }
 
-// The longest path through a graph whose tasks never wait for a worker: computed backwards here, replayed there.
+// The longest path through a graph whose tasks never wait for a worker: computed backwards here, compared with the
+// replay.
 TEST(Replay, WithWorkersEnoughItIsTheLongestPath) {
   for (std::uint64_t seed = 100; seed < 110; ++seed) {
     work_graph g = random_graph(seed, 1, 0);

@@ -91,9 +91,9 @@ TEST(StepGraph, GhostsHaveTheBytesOfTheirCells) {
   }
 }
 
-// Two blocks, two stages, all by hand. On two nodes the expensive block B (b) never waits: its stages follow each other
-// except for packing (p), sending (s) and receiving (r) the messages of the cheap block A. A waits for B's ghosts of
-// each stage, a flight (f) late; then both exchange a message that they are done.
+// Two blocks, two stages, computed by hand. On two nodes the expensive block B (b) never waits: its stages follow each
+// other except for packing (p), sending (s) and receiving (r) the messages of the cheap block A. A waits for the ghosts
+// of B of each stage, a flight (f) late; then both exchange a message that they have finished.
 TEST(StepGraph, AStepOfTwoBlocksTakesWhatItTakesByHand) {
   workload w;
   w.box.root_blocks = {2, 1, 1};
@@ -123,7 +123,7 @@ TEST(StepGraph, PartsThatDoNotFollowTheCurveAreRefused) {
   workload w = small();
   w.part.assign(w.blocks.size(), 0);
   EXPECT_TRUE(check_parts(w, 1));
-  EXPECT_FALSE(check_parts(w, 2));  // the second has none
+  EXPECT_FALSE(check_parts(w, 2));  // the second locality has none
   w.part.back() = 1;                // of the refined block's children the last, before others on the curve
   const auto said = check_parts(w, 2);
   ASSERT_FALSE(said);
@@ -140,7 +140,7 @@ TEST(StepGraph, WithoutCoalescingThereAreMoreMessagesAndNoFewerBytes) {
   EXPECT_GE(b.bytes, a.bytes);
 }
 
-// No cost of messages and a network of nothing: what is left is the work, spread evenly, and waiting for whole tasks.
+// No message costs and an ideal network: only the work, evenly distributed, and waiting for whole tasks remain.
 TEST(StepGraph, WithAFreeNetworkManyLocalitiesAreAsGoodAsManyWorkers) {
   workload w = mirrored(small(), {4, 4, 2});
   exchange how;
@@ -165,7 +165,7 @@ TEST(StepGraph, SummingAndLookingHaveTheirWork) {
   EXPECT_NEAR(work_of(run.summing()), 15 * 2e-6 + 1e-3, 1e-12);
   EXPECT_NEAR(work_of(run.looking()), 15 * 3e-6 + 3 * 15 * 1e-6, 1e-12);
   EXPECT_EQ(traffic_of(distributed_run(w, 1, {}).changing()).messages, 0);
-  // The ghosts each way, and two that agree.
+  // The ghosts each way, and two messages to agree.
   exchange large;
   large.group_bytes = 1u << 30;
   const traffic ghosts = traffic_of(distributed_run(w, 2, large).changing());

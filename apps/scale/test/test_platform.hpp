@@ -1,4 +1,4 @@
-// For tests of scale: one platform for all of them, since SimGrid has one engine in a process.
+// For tests of scale: one platform for all of them, since SimGrid allows one engine per process.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 namespace plx::scale::test {
 
-/// From host to host: two links of 1 us each, the way through them at 1 GB/s.
+/// From host to host: two links of 1 us each, a path of 1 GB/s.
 inline constexpr double latency_s = 2e-6;
 inline constexpr int slow_host = 64;  ///< a quarter of the reference speed
 inline constexpr int wide_host = 65;  ///< 400 cores; all others have 4
@@ -35,7 +35,8 @@ inline platform& shared() {
   return p;
 }
 
-/// `shift` is added to the number of every locality, and so chooses hosts.
+/// `shift` is added to the index of every locality, and so selects hosts.
+
 inline replayed replay(work_graph& g, const layout& where = {}, const costs& c = {}, int shift = 0) {
   for (node_id n = 0; shift > 0 && n < g.size(); ++n) g.at(n).where += shift;
   g.finish();
