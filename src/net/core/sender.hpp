@@ -1,4 +1,4 @@
-// The calling locality, as an argument of an action that the runtime has verified.
+// The calling locality, verified by the runtime, as an argument of an action.
 //
 //   void arrived(plx::net::sender from, std::uint64_t turn);
 //   plx::post<&arrived>(0, plx::net::sender{here}, turn);

@@ -5,7 +5,6 @@
 //
 // Thread safety: none; used by the thread that has the turn on the stage, or by one thread between runs. Cost: a copy
 // of each message and a heap. Example: net/sim/test/sim_test.cpp
-// message and a heap. Example: net/sim/test/sim_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,9 @@
 // Messages that are sent while another thread has the turn are put on a stack, which that thread empties before it
 // releases the turn. Invariant: when no thread has the turn, the stack is empty, or a thread that has just put a
 // message there is about to take the turn.
-// Thread safety: that is its purpose. Cost: one exchange to take the turn, one to give it back.
+//
 // Thread safety: everything. Cost: one exchange to take the turn, one to release it.
+// Example: net/transport/test/turn_test.cpp
 #pragma once
 
 #include <atomic>
