@@ -117,6 +117,16 @@ TEST(Exchange, AWaitingHandlerIsNotifiedOfALoss) {
   EXPECT_EQ(heard, 6);
 }
 
+TEST(Exchange, AnExchangeCreatedAfterALossReportsIt) {
+  net::test::localities job(2, 2);
+  job.lose(1);
+  job.settle();
+  job.run(0, [] {
+    exchange net(net::node_here());
+    EXPECT_THROW(round_of_numbers(net, 1).run(0.0), locality_lost);
+  });
+}
+
 TEST(ExactSums, OverLocalitiesAreExact) {
   net::test::localities job(3, 1);
   job.run_all([] {

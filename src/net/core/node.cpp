@@ -46,6 +46,7 @@ struct node::arriving {
 struct node::locks {
   std::mutex lost;
   std::recursive_mutex services;  // the constructor of a service may request another service
+  std::vector<locality_id> reported;  // peers whose loss the services know; guarded by `services`
 };
 
 namespace {
@@ -320,6 +321,7 @@ void node::give_up(locality_id peer, std::string_view why) noexcept {
     {
       const std::lock_guard guard(locks_->services);
       for (const auto& s : owned_) services.push_back(s.get());
+      locks_->reported.push_back(peer);
     }
     for (service* s : services) s->peer_lost(peer);
     note_done(here_);
@@ -354,12 +356,24 @@ std::exception_ptr node::loss_of(locality_id peer) const {
 }
 
 service& node::make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&)) {
-  const std::lock_guard guard(locks_->services);
-  if (service* s = place.load(std::memory_order_relaxed)) return *s;
-  std::unique_ptr<service> made = maker(*this);
-  service* s = made.get();
-  owned_.push_back(std::move(made));
-  place.store(s, std::memory_order_release);
+  std::vector<locality_id> earlier;
+  service* s = nullptr;
+  {
+    const std::lock_guard guard(locks_->services);
+    if (service* made = place.load(std::memory_order_relaxed)) return *made;
+    std::unique_ptr<service> made = maker(*this);
+    s = made.get();
+    owned_.push_back(std::move(made));
+    place.store(s, std::memory_order_release);
+    earlier = locks_->reported;
+  }
+  for (const locality_id peer : earlier) {
+    note_sent(here_);
+    runtime_.post([this, s, peer] {
+      s->peer_lost(peer);
+      note_done(here_);
+    });
+  }
   return *s;
 }
 

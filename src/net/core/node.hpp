@@ -29,7 +29,8 @@ namespace plx::net {
 class service {
  public:
   virtual ~service() = default;
-  /// Called in a task, once per lost peer, after that peer's unanswered calls have failed.
+  /// Called in a task, once per lost peer, after that peer's unanswered calls have failed. A service that is created
+  /// after a loss is notified of it as well.
   virtual void peer_lost(locality_id) {}
 };
 

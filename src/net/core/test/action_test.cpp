@@ -161,6 +161,36 @@ TEST(Action, FuturesOfALostLocalityFail) {
   });
 }
 
+/// Counts the losses that it is notified of.
+struct loss_counter final : net::service {
+  explicit loss_counter(net::node&) {}
+  void peer_lost(locality_id which) override {
+    EXPECT_EQ(which, 1u);
+    ++losses;
+  }
+  std::atomic<int> losses{0};
+};
+
+TEST(Action, AServiceCreatedAfterALossIsNotifiedOfIt) {
+  net::test::localities all(3);
+  all.lose(1);
+  all.settle();
+  all.run(0, [] { net::node_here().get<loss_counter>(); });
+  EXPECT_EQ(all.at(0).get<loss_counter>().losses, 1);
+}
+
+TEST(Action, AServiceCreatedDuringALossIsNotifiedOnce) {
+  for (int i = 0; i < 20; ++i) {
+    net::test::localities all(3);
+    all.run(0, [&all] {
+      all.lose(1);
+      for (int yields = 0; yields < 3; ++yields) this_thread::yield();
+      net::node_here().get<loss_counter>();
+    });
+    EXPECT_EQ(all.at(0).get<loss_counter>().losses, 1);
+  }
+}
+
 // A call that failed because of a lost third locality reports that loss to its caller.
 TEST(Action, ALossIsPassedOn) {
   net::test::localities all(3);
