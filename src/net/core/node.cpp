@@ -45,7 +45,7 @@ struct node::arriving {
 
 struct node::locks {
   std::mutex lost;
-  std::recursive_mutex services;  // the constructor of a service may request another service
+  std::recursive_mutex services;      // the constructor of a service may request another service
   std::vector<locality_id> reported;  // peers whose loss the services know; guarded by `services`
 };
 
