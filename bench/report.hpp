@@ -1,5 +1,5 @@
-// The numbers of a benchmark program: printed as lines, and written as JSON where `--json FILE` says so.
-// Not thread-safe: one report per program, used by main. Read bench/README.md for the convention.
+// The results of a benchmark program: printed as lines, and written as JSON with `--json FILE`.
+// Not thread-safe: one report per program, used by main. bench/README.md describes the convention.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace plx::bench {
 
 enum direction { lower, higher };
 
-/// The middle value (of an even number: the mean of the middle two). Requires: at least one value.
+/// The median (for an even number of values, the mean of the middle two). Requires: at least one value.
 inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -22,7 +22,7 @@ inline double median(std::vector<double> values) {
 
 class report {
  public:
-  /// Takes `--json FILE` out of the command line; `rest()` holds what else was given.
+  /// Removes `--json FILE` from the command line; `rest()` holds the other arguments.
   report(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
       if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) {
@@ -35,7 +35,7 @@ class report {
 
   const std::vector<std::string>& rest() const { return rest_; }
 
-  /// One number. `name` is workload/variant; names and units hold no quotes or backslashes.
+  /// Adds a result. `name` is workload/variant; names and units contain no quotes or backslashes.
   void add(std::string name, double value, std::string unit, direction better) {
     std::printf("%-28s %12.4g %-24s (%s is better)\n", name.c_str(), value, unit.c_str(),
                 better == lower ? "lower" : "higher");
@@ -43,7 +43,7 @@ class report {
     rows_.push_back({std::move(name), value, std::move(unit), better});
   }
 
-  /// Writes the file if one was asked for. Returns the exit code of the program: 0, or 1 if the file cannot be written.
+  /// Writes the file if requested. Returns the exit code of the program: 0, or 1 if the file cannot be written.
   int finish() const {
     if (path_.empty()) return 0;
     std::FILE* file = std::fopen(path_.c_str(), "w");

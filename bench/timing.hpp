@@ -8,14 +8,14 @@
 
 namespace plx::bench {
 
-/// Processor seconds that all threads of this process have used.
+/// Processor seconds used by all threads of this process.
 inline double core_seconds() {
   std::timespec t{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Core seconds of `f()`, after a pause in which the threads of whoever ran before fall asleep.
+/// Core seconds of `f()`, after a pause in which the threads of previous measurements fall asleep.
 template <class F>
 double core_time_of(F&& f) {
   std::this_thread::sleep_for(std::chrono::milliseconds(30));

@@ -1,5 +1,5 @@
-// The transport alone: all localities send to all others at the same time, heads of the size of a row, or pieces of
-// 1 MiB. Nothing of net is upon it, so this is what the exchange of rows can reach at most.
+// The transport alone: all localities send to all others concurrently, heads of the size of a row, or chunks of 1 MiB.
+// No other part of net is used, so this is an upper bound for the exchange of rows.
 #include <sched.h>
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ struct counting final : net::receiver {
   void lost(locality_id, std::string_view) noexcept override {}
 };
 
-// As many messages as may be under way at once, each used again when it was sent.
+// The messages in flight; each is reused when it has been sent.
 struct window {
   struct message : net::outgoing {
     window* owner = nullptr;
@@ -72,7 +72,7 @@ struct window {
 
 struct load {
   const char* name;
-  unsigned size;  // Nc whose rows they are as long as; 0: none
+  unsigned size;  // Nc whose rows have the same length; 0: none
   std::size_t head_bytes, piece_bytes;
 };
 
@@ -83,8 +83,8 @@ class carrier {
     t.start(counted_);
   }
 
-  // Seconds until this locality has got `n` messages from each of the others. All have sent theirs then, but for a few
-  // that the last one still waits for: the time of the slowest is what counts.
+  // Seconds until this locality has received `n` messages from each of the others. By then all have been sent, except
+  // for a few that the slowest locality still waits for: its time is the result.
   double exchange(const load& l, unsigned n) {
     window w(l.piece_bytes != 0 ? 4 * job_.size() : 64 * job_.size(), l.head_bytes, l.piece_bytes);
     std::uint64_t& came = l.piece_bytes != 0 ? counted_.pieces : counted_.heads;

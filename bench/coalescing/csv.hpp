@@ -1,4 +1,4 @@
-// The file that lines of measurements are appended to.
+// The file to which lines of measurements are appended.
 #pragma once
 
 #include <cstdio>
@@ -14,8 +14,8 @@ struct csv_closing {
 };
 using csv_file = std::unique_ptr<std::FILE, csv_closing>;
 
-/// Opens it for more lines; a new one begins with the names of the columns. "": standard output. Null: it cannot be
-/// written.
+/// Opens the file for appending; a new one starts with the names of the columns. "": standard output. Null: it cannot
+/// be written.
 csv_file open_csv(const std::string& path);
 
 }  // namespace plx::bench

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The experiments of docs/coalescing.md on a machine that builds nothing, in parts (traffic: some six minutes): prints
-# tables, and packs measurements, numbers and pictures (where matplotlib is) into OUT/coalescing-PART.tgz.
+# The experiments of docs/coalescing.md on a machine without a build, in parts (traffic: about six minutes): prints
+# tables, and packs measurements, numbers and plots (if matplotlib is available) into OUT/coalescing-PART.tgz.
 #   ./plx bench --pack PROGRAMS coalescing                        where it was built
 #   bench/coalescing/elsewhere.sh PROGRAMS OUT sweeps|traffic|bytes   there: needs sh, mpirun, Python 3.9, this checkout
 set -eu

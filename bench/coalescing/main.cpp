@@ -1,5 +1,5 @@
-// The experiments on coalescing of parcels, one line of CSV per measurement: see options.hpp for what can be asked, and
-// docs/coalescing.md for what came out. bench/harness/bench_coalescing.py runs all of it and draws the pictures.
+// The experiments on coalescing of parcels, one line of CSV per measurement: see options.hpp for the options, and
+// docs/coalescing.md for the results. bench/harness/bench_coalescing.py runs all parts and draws the plots.
 #include <cstdio>
 #include <exception>
 
@@ -17,7 +17,7 @@ void run_part(plx::job& job, const plx::bench::options& o) {
   if (o.part == "phases" || o.part == "finals") run_phases(job, o);
 }
 
-// What this number of localities cannot do; null when it can.
+// The reason why this number of localities does not fit the part; null if it does.
 const char* misfit(const plx::bench::options& o, unsigned localities) {
   const bool phases = o.part == "phases" || o.part == "finals";
   const bool toy = o.part == "toy" || o.part == "change" || (phases && o.traffic == "toy");

@@ -9,7 +9,7 @@
 namespace plx::bench {
 namespace {
 
-// What stands between the marks; nothing of what is empty.
+// Splits at the marks; empty parts are dropped.
 std::vector<std::string> split(std::string_view text, char mark) {
   std::vector<std::string> parts;
   while (!text.empty()) {
@@ -80,7 +80,7 @@ result<options> read_options(int argc, char** argv) {
   if (argc < 2) return error{usage()};
   o.part = argv[1];
   for (int i = 2; i < argc; i += 2) {
-    if (i + 1 == argc) return error{fmt::format("{}: expected a value behind it", argv[i])};
+    if (i + 1 == argc) return error{fmt::format("{}: expected a value after it", argv[i])};
     if (!set(o, argv[i], argv[i + 1])) return error{fmt::format("'{} {}': {}", argv[i], argv[i + 1], usage())};
   }
   if (auto checked = check(o); !checked) return checked.error();

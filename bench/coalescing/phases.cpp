@@ -1,4 +1,4 @@
-// Phases of dense, sparse and bursty traffic, with every setting: which is best where, and who finds it by itself.
+// Phases of dense, sparse and bursty traffic with every setting: which is best for each, and which adapts to it.
 #include <algorithm>
 #include <chrono>
 
@@ -17,7 +17,7 @@ constexpr unsigned calls_of_sparse = 10, bursts = 10;
 
 struct kind {
   const char* name;
-  double (*unit)(traffic&);  // the seconds in which answers were waited for; pauses do not count
+  double (*unit)(traffic&);  // returns the seconds spent waiting for answers, without pauses
 };
 
 double separately(traffic& t, unsigned times, unsigned calls) {
@@ -35,9 +35,9 @@ constexpr kind kinds[] = {
     {"bursty", [](traffic& t) { return separately(t, bursts, t.burst()); }},
 };
 
-// Units of one kind until the time is over, one line each.
+// Units of one kind of traffic until the time is over, one line each.
 void phase(series& s, traffic& t, const options& o, const std::string& setting, unsigned turn, const kind& k) {
-  // What finds out by itself what is best gets the time for it.
+  // A setting that tunes itself gets additional time for it.
   const double lasts_s = setting != "adaptive" || o.long_phase_s == 0 ? o.phase_s : o.long_phase_s;
   const double begin = s.all().all_reduce(s.elapsed_s(), minimum()).get();
   for (;;) {
@@ -55,7 +55,7 @@ void run_phases(job& j, const options& o) {
   series s(j, o, is_toy ? toy_action : row_action);
   const auto t = is_toy ? toy_traffic() : rotation_traffic(o.sizes.front());
   s.set("self");
-  s.measure([&] { return kinds[0].unit(*t); });  // memory is there from now on
+  s.measure([&] { return kinds[0].unit(*t); });  // allocates memory
   t->check();
   for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn)
     for (const unsigned i : shuffled(static_cast<unsigned>(o.settings.size()), turn)) {

@@ -1,4 +1,4 @@
-// Rows of tensors on their way to where eight rotations put them: row by row, and packed by hand.
+// Rows of tensors sent to their rotated positions under eight rotations: row by row, and packed by hand.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@
 namespace plx::bench {
 namespace {
 
-// Where rows arrive: one exchange after the other.
+// The rows received, one exchange at a time.
 struct arrivals {
   rotated_tensor tensor;
   std::optional<latch> missing;  // rows that this locality waits for
@@ -44,7 +44,7 @@ void each_row(const rotated_tensor& t, F f) {
       }
 }
 
-// Each row is a parcel; those that stay here are copied.
+// Each row is a parcel; rows that stay local are copied.
 void exchange_rows() {
   const locality_id me = find_here();
   each_row(here->tensor, [me](std::uint32_t where, locality_id owner, std::span<const number> row) {
@@ -58,7 +58,7 @@ void exchange_rows() {
   here->missing->wait();
 }
 
-// One message to each: the rows in the order of each_row(), which the receiver goes through for the sender.
+// One message to each locality: the rows in the order of each_row(), which the receiver repeats for the sender.
 void exchange_packed(const communicator& all, unsigned localities) {
   rotated_tensor& t = here->tensor;
   std::vector<std::vector<number>> packed(localities);
@@ -124,7 +124,7 @@ void sweep_rotation(job& j, const options& o) {
     here = std::make_unique<arrivals>(nc, j.here(), j.size());
     s.all().barrier().get();
     rotation_sweep sweep{j, o, s, nc};
-    for (unsigned i = 0; i < warm_units; ++i) sweep.turn(o.first_turn, false);  // memory is there from now on
+    for (unsigned i = 0; i < warm_units; ++i) sweep.turn(o.first_turn, false);  // allocates memory
     for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn) sweep.turn(turn, true);
     s.all().barrier().get();
     here.reset();

@@ -17,7 +17,7 @@ namespace {
 
 using sums = std::array<double, 5>;  // time, overhead, parcels, messages, bytes
 
-// The greatest time, and the sums of the rest.
+// The maximum of the time, and the sums of the other values.
 struct together {
   sums operator()(const sums& a, const sums& b) const {
     return {std::max(a[0], b[0]), a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4]};
@@ -68,7 +68,7 @@ double series::start() {
 
 sample series::end(double counted_s, double begin) {
   const double time_s = counted_s >= 0 ? counted_s : monotonic_seconds() - begin;
-  all_.barrier().get();  // until then this locality answers the others
+  all_.barrier().get();  // until then this locality serves the others
   const net::port_counts now = job_.node().port().counts();
   const sums mine{time_s, need(overhead_.read()), static_cast<double>(now.parcels_sent - before_.parcels_sent),
                   static_cast<double>(now.messages_sent - before_.messages_sent),

@@ -1,7 +1,7 @@
 // Measurements of all localities together, one line of CSV for each.
 //
-// A measurement goes from a barrier to the last locality's end. Its overhead is /network/overhead over that time, the
-// mean of the localities; parcels, messages and bytes are what all of them have sent, answers included.
+// A measurement lasts from a barrier to the end of the last locality. Its overhead is /network/overhead over that time,
+// averaged over the localities; parcels, messages and bytes are sums over all localities, answers included.
 // Thread safety: used by one task of each locality, with the same calls in the same order.
 #pragma once
 
@@ -21,12 +21,12 @@ class job;
 }
 namespace plx::bench {
 
-/// What was measured: the first columns of a line.
+/// The subject of a measurement: the first columns of a line.
 struct label {
   std::string_view part, variant;
   unsigned size = 0;  ///< Nc
   unsigned turn = 0;
-  std::string_view setting;  ///< as it was asked for
+  std::string_view setting;  ///< as given in the options
   std::string phase;
 };
 
@@ -38,13 +38,14 @@ struct sample {
 
 class series {
  public:
-  /// `action`: whose parcels are set, and which setting a line tells.
+  /// `action`: the action whose parcels are configured; its setting appears in each line.
   series(job& j, const options& o, std::string_view action);
 
-  /// Sets how this locality's parcels of the action collect; the others have to do the same.
+  /// Sets how this locality coalesces parcels of the action; the others have to do the same.
   void set(std::string_view setting) const;
 
-  /// Runs f() between a barrier and the last one's end. f may give the seconds that count, else all do.
+  /// Runs f() between a barrier and the end of the last locality. f may return the seconds to count; otherwise all
+  /// count.
   template <class F>
   sample measure(F f) {
     const double begin = start();
@@ -56,11 +57,11 @@ class series {
       return end(counted_s, begin);
     }
   }
-  /// One line, by the root. `at_s`: when it was, in a series.
+  /// Writes one line, by the root. `at_s`: the time of the measurement in a series.
   void write(const label& l, double at_s, const sample& s) const;
 
   [[nodiscard]] const communicator& all() const noexcept { return all_; }
-  [[nodiscard]] double elapsed_s() const;  ///< since this object was made
+  [[nodiscard]] double elapsed_s() const;  ///< since this object was created
 
  private:
   double start();
@@ -73,13 +74,13 @@ class series {
   probe::counter_handle overhead_;
   net::port_counts before_;
   double made_s_ = 0;
-  csv_file out_;  // the root's
+  csv_file out_;  // used by the root
 };
 
-/// 0 .. n-1 in an order that `seed` decides: the same on all localities.
+/// A permutation of 0 .. n-1 determined by `seed`: the same on all localities.
 std::vector<unsigned> shuffled(unsigned n, unsigned seed);
 
-/// A fault of what was exchanged: ends the job with one line. Says what was expected and found.
+/// Checks the exchanged data: a difference ends the job with one line that says what was expected and found.
 void expect_same(bool same, std::string_view what);
 
 }  // namespace plx::bench

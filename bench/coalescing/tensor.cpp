@@ -59,7 +59,7 @@ bool rotated_tensor::store(std::uint32_t which, std::span<const number> row) noe
 }
 
 bool rotated_tensor::is_rotated_row(unsigned r, unsigned i, unsigned j) const noexcept {
-  // The inverse matrix: the rotation is undone, not repeated.
+  // The inverse matrix undoes the rotation.
   const matrix& m = rotations[r];
   const int det = m.a * m.d - m.b * m.c, x = static_cast<int>(i), y = static_cast<int>(j);
   const unsigned was_i = within(det * (m.d * x - m.b * y), nc_), was_j = within(det * (m.a * y - m.c * x), nc_);

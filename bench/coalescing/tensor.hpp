@@ -1,10 +1,10 @@
-// Tensors of nc^3 complex numbers whose planes are spread over the localities, and the eight rotations that exchange
-// their rows, as a solver of the parquet equations exchanges those of its vertices: rotation r takes row (i, j) to row
-// (a i + b j, c i + d j) modulo nc, with a matrix of determinant 1 or -1 of its own, so that rows are permuted and each
-// plane has rows for every other.
+// Tensors of nc^3 complex numbers whose planes are distributed over the localities, and the eight rotations that
+// exchange their rows, as a solver of the parquet equations does for its vertices: rotation r moves row (i, j) to row
+// (a i + b j, c i + d j) modulo nc, with its own matrix of determinant 1 or -1, so that rows are permuted and each
+// plane has rows for every other plane.
 //
-// Thread safety: rows of different numbers may be stored at once. Cost: nine tensors, of which this locality has its
-// part: 9 * 16 nc^3 / localities bytes.
+// Thread safety: rows with different indices may be stored concurrently. Cost: nine tensors, of which this locality
+// holds its part: 9 * 16 nc^3 / localities bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace plx::bench {
 
 inline constexpr unsigned n_rotations = 8;
 
-/// A row of a rotated tensor: its number counts the rows of all rotations.
+/// A row of a rotated tensor: its index counts the rows of all rotations.
 struct row_place {
   unsigned rotation, i, j;
 };
@@ -33,18 +33,18 @@ class rotated_tensor {
   [[nodiscard]] unsigned first_plane() const noexcept { return here_ * planes_; }
   [[nodiscard]] unsigned planes() const noexcept { return planes_; }
   [[nodiscard]] locality_id owner(const row_place& to) const noexcept { return to.i / planes_; }
-  /// Where rotation r takes row (i, j).
+  /// The position to which rotation r moves row (i, j).
   [[nodiscard]] row_place rotated(unsigned r, unsigned i, unsigned j) const noexcept;
   [[nodiscard]] std::uint32_t number_of(const row_place& to) const noexcept;
   [[nodiscard]] row_place place_of(std::uint32_t which) const noexcept;
 
-  /// Row (i, j) of the tensor as it was. Requires: plane i is here.
+  /// Row (i, j) of the original tensor. Requires: plane i is local.
   [[nodiscard]] std::span<const number> row(unsigned i, unsigned j) const noexcept;
-  /// Puts a row of this locality where it belongs. False: it has another length, or belongs elsewhere.
+  /// Stores a row of this locality at its position. False if it has another length, or belongs to another locality.
   bool store(std::uint32_t which, std::span<const number> row) noexcept;
-  /// Every row that comes here is what it must be, bit by bit.
+  /// True if every row of this locality is correct, bit by bit.
   [[nodiscard]] bool complete() const noexcept;
-  /// Forgets what was stored.
+  /// Discards the stored rows.
   void clear() noexcept;
 
  private:

@@ -52,14 +52,14 @@ void toy_calls::run(std::size_t n) {
 
 std::unique_ptr<traffic> toy_traffic() { return std::make_unique<toy>(); }
 
-// Each setting for four phases, in another order in each turn.
+// Each setting for four phases, in a different order in each turn.
 void sweep_toy(job& j, const options& o) {
   series s(j, o, toy_action);
   toy_calls calls(1 - find_here());
   const auto phase = [&](std::size_t n) { return s.measure([&] { calls.run(n); }); };
   s.set("self");
-  // Memory is there from now on; and its pieces lie as they do after many phases, each in another order than the one
-  // before: from then on all settings find the same.
+  // Warm-up: memory is allocated, and its blocks are ordered as after many phases, so that all settings start from the
+  // same state.
   for (unsigned i = 0; i < warm_phases; ++i) phase(o.parcels / n_phases);
   for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn)
     for (const unsigned i : shuffled(static_cast<unsigned>(o.settings.size()), turn)) {

@@ -9,19 +9,19 @@
 
 namespace plx::bench {
 
-/// Calls of one locality, all of a run under way at once: where only so many may be, the last answers of each such
-/// number wait for the interval, and the interval is what is measured. One task uses it.
+/// The calls of one locality, all of a run in flight together: with a limit, the last answers of each batch would wait
+/// for the interval, and the interval would be measured. Used by one task.
 class toy_calls {
  public:
   explicit toy_calls(locality_id to) : to_(to) {}
-  /// Makes n calls, waits for all answers, and compares each with what it must be, bit by bit.
+  /// Makes n calls, waits for all answers, and compares each with the expected value, bit by bit.
   void run(std::size_t n);
 
  private:
   [[nodiscard]] static number value(std::uint64_t i) noexcept;
 
   locality_id to_;
-  std::uint64_t made_ = 0;  // each call has a number of its own
+  std::uint64_t made_ = 0;  // each call has its own number
   std::vector<future<number>> results_;
 };
 

@@ -1,4 +1,4 @@
-// Who sends what to whom, in small units of which phases are made (phases.cpp).
+// Communication patterns in small units, from which phases are built (phases.cpp).
 #pragma once
 
 #include <complex>
@@ -12,16 +12,16 @@ namespace plx::bench {
 
 using number = std::complex<double>;
 
-/// The calls of a toy or of a rotation, with what comes back checked.
+/// The calls of a toy or of a rotation; results are checked.
 class traffic {
  public:
   virtual ~traffic() = default;
-  /// Makes `n` independent calls, waits for all, and checks what they gave. Seconds from the first to the last answer.
+  /// Makes `n` independent calls, waits for all, and checks the results. Seconds from the first to the last answer.
   virtual double exchange(unsigned n) = 0;
-  /// So many calls make a dense unit, and one burst.
+  /// The number of calls of a dense unit, and of one burst.
   [[nodiscard]] virtual unsigned dense() const = 0;
   [[nodiscard]] virtual unsigned burst() const = 0;
-  /// Checks what is only seen at the end.
+  /// Checks that are only possible at the end.
   virtual void check() {}
 };
 

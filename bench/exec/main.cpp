@@ -1,5 +1,5 @@
-// What measuring a program without the runtime costs it: this program runs itself, plain and under plx-exec, in turns.
-// A row is the median of the turns' ns of core time; `added` is the median of the differences within a turn.
+// Cost of measuring a program without the runtime: this program runs itself alternately plain and under plx-exec. A row
+// is the median over turns of ns of core time; `added` is the median of the differences within a turn.
 #include <pthread.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# On a machine with an NVIDIA card: builds what concerns devices and nothing else, tests it there, and measures. Run it
-# from the root of the repository; it prints little, everything is in OUT.
-#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder timeline; all when none is named
+# On a machine with an NVIDIA GPU: builds only the parts for devices, tests and measures them. Run it from the root of
+# the repository; it prints a summary, everything is in OUT.
+#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star ladder timeline; default: all
 #   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build); MICRO_ARGS (--no-batches: futures
 #   only), LADDER_SECONDS (0.1, of each number), LADDER_WORKERS (1,4,8,16)
 set -u
@@ -17,7 +17,7 @@ bin=$build/bin
 failed=
 begin=$(date +%s)
 PATH=$PATH:/usr/local/cuda/bin
-# run NAME PATTERN COMMAND: its output in OUT/NAME.log, lines of it with PATTERN here; the end of it where it fails.
+# run NAME PATTERN COMMAND: writes the output to OUT/NAME.log, prints its lines with PATTERN, and its end on failure.
 run() {
   name=$1 pattern=$2
   shift 2
@@ -41,7 +41,7 @@ run build 'warning' cmake --build "$build" --target $targets
 [ -z "$failed" ] || exit 1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit --format=csv,noheader
 
-# The device is the cuda backend's, or it is a failure: no test may be left out for want of one.
+# A missing device of the cuda backend is a failure: no test may be skipped.
 if asked test; then
   run gpu_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/gpu_test" --gtest_brief=1
   run star_device_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/star_device_test" --gtest_brief=1
@@ -60,12 +60,12 @@ if asked perf; then run perf '.' timeout 90 "$bin/gpu_operations_test" --perf --
 # shellcheck disable=SC2086
 if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda ${MICRO_ARGS:-} --json "$out/gpu_micro.json"; fi
 if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda --json "$out/gpu_star.json"; fi
-# Short: a tenth of a second for each number, some 25 s.
+# Short: a tenth of a second per number, about 25 s.
 if asked ladder; then
   run ladder '.' timeout 60 "$bin/bench_gpu_ladder" --backend cuda --seconds "${LADDER_SECONDS:-0.1}" \
     --workers "${LADDER_WORKERS:-1,4,8,16}" --csv "$out/gpu_ladder.csv" --json "$out/gpu_ladder.json"
 fi
-# What timelines cost, whether their lanes are right, events beside CUPTI's records. It fails when a lane is wrong.
+# Cost of timelines, correctness of their lanes, events compared with CUPTI's records. Fails if a lane is wrong.
 if asked timeline; then
   run timeline '.' timeout 120 "$bin/bench_gpu_timeline" --backend cuda --json "$out/gpu_timeline.json"
 fi

@@ -1,5 +1,5 @@
-// The stage kernels alone, on one core: tiles are gathered already, nothing is exchanged. One cell update is the three
-// stages of a Runge-Kutta step of one cell. Each number is the median of runs in turns, in processor time.
+// The stage kernels alone, on one core: the tiles are already gathered, nothing is exchanged. One cell update is the
+// three stages of a Runge-Kutta step of one cell. Each result is the median over alternating runs, in processor time.
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -37,7 +37,7 @@ class workload {
     out_.u_new = new_.data();
   }
 
-  /// Million cell updates per second, of about a hundredth of a second's work.
+  /// Million cell updates per second, measured over about 10 ms of work.
   double rate() {
     const double cells = std::pow(in_.n, 3);
     const int repeats = std::max(1, static_cast<int>(6e4 / cells));

@@ -1,4 +1,4 @@
-// The sum of a double over both localities, one at a time; and the same by the installed MPI, in turns.
+// The sum of a double over both localities, one at a time; and the same with the installed MPI, alternating.
 #include <cstdio>
 #include <functional>
 #include <vector>

@@ -1,9 +1,9 @@
-// Calls with an argument of 64 MiB, four under way at a time (and one, and two), beside messages of UCX alone, to one
-// place of memory or to four, and copies within a process. A call's data come to memory that calls before it have left;
-// of four calls under way the transport has two, for more do not leave at a time (net/parcels/parcel_port.hpp).
+// Calls with an argument of 64 MiB, four in flight (and one, and two), compared with messages of UCX alone, to one
+// buffer or to four, and with copies within a process. The data of a call arrive in memory released by earlier calls;
+// of four calls in flight the transport holds two, because it sends no more at a time (net/parcels/parcel_port.hpp).
 //
-// Besides times there are two counts of the receiver, which do not depend on who else is on the machine: page faults
-// (memory that was not used again) and how often it slept for each call.
+// In addition to times there are two counts of the receiver that do not depend on other load of the machine: page
+// faults (memory that was not reused) and how often it slept per call.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ constexpr std::size_t bytes = std::size_t{64} << 20;
 
 std::uint64_t swallow(const buffer<char>& b) { return b.size(); }
 
-/// Page faults of this process, and how often its threads have gone to sleep.
+/// Page faults of this process, and how often its threads went to sleep.
 std::vector<double> used_there() {
   rusage u{};
   getrusage(RUSAGE_SELF, &u);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/net/beside.sh [FOLDER OF PROGRAMS]: calls between two processes beside UCX and MPI in the same jobs, in half a
-# minute, from programs that are built already: where `./plx bench net` cannot build, or takes too long.
+# bench/net/beside.sh [FOLDER OF PROGRAMS]: calls between two processes compared with UCX and MPI in the same jobs, in
+# half a minute, with existing programs: for machines where `./plx bench net` cannot build, or takes too long.
 set -u
 bin=${1:-build/release/bin}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

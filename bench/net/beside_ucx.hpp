@@ -1,5 +1,5 @@
-// A UCX of its own on both localities, for the root to compare with: what the root does there, the other one is asked
-// to do the counterpart of.
+// A separate UCX connection between both localities, for comparison: the root runs a measurement and asks the other
+// locality to run its counterpart.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@ namespace plx::bench {
 
 class beside_ucx {
  public:
-  /// By the root, in a task. Without UCX, here() is false and a line says why.
+  /// Called by the root, in a task. Without UCX, here() is false and a line reports why.
   beside_ucx();
   ~beside_ucx();
   [[nodiscard]] bool here() const { return mine_ != nullptr; }
-  /// There and back, us.
+  /// Round trip time, us.
   double round_trip_us(int n);
-  /// Messages one way, bytes a second; to one place of memory or several in turn.
+  /// One-way messages, bytes per second; to one buffer or to several in turn.
   double bytes_per_s(int n, std::size_t bytes, std::size_t places = 1);
 
  private:

@@ -1,4 +1,4 @@
-// What a call costs a process, in core time: the transport is a mirror.
+// Cost of a call to a process, in core time: the transport is a mirror.
 #include <complex>
 #include <vector>
 
@@ -27,7 +27,7 @@ void calls() {
   for (int i = 0; i < batch; ++i) results.push_back(async<&mirrored>(1, number(i, 1)));
   for (auto& r : results) r.wait();
 }
-// Nothing collects here: each call and each answer is a message, and the caller waits in between.
+// No coalescing: each call and each answer is a message, and the caller waits in between.
 void one_by_one() {
   for (int i = 0; i < batch; ++i) async<&nothing>(1).get();
 }

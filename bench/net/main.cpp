@@ -1,9 +1,9 @@
-// What calls between processes cost and reach.
+// Cost and throughput of calls between processes.
 //
 //   bench_net [--quick] [--json FILE]                     the rows of one process
 //   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
 //
-// `./plx bench net` starts all of it; bench/harness/bench_jobs.py lists the parts.
+// `./plx bench net` runs all parts; bench/harness/bench_jobs.py lists them.
 #include <cstdio>
 #include <string>
 
@@ -32,7 +32,7 @@ int wrong(const std::string& found) {
 }
 
 int take_part(report& r, const std::string& part, const std::string& suffix, bool quick) {
-  // MPI begins before the job and ends after it.
+  // MPI is initialized before the job and finalized after it.
   std::string why;
   const auto mpi = part == "all_reduce" ? raw_mpi::open(why) : nullptr;
   plx::job job(plx::job_options{.runtime = {.workers = 1}});

@@ -1,6 +1,6 @@
-// A transport that brings each message back to its sender, as if locality 1 had sent it: calls and answers go through
-// all of net and no further, in one thread. What a call costs then is what each of two processes spends on it when both
-// call each other, without the transport.
+// A transport that returns each message to its sender, as if locality 1 had sent it: calls and answers pass through all
+// of net and no further, in one thread. The cost of a call is then what each of two processes spends when both call
+// each other, without the transport.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class mirror_transport final : public net::transport {
 
  private:
   net::receiver* receiver_ = nullptr;
-  std::vector<std::vector<std::byte>> waiting_, arriving_;  // their memory is kept
+  std::vector<std::vector<std::byte>> waiting_, arriving_;  // buffers are reused
   std::size_t n_ = 0;
 };
 

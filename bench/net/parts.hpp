@@ -1,5 +1,6 @@
 // The parts of this program. Those that need two processes are called in each process of a job of two: the root
-// measures and reports, alternating between Parallax and what it is compared with, so that both see the same machine.
+// measures and reports, alternating between Parallax and the library it is compared with, so that both see the same
+// machine.
 #pragma once
 
 #include <string>
@@ -16,17 +17,17 @@ class raw_mpi;
 
 namespace plx::bench {
 
-/// What a part has inside of a job.
+/// The environment of a part inside a job.
 struct inside {
   job& j;
-  report& rows;        ///< the root's
-  raw_mpi* mpi;        ///< of all_reduce; null where there is none
-  std::string suffix;  ///< of the rows' names
-  bool quick = false;  ///< does it run at all?
+  report& rows;        ///< used by the root
+  raw_mpi* mpi;        ///< for all_reduce; null without MPI
+  std::string suffix;  ///< suffix of the row names
+  bool quick = false;  ///< only checks that the part runs
 
-  double until_s = 0;  ///< on the monotonic clock: turns end then, however many there were
+  double until_s = 0;  ///< on the monotonic clock: no further turns after this time
 
-  /// Whether the turn with this number, from 0 on, is still to come; of `most`. At least three are.
+  /// Whether turn number `turn`, from 0 on, of `most` is still to run. There are at least three.
   [[nodiscard]] bool more(int turn, int most) const {
     return turn < (quick ? 3 : most) && (turn < 3 || monotonic_seconds() < until_s);
   }

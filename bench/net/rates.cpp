@@ -1,4 +1,4 @@
-// Independent small calls with a result, by both localities at the same time: how many a second and direction.
+// Independent small calls with a result, by both localities concurrently: calls per second and direction.
 #include <complex>
 #include <cstdio>
 #include <vector>
@@ -20,13 +20,13 @@ number conjugate(number z) { return std::conj(z); }
 constexpr struct {
   const char* name;
   coalescing how;
-  int calls;  // in a turn
+  int calls;  // per turn
 } ways[] = {
     {"direct", {.parcels = 1}, 2'560},
     {"selfclock", self_clocking, 20'480},
     {"static128", {.parcels = 128, .interval_us = 1000}, 20'480}};  // whole messages: the last one does not wait
 
-/// Calls a second of this locality.
+/// Calls per second of this locality.
 double rate(int calls) {
   static std::vector<future<number>> results;
   results.clear();
@@ -47,11 +47,11 @@ void rates(inside& in) {
     for (int i = 0; all.broadcast(in.more(i, 60)).get(); ++i)
       for (std::size_t k = 0; k < std::size(ways); ++k) {
         all.barrier().get();
-        coalesce_all(ways[k].how);  // what is open leaves: messages begin with the calls
+        coalesce_all(ways[k].how);  // flushes pending parcels, so that messages start with the calls
         const double mine = rate(ways[k].calls);
         coalesce_all(self_clocking);
         const double slower = all.all_reduce(mine, minimum()).get();
-        if (i > 0) seen[k].push_back(slower);  // the first turn makes memory
+        if (i > 0) seen[k].push_back(slower);  // the first turn allocates memory
       }
   });
   if (in.j.here() != 0) return;

@@ -12,7 +12,7 @@ namespace plx::bench {
 struct raw_mpi::parts {
   explicit parts(probe::shared_library&& f) : file(std::move(f)) {}
 
-  // "" when all is there.
+  // "" if all functions were found.
   std::string find_all() {
     const bool functions = find("MPI_Init", init) && find("MPI_Initialized", initialized) &&
                            find("MPI_Finalize", end) && find("MPI_Allreduce", all_reduce) &&
@@ -52,7 +52,7 @@ struct raw_mpi::parts {
   MPI_Datatype real = MPI_DOUBLE;
   MPI_Op sum = MPI_SUM;
 #endif
-  bool ours = false;  // nobody else began it
+  bool ours = false;  // true if this object initialized MPI
 };
 
 raw_mpi::raw_mpi(std::unique_ptr<parts> p) : parts_(std::move(p)) {}

@@ -8,14 +8,14 @@ namespace plx::bench {
 
 class raw_mpi {
  public:
-  /// By every process of the job. Null where there is no MPI: `why` says it in one line.
+  /// Called by every process of the job. Returns null without MPI, with the reason in `why`, in one line.
   static std::unique_ptr<raw_mpi> open(std::string& why);
-  /// By every process of the job.
+  /// Called by every process of the job.
   ~raw_mpi();
   raw_mpi(const raw_mpi&) = delete;
   raw_mpi& operator=(const raw_mpi&) = delete;
 
-  /// So many MPI_Allreduce of one double, one after the other, behind a barrier. Seconds of all of them.
+  /// n calls of MPI_Allreduce of one double, one after another, after a barrier. Seconds of all of them.
   double all_reduce(int n);
 
  private:

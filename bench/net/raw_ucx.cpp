@@ -70,12 +70,12 @@ struct raw_ucx::parts {
     return UCS_OK;
   }
 
-  // Of the next message: one after the other, when there are several.
+  // The buffer of the next message: in turn, if there are several.
   char* next_place(std::size_t bytes) {
     const std::size_t place = places_used++ % places;
     return room.data() + place * bytes;
   }
-  // Returns when less than `window` messages of this process are under way.
+  // Returns when fewer than `window` messages of this process are in flight.
   void send(unsigned id, const void* data, std::size_t bytes, unsigned window) {
     ucp_request_param_t how{};
     how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -150,7 +150,7 @@ double raw_ucx::ping(int n) {
 void raw_ucx::pong(int n) {
   parts& p = *parts_;
   for (int i = 0; i < n; ++i) {
-    // What the other one sent while this one was not here yet has not been looked at.
+    // Messages that the other process sent before this one arrived have not been received yet.
     p.wait_for(p.came + 1);
     p.send(parts::short_message, &p.eight_bytes, sizeof p.eight_bytes, 1);
   }

@@ -1,4 +1,4 @@
-// An empty call and its answer, one at a time; and the same of messages of UCX alone, in turns.
+// An empty call and its answer, one at a time; and the same with messages of UCX alone, alternating.
 #include <cstdio>
 #include <vector>
 

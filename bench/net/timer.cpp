@@ -1,5 +1,5 @@
-// How late a message of the fixed form leaves when its interval has passed, with workers that idle and with workers
-// that run short tasks: the transport notes when it is given the message.
+// How late a message with a fixed interval is sent, with idle workers and with workers that run short tasks: the
+// transport records when it receives the message.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -21,7 +21,7 @@ constexpr double interval_s = 300e-6;
 
 void late(int) {}
 
-/// Notes when a message came, and drops it.
+/// Records when a message arrived, and drops it.
 class noting_transport final : public net::transport {
  public:
   explicit noting_transport(std::atomic<ticks>& when) : when_(when) {}
@@ -65,7 +65,7 @@ std::vector<double> lateness(unsigned workers, bool busy, int turns) {
       });
   for (int i = 0; i < turns; ++i) {
     left.store(0, std::memory_order_relaxed);
-    // A parcel that comes long after the one before goes at once; the second one waits.
+    // A parcel that follows the previous one after a long time is sent immediately; the second one waits.
     const ticks posted = rt.run([&left] {
       post<&late>(1, 1);
       left.store(0, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// What policies cost and bring: a policy that is told every task; worker-cap on a loop that memory bounds and on one
-// that computes; loop-grain against loops as they are without it. Two runtimes in one process take turns: one with the
+// Cost and benefit of policies: a policy that receives every task event; worker-cap on a memory-bound loop and on a
+// compute-bound one; loop-grain compared with untuned loops. Two runtimes in one process alternate: one with the
 // policy, one without.
 #include <chrono>
 #include <cmath>
@@ -37,7 +37,7 @@ std::unique_ptr<runtime> make_runtime(const asked& a, const std::string& policie
   return std::make_unique<runtime>(runtime_options{.workers = a.workers, .measure = std::move(s)});
 }
 
-/// A policy that is told of the end of every task, and does nothing.
+/// A policy that receives the end of every task, and does nothing.
 void event_cost(bench::report& report, const asked& a) {
   static const auto name = probe::register_name("bench policy");
   auto rt = make_runtime(a, "");
@@ -61,7 +61,7 @@ void event_cost(bench::report& report, const asked& a) {
   report.add("policy/event/on", bench::median(on), "ns", bench::lower);
 }
 
-/// a[i] = b[i] + s c[i] over far more than the caches hold.
+/// a[i] = b[i] + s c[i] over arrays much larger than the caches.
 struct triad {
   explicit triad(std::size_t n) : a(n, 0.0), b(n, 1.0), c(n, 2.0) {}
   void sweep(std::atomic<std::int64_t>& done) {
@@ -101,7 +101,7 @@ double rate_of(runtime& rt, Work& work, std::atomic<std::int64_t>& done, double 
   return static_cast<double>(done - before) / took;
 }
 
-/// Rates of both in turns of seconds, after the policy has had its time; and the cap that it keeps.
+/// Rates of both in alternating turns of a second, after the policy has settled; and the cap that it keeps.
 template <class Work>
 void worker_cap(bench::report& report, const asked& a, const std::string& name, Work& work) {
   std::atomic<std::int64_t> done{0};
@@ -122,7 +122,7 @@ void worker_cap(bench::report& report, const asked& a, const std::string& name, 
              bench::higher);
 }
 
-/// Time of one run without the policy over that with it, medians of turns, once every place is tuned.
+/// Time of a run without the policy relative to one with it, medians of turns, once every place is tuned.
 template <class Loop>
 void loop_grain(bench::report& report, const asked& a, const std::string& name, Loop loop) {
   auto plain = make_runtime(a, "");

@@ -1,7 +1,7 @@
-// probe/app/*: percent that measuring adds to a blast wave (Sedov) on all workers, in turns with the same with
-// everything off. stats: what every run has, and all counters read each second. trace: every task, its causes, and the
-// reader that empties the rings. task: the mean length of a task in us, for the goals are for tasks of 100 us.
-// Blocks of 8^3 cells; probe/app/16/*: of 16^3, whose tasks are longer than that.
+// probe/app/*: percent that measurement adds to a blast wave (Sedov) on all workers, alternating with the same run
+// without measurement. stats: the statistics of every run, and all counters read once per second. trace: every task,
+// its causes, and the reader that empties the rings. task: the mean length of a task in us; the goals hold for tasks of
+// 100 us. Blocks of 8^3 cells; probe/app/16/*: blocks of 16^3, whose tasks are longer.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -46,7 +46,7 @@ class application {
   probe::recorder& recorder() { return runtime_.recorder(); }
   probe::counter_registry& counters() { return runtime_.counters(); }
 
-  /// Of all tasks so far, in us.
+  /// Mean length of all tasks so far, in us.
   double mean_task_us() {
     double time_s = 0, calls = 0;
     for (const auto& t : recorder().tasks()) {
@@ -92,7 +92,7 @@ void measure_app(bench::report& report, const std::string& name, int blocks, int
   for (int turn = 0; turn < turns; ++turn) {
     double seconds[n_modes] = {};
     for (int k = 0; k < n_modes; ++k) {
-      const auto m = static_cast<mode>((turn + k) % n_modes);  // nobody is always the first
+      const auto m = static_cast<mode>((turn + k) % n_modes);  // no mode is always the first
       switch_to(app, m);
       std::uint64_t reader = 0;
       if (m == stats) reader = beat.every(1, [&] { (void)app.counters().query("/*{*}/*@*"); });

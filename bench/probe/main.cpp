@@ -1,5 +1,5 @@
-// What measuring costs: a record, a task, a counter read, and a whole application. `--app`, `--app-16` or
-// `--tasks`: only that part.
+// Cost of measurement: of a record, a task, a counter read, and a whole application. `--app`, `--app-16` or `--tasks`
+// run that part only.
 #include <algorithm>
 
 #include "parts.hpp"

@@ -1,4 +1,4 @@
-// The parts of the benchmark of measurement itself.
+// The parts of the benchmark of measurement.
 #pragma once
 
 #include <string>
@@ -7,5 +7,5 @@
 
 void measure_record(plx::bench::report& report);
 void measure_task(plx::bench::report& report);
-/// `blocks`: along each side of the mesh, of `cells`^3 cells each.
+/// `blocks`: number along each axis of the mesh, of `cells`^3 cells each.
 void measure_app(plx::bench::report& report, const std::string& name, int blocks, int cells);

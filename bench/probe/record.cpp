@@ -1,5 +1,5 @@
-// probe/record/*: what recording one slice costs: ns per worker_log::record on top of an empty loop, the clock's own
-// read left out, because the scheduler makes it anyway. probe/off is the first of them.
+// probe/record/*: cost of recording one slice: ns per worker_log::record in addition to an empty loop, excluding the
+// clock read, which the scheduler makes anyway. probe/off is the first of them.
 #include <cstdint>
 #include <vector>
 
@@ -22,7 +22,7 @@ struct workload {
   std::uint32_t mode;
 };
 
-/// ns per turn of the loop; without a log the loop makes the slices and drops them.
+/// ns per iteration of the loop; without a log the loop creates the slices and drops them.
 double run(const workload& w, worker_log* log) {
   std::uint64_t key = 0;
   const plx::ticks start = plx::now_ticks();
@@ -32,7 +32,7 @@ double run(const workload& w, worker_log* log) {
                        .key = w.keys == 0 ? no_key : w.first_key + key,
                        .begin = i,
                        .end = 3 * plx::ticks{i} + 50};
-    asm volatile("" : : "r"(&s) : "memory");  // the slice is made, whoever uses it
+    asm volatile("" : : "r"(&s) : "memory");  // keeps the slice from being optimized away
     if (log != nullptr) log->record(s);
   }
   return 1e9 * plx::seconds(plx::now_ticks() - start) / calls;

@@ -1,5 +1,5 @@
-// probe/stats, probe/trace, probe/path: ns that measuring adds to one task that is made, run and waited for, over the
-// same with everything off; a thousand named tasks at a time on one worker, in turns.
+// probe/stats, probe/trace, probe/path: ns that measurement adds to one task that is created, run and waited for,
+// compared with everything off; a thousand named tasks at a time on one worker, alternating.
 // probe/counter: ns per counter read.
 #include <vector>
 
@@ -37,11 +37,11 @@ double run(plx::runtime& rt) {
   });
 }
 
-// A number of one worker, by its name and through a handle, and all counters there are.
+// A value of one worker, by its name and through a handle, and all existing counters.
 void measure_counter(plx::bench::report& report, plx::runtime& rt) {
   const auto& counters = rt.counters();
   const auto handle = counters.find("/threads{locality#0/worker-thread#0}/count/scheduled").value();
-  double sum = 0;  // so that no read is left out
+  double sum = 0;  // keeps the reads from being optimized away
   const auto ns_of = [&](int reads, auto&& read) {
     std::vector<double> ns;
     for (int turn = 0; turn < turns; ++turn) {

@@ -1,11 +1,11 @@
-// Sedov's blast on an adaptive mesh on one process and on several, each of one worker: cell updates per second, and
-// how many times as fast as one process. The program starts itself under mpirun, in turns; without mpirun there is
-// nothing to compare.
+// Sedov's blast on an adaptive mesh on one process and on several, each with one worker: cell updates per second, and
+// the speedup over one process. The program starts itself under mpirun, alternating; without mpirun nothing is
+// measured.
 //
 //   bench_star_localities [--processes 1,2,4] [--turns 5] [--only CASE,...] [--quick] [--json FILE]
 //   mpirun -n 2 bench_star_localities inside FIRST STEPS    # one measurement of the steps FIRST .. FIRST + STEPS
 //
-// The rows `star/localities/N/CASE` are medians over turns. Lines that begin with # say where the time went.
+// The rows `star/localities/N/CASE` are medians over turns. Lines that begin with # report how the time was spent.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -30,12 +30,12 @@ namespace {
 
 using namespace plx;
 
-/// Steps of the blast that are measured, and the blocks that the mesh has at their end.
+/// The steps of the blast that are measured, and the number of blocks at their end.
 struct bench_case {
   const char* name;
   int first, steps;
 };
-// The mesh is that of the beginning all the time; it grows, from step 54 to 288 blocks, from step 158 on to 456.
+// The first case keeps its initial mesh; in the second it grows, from step 54 to 288 blocks, from step 158 on to 456.
 constexpr bench_case cases[] = {{"120", 10, 40}, {"456", 10, 190}};
 constexpr int check_interval = 4;  // of the mesh, in steps
 
@@ -59,7 +59,7 @@ double processor_s() {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-/// Time that threads of this process were ready to run and others ran.
+/// Time in which threads of this process were ready but had no core.
 double delayed_s() {
   double sum = 0.0;
   std::error_code code;
@@ -73,7 +73,7 @@ double delayed_s() {
   return sum;
 }
 
-/// What a locality has used so far.
+/// The resources used by a locality so far.
 struct account {
   double processor = 0.0, exec = 0.0, overhead = 0.0, background = 0.0, idle = 0.0, messages = 0.0, bytes = 0.0;
   double faults = 0.0, delayed = 0.0, switches = 0.0, system = 0.0;
@@ -157,7 +157,7 @@ struct measured {
     for (const double u : updates) sum += u;
     return 1e-6 * sum / wall_s();
   }
-  // Steps behind which the mesh is checked, or all the others.
+  // Time of the steps followed by a check of the mesh, or of all others.
   double part_s(int first, bool checks) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < seconds.size(); ++i)
@@ -166,7 +166,7 @@ struct measured {
   }
 };
 
-// Nothing measured when the processes cannot be started.
+// Empty if the processes cannot be started.
 measured measure(const std::string& self, int processes, const bench_case& c, bool quick) {
   const std::string command = "mpirun --oversubscribe -n " + std::to_string(processes) + " '" + self + "' inside " +
                               std::to_string(c.first) + " " + std::to_string(quick ? 4 : c.steps) + " 2>/dev/null";
@@ -192,7 +192,7 @@ std::string path_of_self() {
   return readlink("/proc/self/exe", path, sizeof path - 1) > 0 ? path : "";
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct wishes {
   std::vector<int> processes{1, 2};
   std::vector<bench_case> chosen{std::begin(cases), std::end(cases)};
@@ -252,7 +252,7 @@ wishes wishes_of(const std::vector<std::string>& words) {
   return w;
 }
 
-// Where the steps' time goes on one process and on several, of the last turn.
+// How the steps' time was spent on one process and on several, in the last turn.
 void explain(const bench_case& c, const std::vector<int>& processes, const std::vector<measured>& of) {
   for (std::size_t i = 0; i < of.size(); ++i) {
     const double plain = of[i].part_s(c.first, false), checked = of[i].part_s(c.first, true);
@@ -263,7 +263,7 @@ void explain(const bench_case& c, const std::vector<int>& processes, const std::
   }
 }
 
-// False when the processes cannot be started.
+// False if the processes cannot be started.
 bool compare(bench::report& report, const std::string& self, const bench_case& c, const wishes& w) {
   std::vector<std::vector<double>> rates(w.processes.size()), ratios(w.processes.size());
   std::vector<measured> last(w.processes.size());
@@ -289,7 +289,7 @@ int main(int argc, char** argv) {
   const auto& rest = report.rest();
   if (rest.size() == 3 && rest[0] == "inside") return take_part(positive(rest[1]), positive(rest[2]));
   const wishes w = wishes_of(rest);
-  if (geteuid() == 0) {  // mpirun wants to be told twice that this is meant, as in containers
+  if (geteuid() == 0) {  // mpirun requires both variables to run as root, as in containers
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
   }

@@ -1,4 +1,4 @@
-// Steps of a gas by the CPU's kernels with tasks: the first rung of the ladder.
+// Steps of a gas with the CPU's kernels as tasks: the first rung of the ladder.
 #pragma once
 
 #include <atomic>
@@ -11,10 +11,10 @@ namespace plx::bench {
 
 class cpu_steps {
  public:
-  /// Requires: a mesh of one level without fluxes that anybody wants but what leaves through the sides.
+  /// Requires: a mesh of one level; fluxes are used for the outflow only.
   cpu_steps(const mesh::block_mesh& mesh, const star::device::gas_options& o, unsigned workers);
   ~cpu_steps();
-  /// In a task. Every worker takes blocks until there are none left, once per stage.
+  /// Called in a task. Every worker takes blocks until none are left, once per stage.
   void step();
 
   mesh::arena now;

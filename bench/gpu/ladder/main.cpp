@@ -1,20 +1,20 @@
-// The ladder: a step of the scheme full3d on 512 blocks of 8^3 (RK3), with one thing more at each rung that a runtime
-// gives to many small kernels. All give the same bits, which is checked.
+// The ladder: a step of the scheme full3d on 512 blocks of 8^3 (RK3); each rung adds one more feature that a runtime
+// provides for many small kernels. All give the same bits, which is checked.
 //
 //   bench_gpu_ladder [--backend NAME] [--workers N,...] [--blocks N] [--seconds S] [--quick] [--csv FILE] [--json FILE]
 //
-// Without --backend the first device of the best backend; where there is none besides the cpu, one line says so, and
-// there are no rows. --blocks: along each axis, 8. --workers: 1,4,8,16. --seconds: of each number, 0.25.
+// Without --backend the first device of the best backend; if only the cpu is available, one line says so, and there are
+// no rows. --blocks: along each axis, 8. --workers: 1,4,8,16. --seconds: per number, 0.25.
 //
-// rung      what a step is (docs/gpu.md)
+// rung      a step (docs/gpu.md)
 // cpu       no device: as many tasks as workers take blocks
-// anew      a task per block and stage makes a stream and two buffers, puts two kernels there, and waits
+// anew      a task per block and stage creates a stream and two buffers, launches two kernels, waits; words: ok
 // buffers   buffers are recycled
-// streams   so are streams: all share one, by the executor
-// streams16 the executor spreads launches over 16 streams
+// streams   streams are recycled, too: all tasks share one, by the executor
+// streams16 the executor distributes launches over 16 streams
 // slices16  the aggregating executor: up to 16 blocks are one launch
-// futures   as slices16, but no task waits: a block's kernel is launched when those are done whose values it reads
-// graph     what a run does: two launches per stage for all blocks, as a graph (device_gas)
+// futures   as slices16, but no task waits: a block's kernel is launched when those whose values it reads have ended
+// graph     as in a run: two launches per stage for all blocks, as a graph (device_gas)
 //
 // Rows: gpu/ladder/RUNG/wN (ms per step, median of the steps in that time), and gpu/sedov/way/WAY/wN: `futures` with
 // completion by poll, callback and flag.
@@ -87,11 +87,11 @@ settings read(const std::vector<std::string>& words) {
   return s;
 }
 
-/// One way to make a step on a device.
+/// One way to execute a step on a device.
 struct rung {
   const char* name;
   gpu::device_options options;
-  unsigned most;  // items of a launch; 0: executor
+  unsigned most;  // items per launch; 0: executor
   std::function<void(block_steps&, const gpu::executor&, const gpu::aggregating_executor&)> step;  // empty: graph
 };
 
@@ -107,7 +107,7 @@ const auto in_streams = [](block_steps& s, const gpu::executor&, const gpu::aggr
 };
 
 const rung rungs[] = {
-    {"anew", {.recycle_streams = false, .recycle_buffers = false}, 1, in_streams},
+    {"anew", {.recycle_streams = false, .recycle_buffers = false}, 1, in_streams},  // words: ok
     {"buffers", {.recycle_streams = false}, 1, in_streams},
     {"streams", {.streams = 1}, 1, in_tasks},
     {"streams16", {.streams = 16}, 1, in_tasks},
@@ -171,7 +171,7 @@ class ladder {
       keep_or_compare(r.name, here);
       all = times(step, wait);
     });
-    if (c.stopped != 0) throw std::runtime_error(std::string(r.name) + ": the course has stopped");
+    if (c.stopped != 0) throw std::runtime_error(std::string(r.name) + ": the integration has stopped");
     const gpu::aggregation_counts n = together.counts();
     if (n.launches > 0)
       std::printf("#   %.1f items per launch\n", static_cast<double>(n.items) / static_cast<double>(n.launches));
@@ -181,10 +181,10 @@ class ladder {
   int different() const { return different_; }
 
  private:
-  static constexpr int checked_steps = 2;  // which also make what is made once
+  static constexpr int checked_steps = 2;  // which include one-time initialization
   static constexpr double first_dt = 1e-5;
 
-  /// Seconds per step of turns: of as many steps as a tenth of the time has room for, and a wait for the device.
+  /// Seconds per step, by turn: each turn runs as many steps as fit into a tenth of the time, and waits for the device.
   template <class Step, class Wait>
   std::vector<double> times(Step&& step, Wait&& wait) {
     double now = monotonic_seconds();
@@ -208,7 +208,7 @@ class ladder {
     if (first_.empty()) first_ = now;
     if (std::memcmp(first_.data(), now.data(), now.size() * sizeof(double)) == 0) return;
     ++different_;
-    std::printf("# DIFFERENT: %s has not the bits of the first rung\n", name);
+    std::printf("# DIFFERENT: %s differs from the first rung\n", name);
   }
 
   const gpu::backend& table_;

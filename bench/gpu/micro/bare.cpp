@@ -45,7 +45,7 @@ class bare {
   void *host = nullptr, *there = nullptr;
 };
 
-// Medians of single turns: the stream must not fill, which would make the caller wait.
+// Medians of single calls: the stream must not fill, which would make the caller wait.
 template <class F>
 double alone(const bare& on, F&& f, int calls = 100) {
   std::vector<double> all;

@@ -11,7 +11,7 @@ namespace {
 
 using gpu::testing::spin_item;
 
-/// Microseconds per item: every worker has a task that launches its share and waits for all.
+/// Microseconds per item: every worker has a task that launches its share and waits for all of it.
 template <class On>
 double per_item(plx::runtime& rt, const On& on, unsigned items, std::uint64_t kernel_ns) {
   const unsigned tasks = rt.worker_count(), each = items / tasks;

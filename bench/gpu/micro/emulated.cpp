@@ -1,6 +1,5 @@
-// What the runtime itself adds to a future, without a card: the calls take as long as they were measured to take on
-// one, and a kernel is done so long after its launch. Only looking at a clock goes on, so that no other thread
-// disturbs.
+// Overhead of the runtime per future, without a GPU: calls take the times that were measured on one, and a kernel ends
+// a fixed time after its launch. The waits are busy loops on the clock, so that no other thread interferes.
 #include <cstdio>
 
 #include "gpu/cpu/cpu_backend.hpp"
@@ -15,7 +14,7 @@ using namespace plx::gpu;
 
 // Microseconds of the calls, docs/gpu.md.
 constexpr double launch_us = 3.8, record_us = 0.14, pending_us = 0.13, ready_us = 1.25;
-double kernel_us = 7.4;  // from the begin of the launch until it is done: written while nothing runs
+double kernel_us = 7.4;  // from the start of the launch to the end of the kernel; written while nothing runs
 
 struct emulated_event {
   double done_at = 0;
@@ -60,7 +59,7 @@ backend emulated() {
   return b;
 }
 
-/// Without the runtime: launch, record, ask until it is done.
+/// Without the runtime: launch, record, query until the event has completed.
 double bare_us() {
   native_event e = nullptr;
   make_event(nullptr, false, e);

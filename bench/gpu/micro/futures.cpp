@@ -1,4 +1,4 @@
-// From a launch until a task goes on with its future.
+// From a launch until a task resumes with its future.
 #include "gpu/micro/parts.hpp"
 #include "gpu/stream.hpp"
 #include "gpu/testing/operations.hpp"
@@ -24,7 +24,7 @@ void future_costs(report& r, const gpu::backend& b, int index, double bare_seen_
       });
       r.add(std::string("gpu/seen/") + name + suffix, seen, "us", lower);
       if (way == completion_way::poll) r.add("gpu/future_overhead" + suffix, seen - bare_seen_us, "us", lower);
-      // A kernel that is longer than a worker looks for work before it naps.
+      // A kernel that takes longer than an idle worker searches before it sleeps.
       rt.run([&] {
         seen = median_us(100, [&] {
           s.launch(gpu::testing::spin, gpu::testing::spin_item{200'000, nullptr, 0});
@@ -33,7 +33,7 @@ void future_costs(report& r, const gpu::backend& b, int index, double bare_seen_
       });
       r.add(std::string("gpu/seen200us/") + name + suffix, seen, "us", lower);
     }
-    // What future() itself costs, without waiting for each.
+    // The cost of future() itself, without waiting for each.
     gpu::stream s(d);
     std::vector<double> all;
     rt.run([&] {

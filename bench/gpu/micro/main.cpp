@@ -1,9 +1,9 @@
-// What a launch, an event, a future, a buffer and a batch cost on a device. Without one, a single line says why.
+// Cost of a launch, an event, a future, a buffer and a batch on a device. Without a device, one line gives the reason.
 //
 //   bench_gpu_micro [--backend NAME] [--device N] [--no-batches] [--emulated] [--json FILE]
 //
-// --no-batches: no executors, buffers and batches. --emulated: only what the runtime adds to a future of an emulated
-// device (emulated.cpp), which needs no card.
+// --no-batches: no executors, buffers and batches. --emulated: only the overhead of the runtime per future of an
+// emulated device (emulated.cpp), which needs no GPU.
 #include <charconv>
 #include <cstdio>
 #include <string>

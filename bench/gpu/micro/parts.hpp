@@ -1,4 +1,4 @@
-// The parts of bench_gpu_micro, and what they share.
+// The parts of bench_gpu_micro, and common functions.
 #pragma once
 
 #include <chrono>
@@ -11,12 +11,12 @@
 
 namespace plx::bench {
 
-/// Microseconds on the clock of this process.
+/// Microseconds on this process's clock.
 inline double now_us() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The median over `turns` of the microseconds that f() takes; a few calls before do not count.
+/// The median over `turns` of the microseconds that f() takes, after a few warm-up calls.
 template <class F>
 double median_us(int turns, F&& f) {
   std::vector<double> all;
@@ -28,11 +28,11 @@ double median_us(int turns, F&& f) {
   return median(std::move(all));
 }
 
-/// Calls of the backend alone: no runtime takes part. Gives the microseconds from a launch until an event is seen.
+/// Calls of the backend alone, without a runtime. Returns the microseconds from a launch until an event is seen.
 double bare_costs(report& r, const gpu::backend& b, int index);
-/// Futures in the three ways.
+/// Futures with the three ways of completion.
 void future_costs(report& r, const gpu::backend& b, int index, double bare_seen_us);
-/// Futures of a device that is emulated: what the runtime adds, measured without a card.
+/// Futures of an emulated device: the overhead of the runtime, measured without a GPU.
 void emulated_costs(report& r);
 /// Executors, aggregation, graphs, buffers.
 void batch_costs(report& r, const gpu::backend& b, int index);

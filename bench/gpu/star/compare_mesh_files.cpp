@@ -1,5 +1,5 @@
-// Are two mesh files of plx-star the same gas? Compares time, step, tree and every value, bit by bit; what was measured
-// beside the physics (cost, owner, idle rates) may differ.
+// Compares two mesh files of plx-star bit by bit: time, step, tree and every value. Measurements (cost, owner, idle
+// rates) may differ.
 //   compare_mesh_files ONE.athdf OTHER.athdf        exit code 0: the same
 #include <hdf5.h>
 
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   }
   const hid_t one = H5Fopen(argv[1], H5F_ACC_RDONLY, H5P_DEFAULT),
               other = H5Fopen(argv[2], H5F_ACC_RDONLY, H5P_DEFAULT);
-  if (one < 0 || other < 0) return 2;  // HDF5 has told why
+  if (one < 0 || other < 0) return 2;  // HDF5 has reported the reason
   bool all = true;
   for (const char* name : {"Time", "NumCycles", "NumMeshBlocks", "MaxLevel"})
     all = same(name, attribute(one, name), attribute(other, name)) && all;

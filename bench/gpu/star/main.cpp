@@ -1,12 +1,13 @@
-// Steps of the gas on a device: the same bits as the CPU's kernels, and how long they take.
+// Steps of the gas on a device: checks that they have the bits of the CPU's kernels, and measures their time.
 //
 //   bench_gpu_star [--backend NAME] [--quick] [--no-check] [--json FILE]
 //
-// Without --backend the first device of the best backend; where there is none besides the cpu, one line says so, and
-// there are no rows.
+// Without --backend the first device of the best backend; if only the cpu is available, one line says so, and there are
+// no rows.
 // Rows: gpu/sedov/faces and gpu/sedov/full3d (ms per step, 512 blocks of 8^3, PPM, HLLC or nine central-upwind fluxes a
 // face, RK3), gpu/uniform/ppm_rk3 and plm_rk2 (cell updates per second, 256^3 in blocks of 32^3), gpu/blocks8over32
-// (rate with 8^3 blocks over that with 32^3). Lines that begin with # tell more. A number is the median of five turns.
+// (rate with 8^3 blocks over that with 32^3). Lines that begin with # give details. A number is the median of five
+// turns.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -155,7 +156,7 @@ int run(const bench::report& given, bench::report& out) {
   out.add("gpu/uniform/plm_rk2", plm32, "cell updates/s", bench::higher);
   const double ppm8 = cells / seconds_per_step(*on, cube(edge / 8, 8), ppm, quick ? 1 : 10, turns);
   out.add("gpu/blocks8over32", ppm8 / ppm32, "1", bench::higher);
-  // What a stage of PPM and HLLC asks of the card: about 1200 operations and 144 bytes per cell.
+  // Cost of a stage of PPM and HLLC on the device: about 1200 operations and 144 bytes per cell.
   constexpr double operations = 1200.0, bytes = 144.0, peak_operations = 17e12, peak_bytes = 4.3e12;
   const double stages = 3.0 * ppm32;
   std::printf("# ppm_rk3: %.3g operations/s (%.0f %% of 17 T/s unfused), %.3g B/s (%.0f %% of 4.3 TB/s)\n",

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The verification problems of plx-star on a machine with an NVIDIA card, each beside the CPU: the same tree at every
-# step, drift of totals, bounds of the exact solutions. With `both`, blocks divided between the card and the workers, too:
-# its tests, and ms per step by share. Run it from the root of the repository.
+# The verification problems of plx-star on a machine with an NVIDIA GPU, each compared with the CPU: the same tree at
+# every step, drift of totals, bounds of the exact solutions. With `both`, also with blocks divided between the GPU and
+# the workers: its tests, and ms per step by share. Run it from the root of the repository.
 #   sh bench/gpu/star/validate_on_card.sh OUT [both]   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (a
 #                                               folder, OUT/build), DEVICE (cuda; emulated: to try this script without)
 set -u
@@ -20,7 +20,7 @@ printf '== built, %d s\n' $(($(date +%s) - begin))
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2> /dev/null
 PLX_STAR_TEST_DEVICE=$device timeout 240 "$build/bin/validation_device_test" > "$out/validation_device.log" 2>&1
 code=$?
-# Not the rows that say the same for each run, unless they are missed.
+# Omits rows that are equal for each run, unless they fail.
 grep -vE 'yes +yes$|^\[-|RUN|^Running|^$' "$out/validation_device.log"
 printf '== trees and bits that are the same: %d rows; not: %d\n' "$(grep -cE 'yes +yes$' "$out/validation_device.log")" \
   "$(grep -cE 'no +yes' "$out/validation_device.log")"
@@ -31,7 +31,7 @@ printf '== verification on %s: %s, %d s with the build\n' "$device" "$([ $code -
 PLX_STAR_TEST_DEVICE=$device timeout 100 "$build/bin/star_test" --gtest_brief=1 --gtest_filter='SharedCourse.*' \
   > "$out/shared_course.log" 2>&1 || code=1
 tail -n 4 "$out/shared_course.log"
-# share NAME SETTINGS...: ms per step, from the second row of history.csv on, and who had which blocks.
+# share NAME SETTINGS...: ms per step, from the second row of history.csv on, and the owners of the blocks.
 share() {
   name=$1
   shift

@@ -1,13 +1,13 @@
-// What timelines of a device cost, and whether they are right.
+// Cost and correctness of device timelines.
 //
 //   bench_gpu_timeline [--backend NAME] [--source events|activity|both] [--quick] [--json FILE]
 //
-// Without --backend the first device of the best backend; where there is none besides the cpu, one line says so, and
-// there are no rows. Rows: gpu/timeline_overhead, percent of the Sedov step (512 blocks of 8^3, PPM, HLLC, RK3, a step
-// as one graph), and gpu/timeline_overhead/kernels of 100 us, launched one by one; ..._activity: by the library's
-// activity records. Each is the median over pairs of turns, one with a trace and one without, in turn.
-// Lines that begin with # tell more. The program fails when a lane is wrong: an operation that begins before it was
-// submitted or before the one before has ended, ends before it begins or outside of the run, or is missing.
+// Without --backend the first device of the best backend; if only the cpu is available, one line says so, and there are
+// no rows. Rows: gpu/timeline_overhead, percent of the Sedov step (512 blocks of 8^3, PPM, HLLC, RK3, a step as one
+// graph), and gpu/timeline_overhead/kernels of 100 us, launched one by one; ..._activity: with the activity records of
+// the vendor's library. Each is the median over pairs of turns, one with a trace and one without, alternating.
+// Lines that begin with # give details. The program fails if a lane is wrong: an operation is missing, or begins before
+// it was submitted or before the previous one has ended, or ends before it begins or outside the run.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -35,7 +35,7 @@ using source = probe::device_lanes::source;
 constexpr std::size_t ring_records = std::size_t{1} << 16;
 const char* text_of(source s) { return s == source::activity ? "activity" : "events"; }
 
-/// Errors of the lanes of a run that began at `from`; says each.
+/// The number of errors in the lanes of a run that began at `from`; prints each.
 int wrong_lanes(const probe::trace_data& d, ticks from, std::uint64_t expected, const char* what) {
   const ticks now = now_ticks();
   int wrong = 0;
@@ -62,14 +62,15 @@ int wrong_lanes(const probe::trace_data& d, ticks from, std::uint64_t expected, 
   return wrong;
 }
 
-/// The median over pairs of the share that a turn takes longer with a trace, in percent. turn() gives its seconds.
+/// The median over pairs of the relative increase of a turn's time with a trace, in percent. turn() returns its
+/// seconds.
 template <class Turn>
 double overhead_percent(probe::recorder& r, source s, int pairs, const char* what, Turn turn) {
   r.devices().set_source(s);
   std::vector<double> more, without, with;
   for (int i = -1; i < pairs; ++i) {
     double took[2];
-    for (const int on : {i & 1, (i & 1) ^ 1}) {  // neither is always the first
+    for (const int on : {i & 1, (i & 1) ^ 1}) {  // neither is always first
       r.trace(on != 0, ring_records);
       took[on] = turn();
       r.trace(false);
@@ -89,7 +90,7 @@ struct counts {
   int steps, kernels, pairs;
 };
 
-/// Of one way to have times.
+/// Measures with one source of times.
 int measure(machine& on, bench::report& out, source s, const counts& n) {
   probe::recorder& r = on.device().get_runtime().recorder();
   const std::string suffix = s == source::activity ? "_activity" : "";
@@ -120,7 +121,7 @@ int measure(machine& on, bench::report& out, source s, const counts& n) {
       return (monotonic_seconds() - begin) / n.steps;
     };
     out.add("gpu/timeline_overhead" + suffix, overhead_percent(r, s, n.pairs, "a Sedov step", turn), "%", bench::lower);
-    if (s == source::events) {  // by activity records the operations of a graph stand alone
+    if (s == source::events) {  // activity records list the operations of a graph individually
       const ticks from = now_ticks();
       r.trace(true, ring_records);
       const std::uint64_t before = on.device().get_runtime().recorder().devices().kept();

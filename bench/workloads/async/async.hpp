@@ -1,10 +1,10 @@
-// Empty tasks whose end is waited for.
+// Empty tasks that are waited for.
 #pragma once
 
 struct async_work {
-  int tasks;      // in all
-  int per_batch;  // 1: each is waited for before the next is made
+  int tasks;      // total
+  int per_batch;  // 1: each is waited for before the next is created
 };
 
-/// Makes and waits for the tasks, from within a task of the library. Returns how many tasks ran.
+/// Creates the tasks and waits for them, from within a task of the library. Returns the number of tasks that ran.
 using async_run = int(async_work);

@@ -1,5 +1,5 @@
-// async/LIBRARY: ns of wall time per empty task that is made and waited for, one after the other; /batch: a thousand
-// are made before the first is waited for. /w1: the same on one worker.
+// async/LIBRARY: ns of wall time per empty task that is created and waited for, one by one; /batch: a thousand are
+// created before the first is waited for. /w1: the same on one worker.
 #include <string>
 
 #include "async/async.hpp"

@@ -1,4 +1,4 @@
-// oneTBB has no futures: a task leaves its result in a variable, and a task_group is waited for.
+// oneTBB has no futures: a task stores its result in a variable, and a task_group is waited for.
 #include "library/tbb.hpp"
 
 #include <tbb/task_group.h>

@@ -1,6 +1,6 @@
-// The factorization of a matrix in tiles, a task per operation on a tile, with futures (plx), a flow graph (oneTBB),
-// depend clauses (OpenMP). cholesky/LIBRARY: ms of wall time, with tiles of 32 x 32 (some 10 us of work per task);
-// /t64: the same matrix in tiles of 64 x 64.
+// Tiled factorization of a matrix, a task per operation on a tile, with futures (plx), a flow graph (oneTBB), depend
+// clauses (OpenMP). cholesky/LIBRARY: ms of wall time, with tiles of 32 x 32 (about 10 us of work per task); /t64: the
+// same matrix in tiles of 64 x 64.
 #include <string>
 
 #include "cholesky/tiles.hpp"

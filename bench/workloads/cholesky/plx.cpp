@@ -1,4 +1,4 @@
-// plx: a future per tile, replaced by that of the task that writes the tile next.
+// plx: a future per tile, replaced by that of the next task that writes the tile.
 #include <vector>
 
 #include "cholesky/tiles.hpp"

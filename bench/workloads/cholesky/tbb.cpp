@@ -1,4 +1,4 @@
-// oneTBB: a flow graph, a continue_node per task and an edge from whoever wrote a tile before.
+// oneTBB: a flow graph, a continue_node per task and an edge from the previous task that wrote a tile.
 #include <tbb/flow_graph.h>
 
 #include <deque>

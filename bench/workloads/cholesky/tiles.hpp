@@ -1,5 +1,5 @@
-// A symmetric positive definite matrix in square tiles, and what the factorization A = L L^T does to tiles.
-// The kernels are plain loops of our own: the same for every library, and single-threaded.
+// A symmetric positive definite matrix in square tiles, and the tile operations of the factorization A = L L^T.
+// The kernels are plain loops: the same for every library, and single-threaded.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace cholesky {
 
 class matrix {
  public:
-  /// n_tiles x n_tiles tiles of edge x edge; below and on the diagonal the values of one fixed matrix.
+  /// n_tiles x n_tiles tiles of edge x edge; the lower triangle holds the values of one fixed matrix.
   matrix(int n_tiles, int edge);
   [[nodiscard]] int n_tiles() const { return n_tiles_; }
   [[nodiscard]] int edge() const { return edge_; }
@@ -32,7 +32,7 @@ class matrix {
   std::vector<double> values_;
 };
 
-/// Replaces the lower triangle by L.
+/// Replaces the lower triangle with L.
 using cholesky_run = void(matrix&);
 
 }  // namespace cholesky

@@ -1,4 +1,4 @@
-// The Fibonacci numbers by their recursion, one task per call that is not a leaf: nothing but spawning and joining.
+// Recursive Fibonacci numbers, one task per call that is not a leaf: spawning and joining only.
 // fib/LIBRARY: ns of core time per call on all workers; /w1 on one worker; /wall: wall time on all workers.
 #include <string>
 #include <utility>
@@ -10,7 +10,7 @@ namespace {
 using plx::bench::entry;
 using fib = long(int);
 
-/// Calls that computing fib(n) takes, leaves included: what the times are divided by.
+/// The number of calls of fib(n), leaves included: the divisor of the times.
 double calls(int n) {
   double a = 1, b = 1;
   for (; n > 1; --n) a = std::exchange(b, a + b + 1);
@@ -23,7 +23,7 @@ long fibonacci(int n) {
   return a;
 }
 
-/// Smaller for a slower library: each turn takes some tenths of a second.
+/// Smaller for a slower library: each turn takes a few tenths of a second.
 int size_for(const entry<fib>& e, bool quick) {
   const int n = e.is("omp") ? 22 : e.is("tbb") ? 29 : e.is("plx") ? 32 : 36;
   return quick ? n - 5 : n;

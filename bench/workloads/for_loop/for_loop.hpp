@@ -1,14 +1,14 @@
-// Short loops, again and again: what a time step of a simulation is made of.
+// Short loops, repeated: the pattern of a simulation's time steps.
 #pragma once
 
-/// One iteration. In a file of its own, so that it is the same instructions for every library, and what differs is how
-/// the iterations are handed out.
+/// One iteration. In a separate file, so that every library runs the same instructions and only the distribution of the
+/// iterations differs.
 double iterate(double x);
 
 struct loop_work {
   double* values;
   int n;            // iterations of one loop
-  int repetitions;  // of the loop, one after the other
+  int repetitions;  // of the loop, one after another
 };
 
 /// values[i] = iterate(values[i]) for each i, `repetitions` times, from within a task of the library.

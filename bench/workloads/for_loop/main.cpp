@@ -1,5 +1,5 @@
 // for_loop/LIBRARY/T: efficiency in percent of a parallel loop over T of work (serial time over wall time times
-// workers), for T from 1 us to 10 ms, loops following each other at once.
+// workers), for T from 1 us to 10 ms; the loops follow each other immediately.
 #include <string>
 #include <vector>
 
@@ -16,7 +16,7 @@ struct size {
 };
 constexpr size sizes[] = {{"1us", 1e-6}, {"10us", 1e-5}, {"100us", 1e-4}, {"1ms", 1e-3}, {"10ms", 1e-2}};
 
-/// Seconds per iteration when nobody helps; the fastest of some, so that it holds for a calm processor.
+/// Seconds per iteration on one thread; the minimum of several, so that it holds for an undisturbed processor.
 double iteration_s() {
   std::vector<double> values(10'000, 0.5);
   double best = 1;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* order[] = {"plx", "tbb", "omp", "std", "serial"};
 
-/// Seconds that the threads of this process have spent ready to run but not running.
+/// Seconds in which threads of this process were ready but not running.
 double waited_for_processor_s() {
   DIR* tasks = opendir("/proc/self/task");
   if (tasks == nullptr) return 0;
@@ -90,7 +90,7 @@ stopwatch::stopwatch() : begin_{0, 0, waited_for_processor_s()} {
 interval stopwatch::read() const {
   interval i{plx::bench::wall_s() - begin_.wall_s, core_seconds() - begin_.core_s, 0};
   i.stolen_s = std::max(0.0, waited_for_processor_s() - begin_.stolen_s);
-  if (more_threads_than_processors) i.stolen_s = 0;  // they take it from each other
+  if (more_threads_than_processors) i.stolen_s = 0;  // this program's own threads compete
   return i;
 }
 

@@ -5,8 +5,8 @@
 //   const entry<long(int)> me("tbb", count);          in_turns<long(int)>(c, 7, [&](const entry<long(int)>& e) {
 //                                                       return timed([&] { check(e.run(20) == 1024); }); });
 //
-// An entry is a file of the workload's folder; a library is a file of this folder. Both enter themselves into a list
-// when the program starts, so that leaving a file out of the build leaves its rows out of the table.
+// An entry is a file of the workload's folder; a library is a file of this folder. Both register themselves when the
+// program starts, so that leaving a file out of the build leaves its rows out of the table.
 // Not thread-safe: used by main. Example: workloads/fib.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace plx::bench {
 
-/// Makes and ends the workers of one library. One library is started at a time.
+/// Creates and destroys the workers of one library. One library runs at a time.
 struct library {
   library(const char* name, std::string (*version)(), void (*start)(unsigned workers), void (*stop)());
   const char* name;
@@ -30,11 +30,11 @@ struct library {
   static std::vector<const library*>& all();
   /// The library that an entry `label` uses: "plx" for "plx" and "plx-async".
   static const library& of(const char* label);
-  /// plx first, then those it is compared with, then serial; variants behind their library.
+  /// plx first, then the other libraries, then serial; variants after their library.
   static int rank(const char* label);
 };
 
-/// One way to do the work. `label` is LIBRARY or LIBRARY-VARIANT.
+/// One implementation of the work. `label` is LIBRARY or LIBRARY-VARIANT.
 template <class Function>
 struct entry {
   entry(const char* l, Function* f) : label(l), run(f) { list().push_back(this); }
@@ -55,16 +55,16 @@ struct entry {
   }
 };
 
-/// What a stretch of the program took.
+/// Times of a section of the program.
 struct interval {
   double wall_s = 0;
   double core_s = 0;    // of all threads of this process
-  double stolen_s = 0;  // that threads of this process were ready to run and other processes had the processor
+  double stolen_s = 0;  // in which threads of this process were ready but other processes ran
 
-  /// Core time that the machine offered to so many threads, whether they used it or not: wall time x threads, less what
-  /// other processes took of it. On a machine of one's own the latter is nothing.
+  /// Core time that the machine offered to `threads` threads, used or not: wall time x threads, minus the time taken by
+  /// other processes. On an otherwise idle machine the latter is zero.
   [[nodiscard]] double offered_s(unsigned threads) const { return std::max(wall_s * threads - stolen_s, 0.2 * wall_s); }
-  /// Wall time, less that share of it.
+  /// Wall time, minus the share taken by other processes.
   [[nodiscard]] double calm_s(unsigned threads) const { return offered_s(threads) / threads; }
 };
 
@@ -84,31 +84,31 @@ interval timed(F&& f) {
   return watch.read();
 }
 
-/// The command line that all programs of workloads/ understand, and the numbers they report.
+/// The command line of all programs of workloads/, and their results.
 class contest {
  public:
-  /// Ends the program with code 2 and the usage when the command line is wrong.
+  /// Ends the program with code 2 and the usage message if the command line is invalid.
   contest(int argc, char** argv);
 
   report numbers;
   unsigned threads = 1;  // the same for every library
-  bool quick = false;    // smaller problems and fewer turns: does it run at all?
+  bool quick = false;    // smaller problems and fewer turns: only checks that everything runs
 
-  /// False for a part of the program that `--only PART,PART...` leaves out.
+  /// False for a part of the program that is not selected by `--only PART,PART...`.
   [[nodiscard]] bool wants(const std::string& part) const;
   [[nodiscard]] int turns(int n) const { return quick ? std::min(n, 3) : n; }
-  /// Tells how much of the time other processes had the processors; call at the end. The exit code of the program.
+  /// Reports the share of time that other processes took; called at the end. Returns the exit code of the program.
   int finish();
 
-  /// Remembers how much of the sample was lost to other processes; true if it was too much for a fair comparison.
+  /// Records how much of the sample other processes took; true if it was too much for a fair comparison.
   bool disturbed(const interval& sample, unsigned workers);
 
  private:
-  std::string only_;  // ",part,part," or nothing
+  std::string only_;  // ",part,part," or empty
   double stolen_s_ = 0, offered_s_ = 0;
 };
 
-/// Lets the threads of whoever ran before fall asleep.
+/// Lets the threads of the previous library fall asleep.
 void settle();
 
 [[noreturn]] void wrong_result(const std::string& who, const std::string& what);
@@ -125,12 +125,12 @@ void expect_same(const char* who, const T& got, const T& expected) {
 template <class Function>
 struct median_of {
   const entry<Function>* who;
-  interval time;  // each field by itself the median
+  interval time;  // the median of each field
 };
 
-/// `measure(entry)` gives the interval of one turn. Every turn calls it for each entry, after the workers of its
-/// library were made, with `workers` threads. Turns in which other processes took more than a twentieth are repeated,
-/// up to twice as many in all, and the calmest `turns` of them count.
+/// `measure(entry)` returns the interval of one turn. Every turn calls it for each entry, after the workers of its
+/// library were created, with `workers` threads. Turns in which other processes took more than a twentieth are
+/// repeated, up to twice as many in total, and the `turns` least disturbed ones count.
 template <class Function, class Measure>
 std::vector<median_of<Function>> in_turns(contest& c, int turns, unsigned workers, Measure&& measure) {
   const auto entries = entry<Function>::all();

@@ -1,4 +1,4 @@
-// Entries that use the standard library's threads, or none.
+// Entries that use the standard library's threads, or no threads.
 #include "library/contest.hpp"
 
 namespace plx::bench {

@@ -1,4 +1,4 @@
-// The runtime of the plx entries, while the contest runs them.
+// The runtime of the plx entries, while they run.
 #pragma once
 
 #include "rt/runtime.hpp"
@@ -8,8 +8,8 @@ namespace plx::bench {
 /// Requires: the library "plx" is started.
 runtime& plx_runtime();
 
-/// Of the runtimes that are started from now on; `workers` is filled in. For workloads that need what the defaults do
-/// not give.
+/// The options of runtimes started from now on; `workers` is set by the contest. For workloads that need other options
+/// than the defaults.
 runtime_options& plx_options();
 
 }  // namespace plx::bench

@@ -16,7 +16,7 @@ std::optional<tbb::task_arena> arena;
 const library tbb_library(
     "tbb", [] { return std::string("oneTBB ") + TBB_VERSION_STRING; },
     [](unsigned workers) {
-      // At least two: with one, nobody would ever run what is put into the arena from outside.
+      // At least two: with one, tasks enqueued by an external thread would never run.
       limit.emplace(tbb::global_control::max_allowed_parallelism, workers < 2 ? 2 : workers);
       arena.emplace(static_cast<int>(workers));
     },

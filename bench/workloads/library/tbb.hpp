@@ -1,4 +1,4 @@
-// The arena of the tbb entries, while the contest runs them.
+// The arena of the tbb entries, while they run.
 #pragma once
 
 #include <tbb/task_arena.h>

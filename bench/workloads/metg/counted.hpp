@@ -1,5 +1,5 @@
-// The graph by counters, the leanest way in any library that has tasks: each task counts down those that read it; of
-// those that became ready it goes on with one itself and spawns the others.
+// The graph with counters, the idiom with the least overhead in any library with tasks: each task decrements the
+// counters of its readers; of those that become ready it executes one itself and spawns the others.
 #pragma once
 
 #include <atomic>
@@ -17,19 +17,20 @@ class counters {
         missing_[r.index(t, p)].store(static_cast<std::uint32_t>(r.shape().inputs(t, p).size()),
                                       std::memory_order_relaxed);
   }
-  /// True for the last input. acq_rel: the task that goes on sees the outputs of all that counted before.
+  /// True for the last input. acq_rel: the task that continues sees the outputs of all inputs counted before.
   bool count_down(std::size_t index) { return missing_[index].fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
   std::unique_ptr<std::atomic<std::uint32_t>[]> missing_;
 };
 
-/// An end of the graph: a task that nobody reads. Those without inputs do not count: they end with who spawned them.
+/// An end of the graph: a task without readers. Tasks without inputs do not count: they end with the task that spawns
+/// them.
 inline bool is_end(const run& r, step t, point p) {
   return (t + 1 == r.steps() || r.shape().readers(t, p).empty()) && !r.shape().inputs(t, p).empty();
 }
 
-/// Executes a task and then one of those it makes ready, and so on; gives the others to `spawn(t, p)`. True when the
+/// Executes a task and then one of those it makes ready, and so on; passes the others to `spawn(t, p)`. True if the
 /// last one executed is an end of the graph.
 template <class Spawn>
 bool execute_from(run& r, counters& c, step t, point p, Spawn&& spawn) {

@@ -7,7 +7,7 @@
 namespace metg {
 namespace {
 
-/// A hash that is as good as a random number (SplitMix64's finalizer).
+/// A pseudorandom hash (the finalizer of SplitMix64).
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,7 +1,7 @@
-// A graph of tasks, width points by some steps: which tasks of the step before a task takes its inputs from. Generated
-// in the way of Task Bench (Slaughter et al., SC 2020); the patterns are those of its paper where the names agree.
+// A graph of tasks of `width` points by a number of steps: defines the inputs of each task from the previous step.
+// Modelled on Task Bench (Slaughter et al., SC 2020); the patterns are those of its paper where the names agree.
 //
-// Thread safety: constant after construction. Cost: spans into tables made once; patterns repeat after some steps.
+// Thread safety: constant after construction. Cost: spans into precomputed tables; patterns repeat after some steps.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ class graph {
   [[nodiscard]] point width() const noexcept { return width_; }
   /// Points 0 .. active(t)-1 have a task at step t; fewer than width only at the start of a tree.
   [[nodiscard]] point active(step t) const noexcept { return layer_at(t).active; }
-  /// Points of step t-1 that the task reads. Requires: p < active(t). Nothing at step 0.
+  /// Points of step t-1 that the task reads. Requires: p < active(t). Empty at step 0.
   [[nodiscard]] std::span<const point> inputs(step t, point p) const noexcept {
     if (t == 0) return {};
     const layer& l = layer_at(t);
     return {l.inputs.data() + l.first_input[p], l.first_input[p + 1] - l.first_input[p]};
   }
-  /// Points of step t+1 that read the task: inputs() the other way round.
+  /// Points of step t+1 that read the task: the inverse of inputs().
   [[nodiscard]] std::span<const point> readers(step t, point p) const noexcept {
     const layer& l = layer_at(t + 1);
     return {l.readers.data() + l.first_reader[p], l.first_reader[p + 1] - l.first_reader[p]};
@@ -59,13 +59,13 @@ class graph {
   std::vector<layer> layers_;
 };
 
-/// What a task leaves for its readers.
+/// The output of a task for its readers.
 struct alignas(64) output {
   step t = ~step{0};
   point p = ~point{0};
 };
 
-/// A graph of so many steps with work in its tasks: what a library is given to run.
+/// A graph with a number of steps and work in its tasks: the input of a library.
 class run {
  public:
   run(const graph& g, step steps, kernel k, double grain_s);
@@ -77,13 +77,13 @@ class run {
   [[nodiscard]] output* at(step t, point p) noexcept { return &outputs_[index(t, p)]; }
   [[nodiscard]] std::size_t index(step t, point p) const noexcept { return std::size_t{t} * graph_.width() + p; }
 
-  /// The task: checks that each input was left by the task it should come from, works, and leaves its own output.
+  /// The task: checks that each input comes from the expected task, runs the kernel, and stores its own output.
   /// Thread-safe for different tasks whose inputs are done.
   void execute(step t, point p) noexcept;
-  /// Empty when every task ran once and all inputs were right; else what was wrong.
+  /// Empty if every task ran once with correct inputs; otherwise a description of the error.
   [[nodiscard]] std::string verify() const;
 
-  /// Seconds of the kernel alone in all tasks together.
+  /// Seconds of the kernel alone in all tasks.
   [[nodiscard]] double work_s() const noexcept { return grain_s_ * static_cast<double>(tasks()); }
 
  private:
@@ -94,10 +94,10 @@ class run {
   kernel kernel_;
   double grain_s_;
   std::vector<output> outputs_;
-  alignas(64) mutable std::uint64_t wrong_ = 0;  // counted atomically; stays 0, so that nobody writes it
+  alignas(64) mutable std::uint64_t wrong_ = 0;  // incremented atomically; stays 0 and unwritten if all is correct
 };
 
-/// Seconds that one unit of the kernel takes when nothing disturbs it, measured once; call before the first run.
+/// Measures the undisturbed time of one unit of the kernel, once; call before the first run.
 void calibrate();
 
 }  // namespace metg

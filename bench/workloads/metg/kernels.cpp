@@ -1,4 +1,4 @@
-// What a task does, and the check that it ran after the right ones.
+// The work of a task, and the check that it ran after its inputs.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,10 +11,10 @@
 namespace metg {
 namespace {
 
-double compute_unit_s = 0, memory_unit_s = 0;  // of one turn of the loops below
+double compute_unit_s = 0, memory_unit_s = 0;  // of one iteration of the loops below
 constexpr std::size_t memory_words = 2048;     // 16 KiB per thread: more than a task's own data, less than a cache
 
-/// Waits until the instructions before it have ended: else the processor works on two or three short tasks at once.
+/// Waits until the preceding instructions have ended: otherwise the processor overlaps two or three short tasks.
 inline void finish_instructions() {
 #if defined(__x86_64__)
   __builtin_ia32_lfence();
@@ -23,8 +23,8 @@ inline void finish_instructions() {
 #endif
 }
 
-/// Dependent multiply-adds: how long they take does not depend on vector units. The compiler knows neither the first
-/// value nor who reads the last.
+/// Dependent multiply-adds: their time does not depend on vector units. The volatile value prevents the compiler from
+/// precomputing or removing the loop.
 void compute(std::uint64_t n) {
   volatile double value = 0.5;
   double x = value;
@@ -59,7 +59,7 @@ double seconds_of(void (*unit)(std::uint64_t), std::uint64_t n) {
   return best / static_cast<double>(n);
 }
 
-/// Between 0 and 2, 1 on average, the same in every run: how much longer this task is than the average one.
+/// Between 0 and 2, 1 on average, the same in every run: the length of this task relative to the average.
 double imbalance(step t, point p) {
   std::uint64_t x = (std::uint64_t{t} << 32 | p) + 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;

@@ -1,16 +1,16 @@
-// metg/PATTERN/LIBRARY: METG(50 %), the smallest granularity of tasks at which half of the processors' time goes into
-// the tasks' own work, in us of core time.
+// metg/PATTERN/LIBRARY: METG(50 %), the smallest granularity of tasks at which half of the core time is the tasks' own
+// work, in us of core time.
 //
 // A run executes a graph of `width` points by as many steps as take some ms. Its granularity is wall time x threads /
-// tasks, its efficiency is the time of the kernels alone / (wall time x threads); what other processes take from our
-// threads meanwhile is not counted. The grain of the kernels is halved from 64 us down to 62 ns; METG is the
-// granularity where the efficiency, interpolated between the medians over all turns, last falls below 50 %. Checking
-// inputs counts as overhead, the same for everybody.
+// tasks, its efficiency is the time of the kernels alone / (wall time x threads); time that other processes take from
+// the threads is not counted. The grain of the kernels is halved from 64 us down to 62 ns; METG is the granularity
+// where the efficiency, interpolated between the medians over all turns, last falls below 50 %. Checking inputs counts
+// as overhead, equally for all libraries.
 //
-// metg/stencil/LIBRARY/KERNEL: the same with other kernels; metg/PATTERN/LIBRARY/empty: us of core time per task that
-// does nothing. --only takes patterns and kernels. LIBRARY-graph: the graph is made of the library's own nodes, futures
-// (plx) or flow graph (tbb), instead of tasks with counters. Lines that begin with "# curve" hold the curves, for
-// bench/harness/run_bench.py to draw.
+// metg/stencil/LIBRARY/KERNEL: the same with other kernels; metg/PATTERN/LIBRARY/empty: us of core time per empty task.
+// --only selects patterns and kernels. LIBRARY-graph: the graph is built from the library's own nodes, futures (plx) or
+// flow graph (tbb), instead of tasks with counters. Lines that begin with "# curve" contain the curves, which
+// bench/harness/run_bench.py plots.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -30,7 +30,7 @@ constexpr double largest_grain_s = 64e-6, smallest_grain_s = 0.0625e-6;
 
 struct sample {
   double granularity_s;  // core time per task
-  double stolen;         // share of the time that other processes had the processors
+  double stolen;         // share of the time taken by other processes
 };
 using samples = std::map<double, std::vector<sample>, std::greater<>>;  // by grain in seconds
 
@@ -53,8 +53,8 @@ sample measure(plx::bench::contest& c, const run_entry& e, metg::run& r, unsigne
   return {time.offered_s(cores) / static_cast<double>(r.tasks()), time.stolen_s / (time.wall_s * cores)};
 }
 
-/// From large grains to small ones; the last run tells how many steps the next one should have. True if other processes
-/// left most runs alone.
+/// From large grains to small ones; each run determines the number of steps of the next. True if other processes did
+/// not disturb most runs.
 bool sweep(plx::bench::contest& c, const run_entry& e, const metg::graph& g, metg::kernel k, samples& into) {
   const unsigned cores = e.is("serial") ? 1 : c.threads;
   const double target_s = c.quick ? 0.002 : 0.008;
@@ -71,11 +71,11 @@ bool sweep(plx::bench::contest& c, const run_entry& e, const metg::graph& g, met
   return calm > 0;
 }
 
-/// At each grain the median of the calmest `turns` samples.
+/// At each grain the median of the `turns` least disturbed samples.
 curve curve_of(const samples& all, std::size_t turns) {
   curve result;
   for (auto [grain_s, of_turns] : all) {
-    if (of_turns.size() * 2 <= turns) break;  // in most turns the efficiency was lost before
+    if (of_turns.size() * 2 <= turns) break;  // most turns stopped at a larger grain
     std::stable_sort(of_turns.begin(), of_turns.end(),
                      [](const sample& a, const sample& b) { return a.stolen < b.stolen; });
     of_turns.resize(std::min(of_turns.size(), turns));
@@ -86,8 +86,8 @@ curve curve_of(const samples& all, std::size_t turns) {
   return result;
 }
 
-/// Where the efficiency last falls below one half, interpolated in the logarithm of the grain. Infinity when it never
-/// reached it; the smallest granularity seen when it never fell below.
+/// The granularity where the efficiency last falls below one half, interpolated in the logarithm of the grain. Infinity
+/// if it never reached one half; the smallest granularity seen if it never fell below.
 double metg_us(const curve& points) {
   const auto below = std::find_if(points.rbegin(), points.rend(), [](curve_point p) { return p.efficiency >= 0.5; });
   if (below == points.rend()) return INFINITY;
@@ -126,7 +126,7 @@ void compete(plx::bench::contest& c, const metg::graph& g, const std::string& na
     const std::string suffix = k == metg::kernel::compute ? "" : std::string("/") + metg::name_of(k);
     print_curve(name + suffix, entries[i]->label, points);
     const double metg = metg_us(points);
-    // JSON has no infinity: a library that stays below one half even at the largest grain counts with twice that grain.
+    // JSON has no infinity: a library that stays below one half even at the largest grain gets twice that grain.
     c.numbers.add("metg/" + name + "/" + entries[i]->label + suffix, std::isfinite(metg) ? metg : 2e6 * largest_grain_s,
                   "us", plx::bench::lower);
   }

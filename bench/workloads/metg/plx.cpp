@@ -1,4 +1,4 @@
-// plx: posted tasks with reference counts, and a latch that counts the ends of the graph.
+// plx: posted tasks with counters of inputs, and a latch that counts the ends of the graph.
 #include "library/plx.hpp"
 
 #include "library/contest.hpp"

@@ -1,4 +1,4 @@
-// oneTBB's flow graph: a continue_node per task and an edge per input, built anew for each run.
+// oneTBB's flow graph: a continue_node per task and an edge per input, rebuilt for each run.
 #include <tbb/flow_graph.h>
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Queens on a board, a bit per column: which columns and diagonals the rows so far attack.
+// Queens on a board, one bit per column: the columns and diagonals that the rows so far attack.
 #pragma once
 
 #include <bit>
@@ -9,11 +9,11 @@ struct board {
 
   [[nodiscard]] std::uint32_t free(int n) const { return ((1u << n) - 1) & ~(columns | left | right); }
   [[nodiscard]] bool full(int n) const { return columns == (1u << n) - 1; }
-  /// With one more row, whose queen stands in the column of `bit`.
+  /// With one more row, whose queen is in the column of `bit`.
   [[nodiscard]] board with(std::uint32_t bit) const { return {columns | bit, (left | bit) << 1, (right | bit) >> 1}; }
 };
 
-/// Calls `visit(board, i)` for the i-th way to put a queen into the next row.
+/// Calls `visit(board, i)` for the i-th possible position of a queen in the next row.
 template <class Visit>
 void for_each_way(const board& b, int n, Visit&& visit) {
   int i = 0;

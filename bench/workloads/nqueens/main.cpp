@@ -1,4 +1,4 @@
-// All ways to put n queens on a board, a task for each queen, the last ones too: irregular and fine.
+// All ways to place n queens on a board, a task for each queen, including the last: irregular and fine-grained.
 // nqueens/LIBRARY: ns of wall time per task.
 #include <string>
 

@@ -1,5 +1,5 @@
-// A thread that is no worker gives tasks away (OpenMP's teams take none from outside). post_from_outside/LIBRARY: ns of
-// wall time per task, from the first post until all have run.
+// An external thread submits tasks (not possible with OpenMP). post_from_outside/LIBRARY: ns of wall time per task,
+// from the first post until all have run.
 #include <string>
 
 #include "library/contest.hpp"

@@ -1,4 +1,4 @@
-// scan/LIBRARY: us of wall time for the sums of the first 1, 2, 3, ... of four million integers; /10k: ten thousand.
+// scan/LIBRARY: us of wall time for the prefix sums of four million integers; /10k: ten thousand.
 #include <string>
 
 #include "library/contest.hpp"

@@ -1,5 +1,5 @@
-// A task has ten children, each of them ten, down to a million leaves, which return their number; everybody returns the
-// sum. skynet/LIBRARY: ns of wall time per leaf.
+// A task has ten children, each of them ten, down to a million leaves, which return their index; each other task
+// returns the sum. skynet/LIBRARY: ns of wall time per leaf.
 #include <string>
 
 #include "library/contest.hpp"

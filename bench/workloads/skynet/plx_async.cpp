@@ -1,4 +1,4 @@
-// plx with futures: what one would write without thinking of speed.
+// plx with futures: the straightforward version.
 #include "library/contest.hpp"
 #include "library/plx.hpp"
 

@@ -1,5 +1,5 @@
-// suspended/LIBRARY: bytes of resident memory per task that waits (std: per thread; neither counts the kernel's own
-// tables). suspended/LIBRARY/time: ns of wall time to make it, suspend it, wake it and end it.
+// suspended/LIBRARY: bytes of resident memory per waiting task (std: per thread; neither counts the kernel's own
+// tables). suspended/LIBRARY/time: ns of wall time to create, suspend, wake and end it.
 #include <unistd.h>
 
 #include <cstdio>
@@ -33,7 +33,7 @@ long tasks_for(const entry<suspended_run>& e, bool quick) {
 int main(int argc, char** argv) {
   plx::bench::contest c(argc, argv);
   for (const auto* e : entry<suspended_run>::all()) {
-    // Once: a second time would find the memory of the first.
+    // Once: a second run would reuse the memory of the first.
     const long tasks = tasks_for(*e, c.quick);
     const auto& library = plx::bench::library::of(e->label);
     library.start(c.threads);

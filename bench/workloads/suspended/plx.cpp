@@ -19,7 +19,7 @@ const plx::bench::entry<suspended_run> me("plx", [](long tasks, void (*all_wait)
       ended.fetch_add(1, std::memory_order_release);
     });
   while (waiting.load(std::memory_order_relaxed) != tasks) std::this_thread::yield();
-  plx::bench::settle();  // the last one says that it waits just before it does
+  plx::bench::settle();  // the last task reports that it waits just before it does
   all_wait();
   go.count_down();
   while (ended.load(std::memory_order_acquire) != tasks) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// A thread of the operating system for each.
+// A thread of the operating system for each task.
 #include <atomic>
 #include <latch>
 #include <thread>

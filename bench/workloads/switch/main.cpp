@@ -1,5 +1,5 @@
-// Two tasks that wait on each other (std: two threads; OpenMP's tasks cannot). switch/LIBRARY: ns of wall time from one
-// to the other, on all workers; /w1 on one worker.
+// Two tasks that alternately wait for each other (std: two threads; not possible with OpenMP tasks). switch/LIBRARY: ns
+// of wall time from one to the other, on all workers; /w1 on one worker.
 #include <string>
 
 #include "library/contest.hpp"

@@ -22,8 +22,8 @@ const plx::bench::entry<uts::uts_run> me("plx", [](const uts::shape& s) {
   return plx::bench::plx_runtime().run([&s] { return count(s, uts::root(s)); });
 });
 
-// T3 is 1572 levels deep. A parent that takes its children back calls them on its own stack, as every library here
-// does: give it the 8 MiB that a thread has.
+// T3 is 1572 levels deep. A parent that runs its children inline calls them on its own stack, as every library here
+// does: give it the 8 MiB of a thread.
 const auto stack_bytes = plx::bench::plx_options().stack_bytes = std::size_t{8} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // The trees of UTS, the unbalanced tree search (Olivier et al., LCPC 2006): a node is the SHA-1 of its parent and its
-// number among the siblings, and the hash decides how many children it has. Nobody can foresee where the work is.
+// index among the siblings, and the hash determines its number of children. The distribution of work is unpredictable.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct shape {
   double children;  // on average (geometric), of the root (binomial)
   int levels;       // geometric only
   std::uint32_t seed;
-  long nodes;  // as published, or 0
+  long nodes;  // as published, or 0 if unknown
 };
 inline constexpr shape t1{"T1", false, 4, 10, 19, 4'130'071};
 inline constexpr shape t3{"T3", true, 2000, 0, 42, 4'112'897};

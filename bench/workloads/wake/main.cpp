@@ -1,6 +1,6 @@
-// wake/LIBRARY: median us from a post by a thread that is no worker until the task runs, in a process where nothing has
-// happened for 2 ms. idle/LIBRARY: what the workers of an idle process use, in percent of one core, from 1 ms after the
-// last work on.
+// wake/LIBRARY: median us from a post by an external thread until the task runs, in a process that has been idle for 2
+// ms. idle/LIBRARY: core time used by the workers of an idle process, in percent of one core, starting 1 ms after the
+// last work.
 #include <chrono>
 #include <string>
 #include <thread>

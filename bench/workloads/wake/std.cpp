@@ -1,4 +1,4 @@
-// A thread that sleeps on a condition variable, as in a pool written by hand.
+// A thread that sleeps on a condition variable, as in a hand-written pool.
 #include <condition_variable>
 #include <mutex>
 #include <semaphore>
