@@ -1,5 +1,5 @@
 """`./plx bench coalescing`: the experiments of docs/coalescing.md. Runs bench_coalescing under mpirun part by part, one
-line of CSV per measurement, and makes the numbers and pictures of it.
+line of CSV per measurement, and produces the result rows and plots.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def grid(counts: list[int], intervals_us: list[int]) -> str:
 
 
 def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, list[str]]]]:
-    """By name: how many processes, and what they are asked for, each part under two and a half minutes."""
+    """By name: the number of processes and the arguments; each part takes less than two and a half minutes."""
     n, us = ([1, 16, 128], [10, 1000]) if quick else (COUNTS, INTERVALS_US)
     every = " ".join([grid(n, us), *settings])
 
@@ -59,7 +59,7 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
         result[f"phases-{traffic}"] = [
             (processes, asked("phases", "--traffic", traffic, "--settings", every, *sizes, *spans, turns=4))
         ]
-        # The best of those, once more: in the same turns, and with as much time as adaptive has.
+        # The best of those again: in the same turns, and with as much time as adaptive.
         spans_of_few = ["--phase-s", 0.05 if quick else 1.4]
         result[f"finals-{traffic}"] = [
             (processes, asked("finals", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=4))
@@ -68,7 +68,7 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
 
 
 def with_the_best(arguments: list[str], measured: list[dict], settings: list[str]) -> list[str]:
-    """With those settings of numbers, instead of BEST, that were the best of the phases of this traffic, and `settings`."""
+    """The arguments with BEST replaced by the best fixed settings of this traffic's phases, and `settings`."""
     if BEST not in arguments:
         return arguments
     traffic = arguments[arguments.index("--traffic") + 1]
@@ -87,7 +87,7 @@ def chosen(asked: str | None, known: list[str]) -> list[str]:
 
 
 def understood(there) -> list[str]:
-    """Those of OWN that this build knows: a program without other localities says what is wrong with it, or that."""
+    """The settings of OWN that this build supports; on a single process the program reports an invalid setting first."""
     command = [str(there.folder / "bench_coalescing"), "toy", "--settings"]
     env = there.environment(launch.environment())
     said = {s: subprocess.run([*command, s], capture_output=True, text=True, env=env).stderr for s in OWN}
@@ -95,7 +95,7 @@ def understood(there) -> list[str]:
 
 
 def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None:
-    """Runs the program; ends this one where that fails."""
+    """Runs the program; exits on failure."""
     program = there.folder / "bench_coalescing"
     command = [*launch.command(processes), str(program), *arguments]
     code, lines = run_logged(command, log, arguments[0], append=True, env=there.environment(launch.environment()))
@@ -105,7 +105,7 @@ def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None
 
 
 def draw(csv: Path, folder: Path) -> None:
-    """The pictures, where matplotlib is."""
+    """Draws the plots if matplotlib is available."""
     if pyenv.venv_python() is None and not pyenv.has(sys.executable, ("matplotlib",)) and not install.can_install():
         note(f"no matplotlib here: draw {shown(csv)} elsewhere with bench/harness/coalescing_plot.py {csv.name} FOLDER")
         return
@@ -117,7 +117,7 @@ def draw(csv: Path, folder: Path) -> None:
 
 
 def run(there, options) -> list[dict]:
-    """All parts, or those of options.only; the rows of what the CSV holds then. `there`: run_bench.programs."""
+    """Runs all parts, or those of options.only, and returns the rows of the CSV file. `there`: run_bench.programs."""
     missing = launch.why_not()
     if missing is not None:
         note(f"coalescing is left out: {missing}")

@@ -16,9 +16,9 @@ from console import note, run_logged
 @dataclass(frozen=True)
 class Part:
     name: str
-    suffix: str = ""  # of the rows' names: what is different from the ordinary
+    suffix: str = ""  # of the row names: the difference from the default
     settings: dict = field(default_factory=dict)  # environment
-    transport: str = "ucx"  # left out where jobs use another one; "": any will do
+    transport: str = "ucx"  # skipped if jobs use another one; "": any
 
 
 TCP = {"UCX_TLS": "tcp,self"}

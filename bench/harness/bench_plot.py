@@ -17,7 +17,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
-STYLES = {  # colour, width, dashes, what it is called
+STYLES = {  # colour, width, dashes, label
     "plx": ("#0b6e4f", 2.8, "-", "plx"),
     "plx-graph": ("#5fbf9b", 1.5, (0, (4, 1.5)), "plx, futures"),
     "tbb": ("#1f5fa8", 2.0, "-", "oneTBB"),
@@ -103,7 +103,7 @@ def style_axes(axes, low: float, high: float, first: bool, last: bool) -> None:
 
 
 def draw_summary(axes, curves: dict) -> None:
-    """METG of the three libraries by pattern, in the panel that is left over."""
+    """METG of the three libraries by pattern, in the remaining panel."""
     names = [name for name in curves if "/" not in name]
     for i, name in enumerate(names):
         found = {k: half_grain(curves[name][k]) for k in ("plx", "tbb", "omp") if k in curves[name]}

@@ -1,11 +1,11 @@
-"""The tables that `./plx bench` prints: what the rows of several libraries say beside each other."""
+"""The tables that `./plx bench` prints: the rows of several libraries side by side."""
 
 from __future__ import annotations
 
 from console import table
 
 LIBRARIES = ("plx", "tbb", "omp", "std", "mpi", "serial")  # in the order of the columns
-RIVALS = ("tbb", "omp", "std", "mpi")  # whom plx must not be slower than
+RIVALS = ("tbb", "omp", "std", "mpi")  # plx must not be slower than these
 
 
 def number(value: float) -> str:
@@ -73,8 +73,8 @@ def behind(rows: list[dict]) -> list[str]:
 
 
 def scaling_markdown(by_threads: dict[int, list[dict]]) -> str:
-    """A Markdown table per row name: a line per library, a column per number of threads. Where the value is a wall time
-    the number of threads divides (not core time, as of METG and fib), the speed-up is in parentheses."""
+    """A Markdown table per row name: a line per library, a column per number of threads. If the value is a wall time
+    (not core time, as for METG and fib), the speedup is in parentheses."""
     counts = sorted(by_threads)
     per_count = {n: contests(rows) for n, rows in by_threads.items()}
     names = [name for name in per_count[counts[0]] if all(name in per_count[n] for n in counts)]

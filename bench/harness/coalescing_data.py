@@ -15,13 +15,13 @@ COLUMNS = [
 ]  # fmt: skip
 TEXTS = {"part", "variant", "setting", "phase"}
 KINDS = ("dense", "sparse", "bursty")
-SETTLED_S = 1.0  # a setting that finds its numbers itself has so long to find them
+SETTLED_S = 1.0  # the time that a self-tuning setting has to settle
 DIVISIONS = 33  # of turns into halves
 FINALISTS = 2  # settings of numbers, of each kind of traffic
 
 
 def read(path: Path | str) -> list[dict]:
-    """The lines, numbers as numbers. ValueError, of one line, where it is not such a file."""
+    """The lines, with numbers converted. Raises ValueError, with one line, if it is not such a file."""
     with open(path, newline="") as file:
         lines = csv.reader(file)
         header = next(lines, None)
@@ -43,12 +43,12 @@ def turns_in(path: Path) -> int:
 
 
 def is_static(setting: str) -> bool:
-    """It has numbers of its own, as "128,1000" has."""
+    """True for fixed parameters, such as "128,1000"."""
     return "," in setting
 
 
 def correlation(xs: list[float], ys: list[float]) -> float:
-    """Pearson's; not a number for less than two points or where one side does not change."""
+    """Pearson's; NaN for fewer than two points or if one variable is constant."""
     if len(xs) < 2:
         return math.nan
     mx, my = statistics.fmean(xs), statistics.fmean(ys)
@@ -57,7 +57,7 @@ def correlation(xs: list[float], ys: list[float]) -> float:
 
 
 def ranks(values: list[float]) -> list[float]:
-    """1 for the least; equal ones share the mean of theirs."""
+    """1 for the smallest; equal values share the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     result = [0.0] * len(values)
     begin = 0
@@ -77,7 +77,7 @@ def rank_correlation(xs: list[float], ys: list[float]) -> float:
 
 
 def ratio_of(share: float) -> float:
-    """Time on messages over the time that tasks spend on all else, of the share of both that messages take."""
+    """Time on messages over the other time of tasks, from the share of messages in both."""
     return share / (1 - share) if share < 1 else math.inf
 
 
@@ -118,26 +118,26 @@ def select(rows: list[dict], **wanted) -> list[dict]:
 
 
 def of_short_intervals(points: list[dict]) -> list[dict]:
-    """Those whose interval is at most a tenth of the shortest measurement: the last parcels of each wait so long, which
-    is no overhead."""
+    """Those whose interval is at most a tenth of the shortest measurement: the last parcels of each wait that long, which
+    is not overhead."""
     least_us = 1e6 * min((p["piece_s"] for p in points), default=0)
     return [p for p in points if p["interval_us"] <= least_us / 10]
 
 
 def overhead_correlation(rows: list[dict], what: str = "ratio", short: bool = False) -> float:
-    """Correlation of overhead with time, over all settings of numbers, or of_short_intervals() of them. `what`: "ratio",
-    which grows as the time does while the work is the same, or "overhead", the share, which cannot exceed 1 and so grows ever less."""
+    """Correlation of overhead with time, over all fixed settings, or of_short_intervals() of them. `what`: "ratio", which
+    is proportional to the time for constant work, or "overhead", the share, which saturates at 1."""
     points = static_points(rows)
     points = of_short_intervals(points) if short else points
     return correlation([p[what] for p in points], [p["time_s"] for p in points])
 
 
 def repeatable(rows: list[dict]) -> dict[str, float]:
-    """How much of a sweep's scatter would be there again. `ceiling`: the correlation of overhead and time that a perfect
-    relation of both would show in spite of the noise of these turns (Spearman's attenuation: the root of the product of both
-    reliabilities, which halves of the turns tell, extended to all of them after Spearman and Brown). `rest`: the
-    correlation between halves of what the line through overhead and time leaves over: near 0 it is noise, near 1 the overhead
-    misses something that these settings cost. Medians over divisions of the turns; not a number for less than four turns."""
+    """The reproducible part of a sweep's scatter. `ceiling`: the correlation of overhead and time that a perfect relation
+    would show with the noise of these turns (Spearman's attenuation: the root of the product of both reliabilities,
+    estimated from halves of the turns and extended to all of them by the Spearman-Brown formula). `rest`: the correlation
+    between halves of the residuals of the line through overhead and time: near 0 they are noise, near 1 the overhead
+    misses a cost of these settings. Medians over divisions of the turns; NaN for fewer than four turns."""
     turns = sorted({int(row["turn"]) for row in rows})
     found: dict[str, list[float]] = {"ceiling": [], "rest": []}
     for seed in range(DIVISIONS if len(turns) >= 4 else 0):
@@ -162,7 +162,7 @@ def left_over(xs: list[float], ys: list[float]) -> list[float]:
 
 
 def rotation_sizes(rows: list[dict]) -> list[int]:
-    """Those that a whole sweep is there of."""
+    """Those with a complete sweep."""
     swept = {int(r["size"]) for r in rows if r["part"] == "rotation" and r["variant"] == "rows"}
     return sorted(s for s in swept if len(static_points(select(rows, part="rotation", variant="rows", size=s))) > 3)
 
@@ -196,7 +196,7 @@ def best_static(times: dict[str, float]) -> str | None:
 
 
 def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> dict[str, float]:
-    """By kind of traffic: the time with this setting over that with the best setting of numbers. One half
+    """By kind of traffic: the time with this setting relative to the best fixed setting. One half
     of the turns selects the best setting, and the other half gives the times of both; the result is the mean of both
     assignments of the halves, because the least of many times would be biased by chance. A single turn serves as both."""
     result = {}
@@ -220,9 +220,9 @@ def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -
 
 
 def over_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> dict[str, float]:
-    """By kind of traffic: the time with this setting over the least median of any setting of numbers, all turns in both.
-    The least of many is a lucky one, so this is rather too large; but it holds where a setting has two moods, of which
-    a half of the turns may see one and the other half the other: against_best() then says nothing."""
+    """By kind of traffic: the time with this setting over the smallest median of any fixed setting, over all turns.
+    The minimum of many medians is biased, so this is slightly too large; but it remains meaningful if a setting has two
+    modes, of which each half of the turns may see only one: against_best() is then meaningless."""
     result = {}
     for kind in KINDS:
         times = unit_times(select(rows, phase=kind), settled_s)
@@ -233,7 +233,7 @@ def over_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> d
 
 
 def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
-    """The settings of numbers of which one may be the best: of each kind of traffic the shortest few by their medians."""
+    """The candidates for the best fixed setting: for each kind of traffic the few with the smallest medians."""
     result: list[str] = []
     for kind in KINDS:
         times = {s: t for s, t in unit_times(select(rows, phase=kind)).items() if is_static(s)}
@@ -242,7 +242,7 @@ def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
 
 
 def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
-    """By kind of traffic: the time with this setting over that with the best one of numbers. `rows` choose few settings,
+    """By kind of traffic: the time with this setting over that with the best fixed one. `rows` select a few settings,
     `finals` are separate measurements for the result: in each turn all of them follow each other, and the same span of
     each phase counts, because units become shorter during a phase in every setting. The result is the largest of the
     medians over the turns of the ratio within a turn. The measurements that select a setting are not those that rate
@@ -307,7 +307,7 @@ def bandwidths(rows: list[dict]) -> dict[str, dict[int, float]]:
     for variant, name in (("heads", "transport"), ("pieces", "transport, 1 MiB")):
         for size in sorted({int(r["size"]) for r in rows if r["part"] == "carrier" and r["variant"] == variant}):
             some = select(rows, part="carrier", variant=variant, size=size)
-            head = 16 * size / (16 * size + 24) if size else 1.0  # of a head, what is the row
+            head = 16 * size / (16 * size + 24) if size else 1.0  # the part of a head that is the row
             result[name][size] = statistics.median(r["bytes"] / r["time_s"] for r in some) * head
     return dict(result)
 
@@ -365,7 +365,7 @@ def rows_of(rows: list[dict]) -> list[dict]:
 
 
 def sweep_line(name: str, rows: list[dict]) -> list[str]:
-    """One of a sweep: what SWEEP_TITLES say."""
+    """One row for a sweep, with the columns SWEEP_TITLES."""
     points, all_points = static_points(rows), per_setting(rows)
     best = min(points, key=lambda p: p["time_s"])
     single = statistics.median(p["time_s"] for p in points if p["n"] == 1)
@@ -381,7 +381,7 @@ PHASE_TITLES = ["traffic", "best unit, us", "self over it", "by halves", "adapti
 
 
 def sweep_lines(rows: list[dict]) -> list[list[str]]:
-    """A line for each sweep over n and interval that is there."""
+    """A line for each available sweep over n and interval."""
     toy = select(rows, part="toy")
     lines = [sweep_line("toy", toy)] if len(static_points(toy)) > 3 else []
     return lines + [
@@ -393,7 +393,7 @@ FINAL_TITLES = ["traffic", "chosen", "self over the best of them", "adaptive", "
 
 
 def final_lines(rows: list[dict]) -> list[list[str]]:
-    """A line for each kind of traffic of which there are finals."""
+    """A line for each kind of traffic with finals."""
     lines = []
     for traffic in ("toy", "rotation"):
         sweep, finals = (select(rows, part=part, variant=traffic) for part in ("phases", "finals"))
@@ -409,7 +409,7 @@ def final_lines(rows: list[dict]) -> list[list[str]]:
 
 
 def phase_lines(rows: list[dict]) -> list[list[str]]:
-    """A line for each kind of traffic that is there."""
+    """A line for each available kind of traffic."""
     lines = []
     for traffic in ("toy", "rotation"):
         some = select(rows, part="phases", variant=traffic)

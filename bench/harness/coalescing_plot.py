@@ -19,7 +19,7 @@ from matplotlib.colors import LogNorm  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
 INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
-# Okabe and Ito's colours, which people with any colour vision tell apart; marks differ as well.
+# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
 COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 MARKS = ["o", "s", "^", "D", "v", "P", "X"]
 OWN = {"self": ("self-clocking", "#009E73", "D"), "adaptive": ("adaptive", "#D55E00", "*")}
@@ -298,7 +298,7 @@ def strip(axes, rows: list[dict], settled_s: float) -> None:
 
 
 def series(axes, rows: list[dict]) -> None:
-    """Units of the settings without numbers, as they follow each other within a phase, over the best static setting."""
+    """Units of the settings without numbers, in their order within a phase, relative to the best static setting."""
     shown = [s for s in OWN if data.select(rows, setting=s)]
     for setting in shown[-1:]:  # the one that learns
         for i, kind in enumerate(data.KINDS):

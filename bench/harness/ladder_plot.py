@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # noqa: E402
 
 INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
-# Okabe and Ito's colours, which people with any colour vision tell apart; marks differ as well.
+# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
 COLOURS = ["#56B4E9", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00"]
 MARKS = ["o", "s", "D", "^", "v", "P"]
 RUNGS = {  # as bench_gpu_ladder names them

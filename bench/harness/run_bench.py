@@ -22,8 +22,8 @@ import pyenv
 from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, besides the workloads
-SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and what they are asked for
+QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
+SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and their arguments
 
 
 def workloads() -> list[str]:
@@ -32,7 +32,7 @@ def workloads() -> list[str]:
 
 
 def check_rows(rows: object, program: str) -> list[dict]:
-    """The rows as a program wrote them, or the end of this program if they are not what the convention says."""
+    """The rows as a program wrote them, or exits if they do not follow the convention."""
     if not isinstance(rows, list):
         fail(f"{program} wrote a {type(rows).__name__}: expected a list of objects with {', '.join(KEYS)}")
     for row in rows:
@@ -47,12 +47,12 @@ def check_rows(rows: object, program: str) -> list[dict]:
 
 
 class programs:
-    """Where the programs are, and where what they write goes."""
+    """The folder of the programs, and the folder of their output."""
 
     def __init__(self, folder: Path, out: Path):
         self.folder, self.out = folder, out
         self.curves: dict[str, dict[str, list]] = {}  # of metg, by graph and library: [[grain in us, efficiency], ...]
-        self.notes: list[str] = []  # said once, though several programs say them
+        self.notes: list[str] = []  # printed once, although several programs report them
 
     def names(self) -> list[str]:
         return sorted(path.name.removeprefix("bench_") for path in self.folder.glob("bench_*") if path.is_file())
@@ -66,7 +66,7 @@ class programs:
     def run(
         self, name: str, arguments: list[str] = [], label: str = "", before: list[str] = [], env: dict = os.environ
     ) -> list[dict]:
-        """The rows of one run, of many processes where `before` says so."""
+        """The rows of one run, on several processes if `before` is a launcher."""
         program = self.folder / f"bench_{name}"
         out, log = self.out / f"{name}{label}.json", self.out / f"{name}{label}.log"
         out.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ class programs:
 
 
 def draw_curves(all_programs: programs) -> None:
-    """The picture of METG, where matplotlib is; its data in any case."""
+    """Draws METG if matplotlib is available; writes its data in any case."""
     data, picture = all_programs.out / "metg_curves.json", all_programs.out / "metg.png"
     caption = [line[1:].strip() for line in all_programs.notes if line.startswith(("# plx", "# graphs"))]
     data.write_text(json.dumps({"caption": "; ".join(caption), "curves": all_programs.curves}) + "\n")
@@ -128,7 +128,7 @@ def compare(rows: list[dict], names: list[str]) -> None:
 
 
 def pack(source: programs, names: list[str], folder: Path) -> None:
-    """Programs and the shared libraries they need besides the system's C library, for a machine that has neither."""
+    """Packs programs and their shared libraries, except the system's C library, for a machine without them."""
     (folder / "lib").mkdir(parents=True, exist_ok=True)
     for name in names:
         program = source.folder / f"bench_{name}"
@@ -168,7 +168,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]:
-    """The programs that the names on the command line mean, each once."""
+    """The programs named on the command line, each once."""
     groups = {"rt": [w for w in workloads() if w in known], "gpu": [n for n in known if re.match("gpu(_|$)", n)]}
     names: list[str] = []
     for name in asked or defaults:
@@ -180,7 +180,7 @@ def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]
 
 
 def provide(options: argparse.Namespace) -> tuple[programs, list[str]]:
-    """The programs, built unless they are there already, and which of them to run."""
+    """Builds the programs unless they exist, and returns those to run."""
     out = Path(options.out).resolve()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ def provide(options: argparse.Namespace) -> tuple[programs, list[str]]:
         there = programs(BUILD / "release" / "bin", out)
         known = sorted(t.removeprefix("bench_") for t in builds.targets_of("release") if t.startswith("bench_"))
     names = chosen(options.names, known, known)
-    if len(options.threads) > 1:  # a scaling table: of those made for it, unless others are named
+    if len(options.threads) > 1:  # a scaling table: of the default programs, unless others are named
         names = [n for n in names if n in SCALING or n in options.names]
     if not names:
         fail("there are no benchmarks" + (f" in {options.bin}" if options.bin else " in this checkout"), 2)
@@ -234,7 +234,7 @@ def main(arguments: list[str]) -> int:
         with_threads = ["--threads", str(options.threads[0])] if options.threads else []
         rows = []
         for name in names:
-            if name == "coalescing":  # nothing of it runs in one process
+            if name == "coalescing":  # needs several processes
                 rows += bench_coalescing.run(there, options)
                 continue
             rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
