@@ -1,7 +1,7 @@
 # Compilers of the gpu library: those of CUDA, HIP and SYCL, where they are found.
 #
-# plx_gpu_sources(TARGET add.cu ... [EXACT])   compiles the .cu sources of operations with nvcc and with hipcc, and
-#      adds them to TARGET. EXACT: a * b + c is rounded twice, as on the CPU (no fused multiply-add).
+#   plx_gpu_sources(TARGET add.cu ... [EXACT])   compiles the .cu sources of operations with nvcc and with hipcc, and
+#       adds them to TARGET. EXACT: a * b + c is rounded twice, as on the CPU (no fused multiply-add).
 #
 # nvcc is called by our own rules: CMake's CUDA language insists on linking a test program, which some installations of
 # only the compiler (PyPI's nvidia-cuda-nvcc) cannot do. The runtime library is linked statically.

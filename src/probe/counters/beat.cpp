@@ -26,7 +26,7 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// While it lives, the calling thread takes no signals.
+/// Blocks all signals in the calling thread while it exists.
 class no_signals {
  public:
   no_signals() {
@@ -52,15 +52,15 @@ struct beat::state {
   };
 
   std::mutex mutex;
-  std::condition_variable changed;  // an entry was added, or the end has come
-  std::condition_variable idle;     // no function runs
+  std::condition_variable changed;  // an entry was added, or the object is being destroyed
+  std::condition_variable idle;     // no function is running
   std::vector<entry> entries;
   std::uint64_t last_id = 0;
-  std::uint64_t running = 0;  // the id of the function that runs, 0: none
+  std::uint64_t running = 0;  // the id of the function in progress, 0: none
   bool end = false;
   double busy_s = 0;
   const char* thread_name = "";
-  std::thread thread;  // made with the first entry
+  std::thread thread;  // created with the first entry
 
   void loop();
   void call_due(std::unique_lock<std::mutex>& lock, entry& e);
@@ -70,15 +70,15 @@ void beat::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
   const std::uint64_t id = running = e.id;
   const std::shared_ptr<task> function = e.function;
   const double begin_s = thread_seconds();
-  lock.unlock();  // from here on `e` may be gone
+  lock.unlock();  // `e` may be destroyed from here on
   bool failed = true;
   try {
     function->call();
     failed = false;
   } catch (const std::exception& x) {
-    log_warning("a periodic measurement failed and is switched off: {}", x.what());
+    log_warning("a periodic measurement failed and is disabled: {}", x.what());
   } catch (...) {
-    log_warning("a periodic measurement failed and is switched off: it threw something that is no std::exception");
+    log_warning("a periodic measurement failed and is disabled: it threw an exception that is not a std::exception");
   }
   lock.lock();
   busy_s += thread_seconds() - begin_s;
@@ -126,7 +126,7 @@ std::uint64_t beat::add(double period_s, std::unique_ptr<task> t) {
       std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(std::min(period_s, 1e8)));
   const std::lock_guard lock(state_->mutex);
   if (!state_->thread.joinable()) {
-    // Signals are for the program's threads: one may wait for them by sigwait(), with all others blocking them.
+    // Signals are for the program's threads: one may wait in sigwait() while all others block them.
     const no_signals here;
     state_->thread = std::thread([s = state_.get()] { s->loop(); });
   }

@@ -1,7 +1,8 @@
-// One thread that calls functions again and again: draining traces, printing counters, periodic policies, monitors.
+// A thread that calls functions periodically: draining traces, printing counters, periodic policies, monitors.
 //
-// Thread safety: everything; functions run one at a time, on a thread of that name that exists while there are
-// functions. Cost: a sleep between calls. A function that throws is taken out and reported in the log.
+// Thread safety: all functions are thread-safe; the functions run one at a time, on a thread of the given name that
+// exists while there are functions. Cost: a sleep between calls. A function that throws is removed and reported in the
+// log.
 // Example: probe/counters/test/beat_test.cpp
 #pragma once
 
@@ -13,22 +14,23 @@ namespace plx::probe {
 
 class beat {
  public:
-  /// `thread_name`: at most 15 characters, and a literal.
+  /// `thread_name`: a literal of at most 15 characters.
   explicit beat(const char* thread_name = "plx-probe");
-  /// Waits for the function that runs now.
+  /// Waits for the function in progress.
   ~beat();
   beat(const beat&) = delete;
   beat& operator=(const beat&) = delete;
 
-  /// Calls `f()` every `period_s` seconds, first after one period. Calls that come late are not made up for.
+  /// Calls `f()` every `period_s` seconds, first after one period. Missed calls are skipped.
   /// Requires: period_s > 0.
   template <class F>
   std::uint64_t every(double period_s, F f) {
     return add(period_s, std::make_unique<task_of<F>>(std::move(f)));
   }
-  /// Processor seconds that the functions took so far, without the one that runs.
+  /// Processor time of the functions so far, in seconds, without the call in progress.
   double busy_s() const;
-  /// When it returns, the function does not run and never will; called by the function itself, after this call.
+  /// After it returns, the function is not running and will not be called again; if the function calls it itself, this
+  /// holds after that call.
   void remove(std::uint64_t id);
 
  private:

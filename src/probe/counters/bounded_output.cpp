@@ -24,10 +24,11 @@
 namespace plx::probe {
 namespace {
 
-/// poll() says that a pipe takes this much (POSIX: at least 512 bytes are written whole), and a terminal as a rule.
+/// The size that a pipe is certain to accept after poll() (POSIX: at least 512 bytes are written atomically), and in
+/// practice also a terminal.
 constexpr std::size_t sure_bytes = 512;
 
-/// While it lives, a write to a closed pipe is an error of the calling thread and no signal.
+/// While it exists, a write to a closed pipe returns an error in the calling thread instead of raising a signal.
 class no_broken_pipe {
  public:
   no_broken_pipe() {
@@ -55,7 +56,7 @@ class no_broken_pipe {
   bool was_pending_ = false;
 };
 
-/// Whether the descriptor takes bytes, or tells an error, before `until_s`.
+/// Whether the descriptor accepts bytes, or reports an error, before `until_s`.
 bool wait_for_room(int descriptor, double until_s) {
   for (;;) {
     pollfd p{descriptor, POLLOUT, 0};
@@ -66,7 +67,7 @@ bool wait_for_room(int descriptor, double until_s) {
   }
 }
 
-/// What the program itself has printed comes first, as far as that does not block.
+/// Writes the program's own buffered output first, as far as that does not block.
 void flush_program_text(std::FILE* stream, int descriptor, double until_s) {
 #if defined(__linux__)
   do {
@@ -87,7 +88,8 @@ void flush_program_text(std::FILE* stream, int descriptor, double until_s) {
 
 }  // namespace
 
-/// Where a text goes. `own`: a file description of this object alone, so that O_NONBLOCK concerns no other process.
+/// The destination of a text. `own`: a file description used by this object only, so that O_NONBLOCK does not affect
+/// other processes.
 struct bounded_output::target {
   enum class type : std::uint8_t { whole_file, own, shared, socket };
   int descriptor;
@@ -113,7 +115,7 @@ bounded_output::~bounded_output() {
   if (fifo_ >= 0) ::close(fifo_);
 }
 
-/// Of a path that is no regular file.
+/// Opens a path that is not a regular file.
 void bounded_output::open_fifo() {
   if (fifo_ < 0) fifo_ = ::open(to_.c_str(), O_WRONLY | O_NONBLOCK | O_APPEND | O_CLOEXEC | O_NOCTTY);
 }
@@ -137,11 +139,11 @@ result<void> bounded_output::write_target(const target& t, std::string_view head
     }
     if (n < 0) return file_error("write", to_, errno);
     left.remove_prefix(static_cast<std::size_t>(n));
-    until_s = monotonic_seconds() + patience_s;  // the consumer reads
+    until_s = monotonic_seconds() + patience_s;  // the consumer is reading
   }
   stalled_ = !left.empty();
   const std::size_t done = all.size() - left.size();
-  const bool torn = done > earlier;  // of this text: the rest of it is kept
+  const bool torn = done > earlier;  // this text was written in part: the rest is kept
   if (torn) header_written_ = true;
   if (!stalled_) return {};
   if (!torn) ++dropped_;

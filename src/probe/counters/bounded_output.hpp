@@ -1,10 +1,10 @@
-// Text for a stream or a file, written within a bounded time: a consumer that does not read delays nothing.
+// Text output to a stream or a file within a bounded time: a consumer that does not read does not delay the program.
 //
-// A regular file is written as append_file() does. A pipe, a FIFO, a terminal or a socket takes what it has room for;
-// when it makes no progress for the given time, the text is dropped and counted. A text that was written in part is
-// completed by the next call, so that no line is torn. The next call does not wait until the consumer reads again.
-// A FIFO without a reader counts as a consumer that does not read. SIGPIPE is not raised.
-// Thread safety: one call at a time. Cost: of a write(); of a poll() for anything that is no regular file.
+// A regular file is written as by append_file(). A pipe, a FIFO, a terminal or a socket is written as far as it accepts
+// data; if it makes no progress for the given time, the text is dropped and counted. A partly written text is completed
+// by the next call, so that lines stay intact. After a timeout, calls do not wait until the consumer reads again. A
+// FIFO without a reader counts as a consumer that does not read. SIGPIPE is not raised.
+// Thread safety: one call at a time. Cost: a write(), and a poll() for anything but a regular file.
 // Example: session/test/bounded_output_test.cpp
 #pragma once
 
@@ -19,16 +19,16 @@ namespace plx::probe {
 
 class bounded_output {
  public:
-  /// "stdout", "stderr" or a path. Nothing is opened before the first write().
+  /// `to`: "stdout", "stderr" or a path. Nothing is opened before the first write().
   explicit bounded_output(std::string to);
   ~bounded_output();
   bounded_output(const bounded_output&) = delete;
   bounded_output& operator=(const bounded_output&) = delete;
 
-  /// Appends `text`; `header` comes first in a file that is new or empty, and once in anything else. Waits at most
-  /// `patience_s` for a consumer to make progress. A text that was dropped is no error.
+  /// Appends `text`, preceded by `header` in a new or empty file, and once in anything else. Waits at most `patience_s`
+  /// for a consumer to make progress. A dropped text is not an error.
   result<void> write(std::string_view header, std::string_view text, double patience_s);
-  /// Texts that were dropped.
+  /// The number of dropped texts.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
@@ -37,11 +37,11 @@ class bounded_output {
   void open_fifo();
 
   const std::string to_;
-  std::string rest_;  // of a text that was written in part
+  std::string rest_;  // the rest of a partly written text
   bool header_written_ = false;
-  bool stalled_ = false;  // the last call ended by a consumer that did not read
+  bool stalled_ = false;  // the last call timed out
   std::uint64_t dropped_ = 0;
-  int fifo_ = -1;  // stays open: a reader would take a close for the end
+  int fifo_ = -1;  // stays open: a reader would take a close for the end of the output
 };
 
 }  // namespace plx::probe

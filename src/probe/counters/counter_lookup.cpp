@@ -1,4 +1,4 @@
-// Finding counters by name, saying which name is near, and the functions that are called again and again.
+// Finds counters by name, suggests the nearest name, and calls periodic functions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace plx::probe::detail {
 
-// ------------------------------------------------------------------------------------------------------------- finding
+// ------------------------------------------------------------------------------------------------------------- look-up
 
 error malformed(std::string_view pattern) {
-  return error{fmt::format("'{}' is no counter name: expected /object{{instance}}/name@parameters", pattern)};
+  return error{fmt::format("'{}' is not a counter name: expected /object{{instance}}/name@parameters", pattern)};
 }
 
 entry_ptr registry_state::find_exact(std::string_view name) const {
@@ -74,8 +74,8 @@ result<std::vector<entry_ptr>> registry_state::existing(std::string_view pattern
   if (!found.empty()) return found;
   if (is_derived(*wanted))
     return error{
-        fmt::format("'{}' does not exist and is not made for who only looks; the program asks for it, or "
-                    "--plx:print-counter does",
+        fmt::format("'{}' does not exist, and a read-only query does not create it; request it in the program, or with "
+                    "--plx:print-counter",
                     pattern)};
   return no_match(pattern, *wanted);
 }
@@ -90,7 +90,7 @@ void registry_state::insert(const entry_ptr& e) {
 
 namespace {
 
-/// A name put together again from parts.
+/// Assembles a name from its parts.
 std::string name_of(std::string_view object, std::string_view instance, std::string_view name,
                     std::string_view parameters) {
   std::string text = fmt::format("/{}", object);
@@ -106,7 +106,7 @@ std::vector<std::string> as_list(const std::set<std::string, std::less<>>& words
 
 }  // namespace
 
-/// The first part that fits no counter is what is wrong: the object, then the name, then the instance.
+/// The first part that matches no counter is the wrong one: the object, then the name, then the instance.
 error registry_state::no_match(std::string_view pattern, const counter_name& wanted) const {
   std::set<std::string, std::less<>> objects, names, instances;
   bool object_fits = false, name_fits = false;
@@ -167,7 +167,7 @@ std::uint64_t sampling::every(double period_s, function f) {
   return last_id_;
 }
 
-// beat::remove() waits for the function that runs, which may want mutex_: it is called without.
+// beat::remove() waits for the function in progress, which may lock mutex_: it is called without the lock.
 void sampling::remove(std::uint64_t id) {
   entry gone{};
   {

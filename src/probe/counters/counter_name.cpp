@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-/// Where the brace that opens at `open` is closed.
+/// The position of the brace that closes the one at `open`.
 std::size_t matching_brace(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// An element of a list without what quotes it.
+/// A list element without the enclosing braces.
 std::string_view unquoted(std::string_view element) {
   element = trimmed(element);
   while (!element.empty() && element.front() == '{' && matching_brace(element, 0) == element.size() - 1)
@@ -75,7 +75,7 @@ std::optional<std::vector<std::string>> split_counters(std::string_view list) {
     if (c != ',' || depth != 0) continue;
     const auto element = unquoted(list.substr(begin, i - begin));
     if (is_number(element) && !elements.empty())
-      (elements.back() += ',') += element;  // the second parameter of the one before
+      (elements.back() += ',') += element;  // the second parameter of the element before
     else if (!element.empty())
       elements.emplace_back(element);
     begin = i + 1;
@@ -83,7 +83,7 @@ std::optional<std::vector<std::string>> split_counters(std::string_view list) {
   return elements;
 }
 
-/// Greedy with one step back: on a mismatch the last '*' takes one more letter.
+/// Greedy with one-step backtracking: on a mismatch the last '*' takes one more letter.
 bool wildcard_match(std::string_view pattern, std::string_view text) {
   std::size_t p = 0, t = 0, star = std::string_view::npos, star_text = 0;
   while (t < text.size()) {

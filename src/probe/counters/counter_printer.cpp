@@ -22,7 +22,7 @@
 namespace plx::probe {
 namespace {
 
-/// A number of seconds or bytes with the prefix that leaves one to three digits before the point.
+/// A number of seconds or bytes with the prefix that gives one to three digits before the point.
 std::string for_people(double value, std::string_view unit) {
   const double size = std::abs(value);
   if (unit == "s" && size > 0 && size < 1) {
@@ -44,7 +44,7 @@ std::string for_people(double value, std::string_view unit) {
   return unit == "1" || unit.empty() ? number : fmt::format("{} {}", number, unit);
 }
 
-/// The name with '*' for each number of its instance but the locality's.
+/// The name with '*' for each number in its instance, except the locality's.
 std::string without_numbers(const std::string& name) {
   const auto parts = counter_name::parse(name);
   if (!parts || parts->instance.empty() || parts->instance[0] == '/') return name;
@@ -133,11 +133,11 @@ result<void> write_stream(std::FILE* stream, const char* name, std::string_view 
 
 bool is_statistic(std::string_view pattern) { return pattern.starts_with("/statistics{"); }
 
-/// A file of an earlier run goes; a pipe or a device stays.
+/// Empties a file of an earlier run; a pipe or a device is unchanged.
 void begin_anew(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return;
-  if (::truncate(path.c_str(), 0) != 0) return;  // who may not change it is told so when it is written
+  if (::truncate(path.c_str(), 0) != 0) return;  // missing permission is reported when the file is written
 }
 
 }  // namespace
@@ -174,7 +174,7 @@ result<void> counter_printer::print(bool last) {
   std::vector<counter_value> values;
   const after_reading then = how_.reset ? after_reading::reset : after_reading::keep;
   for (const std::string& pattern : how_.patterns) {
-    // Statistics of one counter share their samples: they begin anew once all were read.
+    // Statistics of one counter share their samples: they are reset after all have been read.
     auto found = registry_.query(pattern, is_statistic(pattern) ? after_reading::keep : then);
     std::vector<counter_value> ended;
     if (last) ended = registry_.last_values(pattern);

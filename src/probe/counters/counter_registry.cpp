@@ -19,7 +19,7 @@ namespace plx::probe {
 
 namespace {
 
-/// The counters whose functions run on this thread, the innermost first.
+/// The counters whose functions run on this thread, innermost first.
 struct reading_now {
   const detail::counter_entry* entry;
   const reading_now* outer;
@@ -42,32 +42,32 @@ namespace detail {
 
 namespace {
 
-thread_local const char this_reader = 0;  // its address stands for the thread
+thread_local const char this_reader = 0;  // its address identifies the thread
 
 /// Readers that hold an entry and wait for the mutex of another.
 struct wait_list {
   std::mutex mutex;
   std::vector<std::pair<const void*, const counter_entry*>> waits;
 
-  /// Null when the reader waits for none. Requires: `mutex` is held.
+  /// The entry that the reader waits for; null if none. Requires: `mutex` is held.
   [[nodiscard]] const counter_entry* of(const void* reader) const {
     for (const auto& [who, what] : waits)
       if (who == reader) return what;
     return nullptr;
   }
 };
-/// Never destroyed: counters may be read while the program ends.
+/// Never destroyed: counters may be read while the process exits.
 wait_list& waiting() {
   static wait_list& all = *new wait_list;
   return all;
 }
 
-/// Takes e.mutex, unless its holder waits, perhaps through others, for an entry that this thread reads: then they would
-/// wait for ever. Each thread sets the owner of what it reads before it waits under `waiting`, so the last one of a
-/// circle sees it whole. An entry that somebody waits for stays.
+/// Locks e.mutex, unless its holder waits, possibly through other readers, for an entry that this thread is reading:
+/// that would be a deadlock. Each thread sets the owner of the entry it reads before it waits under `waiting`, so that
+/// the last thread of a cycle sees the whole cycle. An entry with waiting readers stays alive.
 bool lock_unless_circular(counter_entry& e) {
   if (e.mutex.try_lock()) return true;
-  if (innermost == nullptr) return e.mutex.lock(), true;  // it holds nothing that others wait for
+  if (innermost == nullptr) return e.mutex.lock(), true;  // this thread holds no entry that others wait for
   {
     wait_list& all = waiting();
     const std::lock_guard guard(all.mutex);
@@ -93,7 +93,7 @@ result<void> counter_entry::make(std::string_view parameters) {
 }
 
 reading counter_entry::read(after_reading then) {
-  if (runs_here(*this) || !lock_unless_circular(*this)) return failed("its value is made from itself");
+  if (runs_here(*this) || !lock_unless_circular(*this)) return failed("its value depends on itself");
   struct unlock {
     counter_entry& e;
     ~unlock() {
@@ -125,7 +125,7 @@ reading counter_entry::read_locked(after_reading then) {
   } catch (const std::exception& x) {
     return failed(x.what());
   } catch (...) {
-    return failed("its function threw something that is no std::exception");
+    return failed("its function threw an exception that is not a std::exception");
   }
 }
 
@@ -173,11 +173,11 @@ void registration::remove() noexcept {
   if (!state_) return;
   try {
     state_->keep_last_value(*entry_);
-  } catch (const std::exception&) {  // no memory: then there is no last value
+  } catch (const std::exception&) {  // out of memory: no last value is kept
   }
   {
     const std::lock_guard lock(state_->mutex);
-    // A family may have the name of a counter.
+    // A family may have the same name as a counter.
     if (const auto it = state_->by_name.find(entry_->about->name); it != state_->by_name.end() && it->second == entry_)
       state_->by_name.erase(it);
     std::erase(state_->entries, entry_);
@@ -250,15 +250,15 @@ registration counter_registry::add_makers(counter_info info, std::unique_ptr<det
   return {state_, std::move(entry)};
 }
 
-// ------------------------------------------------------------------------------------------------------------- asking
+// ------------------------------------------------------------------------------------------------------------- queries
 
 namespace {
 
-/// Which localities a pattern means: this one, and others by number.
+/// The localities of a pattern: this one, and others by number.
 struct asked_localities {
   bool here = true;
   std::vector<unsigned> others = {};
-  std::shared_ptr<counter_source> source = {};  // never null when there are others
+  std::shared_ptr<counter_source> source = {};  // never null if there are others
 };
 
 result<asked_localities> localities_of(const detail::registry_state& state, std::string_view pattern) {
@@ -280,7 +280,7 @@ result<asked_localities> localities_of(const detail::registry_state& state, std:
   if (source == nullptr)
     return error{
         fmt::format("cannot read '{}': this process is locality#{} and is connected to no other", pattern, own)};
-  return error{fmt::format("cannot read '{}': there is no locality#{}, expected one of {}", pattern, said,
+  return error{fmt::format("cannot read '{}': locality#{} does not exist, expected one of {}", pattern, said,
                            fmt::join(known, ", "))};
 }
 
@@ -289,7 +289,7 @@ counter_value value_of(detail::counter_entry& e, after_reading then) {
   return {e.about->name, r.value, e.about->unit, std::move(r.problem), e.about};
 }
 
-/// Statistics of one counter share their samples: all are read before the first begins anew.
+/// Statistics of one counter share their samples: all are read before the first is reset.
 std::vector<counter_value> values_of(const std::vector<detail::entry_ptr>& entries, after_reading then) {
   const auto shares = [](const detail::entry_ptr& e) { return e->parts.object == "statistics"; };
   std::vector<counter_value> values;
@@ -300,7 +300,7 @@ std::vector<counter_value> values_of(const std::vector<detail::entry_ptr>& entri
   return values;
 }
 
-/// Calls `ask(source, n)` for each other locality, and gives the last error.
+/// Calls `ask(source, n)` for each other locality, and returns the last error.
 template <class Ask>
 result<void> ask_others(const asked_localities& asked, Ask&& ask) {
   result<void> last;
@@ -316,7 +316,7 @@ result<std::vector<counter_value>> counter_registry::query(std::string_view patt
   auto asked = localities_of(*state_, pattern);
   if (!asked) return asked.error();
   if (derived == making::never && detail::is_derived(*counter_name::parse(pattern)))
-    asked = asked_localities{};  // others would make it
+    asked = asked_localities{};  // other localities would create it
   std::vector<counter_value> values;
   result<void> failure;
   if (asked->here) {
@@ -399,7 +399,7 @@ void counter_registry::sample_with(beat* periodic) { state_->sampler.use(periodi
 
 std::shared_ptr<void> counter_registry::sample_every(double period_s, std::unique_ptr<detail::pull_base> f) {
   const std::uint64_t id = state_->sampler.every(period_s, std::move(f));
-  // The handle must not keep the state alive: the registry's end is the end of its sampling.
+  // The handle must not keep the state alive: sampling ends with the registry.
   return {nullptr, [weak = std::weak_ptr(state_), id](void*) {
             if (const auto state = weak.lock()) state->sampler.remove(id);
           }};

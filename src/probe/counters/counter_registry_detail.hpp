@@ -1,8 +1,8 @@
-// Internal: what a registry holds. For counter_registry.cpp, counter_lookup.cpp and derived_counters.cpp.
+// Internal: the data of a registry. For counter_registry.cpp, counter_lookup.cpp and derived_counters.cpp.
 //
-// Thread safety and locks: registry_state::mutex guards what stands below it and is never held while a pull function
-// runs or a beat is touched. An entry's mutex is held while its function runs; that may read other entries. Taken in
-// this order: an entry's, the state's, that of sampling.
+// Thread safety and locks: registry_state::mutex guards the members below it and is never held while a pull function
+// runs or a beat is used. An entry's mutex is held while its function runs, which may read other entries. Lock order:
+// an entry's, the state's, that of sampling.
 #pragma once
 
 #include <atomic>
@@ -31,11 +31,11 @@ struct counter_entry {
         pull(std::move(p)) {}
 
   const std::shared_ptr<const counter_info> about;
-  const counter_name parts;  // views about->name
+  const counter_name parts;  // views into about->name
   std::mutex mutex;
-  std::atomic<const void*> owner{nullptr};  // stands for the thread that holds `mutex` in read()
+  std::atomic<const void*> owner{nullptr};  // identifies the thread that holds `mutex` in read()
   std::unique_ptr<pull_base> pull;          // null: no longer registered
-  double base = 0;                          // of the last reset
+  double base = 0;                          // set by the last reset
 
   reading read(after_reading then);
   reading read_locked(after_reading then);
@@ -44,15 +44,15 @@ struct counter_entry {
 };
 using entry_ptr = std::shared_ptr<counter_entry>;
 
-/// The functions that are called again and again, on whichever beat there is.
+/// The periodic functions, on the beat currently in use.
 class sampling {
  public:
   using function = std::shared_ptr<pull_base>;
   std::uint64_t every(double period_s, function f);
   void remove(std::uint64_t id);
-  /// null: a beat of its own. When it returns, no function runs on the one before.
+  /// null: a beat of its own. After it returns, no function runs on the previous beat.
   void use(beat* other);
-  /// Nothing is called any more.
+  /// Ends all calls.
   void end();
 
  private:
@@ -63,7 +63,7 @@ class sampling {
     beat* on;
     std::uint64_t id_there;
   };
-  beat& chosen();  // mutex_ held
+  beat& chosen();  // requires: mutex_ held
   void begin(entry& e);
 
   std::mutex mutex_;
@@ -87,34 +87,34 @@ struct registry_state {
   std::map<std::string, std::weak_ptr<sample_series>> series;  // of derived_counters.cpp
   std::size_t n_derived = 0;
   std::shared_ptr<counter_source> source;
-  std::vector<std::string> kept_patterns;  // counters that match them leave their last value
+  std::vector<std::string> kept_patterns;  // counters that match them keep their last value
   std::map<std::string, counter_value> last_values;
   void (*added)(void*, const counter_info&) = nullptr;
   void* added_arg = nullptr;
   sampling sampler;
 
-  /// Those of this locality that match, made if they are derived ones; an error with the nearest name when none does.
+  /// Matching counters of this locality, created if derived; an error with the nearest name if none matches.
   result<std::vector<entry_ptr>> resolve(std::string_view pattern);
-  /// Likewise, but makes none.
+  /// The same, without creating any.
   [[nodiscard]] result<std::vector<entry_ptr>> existing(std::string_view pattern) const;
   static counter_handle handle(entry_ptr e) { return counter_handle(std::move(e)); }
   entry_ptr find_exact(std::string_view name) const;
   /// Requires: mutex held.
   [[nodiscard]] std::vector<entry_ptr> matching(const counter_name& wanted) const;
-  /// Those of a family, made if need be; none when there is no such family.
+  /// Matching counters of a family, created if needed; none if the family does not exist.
   result<std::vector<entry_ptr>> made(const counter_name& wanted);
-  void insert(const entry_ptr& e);  // mutex held
-  /// If it matches a pattern that is kept. Requires: it is still registered.
+  void insert(const entry_ptr& e);  // requires: mutex held
+  /// Keeps the last value if the name matches a kept pattern. Requires: the counter is still registered.
   void keep_last_value(counter_entry& e);
   [[nodiscard]] error no_match(std::string_view pattern, const counter_name& wanted) const;
 };
 
-/// "'x' is no counter name: expected ...".
+/// "'x' is not a counter name: expected ...".
 error malformed(std::string_view pattern);
 
-/// Whether the name asks for a counter that is made from others.
+/// Whether the name is that of a derived counter.
 bool is_derived(const counter_name& name);
-/// Finds or makes them.
+/// Finds or creates derived counters.
 result<std::vector<entry_ptr>> derived(registry_state& state, std::string_view text, const counter_name& wanted);
 
 }  // namespace plx::probe::detail

@@ -27,16 +27,16 @@ struct statistic_kind {
 constexpr statistic_kind statistics[] = {
     {"average", "mean of the samples", true, false},
     {"stddev", "standard deviation of the samples", true, false},
-    {"median", "middle value of the samples", true, false},
-    {"min", "least sample", true, false},
-    {"max", "greatest sample", true, false},
+    {"median", "median of the samples", true, false},
+    {"min", "smallest sample", true, false},
+    {"max", "largest sample", true, false},
     {"count", "number of samples", false, false},
     {"rate", "growth per second between the last two samples", false, false},
     {"rolling_average", "mean of the last samples", true, true},
     {"rolling_stddev", "standard deviation of the last samples", true, true},
-    {"rolling_median", "middle value of the last samples", true, true},
-    {"rolling_min", "least of the last samples", true, true},
-    {"rolling_max", "greatest of the last samples", true, true},
+    {"rolling_median", "median of the last samples", true, true},
+    {"rolling_min", "smallest of the last samples", true, true},
+    {"rolling_max", "largest of the last samples", true, true},
 };
 
 struct operation {
@@ -69,16 +69,16 @@ double median(const std::vector<double>& v) {
 
 constexpr operation operations[] = {
     {"add", "sum of the counters", sum},
-    {"subtract", "the first counter less all others", [](const std::vector<double>& v) { return 2 * v[0] - sum(v); }},
+    {"subtract", "the first counter minus all others", [](const std::vector<double>& v) { return 2 * v[0] - sum(v); }},
     {"multiply", "product of the counters",
      [](const std::vector<double>& v) { return std::accumulate(v.begin(), v.end(), 1.0, std::multiplies<>()); }},
     {"divide", "the first counter divided by all others", quotient},
     {"mean", "mean of the counters", mean},
     {"variance", "variance of the counters", variance},
-    {"median", "middle value of the counters", median},
-    {"min", "least of the counters",
+    {"median", "median of the counters", median},
+    {"min", "smallest of the counters",
      [](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); }},
-    {"max", "greatest of the counters",
+    {"max", "largest of the counters",
      [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); }},
     {"count", "number of the counters", [](const std::vector<double>& v) { return static_cast<double>(v.size()); }},
 };
@@ -95,17 +95,18 @@ template <class Kinds>
 error unknown(std::string_view text, std::string_view what, std::string_view name, const Kinds& kinds) {
   std::vector<std::string> names;
   for (const auto& k : kinds) names.emplace_back(k.name);
-  return error{fmt::format("'{}': there is no {} '{}'{}; expected one of {}", text, what, name,
-                           did_you_mean(name, names), fmt::join(names, ", "))};
+  return error{fmt::format("'{}': unknown {} '{}'{}; expected one of {}", text, what, name, did_you_mean(name, names),
+                           fmt::join(names, ", "))};
 }
 
-/// The registered counter of that name, or a new one; an error when there are too many.
+/// The registered counter of that name, or a new one; an error if there are too many.
 result<entry_ptr> found_or_made(registry_state& state, counter_info info, std::unique_ptr<pull_base> pull) {
   auto e = std::make_shared<counter_entry>(std::move(info), std::move(pull));
   const std::lock_guard lock(state.mutex);
   if (const auto it = state.by_name.find(e->about->name); it != state.by_name.end()) return it->second;
   if (state.n_derived == most_derived)
-    return error{fmt::format("cannot make '{}': there are {} derived counters already", e->about->name, most_derived)};
+    return error{
+        fmt::format("cannot create '{}': the limit of {} derived counters is reached", e->about->name, most_derived)};
   ++state.n_derived;
   state.insert(e);
   return e;
@@ -136,7 +137,7 @@ result<sampled_how> sampled_how_of(std::string_view text, std::string_view param
                            parameters)};
 }
 
-/// One series for all statistics of the same counter and interval. Its first sample is taken at once.
+/// One series is shared by all statistics of the same counter and interval. Its first sample is taken immediately.
 std::shared_ptr<sample_series> series_of(registry_state& state, const entry_ptr& source, std::uint64_t every_ms) {
   const std::string key = fmt::format("{} {}", every_ms, source->about->name);
   {

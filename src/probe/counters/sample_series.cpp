@@ -42,7 +42,7 @@ void sample_series::keep_last(std::size_t n) {
   const std::lock_guard lock(mutex_);
   if (n <= last_.size()) return;
   std::vector<double> larger(n);
-  // What the smaller ring still knows; without one, the newest sample.
+  // The samples still in the smaller ring; without one, the newest sample.
   const std::uint64_t known = n_ - std::max(ring_from_, n_ - std::min<std::uint64_t>(n_, last_.size()));
   for (std::uint64_t i = n_ - known; i < n_; ++i) larger[i % n] = last_[i % last_.size()];
   if (known == 0 && n_ > 0) larger[(n_ - 1) % n] = value_before_;
@@ -127,7 +127,7 @@ counter_sampler::counter_sampler(recorder& r, counter_registry& counters, std::v
       patterns_(std::move(patterns)),
       path_(std::move(path)),
       begin_s_(monotonic_seconds()) {
-  std::error_code ignored;  // said when the file is written
+  std::error_code ignored;  // reported when the file is written
   std::filesystem::remove(path_, ignored);
   for (const std::string& pattern : patterns_) (void)counters_.list(pattern);
 }

@@ -1,6 +1,6 @@
-// Values of one counter, taken again and again, and their statistics: over all samples, and over the last ones.
+// Repeated samples of one counter and their statistics: over all samples, and over the most recent ones.
 //
-// Thread safety: everything. Cost: sample() reads the counter and is O(1); a median sorts a copy.
+// Thread safety: all functions are thread-safe. Cost: sample() reads the counter and is O(1); a median sorts a copy.
 // Example: probe/counters/test/derived_counters_test.cpp
 #pragma once
 
@@ -16,25 +16,24 @@
 
 namespace plx::probe::detail {
 
-/// n samples so far: mean and variance as they go (Welford 1962), least and greatest; for the median the samples
-/// themselves, from 4096 on a random choice of as many in which each sample is equally likely (Vitter 1985, algorithm
-/// R).
+/// Statistics of n samples: running mean and variance (Welford 1962), minimum and maximum. For the median, the samples
+/// themselves; beyond 4096, a uniform random selection of that size (Vitter 1985, algorithm R).
 class sample_series {
  public:
   static constexpr std::size_t most_kept = 4096;
 
   explicit sample_series(counter_handle source) : source_(std::move(source)) {}
 
-  /// Makes rolling_* possible over the last `n` samples; the largest n counts.
+  /// Enables rolling_* over the last `n` samples; the largest n is used.
   void keep_last(std::size_t n);
-  /// Reads the counter once. A value that cannot be read is left out.
+  /// Reads the counter once. A value that cannot be read is skipped.
   void sample();
-  /// As sample(), with a value and a time in seconds.
+  /// As sample(), with a given value and time in seconds.
   void add(double value, double time_s);
   void reset();
 
-  /// "average", "stddev", ..., "rolling_max", "rate", "count". Throws std::runtime_error with one line when there is no
-  /// sample to tell from.
+  /// `statistic`: "average", "stddev", ..., "rolling_max", "rate", "count". Throws std::runtime_error with one line if
+  /// there is no sample.
   double value(std::string_view statistic, std::size_t window) const;
 
  private:
@@ -47,8 +46,8 @@ class sample_series {
   double mean_ = 0, squares_ = 0, least_ = 0, greatest_ = 0;
   std::vector<double> kept_;
   std::uint64_t random_ = 0x9e3779b97f4a7c15u;
-  std::vector<double> last_;     // a ring: the sample number i stands at i % size()
-  std::uint64_t ring_from_ = 0;  // the first sample that it knows
+  std::vector<double> last_;     // a ring: sample i is at i % size()
+  std::uint64_t ring_from_ = 0;  // the first sample in the ring
   double value_before_ = 0, time_before_ = 0, rate_ = 0;
   std::string problem_;  // of the last sample
 };
@@ -57,15 +56,16 @@ class sample_series {
 
 namespace plx::probe {
 
-/// Writes counters down on an interval: into counters.csv of the run's folder, and as curves into the trace.
+/// Periodically writes counters into counters.csv of the run's folder and, as curves, into the trace.
 ///
-/// Thread safety: one call at a time. Errors: a file that cannot be written is said once, in the log, and tried again;
-/// the curves go on. Cost: of reading the counters and a line for each. Example: session/test/counter_printer_test.cpp
+/// Thread safety: one call at a time. Errors: a file that cannot be written is reported once, in the log, and retried;
+/// the curves continue. Cost: reading the counters and writing a line for each. Example:
+/// session/test/counter_printer_test.cpp
 class counter_sampler {
  public:
-  /// What it is given must outlive it. `path` is of the CSV file, whose folder is made; it is begun anew.
+  /// The arguments must outlive it. `path`: the CSV file, which is overwritten; its folder is created.
   counter_sampler(recorder& r, counter_registry& counters, std::vector<std::string> patterns, std::string path);
-  /// Reads all that match, once. Gives the first error.
+  /// Reads all matching counters once. Returns the first error.
   result<void> sample();
 
  private:

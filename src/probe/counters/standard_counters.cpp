@@ -20,7 +20,7 @@ rusage own_usage() {
 
 double time_s(const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); }
 
-/// Resident memory now; the peak so far where there is no /proc.
+/// Present resident memory; the peak if there is no /proc.
 double resident_bytes() {
   const auto text = read_file("/proc/self/statm");
   unsigned long long pages = 0;
@@ -53,12 +53,12 @@ struct time_counter {
   double (*of)(const worker_times&);
 };
 
-// docs/probe.md has the formulas: t_exec is the time in tasks, t_func adds the time of short searches for them.
+// docs/probe.md has the formulas: t_exec is the time in tasks, t_func adds the time of short searches for tasks.
 constexpr time_counter time_counters[] = {
     {"time/exec", "s", "Time in the functions of tasks", [](const worker_times& t) { return t.exec_s; }},
     {"time/func", "s", "Time in tasks and in short searches for them: exec + overhead", func_s},
     {"time/idle", "s", "Time without a ready task", [](const worker_times& t) { return t.idle_s; }},
-    {"time/overhead", "s", "Time of searching for a task, in searches below 2 us",
+    {"time/overhead", "s", "Time of searches for a task that are shorter than 2 us",
      [](const worker_times& t) { return t.overhead_s; }},
     {"time/background", "s", "Time of polling and other background work",
      [](const worker_times& t) { return t.background_s; }},
@@ -81,7 +81,7 @@ constexpr quotient_counter quotient_counters[] = {
     {"time/average-overhead", "s", "Mean time of short searches for a task: overhead / tasks",
      [](const worker_times& t) { return t.overhead_s; },
      [](const worker_times& t) { return static_cast<double>(t.tasks); }},
-    {"background-overhead", "1", "Background work beside the tasks: background / (exec + overhead)",
+    {"background-overhead", "1", "Background work relative to tasks: background / (exec + overhead)",
      [](const worker_times& t) { return t.background_s; }, func_s},
     {"idle-rate", "1", "Share of time without a ready task: idle / (exec + idle + overhead + background)",
      [](const worker_times& t) { return t.idle_s; }, whole},
@@ -94,16 +94,16 @@ std::vector<registration> add_machine_counters(counter_registry& registry) {
   const auto add = [&](const char* name, const char* unit, const char* help, bool monotonic, auto pull) {
     all.push_back(registry.add({fmt::format("/machine/{}", name), unit, help, monotonic}, pull));
   };
-  add("memory/resident", "bytes", "Memory of this process that is in the machine's memory", false, &resident_bytes);
-  add("memory/peak-resident", "bytes", "The largest it was", false,
+  add("memory/resident", "bytes", "Resident memory of this process", false, &resident_bytes);
+  add("memory/peak-resident", "bytes", "Peak resident memory of this process", false,
       [] { return 1024.0 * static_cast<double>(own_usage().ru_maxrss); });
   add("time/user", "s", "Processor time of this process in its own code", true,
       [] { return time_s(own_usage().ru_utime); });
   add("time/system", "s", "Processor time of this process in the kernel", true,
       [] { return time_s(own_usage().ru_stime); });
-  add("context-switches/voluntary", "1", "Times a thread of this process gave its core away", true,
+  add("context-switches/voluntary", "1", "Times a thread of this process released its core voluntarily", true,
       [] { return static_cast<double>(own_usage().ru_nvcsw); });
-  add("context-switches/involuntary", "1", "Times a thread of this process lost its core to another", true,
+  add("context-switches/involuntary", "1", "Times a thread of this process was preempted by another", true,
       [] { return static_cast<double>(own_usage().ru_nivcsw); });
   add("page-faults/minor", "1", "Page faults without reading from disk", true,
       [] { return static_cast<double>(own_usage().ru_minflt); });
@@ -135,7 +135,7 @@ std::vector<registration> add_worker_counters(counter_registry& registry, const 
 
 std::vector<registration> add_recorder_counters(counter_registry& registry, const recorder& r) {
   std::vector<registration> all;
-  add_times(all, registry, r, registry.locality_name() + "/total", 0, ~0u);  // also the workers that are added later
+  add_times(all, registry, r, registry.locality_name() + "/total", 0, ~0u);  // includes workers that are added later
   for (unsigned i = 0; i < r.worker_count(); ++i)
     for (registration& one : add_worker_counters(registry, r, i)) all.push_back(std::move(one));
   all.push_back(registry.add({"/probe/measurement-cost", "1", "Share of the workers' time that recording took"},
@@ -149,7 +149,7 @@ std::vector<registration> add_recorder_counters(counter_registry& registry, cons
                    [] { return names_dropped(); }));
   const auto add_wait = [&](const char* name, const char* help, double ready_wait::*of) {
     all.push_back(registry.add({fmt::format("/threads{{{}/total}}/ready-wait/{}", registry.locality_name(), name), "s",
-                                fmt::format("{} time from ready to begin of tasks, of a sample", help)},
+                                fmt::format("{} time from ready to start of a sample of the tasks", help)},
                                [&r, of] { return r.ready_wait().*of; }));
   };
   add_wait("mean", "Mean", &ready_wait::mean_s);

@@ -14,7 +14,7 @@
 namespace plx::probe {
 namespace {
 
-TEST(Beat, CallsEachFunctionAgainAndAgainUntilItIsRemoved) {
+TEST(Beat, CallsEachFunctionPeriodicallyUntilItIsRemoved) {
   beat b;
   std::atomic<int> quick{0}, other{0};
   const auto id = b.every(1e-3, [&] { ++quick; });
@@ -45,7 +45,7 @@ TEST(Beat, AFunctionMayRemoveItself) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Beat, AFunctionThatThrowsIsTakenOutAndReported) {
+TEST(Beat, AFunctionThatThrowsIsRemovedAndReported) {
   std::string said;
   log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &said,
                   log_level::warning);
@@ -66,11 +66,11 @@ TEST(Beat, AFunctionThatThrowsIsTakenOutAndReported) {
 }
 
 #if defined(__GLIBC__)
-TEST(Beat, AThreadThatCannotBeMadeLeavesTheSignalsAsTheyWere) {
+TEST(Beat, AFailureToCreateTheThreadRestoresTheSignals) {
   pthread_attr_t before, huge;
   pthread_getattr_default_np(&before);
   pthread_attr_init(&huge);
-  pthread_attr_setstacksize(&huge, std::size_t{1} << 50);  // more than there are addresses
+  pthread_attr_setstacksize(&huge, std::size_t{1} << 50);  // larger than the address space
   pthread_setattr_default_np(&huge);
   beat b;
   bool thrown = false;
@@ -83,11 +83,11 @@ TEST(Beat, AThreadThatCannotBeMadeLeavesTheSignalsAsTheyWere) {
   sigset_t now;
   pthread_sigmask(SIG_SETMASK, nullptr, &now);
   EXPECT_EQ(sigismember(&now, SIGINT), 0);
-  if (!thrown) GTEST_SKIP() << "the thread was made all the same";
+  if (!thrown) GTEST_SKIP() << "the thread was created nevertheless";
 }
 #endif
 
-TEST(Beat, EndsWithoutEverHavingHadAFunction) { beat b; }
+TEST(Beat, EndsWithoutAnyFunction) { beat b; }
 
 }  // namespace
 }  // namespace plx::probe

@@ -1,4 +1,4 @@
-// Handles, quotients, functions that throw, names that are wrong.
+// Handles, quotients, functions that throw, wrong names.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,7 +29,7 @@ TEST(CounterHandle, ReadsWithoutTheName) {
   EXPECT_EQ(h->value(), 5);
   EXPECT_EQ(h->read(after_reading::reset).value(), 5);
   x = 7;
-  EXPECT_EQ(h->value(), 2);  // the same reset as everybody's
+  EXPECT_EQ(h->value(), 2);  // a reset affects all readers
   EXPECT_EQ(r.query("/a/x").value().at(0).value, 2);
   a = registration();
   EXPECT_TRUE(std::isnan(h->value()));
@@ -47,7 +47,7 @@ TEST(CounterHandle, OutlivesTheRegistry) {
   EXPECT_TRUE(std::isnan(counter_handle().value()));
 }
 
-TEST(CounterHandle, IsOfOneCounter) {
+TEST(CounterHandle, RefersToOneCounter) {
   counter_registry r;
   const registration a = r.add({"/a{b}/x"}, [] { return 1; });
   const registration b = r.add({"/a{c}/x"}, [] { return 1; });
@@ -62,7 +62,7 @@ TEST(CounterRegistry, AQuotientCountsFromTheResetInBothParts) {
   const counter_handle h = r.find("/a/rate").value();
   EXPECT_DOUBLE_EQ(h.value(), 0.1);
   EXPECT_DOUBLE_EQ(r.query("/a/rate", after_reading::reset).value().at(0).value, 0.1);
-  EXPECT_EQ(h.value(), 0);  // nothing below yet
+  EXPECT_EQ(h.value(), 0);  // the denominator is 0
   sums = {20, 120};
   EXPECT_DOUBLE_EQ(h.value(), 0.5);
   ASSERT_TRUE(r.reset("/a/rate"));
@@ -81,11 +81,11 @@ TEST(CounterRegistry, AFunctionThatThrowsIsAProblemOfItsCounterAlone) {
   EXPECT_EQ(all[0].problem, "the sensor is off");
   EXPECT_EQ(all[1].value, 3);
   EXPECT_EQ(all[1].problem, "");
-  EXPECT_EQ(all[2].problem, "its function threw something that is no std::exception");
+  EXPECT_EQ(all[2].problem, "its function threw an exception that is not a std::exception");
   EXPECT_EQ(problem(r, "/a/bad"), "cannot read '/a/bad': the sensor is off");
 }
 
-TEST(CounterRegistry, AFunctionMayReadOtherCountersButNotItself) {
+TEST(CounterRegistry, AFunctionMayReadOtherCountersButNotItsOwn) {
   counter_registry r;
   const registration a = r.add({"/a/x"}, [] { return 3; });
   const registration b = r.add({"/a/twice"}, [&r] { return 2 * r.query("/a/x").value().at(0).value; });
@@ -94,11 +94,11 @@ TEST(CounterRegistry, AFunctionMayReadOtherCountersButNotItself) {
     const auto v = r.query("/c/self");
     throw std::runtime_error(v ? "" : v.error().message);
   });
-  EXPECT_EQ(problem(r, "/c/self"), "cannot read '/c/self': cannot read '/c/self': its value is made from itself");
+  EXPECT_EQ(problem(r, "/c/self"), "cannot read '/c/self': cannot read '/c/self': its value depends on itself");
 }
 
-/// What is wrong is looked for part by part: the object, the name, the instance, the parameters.
-TEST(CounterRegistry, TheNearestNameWhateverPartIsWrong) {
+/// The wrong part is determined in order: the object, the name, the instance, the parameters.
+TEST(CounterRegistry, TheNearestNameIsSuggestedForAnyWrongPart) {
   counter_registry r;
   std::vector<registration> keep;
   for (const char* name : {"/threads{locality#0/total}/idle-rate", "/threads{locality#0/worker-thread#0}/idle-rate",
@@ -121,7 +121,7 @@ TEST(CounterRegistry, TheNearestNameWhateverPartIsWrong) {
   EXPECT_EQ(problem(r, "/quite/else"), "no counter matches '/quite/else'; --plx:list-counters lists them all");
 }
 
-/// Counters come and go while others ask for all of them, through handles and by name.
+/// Counters are added and removed while others read all of them, through handles and by name.
 TEST(CounterRegistry, ReadersAndWritersOfTheListAtOnce) {
   counter_registry r;
   const registration always = r.add({"/always/x", "1", "", true}, [] { return 1; });
@@ -153,9 +153,8 @@ TEST(CounterRegistryDeathTest, AFunctionMustNotEndItsOwnRegistration) {
   EXPECT_DEATH((void)r.query("/a/x"), "must not end its own registration");
 }
 
-/// Two counters that read each other, read by two threads at once: without an order of their locks both would wait for
-/// ever.
-TEST(CounterHandle, CountersOfEachOtherHaveNoValueOnManyThreads) {
+/// Two counters that read each other, read by two threads at once: without a check for cycles both would deadlock.
+TEST(CounterHandle, MutuallyDependentCountersHaveNoValueOnAnyThread) {
   counter_registry r;
   std::atomic<int> inside{0};
   const auto other = [&](const char* name) {

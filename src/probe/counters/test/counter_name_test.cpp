@@ -31,7 +31,7 @@ TEST(CounterName, TheLocalityOfAnInstance) {
   EXPECT_EQ(locality("/threads/x"), "");
 }
 
-TEST(CounterName, ListsKeepWhatStandsInBraces) {
+TEST(CounterName, ListsKeepTextInBraces) {
   EXPECT_THAT(*split_counters("/a/x, /b{c,d}/y ,"), ElementsAre("/a/x", "/b{c,d}/y"));
   EXPECT_THAT(*split_counters("{/arithmetics/add@/a/x,/b/x},/c/x"), ElementsAre("/arithmetics/add@/a/x,/b/x", "/c/x"));
   EXPECT_THAT(*split_counters("/statistics{/a/x}/max@100,5,/b/x"), ElementsAre("/statistics{/a/x}/max@100,5", "/b/x"));

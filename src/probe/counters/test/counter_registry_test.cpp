@@ -81,12 +81,12 @@ TEST(CounterRegistry, ValuesArePulledWhenAsked) {
   EXPECT_EQ(v.at(0).unit, "1");
 }
 
-TEST(CounterRegistry, NothingFoundNamesTheNearest) {
+TEST(CounterRegistry, AFailedLookUpSuggestsTheNearestName) {
   fixture f;
   EXPECT_EQ(f.r.query("/machine/memory/resdent").error().message,
             "no counter matches '/machine/memory/resdent'; did you mean '/machine/memory/resident'?");
   EXPECT_EQ(f.r.query("memory").error().message,
-            "'memory' is no counter name: expected /object{instance}/name@parameters");
+            "'memory' is not a counter name: expected /object{instance}/name@parameters");
 }
 
 TEST(CounterRegistry, ResetConcernsMonotonicCountersOnly) {
@@ -125,7 +125,7 @@ TEST(CounterRegistry, CsvHasOneLinePerValue) {
             "cannot write '/dev/full': No space left on device");
 }
 
-/// A function must not run once its registration is gone; the sanitizers see it if it does.
+/// A function must not run once its registration has ended; the sanitizers detect it if it does.
 TEST(CounterRegistry, QueriesAndRegistrationsFromManyThreads) {
   counter_registry r;
   const registration always = r.add({"/always/x"}, [] { return 1; });
@@ -142,8 +142,8 @@ TEST(CounterRegistry, QueriesAndRegistrationsFromManyThreads) {
   reader.join();
 }
 
-/// Counters of a family are made when they are asked for, once, and go with whoever made them.
-TEST(CounterRegistry, FamiliesAreMadeWhenAskedFor) {
+/// Counters of a family are created once, on request, and end with their registration.
+TEST(CounterRegistry, FamiliesAreCreatedOnRequest) {
   counter_registry r;
   std::vector<registration> made;
   int asked = 0;

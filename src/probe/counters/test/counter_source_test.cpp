@@ -8,7 +8,7 @@ namespace {
 
 using namespace plx::probe;
 
-/// Two more processes, whose registries are called straight in place of a network; the second one does not answer.
+/// Two other processes, whose registries are called directly instead of through a network; the second does not answer.
 struct others final : counter_source {
   counter_registry first{1};
   registration keep = first.add({"/threads{locality#1/total}/count/tasks", "1", "", true}, [] { return 11; });
@@ -52,12 +52,12 @@ TEST(CounterSource, OtherLocalitiesAreReadThroughTheSameCall) {
   f.r.set_source(network);
   EXPECT_EQ(f.r.query("/threads{locality#1/total}/count/tasks").value().at(0).value, 11);
   const auto all = f.r.query("/threads{locality#*/total}/count/tasks").value();
-  ASSERT_EQ(all.size(), 2u);  // the one that does not answer is left out
+  ASSERT_EQ(all.size(), 2u);  // a locality that does not answer is omitted
   EXPECT_EQ(all[1].name, "/threads{locality#1/total}/count/tasks");
   EXPECT_EQ(f.r.list("/threads{locality#*/total}/*").size(), 2u);
   EXPECT_EQ(f.r.query("/threads{locality#2/total}/count/tasks").error().message, "locality#2 does not answer");
   EXPECT_EQ(f.r.query("/threads{locality#7/total}/count/tasks").error().message,
-            "cannot read '/threads{locality#7/total}/count/tasks': there is no locality#7, expected one of 1, 2");
+            "cannot read '/threads{locality#7/total}/count/tasks': locality#7 does not exist, expected one of 1, 2");
   ASSERT_TRUE(f.r.reset("/threads{locality#1/total}/count/tasks"));
   EXPECT_EQ(f.r.query("/threads{locality#1/total}/count/tasks").value().at(0).value, 0);
   EXPECT_NE(f.r.find("/threads{locality#1/total}/count/tasks").error().message.find("of another locality"),

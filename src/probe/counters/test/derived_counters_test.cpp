@@ -27,7 +27,7 @@ std::string problem(const counter_registry& r, std::string_view name) {
   return v ? "" : v.error().message;
 }
 
-/// 1 4 2 8 5: by hand.
+/// Statistics of 1 4 2 8 5, computed by hand.
 TEST(SampleSeries, StatisticsOfKnownSamples) {
   sample_series s{counter_handle()};
   s.keep_last(3);
@@ -53,10 +53,10 @@ TEST(SampleSeries, StatisticsOfKnownSamples) {
   EXPECT_DOUBLE_EQ(s.value("stddev", 0), 0);
 }
 
-TEST(SampleSeries, ARingThatGrowsKeepsWhatItKnows) {
+TEST(SampleSeries, AGrowingRingKeepsItsSamples) {
   sample_series s{counter_handle()};
   for (int i = 0; i < 10; ++i) s.add(i, i);
-  s.keep_last(2);  // knows the newest only
+  s.keep_last(2);  // holds the newest sample only
   EXPECT_DOUBLE_EQ(s.value("rolling_average", 2), 9);
   s.add(11, 11);
   EXPECT_DOUBLE_EQ(s.value("rolling_average", 2), 10);
@@ -67,8 +67,9 @@ TEST(SampleSeries, ARingThatGrowsKeepsWhatItKnows) {
   EXPECT_DOUBLE_EQ(s.value("rolling_average", 2), 13.5);
 }
 
-/// Past 4096 samples the median is of a random choice: of 0..39999 in order it must still be near the middle.
-TEST(SampleSeries, TheMedianOfManySamplesIsOfARandomChoice) {
+/// Beyond 4096 samples the median is that of a random selection: for 0..39999 in order it must still be near the
+/// middle.
+TEST(SampleSeries, TheMedianOfManySamplesIsThatOfARandomSelection) {
   sample_series s{counter_handle()};
   for (int i = 0; i < 40000; ++i) s.add(i, i);
   EXPECT_NEAR(s.value("median", 0), 20000, 2000);  // standard deviation of such a median: 40000 / (2 sqrt(4096)) = 312
@@ -83,26 +84,26 @@ struct two {
   registration c = r.add({"/c/z", "s"}, [] { return 2; });
 };
 
-TEST(DerivedCounters, StatisticsAreMadeWhenAskedForAndSampledByTheBeat) {
+TEST(DerivedCounters, StatisticsAreCreatedOnRequestAndSampledByTheBeat) {
   counter_registry r;
   beat b;
   r.sample_with(&b);
   std::atomic<int> reads{0};
   const registration a = r.add({"/a{locality#0/total}/x", "s"}, [&reads] { return ++reads; });
-  EXPECT_EQ(value(r, "/statistics{/a/x}/max@1"), 1);  // the first sample is taken at once
+  EXPECT_EQ(value(r, "/statistics{/a/x}/max@1"), 1);  // the first sample is taken immediately
   while (reads < 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_GE(value(r, "/statistics{/a/x}/max@1"), 3);
-  EXPECT_EQ(value(r, "/statistics{/a/x}/min@1"), 1);  // of the same samples
+  EXPECT_EQ(value(r, "/statistics{/a/x}/min@1"), 1);  // from the same samples
   const auto info = r.list("/statistics{*}/max@*");
   ASSERT_EQ(info.size(), 1u);
   EXPECT_EQ(info[0].name, "/statistics{/a{locality#0/total}/x}/max@1");
   EXPECT_EQ(info[0].unit, "s");
-  r.sample_with(nullptr);  // from here on the registry's own thread samples
+  r.sample_with(nullptr);  // the registry's own thread samples from here on
   const int before = reads;
   while (reads < before + 3) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-TEST(DerivedCounters, ResetBeginsTheStatisticsAnew) {
+TEST(DerivedCounters, ResetRestartsTheStatistics) {
   counter_registry r;
   double x = 1;
   const registration a = r.add({"/a/x"}, [&x] { return x; });
@@ -122,7 +123,7 @@ TEST(DerivedCounters, AQueryThatResetsReadsAllOfThemFirst) {
   EXPECT_EQ(value(r, "/statistics{/a/x}/count@100000"), 0);
 }
 
-TEST(DerivedCounters, AQueryThatOnlyLooksMakesNone) {
+TEST(DerivedCounters, AReadOnlyQueryCreatesNone) {
   two t;
   const std::size_t before = t.r.list().size();
   for (const char* name : {"/statistics{/a/x}/max@10", "/arithmetics/add@/a/x,/a/y"}) {
@@ -134,7 +135,7 @@ TEST(DerivedCounters, AQueryThatOnlyLooksMakesNone) {
   EXPECT_EQ(t.r.query("/a/*", after_reading::keep, making::never).value().size(), 2u);
 }
 
-TEST(DerivedCounters, APatternInsideMeansOneStatisticEach) {
+TEST(DerivedCounters, APatternMeansOneStatisticPerCounter) {
   counter_registry r;
   const registration a = r.add({"/a{worker-thread#0}/x"}, [] { return 1; });
   const registration b = r.add({"/a{worker-thread#1}/x"}, [] { return 2; });
@@ -182,7 +183,7 @@ TEST(DerivedCounters, TheyNest) {
   EXPECT_EQ(value(t.r, "/arithmetics/add@{/statistics{/a/x}/rolling_max@100000,5},/a/y"), 9);
 }
 
-TEST(DerivedCounters, WhatIsWrongIsSaid) {
+TEST(DerivedCounters, ErrorsAreReported) {
   two t;
   EXPECT_NE(problem(t.r, "/statistics{/a/x}/avrage@10").find("did you mean 'average'?"), std::string::npos);
   EXPECT_NE(problem(t.r, "/arithmetics/ad@/a/x,/a/y").find("did you mean 'add'?"), std::string::npos);
@@ -194,7 +195,7 @@ TEST(DerivedCounters, WhatIsWrongIsSaid) {
   EXPECT_NE(problem(t.r, "/arithmetics/add@/a/x,}/a/y{").find("braces"), std::string::npos);
 }
 
-TEST(DerivedCounters, AnOperandThatIsGoneIsAProblemNotACrash) {
+TEST(DerivedCounters, AMissingOperandIsAProblemNotACrash) {
   two t;
   EXPECT_EQ(value(t.r, "/arithmetics/add@/a/y,/c/z"), 5);
   EXPECT_EQ(value(t.r, "/statistics{/c/z}/average@1"), 2);
@@ -209,10 +210,10 @@ TEST(DerivedCounters, ThereIsALimit) {
   std::string last;
   for (int i = 0; i < 1001 && last.empty(); ++i)
     last = problem(t.r, "/statistics{/a/x}/max@" + std::to_string(100000 + i));
-  EXPECT_NE(last.find("there are 1000 derived counters already"), std::string::npos);
+  EXPECT_NE(last.find("the limit of 1000 derived counters is reached"), std::string::npos);
 }
 
-TEST(DerivedCounters, ARegistryThatEndsEndsItsSampling) {
+TEST(DerivedCounters, DestroyingTheRegistryEndsItsSampling) {
   std::atomic<int> reads{0};
   registration outlives;
   {

@@ -9,7 +9,7 @@ namespace {
 
 using namespace plx::probe;
 
-TEST(Gauge, SaysTheLastNumber) {
+TEST(Gauge, ReturnsTheLastValue) {
   counter_registry r;
   gauge g(r, {"/app/depth", "1", "Depth"});
   EXPECT_EQ(r.query("/app/depth").value().at(0).value, 0);

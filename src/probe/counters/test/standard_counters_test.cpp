@@ -27,7 +27,7 @@ TEST(StandardCounters, MachineCountersFollowTheProcess) {
   EXPECT_EQ(r.query("/machine/*").value().size(), 8u);
 }
 
-/// Two workers with known times: each counter against its formula in docs/probe.md.
+/// Two workers with known times: compares each counter with its formula in docs/probe.md.
 TEST(StandardCounters, RecorderCountersHaveKnownAnswers) {
   recorder rec(2);
   counter_registry r;
@@ -65,7 +65,7 @@ TEST(StandardCounters, RecorderCountersHaveKnownAnswers) {
   }
 }
 
-/// A quotient since a reset is of what happened since, not a difference of quotients.
+/// After a reset, a quotient covers only the time since then; it is not a difference of quotients.
 TEST(StandardCounters, QuotientsAreResetInBothParts) {
   recorder rec(1);
   counter_registry r;
@@ -88,7 +88,7 @@ TEST(StandardCounters, IdleTimeGrowsWhileItLasts) {
   const auto an_hour = static_cast<plx::ticks>(3600 * plx::ticks_per_second());  // longer than this test takes
   const plx::ticks begin = plx::now_ticks();
   log.idle_begins(begin);
-  log.idle_begins(begin + 5);  // no effect: it has begun
+  log.idle_begins(begin + 5);  // no effect: the span is already open
   EXPECT_TRUE(log.idles());
   const plx::ticks first = log.idle_time();
   EXPECT_GE(first, 1000u);
@@ -103,15 +103,15 @@ TEST(StandardCounters, IdleTimeGrowsWhileItLasts) {
   EXPECT_EQ(log.idle_time(), 1000u + an_hour - 50000u + 6u);
 }
 
-/// What a reader was given is a lower bound of what it is given later, whatever the clocks of two cores say; and what
-/// pollers did meanwhile is never counted as idle.
+/// Later readings are never smaller than earlier ones, even if the clocks of two cores differ; and time of pollers is
+/// never counted as idle.
 TEST(StandardCounters, IdleTimeNeverGoesBack) {
   worker_log log;
   const auto second = static_cast<plx::ticks>(plx::ticks_per_second());
   const plx::ticks now = plx::now_ticks();
   log.idle_begins(now + 3600 * second);  // by a clock that is ahead
   EXPECT_EQ(log.idle_time(), 0u);
-  log.idle(now, now + 3600 * second);  // ends what has begun, in the same moment
+  log.idle(now, now + 3600 * second);  // ends the open span at the same moment
   const plx::ticks at = plx::now_ticks();
   log.background(5 * second);
   log.idle_begins(at - 3000 * second, log.background_time());
@@ -119,7 +119,7 @@ TEST(StandardCounters, IdleTimeNeverGoesBack) {
   const plx::ticks open = log.idle_time();
   EXPECT_GE(open, 2000 * second);
   EXPECT_LT(open, 3000 * second);
-  log.idle(at - 3000 * second, at, 1000 * second);  // a moment earlier than the reader's clock said
+  log.idle(at - 3000 * second, at, 1000 * second);  // slightly earlier than the reader's clock
   EXPECT_GE(log.idle_time(), open);
 }
 
