@@ -18,7 +18,7 @@ void mutex::lock_slowly() {
   detail::choice_point();
   for (;;) {
     guard_.lock();
-    // A waiter leaves the state `contended`; acquiring the lock this way costs at most one unnecessary look at the
+    // A waiter leaves the state `contended`; acquiring the lock this way costs at most one unnecessary check of the
     // list.
     if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
       guard_.unlock();
