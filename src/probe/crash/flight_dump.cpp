@@ -35,13 +35,13 @@ struct place {
 };
 constinit std::array<place, most_sources> places{};
 
-/// The thread that writes a file, or ends a registration; 0: none. Memory order: acquired by who takes it, released by
-/// who gives it back.
+/// The thread that writes a file or ends a registration; 0: none. Memory order: acquired when it is set to a thread,
+/// released when it is set to 0.
 constinit std::atomic<std::uintptr_t> writing{0};
 constinit std::atomic<bool> crash_written{false};
 constinit std::atomic<unsigned> last_number{0};
 
-/// Why the system refused, for the few reasons that there are; strerror() may allocate.
+/// The reason for a system error, for the few that can occur; strerror() may allocate.
 std::string_view reason_of(int error) noexcept {
   switch (error) {
     case ENOSPC:
@@ -70,7 +70,7 @@ std::string_view reason_of(int error) noexcept {
 
 char file_buffer[1u << 16];
 
-/// Everything about one file.
+/// The state of one file.
 class flight_file {
  public:
   flight_file(std::string_view reason, unsigned number) noexcept : reason_(reason), number_(number) {}
@@ -81,7 +81,7 @@ class flight_file {
     if (first == nullptr) return false;
     name_file(*first);
     int error = 0;
-    ::unlink(temporary_);  // of an earlier process of this number; a link that lies there is not followed
+    ::unlink(temporary_);  // left by an earlier process with this id; a link is not followed
     const int file = ::open(temporary_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) {
       error = errno;
@@ -99,7 +99,7 @@ class flight_file {
   }
 
  private:
-  /// The oldest source, whose folder it is; and the worker that the caller is.
+  /// Returns the oldest source, which determines the folder, and finds the caller's worker.
   const flight_source* find_sources() noexcept {
     const flight_source* first = nullptr;
     for (place& p : places) {
@@ -114,7 +114,7 @@ class flight_file {
   }
 
   void name_file(const flight_source& s) noexcept {
-    ::mkdir(s.folder, 0755);  // when it is there, all is well; what else goes wrong, open() tells
+    ::mkdir(s.folder, 0755);  // an existing folder is fine; other failures are reported by open()
     signal_text path(path_, sizeof path_ - 1);
     path << s.folder << "/flight-" << static_cast<std::uint64_t>(::getpid());
     if (number_ != 0) path << "-" << number_;
@@ -206,7 +206,7 @@ class flight_file {
     }
     if (worker_ >= 0) line << " on worker " << static_cast<std::uint64_t>(worker_);
     if (error == 0)
-      line << "; the last seconds of all workers are in '" << path_ << "' (ui.perfetto.dev opens it)\n";
+      line << "; the last seconds of all workers are in '" << path_ << "' (open it in ui.perfetto.dev)\n";
     else
       line << "; cannot write '" << path_ << "': " << reason_of(error) << "\n";
     const std::string_view text = line.text();
@@ -223,7 +223,8 @@ class flight_file {
 
 std::uintptr_t this_thread() noexcept { return (std::uintptr_t)::pthread_self(); }  // a number, or a pointer (macOS)
 
-/// While it lives, this thread writes a file, or nobody does. Its signals wait, but for faults, which cannot.
+/// While it exists and is true, this thread is the only one that writes a file. Its signals are blocked, except faults,
+/// which cannot be blocked.
 class only_writer {
  public:
   explicit only_writer(int most_pauses) noexcept {
@@ -235,7 +236,7 @@ class only_writer {
     for (int i = 0; most_pauses < 0 || i < most_pauses; ++i) {
       std::uintptr_t none = 0;
       mine_ = writing.compare_exchange_strong(none, this_thread(), std::memory_order_acquire);
-      if (mine_ || none == this_thread()) return;  // a fault of the writer itself
+      if (mine_ || none == this_thread()) return;  // a fault while this thread writes
       nanosleep(&pause, nullptr);
     }
   }
@@ -245,7 +246,7 @@ class only_writer {
   }
   only_writer(const only_writer&) = delete;
   only_writer& operator=(const only_writer&) = delete;
-  /// False when another thread was writing for too long, and in a fault of the writer itself.
+  /// False if another thread wrote for too long, or after a fault of the writing thread itself.
   explicit operator bool() const noexcept { return mine_; }
 
  private:
@@ -259,7 +260,7 @@ bool write_flight(std::string_view reason, unsigned number) noexcept {
   const int error = errno;
   bool written = false;
   if (const only_writer mine(5000); mine) {
-    // A crash is told once: SIGABRT follows std::terminate().
+    // A crash is reported once: SIGABRT follows std::terminate().
     if (number != 0 || !crash_written.exchange(true, std::memory_order_relaxed))
       written = flight_file(reason, number).write();
   }
@@ -270,8 +271,8 @@ bool write_flight(std::string_view reason, unsigned number) noexcept {
 unsigned next_flight_number() noexcept { return last_number.fetch_add(1, std::memory_order_relaxed) + 1; }
 
 flight_registration::flight_registration(const flight_source& s) {
-  (void)ticks_per_second();        // measured now rather than in a handler
-  (void)name_of_at_once(unnamed);  // likewise: its table is made when first used
+  (void)ticks_per_second();        // measured here rather than in a handler
+  (void)name_of_at_once(unnamed);  // its table is created at first use
   for (int i = 0; i < most_sources; ++i) {
     if (places[static_cast<std::size_t>(i)].taken.exchange(true, std::memory_order_acquire)) continue;
     place_ = i;
@@ -300,15 +301,15 @@ struct known_signal {
 constexpr std::array<known_signal, 5> crashes{
     {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}}};
 
-// Written under `lock` while no handler of ours is installed for the signal, read by handlers.
+// Written under `lock` while our handler is not installed for the signal, read by handlers.
 struct sigaction before_crash[crashes.size()], before_request;
 int request_signal = 0;
 std::mutex lock;
 unsigned users = 0, requesters = 0;
 std::terminate_handler before_terminate = nullptr;
 
-/// Calls who handled it before. False when that was the system's own action; a fault cannot be ignored, the instruction
-/// would meet it again for ever.
+/// Calls the earlier handler. Returns false if that was the system's default action, or if a fault was ignored, which
+/// is impossible: the instruction would fault again for ever.
 bool hand_on(const struct sigaction& to, int signal, siginfo_t* info, void* context) {
   if ((to.sa_flags & SA_SIGINFO) != 0) return to.sa_sigaction(signal, info, context), true;
   if (to.sa_handler == SIG_IGN) return info->si_code <= 0;
@@ -324,15 +325,15 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   struct sigaction end {};
   end.sa_handler = SIG_DFL;
   sigaction(signal, &end, nullptr);
-  if (info->si_code <= 0) raise(signal);  // sent by somebody; a fault comes again by itself
+  if (info->si_code <= 0) raise(signal);  // sent by a process; a fault occurs again when the handler returns
 }
 
 void on_request(int signal, siginfo_t* info, void* context) {
-  write_flight("asked for by a signal", next_flight_number());
+  write_flight("requested by a signal", next_flight_number());
   hand_on(before_request, signal, info, context);
 }
 
-/// "uncaught std::runtime_error: what it says".
+/// "uncaught std::runtime_error: " and what().
 std::string current_exception_text() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) return "std::terminate()";
@@ -356,12 +357,13 @@ void install(int signal, void (*handler)(int, siginfo_t*, void*), struct sigacti
   struct sigaction mine {};
   mine.sa_sigaction = handler;
   mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  sigemptyset(&mine.sa_mask);  // write_flight() blocks what must wait
+  sigemptyset(&mine.sa_mask);  // write_flight() blocks signals itself
   if (sigaction(signal, &mine, &before) != 0)
     throw std::system_error(errno, std::generic_category(), "flight-signal = " + std::to_string(signal));
 }
 
-/// Somebody who came later keeps theirs, and may still call ours, which then only hands on.
+/// Restores the earlier handler, unless a later one is installed; that one may still call ours, which then only
+/// forwards.
 void put_back(int signal, void (*handler)(int, siginfo_t*, void*), const struct sigaction& before) {
   struct sigaction now {};
   if (sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == handler)
@@ -372,7 +374,9 @@ void put_back(int signal, void (*handler)(int, siginfo_t*, void*), const struct 
 
 flight_signals::flight_signals(int request) : request_(request) {
   const std::lock_guard guard(lock);
-  if (request_ != 0 && requesters != 0 && request_ != request_signal) request_ = 0;  // the first one's signal holds
+  if (request_ != 0 && requesters != 0 && request_ != request_signal)
+    request_ = 0;  // the signal of the first one is
+                   // used
   if (request_ != 0) {
     if (requesters == 0) install(request_, on_request, before_request);
     request_signal = request_;

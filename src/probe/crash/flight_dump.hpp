@@ -1,6 +1,6 @@
-// Text and JSON from a signal handler: into a fixed buffer, and from there to a file.
+// Writes text and JSON in a signal handler: into a fixed buffer, and from there to a file.
 //
-// Thread safety: none. Everything is async-signal-safe. Cost: a copy. Example: flight_dump.cpp.
+// Thread safety: none. All functions are async-signal-safe. Cost: a copy. Example: flight_dump.cpp.
 #pragma once
 
 #include <unistd.h>
@@ -17,7 +17,7 @@
 
 namespace plx::probe {
 
-/// Text into a fixed buffer, which goes to a file when it is full; without a file, what does not fit is left out.
+/// Text in a fixed buffer, which is written to a file when full; without a file, excess text is discarded.
 class signal_text {
  public:
   signal_text(char* buffer, std::size_t size, int file = -1) noexcept : buffer_(buffer), size_(size), file_(file) {}
@@ -39,19 +39,19 @@ class signal_text {
     while ((number /= 10) != 0);
     return *this << std::string_view(digits + at, sizeof digits - at);
   }
-  /// Nanoseconds as microseconds with three places.
+  /// Nanoseconds as microseconds with three decimals.
   signal_text& microseconds(std::uint64_t ns) noexcept {
     const char fraction[] = {'.', static_cast<char>('0' + ns / 100 % 10), static_cast<char>('0' + ns / 10 % 10),
                              static_cast<char>('0' + ns % 10)};
     return *this << ns / 1000 << std::string_view(fraction, sizeof fraction);
   }
-  /// At most `most` characters, on one line.
+  /// At most `most` characters; control characters become spaces.
   signal_text& plain(std::string_view text, std::size_t most) noexcept {
     for (const char c : text.substr(0, most))
       *this << (static_cast<unsigned char>(c) < 0x20 ? std::string_view(" ") : std::string_view(&c, 1));
     return *this;
   }
-  /// A JSON string, quotes included. Long ones are cut, at the boundary of a character.
+  /// A JSON string, including quotes. Long strings are truncated at a character boundary.
   signal_text& quoted(std::string_view text) noexcept {
     constexpr std::size_t most = 300;
     std::size_t n = std::min(text.size(), most);
@@ -64,7 +64,7 @@ class signal_text {
     return *this << "\"";
   }
 
-  /// Writes what is left in the buffer.
+  /// Writes the contents of the buffer to the file.
   bool flush() noexcept {
     if (file_ < 0) return false;
     for (std::size_t done = 0; done < used_ && error_ == 0;) {
@@ -77,9 +77,9 @@ class signal_text {
     used_ = 0;
     return error_ == 0;
   }
-  /// The number of the first error; 0: none.
+  /// The errno of the first error; 0: none.
   [[nodiscard]] int error() const noexcept { return error_; }
-  /// Appends text.
+  /// The contents of the buffer.
   [[nodiscard]] std::string_view text() const noexcept { return {buffer_, used_}; }
 
  private:
@@ -89,44 +89,44 @@ class signal_text {
   int error_ = 0;
 };
 
-// The flight recorder's file: the last pieces of tasks of every worker and what each does now, as Trace Event JSON that
-// opens in Perfetto, written in the midst of a crash.
+// The flight recorder's file: the last slices and the present state of every worker, as Trace Event JSON for Perfetto,
+// written during a crash.
 //
-// Thread safety: everything. write() is async-signal-safe: no heap, no lock, no stdio; a fixed buffer, and open, write,
-// rename. Cost: nothing until it is written. One file at a time is written: another thread waits for it, up to 5 s.
-// While a file is written, its thread takes no signals but faults: a request is served afterwards, and a fault in the
-// midst of it ends at once, without another file. Example: probe/crash/test/flight_dump_test.cpp; the signals:
-// probe/crash/flight_dump.hpp
+// Thread safety: all functions are thread-safe. write_flight() is async-signal-safe: no heap, no lock, no stdio; it
+// uses a fixed buffer, and open, write, rename. Cost: none until a file is written. Files are written one at a time:
+// another thread waits for up to 5 s. The writing thread blocks all signals except faults: a request is served
+// afterwards, and a fault during writing ends the process without another file. Example:
+// probe/crash/test/flight_dump_test.cpp
 
 class recorder;
 
-/// What a worker does at this moment.
+/// The present state of a worker.
 struct flight_now {
-  bool busy = false;  // in a task
+  bool busy = false;  // running a task
   name_id name = unnamed;
   std::uint64_t key = no_key;
-  ticks since = 0;  // when this piece of the task began
+  ticks since = 0;  // when the slice began
 };
 
-/// Whose workers are told. All functions are async-signal-safe.
+/// The source of a file's data. All functions are async-signal-safe.
 struct flight_source {
   const recorder* rec = nullptr;
   void* context = nullptr;
-  /// What worker `i` does; it may run meanwhile.
+  /// The state of worker `i`, which may run concurrently.
   flight_now (*now)(void* context, unsigned i) noexcept = nullptr;
-  /// Which worker the caller is, or -1.
+  /// The worker that the caller is, or -1.
   int (*here)(void* context) noexcept = nullptr;
-  const char* folder = "plx-run";  // made when the first file is written
-  double seconds = 10;             // how far back it goes
+  const char* folder = "plx-run";  // created when the first file is written
+  double seconds = 10;             // the period that the file covers
 };
 
-/// While one lives, its workers are in the file. At most 16 at a time; further ones are not told.
+/// While it exists, the workers of its source are included in files. At most 16 at a time; further ones are ignored.
 class flight_registration {
  public:
   flight_registration() = default;
-  /// Copies `s`, but not its folder's text, which must outlive this.
+  /// Copies `s`, but not the text of its folder, which must outlive this object.
   explicit flight_registration(const flight_source& s);
-  /// Waits for a file that is being written.
+  /// Waits until a file in progress is written.
   ~flight_registration();
   flight_registration(const flight_registration&) = delete;
   flight_registration& operator=(const flight_registration&) = delete;
@@ -135,29 +135,30 @@ class flight_registration {
   int place_ = -1;
 };
 
-/// Writes <folder>/flight-<pid>.json, or with a number above 0 flight-<pid>-<number>.json, and one line on stderr that
-/// says so, or why not. `reason`: "SIGSEGV", ... False when nobody is registered, when it cannot be written, or when
-/// this process has written the file of its crash (number 0) before.
+/// Writes <folder>/flight-<pid>.json or, if `number` is not 0, flight-<pid>-<number>.json, and prints one line on
+/// stderr with the path or the error. `reason`: "SIGSEGV", ... Returns false without a registration, on error, or if
+/// this process has already written the file of its crash (number 0).
 bool write_flight(std::string_view reason, unsigned number = 0) noexcept;
 
 /// The next number for write_flight(): 1, 2, ...
 unsigned next_flight_number() noexcept;
 
-/// The most pieces of one worker in a file: the last ones.
+/// The maximum number of slices of one worker in a file.
 inline constexpr std::uint64_t most_flight_pieces = 1u << 14;
 
-// What makes the flight recorder write: a crash (SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL), an exception that nobody
-// catches, and a signal by which somebody asks for it.
+// Handlers that write the flight recorder's file: for crashes (SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL), uncaught
+// exceptions, and a signal that requests a file.
 //
-// Whoever handled these before is called afterwards, and what would have ended the program still does. Who installs a
-// handler later replaces this one, as ever. Thread safety: everything. Cost: nothing until it happens.
+// Earlier handlers are called afterwards, and the program ends as it would have without these. Handlers installed later
+// replace these, as usual. Thread safety: all functions are thread-safe. Cost: none until a signal occurs.
 // Example: tests/flight/
 
-/// While one lives, the process writes flight files. Several may; handlers are there once, and go with the last one.
+/// While at least one exists, the process writes flight files. Handlers are installed by the first and removed by the
+/// last.
 class flight_signals {
  public:
-  /// `request`: a signal upon which a file is written and the program goes on; 0: none. Throws std::system_error when
-  /// the system refuses that one.
+  /// `request`: a signal that writes a file without ending the program; 0: none. Throws std::system_error if the system
+  /// rejects that signal.
   explicit flight_signals(int request = 0);
   ~flight_signals();
   flight_signals(const flight_signals&) = delete;

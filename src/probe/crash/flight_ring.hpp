@@ -1,11 +1,12 @@
-// The last pieces of tasks of one worker, kept until newer ones take their place: what remains after a crash.
+// The last slices of one worker, overwritten by newer ones: the data available after a crash.
 //
-// Thread safety: one writer (push), any number of readers at any time, signal handlers too. Cost: a push is some
-//   stores; no lock, no heap. A reader never gets a half-written record: it drops those that were overwritten while it
-//   read.
-// Invariant: record i, for head - capacity <= i < head, lies in slot i & mask, whole.
-// Memory order: head is released after the record; a reader acquires it, copies, and then asks which record is being
-//   written (a seqlock whose number is the record's): what the writer may have reached meanwhile is dropped.
+// Thread safety: one writer (push), any number of readers at any time, including signal handlers. Cost: a push takes a
+// few stores; no lock, no allocation. A reader never gets a partly written record: it drops those overwritten while it
+// read.
+// Invariant: record i, for head - capacity <= i < head, is completely in slot i & mask.
+// Memory order: head is released after the record; a reader acquires it, copies the record, and then checks which
+// record is being written (a seqlock whose number is that of the record): records that the writer may have reached
+// meanwhile are dropped.
 // Example: probe/crash/test/flight_ring_test.cpp
 #pragma once
 
@@ -22,16 +23,16 @@ namespace plx::probe {
 
 class flight_ring {
  public:
-  /// Holds `records` (32 bytes each), rounded up to a power of two. The memory is touched as it is used.
+  /// Holds `records` (32 bytes each), rounded up to a power of two. Memory is touched only as it is used.
   explicit flight_ring(std::size_t records)
       : mask_(std::bit_ceil(records < 2 ? 2 : records) - 1),
         words_(std::make_unique_for_overwrite<std::uint64_t[]>(4 * (mask_ + 1))) {}
 
-  /// By the worker.
+  /// Called by the worker.
   void push(const trace_record& r) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
     writing_.store(head + 1, std::memory_order_relaxed);
-    // release: pair with the acquires in read(). Who sees a word of this record sees `writing_`.
+    // release: pairs with the acquires in read(). A reader that sees a word of this record also sees `writing_`.
     const std::size_t to = 4 * (head & mask_);
     word(to + 0).store(r.begin, std::memory_order_release);
     word(to + 1).store(r.end, std::memory_order_release);
@@ -40,7 +41,7 @@ class flight_ring {
     head_.store(head + 1, std::memory_order_release);  // pairs with the acquire in read()
   }
 
-  /// Calls take(record) for the records there are, oldest first. Async-signal-safe if `take` is.
+  /// Calls take(record) for all records, oldest first. Async-signal-safe if `take` is.
   template <class Take>
   void read(Take&& take) const {
     const std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
@@ -59,16 +60,16 @@ class flight_ring {
 
   /// In records.
   std::size_t capacity() const noexcept { return mask_ + 1; }
-  /// All records ever pushed.
+  /// The number of records pushed so far.
   std::uint64_t pushed() const noexcept { return head_.load(std::memory_order_relaxed); }
 
  private:
   std::atomic_ref<std::uint64_t> word(std::size_t i) const noexcept { return std::atomic_ref(words_[i]); }
 
   const std::size_t mask_;
-  std::unique_ptr<std::uint64_t[]> words_;  // atomics would be set to 0, and all the memory touched
+  std::unique_ptr<std::uint64_t[]> words_;  // atomics would be set to 0, which would touch all of the memory
   alignas(64) std::atomic<std::uint64_t> head_{0};
-  std::atomic<std::uint64_t> writing_{0};  // records that are written or being written
+  std::atomic<std::uint64_t> writing_{0};  // the number of records written or being written
 };
 
 }  // namespace plx::probe

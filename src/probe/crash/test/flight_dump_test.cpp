@@ -50,7 +50,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return n;
 }
 
-TEST_F(FlightDump, TellsTheLastSecondsOfAllWorkersAndWhatTheyDo) {
+TEST_F(FlightDump, ContainsTheLastSecondsAndTheStateOfAllWorkers) {
   piece(0, "long ago", 5, 1);
   piece(0, "solve", 1, 0.25, 7);
   piece(1, "solve", 0.9, 0.25);
@@ -93,13 +93,13 @@ TEST_F(FlightDump, KeepsTheLastPiecesOfMany) {
   EXPECT_EQ(count(text, "\"old\""), 0u);
 }
 
-TEST_F(FlightDump, WithNobodyRegisteredNothingIsWritten) {
+TEST_F(FlightDump, WithoutARegistrationNothingIsWritten) {
   { const flight_registration there(source()); }
   EXPECT_FALSE(write_flight("tried", 7));
   EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_F(FlightDump, AFolderThatCannotBeIsOneLine) {
+TEST_F(FlightDump, AnImpossibleFolderIsAOneLineError) {
   flight_source s = source();
   s.folder = "/proc/no/such";
   const flight_registration there(s);
@@ -110,20 +110,20 @@ TEST_F(FlightDump, AFolderThatCannotBeIsOneLine) {
   EXPECT_NE(said.find("No such file or directory"), std::string::npos) << said;
 }
 
-TEST_F(FlightDump, ALinkThatLiesInTheWayIsNotFollowed) {
+TEST_F(FlightDump, AnExistingLinkIsNotFollowed) {
   std::filesystem::create_directories(folder);
-  ASSERT_TRUE(write_file(folder + "/of another", "text\n"));
-  std::filesystem::create_symlink(folder + "/of another", file(10) + ".part");
+  ASSERT_TRUE(write_file(folder + "/other file", "text\n"));
+  std::filesystem::create_symlink(folder + "/other file", file(10) + ".part");
   const flight_registration there(source());
   testing::internal::CaptureStderr();
   EXPECT_TRUE(write_flight("tried", 10));
   testing::internal::GetCapturedStderr();
-  EXPECT_EQ(read_file(folder + "/of another").value(), "text\n");
+  EXPECT_EQ(read_file(folder + "/other file").value(), "text\n");
   EXPECT_FALSE(std::filesystem::is_symlink(file(10)));
 }
 
-TEST_F(FlightDump, AFullDiskIsOneLineAndLeavesNothing) {
-  struct rlimit_file {  // a file that may not grow is the full disk that a test can have
+TEST_F(FlightDump, AFullDiskIsAOneLineErrorAndLeavesNoFile) {
+  struct rlimit_file {  // a limit on the file size replaces a full disk
     rlimit_file() {
       std::signal(SIGXFSZ, SIG_IGN);
       getrlimit(RLIMIT_FSIZE, &before);

@@ -13,7 +13,7 @@
 namespace plx::probe {
 namespace {
 
-/// All words say the same, so that a torn record shows.
+/// All words are equal, so that a torn record is detected.
 trace_record nth(std::uint64_t n) { return {n, n, n, static_cast<name_id>(n), static_cast<std::uint32_t>(n)}; }
 
 bool whole(const trace_record& r) {
@@ -30,10 +30,10 @@ std::size_t resident_pages() {
 
 TEST(FlightRing, TouchesItsMemoryAsItIsUsed) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "sanitizers keep books of all memory";
+  GTEST_SKIP() << "sanitizers track all memory";
 #endif
   const std::size_t before = resident_pages();
-  if (before == 0) GTEST_SKIP() << "there is no /proc";
+  if (before == 0) GTEST_SKIP() << "no /proc";
   flight_ring ring(std::size_t{1} << 21);  // 64 MiB
   ring.push(nth(1));
   EXPECT_LT(resident_pages(), before + 1000);
@@ -55,7 +55,7 @@ TEST(FlightRing, KeepsTheNewest) {
   EXPECT_EQ(ring.pushed(), 21u);
 }
 
-TEST(FlightRing, AReaderNeverSeesAHalfWrittenRecord) {
+TEST(FlightRing, AReaderNeverSeesAPartlyWrittenRecord) {
   flight_ring ring(16);
   std::atomic<bool> end{false};
   std::thread writer([&] {
@@ -75,7 +75,7 @@ TEST(FlightRing, AReaderNeverSeesAHalfWrittenRecord) {
   writer.join();
 }
 
-TEST(FlightRing, TakesOnlyPiecesThatAreLongEnough) {
+TEST(FlightRing, KeepsOnlySlicesAboveTheMinimumLength) {
   recorder r(1);
   r.flight(16, 1e-6);
   const ticks us = ticks_from(1e-6);

@@ -18,18 +18,18 @@ void fault() {
   *nowhere = 1;
 }
 
-TEST(FlightSignals, AFaultThatIsIgnoredEndsTheProgram) {
+TEST(FlightSignals, AnIgnoredFaultEndsTheProgram) {
   const auto run = [] {
     std::signal(SIGSEGV, SIG_IGN);
     const flight_signals handled(0);
-    ::alarm(20);  // in case it goes on for ever
+    ::alarm(20);  // in case of an endless loop
     fault();
     std::_Exit(0);
   };
   EXPECT_EXIT(run(), testing::KilledBySignal(SIGSEGV), "");
 }
 
-TEST(FlightSignals, ASignalThatIsIgnoredAndWasSentIsIgnored) {
+TEST(FlightSignals, AnIgnoredSignalThatWasSentStaysIgnored) {
   const auto run = [] {
     std::signal(SIGFPE, SIG_IGN);
     const flight_signals handled(0);
@@ -39,8 +39,8 @@ TEST(FlightSignals, ASignalThatIsIgnoredAndWasSentIsIgnored) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
 }
 
-/// Requests come while this thread writes a file: each has its own file afterwards, and nothing waits for itself.
-TEST(FlightSignals, ARequestToTheThreadThatWritesIsServedAfterwards) {
+/// Requests arrive while this thread writes a file: each gets its own file afterwards, without a deadlock.
+TEST(FlightSignals, ARequestToTheWritingThreadIsServedAfterwards) {
   const std::string folder = temporary_path("flight_requests");
   std::filesystem::remove_all(folder);
   recorder r(1);
@@ -55,14 +55,14 @@ TEST(FlightSignals, ARequestToTheThreadThatWritesIsServedAfterwards) {
   const flight_signals handled(SIGUSR2);
   testing::internal::CaptureStderr();
   EXPECT_TRUE(write_flight("no task has begun or ended for 10 s", next_flight_number()));
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("asked for by a signal"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("requested by a signal"), std::string::npos);
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& f : std::filesystem::directory_iterator(folder)) ++files;
   EXPECT_EQ(files, 2u);
 }
 
-/// Of a crash in the midst of a file; alarm() is a guard against waiting for itself.
-TEST(FlightSignals, AFaultOfTheThreadThatWritesEndsTheProgram) {
+/// A crash while a file is written; alarm() guards against a deadlock.
+TEST(FlightSignals, AFaultOfTheWritingThreadEndsTheProgram) {
   const auto run = [] {
     const std::string folder = temporary_path("flight_fault");
     recorder r(1);
