@@ -27,7 +27,7 @@ result<double> number_in(const std::string& path) {
   return error{fmt::format("expected a number in '{}', found '{}'", path, text->substr(0, 32))};
 }
 
-/// One zone: what it has consumed since it was made.
+/// One zone: its energy consumption since this object was created.
 class zone {
  public:
   zone(std::string path, double first_uj, double range_uj)
@@ -40,7 +40,7 @@ class zone {
     if (*now >= last_uj_)
       sum_uj_ += *now - last_uj_;
     else if (range_uj_ >= last_uj_)
-      sum_uj_ += range_uj_ - last_uj_ + *now;  // it went past its range once
+      sum_uj_ += range_uj_ - last_uj_ + *now;  // the counter wrapped around once
     last_uj_ = *now;
     return 1e-6 * sum_uj_;
   }
@@ -64,7 +64,7 @@ std::string line_of(const std::string& path) {
   return text ? text->substr(0, text->find('\n')) : "";
 }
 
-/// The folders "intel-rapl:0", "intel-rapl:0:1", in order. "intel-rapl-mmio:0" is another view of the same package.
+/// The folders "intel-rapl:0", "intel-rapl:0:1", in order. "intel-rapl-mmio:0" is a second view of the same package.
 std::vector<std::string> zone_folders(const std::string& root) {
   std::vector<std::string> folders;
   std::error_code failed;
@@ -85,14 +85,14 @@ std::vector<named_zone> zones_in(const std::string& root, std::vector<std::strin
     if (name.empty() || name.find_first_of("{}*") != std::string::npos) name = folder;
     const std::string parent = folder.substr(0, folder.rfind(':'));
     const bool inner = named.contains(parent);
-    // A package and the memory beside it; its cores are part of it, and "psys" holds all.
+    // A package and its memory; its cores are part of it, and "psys" includes all.
     const bool in_total = inner ? name == "dram" : name.starts_with("package");
     if (inner) name = named[parent] + "/" + name;
     while (std::any_of(zones.begin(), zones.end(), [&](const auto& z) { return z.name == name; })) name += "'";
     named[folder] = name;
     const auto energy = number_in(path + "/energy_uj");
     if (!energy) {
-      // The zones share their fate: said once.
+      // All zones fail for the same reason: reported once.
       if (notes.empty()) notes.push_back(energy.error().message + "; energy is left out");
       continue;
     }
@@ -115,7 +115,7 @@ std::vector<registration> add_energy_counters(counter_registry& registry, const 
   const std::shared_ptr<void> sampled = registry.every(sampling_period_s, [zones] {
     for (const named_zone& z : zones) try {
         (void)z.meter->joules();
-      } catch (const std::exception&) {  // whoever asks is told; it may come back
+      } catch (const std::exception&) {  // reported when the counter is read; the zone may return
       }
   });
   std::vector<registration> all;
@@ -124,12 +124,12 @@ std::vector<registration> add_energy_counters(counter_registry& registry, const 
         registry.add({fmt::format("/system{{{}}}/energy", instance), "J", help, true}, [f, sampled] { return f(); }));
   };
   for (const named_zone& z : zones)
-    add(z.name, "Energy that this part of the machine used, for all programs", [m = z.meter] { return m->joules(); });
+    add(z.name, "Energy used by this part of the machine, for all programs", [m = z.meter] { return m->joules(); });
   std::vector<std::shared_ptr<zone>> summed;
   for (const named_zone& z : zones)
     if (z.counts_in_total) summed.push_back(z.meter);
   if (!summed.empty())
-    add("total", "Energy that all packages and their memory used, for all programs", [summed] {
+    add("total", "Energy used by all packages and their memory, for all programs", [summed] {
       double sum = 0;
       for (const auto& m : summed) sum += m->joules();
       return sum;

@@ -13,7 +13,7 @@ monitors add_monitors(counter_registry& registry, const settings& wanted, const 
     all.counters.insert(all.counters.end(), std::make_move_iterator(added.begin()),
                         std::make_move_iterator(added.end()));
   };
-  std::vector<std::string> unasked;  // nobody asked for these in particular
+  std::vector<std::string> unasked;  // notes on monitors that were not requested explicitly
   keep(add_proc_counters(registry, "/proc", &unasked));
   keep(add_energy_counters(registry, "/sys/class/powercap", wanted.energy ? &all.missing : &unasked));
   if (!wanted.perf.empty()) keep(add_perf_counters(registry, wanted.perf, threads, &all.missing));

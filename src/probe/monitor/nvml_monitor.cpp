@@ -79,7 +79,7 @@ result<std::shared_ptr<nvml_library>> load_nvml(const std::string& file) {
   return nvml;
 }
 
-/// A thing that a GPU tells: how it is asked, given that the library has the function.
+/// A value of a GPU: how to query it if the library has the function.
 struct gpu_value {
   const char* name;
   const char* unit;
@@ -125,14 +125,14 @@ bool has_memory(const nvml_library& l) { return l.memory != nullptr; }
 bool has_clock(const nvml_library& l) { return l.clock_mhz != nullptr; }
 
 constexpr gpu_value gpu_values[] = {
-    {"utilization", "1", "Share of the last moments in which some kernel ran", false, has_utilization,
+    {"utilization", "1", "Share of the last interval in which a kernel was running", false, has_utilization,
      [](const nvml_library& l, nvml_device d) { return utilization_of(l, d, &nvml_utilization::gpu); }},
-    {"memory-utilization", "1", "Share of the last moments in which its memory was read or written", false,
+    {"memory-utilization", "1", "Share of the last interval in which its memory was read or written", false,
      has_utilization,
      [](const nvml_library& l, nvml_device d) { return utilization_of(l, d, &nvml_utilization::memory); }},
-    {"memory/used", "bytes", "Memory of the GPU in use", false, has_memory,
+    {"memory/used", "bytes", "Used memory of the GPU", false, has_memory,
      [](const nvml_library& l, nvml_device d) { return memory_of(l, d, &nvml_memory::used); }},
-    {"memory/free", "bytes", "Memory of the GPU that is free", false, has_memory,
+    {"memory/free", "bytes", "Free memory of the GPU", false, has_memory,
      [](const nvml_library& l, nvml_device d) { return memory_of(l, d, &nvml_memory::free); }},
     {"memory/total", "bytes", "Memory of the GPU", false, has_memory,
      [](const nvml_library& l, nvml_device d) { return memory_of(l, d, &nvml_memory::total); }},
@@ -189,7 +189,7 @@ std::vector<registration> add_nvml_counters(counter_registry& registry, std::vec
       else
         add_gpu(registry, *nvml, n, device, all, said);
     }
-  if (count == 0 && said.empty()) said.push_back("GPUs are left out: NVML knows none");
+  if (count == 0 && said.empty()) said.push_back("GPUs are left out: NVML found none");
   if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
   return all;
 }

@@ -14,7 +14,7 @@
 namespace plx::probe {
 namespace {
 
-// PAPI's numbers that are the same in its versions 5 to 7.
+// PAPI's constants that are the same in its versions 5 to 7.
 constexpr int papi_ok = 0;
 constexpr int papi_null = -1;
 constexpr int papi_lib_version = 21;
@@ -29,7 +29,7 @@ struct papi_library {
   }
 
   shared_library library;
-  std::mutex mutex;  // around every call
+  std::mutex mutex;  // held during every call
   bool begun = false;
   int (*get_opt)(int, void*) = nullptr;
   int (*library_init)(int) = nullptr;
@@ -73,7 +73,7 @@ result<papi_ptr> load_papi(const std::string& file) {
   if (!opened) return error{"PAPI is left out: " + opened.error().message};
   auto papi = std::make_shared<papi_library>(std::move(opened).value());
   if (!papi->find_all()) return error{"PAPI is left out: its library lacks functions of PAPI 5 to 7"};
-  // It wants to be asked for its own version, without the last two of four numbers.
+  // It must be called with its own version, without the last two of four numbers.
   const int version = papi->get_opt(papi_lib_version, nullptr);
   const int answer = papi->library_init(static_cast<int>(static_cast<unsigned>(version) & 0xffff0000u));
   if (answer < 0) return error{"PAPI is left out: " + papi->said(answer)};
@@ -87,7 +87,7 @@ struct papi_event {
   int component;
 };
 
-/// Events of one component, counted together: of one thread, or of whatever the component counts.
+/// Events of one component, counted together: those of one thread, or of the component's own scope.
 class event_set {
  public:
   event_set(papi_ptr papi, int set) : papi_(std::move(papi)), set_(set) {}
@@ -101,7 +101,7 @@ class event_set {
     papi_->destroy_eventset(&set_);
   }
 
-  /// "" or why not.
+  /// Adds an event. Returns "" or the reason of a failure.
   std::string add(const papi_event& e) {
     const std::lock_guard lock(papi_->mutex);
     if (const int r = papi_->add_event(set_, e.code); r != papi_ok) return papi_->said(r);
@@ -142,7 +142,7 @@ class papi_counters {
   std::vector<registration> added;
 
  private:
-  /// An empty set of a component; null when it cannot be attached to the thread. Thread 0: nobody's.
+  /// Creates an empty set of a component; null if it cannot be attached to the thread. Thread 0: not attached.
   set_ptr make_set(int component, int thread_id);
   set_ptr begin(const std::vector<papi_event>& events, int thread_id);
   void add_counter(const std::string& instance, const std::string& event,
@@ -166,7 +166,7 @@ void papi_counters::events_named(const std::string& list) {
     if (r < 0)
       note(name, papi_->said(r));
     else if (name.find_first_of("{}@*") != std::string::npos)
-      note(name, "its name cannot be a counter's");
+      note(name, "its name is not valid in a counter name");
     else
       by_component_[e.component].push_back(e);
   }
@@ -198,12 +198,13 @@ set_ptr papi_counters::begin(const std::vector<papi_event>& events, int thread_i
 
 void papi_counters::add_counter(const std::string& instance, const std::string& event,
                                 std::vector<std::pair<set_ptr, std::size_t>> of) {
-  added.push_back(registry_.add({fmt::format("/papi{{{}}}/{}", instance, event), "1", "As PAPI describes it", true},
-                                [of = std::move(of)] {
-                                  double sum = 0;
-                                  for (const auto& [set, i] : of) sum += set->value(i);
-                                  return sum;
-                                }));
+  added.push_back(
+      registry_.add({fmt::format("/papi{{{}}}/{}", instance, event), "1", "See PAPI's description of the event", true},
+                    [of = std::move(of)] {
+                      double sum = 0;
+                      for (const auto& [set, i] : of) sum += set->value(i);
+                      return sum;
+                    }));
 }
 
 void papi_counters::count(const std::vector<watched_thread>& threads) {
@@ -225,7 +226,7 @@ void papi_counters::count(const std::vector<watched_thread>& threads) {
     if (attached) continue;
     const set_ptr set = begin(events, 0);
     if (set == nullptr) {
-      for (const papi_event& e : events) note(e.name, "PAPI makes no set of events for its component");
+      for (const papi_event& e : events) note(e.name, "PAPI cannot create an event set for its component");
       continue;
     }
     for (std::size_t i = 0; i < set->names().size(); ++i) add_counter("process", set->names()[i], {{set, i}});

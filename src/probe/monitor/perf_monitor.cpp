@@ -43,28 +43,29 @@ constexpr std::uint64_t cache_misses_of(std::uint64_t cache) {
 constexpr perf_event known_events[] = {
     {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "s", 1e-9, "Processor time of the thread"},
     {"page-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "1", 1, "Page faults"},
-    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, "1", 1, "Page faults without a disk"},
+    {"minor-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN, "1", 1,
+     "Page faults without reading from disk"},
     {"major-faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ, "1", 1, "Page faults that read from disk"},
     {"context-switches", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "1", 1, "Context switches"},
-    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "1", 1, "Moves to another core"},
+    {"cpu-migrations", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, "1", 1, "Migrations to another core"},
     {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "1", 1, "Cycles of the core", 1},
-    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "1", 1, "Instructions that were completed", 1},
+    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "1", 1, "Completed instructions", 1},
     {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES, "1", 1, "Cycles at the nominal frequency"},
-    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "1", 1, "Branches that were completed", 2},
-    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "1", 1, "Branches that were foreseen wrongly",
-     2},
-    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "1", 1, "Uses of the last cache", 3},
-    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "1", 1, "Uses of memory past the last cache", 3},
+    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "1", 1, "Completed branches", 2},
+    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, "1", 1, "Mispredicted branches", 2},
+    {"cache-references", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES, "1", 1, "Accesses to the last-level cache",
+     3},
+    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, "1", 1, "Misses of the last-level cache", 3},
     {"stalled-cycles-frontend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "1", 1,
-     "Cycles without instructions to begin"},
+     "Cycles without instructions to issue"},
     {"stalled-cycles-backend", PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "1", 1,
      "Cycles in which instructions wait for data"},
     {"l1d-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_L1D), "1", 1,
      "Loads that missed the first-level cache"},
     {"llc-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_LL), "1", 1,
-     "Loads that missed the last cache"},
+     "Loads that missed the last-level cache"},
     {"dtlb-load-misses", PERF_TYPE_HW_CACHE, cache_misses_of(PERF_COUNT_HW_CACHE_DTLB), "1", 1,
-     "Loads that missed the translation cache"},
+     "Loads that missed the data TLB"},
 };
 
 /// One event of one thread.
@@ -81,8 +82,8 @@ class open_event {
       std::uint64_t count, enabled, running;
     } now{};
     if (::read(descriptor_, &now, sizeof now) != sizeof now)
-      throw std::runtime_error(fmt::format("the kernel does not tell: {}", std::strerror(errno)));
-    if (now.running == 0) return 0;  // the thread has not run yet, or never had a counter
+      throw std::runtime_error(fmt::format("cannot read the event: {}", std::strerror(errno)));
+    if (now.running == 0) return 0;  // the thread has not run yet, or never had a hardware counter
     return static_cast<double>(now.count) * static_cast<double>(now.enabled) / static_cast<double>(now.running);
   }
 
@@ -91,8 +92,8 @@ class open_event {
 };
 using event_ptr = std::shared_ptr<open_event>;
 
-/// With what the kernel does for the thread, if that is allowed; null and errno if not at all. `leader`: the event of
-/// the same group and thread, or null; where the processor has no room for both at once, the event stands alone.
+/// Includes the kernel's work for the thread, if that is permitted; null and errno on failure. `leader`: the event of
+/// the same group and thread, or null; if the processor cannot count both at once, the event is counted alone.
 event_ptr open_one(const perf_event& e, int thread_id, bool children, const open_event* leader) {
   perf_event_attr attributes{};
   attributes.size = sizeof attributes;
@@ -117,7 +118,8 @@ rlim_t descriptor_limit() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// Whether `n` more descriptors leave the upper half of the table to the program. The system gives the lowest free one.
+/// Whether `n` more descriptors leave the upper half of the table to the program. The system assigns the lowest free
+/// one.
 bool room_for(std::size_t n) {
   const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (lowest < 0) return false;
@@ -133,7 +135,7 @@ std::string why_not(int number) {
     case ENOENT:
     case EOPNOTSUPP:
     case ENODEV:
-      return "this processor, or the virtual machine, has no such counter";
+      return "not supported by this processor or virtual machine";
     case ENOSYS:
       return "this kernel has no perf_event_open";
     case EMFILE:
@@ -145,7 +147,7 @@ std::string why_not(int number) {
   }
 }
 
-/// The events wanted; an unknown name is a note.
+/// The requested events; an unknown name becomes a note.
 std::vector<const perf_event*> events_named(const std::string& events, std::vector<std::string>& notes) {
   std::vector<const perf_event*> wanted;
   if (events == "all" || events == "1") {
@@ -158,13 +160,13 @@ std::vector<const perf_event*> events_named(const std::string& events, std::vect
     if (e != std::end(known_events))
       wanted.push_back(e);
     else
-      notes.push_back(fmt::format("no perf event '{}'{}; expected some of {}", word,
+      notes.push_back(fmt::format("unknown perf event '{}'{}; expected one or more of {}", word,
                                   did_you_mean(word, perf_event_names()), fmt::join(perf_event_names(), ", ")));
   }
   return wanted;
 }
 
-/// "all" is silent, "1" has one line for all events together, and events asked for by name have a line each.
+/// "all" adds no notes, "1" one line for all events together, and events requested by name have a line each.
 void add_notes(std::vector<std::string>& notes, const std::string& events,
                const std::map<std::string, std::vector<std::string>>& left_out) {
   std::string together;

@@ -1,9 +1,9 @@
-// Files of /proc: read again when what was read is old, and numbers found in their text.
+// Files of /proc: cached for a short time, and numbers found in their text.
 //
-// Thread safety: everything. Cost: of the system's making the file, some microseconds (/proc/stat of a large machine:
-// a millisecond); several counters of one file that are read at once share one reading.
-// Errors: a file or a number that is not there throws std::runtime_error with one line, which becomes the counter's
-// problem. Example: probe/monitor/test/proc_test.cpp
+// Thread safety: all functions are thread-safe. Cost: the system generates the file in some microseconds (/proc/stat of
+// a large machine: a millisecond); counters of one file that are read together share one read.
+// Errors: a missing file or number throws std::runtime_error with one line, which becomes the counter's problem.
+// Example: probe/monitor/test/proc_test.cpp
 #pragma once
 
 #include <memory>
@@ -32,12 +32,12 @@ class proc_file {
   ticks read_at_ = 0;
 };
 
-/// The words of the line that begins with `key`, without it: "cpu", "MemTotal:", "voluntary_ctxt_switches:". A key
-/// ends at a space or is followed by one. Nothing when there is no such line.
+/// The words of the line that begins with `key`, without the key: "cpu", "MemTotal:", "voluntary_ctxt_switches:". A key
+/// ends at a space or is followed by one. Nothing if there is no such line.
 std::optional<std::vector<std::string_view>> words_of_line(std::string_view text, std::string_view key);
 /// The words of a line.
 std::vector<std::string_view> split_words(std::string_view line);
-/// A number at the start of a word; nothing when there is none.
+/// The number at the start of a word; nothing if there is none.
 std::optional<double> number_of(std::string_view word);
 
 }  // namespace plx::probe

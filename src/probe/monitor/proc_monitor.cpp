@@ -14,7 +14,7 @@ namespace {
 
 using file_ptr = std::shared_ptr<proc_file>;
 
-/// A number in a file: the `word`-th of the line that begins with `key`, times `scale`.
+/// The position of a number: the `word`-th of the line that begins with `key`, times `scale`.
 struct field {
   const char* name;
   const char* unit;
@@ -29,44 +29,44 @@ constexpr double kib = 1024;
 
 constexpr field of_meminfo[] = {
     {"/system/memory/total", "bytes", "MemTotal:", 0, kib, false, "Memory of the machine"},
-    {"/system/memory/free", "bytes", "MemFree:", 0, kib, false, "Memory that nobody uses"},
-    {"/system/memory/available", "bytes", "MemAvailable:", 0, kib, false, "Memory that programs could have now"},
-    {"/system/memory/cached", "bytes", "Cached:", 0, kib, false, "Memory that holds parts of files"},
-    {"/system/memory/dirty", "bytes", "Dirty:", 0, kib, false, "Memory that waits to be written to files"},
+    {"/system/memory/free", "bytes", "MemFree:", 0, kib, false, "Unused memory"},
+    {"/system/memory/available", "bytes", "MemAvailable:", 0, kib, false, "Memory available to programs"},
+    {"/system/memory/cached", "bytes", "Cached:", 0, kib, false, "Memory used by the page cache"},
+    {"/system/memory/dirty", "bytes", "Dirty:", 0, kib, false, "Memory to be written back to files"},
     {"/system/swap/total", "bytes", "SwapTotal:", 0, kib, false, "Size of the swap space"},
-    {"/system/swap/free", "bytes", "SwapFree:", 0, kib, false, "Swap space that nobody uses"},
+    {"/system/swap/free", "bytes", "SwapFree:", 0, kib, false, "Unused swap space"},
 };
 
 constexpr field of_loadavg[] = {
-    {"/system/load/1-minute", "1", "", 0, 1, false, "Mean number of threads that run, could run, or wait for a disk"},
+    {"/system/load/1-minute", "1", "", 0, 1, false, "Mean number of threads that run, are ready, or wait for a disk"},
     {"/system/load/5-minutes", "1", "", 1, 1, false, "The same over 5 minutes"},
     {"/system/load/15-minutes", "1", "", 2, 1, false, "The same over 15 minutes"},
-    {"/system/threads/runnable", "1", "", 3, 1, false, "Threads of the machine that run or could run now"},
+    {"/system/threads/runnable", "1", "", 3, 1, false, "Threads of the machine that run or are ready"},
 };
 
 constexpr field of_stat[] = {
     {"/system/context-switches", "1", "ctxt", 0, 1, true, "Context switches of the machine"},
     {"/system/interrupts", "1", "intr", 0, 1, true, "Interrupts of the machine"},
-    {"/system/processes/created", "1", "processes", 0, 1, true, "Processes and threads that were made"},
-    {"/system/processes/blocked", "1", "procs_blocked", 0, 1, false, "Processes that wait for a disk now"},
+    {"/system/processes/created", "1", "processes", 0, 1, true, "Processes and threads created"},
+    {"/system/processes/blocked", "1", "procs_blocked", 0, 1, false, "Processes waiting for a disk"},
 };
 
 constexpr field of_status[] = {
     {"/machine/memory/virtual", "bytes", "VmSize:", 0, kib, false, "Address space of this process"},
-    {"/machine/memory/anonymous", "bytes", "RssAnon:", 0, kib, false, "Resident memory that is not of a file"},
-    {"/machine/memory/of-files", "bytes", "RssFile:", 0, kib, false, "Resident memory that is of a file"},
+    {"/machine/memory/anonymous", "bytes", "RssAnon:", 0, kib, false, "Resident memory not backed by a file"},
+    {"/machine/memory/of-files", "bytes", "RssFile:", 0, kib, false, "Resident memory backed by a file"},
     {"/machine/memory/shared", "bytes", "RssShmem:", 0, kib, false, "Resident memory shared with other processes"},
     {"/machine/memory/swapped", "bytes", "VmSwap:", 0, kib, false, "Memory of this process in the swap space"},
     {"/machine/threads", "1", "Threads:", 0, 1, false, "Threads of this process"},
 };
 
 constexpr field of_io[] = {
-    {"/machine/io/read", "bytes", "rchar:", 0, 1, true, "Bytes this process read, from files, pipes, sockets"},
-    {"/machine/io/written", "bytes", "wchar:", 0, 1, true, "Bytes this process wrote"},
-    {"/machine/io/read-calls", "1", "syscr:", 0, 1, true, "Its system calls that read"},
-    {"/machine/io/write-calls", "1", "syscw:", 0, 1, true, "Its system calls that write"},
-    {"/machine/io/disk-read", "bytes", "read_bytes:", 0, 1, true, "Bytes that a disk had to read for it"},
-    {"/machine/io/disk-written", "bytes", "write_bytes:", 0, 1, true, "Bytes that a disk has to write for it"},
+    {"/machine/io/read", "bytes", "rchar:", 0, 1, true, "Bytes read by this process, from files, pipes, sockets"},
+    {"/machine/io/written", "bytes", "wchar:", 0, 1, true, "Bytes written by this process"},
+    {"/machine/io/read-calls", "1", "syscr:", 0, 1, true, "Read system calls of this process"},
+    {"/machine/io/write-calls", "1", "syscw:", 0, 1, true, "Write system calls of this process"},
+    {"/machine/io/disk-read", "bytes", "read_bytes:", 0, 1, true, "Bytes read from disk for this process"},
+    {"/machine/io/disk-written", "bytes", "write_bytes:", 0, 1, true, "Bytes to be written to disk for this process"},
 };
 
 std::optional<double> value_in(std::string_view text, const field& f) {
@@ -88,16 +88,16 @@ struct cpu_state {
   const char* name;
   const char* help;
 };
-// In the order of the columns; "guest" times are part of "user" and "nice" already.
+// In the order of the columns; "guest" times are already part of "user" and "nice".
 constexpr cpu_state cpu_states[] = {
     {"user", "Processor time of all programs in their own code"},
-    {"nice", "The same, of programs that were asked to be nice"},
+    {"nice", "The same, of programs with a lower priority (nice)"},
     {"system", "Processor time in the kernel"},
-    {"idle", "Processor time without anything to do"},
-    {"iowait", "Processor time without anything to do but waiting for a disk"},
-    {"irq", "Processor time of interrupts"},
-    {"softirq", "Processor time of work put off by interrupts"},
-    {"steal", "Processor time that other virtual machines took"},
+    {"idle", "Idle processor time"},
+    {"iowait", "Idle processor time while a disk access was pending"},
+    {"irq", "Processor time of interrupt handlers"},
+    {"softirq", "Processor time of deferred interrupt work"},
+    {"steal", "Processor time taken by other virtual machines"},
 };
 
 std::vector<double> cpu_times(proc_file& stat, const std::string& cpu) {
@@ -128,14 +128,14 @@ struct net_column {
   const char* help;
 };
 constexpr net_column net_columns[] = {
-    {"received", "bytes", 0, "Bytes that came in"},
-    {"received-packets", "1", 1, "Packets that came in"},
-    {"receive-errors", "1", 2, "Packets that came in damaged"},
-    {"receive-drops", "1", 3, "Packets that came in and found no room"},
-    {"sent", "bytes", 8, "Bytes that went out"},
-    {"sent-packets", "1", 9, "Packets that went out"},
-    {"send-errors", "1", 10, "Packets that could not go out"},
-    {"send-drops", "1", 11, "Packets that were dropped before they went out"},
+    {"received", "bytes", 0, "Bytes received"},
+    {"received-packets", "1", 1, "Packets received"},
+    {"receive-errors", "1", 2, "Packets received with errors"},
+    {"receive-drops", "1", 3, "Received packets dropped (buffer full)"},
+    {"sent", "bytes", 8, "Bytes sent"},
+    {"sent-packets", "1", 9, "Packets sent"},
+    {"send-errors", "1", 10, "Packets that could not be sent"},
+    {"send-drops", "1", 11, "Packets dropped before they were sent"},
 };
 
 std::vector<std::string> interfaces_in(std::string_view text) {
@@ -156,7 +156,8 @@ double net_value(proc_file& dev, const std::string& interface, unsigned column) 
   for (const std::string& name : interface.empty() ? interfaces_in(*text) : std::vector{interface}) {
     if (interface.empty() && name == "lo") continue;
     const auto words = words_of_line(*text, name + ":");
-    if (!words && !interface.empty()) throw std::runtime_error(fmt::format("the interface '{}' is gone", name));
+    if (!words && !interface.empty())
+      throw std::runtime_error(fmt::format("the interface '{}' no longer exists", name));
     if (words && words->size() > column) sum += number_of((*words)[column]).value_or(0);
   }
   return sum;
@@ -169,7 +170,7 @@ class adder {
   adder(counter_registry& r, std::string root, std::vector<std::string>* notes)
       : registry_(r), root_(std::move(root)), notes_(notes) {}
 
-  /// The file, if it can be read now.
+  /// The file if it is readable, otherwise null.
   file_ptr open(const char* path) {
     auto file = std::make_shared<proc_file>(root_ + path);
     try {
@@ -209,10 +210,9 @@ void adder::processors() {
     add({fmt::format("/system/cpu/{}", cpu_states[i].name), "s", cpu_states[i].help, true},
         [stat, i] { return cpu_times(*stat, "cpu")[i]; });
   const auto add_busy = [&](const std::string& instance, const std::string& cpu) {
-    added.push_back(
-        registry_.add_ratio({fmt::format("/system{{{}}}/cpu/busy", instance), "1",
-                             "Share of processor time that somebody used, since the start or the last reset"},
-                            [stat, cpu] { return busy_and_all(*stat, cpu); }));
+    added.push_back(registry_.add_ratio({fmt::format("/system{{{}}}/cpu/busy", instance), "1",
+                                         "Share of processor time in use, since the start or the last reset"},
+                                        [stat, cpu] { return busy_and_all(*stat, cpu); }));
   };
   add_busy("total", "cpu");
   const auto text = stat->text();
@@ -225,7 +225,7 @@ void adder::processors() {
 void adder::interfaces() {
   const file_ptr dev = open("/net/dev");
   if (dev == nullptr) return;
-  std::vector<std::string> names{""};  // the sum
+  std::vector<std::string> names{""};  // "": the sum
   for (std::string& name : interfaces_in(*dev->text())) names.push_back(std::move(name));
   for (const std::string& name : names) {
     if (name.find_first_of("{}*") != std::string::npos) continue;

@@ -10,7 +10,7 @@ result<shared_library> shared_library::open(const std::vector<std::string>& name
   PLX_ASSERT(!names.empty());
   std::string first;
   for (const std::string& name : names) {
-    // NODELETE: what it left behind for the end of threads and of the process must stay.
+    // NODELETE: functions that the library registered for the end of threads and of the process must stay.
     if (void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return shared_library(handle);
     const char* why = dlerror();
     if (first.empty()) first = why != nullptr ? why : "cannot load '" + name + "'";

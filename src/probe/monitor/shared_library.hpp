@@ -1,7 +1,7 @@
-// A shared library that may be there or not: opened while the program runs, so that nothing is linked to it.
+// An optional shared library, opened at run time, so that nothing is linked to it.
 //
-// Thread safety: everything but opening. Errors: one line with what the loader says. Example:
-// probe/monitor/test/nvml_test.cpp
+// Thread safety: everything but opening. Errors: one line with the loader's message.
+// Example: probe/monitor/test/nvml_test.cpp
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ class shared_library {
   shared_library& operator=(shared_library&&) = delete;
   ~shared_library();
 
-  /// Sets `f` to a function of the library. Returns whether there is one of that name.
+  /// Sets `f` to a function of the library. Returns whether the function exists.
   template <class F>
   bool find(const char* name, F*& f) const {
     f = reinterpret_cast<F*>(address(name));

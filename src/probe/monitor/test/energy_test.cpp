@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 double value(const counter_registry& r, std::string_view name) { return r.query(name).value().at(0).value; }
 
-/// Two packages, one with cores and dram, as sysfs shows them.
+/// Two packages, one with cores and dram, in the layout of sysfs.
 struct fake_powercap {
   const std::string root = testing::TempDir() + "plx_powercap_" + std::to_string(::getpid());
   fake_powercap() {
@@ -45,7 +45,7 @@ TEST(Energy, CountsFromItsStartAndOverAWrap) {
   std::vector<std::string> notes;
   const auto keep = add_energy_counters(r, tree.root, &notes);
   EXPECT_TRUE(notes.empty());
-  EXPECT_EQ(r.list().size(), 6u);  // the same package seen another way is left out
+  EXPECT_EQ(r.list().size(), 6u);  // the second view of the same package is left out
   EXPECT_EQ(value(r, "/system{package-0}/energy"), 0);
   tree.energy("intel-rapl:0", 4'000'000);
   tree.energy("intel-rapl:0:1", 700'000);
@@ -55,7 +55,7 @@ TEST(Energy, CountsFromItsStartAndOverAWrap) {
   EXPECT_DOUBLE_EQ(value(r, "/system{package-0/dram}/energy"), 0.5);
   EXPECT_DOUBLE_EQ(value(r, "/system{package-0/core}/energy"), 0);
   EXPECT_DOUBLE_EQ(value(r, "/system/energy"), 3.75);  // packages and dram
-  tree.energy("intel-rapl:0", 1'000'000);              // past 10 J and on
+  tree.energy("intel-rapl:0", 1'000'000);              // wraps around at 10 J
   EXPECT_DOUBLE_EQ(value(r, "/system{package-0}/energy"), 3 + 6 + 1);
   EXPECT_DOUBLE_EQ(value(r, "/system{package-0}/energy"), 10);
   ASSERT_TRUE(r.reset("/system{*}/energy"));
@@ -71,7 +71,7 @@ TEST(Energy, AZoneThatVanishesIsAProblemOfItsOwn) {
   EXPECT_EQ(value(r, "/system{package-0}/energy"), 0);
 }
 
-/// Root may read everything: while it lives, somebody else asks.
+/// Root can read everything: while this exists, the effective user is another one.
 struct as_nobody {
   as_nobody() : changed(::geteuid() == 0 && ::seteuid(65534) == 0) {}
   ~as_nobody() {
@@ -80,7 +80,7 @@ struct as_nobody {
   const bool changed;
 };
 
-TEST(Energy, WhatIsNotPermittedOrNotThereIsSaidOnce) {
+TEST(Energy, MissingPermissionsAndZonesAreReportedOnce) {
   fake_powercap tree;
   for (const char* folder : {"intel-rapl:0", "intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl:2"})
     fs::permissions(tree.root + "/" + folder + "/energy_uj", fs::perms::none);

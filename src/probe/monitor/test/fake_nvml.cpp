@@ -1,4 +1,4 @@
-// A library that answers as NVIDIA's would: two GPUs, of which the second does not tell its energy. For nvml_test.cpp.
+// A substitute for NVIDIA's library with two GPUs, of which the second has no energy counter. For nvml_test.cpp.
 #include <cstring>
 
 namespace {

@@ -1,4 +1,4 @@
-// A library that answers as PAPI would: component 0 counts threads, component 1 the machine. For papi_test.cpp.
+// A substitute for PAPI: component 0 counts threads, component 1 the machine. For papi_test.cpp.
 #include <cstring>
 
 namespace {

@@ -8,7 +8,7 @@ namespace {
 
 using namespace plx::probe;
 
-TEST(Monitors, WhatIsAskedForAndMissingIsSaid) {
+TEST(Monitors, MissingRequestedMonitorsAreReported) {
   counter_registry r;
   const monitors m = add_monitors(r,
                                   {.perf = "nonsense",
@@ -23,7 +23,7 @@ TEST(Monitors, WhatIsAskedForAndMissingIsSaid) {
   EXPECT_NE(testing::internal::GetCapturedStderr().find("\nPAPI is left out: /no/papi"), std::string::npos);
 }
 
-TEST(Monitors, WithoutAWishNothingIsSaid) {
+TEST(Monitors, WithoutARequestNothingIsReported) {
   counter_registry r;
   const monitors m = add_monitors(r, {}, {});
   EXPECT_TRUE(m.missing.empty());

@@ -11,7 +11,7 @@ using namespace plx::probe;
 
 double value(const counter_registry& r, std::string_view name) { return r.query(name).value().at(0).value; }
 
-TEST(Nvml, EachGpuAsTheLibraryTells) {
+TEST(Nvml, EachGpuHasTheValuesOfTheLibrary) {
   int (*begun)() = nullptr;
   const auto fake = shared_library::open({FAKE_nvml});
   ASSERT_TRUE(fake) << fake.error().message;
@@ -36,7 +36,7 @@ TEST(Nvml, EachGpuAsTheLibraryTells) {
     ASSERT_EQ(notes.size(), 1u);
     EXPECT_EQ(notes[0], "/gpu{gpu#1}/energy is left out: NVML: Not Supported");
   }
-  EXPECT_EQ(begun(), 0);  // it is shut down with its last counter
+  EXPECT_EQ(begun(), 0);  // shut down with the last counter
 }
 
 TEST(Nvml, WithoutTheLibraryThereIsANote) {
@@ -50,7 +50,7 @@ TEST(Nvml, WithoutTheLibraryThereIsANote) {
   EXPECT_EQ(notes.at(0), "GPUs are left out: NVML's library lacks functions of its version 2");
 }
 
-/// Whatever this machine has.
+/// The GPUs of this machine, if any.
 TEST(Nvml, OnThisMachine) {
   counter_registry r;
   std::vector<std::string> notes;

@@ -53,7 +53,7 @@ TEST(Papi, WithoutTheLibraryThereIsANote) {
   EXPECT_EQ(notes[1], "PAPI is left out: its library lacks functions of PAPI 5 to 7");
 }
 
-/// Each event is counted, or it is said why not.
+/// Each event is counted, or a note gives the reason.
 TEST(Papi, OnThisMachine) {
   counter_registry r;
   std::vector<std::string> notes;

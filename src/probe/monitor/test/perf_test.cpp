@@ -28,7 +28,7 @@ void touch(std::size_t pages) {
   munmap(memory, pages * page);
 }
 
-/// A thread that waits until it is told to touch pages.
+/// A thread that touches pages on request.
 struct faulting_thread {
   std::atomic<int> id{0};
   std::atomic<int> step{0};
@@ -75,7 +75,7 @@ TEST(Perf, EventsOfOneThreadNotOfOthers) {
   EXPECT_LT(value(r, "/perf{locality#0/worker-thread#1}/task-clock"), 60);
 }
 
-TEST(Perf, WithoutThreadsTheCallerAndThoseItMakes) {
+TEST(Perf, WithoutThreadsTheCallerAndItsThreadsAreCounted) {
   counter_registry r;
   std::vector<std::string> notes;
   const auto keep = add_perf_counters(r, "page-faults", {}, &notes);
@@ -87,12 +87,13 @@ TEST(Perf, WithoutThreadsTheCallerAndThoseItMakes) {
   EXPECT_GE(value(r, "/perf{process}/page-faults"), 5000);
 }
 
-TEST(Perf, WhatIsNotThereIsSaid) {
+TEST(Perf, UnavailableEventsAreReported) {
   counter_registry r;
   std::vector<std::string> notes;
   (void)add_perf_counters(r, "page-fults", {}, &notes);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("no perf event 'page-fults'; did you mean 'page-faults'?; expected some of"))
+  EXPECT_TRUE(
+      notes[0].starts_with("unknown perf event 'page-fults'; did you mean 'page-faults'?; expected one or more of"))
       << notes[0];
   notes.clear();
   (void)add_perf_counters(r, "page-faults", {{"gone", 0x3ffffffe}}, &notes);
@@ -110,7 +111,8 @@ TEST(Perf, OneNoteForAllAndNoTotalOfAPart) {
   EXPECT_FALSE(r.query("/perf{locality#0/total}/*"));
 }
 
-/// Many threads on a small limit: what there is no room for is said in one line, and the program can open files.
+/// Many threads with a small limit: events that do not fit are reported in one line, and the program can still open
+/// files.
 TEST(Perf, HalfOfTheFileDescriptorsAreKeptForTheProgram) {
   struct low_limit {
     low_limit() {
@@ -136,7 +138,7 @@ TEST(Perf, HalfOfTheFileDescriptorsAreKeptForTheProgram) {
   for (const int f : files) ::close(f);
 }
 
-/// Each of the known events is counted or said to be missing; "all" is silent.
+/// Each known event is counted or reported as missing; "all" reports nothing.
 TEST(Perf, OnThisMachine) {
   counter_registry one, all;
   std::vector<std::string> notes, none;

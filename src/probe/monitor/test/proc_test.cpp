@@ -100,12 +100,12 @@ TEST(Proc, TheShareOfBusyTimeIsSinceTheLastReset) {
   const auto keep = add_proc_counters(r, tree.root);
   ASSERT_TRUE(r.reset("/system/cpu/busy"));
   tree.file("/stat", "cpu  1030 200 300 4070 500 60 70 80 9 0\n");
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // what was read is then too old
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));  // longer than the cache lifetime
   EXPECT_NEAR(value(r, "/system/cpu/busy"), 0.3, 1e-12);
   EXPECT_NE(r.query("/system{cpu#1}/cpu/busy").error().message.find("expected 'cpu1'"), std::string::npos);
 }
 
-TEST(Proc, WhatIsMissingIsLeftOut) {
+TEST(Proc, MissingFilesAreLeftOut) {
   fake_proc tree;
   fs::remove(tree.root + "/self/io");
   fs::remove_all(tree.root + "/net");
