@@ -24,7 +24,7 @@ help() {
 ./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: how it would scale, and why no better
 ./plx scale check               replays beside real runs on 1, 2, 4 processes here: what do they miss?
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
-./plx lint [CHECK...]           format, layers, text, cost of headers, reference; --fix formats the sources in place
+./plx lint [CHECK...]           format, layers, text, plain words, cost of headers, reference; --fix formats the sources
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
 ./plx doctor                    which dependencies were found, what each is for, how to get it
 ./plx help                      this text

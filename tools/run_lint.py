@@ -1,4 +1,4 @@
-"""`./plx lint`: what can be seen without running: format, layers, text, headers, docs."""
+"""`./plx lint`: what can be seen without running: format, layers, text, words, headers, docs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import install
 from console import ROOT, duration, fail, jobs, note, output_of, paint, say, step
 
 FORMAT_VERSION = "14"  # another version breaks lines in other places: its complaints are no failures
-CHECKS = ("format", "layers", "text", "headers", "docs")
+CHECKS = ("format", "layers", "text", "words", "headers", "docs")
 
 
 def clang_format() -> tuple[str, bool]:

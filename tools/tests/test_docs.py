@@ -1,4 +1,4 @@
-"""Links and paths that the documentation names exist."""
+"""Links, paths, names and options that the documentation mentions exist."""
 
 import re
 import subprocess
@@ -117,3 +117,53 @@ def test_environment_variables_on_the_pages_are_read():
     named = {v for page in COMING_FROM for v in re.findall(r"\bPLX_[A-Z_]+\b", page.read_text())}
     sources = "\n".join(p.read_text() for p in (ROOT / "src").rglob("*.[ch]pp"))
     assert named and [v for v in sorted(named) if v not in sources] == []
+
+
+CURRENT = [page for page in PAGES if page.parent.name != "decisions" and page.name != "CHANGELOG.md"]
+SPAN = re.compile(r"`([^`\n]+)`")
+FOLDERS = sorted({p.parts[len(ROOT.parts)] for p in check_text.files(ROOT) if len(p.parts) > len(ROOT.parts) + 1})
+LAYERS = sorted(p.name for p in (ROOT / "src").iterdir() if p.is_dir())
+
+
+def paths_in(text):
+    """Code spans that look like a path of the repository, or like the path of a header below src/."""
+    for span in SPAN.findall(text):
+        if re.fullmatch(rf"(?:{'|'.join(map(re.escape, FOLDERS))})/[\w./{{}},*+-]*", span):
+            yield span
+        elif re.fullmatch(rf"(?:{'|'.join(LAYERS)})/[\w/*-]+\.(?:hpp|cpp|h|cu)", span):
+            yield "src/" + span
+
+
+def exists(path):
+    """`*` matches anything, and a/{b,c} stands for two paths."""
+    choice = re.search(r"\{([^{}]*)\}", path)
+    if choice:
+        return all(exists(path[: choice.start()] + part + path[choice.end() :]) for part in choice.group(1).split(","))
+    return bool(list(ROOT.glob(path.rstrip("/"))))
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_on_the_page_exist(page):
+    paths = set(paths_in(page.read_text()))
+    assert sorted(p for p in paths if not exists(p) and not (page.parent / p).exists()) == []
+
+
+@lru_cache(maxsize=None)
+def texts_of_programs():
+    files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp", ".h", ".py", ".sh", ".cmake") or p.name == "plx"]
+    return "\n".join(p.read_text(errors="replace") for p in files if "/tests/test_" not in str(p))
+
+
+# Of other programs.
+OTHERS = re.compile(r"--(?:hpx:|acpp-|its$|no-as-needed|cpus-per-task|gres|time$|local$|mpi|cpu-bind|signal$|ntasks|nodes$|exclusive$)")
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT)))
+def test_options_on_the_page_exist(page):
+    spans = SPAN.findall(page.read_text()) + re.findall(r"^```\w*\n(.*?)^```$", page.read_text(), flags=re.S | re.M)
+    # An option stands alone or behind a space; "--" within a word is not one.
+    found = {o for span in spans for o in re.findall(r"(?<![\w-])--[a-z][\w:.-]*[a-z]", span)}
+    options = {o for o in found if not OTHERS.match(o)}
+    known = texts_of_programs()
+    bare = {o: o.removeprefix("--plx:") if o.startswith("--plx:") else o for o in options}
+    assert sorted(o for o, text in bare.items() if not re.search(rf"(?<![\w-]){re.escape(text)}\b", known)) == []
