@@ -155,7 +155,7 @@ def texts_of_programs():
 
 
 # Of other programs.
-OTHERS = re.compile(r"--(?:hpx:|acpp-|its$|no-as-needed|cpus-per-task|gres|time$|local$|mpi|cpu-bind|signal$|ntasks|nodes$|exclusive$)")
+OTHERS = re.compile(r"--(?:hpx:|acpp-|its$|no-as-needed|cpus-per-task|gres|time$|local$|mpi|cpu-bind|signal$|kill-on-bad-exit|ntasks|nodes$|exclusive$)")
 
 
 @pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT)))
