@@ -181,7 +181,7 @@ def test_a_second_run_on_the_same_port_reports_it_and_continues(run):
         timeout=600,
     )
     assert done.returncode == 0
-    assert done.stderr.count("\n") == 1 and "take another port" in done.stderr
+    assert done.stderr.count("\n") == 1 and "choose another port" in done.stderr
     wrong = subprocess.run(
         [str(PROGRAM), "in.toml", "--plx:serve=0.0.0.0:0"], cwd=run.folder, capture_output=True, text=True, timeout=600
     )

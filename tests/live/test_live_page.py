@@ -143,7 +143,7 @@ def test_devices_are_rows_below_the_workers(page, run):
         f"{{ offsetX: {x}, offsetY: {row}, clientX: 10, clientY: 10 }})"
     )
     said = page.value("document.querySelector('#tip').textContent")
-    assert "gpu 0 (a, b), stream 2" in said and "4 short pieces" in said
+    assert "gpu 0 (a, b), stream 2" in said and "4 short slices" in said
     page.value(f"document.querySelector('#timeline').onmousemove({{ offsetX: {x}, offsetY: {row} - 20, clientX: 9, clientY: 9 }})")
     assert page.value("document.querySelector('#tip').style.visibility") == "hidden", "no text beside the slices"
     assert page.complaints() == []

@@ -1,4 +1,4 @@
-# cmake -DFROM=page.html -DTO=page.cpp -P embed.cmake: the file's bytes as a function that gives them.
+# cmake -DFROM=page.html -DTO=page.cpp -P embed.cmake: generates a function that returns the file's contents.
 file(READ ${FROM} hex HEX)
 string(REGEX REPLACE "(..)" "0x\\1," bytes "${hex}")
 string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")

@@ -22,7 +22,7 @@ std::string_view without_blanks(std::string_view s) {
   return s;
 }
 
-/// RFC 9110: the characters of a method and of a header's name.
+/// RFC 9110: the characters of methods and header names.
 bool is_token(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -30,7 +30,7 @@ bool is_token(std::string_view s) {
   });
 }
 
-/// Nothing but visible ASCII, and blanks and tabs where `blanks`; above ASCII only in headers' values.
+/// Only visible ASCII; in a header's value also blanks, tabs, and bytes above ASCII.
 bool is_visible(std::string_view s, bool value) {
   return std::all_of(s.begin(), s.end(), [&](char c) {
     const auto u = static_cast<unsigned char>(c);
@@ -38,7 +38,7 @@ bool is_visible(std::string_view s, bool value) {
   });
 }
 
-/// A line without its end, taken off `text`; nothing when its end has not come.
+/// Removes and returns the first line without its end; nothing if the line is incomplete.
 std::optional<std::string_view> take_line(std::string_view& text) {
   const std::size_t end = text.find('\n');
   if (end == std::string_view::npos) return std::nullopt;
@@ -70,7 +70,9 @@ int read_header(std::string_view line, http_request& r, int& hosts) {
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return 400;
   const std::string_view name = line.substr(0, colon), value = without_blanks(line.substr(colon + 1));
-  if (!is_token(name) || !is_visible(value, true)) return 400;  // a folded line begins with a blank: no token
+  if (!is_token(name) || !is_visible(value, true))
+    return 400;  // a folded line begins with a blank, which is not a
+                 // token
   if (equal_names(name, "host")) {
     r.host = value;
     if (++hosts > 1) return 400;
@@ -122,7 +124,7 @@ http_parsed parse_http_request(std::string_view text) {
   const auto more = [&](int too_large) { return text.size() >= http_head_limit ? refusal(too_large) : parsed; };
   const auto first = take_line(rest);
   if (!first) {
-    // A line that cannot become a request is not waited for.
+    // Input that cannot become a request is refused without waiting for the rest of the line.
     if (const std::string_view begin = text.substr(0, 16);
         !begin.empty() && !is_token(begin.substr(0, begin.find(' '))))
       return refusal(400);

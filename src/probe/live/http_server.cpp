@@ -73,9 +73,9 @@ std::uint16_t port_of(int fd) {
 }
 
 error listen_error(const live_address& where, int number) {
-  const char* what = number == EADDRINUSE      ? "; another program listens there: take another port, or 0 for any"
-                     : number == EACCES        ? "; ports below 1024 are the system's: take another"
-                     : number == EADDRNOTAVAIL ? "; it is none of this machine's addresses"
+  const char* what = number == EADDRINUSE      ? "; another program uses this port: choose another port, or 0 for any"
+                     : number == EACCES        ? "; ports below 1024 are reserved: choose another port"
+                     : number == EADDRNOTAVAIL ? "; it is not an address of this machine"
                                                : "";
   return error{fmt::format("cannot serve at {}: {}{}", where.text(), std::generic_category().message(number), what)};
 }
@@ -99,7 +99,7 @@ struct http_server::state {
   const http_limits limits;
   http_counts counts;
   descriptor listening, wake_read, wake_write;
-  descriptor reserve;  // given up for a moment when there are no more descriptors, to take and close a connection
+  descriptor reserve;  // closed temporarily when no descriptors are left, to accept and close a connection
   double deaf_until = 0;
   std::vector<http_connection> clients;
   std::vector<pollfd> polled;
@@ -133,7 +133,7 @@ result<void> http_server::state::open() {
   return {};
 }
 
-/// Sleeps until there is something to do. False at the end.
+/// Sleeps until the next event. Returns false at the end.
 bool http_server::state::wait() {
   const double now = monotonic_seconds();
   double next = now + 3600;
@@ -173,11 +173,11 @@ void http_server::state::accept_all(double now) {
   }
 }
 
-/// False when there is nobody more to accept.
+/// Returns false if there is no further connection to accept.
 bool http_server::state::accept_one(double now) {
   int fd = ::accept(listening.number, nullptr, nullptr);
   if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-    // Without this the connection would stay in the queue and wake us again and again.
+    // Otherwise the connection would stay in the queue and wake the server repeatedly.
     reserve.reset();
     if (const int away = ::accept(listening.number, nullptr, nullptr); away >= 0) {
       ::close(away);
@@ -207,7 +207,7 @@ bool http_server::state::accept_one(double now) {
   return true;
 }
 
-/// Closes the connection that has been silent for longest; one that waits for a reply, or reads one, is kept.
+/// Closes the connection that has been idle longest; connections that wait for a reply or read one are kept.
 void http_server::state::make_room(double now) {
   auto oldest = clients.end();
   for (auto c = clients.begin(); c != clients.end(); ++c)
@@ -220,11 +220,11 @@ void http_server::state::make_room(double now) {
 
 void http_server::state::end() {
   const double now = monotonic_seconds(), until = now + limits.end_s;
-  accept_all(now);  // who came a moment before
+  accept_all(now);  // accepts connections that arrived just before
   listening.reset();
   for (http_connection& c : clients) c.end(handler, now);
   while (true) {
-    // Who has its last reply, and nothing more to say, needs no farewell.
+    // A connection whose last reply is sent can be dropped.
     using phase = http_connection::phase;
     std::erase_if(clients, [](const auto& c) { return c.now() == phase::closed || c.now() == phase::draining; });
     const double left = until - monotonic_seconds();
@@ -246,7 +246,7 @@ result<std::unique_ptr<http_server>> http_server::start(const live_address& wher
                                                         const http_limits& limits) {
   auto s = std::make_unique<state>(where, handler, limits);
   if (auto r = s->open(); !r) return r.error();
-  sigset_t all, before;  // signals are the program's, not this thread's
+  sigset_t all, before;  // signals are for the program's threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   int failed = 0;
@@ -254,7 +254,7 @@ result<std::unique_ptr<http_server>> http_server::start(const live_address& wher
     s->thread = std::thread([state = s.get()] {
 #if defined(__linux__)
       pthread_setname_np(pthread_self(), "plx-live");
-      ::setpriority(PRIO_PROCESS, 0, 10);  // of this thread only: workers go first
+      ::setpriority(PRIO_PROCESS, 0, 10);  // for this thread only: workers take precedence
 #endif
       try {
         state->loop();
@@ -361,7 +361,7 @@ void http_connection::late(http_handler& handler, double now) {
     phase_ = phase::reading;
     return serve(handler, true, now);
   }
-  // A connection that only idles between requests, or has had its last reply, did nothing wrong.
+  // A connection that was idle between requests, or has had its last reply, is not counted as timed out.
   if (phase_ == phase::writing || (phase_ == phase::reading && !(served_ && in_.empty()))) count(counts_->timed_out);
   close();
 }
@@ -370,7 +370,7 @@ void http_connection::end(http_handler& handler, double now) {
   last_ = true;
   if (phase_ == phase::parked) return late(handler, now);
   if (has_more()) serve(handler, false, now);
-  if (phase_ == phase::reading) read_more(handler, now);  // what has come is answered
+  if (phase_ == phase::reading) read_more(handler, now);  // answers requests received so far
   if (phase_ == phase::reading && !follows_) close();
   if (phase_ == phase::writing && !follows_) ends_ = true;
 }
@@ -378,18 +378,18 @@ void http_connection::end(http_handler& handler, double now) {
 void http_connection::read_more(http_handler& handler, double now) {
   const bool began = !in_.empty();
   const std::size_t size = in_.size(), room = http_head_limit - size;
-  if (room == 0) return close();  // it sends on while its reply is being made
+  if (room == 0) return close();  // it keeps sending while its reply is being prepared
   in_.resize(http_head_limit);
   const ssize_t n = ::recv(descriptor_, in_.data() + size, room, MSG_DONTWAIT);
   const int number = errno;
   in_.resize(size + static_cast<std::size_t>(n > 0 ? n : 0));
   if (n == 0 || (n < 0 && !would_wait(number))) return close();
-  if (n <= 0 || phase_ == phase::parked) return;  // the next request waits until this one has its reply
+  if (n <= 0 || phase_ == phase::parked) return;  // the next request waits for the reply to this one
   if (!began && served_) deadline_ = now + limits_->head_s;
   serve(handler, false, now);
 }
 
-/// Answers the requests that have come, one after the other, as long as the client takes the replies.
+/// Answers the received requests in order, as long as the client reads the replies.
 void http_connection::serve(http_handler& handler, bool again, double now) {
   has_more_ = false;
   for (int replies = 0; phase_ == phase::reading && !in_.empty(); ++replies) {
@@ -405,9 +405,9 @@ void http_connection::serve(http_handler& handler, bool again, double now) {
       deadline_ = now + r.later_s;
       return;
     }
-    ends_ = last_ || !parsed.request.keep_alive || r.status >= 400;  // a refusal costs the client its connection
+    ends_ = last_ || !parsed.request.keep_alive || r.status >= 400;  // an error reply ends the connection
     follows_ = r.follows;
-    const bool head_only = parsed.request.head_only;  // the request views what is erased now
+    const bool head_only = parsed.request.head_only;  // the request views the text erased below
     in_.erase(0, ends_ ? in_.size() : parsed.length);
     reply(r, head_only, now);
   }
@@ -441,7 +441,7 @@ void http_connection::reply(const http_reply& r, bool head_only, double now) {
 void http_connection::write_more(double now) {
   const std::size_t size = head_.size() + (body_ ? body_->size() : 0);
   while (sent_ < size) {
-    // Head and body leave together: a short reply is one packet.
+    // Head and body are sent together: a short reply is one packet.
     const std::size_t of_head = std::min(sent_, head_.size()), of_body = sent_ - of_head;
     iovec parts[2] = {{head_.data() + of_head, head_.size() - of_head}, {nullptr, 0}};
     if (body_) parts[1] = {const_cast<char*>(body_->data()) + of_body, body_->size() - of_body};  // sendmsg only reads

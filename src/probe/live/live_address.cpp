@@ -13,7 +13,7 @@
 namespace plx::probe {
 namespace {
 
-/// Whether only this machine reaches it; nothing when it is no address.
+/// Whether only this machine can reach it; nothing if it is not an address.
 std::optional<bool> loopback_address(const std::string& host) {
   in_addr four{};
   if (inet_pton(AF_INET, host.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24) == 127;
@@ -31,7 +31,7 @@ host_and_port split(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
     const std::string_view rest = text.substr(std::min(end, text.size() - 1) + 1);
-    if (end == std::string_view::npos || !(rest.empty() || rest.starts_with(':'))) return {text, ""};  // no address
+    if (end == std::string_view::npos || !(rest.empty() || rest.starts_with(':'))) return {text, ""};  // not an address
     return {text.substr(1, end - 1), rest.substr(std::min<std::size_t>(1, rest.size()))};
   }
   const std::size_t colon = text.rfind(':');
@@ -63,8 +63,8 @@ result<live_address> parse_live_address(std::string_view text, bool beyond_loopb
   a.loopback = *loopback;
   if (!a.loopback && !beyond_loopback)
     return error{fmt::format(
-        "serve = '{}': other machines could reach this address, and what it sends is not encrypted; use "
-        "127.0.0.1:{} and a tunnel (ssh -L), or say --plx:serve-beyond-loopback (PLX_SERVE_BEYOND_LOOPBACK=1)",
+        "serve = '{}': other machines could reach this address, and the connection is not encrypted; use "
+        "127.0.0.1:{} and a tunnel (ssh -L), or set --plx:serve-beyond-loopback (PLX_SERVE_BEYOND_LOOPBACK=1)",
         text, a.port)};
   return a;
 }

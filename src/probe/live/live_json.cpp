@@ -14,7 +14,7 @@
 namespace plx::probe {
 namespace {
 
-constexpr double looking_s = 5;  // a page asks every second; one that is hidden does not
+constexpr double looking_s = 5;  // a visible page polls every second, a hidden one does not
 constexpr double period_s = 1;
 
 }  // namespace
@@ -33,7 +33,7 @@ void picture_board::publish(live_picture picture) {
   auto shared = std::make_shared<const live_picture>(std::move(picture));
   published_s_.store(monotonic_seconds(), std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
-  newest_.picture.swap(shared);  // the old one is freed after the lock
+  newest_.picture.swap(shared);  // the old one is freed after the lock is released
   ++newest_.number;
 }
 

@@ -1,6 +1,6 @@
-// What the live page reads, as JSON.
+// The data of the live page, as JSON.
 //
-// Thread safety: as the recorder's and the registry's. Cost: of what is asked; each makes one text.
+// Thread safety: as the recorder and the registry. Cost: reading the data; each function builds one text.
 // Example: probe/live/test/live_json_test.cpp
 #pragma once
 
@@ -20,12 +20,13 @@
 
 namespace plx::probe {
 
-/// A slice through what a program simulates, for the live page: a grid of values, and its blocks with what they cost.
+/// A slice through a simulation for the live page: a grid of values, and the blocks with their cost.
 ///
-/// The program draws it when that suits it (between two steps) and only when somebody looks:
+/// The program creates it at a suitable time (between two steps) and only while a client requests it:
 ///   if (board && board->wanted()) board->publish(picture_of(...));
-/// Thread safety: picture_board: everything; a published picture never changes. Cost: wanted() is two relaxed loads and
-/// a clock read; nothing else happens while nobody looks. Example: probe/live/test/live_picture_test.cpp
+/// Thread safety: all functions of picture_board are thread-safe; a published picture never changes. Cost: wanted() is
+/// two relaxed loads and a clock reading; no further cost while no client requests it. Example:
+/// probe/live/test/live_picture_test.cpp
 struct live_picture {
   /// A rectangle in the same coordinates as `lower` and `upper`.
   struct block {
@@ -47,20 +48,20 @@ struct live_picture {
   std::vector<block> blocks{};
 };
 
-/// Where a program puts the picture of itself that clients ask for.
+/// Passes pictures from the program to clients that request them.
 class picture_board {
  public:
-  /// Whether somebody has looked in the last seconds, and the newest picture is a second old.
+  /// Whether a client has requested a picture in the last seconds and the newest picture is at least a second old.
   [[nodiscard]] bool wanted() const noexcept;
   /// Requires: values.size() == width * height, width and height at most 512.
   void publish(live_picture picture);
 
-  /// A picture and its number, which grows with each.
+  /// A picture and its number, which increases with each picture.
   struct numbered {
     std::shared_ptr<const live_picture> picture;  // null: none yet
-    std::uint64_t number = 0;                     // grows with every picture
+    std::uint64_t number = 0;                     // increases with every picture
   };
-  /// The newest one; asking for it is looking.
+  /// The newest picture; counts as a request.
   [[nodiscard]] numbered look() noexcept;
 
  private:
@@ -70,19 +71,19 @@ class picture_board {
   numbered newest_;  // under mutex_
 };
 
-/// The shortest text that reads back to the same value; null for what JSON has no number for.
+/// The shortest text that reads back to the same value; null for values that JSON cannot represent.
 std::string json_number(double value);
 
 /// {"time_s":..,"counters":[{"name":..,"value":..,"unit":..,"help":..,"monotonic":..},..]}
 result<std::string> counters_json(const counter_registry& counters, std::string_view pattern, double time_s);
 
-/// The same in two pieces, for who asks every second: what the counters are, and their values in the same order.
+/// The same in two parts, for clients that poll: descriptions of the counters, and their values in the same order.
 struct counter_catalog {
   std::string list;          // [{"name":..,"unit":..,"help":..,"monotonic":..},..]
   std::string values;        // [1,2,..]
-  std::uint32_t number = 0;  // of the list: the same for the same counters
+  std::uint32_t number = 0;  // of the list: unchanged as long as the counters are
 };
-/// All counters there are, as JSON.
+/// All counters, as JSON.
 counter_catalog catalog_of(const counter_registry& counters);
 
 /// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..},..], the largest
@@ -91,19 +92,18 @@ std::string tasks_json(const std::vector<task_statistics>& tasks);
 
 /// The last `window` ticks before `end`:
 /// {"window_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],"lanes":["gpu 0, stream
-/// 1",..], "lane_from":[..],"lane_rows":[..]} with times in microseconds since the window's begin; "from" tells since
-/// when a worker's pieces are known. What is shorter than a pixel is drawn together: pieces shorter than window / bins
-/// become one per bin, which has the name that took most of its time, and their number. The same of the lanes of
-/// devices.
+/// 1",..], "lane_from":[..],"lane_rows":[..]}, with times in microseconds since the beginning of the window; "from" is
+/// the time from which a worker's slices are known. Slices shorter than window / bins are merged into one per bin, with
+/// the name that took most of its time, and their number. Lanes of devices are treated in the same way.
 std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
                           ticks window, std::size_t bins);
-/// The same of a recorder's workers, from their flight rings. Cost: memory of the text alone, however many pieces the
+/// The same for a recorder's workers, from their flight rings. Cost: memory for the text only, however many slices the
 /// rings hold.
 std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, ticks end, ticks window,
                           std::size_t bins);
 
-/// The values as base64 of 16-bit numbers (little-endian; 65535 is no number), between "low" and "high", logarithmic
-/// where they are all above 0 and span more than a factor of 20: "log":true.
+/// The values as base64 of 16-bit integers (little-endian; 65535 is not a number), scaled between "low" and "high";
+/// logarithmic ("log":true) if all are positive and span more than a factor of 20.
 std::string picture_json(const live_picture& picture, std::uint64_t number);
 
 }  // namespace plx::probe

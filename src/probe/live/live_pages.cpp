@@ -19,7 +19,7 @@
 namespace plx::probe {
 
 std::string random_hex() {
-  std::random_device device;  // the operating system's generator, or the processor's
+  std::random_device device;  // the generator of the operating system or the processor
   std::string text;
   for (int i = 0; i < 32; ++i) text += "0123456789abcdef"[device() % 16];
   return text;
@@ -28,7 +28,7 @@ std::string random_hex() {
 access_token::access_token() : text_(random_hex()) {}
 
 bool access_token::equals(std::string_view other) const noexcept {
-  if (other.size() != text_.size()) return false;  // the length is no secret
+  if (other.size() != text_.size()) return false;  // the length is not secret
   unsigned difference = 0;
   for (std::size_t i = 0; i < text_.size(); ++i)
     difference |= static_cast<unsigned char>(text_[i]) ^ static_cast<unsigned char>(other[i]);
@@ -37,7 +37,7 @@ bool access_token::equals(std::string_view other) const noexcept {
 
 namespace {
 
-constexpr double keep_s = 0.2;  // how old an answer may be that is given to another client
+constexpr double keep_s = 0.2;  // the maximum age of an answer that is reused for another client
 constexpr std::size_t keep_count = 16;
 constexpr const char* json_type = "application/json";
 
@@ -75,14 +75,14 @@ double live_pages::now_s() noexcept { return monotonic_seconds(); }
 http_reply live_pages::answer(const http_request& request, bool again) noexcept {
   try {
     return answer_or_throw(request, again);
-  } catch (...) {  // no memory, or a counter of the program threw: the client asks again
+  } catch (...) {  // out of memory, or a counter of the program threw: the client retries
     return {.status = 503};
   }
 }
 
 http_reply live_pages::answer_or_throw(const http_request& request, bool again) {
   if (!trusted_host(request.host))
-    return refuse(403, "this name is not known here: use the address as it was printed", refusals_.host);
+    return refuse(403, "unknown host name: use the address that the program printed", refusals_.host);
   if (!may_read(request))
     return refuse(403, "the token is missing or wrong: use the whole URL that the program printed", refusals_.token);
   const std::string_view path = request.path;
@@ -92,8 +92,8 @@ http_reply live_pages::answer_or_throw(const http_request& request, bool again) 
   if (path == "/tasks.json") return made(request, json_type, &live_pages::tasks);
   if (path == "/timeline.json") return made(request, json_type, &live_pages::timeline);
   if (path == "/mesh.json") return made(request, json_type, &live_pages::mesh);
-  if (path != "/poll.json") return refuse(404, "there is no such page", refusals_.path);
-  // All who wait are answered at the same full second, with the same answer.
+  if (path != "/poll.json") return refuse(404, "no such page", refusals_.path);
+  // All waiting clients are answered at the same full second, with the same answer.
   if (!again && request.field("wait") && !ended_.load(std::memory_order_relaxed)) {
     const double t = now_s() - begin_s_;
     return {.later_s = std::floor(t) + 1 - t};
@@ -115,7 +115,7 @@ http_reply live_pages::refuse(int status, std::string line, std::atomic<std::uin
   return {.status = status, .body = shared(line + "\n")};
 }
 
-/// The page may run its own script and ask this server; it can load nothing else, and nobody can frame it.
+/// The page may run its own script and query this server; it cannot load anything else, and cannot be framed.
 http_reply live_pages::page() {
   const std::string nonce = random_hex();
   std::string html(live_page_html());
@@ -130,7 +130,7 @@ http_reply live_pages::page() {
   return r;
 }
 
-/// The answer made for somebody else a moment ago, or a new one.
+/// The answer prepared for another client a moment ago, or a new one.
 http_reply live_pages::made(const http_request& request, const char* type,
                             text (live_pages::*make)(const http_request&)) {
   std::string key;

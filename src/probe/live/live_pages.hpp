@@ -1,6 +1,7 @@
-// Internal: which request gets which answer.
+// Internal: answers the requests of the live page.
 //
-// Thread safety: of the server's thread, but end(), counts() and pictures(). Example: session/test/live_server_test.cpp
+// Thread safety: used by the server's thread, except end(), refusals() and pictures(). Example:
+// session/test/live_server_test.cpp
 #pragma once
 
 #include <atomic>
@@ -16,9 +17,9 @@
 
 namespace plx::probe {
 
-/// The secret in the live page's URL: who has the URL may read, nobody else.
+/// The secret in the live page's URL, which is required for reading.
 ///
-/// Thread safety: const. Cost: a system call when made; a comparison always looks at the whole token.
+/// Thread safety: const. Cost: a system call at construction; a comparison always reads the whole token.
 /// Example: session/test/live_server_test.cpp
 class access_token {
  public:
@@ -27,23 +28,23 @@ class access_token {
 
   /// 32 hexadecimal digits.
   [[nodiscard]] const std::string& text() const noexcept { return text_; }
-  /// Takes the same time for every text of the right length, so that nobody can guess digit by digit.
+  /// Takes the same time for every text of the right length, so that the token cannot be guessed digit by digit.
   [[nodiscard]] bool equals(std::string_view other) const noexcept;
 
  private:
   std::string text_;
 };
 
-/// 32 random hexadecimal digits. Aborts where the system has no randomness to give.
+/// 32 random hexadecimal digits. Aborts if the system has no source of randomness.
 std::string random_hex();
 
 class counter_registry;
 
-/// Requests that were understood and not answered; relaxed counts.
+/// Valid requests that were refused; relaxed counts.
 struct live_refusals {
   std::atomic<std::uint64_t> token{0};  // without the token, or with a wrong one
-  std::atomic<std::uint64_t> host{0};   // by a name that is not this machine's
-  std::atomic<std::uint64_t> path{0};   // of something that is not there
+  std::atomic<std::uint64_t> host{0};   // for a name that is not this machine's
+  std::atomic<std::uint64_t> path{0};   // for a nonexistent path
 };
 
 class live_pages final : public http_handler {
@@ -52,13 +53,13 @@ class live_pages final : public http_handler {
 
   http_reply answer(const http_request& request, bool again) noexcept override;
 
-  /// From now on the answers say that the run has ended.
+  /// From now on, answers report that the run has ended.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
-  /// What a request must bring.
+  /// The token that requests must contain.
   [[nodiscard]] const access_token& token() const noexcept { return token_; }
-  /// Requests that were refused, by reason.
+  /// The number of refused requests, by reason.
   [[nodiscard]] const live_refusals& refusals() const noexcept { return refusals_; }
-  /// Where the program puts its picture.
+  /// The board for the program's pictures.
   [[nodiscard]] picture_board& pictures() noexcept { return pictures_; }
 
  private:
@@ -86,7 +87,7 @@ class live_pages final : public http_handler {
   counter_registry& counters_;
   const access_token token_;
   const double begin_s_ = now_s();
-  std::atomic<bool> ended_{false};  // relaxed: the server is told by other means when to look
+  std::atomic<bool> ended_{false};  // relaxed: the server is woken by other means
   live_refusals refusals_;
   picture_board pictures_;
   std::map<std::string, kept, std::less<>> kept_;  // by path and query
@@ -94,7 +95,7 @@ class live_pages final : public http_handler {
   static double now_s() noexcept;
 };
 
-/// page.html as it is in the source tree.
+/// The contents of page.html.
 std::string_view live_page_html();
 
 }  // namespace plx::probe

@@ -18,10 +18,10 @@
 namespace plx::probe {
 namespace {
 
-constexpr std::size_t timeline_records = std::size_t{1}
-                                         << 14;  // per worker, 32 bytes each; used if nobody else keeps any
+// Per worker, 32 bytes each; used unless the flight recorder is enabled already.
+constexpr std::size_t timeline_records = std::size_t{1} << 14;
 
-/// A file that only its owner may read, from the first byte on; whole or absent under its name.
+/// Creates a file that only its owner can read at any time, and that exists completely or not at all.
 result<void> write_secret(const std::string& path, const std::string& text) {
   const std::string fresh = fmt::format("{}.{}.new", path, getpid());
   ::unlink(fresh.c_str());
@@ -36,7 +36,7 @@ result<void> write_secret(const std::string& path, const std::string& text) {
   return file_error("write", path, number);
 }
 
-/// "Every address of this machine" is none that a browser can ask for: its name is.
+/// A browser cannot open the address "any"; the machine's name replaces it.
 live_address reachable(live_address a) {
   char name[256] = {};
   if ((a.host == "0.0.0.0" || a.host == "::") && gethostname(name, sizeof name - 1) == 0 && name[0] != '\0')
@@ -69,28 +69,28 @@ void live_server::state::add_counters() {
   const http_counts& http = server->counts();
   const live_refusals& refused = pages.refusals();
   add("requests/answered", "1", "Requests of the live page that were answered", true, http.answered);
-  add("requests/refused", "1", "Requests of the live page that were refused, for whatever reason", true, http.refused);
-  add("refused/malformed", "1", "Of those: no request that is understood, another method than GET, or too large", true,
+  add("requests/refused", "1", "Requests of the live page that were refused, for any reason", true, http.refused);
+  add("refused/malformed", "1", "Refused requests that are invalid, too large, or use a method other than GET", true,
       http.malformed);
-  add("refused/token", "1", "Of those: without the token or with a wrong one", true, refused.token);
-  add("refused/host", "1", "Of those: under a name that is not this machine's", true, refused.host);
-  add("refused/path", "1", "Of those: of something that is not there", true, refused.path);
-  add("connections/open", "1", "Connections to the live page now", false, http.open);
-  add("connections/timed-out", "1", "Connections closed because they did not say or take anything in time", true,
+  add("refused/token", "1", "Refused requests without the token, or with a wrong one", true, refused.token);
+  add("refused/host", "1", "Refused requests for a host name that is not this machine's", true, refused.host);
+  add("refused/path", "1", "Refused requests for a nonexistent path", true, refused.path);
+  add("connections/open", "1", "Open connections to the live page", false, http.open);
+  add("connections/timed-out", "1", "Connections closed because the client did not send or read in time", true,
       http.timed_out);
-  add("connections/turned-away", "1", "Connections closed because there were too many, or no file descriptor left",
+  add("connections/turned-away", "1", "Connections closed because there were too many, or no file descriptors left",
       true, http.turned_away);
-  add("bytes/sent", "bytes", "Sent to readers of the live page", true, http.bytes_sent);
+  add("bytes/sent", "bytes", "Bytes sent to clients of the live page", true, http.bytes_sent);
   add("time/cpu", "s", "Processor time of the thread that serves the live page", true, http.cpu_s);
 }
 
 void live_server::state::write_file() {
   if (options.folder.empty()) return;
   std::error_code failed;
-  made_folder = std::filesystem::create_directories(options.folder, failed);  // if it fails, so does the next line
+  made_folder = std::filesystem::create_directories(options.folder, failed);  // if this fails, so does the next line
   file = options.folder + "/live.url";
   if (auto r = write_secret(file, url + "\n"); !r) {
-    log_warning("{}; the live page is served all the same", r.error().message);
+    log_warning("{}; the live page is served nevertheless", r.error().message);
     file.clear();
   }
 }
@@ -113,13 +113,14 @@ result<std::unique_ptr<live_server>> live_server::start(recorder& r, counter_reg
 
 live_server::~live_server() {
   state_->pages.end();
-  // The last answers are made before the counters go, so that they have the same list; the counts stay until then.
+  // The last answers are made before the counters are removed, so that they contain the same list; the counts stay
+  // until then.
   state_->server->stop();
   state_->registrations.clear();
-  // Another run in the same folder may have written its own since.
+  // Another run in the same folder may have written its own file since.
   if (!state_->file.empty())
     if (const auto text = read_file(state_->file); text && *text == state_->url + "\n") ::unlink(state_->file.c_str());
-  if (state_->made_folder) ::rmdir(state_->options.folder.c_str());  // stays when there is anything in it
+  if (state_->made_folder) ::rmdir(state_->options.folder.c_str());  // stays if it is not empty
 }
 
 const std::string& live_server::url() const noexcept { return state_->url; }

@@ -1,15 +1,16 @@
-// The running program in a browser: the setting serve (PLX_SERVE, --plx:serve=127.0.0.1:0) starts it.
+// A page about the running program in a browser, enabled by the setting serve (PLX_SERVE, --plx:serve=127.0.0.1:0).
 //
 //   /              the page                          /counters.json?pattern=   values of counters
-//   /metrics       counters for Prometheus           /tasks.json               statistics of every kind of task
-//   /mesh.json     the newest picture                /timeline.json?window_s=  what every worker did last
-//   /poll.json     all that the page asks for at once; with wait=1 it comes at the next full second, or at the run's
-//   end
-// Each needs the token: ?token=..., or the header "Authorization: Bearer ...". docs/probe.md says who may connect.
+//   /metrics       counters for Prometheus           /tasks.json               statistics of every task type
+//   /mesh.json     the newest picture                /timeline.json?window_s=  the last slices of every worker
+//   /poll.json     all data of the page; with wait=1 the reply is sent at the next full second, or at the end of the
+//   run
+// Each requires the token: ?token=..., or the header "Authorization: Bearer ...". docs/probe.md describes
+// which clients may connect.
 //
-// Thread safety: everything. Cost: a sleeping thread; an answer is kept for a fifth of a second and given to all who
-// ask meanwhile, so many clients cost little more than one. Errors: one line, and the run goes on without it. Example:
-// session/test/live_server_test.cpp
+// Thread safety: all functions are thread-safe. Cost: a sleeping thread; an answer is reused for a fifth of a second,
+// so that many clients cost little more than one. Errors: one line; the run continues without the page.
+// Example: session/test/live_server_test.cpp
 #pragma once
 
 #include <memory>
@@ -22,26 +23,26 @@
 
 namespace plx::probe {
 
-/// Where the page is served, and for whom.
+/// The address of the page, and whether other machines may reach it.
 struct live_options {
   std::string serve{};           // settings::serve
   bool beyond_loopback = false;  // settings::serve_beyond_loopback
-  std::string folder{};          // the URL is written to live.url in there, for the user alone; "": nowhere
+  std::string folder{};          // the URL is written to live.url there, readable by the user only; "": not written
 };
 
 class live_server {
  public:
-  /// Listens, adds the counters /live/... and writes the file. What it is given must outlive it.
+  /// Listens, adds the counters /live/... and writes the file. The arguments must outlive it.
   static result<std::unique_ptr<live_server>> start(recorder& r, counter_registry& counters, live_options options);
-  /// Tells the clients that the run has ended, and takes the file away. Takes two seconds at most, and only while one
-  /// who polls has not asked again.
+  /// Reports the end of the run to the clients and removes the file. Takes at most two seconds, and only until all
+  /// polling clients have sent another request.
   ~live_server();
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
-  /// With the token: http://127.0.0.1:41234/?token=...
+  /// Includes the token: http://127.0.0.1:41234/?token=...
   [[nodiscard]] const std::string& url() const noexcept;
-  /// Where a simulation puts pictures of itself.
+  /// The board for pictures of a simulation.
   [[nodiscard]] picture_board& pictures() noexcept;
 
  private:

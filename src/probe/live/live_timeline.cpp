@@ -1,4 +1,4 @@
-// The timeline of live_json.hpp: long pieces one by one, short ones summed up by bin.
+// The timeline of live_json.hpp: long slices individually, short ones merged by bin.
 
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ std::vector<recent_work> recent_lanes(recorder& r, ticks from) {
 
 namespace {
 
-/// Short pieces of one bin.
+/// The short slices of one bin.
 class bin_sum {
  public:
   void add(name_id name, ticks begin, ticks length) {
@@ -56,7 +56,7 @@ class timeline_writer {
   timeline_writer(ticks begin, ticks window, std::size_t bins)
       : begin_(begin), end_(begin + window), bin_(std::max<ticks>(1, window / std::max<std::size_t>(1, bins))) {}
 
-  /// What the rows so far have been called ends; the next ones are others.
+  /// Returns the rows so far; further rows form a new group.
   struct group {
     std::string rows, known;
   };
@@ -68,12 +68,12 @@ class timeline_writer {
     end_row(w.known_from);
   }
 
-  /// Of a worker: each record goes straight into its bin.
+  /// The row of a worker: each record goes directly into its bin.
   void row(const flight_ring* ring) {
     begin_row();
     ticks known_from = 0;
     if (ring != nullptr) {
-      bool first = ring->pushed() > ring->capacity();  // older pieces have been overwritten
+      bool first = ring->pushed() > ring->capacity();  // older slices have been overwritten
       ring->read([&](const trace_record& t) {
         if (std::exchange(first, false)) known_from = t.begin;
         add(t.name, t.begin, t.end);
@@ -117,7 +117,9 @@ class timeline_writer {
   }
 
   void flush() {
-    if (!sum_.empty()) piece(sum_.name(), sum_.begin(), sum_.time(), sum_.count());  // ends before the next begins
+    if (!sum_.empty())
+      piece(sum_.name(), sum_.begin(), sum_.time(), sum_.count());  // written before the next slice
+                                                                    // begins
     sum_.clear();
   }
   void piece(name_id name, ticks from, ticks length, std::uint64_t count) {
@@ -137,7 +139,7 @@ class timeline_writer {
   std::unordered_map<name_id, std::size_t> index_of_;
 };
 
-/// With the rows of devices behind those of the workers.
+/// Appends the rows of devices after those of the workers.
 std::string finished(timeline_writer& writer, const std::vector<recent_work>& lanes, ticks window) {
   const timeline_writer::group of_workers = writer.take();
   std::string lane_names;

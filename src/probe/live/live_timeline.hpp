@@ -1,7 +1,8 @@
-// What devices did while the live page is read, as rows of a timeline. Those of workers are read from their rings while
-// the timeline is made (live_json.hpp).
+// Device operations as rows of the live page's timeline. Rows of workers are built from their rings when the timeline
+// is requested (live_json.hpp).
 //
-// Thread safety: everything. Cost: a copy of the operations since `from`. Example: session/test/live_server_test.cpp
+// Thread safety: all functions are thread-safe. Cost: a copy of the operations since `from`. Example:
+// session/test/live_server_test.cpp
 #pragma once
 
 #include <string>
@@ -13,14 +14,14 @@
 
 namespace plx::probe {
 
-/// The pieces of the last seconds, of a worker or of a lane of a device.
+/// The slices of the last seconds, of a worker or of a lane of a device.
 struct recent_work {
   std::vector<trace_slice> slices{};  // in order of time
-  ticks known_from = 0;               // what was before, newer pieces have taken the place of
+  ticks known_from = 0;               // earlier slices have been overwritten
   std::string lane{};
 };
 
-/// By lane, in order of device and lane. Somebody looks, so the operations of the next seconds are kept, too.
+/// The recent operations by lane, in order of device and lane. Also keeps the operations of the next few seconds.
 std::vector<recent_work> recent_lanes(recorder& r, ticks from);
 
 }  // namespace plx::probe

@@ -14,12 +14,12 @@
 namespace plx::probe {
 namespace {
 
-/// One name with all its samples: the format wants them together, after HELP and TYPE.
+/// One name with all its samples: the format requires them together, after HELP and TYPE.
 struct family {
   std::string help;
   bool monotonic = false;
   std::vector<std::string> lines;
-  std::vector<std::string> totals;  // used when there is nothing else
+  std::vector<std::string> totals;  // used if there are no others
 };
 
 /// Letters, digits and single underscores.
@@ -64,7 +64,7 @@ std::string escaped(std::string_view text, bool quote) {
   return out;
 }
 
-/// locality="0",worker="1" of "locality#0/worker-thread#1"; `total` is taken out and told.
+/// locality="0",worker="1" for "locality#0/worker-thread#1"; `total` is omitted and reported.
 std::string labels_of(const counter_name& n, bool& total) {
   std::string labels;
   std::set<std::string> used;
@@ -99,7 +99,7 @@ void write(std::string& text, const std::string& name, const family& f) {
   const auto out = std::back_inserter(text);
   if (!f.help.empty()) fmt::format_to(out, "# HELP {} {}\n", name, escaped(f.help, false));
   fmt::format_to(out, "# TYPE {} {}\n", name, f.monotonic ? "counter" : "gauge");
-  std::set<std::string_view> seen;  // names that differ only in signs that metrics cannot have
+  std::set<std::string_view> seen;  // names may differ only in characters that metrics cannot contain
   for (const std::string& line : f.lines.empty() ? f.totals : f.lines)
     if (seen.insert(std::string_view(line).substr(0, line.rfind(' '))).second) text += line;
 }

@@ -1,10 +1,11 @@
 // All counters in Prometheus' text format (version 0.0.4), for monitoring systems that scrape /metrics.
 //
-// "/threads{locality#0/worker-thread#1}/time/exec" in s is
-// plx_threads_time_exec_seconds_total{locality="0",worker="1"}: what only grows is a counter and ends in _total, all
-// else is a gauge; s is _seconds, bytes is _bytes, % is _percent. Where a counter exists of single workers, its total
-// is left out: sum() makes it, and would count it twice. Thread safety: as the registry's. Cost: a query of all
-// counters. Example: probe/live/test/metrics_text_test.cpp
+// "/threads{locality#0/worker-thread#1}/time/exec" in s becomes
+// plx_threads_time_exec_seconds_total{locality="0",worker="1"}: monotonic counters have the type counter and end in
+// _total, all others are gauges; s becomes _seconds, bytes _bytes, % _percent. If a counter exists for individual
+// workers, its total is left out, because sum() would count it twice.
+//
+// Thread safety: as the registry. Cost: a query of all counters. Example: probe/live/test/metrics_text_test.cpp
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@
 
 namespace plx::probe {
 
-/// Counters in the text format of Prometheus.
+/// All counters in Prometheus' text format.
 std::string metrics_text(const counter_registry& counters);
 
 }  // namespace plx::probe

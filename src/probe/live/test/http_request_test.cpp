@@ -14,13 +14,13 @@ int status_of(const std::string& text) {
   return p.kind == http_parsed::refused ? p.status : p.kind == http_parsed::complete ? 200 : 0;
 }
 
-TEST(HttpRequest, ReadsPathQueryAndTheHeadersThatMatter) {
+TEST(HttpRequest, ReadsPathQueryAndTheRelevantHeaders) {
   const std::string text =
       "GET /a.json?x=1&pattern=/threads%7B*%7D/*&y HTTP/1.1\r\nhost:  127.0.0.1:80 \r\nAuthorization: Bearer "
       "abc\r\n\r\nGET";
   const http_parsed p = parse_http_request(text);
   ASSERT_EQ(p.kind, http_parsed::complete);
-  EXPECT_EQ(p.length, text.size() - 3);  // the next request stays
+  EXPECT_EQ(p.length, text.size() - 3);  // without the next request
   EXPECT_EQ(p.request.path, "/a.json");
   EXPECT_EQ(p.request.host, "127.0.0.1:80");
   EXPECT_EQ(p.request.authorization, "Bearer abc");
@@ -44,7 +44,7 @@ TEST(HttpRequest, OldClientsEndAfterOneReply) {
   EXPECT_TRUE(parse_http_request("HEAD / HTTP/1.1\r\n\r\n").request.head_only);
 }
 
-TEST(HttpRequest, RefusesWhatIsNotPlain) {
+TEST(HttpRequest, RefusesInvalidRequests) {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "CONNECT", "get", "BREW"})
     EXPECT_EQ(status_of(method + (" /" + rest)), 405) << method;
   EXPECT_EQ(status_of("GET /" + std::string(3000, 'a') + rest), 414);
@@ -55,7 +55,7 @@ TEST(HttpRequest, RefusesWhatIsNotPlain) {
   EXPECT_EQ(status_of("GET /\x01" + rest), 400);
   EXPECT_EQ(status_of(std::string("GET /\0", 6) + rest), 400);
   EXPECT_EQ(status_of("GET\r\n\r\n"), 400);
-  EXPECT_EQ(status_of("\x16\x03\x01\x02"), 400);  // TLS is told at once, without waiting for a line
+  EXPECT_EQ(status_of("\x16\x03\x01\x02"), 400);  // TLS is refused immediately, without waiting for a line
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n"), 400);
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nHost : a\r\n\r\n"), 400);
@@ -64,7 +64,7 @@ TEST(HttpRequest, RefusesWhatIsNotPlain) {
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), 413);
 }
 
-TEST(HttpRequest, RefusesWhatIsTooLarge) {
+TEST(HttpRequest, RefusesLargeRequests) {
   EXPECT_EQ(status_of("GET / HTTP/1.1\r\nA: " + std::string(http_head_limit, 'x')), 431);
   EXPECT_EQ(status_of("GET /" + std::string(http_head_limit, 'x')), 414);
   std::string many = "GET / HTTP/1.1\r\n";
@@ -72,7 +72,7 @@ TEST(HttpRequest, RefusesWhatIsTooLarge) {
   EXPECT_EQ(status_of(many + "\r\n"), 431);
 }
 
-TEST(HttpRequest, BrokenEscapesStayAsTheyAre) {
+TEST(HttpRequest, BrokenEscapesAreUnchanged) {
   const std::string text = "GET /?a=%&b=%4&c=%zz&d=%41+%" + rest;
   const http_request r = parse_http_request(text).request;
   EXPECT_EQ(r.field("a"), "%");

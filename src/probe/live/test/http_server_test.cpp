@@ -22,7 +22,7 @@ using ::testing::StartsWith;
 
 std::shared_ptr<const std::string> text(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
 
-/// Answers with the path; "/later" after a while, "/large" with 16 MiB; who asks for "/follow" asks on.
+/// Answers with the path; "/later" after a delay, "/large" with 16 MiB; a client of "/follow" counts as polling.
 struct echo final : http_handler {
   http_reply answer(const http_request& r, bool again) noexcept override {
     ++asked;
@@ -40,7 +40,7 @@ struct echo final : http_handler {
 };
 
 const http_limits quick{.connections = 8, .head_s = 0.2, .idle_s = 0.2, .write_s = 0.2, .end_s = 0.3};
-/// Such that no client, however late it gets a core, is too late with its request.
+/// With these limits no client is too slow, however late it gets a core.
 const http_limits patient{.connections = 8, .head_s = 3600, .idle_s = 0.2, .write_s = 3600, .end_s = 0.3};
 
 class HttpServer : public ::testing::Test {
@@ -76,7 +76,7 @@ TEST_F(HttpServer, RequestsSentTogetherAreAnsweredInOrder) {
   EXPECT_EQ(counts().answered, 3u);
 }
 
-TEST_F(HttpServer, WhatIsNoRequestIsRefusedAndCounted) {
+TEST_F(HttpServer, InvalidRequestsAreRefusedAndCounted) {
   start({});
   for (const std::string& bad : {std::string("DELETE / HTTP/1.1\r\n\r\n"), std::string("\x16\x03\x01 tls"),
                                  "GET / HTTP/1.1\r\nA: " + std::string(1u << 20, 'x')}) {
@@ -89,11 +89,11 @@ TEST_F(HttpServer, WhatIsNoRequestIsRefusedAndCounted) {
   EXPECT_EQ(counts().answered, 0u);
 }
 
-TEST_F(HttpServer, HalfARequestIsNotWaitedForLongerThanTheDeadline) {
+TEST_F(HttpServer, AnIncompleteRequestEndsAtTheDeadline) {
   start(quick);
   const test_client silent(port()), half(port());
   half.send("GET / HT");
-  std::jthread drip([this](const std::stop_token& stop) {  // a byte now and then does not prolong it
+  std::jthread drip([this](const std::stop_token& stop) {  // an occasional byte does not extend the deadline
     const test_client slow(port());
     for (int i = 0; i < 15000 && !stop.stop_requested() && !slow.closed(20); ++i) slow.send("A");
   });
@@ -104,7 +104,7 @@ TEST_F(HttpServer, HalfARequestIsNotWaitedForLongerThanTheDeadline) {
   EXPECT_EQ(counts().timed_out, 3u);
 }
 
-TEST_F(HttpServer, WhoDoesNotReadIsLeft) {
+TEST_F(HttpServer, AClientThatDoesNotReadIsDropped) {
   start(quick);
   const test_client c(port());
   c.send("GET /large HTTP/1.1\r\n\r\n");
@@ -112,15 +112,15 @@ TEST_F(HttpServer, WhoDoesNotReadIsLeft) {
   EXPECT_EQ(counts().timed_out, 1u);
 }
 
-TEST_F(HttpServer, AnIdleConnectionIsClosedWithoutBlame) {
+TEST_F(HttpServer, ClosingAnIdleConnectionIsNotCountedAsATimeout) {
   start(patient);
   const test_client c(port());
   c.send("GET / HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(c.read(), StartsWith("HTTP/1.1 200"));  // reads on until the server closes
+  EXPECT_THAT(c.read(), StartsWith("HTTP/1.1 200"));  // reads until the server closes
   EXPECT_EQ(counts().timed_out, 0u);
 }
 
-TEST_F(HttpServer, NewConnectionsTakeThePlaceOfSilentOnes) {
+TEST_F(HttpServer, NewConnectionsReplaceIdleOnes) {
   start({.connections = 4});
   std::deque<test_client> silent;
   for (int i = 0; i < 10; ++i) silent.emplace_back(port());
@@ -129,7 +129,7 @@ TEST_F(HttpServer, NewConnectionsTakeThePlaceOfSilentOnes) {
   EXPECT_LE(counts().open, 4u);
 }
 
-TEST_F(HttpServer, ARefusalEndsTheConnectionAndWhatFollowsItIsNotAnswered) {
+TEST_F(HttpServer, ARefusalEndsTheConnectionWithoutFurtherAnswers) {
   start(patient);
   const test_client c(port());
   std::string many;
@@ -141,7 +141,7 @@ TEST_F(HttpServer, ARefusalEndsTheConnectionAndWhatFollowsItIsNotAnswered) {
   EXPECT_EQ(handler_.asked, 1);
 }
 
-TEST_F(HttpServer, ManyRequestsSentTogetherAreAllAnsweredAndOthersHaveTheirTurn) {
+TEST_F(HttpServer, ManyRequestsSentTogetherAreAnsweredWithoutStarvingOthers) {
   start(patient);
   const test_client c(port());
   std::string many;
@@ -151,7 +151,7 @@ TEST_F(HttpServer, ManyRequestsSentTogetherAreAllAnsweredAndOthersHaveTheirTurn)
   EXPECT_EQ(counts().answered, 101u);
 }
 
-TEST_F(HttpServer, ConnectionsThatTakeNoReplyLoseTheirPlace) {
+TEST_F(HttpServer, ConnectionsThatDoNotReadAreReplaced) {
   start({.connections = 4, .write_s = 3600, .stuck_s = 0.01});
   std::deque<test_client> deaf;
   for (int i = 0; i < 4; ++i) {
@@ -162,7 +162,7 @@ TEST_F(HttpServer, ConnectionsThatTakeNoReplyLoseTheirPlace) {
   EXPECT_TRUE(plx::comes_true([&] { return ask(port(), "/here").starts_with("HTTP/1.1 200"); }));
 }
 
-TEST_F(HttpServer, WhoWaitsForAReplyKeepsItsPlace) {
+TEST_F(HttpServer, AClientThatWaitsForAReplyIsKept) {
   start({.connections = 2});
   const test_client a(port()), b(port());
   for (const test_client* c : {&a, &b}) c->send("GET /later HTTP/1.1\r\n\r\n");
@@ -173,7 +173,7 @@ TEST_F(HttpServer, WhoWaitsForAReplyKeepsItsPlace) {
   for (const test_client* c : {&a, &b}) EXPECT_THAT(c->read(), ::testing::EndsWith("again"));
 }
 
-TEST_F(HttpServer, LaterComesAtItsTime) {
+TEST_F(HttpServer, ADelayedReplyIsSentInTime) {
   handler_.later_s = 0.1;
   start({});
   const double begin = monotonic_seconds();
@@ -190,12 +190,12 @@ TEST_F(HttpServer, EndsInTimeWhateverTheClientsDo) {
   handler_.wait_until_asked(2);
   const double begin = monotonic_seconds();
   server_.reset();
-  EXPECT_LT(monotonic_seconds() - begin, 300) << "end_s is 0.3; the clients could take an hour";
+  EXPECT_LT(monotonic_seconds() - begin, 300) << "end_s is 0.3; the clients' limits are an hour";
   EXPECT_THAT(parked.read(), ::testing::EndsWith("again"));
   EXPECT_TRUE(silent.closed());
 }
 
-TEST_F(HttpServer, EndsAtOnceWhenNobodyIsThere) {
+TEST_F(HttpServer, EndsImmediatelyWithoutClients) {
   start({.end_s = 3600});
   EXPECT_THAT(ask(port(), "/here"), StartsWith("HTTP/1.1 200"));
   const double begin = monotonic_seconds();
@@ -203,7 +203,7 @@ TEST_F(HttpServer, EndsAtOnceWhenNobodyIsThere) {
   EXPECT_LT(monotonic_seconds() - begin, 300);
 }
 
-TEST_F(HttpServer, WhoHasAskedBeforeTheEndIsAnswered) {
+TEST_F(HttpServer, RequestsBeforeTheEndAreAnswered) {
   start({});
   const test_client c(port());
   c.send("GET /later HTTP/1.1\r\n\r\n");
@@ -211,7 +211,7 @@ TEST_F(HttpServer, WhoHasAskedBeforeTheEndIsAnswered) {
   EXPECT_THAT(c.read(), ::testing::EndsWith("again"));
 }
 
-TEST_F(HttpServer, WhoFollowsIsHeardOnceMore) {
+TEST_F(HttpServer, APollingClientIsAnsweredOnceMore) {
   start({.end_s = 3600});
   const test_client follower(port()), other(port());
   follower.send("GET /follow HTTP/1.1\r\n\r\n");
@@ -219,7 +219,7 @@ TEST_F(HttpServer, WhoFollowsIsHeardOnceMore) {
   other.send("GET /here HTTP/1.1\r\n\r\n");
   EXPECT_THAT(other.read(1), ::testing::EndsWith("/here"));
   const std::jthread stopping([this] { server_->stop(); });
-  EXPECT_TRUE(other.closed()) << "the server ends: it waits for nobody else";
+  EXPECT_TRUE(other.closed()) << "the server stops without waiting for this client";
   follower.send("GET /later HTTP/1.1\r\n\r\n");
   EXPECT_THAT(follower.read(), ::testing::EndsWith("again"));
 }
@@ -228,11 +228,11 @@ TEST_F(HttpServer, APortInUseIsOneLine) {
   start({});
   const auto second = http_server::start({.port = port()}, handler_);
   ASSERT_FALSE(second);
-  EXPECT_THAT(second.error().message, HasSubstr("take another port"));
+  EXPECT_THAT(second.error().message, HasSubstr("choose another port"));
   EXPECT_EQ(second.error().message.find('\n'), std::string::npos);
   const auto elsewhere = http_server::start({.host = "192.0.2.1"}, handler_);
   ASSERT_FALSE(elsewhere);
-  EXPECT_THAT(elsewhere.error().message, HasSubstr("none of this machine's addresses"));
+  EXPECT_THAT(elsewhere.error().message, HasSubstr("not an address of this machine"));
 }
 
 TEST_F(HttpServer, WithoutDescriptorsConnectionsAreTurnedAwayAndThenServedAgain) {
@@ -250,7 +250,7 @@ TEST_F(HttpServer, WithoutDescriptorsConnectionsAreTurnedAwayAndThenServedAgain)
   setrlimit(RLIMIT_NOFILE, &low);
   for (int fd = 0; (fd = ::open("/dev/null", O_RDONLY)) >= 0;) taken.push_back(fd);
   ASSERT_FALSE(taken.empty());
-  ::close(taken.back());  // one for the client's own end, none for the server's
+  ::close(taken.back());  // one for the client's socket, none for the server
   taken.pop_back();
   const double cpu = counts().cpu_s;
   turned.emplace_back(port());
@@ -258,7 +258,7 @@ TEST_F(HttpServer, WithoutDescriptorsConnectionsAreTurnedAwayAndThenServedAgain)
   EXPECT_TRUE(turned.back().closed());
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   waiting.send("GET / HTTP/1.1\r\n\r\n");
-  EXPECT_THAT(waiting.read(1), StartsWith("HTTP/1.1 200")) << "who has a connection is served";
+  EXPECT_THAT(waiting.read(1), StartsWith("HTTP/1.1 200")) << "an accepted connection is served";
   EXPECT_LT(counts().cpu_s - cpu, 0.05) << "it does not spin";
   for (const int fd : taken) ::close(fd);
   setrlimit(RLIMIT_NOFILE, &before);

@@ -18,12 +18,12 @@ TEST(LiveAddress, ReadsTheUsualForms) {
   EXPECT_EQ(text_of("0.0.0.0:65535"), "0.0.0.0:65535");
 }
 
-TEST(LiveAddress, RefusesWhatIsNone) {
+TEST(LiveAddress, RefusesInvalidAddresses) {
   for (const char* s : {"example.org:80", "127.0.0.1:port", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:80x",
                         "1.2.3:80", "[::1", "[::1]x", "256.0.0.1:1"}) {
     const auto a = parse_live_address(s, true);
     ASSERT_FALSE(a) << s;
-    EXPECT_NE(a.error().message.find("127.0.0.1:0"), std::string::npos) << "names what is expected";
+    EXPECT_NE(a.error().message.find("127.0.0.1:0"), std::string::npos) << "shows the expected form";
   }
 }
 
@@ -38,7 +38,7 @@ TEST(LiveAddress, OtherMachinesNeedASecondSetting) {
   EXPECT_TRUE(parse_live_address("127.3.2.1:80", false)->loopback);
 }
 
-TEST(LiveAddress, ANameOfSomebodyElseIsNotTrusted) {
+TEST(LiveAddress, ForeignNamesAreNotTrusted) {
   for (const char* s : {"127.0.0.1", "127.0.0.1:8080", "localhost", "LocalHost:1", "[::1]:80", "192.168.1.7:80"})
     EXPECT_TRUE(trusted_host(s)) << s;
   for (const char* s : {"", "evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example",

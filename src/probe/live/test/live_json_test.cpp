@@ -17,7 +17,7 @@ TEST(LiveJson, NumbersReadBackToTheSameValue) {
   EXPECT_EQ(json_number(INFINITY), "null");
 }
 
-TEST(LiveJson, CountersWithWhatTheyMean) {
+TEST(LiveJson, CountersWithTheirDescriptions) {
   counter_registry c;
   const auto a = c.add({"/a/b", "s", "help", true}, [] { return 2.5; });
   EXPECT_EQ(counters_json(c, "/a/*", 1).value(),
@@ -28,7 +28,7 @@ TEST(LiveJson, CountersWithWhatTheyMean) {
   EXPECT_EQ(first.values, "[2.5]");
   EXPECT_EQ(first.number, second.number);
   const auto b = c.add({"/a/c"}, [] { return 0; });
-  EXPECT_NE(catalog_of(c).number, first.number) << "a new counter makes a new catalog";
+  EXPECT_NE(catalog_of(c).number, first.number) << "a new counter changes the catalog";
 }
 
 class Timeline : public testing::Test {
@@ -48,25 +48,25 @@ class Timeline : public testing::Test {
   static inline const name_id a = register_name("timeline.a"), b = register_name("timeline.b");
 };
 
-TEST_F(Timeline, LongPiecesStayThemselves) {
+TEST_F(Timeline, LongSlicesAreNotMerged) {
   const std::string text = json({slice(a, 0.1, 0.3), slice(b, 0.5, 0.2)});
   EXPECT_THAT(text, HasSubstr("\"names\":[\"timeline.a\",\"timeline.b\"]"));
   EXPECT_THAT(text, HasSubstr("[[0,100000.0,300000.0,1],[1,500000.0,200000.0,1]]"));
 }
 
-TEST_F(Timeline, ShortPiecesOfOneBinAreSummedUnderTheNameWithMostTime) {
+TEST_F(Timeline, ShortSlicesOfOneBinAreMergedUnderTheNameWithMostTime) {
   const std::string text =
       json({slice(a, 0.21, 0.01), slice(b, 0.23, 0.03), slice(a, 0.27, 0.01), slice(b, 0.31, 0.01)});
   EXPECT_THAT(text, HasSubstr("[0,210000.0,50000.0,3],[0,310000.0,10000.0,1]"));
   EXPECT_THAT(text, HasSubstr("\"names\":[\"timeline.b\"]"));
 }
 
-TEST_F(Timeline, WhatReachesOutOfTheWindowIsCut) {
+TEST_F(Timeline, SlicesAreClippedToTheWindow) {
   const std::string text = json({slice(a, -2, 0.5), slice(a, -0.2, 0.5), slice(b, 0.8, 1), slice(b, 1.2, 1)});
   EXPECT_THAT(text, HasSubstr("[[0,0.0,300000.0,1],[1,800000.0,200000.0,1]]"));
 }
 
-TEST_F(Timeline, TellsSinceWhenItKnows) {
+TEST_F(Timeline, ContainsTheTimeFromWhichSlicesAreKnown) {
   const auto known_from = [](double at) {
     return timeline_json({{.known_from = begin + static_cast<ticks>(at * second)}}, {},
                          begin + static_cast<ticks>(second), static_cast<ticks>(second), 10);
@@ -89,14 +89,14 @@ TEST_F(Timeline, LanesOfDevicesAreRowsOfTheirOwn) {
                               "\"lane_rows\":[[[1,200000.0,100000.0,1]],[[0,500000.0,100000.0,1]]]}"));
 }
 
-TEST_F(Timeline, AMillionPiecesAreAsManyAsThereAreBins) {
+TEST_F(Timeline, AMillionSlicesAreMergedIntoTheNumberOfBins) {
   std::vector<trace_slice> many;
   for (int i = 0; i < 1000000; ++i) many.push_back(slice(a, i * 1e-6, 0.9e-6));
   EXPECT_LT(json(std::move(many)).size(), 500u);
 }
 
-/// The same text as of a copy of the slices; what was overwritten is not known.
-TEST_F(Timeline, OfARecorderIsMadeFromTheRings) {
+/// The same text as from a copy of the slices, except for overwritten ones.
+TEST_F(Timeline, ThatOfARecorderIsBuiltFromTheRings) {
   recorder r(2);
   r.flight(8, 0);
   std::vector<trace_slice> there;

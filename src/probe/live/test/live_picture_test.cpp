@@ -7,9 +7,9 @@ namespace {
 
 live_picture small() { return {.title = "t", .width = 2, .height = 1, .values = {1, 2}}; }
 
-TEST(LivePicture, IsWantedOnlyWhileSomebodyLooks) {
+TEST(LivePicture, IsWantedOnlyWhileAClientRequestsIt) {
   picture_board board;
-  EXPECT_FALSE(board.wanted()) << "nobody has looked";
+  EXPECT_FALSE(board.wanted()) << "no client has requested a picture";
   EXPECT_EQ(board.look().picture, nullptr);
   EXPECT_TRUE(board.wanted());
   board.publish(small());
@@ -17,7 +17,7 @@ TEST(LivePicture, IsWantedOnlyWhileSomebodyLooks) {
   EXPECT_EQ(board.look().number, 1u);
 }
 
-TEST(LivePicture, AReaderKeepsItsPictureWhenANewOneComes) {
+TEST(LivePicture, AReaderKeepsItsPictureWhenANewOneIsPublished) {
   picture_board board;
   board.publish(small());
   const auto old = board.look();

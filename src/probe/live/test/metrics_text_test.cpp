@@ -28,10 +28,10 @@ TEST(MetricsText, NamesUnitsTypesAndLabels) {
             "plx_mesh_count_blocks{locality=\"0\"} 64\n"
             "# HELP plx_threads_time_exec_seconds_total Time in tasks\n"
             "# TYPE plx_threads_time_exec_seconds_total counter\n"
-            "plx_threads_time_exec_seconds_total{locality=\"0\",worker=\"1\"} 1.5\n");  // and not the total
+            "plx_threads_time_exec_seconds_total{locality=\"0\",worker=\"1\"} 1.5\n");  // without the total
 }
 
-TEST(MetricsText, EscapesWhatTheFormatEscapes) {
+TEST(MetricsText, EscapesSpecialCharacters) {
   counter_registry c;
   const auto a = c.add({"/a{kind#x\"y\\z}/b@p", "1", "two\nlines \\ \"quoted\""}, [] { return 1; });
   const std::string text = metrics_text(c);
@@ -39,7 +39,7 @@ TEST(MetricsText, EscapesWhatTheFormatEscapes) {
   EXPECT_THAT(text, HasSubstr("# HELP plx_a_b two\\nlines \\\\ \"quoted\"\n"));
 }
 
-TEST(MetricsText, ValuesThatAreNoNumbers) {
+TEST(MetricsText, ValuesThatAreNotNumbers) {
   counter_registry c;
   const auto a = c.add({"/a/nan"}, [] { return std::nan(""); });
   const auto b = c.add({"/a/up"}, [] { return std::numeric_limits<double>::infinity(); });

@@ -1,4 +1,4 @@
-// A client for the tests of the live page: sends bytes as they are, reads what comes.
+// A client for tests of the live page: sends given bytes, and reads the reply.
 #pragma once
 
 #include <arpa/inet.h>
@@ -34,7 +34,7 @@ class test_client {
       bytes.remove_prefix(static_cast<std::size_t>(n));
     }
   }
-  /// What comes until the server closes, or `enough` bytes.
+  /// The data received until the server closes, or `enough` bytes of it.
   [[nodiscard]] std::string read(std::size_t enough = 1u << 30, int patience_ms = 300000) const {
     std::string text;
     char part[65536];
@@ -45,7 +45,7 @@ class test_client {
     }
     return text;
   }
-  /// Whether the server has closed, waiting for it.
+  /// Whether the server closes the connection within `patience_ms`.
   [[nodiscard]] bool closed(int patience_ms = 300000) const {
     pollfd p{fd_, POLLIN, 0};
     char byte;
@@ -57,7 +57,7 @@ class test_client {
   bool connected_ = false;
 };
 
-/// The whole answer to one request.
+/// The complete reply to one request.
 inline std::string ask(std::uint16_t port, std::string_view target, std::string_view headers = "Host: localhost\r\n") {
   const test_client c(port);
   c.send("GET ");
