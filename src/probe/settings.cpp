@@ -29,14 +29,14 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
-/// "plx.trace-records" is PLX_TRACE_RECORDS.
+/// The environment variable of a key: "plx.trace-records" becomes PLX_TRACE_RECORDS.
 std::string variable_of(std::string_view key) {
   std::string name(key);
   for (char& c : name) c = c == '.' || c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
 }
 
-/// A flag may be 0 or 1 as well as false or true.
+/// A flag accepts 0 and 1 as well as false and true.
 result<void> assign(config_table& t, const std::string& key, std::string_view value, std::string_view source) {
   auto done = t.set(fmt::format("{}={}", key, value), source);
   if (!done && (value == "0" || value == "1"))
@@ -53,7 +53,7 @@ result<void> check_words(std::string_view key, std::string_view list, std::vecto
   return {};
 }
 
-/// Each is a counter's name or pattern; whether there is such a counter is known later.
+/// Each element must be a counter's name or pattern; whether the counter exists is checked later.
 result<void> check_counters(std::string_view key, std::string_view list) {
   const auto patterns = split_counters(list);
   if (!patterns) return error{fmt::format("{} = '{}': its braces do not match", key, list)};
@@ -63,7 +63,7 @@ result<void> check_counters(std::string_view key, std::string_view list) {
   return {};
 }
 
-/// "1" and "true" mean the usual thing, "0" and "false" nothing.
+/// "1" and "true" mean the usual value, "0" and "false" an empty list.
 void usual(std::string& list, const char* what) {
   if (list == "1" || list == "true") list = what;
   if (list == "0" || list == "false") list.clear();
@@ -85,7 +85,7 @@ result<void> completed(settings& s) {
   return check_words("trace", s.trace, {"json", "otf2"});
 }
 
-/// Variables of Parallax that are no settings of this table.
+/// Variables of Parallax that are not settings of this table.
 constexpr std::string_view other_variables[] = {
     "PLX_ADDR2LINE",      "PLX_BIN",           "PLX_BIND",   "PLX_CALLED_FROM", "PLX_CMAKE_ARGS",   "PLX_CONFIG",
     "PLX_EXPLAIN_SIGNAL", "PLX_GPU_BACKEND",   "PLX_ISA",    "PLX_JOBS",        "PLX_NO_INSTALL",   "PLX_REPORT_HANG",
@@ -112,7 +112,7 @@ result<void> read_environment(config_table& t) {
 
 result<void> read_arguments(config_table& t, int& argc, char** argv) {
   int kept = std::min(argc, 1);
-  std::string printed;  // the one key that adds up
+  std::string printed;  // of the one key whose values add up
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (!argument.starts_with(prefix)) {
@@ -146,7 +146,7 @@ void settings::describe(config_table& t) {
   t.add("plx.profile", profile, {.help = "profiles at the end: screen, csv, tau, separated by commas"});
   t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, separated by commas"});
   t.add("plx.trace-records", trace_records,
-        {.unit = "1", .help = "records per worker that wait to be drained, 32 bytes each", .min = 2, .max = 1u << 30});
+        {.unit = "1", .help = "capacity of the trace ring per worker, records of 32 bytes", .min = 2, .max = 1u << 30});
   t.add("plx.trace-limit", trace_limit,
         {.unit = "1",
          .help = "records of a trace kept in memory, of all workers together, 32 bytes each",
@@ -154,47 +154,49 @@ void settings::describe(config_table& t) {
          .max = 1u << 30});
   t.add("plx.trace-budget", trace_budget,
         {.unit = "1",
-         .help = "share of the workers' time that measuring may take before less is traced; 0: no limit",
+         .help = "share of the workers' time that measurement may take before tracing is reduced; 0: no limit",
          .min = 0,
          .max = 1});
   t.add("plx.tree", tree, {.help = "the call-path tree of tasks"});
   t.add("plx.graph", graph, {.help = "the task graph as DOT"});
   t.add("plx.concurrency", concurrency, {.help = "running tasks by name over time"});
-  t.add("plx.critical-path", critical_path, {.help = "the critical path, by kind of task"});
+  t.add("plx.critical-path", critical_path, {.help = "the critical path, by task type"});
   t.add("plx.diagnose", diagnose, {.help = "write what `parallax diagnose` reads"});
   t.add("plx.scatter", scatter, {.unit = "1", .help = "share of the tasks written to scatter.csv", .min = 0, .max = 1});
   t.add("plx.print-counter", print_counter, {.help = "counters to print, patterns separated by commas"});
   t.add("plx.print-interval", print_interval_s,
-        {.unit = "s", .help = "how often they are printed; 0: at the end only", .min = 0});
-  t.add("plx.print-format", print_format, {.help = "how they are printed", .choices = {"text", "csv", "json"}});
-  t.add("plx.print-to", print_to, {.help = "where they are printed: stdout, stderr, or a path"});
-  t.add("plx.print-reset", print_reset, {.help = "counters count from where they were printed"});
-  t.add("plx.list-counters", list_counters, {.help = "prints all counters at the start: 1 or full"});
+        {.unit = "s", .help = "interval of printed counters; 0: at the end only", .min = 0});
+  t.add("plx.print-format", print_format, {.help = "format of printed counters", .choices = {"text", "csv", "json"}});
+  t.add("plx.print-to", print_to, {.help = "output of printed counters: stdout, stderr, or a path"});
+  t.add("plx.print-reset", print_reset, {.help = "counters restart from the values printed"});
+  t.add("plx.list-counters", list_counters, {.help = "print the list of counters at the start: 1 or full"});
   t.add("plx.sample-counter", sample_counter, {.help = "counters for counters.csv and the trace, separated by commas"});
-  t.add("plx.sample-interval", sample_interval_s, {.unit = "s", .help = "how often; 0: never", .min = 0});
+  t.add("plx.sample-interval", sample_interval_s,
+        {.unit = "s", .help = "interval of sampled counters; 0: none", .min = 0});
   t.add("plx.policies", policies, {.help = "policies: worker-cap, loop-grain, separated by commas"});
-  t.add("plx.throughput", throughput, {.help = "the counter that worker-cap looks at; empty: tasks finished"});
-  t.add("plx.tuning-cache", tuning_cache, {.help = "the folder for results of tuning; none: nowhere"});
+  t.add("plx.throughput", throughput, {.help = "the throughput counter of worker-cap; empty: tasks finished"});
+  t.add("plx.tuning-cache", tuning_cache, {.help = "the folder for tuning results; none: not stored"});
   t.add("plx.serve", serve, {.help = "the live page at this address while the program runs; 1: 127.0.0.1:0"});
-  t.add("plx.serve-beyond-loopback", serve_beyond_loopback, {.help = "allow an address that other machines reach"});
+  t.add("plx.serve-beyond-loopback", serve_beyond_loopback, {.help = "allow an address that other machines can reach"});
   t.add("plx.flight", flight,
         {.unit = "1", .help = "records per worker of the flight recorder; 0: none", .min = 0, .max = 1u << 24});
-  t.add("plx.flight-seconds", flight_seconds, {.unit = "s", .help = "how far back its file goes", .min = 0});
-  t.add("plx.flight-signal", flight_signal, {.help = "a signal upon which its file is written, as in USR2"});
-  t.add("plx.perf", perf, {.help = "the kernel's events to count per worker, as instructions,page-faults; 1: all"});
-  t.add("plx.papi", papi, {.help = "events that PAPI counts per worker, separated by commas"});
-  t.add(
-      "plx.gpu-timeline", gpu_timeline,
-      {.help = "how operations of devices are timed in profiles and traces", .choices = {"events", "activity", "off"}});
+  t.add("plx.flight-seconds", flight_seconds,
+        {.unit = "s", .help = "the period that the flight recorder's file covers", .min = 0});
+  t.add("plx.flight-signal", flight_signal,
+        {.help = "the signal that writes the flight recorder's file, such as USR2"});
+  t.add("plx.perf", perf, {.help = "kernel events to count per worker, such as instructions,page-faults; 1: all"});
+  t.add("plx.papi", papi, {.help = "PAPI events to count per worker, separated by commas"});
+  t.add("plx.gpu-timeline", gpu_timeline,
+        {.help = "how device operations are timed in profiles and traces", .choices = {"events", "activity", "off"}});
   t.add("plx.nvml", nvml, {.help = "counters of NVIDIA GPUs"});
-  t.add("plx.energy", energy, {.help = "say why when energy is not known"});
+  t.add("plx.energy", energy, {.help = "report why energy is not measured"});
   t.add("plx.papi-library", papi_library, {.help = "the file of PAPI's library"});
   t.add("plx.nvml-library", nvml_library, {.help = "the file of NVML's library"});
   t.add("plx.cupti-library", cupti_library, {.help = "the file of CUPTI, for gpu-timeline = activity"});
   t.add("plx.threads", threads, {.unit = "1", .help = "workers; 0: one per core", .min = 0});
-  t.add("plx.cores", cores, {.help = "the cores for the workers, as in 0-3,8 or numa:1"});
+  t.add("plx.cores", cores, {.help = "the cores for the workers, such as 0-3,8 or numa:1"});
   t.add("plx.coalesce", coalesce,
-        {.help = "how parcels collect: self, off, adaptive, 128,1000 (us), or f=128,1000; g=self"});
+        {.help = "coalescing of parcels: self, off, adaptive, 128,1000 (us), or f=128,1000; g=self"});
 }
 
 bool settings::any() const {
@@ -233,7 +235,7 @@ std::vector<std::string> mistyped_variables(const char* const* environment) {
     const std::string name(text.substr(0, text.find('=')));
     if (!name.starts_with("PLX_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
     const std::string near = nearest(name, known);
-    // Programs may have variables of that prefix, too: only a slip of a letter or two is taken for one.
+    // Programs may use the same prefix for their own variables: only a difference of a letter or two is reported.
     if (near.empty() || edit_distance(name, near) > (name.size() < 12 ? 1u : 2u)) continue;
     lines.push_back(fmt::format("the environment variable {} is not known; did you mean {}?", name, near));
   }

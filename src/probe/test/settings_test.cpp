@@ -16,13 +16,13 @@ struct variable {
   const char* name;
 };
 
-TEST(Settings, NothingIsMeasuredUnlessAskedFor) {
+TEST(Settings, NothingIsMeasuredByDefault) {
   const auto s = settings_from_environment();
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_FALSE(s->any());
 }
 
-TEST(Settings, TheEnvironmentSwitchesThingsOn) {
+TEST(Settings, TheEnvironmentEnablesSettings) {
   const variable trace("PLX_TRACE", "otf2, json"), profile("PLX_PROFILE", "1"), tree("PLX_TREE", "1");
   const auto s = settings_from_environment();
   ASSERT_TRUE(s) << s.error().message;
@@ -32,7 +32,7 @@ TEST(Settings, TheEnvironmentSwitchesThingsOn) {
   EXPECT_TRUE(s->tree);
 }
 
-TEST(Settings, ArgumentsGoBeforeTheEnvironmentAndThatBeforeTheFile) {
+TEST(Settings, PrecedenceIsArgumentsEnvironmentFile) {
   const std::string path = temporary_path("settings.toml");
   ASSERT_TRUE(write_file(path, "[plx]\ntrace = \"json\"\noutput = \"from-file\"\nscatter = 0.25\n"));
   const variable file("PLX_CONFIG", path.c_str()), trace("PLX_TRACE", "otf2"), output("PLX_OUTPUT", "from-env");
@@ -82,7 +82,7 @@ TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
   EXPECT_EQ(mistyped_variables(environment), expected);
 }
 
-TEST(Settings, WhatIsWrongIsSaidWithTheNearestKey) {
+TEST(Settings, ErrorsSuggestTheNearestKey) {
   EXPECT_EQ(error_of("--plx:trase=json"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
   EXPECT_NE(error_of("--plx:trase=json").find("trace"), std::string::npos) << error_of("--plx:trase=json");
   EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, found 'jsn'"), std::string::npos)
