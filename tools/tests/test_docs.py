@@ -154,7 +154,7 @@ def texts_of_programs():
     return "\n".join(p.read_text(errors="replace") for p in files if "/tests/test_" not in str(p))
 
 
-# Of other programs.
+# Options of other programs.
 OTHERS = re.compile(r"--(?:hpx:|acpp-|its$|no-as-needed|cpus-per-task|gres|time$|local$|mpi|cpu-bind|signal$|kill-on-bad-exit|ntasks|nodes$|exclusive$)")
 
 
