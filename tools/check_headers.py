@@ -30,12 +30,7 @@ WIDER_MB = {"net/partitioned_vector.hpp": 160.0}  # actions, collective calls an
 HELLO = "examples/01_hello_task.cpp"
 # Headers around outside libraries that may be missing, or not where compilers look: files that include them compile them.
 AROUND_LIBRARIES = (
-    "net/transport/mpi/",
-    "net/transport/ucx/",
-    "net/core/cereal_archive.hpp",
-    "gpu/cuda/",
-    "gpu/hip/",
-    "gpu/kokkos/",
+    "net/transport/mpi/", "net/transport/ucx/", "net/core/cereal_archive.hpp", "gpu/cuda/", "gpu/hip/", "gpu/kokkos/",
     "gpu/sycl/",
 )
 # Folders of internals. In rt, net and gpu the public headers stand in the folder itself, and in rt/algorithm, rt/patterns.
@@ -58,21 +53,8 @@ class cost(NamedTuple):
 def compile_alone(source: str, root: Path, flags: list[str]) -> tuple[cost, str]:
     """The cost of compiling `source`, and the compiler's complaints (empty: fine)."""
     command = [
-        probing.compiler(),
-        "-std=c++20",
-        "-O2",
-        "-Wall",
-        "-Wextra",
-        "-Wpedantic",
-        "-Wno-psabi",
-        f"-I{root}/src",
-        *flags,
-        "-x",
-        "c++",
-        "-c",
-        "-o",
-        os.devnull,
-        "-",
+        probing.compiler(), "-std=c++20", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wno-psabi", f"-I{root}/src",
+        *flags, "-x", "c++", "-c", "-o", os.devnull, "-",
     ]
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=errors, cwd=root)

@@ -28,15 +28,7 @@ def files(root: Path) -> list[Path]:
     """The files that git tracks or would track; without git, everything but build output."""
     done = subprocess.run(
         [
-            "git",
-            "-c",
-            f"safe.directory={root}",
-            "-C",
-            str(root),
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
+            "git", "-c", f"safe.directory={root}", "-C", str(root), "ls-files", "-z", "--cached", "--others",
             "--exclude-standard",
         ],
         capture_output=True,

@@ -21,19 +21,13 @@ from typing import NamedTuple
 WORDS = (
     (r"[Ww]ho|[Ww]hoever|[Ww]homever", "name the subject: a worker, the caller, the sender, a user"),
     (r"[Nn]obody|[Ss]omebody|[Aa]nybody", "name the subject: no worker, another thread, any caller"),
-    (r"told|tells|telling", "reported, recorded, shown, says"),
-    (r"anew", "again, from the start"),
-    (r"[Ll]ikewise", "also, in the same way"),
-    (r"borne|booked|books|booking", "tolerated; accounted, recorded"),
-    (r"so many|so much", "the number, as many, that much"),
-    (r"there (?:is|are) not", "there is no; does not exist"),
+    (r"told|tells|telling", "reported, recorded, shown, says"), (r"anew", "again, from the start"),
+    (r"[Ll]ikewise", "also, in the same way"), (r"borne|booked|books|booking", "tolerated; accounted, recorded"),
+    (r"so many|so much", "the number, as many, that much"), (r"there (?:is|are) not", "there is no; does not exist"),
     (r"(?:go|goes|going|went|gone) on", "continue, resume, happen"),
-    (r"(?:take|takes|taken|taking|took) back", "run inline"),
-    (r"foreign threads?", "external thread"),
-    (r"in vain", "unsuccessfully"),
-    (r"[Mm]end|mends|mended|mending", "repair, fix"),
-    (r"lends|lent", "gives, provides"),
-    (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
+    (r"(?:take|takes|taken|taking|took) back", "run inline"), (r"foreign threads?", "external thread"),
+    (r"in vain", "unsuccessfully"), (r"[Mm]end|mends|mended|mending", "repair, fix"),
+    (r"lends|lent", "gives, provides"), (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
 )
 # A sentence does not begin with these.
 OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")
@@ -54,9 +48,7 @@ class Finding(NamedTuple):
 def text_of_source(text: str) -> list[tuple[int, str]]:
     """Comments and string literals of C++, with their lines."""
     found, line = [], 1
-    token = re.compile(
-        r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
-    )
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
     at = 0
     for match in token.finditer(text):
         line += text.count("\n", at, match.start())

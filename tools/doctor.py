@@ -20,9 +20,7 @@ def main(arguments: list[str]) -> int:
         state = (found.version or "yes") if found.present else "missing"
         rows.append(
             [
-                row.name,
-                state if found.present else paint(state, "red" if row.needed_by else "yellow"),
-                role,
+                row.name, state if found.present else paint(state, "red" if row.needed_by else "yellow"), role,
                 row.purpose,
             ]
         )

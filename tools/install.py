@@ -39,23 +39,14 @@ def apt_install(packages: list[str]) -> bool:
     if prefix is None:
         return False
     apt = [
-        *prefix,
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "apt-get",
-        "-o",
-        "DPkg::Lock::Timeout=300",
-        "-o",
+        *prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "-o",
         "Acquire::Retries=2",
     ]
     log = BUILD / "apt.log"
     step(f"installing {' '.join(packages)}")
     run_logged([*apt, "update"], log, "apt-get update", append=True, counter=r"(Get:\d+) (.*)")
     code, lines = run_logged(
-        [*apt, "install", "-y", "--no-install-recommends", *packages],
-        log,
-        "apt-get install",
-        append=True,
+        [*apt, "install", "-y", "--no-install-recommends", *packages], log, "apt-get install", append=True,
         counter=r"((?:Get:\d+|Unpacking|Setting up)) (.*)",
     )
     if code != 0:

@@ -29,7 +29,6 @@ class Found:
     problem: str = ""
 
 
-
 def version_tuple(text: str) -> tuple:
     return tuple(int(n) for n in re.findall(r"\d+", text)[:3])
 
@@ -78,9 +77,7 @@ def headers() -> dict:
     try:
         done = subprocess.run(
             [compiler(), "-x", "c++", "-std=c++20", "-E", "-P", *include_flags(), "-"],
-            input="\n".join(source) + "\n",
-            capture_output=True,
-            text=True,
+            input="\n".join(source) + "\n", capture_output=True, text=True,
         )
     except OSError:
         return {}

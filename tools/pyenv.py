@@ -51,12 +51,7 @@ def _fill(kind: str) -> bool:
     if not venv_python() and not _make_venv():
         return False
     pip = [
-        str(VENV / "bin" / "python"),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "-r",
+        str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-r",
         str(REQUIREMENTS[kind]),
     ]
     code, lines = run_logged(pip, BUILD / "pip.log", "pip", counter=r"(Collecting|Downloading|Installing) (.*)")

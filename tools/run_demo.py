@@ -65,8 +65,7 @@ def main(arguments: list[str]) -> int:
     try:
         code = subprocess.run(
             [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)],
-            cwd=ROOT,
-            env=launch.environment(),
+            cwd=ROOT, env=launch.environment(),
         ).returncode
     except KeyboardInterrupt:
         return 130

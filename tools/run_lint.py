@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import check_text
 import install
@@ -45,11 +44,8 @@ def check_format() -> int:
     pieces = [files[i :: jobs()] for i in range(jobs()) if files[i :: jobs()]]
     running = [
         subprocess.Popen(
-            [program, "--dry-run", "-Werror", "--ferror-limit=1", *piece],
-            cwd=ROOT,
-            text=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            [program, "--dry-run", "-Werror", "--ferror-limit=1", *piece], cwd=ROOT, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )
         for piece in pieces
     ]

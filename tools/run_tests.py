@@ -83,16 +83,8 @@ def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
     junit = folder / "ctest.xml"
     junit.unlink(missing_ok=True)
     command = [
-        *aslr_workaround(preset),
-        "ctest",
-        "--test-dir",
-        str(folder),
-        "-j",
-        str(jobs()),
-        "--output-on-failure",
-        "--timeout",
-        str((1200 if preset in SANITIZERS else 600) * max(1, seeds // 200)),
-        "--output-junit",
+        *aslr_workaround(preset), "ctest", "--test-dir", str(folder), "-j", str(jobs()), "--output-on-failure",
+        "--timeout", str((1200 if preset in SANITIZERS else 600) * max(1, seeds // 200)), "--output-junit",
         str(junit),
     ]
     command += ["-L", suites] if suites else []
@@ -101,13 +93,7 @@ def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
     if seeds:
         env["PLX_SEEDS"] = str(seeds)
     step(f"running the C++ tests, {folder.name}" + (f", {seeds} seeds" if seeds else ""))
-    code, lines = run_logged(
-        command,
-        folder / "test.log",
-        preset,
-        counter=r"^\s*(\d+/\d+) Test\s+#\d+: (\S+)",
-        env=env,
-    )
+    code, lines = run_logged(command, folder / "test.log", preset, counter=r"^\s*(\d+/\d+) Test\s+#\d+: (\S+)", env=env)
     cases = read_junit(junit, lambda node: f"{node.get('name').split('.')[0]}") if junit.exists() else []
     if code != 0 and not any(case.state == "failed" for case in cases):
         say("\n".join(lines[-20:]))
@@ -166,11 +152,7 @@ def summary(by_run: dict, seconds: float) -> int:
             count = {state: sum(c.state == state for c in own) for state in ("passed", "failed", "skipped")}
             rows.append(
                 [
-                    run,
-                    suite,
-                    count["passed"],
-                    count["failed"] or "",
-                    count["skipped"] or "",
+                    run, suite, count["passed"], count["failed"] or "", count["skipped"] or "",
                     f"{sum(c.seconds for c in own):.1f}",
                 ]
             )

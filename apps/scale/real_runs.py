@@ -24,10 +24,7 @@ LIMIT_S = 60  # per run; a run takes seconds
 
 # Sedov's blast at an early time on a small mesh, with the shock far out, and while its mesh changes. Each: settings,
 # and the numbers of segments (from one regrid check to the next) before the compared ones, and of compared ones.
-PROBLEMS = {
-    "blast-120": ([], 1, 12),
-    "blast-456": (["sedov.radius=0.3"], 1, 5),
-}
+PROBLEMS = {"blast-120": ([], 1, 12), "blast-456": (["sedov.radius=0.3"], 1, 5)}
 
 
 class Failure(Exception):

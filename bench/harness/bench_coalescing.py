@@ -46,9 +46,7 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
     for nc in rotation:
         result[f"rotation{nc}"] = [(4, asked("rotation", "--settings", every, "--sizes", nc, turns=800 // nc))]
     large = [16] if quick else [32, 64, 128, 256]
-    result["packed"] = [
-        (4, asked("rotation", "--variants", "packed", "--sizes", ",".join(map(str, large)), turns=5)),
-    ]
+    result["packed"] = [(4, asked("rotation", "--variants", "packed", "--sizes", ",".join(map(str, large)), turns=5))]
     if not quick:
         few = "1,1000 128,1000 self"
         result["rows256"] = [(4, asked("rotation", "--settings", few, "--sizes", 256, turns=3))]
@@ -141,8 +139,7 @@ def run(there, options) -> list[dict]:
     say(f"measurements: {shown(csv)}")
     measured = _read(data.read, csv)
     tables = (
-        (data.SWEEP_TITLES, data.sweep_lines(measured)),
-        (data.PHASE_TITLES, data.phase_lines(measured)),
+        (data.SWEEP_TITLES, data.sweep_lines(measured)), (data.PHASE_TITLES, data.phase_lines(measured)),
         (data.FINAL_TITLES, data.final_lines(measured)),
     )
     for titles, lines in tables:

@@ -25,14 +25,9 @@ TCP = {"UCX_TLS": "tcp,self"}
 MPI = {"PLX_TRANSPORT": "mpi"}
 JOBS = {
     "net": (
-        Part("round_trip", transport=""),
-        Part("rates", transport=""),
-        Part("bandwidth", transport=""),
-        Part("all_reduce", transport=""),
-        Part("round_trip", "_tcp", TCP),
-        Part("rates", "_tcp", TCP),
-        Part("round_trip", "_over_mpi", MPI),
-        Part("rates", "_over_mpi", MPI),
+        Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
+        Part("all_reduce", transport=""), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
+        Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
     ),
 }
 

@@ -348,12 +348,7 @@ def draw_phases(rows: list[dict], path: Path) -> Path:
 
 def draw(rows: list[dict], folder: Path) -> list[Path]:
     made = []
-    pictures = {
-        "toy": draw_toy,
-        "change": draw_change,
-        "rotation": draw_rotation,
-        "phases": draw_phases,
-    }
+    pictures = {"toy": draw_toy, "change": draw_change, "rotation": draw_rotation, "phases": draw_phases}
     for part, picture in pictures.items():
         some = data.select(rows, part=part)
         if part == "rotation":

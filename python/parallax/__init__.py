@@ -9,10 +9,25 @@ performance/ reads what any measured program writes; star/ reads the runs of plx
 tests/star/test_run.py.
 """
 
-from .errors import NotARun, ReadError
+from __future__ import annotations
+
+from pathlib import Path
 
 __version__ = "0.1.0"
 __all__ = ["NotARun", "ReadError", "Run", "__version__"]
+
+
+class ReadError(Exception):
+    """A file is there but cannot be understood. The message names the file and what is wrong with it."""
+
+    def __init__(self, path: str | Path, what: str):
+        self.path = Path(path)
+        self.what = " ".join(str(what).split())
+        super().__init__(f"{self.path}: {self.what}")
+
+
+class NotARun(Exception):
+    """The folder is missing or holds none of the files of a run."""
 
 
 def __getattr__(name: str):

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from .errors import NotARun, ReadError
+from . import NotARun, ReadError
 
 
 def main(arguments=None) -> int:
@@ -82,8 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "counters, / filters, p pauses.",
     )
     top.add_argument(
-        "target",
-        nargs="?",
+        "target", nargs="?",
         help="the URL that the program printed, HOST:PORT, or the folder with its live.url (default: the newest here)",
     )
     top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
@@ -107,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
         "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
     )
-    from .star.scale.arguments import add_arguments, add_check_arguments
+    from .star.scale import add_arguments, add_check_arguments
 
     add_arguments(scale)
     scale.set_defaults(act=_scale)
@@ -150,11 +149,11 @@ def _top(options) -> int:
     try:
         address = find(options.target, options.token)
         if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
-            from .performance.live_terminal import once
+            from .performance.live import once
 
             print(once(address))
             return 0
-        from .performance.live_terminal import watch
+        from .performance.live import watch
 
         return watch(address)
     except LiveError as error:
@@ -164,9 +163,9 @@ def _top(options) -> int:
 
 
 def _report(options) -> int:
+    from .star.facts import summary_lines
     from .star.report import write_report  # matplotlib is imported only where something is drawn
     from .star.run import Run
-    from .star.summary import summary_lines
 
     run = Run(options.run)
     out = options.out or options.run / "report.html"

@@ -1,4 +1,4 @@
-"""CSV tables as named columns.
+"""Files of a run: CSV tables as named columns, JSON objects. A file that cannot be understood is a ReadError.
 
 A column is a float array when every value in it is a number, else a list of strings. A line cut short at the very end
 of a file (the writer was stopped in the middle) is dropped and remembered in `Table.cut_short`; any other line of the
@@ -8,11 +8,13 @@ wrong length is an error. Example to read: tests/star/test_run.py.
 from __future__ import annotations
 
 import csv
+import json
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from .errors import ReadError
+from . import ReadError
 
 
 class Table:
@@ -46,15 +48,37 @@ class Table:
         raise ReadError(self.path or "table", f"column '{name}': expected numbers, found '{bad}'")
 
 
-def read_table(path: str | Path) -> Table:
-    """Reads a CSV file with one header line. Lines that start with '#' are skipped."""
-    path = Path(path)
+def read_text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ReadError(path, f"not a text file (byte {error.start})") from None
     except OSError as error:
         raise ReadError(path, error.strerror or str(error)) from None
+
+
+def read_json(path: Path):
+    """The object in a JSON file, or None when there is no such file."""
+    if not path.exists():
+        return None
+    try:
+        data = json.loads(read_text(path))
+    except ValueError as error:
+        raise ReadError(path, f"broken JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise ReadError(path, f"expected an object, found {type(data).__name__}")
+    return data
+
+
+def csv_property(name: str) -> cached_property:
+    """For a class with a `folder`: the table in the file of that name, or None when there is no such file."""
+    return cached_property(lambda self: read_table(self.folder / name) if (self.folder / name).exists() else None)
+
+
+def read_table(path: str | Path) -> Table:
+    """Reads a CSV file with one header line. Lines that start with '#' are skipped."""
+    path = Path(path)
+    text = read_text(path)
     if "\0" in text:
         raise ReadError(path, "not a text file (holds zero bytes)")
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]

@@ -24,3 +24,20 @@ def shared_run(tmp_path_factory):
 def own_run(shared_run, tmp_path):
     """A copy that a test may break."""
     return Path(shutil.copytree(shared_run, tmp_path / "run"))
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fills every figure but makes no pixels of it: for tests that look at the page, not at the paper."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    from parallax.star import parts
+
+    def fill(picture, paper):
+        if paper.name == "light":
+            with matplotlib.rc_context(paper.rc()):
+                picture.draw(Figure(figsize=picture.size), paper)
+        return b"\x89PNG" + bytes(20)
+
+    monkeypatch.setattr(parts, "render", fill)

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from parallax import Run
 from parallax.cli import main
-from parallax.performance.plots import worker_time
+from parallax.performance import pictures
 from parallax.star import analysis
-from parallax.star.parts import part as part_module
+from parallax.star import parts as part_module
 
 root = Path(__file__).parents[2]
 program = Path(os.environ.get("PLX_BIN", root / "build" / "release" / "bin")) / "plx-star"
@@ -39,7 +39,7 @@ def test_every_file_is_understood(blast):
     assert run.history["step"][-1] == 8 and "star.stage" in run.profile["name"]
     assert analysis.conserved_names(run.history)[:2] == ["mass", "momentum_x"]
     assert max(abs(analysis.drift(run.history, "mass"))) < 1e-13
-    assert sum(worker_time.time_shares(run.workers).values()) == pytest.approx(1)
+    assert sum(pictures.time_shares(run.workers).values()) == pytest.approx(1)
     assert {"r", "rho", "vel", "press"} <= set(run.exact.names())
     assert run.counters is None or len(run.counters) > 0
     with run.mesh(0) as first, run.mesh(-1) as last:

@@ -15,7 +15,7 @@
 #include <string>
 
 #include "attach/core/program.hpp"
-#include "attach/preload/call_table.hpp"
+#include "attach/preload/call_tables.hpp"
 #include "base/log.hpp"
 #include "probe/counters/counter_name.hpp"
 

@@ -218,7 +218,9 @@ TEST(PlxExec, AProgramThatCannotBeMeasuredIsOneLine) {
   const outcome option = run("%BIN%/plx-exec --plx:trac=json /bin/true");
   EXPECT_EQ(option.exit_code, 125);
   EXPECT_THAT(option.err, HasSubstr("trace"));
-  EXPECT_EQ(run("%BIN%/plx-exec --wrong /bin/true").exit_code, 125);
+  const outcome own = run("%BIN%/plx-exec --diagnos /bin/true");
+  EXPECT_EQ(own.exit_code, 125);
+  EXPECT_THAT(own.err, HasSubstr("unknown option '--diagnos'; did you mean '--diagnose'?"));
   EXPECT_EQ(run("%BIN%/plx-exec").exit_code, 125);
 
   std::ofstream(folder + "/plain") << "no program\n";
@@ -237,6 +239,12 @@ TEST(PlxExec, AProgramThatCannotBeMeasuredIsOneLine) {
   if (other_user.exit_code == 77) GTEST_SKIP() << "no right to change owners here";
   EXPECT_EQ(other_user.exit_code, 125);
   EXPECT_THAT(other_user.err, HasSubstr("set-user-id"));
+}
+
+TEST(PlxExec, AMistypedVariableIsOneLine) {
+  const outcome o = run("PLX_PROFLE=csv %BIN%/plx-exec -q -o " + fresh_folder() + " %BIN%/any_program");
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_EQ(o.err, "plx: the environment variable PLX_PROFLE is not known; did you mean PLX_PROFILE?\n");
 }
 
 TEST(PlxExec, AUsedFolderIsKeptUnlessForced) {

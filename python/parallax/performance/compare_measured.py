@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import NotARun
+from .. import NotARun
 from ..text import count, percent, plural, seconds, trimmed
 from .diagnosis import Evidence
 

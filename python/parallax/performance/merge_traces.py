@@ -17,7 +17,7 @@ import os
 import zlib
 from pathlib import Path
 
-from ..errors import NotARun, ReadError
+from .. import NotARun, ReadError
 
 SERIAL_BITS = 40  # of a task's number: its locality's workers count from 1 above them, its recorder's number above those
 WORKER_MASK = 0xFFFF

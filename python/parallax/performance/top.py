@@ -256,10 +256,8 @@ def _fits(s: State, text: str) -> bool:
 
 
 TASK_COLUMNS = (
-    ("calls", "calls", 8, lambda t, a: short(t["calls"])),
-    ("rate", "calls/s", 8, lambda t, a: short(t["rate"])),
-    ("now", "now", 7, lambda t, a: share(t["now"])),
-    ("share", "share", 7, lambda t, a: share(t["share"])),
+    ("calls", "calls", 8, lambda t, a: short(t["calls"])), ("rate", "calls/s", 8, lambda t, a: short(t["rate"])),
+    ("now", "now", 7, lambda t, a: share(t["now"])), ("share", "share", 7, lambda t, a: share(t["share"])),
     ("total_s", "total", 8, lambda t, a: short(t["total_s"], "s", a)),
     ("mean_s", "mean", 8, lambda t, a: short(t["mean_s"], "s", a)),
     ("max_s", "max", 8, lambda t, a: short(t["max_s"], "s", a)),

@@ -1,20 +1,22 @@
 """`parallax compare a/ b/`: what changed between two runs, of plx-star or of any program that was measured.
 
-compare_measured.py has the measured times, tasks and waits; compare_errors.py the errors against exact solutions.
-Mesh files are matched by their step number. Two files are bitwise equal when they have the same blocks (in any order),
-the same time, and the same bits in every cell of every variable. Where the blocks differ, those in common are compared.
+performance/compare_measured.py has the measured times, tasks and waits. Mesh files are matched by their step number. Two
+files are bitwise equal when they have the same blocks (in any order), the same time, and the same bits in every cell of
+every variable. Where the blocks differ, those in common are compared. Against the exact solution: L1 errors, the radius of
+a shock, and, of two resolutions, the observed order p of an error C h^p: ln(E_a / E_b) / ln(h_a / h_b), h the width of the
+finest cells; it says something only where both runs solve one problem to one time.
 Cost: reads every matched mesh file once. Example to read: tests/star/test_compare.py.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
-from .. import html
-from ..errors import ReadError
+from .. import ReadError, html
 from ..performance.compare_measured import (
     Section,
     add_row,
@@ -23,11 +25,10 @@ from ..performance.compare_measured import (
     compare_time,
     compare_waits,
     evidence_of,
-)
-from ..text import count, plural, seconds
-from . import analysis
+)  # fmt: skip
+from ..text import count, plural, seconds, trimmed
+from . import analysis, profiles
 from .athdf import Mesh
-from .compare_errors import compare_errors
 from .run import Run
 
 
@@ -248,3 +249,65 @@ def _text_table(header: list, rows: list) -> list:
 
 
 __all__ = ["Comparison", "ReadError", "compare_runs", "difference"]
+
+
+_variables = {"rho": "density", "vel": "velocity", "press": "pressure"}
+
+
+@dataclass
+class AtTheEnd:
+    """The mesh at the end of a run against the exact solution; width: of the finest cells."""
+
+    profile: object
+    width: float
+    time: float
+
+
+def at_the_end(run: Run):
+    """(AtTheEnd, "") or (None, why not)."""
+    if not run.mesh_files:
+        return None, "no mesh files"
+    if run.exact is None:
+        return None, "no exact.csv"
+    with Mesh(run.mesh_files[-1]) as mesh:
+        end = run.ending.time
+        if end is not None and not math.isclose(mesh.time, end, rel_tol=1e-9):
+            return None, f"no mesh file of its end (t = {trimmed(end, 6)})"
+        return AtTheEnd(profiles.profile(run, mesh, run.exact), float(mesh.cell_width.min()), mesh.time), ""
+
+
+def compare_errors(first: Run, second: Run):
+    """A Section, or None where neither run has an exact solution."""
+    if first.exact is None and second.exact is None:
+        return None
+    section = Section("Against the exact solution", header=["", "a", "b", "b / a"])
+    (a, why_a), (b, why_b) = at_the_end(first), at_the_end(second)
+    section.sentences += [f"{name} has {why}" for name, why in (("a", why_a), ("b", why_b)) if why]
+    if a is None and b is None:
+        section.header = []
+        return section
+
+    def add(name, of, show):
+        add_row(section, name, *(None if each is None else of(each) for each in (a, b)), show)
+
+    add("width of the finest cells", lambda e: e.width, lambda v: trimmed(v, 4))
+    add("time", lambda e: e.time, lambda v: trimmed(v, 6))
+    for name, what in _variables.items():
+        add(f"L1 of {what}", lambda e, name=name: e.profile.l1.get(name), lambda v: f"{v:.3e}")
+    add("shock radius", lambda e: e.profile.shock, lambda v: f"{v:.5f}")
+    add("shock radius, exact", lambda e: e.profile.shock_exact, lambda v: f"{v:.5f}")
+    if a is not None and b is not None:
+        section.sentences += _order(first, second, a, b)
+    return section
+
+
+def _order(first: Run, second: Run, a: AtTheEnd, b: AtTheEnd) -> list:
+    """The observed order of each error, where only the resolution differs."""
+    if first.problem != second.problem or not math.isclose(a.time, b.time, rel_tol=1e-9) or a.width == b.width:
+        return []
+    orders = [
+        f"{trimmed(math.log(a.profile.l1[name] / b.profile.l1[name]) / math.log(a.width / b.width), 3)} ({what})"
+        for name, what in _variables.items()
+        if a.profile.l1.get(name, 0) > 0 and b.profile.l1.get(name, 0) > 0
+    ]
+    return [f"observed order of the L1 errors in the width of the finest cells: {', '.join(orders)}"] if orders else []

@@ -45,10 +45,8 @@ def _body(facts: Facts, pngs: dict) -> str:
     cost = MeshAndCost(facts, pngs)
     hero = cost.part("Physics and cost in one picture", cost.hero)
     sections = [
-        ("physics", "Physics", Physics(facts, pngs).html()),
-        ("mesh", "Mesh and cost", cost.html()),
-        ("performance", "Performance", Performance(facts, pngs).html()),
-        ("run", "Run", About(facts, pngs).html()),
+        ("physics", "Physics", Physics(facts, pngs).html()), ("mesh", "Mesh and cost", cost.html()),
+        ("performance", "Performance", Performance(facts, pngs).html()), ("run", "Run", About(facts, pngs).html()),
     ]
     links = "".join(f'<a href="#{key}">{name}</a>' for key, name, _ in sections)
     below = "".join(f'<section id="{key}"><h2>{name}</h2>{inner}</section>' for key, name, inner in sections)

@@ -7,16 +7,14 @@ Example to read: tests/star/test_run.py.
 
 from __future__ import annotations
 
-import json
 import sys
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import NotARun, ReadError
-from ..process import corrected
-from ..tables import Table, read_table
+from .. import NotARun, ReadError
+from ..tables import csv_property, read_json, read_text
 from .athdf import Mesh
-from .ending import Ending, ending
+from .ending import Ending, corrected, ending
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -74,18 +72,8 @@ class Run:
 
     @cached_property
     def summary(self):
-        path = self.folder / "run.json"
-        if not path.exists():
-            return None
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ReadError(path, error.strerror or str(error)) from None
-        except ValueError as error:  # also broken UTF-8
-            raise ReadError(path, f"broken JSON: {error}") from None
-        if not isinstance(data, dict):
-            raise ReadError(path, f"expected an object, found {type(data).__name__}")
-        return corrected(data, self.folder)
+        data = read_json(self.folder / "run.json")
+        return data if data is None else corrected(data, self.folder)
 
     @cached_property
     def config(self):
@@ -97,49 +85,11 @@ class Run:
         path = self.folder / "config.toml"
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
 
-    def _table(self, name: str) -> Table | None:
-        path = self.folder / name
-        return read_table(path) if path.exists() else None
-
-    @cached_property
-    def history(self):
-        return self._table("history.csv")
-
-    @cached_property
-    def profile(self):
-        return self._table("profile.csv")
-
-    @cached_property
-    def workers(self):
-        return self._table("workers.csv")
-
-    @cached_property
-    def counters(self):
-        return self._table("counters.csv")
-
-    @cached_property
-    def exact(self):
-        return self._table("exact.csv")
-
-    @cached_property
-    def job_timeline(self):
-        return self._table("job_timeline.csv")
-
-    @cached_property
-    def job_parcels(self):
-        return self._table("job_parcels.csv")
-
-    @cached_property
-    def timeline(self):
-        return self._table("timeline.csv")
-
-    @cached_property
-    def concurrency(self):
-        return self._table("concurrency.csv")
-
-    @cached_property
-    def scatter(self):
-        return self._table("scatter.csv")
+    history, profile = csv_property("history.csv"), csv_property("profile.csv")
+    workers, counters = csv_property("workers.csv"), csv_property("counters.csv")
+    timeline, concurrency = csv_property("timeline.csv"), csv_property("concurrency.csv")
+    scatter, exact = csv_property("scatter.csv"), csv_property("exact.csv")
+    job_timeline, job_parcels = csv_property("job_timeline.csv"), csv_property("job_parcels.csv")
 
     @property
     def problem(self) -> str:
@@ -159,11 +109,7 @@ def read_toml(path: str | Path) -> dict:
     if tomllib is None:
         raise ReadError(path, "reading TOML with a Python before 3.11 needs the module tomli: pip install tomli")
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError as error:
-        raise ReadError(path, f"not a text file (byte {error.start})") from None
-    except OSError as error:
-        raise ReadError(path, error.strerror or str(error)) from None
+        return tomllib.loads(read_text(path))
     except ValueError as error:  # TOMLDecodeError is one
         raise ReadError(path, f"broken TOML: {error}") from None
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from parallax import NotARun, ReadError
 from parallax.cli import main
-from parallax.errors import NotARun, ReadError
 from parallax.performance.diagnosis import diagnose
 
 TOTAL = "/threads{locality#0/total}/"

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from parallax.performance.diagnosis import Evidence, diagnose
-from parallax.performance.diagnosis.idle_time import idle_time
+from parallax.performance.diagnosis.idle import idle_time
 
 SCHEDULER, THREADS = "/scheduler{locality#0/total}/", "/threads{locality#0/total}/"
 IDLE_FINDINGS = ("latency", "contention", "serial", "imbalance", "chains", "starvation")

@@ -5,8 +5,7 @@ import json
 
 import pytest
 
-from parallax import cli
-from parallax.errors import NotARun, ReadError
+from parallax import NotARun, ReadError, cli
 from parallax.performance.merge_traces import merge_traces
 
 

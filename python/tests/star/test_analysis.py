@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from parallax.performance.plots import worker_time
+from parallax.performance import pictures
 from parallax.star import analysis
 from parallax.star.athdf import Mesh
 from parallax.tables import Table
@@ -45,7 +45,7 @@ def test_floor_hits_are_summed_over_kinds():
 
 def test_time_shares():
     workers = history(worker=[0, 1], tasks_s=[6, 3], overhead_s=[0.5, 0], background_s=[0, 0.5], idle_s=[0, 0])
-    assert worker_time.time_shares(workers) == {"tasks": 0.9, "overhead": 0.05, "background": 0.05, "idle": 0.0}
+    assert pictures.time_shares(workers) == {"tasks": 0.9, "overhead": 0.05, "background": 0.05, "idle": 0.0}
 
 
 def test_throughput_from_the_summary_or_else_from_the_history():

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 import synthetic
 
-from parallax.errors import ReadError
-from parallax.star.athdf import Mesh
-from parallax.star.slices import axis_number
+from parallax import ReadError
+from parallax.star.athdf import Mesh, axis_number
 
 
 def position_fields(x, y, z):

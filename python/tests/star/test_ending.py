@@ -51,7 +51,7 @@ def resumed(own_run):
     return own_run, stale
 
 
-def test_a_report_names_a_stale_file_and_does_not_use_it(shared_run, resumed, capsys):
+def test_a_report_names_a_stale_file_and_does_not_use_it(shared_run, resumed, quick, capsys):
     run, stale = resumed
     clean, found = Facts(Run(shared_run)), Facts(Run(run))
     assert found.last.path.name == "sedov.00002.athdf"
@@ -62,7 +62,7 @@ def test_a_report_names_a_stale_file_and_does_not_use_it(shared_run, resumed, ca
     assert str(stale) in err and "earlier than sedov.00002.athdf" in err and err.count("\n") == 1
 
 
-def test_a_mesh_of_another_time_than_the_end_is_not_compared(own_run, capsys):
+def test_a_mesh_of_another_time_than_the_end_is_not_compared(own_run, quick, capsys):
     """The mesh of the end is broken: the errors of an earlier one are not those of the end."""
     last = own_run / "mesh" / "sedov.00002.athdf"
     last.write_bytes(last.read_bytes()[:5000])
@@ -73,7 +73,7 @@ def test_a_mesh_of_another_time_than_the_end_is_not_compared(own_run, capsys):
     assert "not compared with the exact solution" in err and "sedov.00001.athdf" in err
 
 
-def test_a_run_that_ended_without_a_mesh_of_its_end(own_run, capsys):
+def test_a_run_that_ended_without_a_mesh_of_its_end(own_run, quick, capsys):
     summary = json.loads((own_run / "run.json").read_text())
     (own_run / "run.json").write_text(json.dumps({**summary, "time": 0.2, "steps": 400}))
     assert main(["report", str(own_run)]) == 0

@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from parallax.errors import ReadError
+from parallax import ReadError
 from parallax.star.athdf import Mesh
 
 

@@ -5,8 +5,8 @@ import pytest
 import synthetic
 from matplotlib.figure import Figure
 
+from parallax.star import planes
 from parallax.star.athdf import Mesh
-from parallax.star.plots import planes
 
 
 def cut_of(tmp_path, name, values):

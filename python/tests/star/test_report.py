@@ -5,15 +5,13 @@ import re
 import shutil
 
 import h5py
-import matplotlib
 import numpy as np
 import pytest
 import synthetic
-from matplotlib.figure import Figure
 
 from parallax.cli import main
 from parallax.picture import render
-from parallax.star.parts import part as part_module
+from parallax.star import parts as part_module
 
 pictures = [
     "parallax",
@@ -31,19 +29,6 @@ pictures = [
     "concurrency",
     "scatter",
 ]
-
-
-@pytest.fixture
-def quick(monkeypatch):
-    """Fills every figure but makes no pixels of it: these tests look at the page, not at the paper."""
-
-    def fill(picture, paper):
-        if paper.name == "light":
-            with matplotlib.rc_context(paper.rc()):
-                picture.draw(Figure(figsize=picture.size), paper)
-        return b"\x89PNG" + bytes(20)
-
-    monkeypatch.setattr(part_module, "render", fill)
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +224,7 @@ def test_summary_with_odd_values(own_run, quick, capsys):
     assert main(["compare", str(own_run), str(own_run)]) == 0
 
 
-def test_tube_along_x(tmp_path, capsys):
+def test_tube_along_x(tmp_path, quick, capsys):
     """A flat, wide mesh; profile along x; one mesh file."""
     (tmp_path / "mesh").mkdir()
     leaves = [(0, (i, 0, 0)) for i in range(16)]

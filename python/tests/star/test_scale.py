@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from parallax import Run
+from parallax import ReadError, Run
 from parallax.cli import main
-from parallax.errors import ReadError
 from parallax.star.run import read_toml
+from parallax.star.scale.command import Plan, columns, copies_for, draw_all, settings
 from parallax.star.scale.machine import Costs, Program, Setting, read_costs
-from parallax.star.scale.sweep import Plan, columns, copies_for, draw_all, settings
 from parallax.star.scale.workload import read_workload
 from parallax.tables import read_table
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from parallax import ReadError
 from parallax.cli import main
-from parallax.errors import ReadError
-from parallax.star.scale.balance import Balancer, cut_curve
-from parallax.star.scale.recordings import RealRuns, workload_of
+from parallax.star.scale.check import Balancer, cut_curve
+from parallax.star.scale.workload import RealRuns, workload_of
 
 root = Path(__file__).parents[3]
 folder = Path(os.environ.get("PLX_BIN", root / "build" / "release" / "bin"))

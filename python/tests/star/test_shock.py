@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from parallax.star import shock
+from parallax.star import profiles
 from parallax.star.profiles import Curve
 
 radius, cell = 0.6, 0.02
@@ -35,47 +35,47 @@ def curve(of_radius):
 @pytest.mark.parametrize("width", [0.25 * cell, 0.5 * cell, cell, 1.5 * cell])
 def test_smearing_moves_the_radius_of_the_shell_little(width):
     """Off by (width / R)^2, where the steepest place is off by a part of a cell."""
-    found = shock.radius_of_shell(middles, smeared(width), volumes, curve(radius), radius, 1.0)
+    found = profiles.radius_of_shell(middles, smeared(width), volumes, curve(radius), radius, 1.0)
     assert found == pytest.approx(radius, rel=(width / radius) ** 2 + 1e-4)
 
 
 def test_a_blast_of_another_radius_is_measured():
     """The exact solution says 0.5, the cells hold one of 0.6."""
-    found = shock.radius_of_shell(middles, exact(middles), volumes, curve(0.5), 0.5, 1.0)
+    found = profiles.radius_of_shell(middles, exact(middles), volumes, curve(0.5), 0.5, 1.0)
     assert found == pytest.approx(0.6, rel=1e-4)
 
 
 def test_an_octant_is_an_eighth():
-    found = shock.radius_of_shell(middles, exact(middles), volumes / 8, curve(radius), radius, 0.125)
+    found = profiles.radius_of_shell(middles, exact(middles), volumes / 8, curve(radius), radius, 0.125)
     assert found == pytest.approx(radius, rel=1e-4)
 
 
 def test_no_shell():
     at_rest = np.ones_like(middles)
-    assert shock.radius_of_shell(middles, at_rest, volumes, curve(radius), radius, 1.0) is None
-    assert shock.radius_of_shell(middles, at_rest * np.nan, volumes, curve(radius), radius, 1.0) is None
-    assert shock.radius_of_shell(middles, exact(middles), volumes, curve(radius), radius, None) is None
+    assert profiles.radius_of_shell(middles, at_rest, volumes, curve(radius), radius, 1.0) is None
+    assert profiles.radius_of_shell(middles, at_rest * np.nan, volumes, curve(radius), radius, 1.0) is None
+    assert profiles.radius_of_shell(middles, exact(middles), volumes, curve(radius), radius, None) is None
 
 
 def test_share_of_the_sphere_in_the_box():
     low, high = [-0.5] * 3, [0.5] * 3
-    assert shock.share_in_box([0, 0, 0], low, high, 0.4) == 1.0
-    assert shock.share_in_box([-0.5, 0, 0], low, high, 0.4) == 0.5
-    assert shock.share_in_box([-0.5, -0.5, -0.5], low, high, 0.9) == 0.125
-    assert shock.share_in_box([0, 0, 0], low, high, 0.6) is None
-    assert shock.share_in_box([0.2, 0, 0], low, high, 0.4) is None
+    assert profiles.share_in_box([0, 0, 0], low, high, 0.4) == 1.0
+    assert profiles.share_in_box([-0.5, 0, 0], low, high, 0.4) == 0.5
+    assert profiles.share_in_box([-0.5, -0.5, -0.5], low, high, 0.9) == 0.125
+    assert profiles.share_in_box([0, 0, 0], low, high, 0.6) is None
+    assert profiles.share_in_box([0.2, 0, 0], low, high, 0.4) is None
 
 
 def test_shock_position_is_the_steepest_fall():
     r = np.linspace(0, 1, 201)
     for width in (0.005, 0.01, 0.02):
         rho = 1 + 2.5 * (1 - np.tanh((r - 0.6123) / width))
-        assert shock.steepest_fall(r, rho) == pytest.approx(0.6123, abs=2e-4)
-    assert shock.steepest_fall(r, r) is None
-    assert shock.steepest_fall(r[:3], r[:3]) is None
-    assert shock.steepest_fall(r, np.full(201, np.nan)) is None
+        assert profiles.steepest_fall(r, rho) == pytest.approx(0.6123, abs=2e-4)
+    assert profiles.steepest_fall(r, r) is None
+    assert profiles.steepest_fall(r[:3], r[:3]) is None
+    assert profiles.steepest_fall(r, np.full(201, np.nan)) is None
 
 
 def test_jump_of_the_exact_solution():
-    assert shock.jump(np.array([0, 0.4, 0.4, 1]), np.array([1, 6, 1, 1])) == 0.4
-    assert shock.jump(np.array([0, 1]), np.array([1, 1])) is None
+    assert profiles.jump(np.array([0, 0.4, 0.4, 1]), np.array([1, 6, 1, 1])) == 0.4
+    assert profiles.jump(np.array([0, 1]), np.array([1, 1])) is None

@@ -8,7 +8,7 @@
 // the others until they get work again. Tasks that they run meanwhile are work, nested in the wait.
 // Thread safety: all functions. Cost: two reads of the clock per region and thread, task, and wait.
 // Example: tests/exec/gomp_program.c
-#include "attach/preload/gomp.hpp"
+#include "attach/preload/call_tables.hpp"
 
 #include <dlfcn.h>
 #include <unistd.h>

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <cstdarg>
+#include <type_traits>
 
 #include "attach/core/program.hpp"
 #include "attach/preload/real.hpp"
@@ -14,35 +15,52 @@
 using plx::probe::real;
 using plx::probe::wait_scope;
 
-// ------------------------------------------------------------------------------------------------------------- mutexes
+// ----------------------------------------------------------------------------------------------------- mutexes and
+// locks
 
-PLX_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
-  const int taken = real().pthread_mutex_trylock(m);
+namespace {
+/// Takes the lock by `attempt`, or else waits for it by `lock(object, more...)`. Inlined: the waiting code is
+/// identified by the return address of the hook.
+template <class T, class... More>
+[[gnu::always_inline]] inline int lock_by(const char* kind, T* object, int (*attempt)(T*), int (*lock)(T*, More...),
+                                          std::type_identity_t<More>... more) noexcept {
+  const int taken = attempt(object);
   if (taken != EBUSY) [[likely]]
     return taken;
-  const wait_scope waits("mutex", m);
-  return real().pthread_mutex_lock(m);
+  const wait_scope waits(kind, const_cast<const void*>(static_cast<const volatile void*>(object)));
+  return lock(object, more...);
 }
+}  // namespace
 
+PLX_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
+  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_lock);
+}
 PLX_HOOK int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* until) noexcept {
-  const int taken = real().pthread_mutex_trylock(m);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("mutex", m);
-  return real().pthread_mutex_timedlock(m, until);
+  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_timedlock, until);
 }
-
 PLX_HOOK int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const timespec* until) noexcept {
-  const int taken = real().pthread_mutex_trylock(m);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("mutex", m);
-  return real().pthread_mutex_clocklock(m, clock, until);
+  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_clocklock, clock, until);
 }
-
 PLX_HOOK int pthread_spin_lock(pthread_spinlock_t* s) noexcept {
-  const int taken = real().pthread_spin_trylock(s);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("spinlock", const_cast<const int*>(s));
-  return real().pthread_spin_lock(s);
+  return lock_by("spinlock", s, real().pthread_spin_trylock, real().pthread_spin_lock);
+}
+PLX_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t* l) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_tryrdlock, real().pthread_rwlock_rdlock);
+}
+PLX_HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* until) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_tryrdlock, real().pthread_rwlock_timedrdlock, until);
+}
+PLX_HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_tryrdlock, real().pthread_rwlock_clockrdlock, clock, until);
+}
+PLX_HOOK int pthread_rwlock_wrlock(pthread_rwlock_t* l) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_trywrlock, real().pthread_rwlock_wrlock);
+}
+PLX_HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_trywrlock, real().pthread_rwlock_timedwrlock, until);
+}
+PLX_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
+  return lock_by("shared_mutex", l, real().pthread_rwlock_trywrlock, real().pthread_rwlock_clockwrlock, clock, until);
 }
 
 // ------------------------------------------------------------------------------------------------- condition variables
@@ -60,52 +78,6 @@ PLX_HOOK int pthread_cond_timedwait(pthread_cond_t* c, pthread_mutex_t* m, const
 PLX_HOOK int pthread_cond_clockwait(pthread_cond_t* c, pthread_mutex_t* m, clockid_t clock, const timespec* until) {
   const wait_scope waits("condition_variable", c);
   return real().pthread_cond_clockwait(c, m, clock, until);
-}
-
-// ---------------------------------------------------------------------------------------------------- readers, writers
-
-PLX_HOOK int pthread_rwlock_rdlock(pthread_rwlock_t* l) noexcept {
-  const int taken = real().pthread_rwlock_tryrdlock(l);
-  if (taken != EBUSY) [[likely]]
-    return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_rdlock(l);
-}
-
-PLX_HOOK int pthread_rwlock_timedrdlock(pthread_rwlock_t* l, const timespec* until) noexcept {
-  const int taken = real().pthread_rwlock_tryrdlock(l);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_timedrdlock(l, until);
-}
-
-PLX_HOOK int pthread_rwlock_clockrdlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
-  const int taken = real().pthread_rwlock_tryrdlock(l);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_clockrdlock(l, clock, until);
-}
-
-PLX_HOOK int pthread_rwlock_wrlock(pthread_rwlock_t* l) noexcept {
-  const int taken = real().pthread_rwlock_trywrlock(l);
-  if (taken != EBUSY) [[likely]]
-    return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_wrlock(l);
-}
-
-PLX_HOOK int pthread_rwlock_timedwrlock(pthread_rwlock_t* l, const timespec* until) noexcept {
-  const int taken = real().pthread_rwlock_trywrlock(l);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_timedwrlock(l, until);
-}
-
-PLX_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, const timespec* until) noexcept {
-  const int taken = real().pthread_rwlock_trywrlock(l);
-  if (taken != EBUSY) return taken;
-  const wait_scope waits("shared_mutex", l);
-  return real().pthread_rwlock_clockwrlock(l, clock, until);
 }
 
 // ------------------------------------------------------------------------------------------------ semaphores, barriers
@@ -194,8 +166,7 @@ PLX_HOOK long syscall(long number, ...) noexcept {
   return done;
 }
 
-// ---------------------------------------------------------------------------------------------------------------
-// sleeps
+// -------------------------------------------------------------------------------------------------------------- sleeps
 
 PLX_HOOK int nanosleep(const timespec* span, timespec* left) {
   const wait_scope waits("sleep", __builtin_return_address(0));

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "attach/preload/call_table.hpp"
+#include "attach/preload/call_tables.hpp"
 
 using plx::probe::call_table;
 

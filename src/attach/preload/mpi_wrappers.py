@@ -141,8 +141,7 @@ def wrapper(name, parameters):
     call = f"PMPI_{name}({', '.join(arguments)})"
     expression = expression_of(name)
     lines = [
-        f"PLX_WRAPPER int MPI_{name}({declared}) {{",
-        f"  if (measuring() == nullptr) return {call};",
+        f"PLX_WRAPPER int MPI_{name}({declared}) {{", f"  if (measuring() == nullptr) return {call};",
         f'  static const function me("{name}", {"true" if expression else "false"});',
     ]
     if expression and "$S" in expression:
@@ -153,8 +152,7 @@ def wrapper(name, parameters):
         counted = re.sub(r"\$(\d+)", r"a\1", expression)
         lines += [
             f"  const int done = me.timed([&] {{ return {call}; }});",
-            f"  if (done == MPI_SUCCESS) me.count({counted});",
-            "  return done;",
+            f"  if (done == MPI_SUCCESS) me.count({counted});", "  return done;",
         ]
     else:
         lines.append(f"  return me.timed([&] {{ return {call}; }});")

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "attach/core/program.hpp"
-#include "attach/preload/gomp.hpp"
+#include "attach/preload/call_tables.hpp"
 #include "attach/preload/real.hpp"
 #include "base/symbols.hpp"
 

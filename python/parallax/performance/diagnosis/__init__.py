@@ -1,6 +1,6 @@
 """`parallax diagnose run/`: what limited the speed of a run, in a few sentences with figures.
 
-evidence.py reads the run folder; idle_time.py assigns idle time to causes; rules.py and idle_rules.py decide. The
+evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle.py decide. The
 thresholds are constants of the latter two and are documented in docs/why-slow.md. Example to read:
 tests/performance/test_diagnosis.py.
 """
@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .evidence import Evidence
-from .finding import Finding
+from .evidence import Evidence, Finding
 from .rules import findings_of, headline_of
 
 most_findings = 4  # of two sentences each: with the headline and what could not be judged, ten in all

@@ -10,14 +10,15 @@ Example to read: tests/performance/test_diagnosis.py.
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from ...errors import NotARun, ReadError
-from ...tables import Table, read_table
+from ... import NotARun, ReadError
+from ...tables import Table, csv_property, read_json
+from ...text import seconds, share_text
 
 files = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
@@ -28,6 +29,28 @@ of_locality = (
     "parcels_sent", "messages_sent", "bytes_sent", "wait_s",
 )  # fmt: skip
 of_task = ("name", "calls", "total_s", "least_locality_s", "most_locality_s", "most_at", "imbalance")
+
+
+@dataclass
+class Finding:
+    """`share`: of all workers' time, by which findings are ordered. `saves_s`: upper bound on what fixing it saves."""
+
+    id: str
+    share: float
+    text: str
+    suggestion: str = ""
+    figures: dict = field(default_factory=dict)
+    saves_s: float | None = None
+
+    def json(self) -> dict:
+        known = {"id": self.id, "share": self.share, "text": self.text, "suggestion": self.suggestion}
+        if self.saves_s is not None:
+            known["saves_at_most_s"] = self.saves_s
+        return {**known, **self.figures}
+
+
+def at_most(saves_s: float, wall_s: float) -> str:
+    return f"fixing this saves at most {seconds(saves_s)} ({share_text(saves_s / wall_s)} of the run)"
 
 
 class Evidence:
@@ -44,25 +67,16 @@ class Evidence:
             )
             raise NotARun(f"{self.folder}: no measurements to diagnose (expected one of {', '.join(files)}); {what_to_do}")
 
-    def _table(self, name: str):
-        path = self.folder / name
-        table = read_table(path) if path.exists() else None
-        return table
-
-    @cached_property
-    def profile(self):
-        return self._table("profile.csv")
+    profile, _waits = csv_property("profile.csv"), csv_property("waits.csv")
+    _threads_csv, _workers_csv = csv_property("threads.csv"), csv_property("workers.csv")
+    _counters_csv, _diagnose_csv = csv_property("counters.csv"), csv_property("diagnose.csv")
 
     @cached_property
     def _workers(self):
-        table = self._table("workers.csv")
+        table = self._workers_csv
         if table is None and self.threads is not None:
             table = _workers_of_threads(self.threads)
         return table if table is not None and len(table) else None
-
-    @cached_property
-    def _waits(self):
-        return self._table("waits.csv")
 
     # ---- workers' time ----
 
@@ -84,7 +98,7 @@ class Evidence:
     @cached_property
     def threads(self):
         """threads.csv of plx-exec, or None for a program of the runtime."""
-        table = self._table("threads.csv")
+        table = self._threads_csv
         return table if table is not None and len(table) else None
 
     @cached_property
@@ -192,8 +206,7 @@ class Evidence:
     def _samples(self) -> dict:
         """{name: (times, values)} of diagnose.csv and counters.csv; the first has precedence."""
         found: dict = {}
-        for file in ("counters.csv", "diagnose.csv"):
-            table = self._table(file)
+        for table in (self._counters_csv, self._diagnose_csv):
             if table is None or len(table) == 0:
                 continue
             names = np.array([str(name) for name in table["name"]])
@@ -278,7 +291,7 @@ class Evidence:
     @cached_property
     def job(self):
         """job.json as a dict with "localities" and "tasks", or None for a program of one process."""
-        data = self._json("job.json")
+        data = read_json(self.folder / "job.json")
         if data is not None and not all(isinstance(data.get(key), list) for key in ("localities", "tasks")):
             raise ReadError(self.folder / "job.json", 'expected lists "localities" and "tasks"')
         for rows, keys in ((data or {}).get("localities", []), of_locality), ((data or {}).get("tasks", []), of_task):
@@ -297,19 +310,7 @@ class Evidence:
     @cached_property
     def critical_path(self):
         """critical_path.json as a dict, or None."""
-        return self._json("critical_path.json")
-
-    def _json(self, name: str):
-        path = self.folder / name
-        if not path.exists():
-            return None
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ReadError(path, f"broken JSON: {error}") from None
-        if not isinstance(data, dict):
-            raise ReadError(path, f"expected an object, found {type(data).__name__}")
-        return data
+        return read_json(self.folder / "critical_path.json")
 
     @cached_property
     def span_s(self):

@@ -1,7 +1,7 @@
 """The rules of a diagnosis: each evaluates the evidence and returns a finding or None.
 
 A finding's `share` is the share of all workers' time that it claims; findings come in that order. Rules about idle time
-are in idle_rules.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
+are in idle.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
 Example to read: tests/performance/test_diagnosis.py, and tests/diagnose/ for a program that provokes each.
 """
 
@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...text import count, plural, seconds, trimmed
-from .evidence import Evidence
-from .finding import Finding, at_most, bytes_text, long_time_text, ratio_text, share_text, short
-from .idle_rules import findings_about_idle_time
-from .idle_time import locks
+from ...text import bytes_text, count, long_time_text, plural, ratio_text, seconds, share_text, short, trimmed
+from .evidence import Evidence, Finding, at_most
+from .idle import findings_about_idle_time
 
 # Shares of all workers' time, unless stated otherwise.
 least_grain = 0.10  # of the CPU time, lost to managing tasks
@@ -316,6 +314,3 @@ def nothing(e: Evidence):
         bits.append(f"measuring cost {share_text(e.measurement_cost)}")
     most = f' To be faster, make "{short(e.task_rows[0]["name"])}" faster.' if e.task_rows else ""
     return Finding("nothing", 0.0, f"Nothing stands out: {', '.join(bits)}.", most.strip())
-
-
-__all__ = ["Finding", "findings_of", "headline_of", "locks"]

@@ -1,23 +1,26 @@
-"""The command `parallax scale`: what it does, in which order, and what it prints."""
+"""The command `parallax scale`: which replays make strong and weak scaling, what it prints, the table and its pictures.
+
+Example to read: tests/star/test_scale.py.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-from ...errors import ReadError
-from ...picture import render
+from ... import ReadError
+from ...picture import light, render
 from ...tables import read_table
 from ...text import percent, seconds
-from ...theme import light
-from ..plots.scaling import check_picture
 from ..run import Run
 from .check import compare, table, write_tables
-from .machine import Program, read_costs
-from .recordings import RealRuns
-from .sweep import Plan, draw_all, say_progress, sweep, write_table
-from .workload import read_workload
+from .machine import Program, Replay, Setting, phases, read_costs, uses
+from .pictures import check_picture, scaling_pictures
+from .workload import RealRuns, read_workload
 
 
 def scale(options) -> int:
@@ -80,3 +83,92 @@ def scale_check(options) -> int:
     for c in beyond:
         print(f"beyond {options.limit:g} %: {c.problem} on {c.processes} processes, {100 * c.off:+.1f} %")
     return 1 if beyond else 0
+
+
+@dataclass
+class Plan:
+    """The parameters of a sweep. `strong_blocks`, `weak_blocks`: least number of blocks in all, or on each node."""
+
+    nodes: list
+    workers: int = 8
+    strong_blocks: int = 32768
+    weak_blocks: int = 128
+    group_bytes: int = 64 << 10
+
+
+def copies_for(blocks: int, wanted: int) -> tuple:
+    """Copies along x, y, z, powers of two as equal as can be, so that there are at least `wanted` blocks."""
+    copies = [1, 1, 1]
+    axis = 0
+    while blocks * math.prod(copies) < wanted:
+        copies[axis] *= 2
+        axis = (axis + 1) % 3
+    return tuple(copies)
+
+
+def settings(plan: Plan, blocks: int) -> list:
+    """(curve, setting) of every replay. Left out: more nodes than blocks, and weak ones for which even one copy is a
+    quarter too large."""
+    out = []
+    for coalesced in (True, False):
+        for nodes in plan.nodes:
+            common = dict(localities=nodes, workers=plan.workers, coalesced=coalesced, group_bytes=plan.group_bytes)
+            strong = copies_for(blocks, plan.strong_blocks)
+            if nodes <= blocks * math.prod(strong):
+                out.append(("strong", Setting(copies=strong, **common)))
+            wanted = nodes * plan.weak_blocks
+            weak = copies_for(blocks, wanted)
+            if blocks * math.prod(weak) <= 1.25 * wanted:
+                out.append(("weak", Setting(copies=weak, **common)))
+    return out
+
+
+def sweep(program: Program, plan: Plan, blocks: int, progress=None) -> list:
+    """[(curve, Replay)], in the order of settings()."""
+    done, wanted = [], settings(plan, blocks)
+    for i, (curve, setting) in enumerate(wanted):
+        if progress:
+            progress(i, len(wanted), curve, setting)
+        done.append((curve, program.run(setting)))
+    return done
+
+
+columns = (
+    ["curve", "coalesced", "nodes", "workers", "blocks", "time_s"]
+    + [f"{phase}_s" for phase in phases]
+    + [f"{use}_core_s" for use in uses]
+    + [f"stepping_{use}_core_s" for use in uses]
+    + ["messages", "bytes", "replay_s"]
+)
+
+
+def row(curve: str, replay: Replay) -> list:
+    setting = replay.setting
+    return [
+        curve, int(setting.coalesced), setting.localities, setting.workers, replay.blocks, replay.time_s,
+        *(replay.times[phase] for phase in phases), *(replay.use(use) for use in uses),
+        *(replay.uses["stepping"][use] for use in uses), replay.messages, replay.bytes, round(replay.took_s, 3),
+    ]
+
+
+def write_table(path: Path, done: list) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(row(curve, replay) for curve, replay in done)
+
+
+def draw_all(folder: Path, table) -> list:
+    """Writes the pictures of a table (tables.read_table of what write_table wrote); their paths."""
+    paths = []
+    for picture in scaling_pictures(table):
+        path = folder / f"{picture.name}.png"
+        path.write_bytes(render(picture, light))
+        paths.append(path)
+    return paths
+
+
+def say_progress(i: int, count: int, curve: str, setting: Setting) -> None:
+    if sys.stderr.isatty():
+        how = "coalesced" if setting.coalesced else "separate"
+        print(f"\r  {i + 1}/{count}: {curve}, {setting.localities} nodes, {how}     ", end="", file=sys.stderr, flush=True)

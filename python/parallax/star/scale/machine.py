@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import ReadError
+from ... import ReadError
 
 uses = ("work", "overhead", "core", "local", "late", "network", "imbalance", "reduction")
 phases = ("stepping", "summing", "looking", "changing")
@@ -37,11 +37,9 @@ class Costs:
 
     def arguments(self) -> list:
         return [
-            f"--send-s={1e-6 * self.send_us!r}",
-            f"--receive-s={1e-6 * self.receive_us!r}",
+            f"--send-s={1e-6 * self.send_us!r}", f"--receive-s={1e-6 * self.receive_us!r}",
             f"--send-s-per-byte={1e-9 * self.send_ns_per_byte!r}",
-            f"--receive-s-per-byte={1e-9 * self.receive_ns_per_byte!r}",
-            f"--task-s={1e-6 * self.task_us!r}",
+            f"--receive-s-per-byte={1e-9 * self.receive_ns_per_byte!r}", f"--task-s={1e-6 * self.task_us!r}",
             *self._by_size(),
         ]
 
@@ -98,13 +96,8 @@ class Setting:
     def arguments(self) -> list:
         flags = ([] if self.coalesced else ["--separate"]) + (["--all-to-all"] if self.all_to_all else [])
         return [
-            f"--localities={self.localities}",
-            f"--workers={self.workers}",
-            f"--per-host={self.per_host}",
-            f"--group-bytes={self.group_bytes}",
-            "--copies",
-            *(str(n) for n in self.copies),
-            *flags,
+            f"--localities={self.localities}", f"--workers={self.workers}", f"--per-host={self.per_host}",
+            f"--group-bytes={self.group_bytes}", "--copies", *(str(n) for n in self.copies), *flags,
         ]
 
 

@@ -11,20 +11,14 @@ curves = ("strong", "weak")
 _ways = {1: "coalesced", 0: "a message per pair of blocks"}
 # From what is wanted to what is waited for; colours go from dark to light in that order.
 _uses = (
-    ("work", "work of the program"),
-    ("overhead", "messages: packing, sending, receiving"),
-    ("core", "the host's cores are in use"),
-    ("local", "too few tasks of the node ready"),
-    ("late", "a neighbour has not sent yet"),
-    ("network", "messages on their way"),
-    ("imbalance", "done; waiting for other nodes"),
-    ("reduction", "all done; reduction for the next step"),
+    ("work", "work of the program"), ("overhead", "messages: packing, sending, receiving"),
+    ("core", "the host's cores are in use"), ("local", "too few tasks of the node ready"),
+    ("late", "a neighbour has not sent yet"), ("network", "messages on their way"),
+    ("imbalance", "done; waiting for other nodes"), ("reduction", "all done; reduction for the next step"),
 )
 _phases = (
-    ("stepping", "stages of the step"),
-    ("summing", "totals, what the root writes"),
-    ("looking", "refinement: marks, the new mesh"),
-    ("changing", "after it: new lists, all ghosts"),
+    ("stepping", "stages of the step"), ("summing", "totals, what the root writes"),
+    ("looking", "refinement: marks, the new mesh"), ("changing", "after it: new lists, all ghosts"),
 )
 
 
@@ -34,9 +28,7 @@ class Rows:
     def __init__(self, table, curve: str, coalesced: int):
         mine = np.array([name == curve for name in table["curve"]]) & (table.numbers("coalesced") == coalesced)
         order = np.argsort(table.numbers("nodes")[mine], kind="stable")
-        self.columns = {
-            name: table.numbers(name)[mine][order] for name in table.names() if name != "curve"
-        }
+        self.columns = {name: table.numbers(name)[mine][order] for name in table.names() if name != "curve"}
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.columns[name]

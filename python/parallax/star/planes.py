@@ -15,7 +15,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
-from ...picture import Picture, dpi
+from ..picture import Picture, dpi
 
 
 @dataclass
@@ -139,16 +139,9 @@ def draw_outlines(axes, cut, inches: float, colour: str, strength: float = 1.0) 
 def draw_layer(axes, cut, layer: Layer, labels: bool = True, **more):
     """The image of a layer with the plane's own coordinates. Returns the image for a colour bar."""
     image = axes.imshow(
-        layer.image,
-        origin="lower",
-        extent=cut.extent,
-        norm=layer.norm(),
-        cmap=layer.colours(),
+        layer.image, origin="lower", extent=cut.extent, norm=layer.norm(), cmap=layer.colours(),
         interpolation="nearest" if layer.levels or max(layer.image.shape) < 700 else "antialiased",
-        interpolation_stage="data",
-        aspect="equal",
-        zorder=1,
-        **more,
+        interpolation_stage="data", aspect="equal", zorder=1, **more,
     )
     axes.set_xlim(cut.extent[:2])
     axes.set_ylim(cut.extent[2:])
@@ -326,12 +319,8 @@ def film_picture(cuts, blocks) -> Picture:
         draw_bar(figure, image, list(grid.flat), layer, location="bottom", aspect=70, shrink=0.6, pad=0.03)
 
     return Picture(
-        "filmstrip",
-        f"{name_of(cuts[-1])} over time",
-        "From the first mesh file to the last, on one colour scale.",
-        size,
-        draw,
-        "A row of slices at increasing times.",
+        "filmstrip", f"{name_of(cuts[-1])} over time", "From the first mesh file to the last, on one colour scale.",
+        size, draw, "A row of slices at increasing times.",
     )
 
 
@@ -353,10 +342,7 @@ def first_last_picture(first, last, blocks) -> Picture:
         draw_bar(figure, image, list(pair), layer, location="bottom", aspect=70, shrink=0.6, pad=0.03)
 
     return Picture(
-        "first_last",
-        "First and last",
-        f"{name_of(last)} in the first and the last mesh file, with the blocks of each.",
-        size,
-        draw,
+        "first_last", "First and last",
+        f"{name_of(last)} in the first and the last mesh file, with the blocks of each.", size, draw,
         "Slices of the first and last mesh file.",
     )

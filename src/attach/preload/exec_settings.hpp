@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/result.hpp"
-
 namespace plx::probe {
 
 inline constexpr const char* exec_process = "PLX_EXEC_PROCESS";      // the id of the process that is measured
@@ -22,20 +20,5 @@ inline std::string folder_of_rank(const std::string& folder) {
     if (const char* rank = std::getenv(name); rank != nullptr && *rank != '\0') return folder + "/rank-" + rank;
   return folder;
 }
-
-// Checks of a program before it is run.
-//
-// Thread safety: all functions. Example: tests/exec/plx_exec_test.cpp
-
-/// The file of a program, found like in the shell: in PATH unless the name contains a slash. "" if there is none.
-std::string find_program(const std::string& name);
-
-/// Checks that a library can be preloaded into the program; the error gives the reason (linked statically, other
-/// processor, 32 bits, set-user-id). For a script its interpreter is checked. Unreadable files are left to the system
-/// to refuse.
-result<void> can_be_measured(const std::string& path);
-
-/// True if the program itself, not only one of its libraries, is linked with a library of this name ("libgomp.so.1").
-bool is_linked_with(const std::string& path, const std::string& library);
 
 }  // namespace plx::probe

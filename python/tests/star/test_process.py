@@ -8,15 +8,16 @@ import sys
 
 import pytest
 
-from parallax import Run, process
+from parallax import Run
+from parallax.star import ending
 
 
 def facts(pid: int) -> dict:
     """The entry that plx-star writes for a process of this machine."""
     return {
         "pid": pid,
-        "started_ticks": process.started_ticks(pid),
-        "boot": (process.PROC / "sys" / "kernel" / "random" / "boot_id").read_text().strip(),
+        "started_ticks": ending.started_ticks(pid),
+        "boot": (ending.PROC / "sys" / "kernel" / "random" / "boot_id").read_text().strip(),
         "numbers": os.readlink("/proc/self/ns/pid"),
     }
 
@@ -99,7 +100,7 @@ def test_a_process_that_proc_hides_is_not_taken_for_gone(tmp_path, monkeypatch):
         raise PermissionError
 
     mine = facts(os.getpid())
-    monkeypatch.setattr(process, "started_ticks", lambda *_: None)
-    assert process.is_gone(mine, socket.gethostname())  # this one may send it signals, so /proc would show it
-    monkeypatch.setattr(process.os, "kill", of_another)
-    assert not process.is_gone(mine, socket.gethostname())
+    monkeypatch.setattr(ending, "started_ticks", lambda *_: None)
+    assert ending.is_gone(mine, socket.gethostname())  # this one may send it signals, so /proc would show it
+    monkeypatch.setattr(ending.os, "kill", of_another)
+    assert not ending.is_gone(mine, socket.gethostname())

@@ -7,8 +7,8 @@ from matplotlib import colormaps
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import EngFormatter
 
-from ...picture import Picture
-from ..analysis import conserved_names, drift
+from ..picture import Picture
+from .analysis import conserved_names, drift
 
 _labels = {"rho": "density ρ", "vel": "velocity", "press": "pressure p"}
 
@@ -54,24 +54,12 @@ def _draw_profile(axes, profile, name, theme):
     planar = profile.coordinate == "x"  # many cells at one place
     size = 7.0 if planar else float(np.clip(12000 / max(1, len(where)), 0.6, 12))
     dots = axes.scatter(
-        where[order],
-        profile.cells[name][order],
-        s=size,
-        c=level[order],
-        cmap=ListedColormap(shades),
-        linewidths=0,
-        norm=BoundaryNorm(np.arange(low - 0.5, high + 1), n),
-        alpha=0.75,
-        zorder=2,
-        rasterized=True,
+        where[order], profile.cells[name][order], s=size, c=level[order], cmap=ListedColormap(shades), linewidths=0,
+        norm=BoundaryNorm(np.arange(low - 0.5, high + 1), n), alpha=0.75, zorder=2, rasterized=True,
     )
     if profile.coordinate == "r":
         axes.plot(
-            profile.bins["coordinate"],
-            profile.bins[name],
-            color=theme.series[1],
-            linewidth=1.3,
-            zorder=4,
+            profile.bins["coordinate"], profile.bins[name], color=theme.series[1], linewidth=1.3, zorder=4,
             label="mean over the shell",
         )
     end = float(where.max())
@@ -99,22 +87,13 @@ def conserved_picture(history) -> Picture:
             values = np.abs(drift(history, name))
             top = max(top, float(np.max(values, initial=0.0)))
             axes.plot(
-                time,
-                np.maximum(values, floor / 2),
-                color=theme.series[i % len(theme.series)],
-                linewidth=1.2,
+                time, np.maximum(values, floor / 2), color=theme.series[i % len(theme.series)], linewidth=1.2,
                 label=name.replace("_", " "),
             )
         axes.axhline(2.0**-52, color=theme.muted, linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
         axes.annotate(
-            "one rounding",
-            (1, 2.0**-52),
-            (-3, 3),
-            xycoords=("axes fraction", "data"),
-            fontsize=7.5,
-            textcoords="offset points",
-            ha="right",
-            color=theme.muted,
+            "one rounding", (1, 2.0**-52), (-3, 3), xycoords=("axes fraction", "data"), fontsize=7.5,
+            textcoords="offset points", ha="right", color=theme.muted,
         )
         axes.set_yscale("log")
         axes.set_ylim(floor / 3, max(1e-13, 4 * top))

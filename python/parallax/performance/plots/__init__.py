@@ -1,1 +1,0 @@
-"""Figures of measured time. Each module turns plain data into Picture objects; nothing here reads files."""

@@ -1,0 +1,451 @@
+"""The parts of a report's page, each made from the facts of a run. A part that cannot be made becomes a note; a picture is
+drawn in light and dark. Example to read: tests/star/test_report.py.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from .. import ReadError, html
+from ..performance import pictures
+from ..performance.diagnosis.idle import locks
+from ..picture import dark, light, render
+from ..text import count, percent, seconds, trimmed
+from . import curves, planes
+from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
+
+
+class Missing(Exception):
+    """Something that a part of the page needs is not in the run."""
+
+
+def need(value, what: str):
+    """The value, or Missing when it is None."""
+    if value is None:
+        raise Missing(what)
+    return value
+
+
+class Part:
+    """A part of the page. `pngs` collects the pictures (light) by name, for the files beside the page."""
+
+    def __init__(self, facts: Facts, pngs: dict):
+        self.facts = facts
+        self.pngs = pngs
+
+    def part(self, title: str, make) -> str:
+        """The part's HTML; a note in its place when what it needs is missing, broken or cannot be drawn."""
+        try:
+            return make()
+        except Missing as missing:
+            return html.note(title, f"not shown: {missing}")
+        except ReadError as error:
+            self.facts.problem(str(error))
+            return html.note(title, f"not shown: {error}", bad=True)
+        except (ValueError, IndexError, FloatingPointError) as error:  # strange numbers in well-formed files
+            text = f"{self.facts.run.folder}: {title} cannot be drawn ({' '.join(str(error).split())[:200]})"
+            self.facts.problem(text)
+            return html.note(title, text, bad=True)
+
+    def picture(self, picture, caption: str = "") -> str:
+        png = render(picture, light)
+        self.pngs[picture.name] = png
+        return html.figure(picture.title, caption or picture.caption, picture.alt, png, render(picture, dark))
+
+    # ---- what several parts need ----
+
+    def cut(self):
+        facts = self.facts
+        if not facts.run.mesh_files:
+            raise Missing("the run has no mesh files (mesh/*.athdf)")
+        return need(facts.cut, "no mesh file can be read")
+
+    def cost_of_blocks(self):
+        self.cut()
+        return need(self.facts.cost, "the mesh files hold no cost per block (dataset Cost)")
+
+    def history(self):
+        if self.facts.history is None:
+            raise Missing("the run has no history.csv" if self.facts.run.history is None else "history.csv has no rows")
+        return self.facts.history
+
+
+class Physics(Part):
+    def html(self) -> str:
+        tables = self.part("Conserved totals", self.conserved_table) + self.part(
+            "Against the exact solution", self.errors
+        )
+        rest = [
+            self.part("Profile", self.profile), self.part("First and last", self.first_last),
+            self.part("Over time", self.film), self.part("Conserved totals", self.conserved),
+        ]
+        return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
+
+    def slice(self) -> str:
+        cut = self.cut()
+        axis = "xyz"[cut.axis]
+        caption = f"Plane {axis} = {trimmed(cut.at)}. Thin lines are blocks."
+        layer = planes.physics_layer(cut)
+        blocks = self.facts.last.n_blocks
+        return self.picture(
+            planes.plane_picture("density", planes.name_of(cut), caption, cut, layer, blocks, "Slice through the mesh.")
+        )
+
+    def errors(self) -> str:
+        data = self.facts.lines
+        if data is None or not data.l1:
+            raise Missing("the run has no exact.csv" if self.facts.run.exact is None else self.facts.why_no_errors)
+        names = {
+            "rho": "density",
+            "vel": "radial velocity" if data.coordinate == "r" else "velocity",
+            "press": "pressure",
+        }
+        rows = [(f"L1 of {names[name]}", f"{value:.3e}") for name, value in data.l1.items()]
+        if data.shock is not None and data.shock_exact:
+            rows += [
+                ("shock radius, run", f"{data.shock:.5f}"), ("shock radius, exact", f"{data.shock_exact:.5f}"),
+                ("difference", f"{100 * (data.shock / data.shock_exact - 1):+.3f} %"),
+            ]
+        caption = "L1: mean over the volume of |cell - exact solution at its centre|, code units."
+        if data.shock is not None:
+            caption += f" The shock: {data.shock_method}."
+        return html.card("Against the exact solution", html.table(["quantity", "value"], rows, numeric=(1,)), caption)
+
+    def profile(self) -> str:
+        facts = self.facts
+        if not facts.run.mesh_files:
+            raise Missing("the run has no mesh files (mesh/*.athdf)")
+        if facts.lines is None and facts.exact is None:
+            raise Missing("there is no exact solution to compare with (exact.csv)")
+        data = need(facts.lines, facts.why_no_errors)
+        picture = curves.profile_picture(data)
+        return self.picture(picture, f"{picture.caption} {error_text(facts)}." if facts.exact else picture.caption)
+
+    def _film(self, least: int):
+        self.cut()
+        indices = self.facts.film_indices
+        if len(indices) < least:
+            raise Missing(f"needs at least {least} mesh files, this run has {len(indices)}")
+        return indices
+
+    def first_last(self) -> str:
+        indices = self._film(2)
+        first = self.facts.mesh(indices[0])
+        blocks = (first.n_blocks, self.facts.last.n_blocks)
+        return self.picture(planes.first_last_picture(first.slice(self.facts.variable), self.facts.cut, blocks))
+
+    def film(self) -> str:
+        meshes = [self.facts.mesh(i) for i in self._film(3)]
+        cuts = [mesh.slice(self.facts.variable) for mesh in meshes]
+        return self.picture(planes.film_picture(cuts, [mesh.n_blocks for mesh in meshes]))
+
+    def conserved(self) -> str:
+        picture = curves.conserved_picture(self.history())
+        facts = self.facts
+        text = "Change since the start over the initial value (momentum: over sqrt(2 M E)). "
+        if facts.losses:
+            lost = ", ".join(f"{name.replace('_', ' ')} {share:+.2e}" for name, share in facts.losses.items())
+            text += f"What left through the boundaries is added back: {lost} of the initial total. "
+        else:
+            text += "Nothing left through the boundaries. "
+        text += (
+            "Floors were never applied." if not facts.floors else f"Floors were applied {count(facts.floors)} times."
+        )
+        return self.picture(picture, text)
+
+    def conserved_table(self) -> str:
+        history = self.history()
+        rows = []
+        for name, value in (self.facts.drifts or {}).items():
+            first, last = history.numbers(name)[[0, -1]]
+            lost = (self.facts.losses or {}).get(name)
+            left = "none" if lost is None else f"{lost:+.2e}"
+            rows.append((name.replace("_", " "), f"{first:.7g}", f"{last:.7g}", left, f"{value:+.1e}"))
+        inner = html.table(["total", "first", "last", "left (share)", "drift"], rows, numeric=(1, 2, 3, 4))
+        return html.card("Conserved totals", inner, self.floors_applied(history))
+
+    def floors_applied(self, history) -> str:
+        hits = {name[7:]: history.numbers(name)[-1] for name in history.names() if name.startswith("floors_")}
+        words = ", ".join(f"{name.replace('_', ' ')} {count(n)}" for name, n in hits.items())
+        return f"Floors applied: {words}." if hits else ""
+
+
+class MeshAndCost(Part):
+    def html(self) -> str:
+        pair = [self.part("Cost per block", self.cost), self.part("Refinement level", self.level)]
+        shared = self.part("Localities", self.localities) if self.is_shared() else ""
+        return f'<div class="grid">{"".join(pair)}</div>{shared}{self.part("Cost by level", self.cost_table)}'
+
+    def is_shared(self) -> bool:
+        """Whether many localities wrote the last mesh file."""
+        return self.facts.last is not None and "Locality" in self.facts.last.per_block
+
+    def localities(self) -> str:
+        cut, mesh = self.cut(), self.facts.last
+        locality, idle = mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate")
+        need(idle, "the mesh file holds no idle rate of the localities (dataset LocalityIdleRate)")
+        return self.picture(planes.localities_picture(cut, planes.physics_layer(cut), locality, idle, mesh.n_blocks))
+
+    def hero(self) -> str:
+        index, cost = self.cost_of_blocks()
+        mesh = self.facts.mesh(index)
+        cut = self.facts.cut if index == self.facts.last_index else mesh.slice(self.facts.variable)
+        layers = planes.physics_layer(cut), planes.cost_layer(cut, cost)
+        return self.picture(planes.parallax_picture(cut, *layers, mesh.n_blocks))
+
+    def level(self) -> str:
+        cut = self.cut()
+        caption = mesh_text(self.facts) + "."
+        layer = planes.level_layer(cut)
+        blocks = self.facts.last.n_blocks
+        picture = planes.plane_picture("level", "Refinement level", caption, cut, layer, blocks, "Level of each block.")
+        return self.picture(picture)
+
+    def cost(self) -> str:
+        index, cost = self.cost_of_blocks()
+        mesh = self.facts.mesh(index)
+        cut = mesh.plane()
+        caption = f"Wall time since the file before {mesh.path.name}; other work on the cores shows as noise."
+        layer = planes.cost_layer(cut, cost)
+        picture = planes.plane_picture(
+            "cost", "Cost per block", caption, cut, layer, mesh.n_blocks, "Cost of each block."
+        )
+        return self.picture(picture)
+
+    def cost_table(self) -> str:
+        index, cost = self.cost_of_blocks()
+        rows = [
+            (level, count(blocks), count(cells), html.bar_cell(share, percent(share)), seconds(mean))
+            for level, blocks, cells, share, mean in cost_by_level(self.facts.mesh(index), cost)
+        ]
+        header = ["level", "blocks", "cells", "share of the cost", "mean per cell update"]
+        return html.card("Cost by level", html.table(header, rows, numeric=(1, 2, 4), raw=(3,)))
+
+
+class Performance(Part):
+    def html(self) -> str:
+        parts = [
+            self.part("Diagnosis", self.diagnosis), self.part("Throughput", self.throughput),
+            self.part("Workers", self.workers),
+            self.part("Processes", self.processes) if self._has("job.json") else "",
+            self.part("Idle rate", self.idle), self.part("Timeline", self.timeline),
+            self.part("Timeline of the job", self.job_timeline) if self._has("job_timeline.csv") else "",
+            self.part("Concurrency", self.concurrency), self.part("Tasks", self.tasks),
+            self.part("Critical path", self.critical_path), self.part("Length of tasks", self.scatter),
+            self.part("Waits", self.waits),
+        ]
+        return "".join(parts)
+
+    def diagnosis(self) -> str:
+        said = need(self.facts.diagnosis, "the run has no workers.csv")
+        items = "".join(
+            f"<li>{escape(finding.text)} <span>{escape(finding.suggestion)}</span></li>" for finding in said.findings
+        )
+        last = f"<p>{escape(said.not_judged)}</p>" if said.not_judged else ""
+        return html.card("Diagnosis", f'<ol class="said">{items}</ol>{last}', f"{said.headline}{self._spent()}")
+
+    def _spent(self) -> str:
+        """The cost of measuring and the energy, if known."""
+        bits = []
+        cost = self.facts.number("measurement_cost_percent")
+        if cost is not None:
+            bits.append(f"Measuring cost {trimmed(cost, 2)} % of it.")
+        joules = self.facts.energy_j
+        if joules is not None:
+            updates = self.facts.number("cell_updates")
+            each = f", {trimmed(1e9 * joules / updates, 3)} nJ per cell update" if updates else ""
+            bits.append(f"The machine used {trimmed(joules, 3)} J in that time{each}.")
+        return "".join(f" {bit}" for bit in bits)
+
+    def idle(self) -> str:
+        evidence = self.facts.evidence
+        if evidence is None or evidence.series("/threads{locality#0/total}/time/idle") is None:
+            raise Missing("the run has no counters over time (diagnose.csv)")
+        picture = pictures.idle_picture(evidence)
+        return self.picture(picture) if picture else ""  # a run of an instant has no course
+
+    def timeline(self) -> str:
+        table = need(self.facts.timeline, "the run has no timeline.csv (no steps were traced)")
+        return self.picture(pictures.timeline_picture(table, self.facts.kinds))
+
+    def job_timeline(self) -> str:
+        table = self.facts.run.job_timeline
+        if len(table) == 0:
+            raise Missing("job_timeline.csv has no rows")
+        return self.picture(pictures.job_timeline_picture(table, self.facts.run.job_parcels))
+
+    def concurrency(self) -> str:
+        table = need(self.facts.concurrency, "the run has no concurrency.csv (no steps were traced)")
+        workers = len(self.facts.workers) if self.facts.workers is not None else 1
+        return self.picture(pictures.concurrency_picture(table, self.facts.kinds, workers))
+
+    def scatter(self) -> str:
+        table = need(self.facts.scatter, "the run has no scatter.csv (no steps were traced)")
+        return self.picture(pictures.scatter_picture(table, self.facts.kinds))
+
+    def critical_path(self) -> str:
+        path = need(self.facts.critical_path, "the run has no critical_path.json (no steps were traced)")
+        span, wall, rows = float(path["span_s"]), float(path["wall_s"]), []
+        for kind in path["kinds"][:12]:
+            half = (kind.get("if_half") or {}).get("wall_s")
+            gain = f"{100 * (half / wall - 1):+.1f} %" if half and wall > 0 else "-"
+            share = kind["path_s"] / span if span > 0 else 0.0
+            rows.append(
+                [
+                    kind["name"], html.bar_cell(share, percent(share)), seconds(kind["path_s"]),
+                    count(kind["on_path"]), seconds(kind["work_s"]), seconds(kind["delay_s"] / max(kind["tasks"], 1)),
+                    gain,
+                ]
+            )
+        caption = (
+            f"The longest chain of dependent tasks within the traced steps takes {seconds(span)}; all their work is "
+            f"{trimmed(float(path['parallelism']), 3)} times that. Steps follow each other, which the chain does not "
+            f"count. The last column estimates the run if that kind took half the time."
+        )
+        header = ["task", "share of the chain", "on it", "slices", "all work", "mean wait when ready", "if half"]
+        return html.card("Critical path", html.table(header, rows, numeric=range(2, 7), raw=(1,)), caption)
+
+    def waits(self) -> str:
+        evidence = need(self.facts.evidence, "the run has no waits.csv")
+        found = need(evidence.wait_rows, "the run has no waits.csv")
+        rows = [
+            [row["kind"], row["label"], count(row["waits"]), seconds(row["total_s"]), seconds(row["max_s"])]
+            for row in _by_name(found)
+        ]
+        if not rows:
+            raise Missing("no task was suspended")
+        more = f" The first 8 of {len(rows)}." if len(rows) > 8 else ""
+        caption = f"Times for which tasks were suspended; a suspended task occupies no worker.{more}"
+        header = ["waited for", "name or address", "waits", "total", "longest"]
+        return html.card("Waits", html.table(header, rows[:8], numeric=(2, 3, 4)), caption)
+
+    def throughput(self) -> str:
+        picture = curves.throughput_picture(self.history())
+        return self.picture(
+            picture, f"{throughput_text(self.facts).capitalize()} over the whole run. {picture.caption}"
+        )
+
+    def workers(self) -> str:
+        table = self.facts.run.workers
+        if table is None or len(table) == 0:
+            raise Missing("the run has no workers.csv" if table is None else "workers.csv has no rows")
+        return self.picture(pictures.workers_picture(table))
+
+    def _has(self, name: str) -> bool:
+        return (self.facts.run.folder / name).exists()
+
+    def processes(self) -> str:
+        """The localities of a job side by side, and what is least even between them."""
+        job = need(self.facts.evidence, "the run has no workers.csv").job
+        rows = []
+        for row in job["localities"]:
+            if row["missing"]:
+                rows.append([row["locality"], row["missing"], *[""] * 7])
+                continue
+            used = row["exec_s"] + row["idle_s"] + row["overhead_s"] + row["background_s"]
+            share = row["exec_s"] / used if used > 0 else 0.0
+            rows.append(
+                [
+                    row["locality"], row["host"], html.bar_cell(share, percent(share)), percent(row["idle_rate"]),
+                    percent(row["network_overhead"]), count(row["parcels_sent"]), count(row["messages_sent"]),
+                    f"{trimmed(1e-6 * row['bytes_sent'], 3)} MB", seconds(row["wait_s"]),
+                ]
+            )
+        header = "locality,host,in tasks,idle,network,parcels sent,messages,bytes sent,tasks suspended".split(",")
+        told = html.table(header, rows, numeric=range(3, 9), raw=(2,))
+        kinds = job["tasks"][:8]  # the largest total first
+        rows = [
+            [
+                row["name"], count(row["calls"]), seconds(row["total_s"]), seconds(row["least_locality_s"]),
+                seconds(row["most_locality_s"]), row["most_at"], trimmed(row["imbalance"], 3),
+            ]
+            for row in kinds
+        ]
+        header = "task,calls,total,least,most,at,most / mean".split(",")
+        told += html.table(header, rows, numeric=range(1, 7))
+        caption = (
+            "The processes of the job. Network: the share of the time of tasks and network that messages took. Below, "
+            "the task types with the most time, by the locality with the least and with the most of them."
+        )
+        return html.card("Processes", told, caption)
+
+    def tasks(self) -> str:
+        table = self.facts.run.profile
+        if table is None or len(table) == 0:
+            raise Missing("the run has no profile.csv" if table is None else "profile.csv has no rows")
+        total = table.numbers("total_s")
+        whole, rows = float(total.sum()) or 1.0, []
+        for i in sorted(range(len(table)), key=lambda i: -total[i])[:20]:
+            times = [seconds(table.numbers(key)[i]) for key in ("mean_s", "min_s", "max_s", "stddev_s") if key in table]
+            share = total[i] / whole
+            rows.append(
+                [
+                    table["name"][i], html.bar_cell(share, percent(share)), seconds(total[i]),
+                    count(table.numbers("calls")[i]), *times,
+                ]
+            )
+        names = {"mean_s": "mean", "min_s": "min", "max_s": "max", "stddev_s": "std dev"}
+        header = ["task", "share", "total", "calls", *(names[key] for key in names if key in table)]
+        more = f"The first 20 of {len(table)}." if len(table) > 20 else ""
+        inner = html.table(header, rows, numeric=range(2, len(header)), raw=(1,))
+        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}")
+
+
+def _by_name(rows: list) -> list:
+    """Waits by kind and name; objects of a kind without a name are one row, but for locks, whose addresses matter."""
+    joined: dict = {}
+    for row in rows:
+        own = row["name"] or (row["object"] if row["kind"] in locks else "")
+        into = joined.setdefault((row["kind"], own), {**row, "waits": 0, "total_s": 0.0, "max_s": 0.0, "objects": 0})
+        into["waits"] += row["waits"]
+        into["total_s"] += row["total_s"]
+        into["max_s"] = max(into["max_s"], row["max_s"])
+        into["objects"] += bool(row["object"])
+        into["label"] = own or (f"{count(into['objects'])} without a name" if into["objects"] else "")
+    return sorted(joined.values(), key=lambda row: -row["total_s"])
+
+
+class About(Part):
+    def html(self) -> str:
+        pair = [self.part("Summary", self.run_table), self.part("Machine and build", self.machine_table)]
+        known = self.part("Exact values of this problem", self.references) if self.facts.references else ""
+        return f'<div class="grid">{"".join(pair)}</div><p></p>{known}{self.part("Configuration", self.configuration)}'
+
+    def references(self) -> str:
+        rows = [(name.replace("_", " "), _plain(value)) for name, value in self.facts.references.items()]
+        return html.card("Exact values of this problem", html.pairs(rows), "Exact numbers at the end of the run, code units.")
+
+    def _summary(self):
+        return need(self.facts.run.summary, "the run has no run.json")
+
+    def run_table(self) -> str:
+        summary = self._summary()
+        rows = [(key.replace("_", " "), _plain(value)) for key, value in summary.items() if not isinstance(value, dict)]
+        return html.card("Summary", html.pairs([row for row in rows if row[1] != ""]))
+
+    def machine_table(self) -> str:
+        rows = []
+        for group, value in self._summary().items():
+            if isinstance(value, dict) and group != "references":
+                rows += [(f"{group} {key.replace('_', ' ')}", _plain(each)) for key, each in value.items()]
+        if not rows:
+            raise Missing("run.json has no machine or build")
+        return html.card("Machine and build", html.pairs(rows))
+
+    def configuration(self) -> str:
+        text = need(self.facts.run.config_text, "the run has no config.toml")
+        self.facts.run.config  # noqa: B018 (raises ReadError when it is broken)
+        inner = f"<summary>Configuration (config.toml)</summary><pre>{escape(text)}</pre>"
+        return f'<div class="card"><details open>{inner}</details></div>'
+
+
+def _plain(value) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, int):
+        return count(value)
+    if isinstance(value, float):
+        return trimmed(value, 6)
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_plain(each) for each in value)
+    return str(value)
