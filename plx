@@ -47,9 +47,8 @@ case $command in
   build) script=builds ;;
   lint) script=run_lint ;;
   docs) script=run_docs ;;
-  doctor) script=doctor ;;
-  scale) script=run_scale ;;
-  report | compare | diagnose | top) script=run_parallax; set -- "$command" "$@" ;;
+  doctor) script=install ;;
+  report | compare | diagnose | top | scale) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
   *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, scale, diagnose, top, lint, docs, doctor or help" >&2; exit 2 ;;
 esac

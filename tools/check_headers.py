@@ -38,7 +38,6 @@ INTERNAL = re.compile(
     r"/(detail|preload|test|testing)/|^rt/(core|explain|future|measure|sync)/|^(attach|gpu)/core/"
     r"|^net/(adaptive|agas|core|group|observe|parcels|sim|start|transport)/"
 )
-REPEATS = 4  # more runs for a cost over its budget
 REFERENCE = "".join(f"#include <{name}>\n" for name in ("algorithm", "map", "memory", "string", "vector"))
 REFERENCE_MB = 97.5  # what the reference needs with GCC 12, which the budgets are for
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 # A folder under src/ -> the folders whose headers it may include besides its own. Subfolders count as their layer.
@@ -38,37 +39,15 @@ def includes_of(path: Path) -> list[tuple[int, str]]:
 
 
 def circles(graph: dict[str, list[str]]) -> list[list[str]]:
-    """Groups of files that reach each other (Tarjan's algorithm without recursion), and files that include themselves."""
-    index, low, on_stack, stack, groups = {}, {}, set(), [], []
-    for root in sorted(graph):
-        if root in index:
-            continue
-        work = [(root, iter(graph[root]))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        while work:
-            node, targets = work[-1]
-            step = next((t for t in targets if t in graph), None)
-            if step is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    group = []
-                    while not group or group[-1] != node:
-                        group.append(stack.pop())
-                        on_stack.discard(group[-1])
-                    if len(group) > 1 or node in graph[node]:
-                        groups.append(sorted(group))
-            elif step not in index:
-                index[step] = low[step] = len(index)
-                stack.append(step)
-                on_stack.add(step)
-                work.append((step, iter(graph[step])))
-            elif step in on_stack:
-                low[node] = min(low[node], index[step])
-    return groups
+    """Circles of files that include each other, or themselves. The search continues without the files of a found one."""
+    found = []
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+            return found
+        except CycleError as error:
+            found.append(sorted(set(error.args[1])))
+            graph = {name: [t for t in targets if t not in found[-1]] for name, targets in graph.items() if name not in found[-1]}
 
 
 def check(root: Path) -> list[str]:

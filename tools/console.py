@@ -1,4 +1,5 @@
-"""Functions that all tools share: the place of the repository, styled lines, long commands that run with a log."""
+"""Functions that all tools share: the place of the repository, styled lines, long commands that run with a log,
+jobs of several processes."""
 
 from __future__ import annotations
 
@@ -157,3 +158,26 @@ def table(rows: list[list[str]], header: list[str], align: str = "") -> str:
         return "  ".join(cells).rstrip()
 
     return "\n".join([paint(line(header), "bold"), *map(line, rows)])
+
+
+# ---- jobs of several processes on this machine: [*job_command(2), program], env=job_environment({"PLX_TRANSPORT": "mpi"})
+
+
+def why_no_jobs() -> str | None:
+    """In one line what keeps this machine from starting several processes; None: nothing does. Whether they then find
+    each other, and which transport they use, is the program's to say: see `bench_net inside transport`."""
+    if shutil.which("mpirun") is None:
+        return "mpirun was not found; install Open MPI (apt-get install openmpi-bin)"
+    return None
+
+
+def job_command(processes: int, *options: str) -> list[str]:
+    """The words before the program. On fewer cores than processes they take turns."""
+    return ["mpirun", "--oversubscribe", *options, "-n", str(processes)]
+
+
+def job_environment(settings: dict[str, str] | None = None) -> dict[str, str]:
+    """The environment of the caller with `settings`. Open MPI refuses to run as root, as in containers, unless two
+    variables confirm it."""
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return {**os.environ, **as_root, **(settings or {})}

@@ -1,8 +1,8 @@
 """The table of everything Parallax needs from outside.
 
 A row says how to see that the thing is there without asking the package manager: a program in PATH, a pkg-config module,
-or a header and a library that the compiler finds (probing.py); `./plx doctor` prints it (doctor.py), the installer
-installs from it (install.py). Keep it together with cmake/dependencies.cmake; tools/tests/test_dependencies.py
+or a header and a library that the compiler finds (probing.py); `./plx doctor` prints it and the installer installs
+from it (install.py). Keep it together with cmake/dependencies.cmake; tools/tests/test_dependencies.py
 compares the two.
 """
 

@@ -10,9 +10,18 @@ from pathlib import Path
 
 import builds
 import install
-import launch
 import pyenv
-from console import ROOT, duration, fail, say, shown, step
+from console import (
+    ROOT,
+    duration,
+    fail,
+    job_command,
+    job_environment,
+    say,
+    shown,
+    step,
+    why_no_jobs,
+)
 
 INPUT = ROOT / "inputs" / "sedov_demo.toml"
 
@@ -30,10 +39,10 @@ def launcher(processes: int) -> list[str]:
     """The words before the program: none for one process; an end with an error where there is no launcher."""
     if processes == 1:
         return []
-    if missing := launch.why_not():
+    if missing := why_no_jobs():
         fail(f"-n {processes}: {missing}, or leave -n out", 2)
     # Ctrl-C: a step and a checkpoint may take longer than the second that mpirun waits before it kills.
-    return launch.command(processes, "--mca", "odls_base_sigkill_timeout", "30")
+    return job_command(processes, "--mca", "odls_base_sigkill_timeout", "30")
 
 
 def process_count(text: str) -> int:
@@ -65,7 +74,7 @@ def main(arguments: list[str]) -> int:
     try:
         code = subprocess.run(
             [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)],
-            cwd=ROOT, env=launch.environment(),
+            cwd=ROOT, env=job_environment(),
         ).returncode
     except KeyboardInterrupt:
         return 130

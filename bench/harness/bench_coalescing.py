@@ -11,9 +11,21 @@ from pathlib import Path
 
 import coalescing_data as data
 import install
-import launch
 import pyenv
-from console import ROOT, duration, fail, note, run_logged, say, shown, step, table
+from console import (
+    ROOT,
+    duration,
+    fail,
+    job_command,
+    job_environment,
+    note,
+    run_logged,
+    say,
+    shown,
+    step,
+    table,
+    why_no_jobs,
+)
 
 COUNTS = [2**k for k in range(11)]
 INTERVALS_US = [1, 10, 100, 1000, 10000]
@@ -87,7 +99,7 @@ def chosen(asked: str | None, known: list[str]) -> list[str]:
 def understood(there) -> list[str]:
     """The settings of OWN that this build supports; on a single process the program reports an invalid setting first."""
     command = [str(there.folder / "bench_coalescing"), "toy", "--settings"]
-    env = there.environment(launch.environment())
+    env = there.environment(job_environment())
     said = {s: subprocess.run([*command, s], capture_output=True, text=True, env=env).stderr for s in OWN}
     return [s for s in OWN if "coalesce: " not in said[s]]
 
@@ -95,8 +107,8 @@ def understood(there) -> list[str]:
 def under_mpirun(there, processes: int, arguments: list[str], log: Path) -> None:
     """Runs the program; exits on failure."""
     program = there.folder / "bench_coalescing"
-    command = [*launch.command(processes), str(program), *arguments]
-    code, lines = run_logged(command, log, arguments[0], append=True, env=there.environment(launch.environment()))
+    command = [*job_command(processes), str(program), *arguments]
+    code, lines = run_logged(command, log, arguments[0], append=True, env=there.environment(job_environment()))
     if code != 0:
         own = [line for line in lines if line.startswith("bench_coalescing")]
         fail(f"{shown(program)} ended with code {code}: {own[0] if own else 'its output: ' + shown(log)}")
@@ -116,7 +128,7 @@ def draw(csv: Path, folder: Path) -> None:
 
 def run(there, options) -> list[dict]:
     """Runs all parts, or those of options.only, and returns the rows of the CSV file. `there`: run_bench.programs."""
-    missing = launch.why_not()
+    missing = why_no_jobs()
     if missing is not None:
         note(f"coalescing is left out: {missing}")
         return []

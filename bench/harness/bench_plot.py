@@ -1,11 +1,15 @@
-"""Draws the curves of `bench_metg`: python bench/harness/bench_plot.py CURVES.json PICTURE.png. Needs matplotlib.
+"""Draws the curves of bench_metg, or the ladder of bench_gpu_ladder: python bench/harness/bench_plot.py FILE PICTURE.png,
+where FILE is CURVES.json or LADDER.csv. Needs matplotlib.
 
-One panel per pattern of task graphs: the efficiency over the grain of the tasks. A dot marks where a curve falls below
+Curves: one panel per pattern of task graphs: the efficiency over the grain of the tasks. A dot marks where a curve falls below
 50 %: the grain there is half of METG, which the legend of each panel gives.
+Ladder: a line of the file per rung and number of workers: rung, workers, ms_per_step. One row of dots per rung, a dot per
+number of workers, milliseconds per step on a logarithmic axis; the number beside each row is that of most workers.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import sys
@@ -15,7 +19,14 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
+from matplotlib.ticker import (  # noqa: E402
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    NullFormatter,
+    NullLocator,
+    PercentFormatter,
+)
 
 STYLES = {  # colour, width, dashes, label
     "plx": ("#0b6e4f", 2.8, "-", "plx"),
@@ -38,7 +49,7 @@ TITLES = {
     "stencil/memory": "stencil, memory kernel",
     "stencil/imbalance": "stencil, imbalanced tasks",
 }
-INK, FAINT = "#222222", "#d9d9d9"
+INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
 
 
 def half_grain(points: list) -> float | None:
@@ -96,7 +107,7 @@ def style_axes(axes, low: float, high: float, first: bool, last: bool) -> None:
     axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     axes.grid(color=FAINT, lw=0.7, zorder=0)
-    axes.tick_params(length=0, labelsize=8.5, colors="#555555", labelleft=first, labelbottom=last)
+    axes.tick_params(length=0, labelsize=8.5, colors=SOFT, labelleft=first, labelbottom=last)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#888888")
@@ -112,7 +123,7 @@ def draw_summary(axes, curves: dict) -> None:
             axes.plot([min(values.values()), max(values.values())], [-i, -i], color=FAINT, lw=2, zorder=1)
         for k, value in values.items():
             axes.plot([value], [-i], "o", ms=7.5 if k == "plx" else 6, color=STYLES[k][0], mec="white", mew=1, zorder=3)
-        axes.text(-0.02, -i, name.replace("_", " "), transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color="#555555")
+        axes.text(-0.02, -i, name.replace("_", " "), transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, color=SOFT)
     axes.set_title("METG(50 %), left is better", loc="left", fontsize=11, color=INK, pad=7, fontweight="bold")
     axes.set_xscale("log")
     axes.set_ylim(-len(names) + 0.4, 0.6)
@@ -122,7 +133,7 @@ def draw_summary(axes, curves: dict) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
     axes.set_xlim(0.04, 200)
     axes.grid(axis="x", color=FAINT, lw=0.7, zorder=0)
-    axes.tick_params(length=0, labelsize=8.5, colors="#555555")
+    axes.tick_params(length=0, labelsize=8.5, colors=SOFT)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color("#888888")
@@ -151,19 +162,87 @@ def draw(data: dict, picture: Path) -> None:
         draw_summary(left_over[0], curves)
     figure.text(0.012, 1 - 0.32 / height, "How small may tasks be?", fontsize=17, fontweight="bold", color=INK, va="center")
     figure.text(0.012, 1 - 0.63 / height, "Share of the processors' time that goes into the tasks' own work, over the work in one task."
-                "  In each panel: METG(50 %), core time per task where half is lost (dot).", fontsize=10, color="#555555", va="center")
+                "  In each panel: METG(50 %), core time per task where half is lost (dot).", fontsize=10, color=SOFT, va="center")
     figure.legend(handles=handles, loc="upper right", bbox_to_anchor=(0.99, 1 - 0.06 / height), ncols=len(present), frameon=False, fontsize=10,
                   handlelength=2.4, columnspacing=1.6)
-    figure.text(0.5, 0.33 / height, "work in one task", fontsize=10, color="#555555", ha="center", va="center")
+    figure.text(0.5, 0.33 / height, "work in one task", fontsize=10, color=SOFT, ha="center", va="center")
     figure.text(0.012, 0.12 / height, data.get("caption", ""), fontsize=8, color="#888888", va="center")
     figure.savefig(picture, dpi=130, facecolor="white")
 
 
+# ---- the ladder
+
+# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
+COLOURS = ["#56B4E9", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00"]
+MARKS = ["o", "s", "D", "^", "v", "P"]
+RUNGS = {  # as bench_gpu_ladder names them
+    "cpu": "CPU only",
+    "anew": "GPU, new buffers and streams",  # words: ok
+    "buffers": "+ buffers recycled",
+    "streams": "+ streams recycled: one for all",
+    "streams16": "+ 16 streams",
+    "slices16": "+ up to 16 launches as one",
+    "futures": "+ asynchronous futures",
+    "graph": "all blocks a launch, as a graph",
+}
+
+
+def read_ladder(path: Path) -> dict[str, dict[int, float]]:
+    """Milliseconds per step by rung and number of workers. Errors: SystemExit with one line."""
+    steps: dict[str, dict[int, float]] = {}
+    try:
+        with path.open(newline="") as file:
+            for row in csv.DictReader(file):
+                steps.setdefault(row["rung"], {})[int(row["workers"])] = float(row["ms_per_step"])
+    except (OSError, KeyError, TypeError, ValueError) as wrong:
+        raise SystemExit(f"{path}: expected lines of rung,workers,ms_per_step as bench_gpu_ladder --csv writes them: {wrong!r}")
+    if not steps:
+        raise SystemExit(f"{path}: expected lines of rung,workers,ms_per_step, found none")
+    return steps
+
+
+def draw_ladder(steps: dict[str, dict[int, float]], picture: Path) -> None:
+    rungs = [name for name in [*RUNGS, *steps] if name in steps]
+    rungs = list(dict.fromkeys(rungs))
+    counts = sorted({count for row in steps.values() for count in row})
+    figure, axes = plt.subplots(figsize=(8.4, 0.5 * len(rungs) + 1.5))
+    for y, name in enumerate(rungs):
+        row = steps[name]
+        axes.plot([min(row.values()), max(row.values())], [y, y], color=FAINT, lw=3, zorder=1)
+        for count, ms in row.items():
+            i = counts.index(count) % len(COLOURS)
+            axes.plot([ms], [y], MARKS[i], ms=8, color=COLOURS[i], mec="white", mew=1, zorder=3)
+        axes.text(1.01, y, f"{row[max(row)]:.3g} ms", transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=INK)
+    axes.set_yticks(range(len(rungs)), [RUNGS.get(name, name) for name in rungs])
+    axes.set_ylim(len(rungs) - 0.5, -0.5)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("ms per step", color=SOFT)
+    axes.grid(axis="x", color=FAINT, lw=0.7, zorder=0)
+    axes.tick_params(length=0, labelsize=9, colors=SOFT)
+    axes.tick_params(which="minor", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    handles = [
+        plt.Line2D([], [], marker=MARKS[i % len(MARKS)], ls="", ms=8, color=COLOURS[i % len(COLOURS)], mec="white",
+                   label=f"{count} worker{'s' if count != 1 else ''}")
+        for i, count in enumerate(counts)
+    ]
+    axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=len(counts), frameon=False, fontsize=9)
+    figure.savefig(picture, dpi=130, bbox_inches="tight")
+
+
 def main(arguments: list[str]) -> int:
     if len(arguments) != 2:
-        print("usage: bench_plot.py CURVES.json PICTURE.png", file=sys.stderr)
+        print("usage: bench_plot.py CURVES.json|LADDER.csv PICTURE.png", file=sys.stderr)
         return 2
-    draw(json.loads(Path(arguments[0]).read_text()), Path(arguments[1]))
+    file, picture = map(Path, arguments)
+    if file.suffix == ".csv":
+        draw_ladder(read_ladder(file), picture)
+    else:
+        draw(json.loads(file.read_text()), picture)
     return 0
 
 

@@ -56,26 +56,6 @@ def correlation(xs: list[float], ys: list[float]) -> float:
     return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / math.sqrt(xx * yy) if xx > 0 and yy > 0 else math.nan
 
 
-def ranks(values: list[float]) -> list[float]:
-    """1 for the smallest; equal values share the mean of their ranks."""
-    order = sorted(range(len(values)), key=values.__getitem__)
-    result = [0.0] * len(values)
-    begin = 0
-    while begin < len(order):
-        end = begin
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[begin]]:
-            end += 1
-        for i in range(begin, end + 1):
-            result[order[i]] = (begin + end) / 2 + 1
-        begin = end + 1
-    return result
-
-
-def rank_correlation(xs: list[float], ys: list[float]) -> float:
-    """Spearman's."""
-    return correlation(ranks(xs), ranks(ys))
-
-
 def ratio_of(share: float) -> float:
     """Time on messages over the other time of tasks, from the share of messages in both."""
     return share / (1 - share) if share < 1 else math.inf

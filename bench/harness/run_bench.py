@@ -10,16 +10,19 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import bench_coalescing
-import bench_jobs
 import bench_tables
 import builds
 import install
 import pyenv
-from console import BUILD, ROOT, duration, fail, note, output_of, run_logged, say, shown, step, table
+from console import (
+    BUILD, ROOT, duration, fail, job_command, job_environment, note, output_of, run_logged, say, shown, step, table,
+    why_no_jobs,
+)  # fmt: skip
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
 QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
@@ -96,6 +99,68 @@ class programs:
             elif line.startswith("#") and line not in self.notes:
                 self.notes.append(line)
                 note(line[1:].strip())
+
+
+# ---- benchmarks between processes
+#
+# A program bench_NAME with such parts understands `inside PART [--suffix TEXT] [--quick] --json FILE` in every process of
+# a job of two, and `inside transport`, which prints what carries its messages.
+
+
+@dataclass(frozen=True)
+class Part:
+    name: str
+    suffix: str = ""  # of the row names: the difference from the default
+    settings: dict = field(default_factory=dict)  # environment
+    transport: str = "ucx"  # skipped if jobs use another one; "": any
+
+
+TCP = {"UCX_TLS": "tcp,self"}
+MPI = {"PLX_TRANSPORT": "mpi"}
+JOBS = {
+    "net": (
+        Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
+        Part("all_reduce", transport=""), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
+        Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
+    ),
+}
+
+
+def transport_of(there: programs, name: str) -> str:
+    """The transport between two processes of this program; "" if they cannot be started or do not find each other,
+    which is reported in one line."""
+    missing = why_no_jobs()
+    if missing is None:
+        words = [*job_command(2), str(there.folder / f"bench_{name}"), "inside", "transport"]
+        log, env = there.out / f"{name}-transport.log", there.environment(job_environment())
+        code, lines = run_logged(words, log, "transport", env=env, limit_s=60)
+        found = [match[1] for line in lines if (match := re.match(r"transport (\w+)$", line))]
+        if code == 0 and found:
+            return found[0]
+        said = [line for line in lines if line.startswith("bench_")] or lines[-1:]
+        missing = said[0] if said else f"mpirun ended with code {code}"
+    note(f"rows between processes are left out: {missing}")
+    return ""
+
+
+def run_jobs(there: programs, name: str, common: list[str]) -> list[dict]:
+    """The rows of all parts that this machine can run. """
+    parts = JOBS.get(name, ())
+    transport = transport_of(there, name) if parts else ""
+    rows, left_out = [], []
+    for part in parts if transport else ():
+        if part.transport not in ("", transport):
+            left_out.append(part.name + part.suffix)
+            continue
+        arguments = ["inside", part.name, *(["--suffix", part.suffix] if part.suffix else []), *common]
+        label = f"-{part.name}{part.suffix}"
+        rows += there.run(name, arguments, label, before=job_command(2), env=job_environment(part.settings))
+    if left_out:
+        note(f"{name}: {', '.join(left_out)} are left out, for jobs use the transport {transport} here")
+    return rows
+
+
+# ---- pictures and tables
 
 
 def draw_curves(all_programs: programs) -> None:
@@ -238,7 +303,7 @@ def main(arguments: list[str]) -> int:
                 rows += bench_coalescing.run(there, options)
                 continue
             rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
-            rows += bench_jobs.run(there, name, common)
+            rows += run_jobs(there, name, common)
         alone = [r for r in rows if not bench_tables.split_name(r["name"])]
         if alone:
             say()

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import bench_coalescing
 import coalescing_data as data
-import launch
 import pytest
 import run_bench
+from console import job_command, job_environment, why_no_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
@@ -69,8 +69,6 @@ def test_correlations():
     assert data.correlation([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(0.8)
     assert data.correlation([1, 2, 3], [-2, -4, -6]) == pytest.approx(-1)
     assert math.isnan(data.correlation([1], [1])) and math.isnan(data.correlation([1, 2], [3, 3]))
-    assert data.ranks([30, 10, 20, 20]) == [4, 1, 2.5, 2.5]
-    assert data.rank_correlation([1, 2, 3, 4], [1, 10, 100, 1000]) == pytest.approx(1)
 
 
 def test_a_setting_is_the_median_of_its_turns():
@@ -279,7 +277,7 @@ def test_an_unknown_part_is_named(tmp_path, capsys):
 
 
 needs_processes = pytest.mark.skipif(
-    not (BIN / "bench_coalescing").exists() or launch.why_not() is not None,
+    not (BIN / "bench_coalescing").exists() or why_no_jobs() is not None,
     reason="bench_coalescing is not built, or there is no mpirun",
 )
 
@@ -315,8 +313,8 @@ def test_a_short_run_measures_everything(tmp_path, monkeypatch):
     ],
 )
 def test_what_is_asked_wrongly_is_told_in_one_line(processes, words, problem):
-    command = [*launch.command(processes), str(BIN / "bench_coalescing"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=launch.environment())
+    command = [*job_command(processes), str(BIN / "bench_coalescing"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=job_environment())
     said = {x for x in done.stderr.splitlines() if x.startswith("bench_coalescing: ")}
     # mpirun may kill the failed process before it prints its message; then another one reports that it is lost, and why.
     own = {x for x in said if "is lost" not in x}

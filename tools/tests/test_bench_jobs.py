@@ -3,7 +3,6 @@
 import os
 import stat
 
-import bench_jobs
 import pytest
 import run_bench
 
@@ -46,7 +45,7 @@ def folder(tmp_path, monkeypatch):
 def rows_of(folder):
     there = run_bench.programs(folder, folder / "out")
     (folder / "out").mkdir()
-    return [row["name"] for row in [*there.run("net", []), *bench_jobs.run(there, "net", ["--quick"])]]
+    return [row["name"] for row in [*there.run("net", []), *run_bench.run_jobs(there, "net", ["--quick"])]]
 
 
 def test_all_parts_run_with_their_settings(folder):

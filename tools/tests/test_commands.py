@@ -1,5 +1,7 @@
 """The parts of the commands that decide what a reader sees."""
 
+import ast
+import graphlib
 import os
 import subprocess
 
@@ -127,3 +129,15 @@ def test_a_python_environment_of_another_user_is_an_error_of_two_lines(tmp_path,
         venv.parent.chmod(0o755)
     err = capsys.readouterr().err
     assert "numpy" in err and "may not use or change" in err and "Traceback" not in err
+
+
+def test_tools_do_not_import_each_other_in_circles():
+    files = {path.stem: path for folder in ("tools", "bench/harness") for path in (ROOT / folder).glob("*.py")}
+    graph = {}
+    for name, path in files.items():
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        names |= {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+        graph[name] = names & set(files)
+    assert graph["install"] >= {"console", "dependencies", "probing"}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
