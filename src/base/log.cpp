@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +20,7 @@ struct log_state {
   log_level stderr_level = log_level::none;
   log_level file_level = log_level::none;
   int file = -1;
+  bool stderr_stalled = false, file_stalled = false;
   log_level function_level = log_level::none;
   void (*function)(void*, log_level, std::string_view) = nullptr;
   void* context = nullptr;
@@ -44,8 +46,13 @@ std::string time_text() {
                      utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_nsec / 1'000'000);
 }
 
-/// A single write, so that lines of several processes do not mix. A log that cannot be written does not stop a run.
-void write_line(int descriptor, const std::string& line) {
+/// A single write, so that lines of several processes do not mix. A log that cannot be written does not stop a run: if
+/// a pipe or a terminal takes nothing for a second, the line is dropped, and later ones are dropped at once until it
+/// is read again.
+void write_line(int descriptor, const std::string& line, bool& stalled) {
+  pollfd p{descriptor, POLLOUT, 0};
+  stalled = ::poll(&p, 1, stalled ? 0 : 1000) == 0;
+  if (stalled) return;
   [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
 }
 
@@ -61,8 +68,10 @@ void write_log(log_level level, fmt::string_view format, fmt::format_args argume
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   log_state& s = state();
   const std::lock_guard lock(s.mutex);
-  if (level >= s.file_level) write_line(s.file, fmt::format("{} {:<7} {}\n", time_text(), name_of(level), text));
-  if (level >= s.stderr_level) write_line(STDERR_FILENO, fmt::format("{}: {}\n", name_of(level), text));
+  if (level >= s.file_level)
+    write_line(s.file, fmt::format("{} {:<7} {}\n", time_text(), name_of(level), text), s.file_stalled);
+  if (level >= s.stderr_level)
+    write_line(STDERR_FILENO, fmt::format("{}: {}\n", name_of(level), text), s.stderr_stalled);
   if (level >= s.function_level) s.function(s.context, level, text);
 }
 

@@ -56,7 +56,11 @@ double machine_bytes() {
   return text && std::sscanf(text->c_str(), "MemTotal: %llu", &kib) == 1 ? 1024.0 * static_cast<double>(kib) : 0.0;
 }
 
-void add_counter(std::vector<counter_value>& to, const counter_registry& counters, std::string_view name) {
+/// Names are those of locality 0; the counter read is that of the registry's own locality.
+void add_counter(std::vector<counter_value>& to, const counter_registry& counters, std::string name) {
+  constexpr std::string_view first = "locality#0";
+  if (const std::size_t at = name.find(first); at != std::string::npos)
+    name.replace(at, first.size(), counters.locality_name());
   if (auto values = counters.query(name))
     for (counter_value& v : *values) to.push_back(std::move(v));
 }
@@ -78,15 +82,16 @@ void diagnose_log::sample() {
 
 void diagnose_log::keep() {
   moment now{monotonic_seconds() - begin_s_, {}};
-  for (const std::string_view name : watched) add_counter(now.values, counters_, name);
+  for (const std::string_view name : watched) add_counter(now.values, counters_, std::string(name));
   moments_.push_back(std::move(now));
 }
 
 result<void> diagnose_log::write(const std::string& folder) {
   keep();
-  for (const std::string_view name : final_ones) add_counter(moments_.back().values, counters_, name);
+  for (const std::string_view name : final_ones) add_counter(moments_.back().values, counters_, std::string(name));
   if (const double span_s = recorder_.span_s(); span_s > 0)
-    moments_.back().values.push_back({"/threads{locality#0/total}/time/span", span_s, "s"});
+    moments_.back().values.push_back(
+        {fmt::format("/threads{{{}/total}}/time/span", counters_.locality_name()), span_s, "s"});
   if (const double bytes = machine_bytes(); bytes > 0)
     moments_.back().values.push_back({"/machine/memory/total", bytes, "bytes"});
   std::string text = "time_s,name,value,unit\n";

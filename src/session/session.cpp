@@ -1,5 +1,7 @@
 #include "session/session.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "probe/counters/counter_printer.hpp"
 #include "probe/counters/sample_series.hpp"
 #include "probe/live/live_server.hpp"
+#include "probe/monitor/monitors.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/trace_budget.hpp"
 #include "probe/record/trace_data.hpp"
@@ -97,6 +100,9 @@ session::session(recorder& r, counter_registry& counters, settings s)
     const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
     r.set_trace_limit(static_cast<std::uint64_t>(state_->asked.trace_limit));
     r.trace(true, ring_records);
+    if (r.worker_count() > 0 && r.worker(0).ring() == nullptr)
+      report({fmt::format("no trace is recorded: no memory for {} records per worker; set trace-records to fewer",
+                          ring_records)});
     state_->draining.every(0.02, [&r, &own = *state_] {
       r.drain();
       r.set_background(own.busy_s());

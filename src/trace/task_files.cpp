@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -34,10 +35,13 @@ class task_files {
   result<void> write() {
     write_profiles();
     if (wants_trace(asked_)) {
-      if (whole_ == nullptr) data_ = rec_.collect_trace();
-      graph_.emplace(data());
-      write_trace_files();
-      write_analyses();
+      note(with_memory([&]() -> result<void> {
+        if (whole_ == nullptr) data_ = rec_.collect_trace();
+        graph_.emplace(data());
+        write_trace_files();
+        write_analyses();
+        return {};
+      }));
       warn_of_dropped_records();
     }
     if (const std::uint64_t n = names_dropped(); n != 0)
@@ -61,14 +65,33 @@ class task_files {
 
   [[nodiscard]] const trace_job* job() const noexcept { return whole_ != nullptr ? &whole_->job : nullptr; }
 
+  /// Runs a part that may need much memory. Without it, the part's files are missing, and the others are written.
+  template <class Part>
+  result<void> with_memory(Part part) const {
+    try {
+      return part();
+    } catch (const std::bad_alloc&) {
+      return error{
+          fmt::format("out of memory while the files of a trace of {} records were written, which takes some "
+                      "200 bytes for each: set trace-limit to fewer",
+                      rec_.traced())};
+    }
+  }
+  void note(const result<void>& r) {
+    if (r) return;
+    if (first_) first_ = r;
+    log_error("{}", r.error().message);
+  }
+
   /// Reports each reason with the setting that helps.
   void warn_of_dropped_records() const {
     const std::uint64_t all = data().lost + data().records, over = std::min(data().over_limit, data().lost);
     if (over != 0)
       log_warning(
-          "{} of {} trace records were dropped (trace full): set trace-limit above {}, with 100 to 200 bytes of memory "
+          "{} of {} trace records were dropped ({}): set trace-limit above {}, with 100 to 200 bytes of memory "
           "for each, or trace-budget to trace less",
-          over, all, asked_.trace_limit);
+          over, all, data().records < static_cast<std::uint64_t>(asked_.trace_limit) ? "no memory left" : "trace full",
+          asked_.trace_limit);
     if (data().lost > over)
       log_warning(
           "{} of {} trace records were dropped (buffer of a worker full): set trace-records above {}, or trace-budget "
@@ -88,11 +111,9 @@ class task_files {
   template <class Write>
   void file(const std::string& name, Write write) {
     const ticks begin = now_ticks();
-    const result<void> r = write(asked_.output + "/" + name);
+    const result<void> r = with_memory([&]() -> result<void> { return write(asked_.output + "/" + name); });
     files_.push_back({name, seconds(now_ticks() - begin), r ? "" : r.error().message});
-    if (r) return;
-    if (first_) first_ = r;
-    log_error("{}", r.error().message);
+    note(r);
   }
 
   void write_profiles() {

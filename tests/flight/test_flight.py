@@ -243,6 +243,24 @@ def test_files_are_written_to_the_configured_folder(tmp_path):
     assert len(list((tmp_path / "elsewhere").glob("flight-*.json"))) == 1 and run.files == []
 
 
+def test_stderr_that_is_not_read_does_not_delay_the_end(tmp_path):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    try:
+        while os.write(writer, bytes(4096)):
+            pass
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
+    process = subprocess.Popen([str(PROGRAM), "segv"], cwd=tmp_path, env=environment, stderr=writer)
+    try:
+        assert process.wait(timeout=300) == -signal.SIGSEGV
+    finally:
+        process.kill()
+        os.close(reader), os.close(writer)
+    assert len(list(tmp_path.glob("plx-run/flight-*.json"))) == 1
+
+
 def test_a_full_disk_is_one_line(tmp_path):
     run = ended(tmp_path, "segv", limit_bytes=1000)
     assert run.code == -signal.SIGSEGV

@@ -133,6 +133,14 @@ def test_starvation(tmp_path, idle, said):
     assert ("starvation" in ids(run)) == said
 
 
+def test_the_counters_of_another_locality_are_those_of_its_process(tmp_path):
+    first = folder_of(tmp_path / "first", tasks=100_100, counters=COST)
+    second = folder_of(tmp_path / "second", tasks=100_100, counters=COST)
+    text = (second / "diagnose.csv").read_text()
+    (second / "diagnose.csv").write_text(text.replace("locality#0", "locality#2"))
+    assert ids(second) == ids(first) == ["grain"]
+
+
 def test_starvation_counts_who_was_busy(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.25, 0.0, 0.75),) * 4, tasks=2)
     assert only(run).figures["busy"] == pytest.approx(1.0)

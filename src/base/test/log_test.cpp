@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <thread>
 #include <vector>
@@ -49,6 +52,30 @@ TEST_F(Log, StderrGetsLevelAndText) {
   plx::log_debug("no");
   plx::log_info("yes {:.1f}", 0.25);
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "info: yes 0.2\n");
+}
+
+/// A pipe that is full and not read.
+TEST_F(Log, AConsumerThatDoesNotReadDoesNotBlock) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string page(4096, 'x');
+  ::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  while (::write(ends[1], page.data(), page.size()) > 0) {
+  }
+  ::fcntl(ends[1], F_SETFL, 0);
+  const int before = ::dup(STDERR_FILENO);
+  ::dup2(ends[1], STDERR_FILENO);
+  plx::log_to_stderr(plx::log_level::info);
+  for (int i = 0; i < 3; ++i) plx::log_info("dropped");
+  std::string text(1u << 20, ' ');
+  EXPECT_GT(::read(ends[0], text.data(), text.size()), 0);
+  plx::log_info("written");
+  ::dup2(before, STDERR_FILENO);
+  ::close(before), ::close(ends[1]);
+  std::string rest(1u << 20, ' ');
+  rest.resize(static_cast<std::size_t>(::read(ends[0], rest.data(), rest.size())));
+  ::close(ends[0]);
+  EXPECT_EQ(rest, "info: written\n");
 }
 
 TEST_F(Log, TheFileGetsWholeLinesFromManyThreads) {

@@ -123,14 +123,6 @@ namespace {
 
 bool is_stream(const std::string& to) { return to == "stdout" || to == "stderr"; }
 
-result<void> write_stream(std::FILE* stream, const char* name, std::string_view text) {
-  const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size() && std::fflush(stream) == 0;
-  if (written) return {};
-  const int number = errno;
-  std::clearerr(stream);
-  return file_error("write", name, number);
-}
-
 bool is_statistic(std::string_view pattern) { return pattern.starts_with("/statistics{"); }
 
 /// Empties a file of an earlier run; a pipe or a device is unchanged.
@@ -201,14 +193,19 @@ result<void> counter_printer::print(bool last) {
 counter_lister::counter_lister(counter_registry& registry, bool full) : registry_(registry), full_(full) {
   std::vector<counter_info> all = registry_.list();
   for (counter_info& kind : derived_counter_kinds()) all.push_back(std::move(kind));
-  (void)write_stream(stdout, "stdout", list_as_text(all, full_));
+  write(list_as_text(all, full_));
   registry_.on_added(
       [](void* arg, const counter_info& added) {
         auto& self = *static_cast<counter_lister*>(arg);
         const std::string line = list_as_text({added}, self.full_);
-        if (self.shown_.insert(line).second) (void)write_stream(stdout, "stdout", line);
+        if (self.shown_.insert(line).second) self.write(line);
       },
       this);
+}
+
+void counter_lister::write(const std::string& text) {
+  (void)output_.write("", text, counter_printer::patience_s);
+  if (output_.dropped() == 1) log_warning("the list of counters is incomplete because stdout is not being read");
 }
 
 counter_lister::~counter_lister() { registry_.on_added(nullptr, nullptr); }

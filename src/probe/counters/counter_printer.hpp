@@ -85,7 +85,8 @@ class counter_printer {
 };
 
 /// Prints the list of all counters and of the derived counters that can be requested, and then each counter as it is
-/// added, while this object exists.
+/// added, while this object exists. Lines that a consumer does not take within counter_printer::patience_s are dropped,
+/// and reported in the log.
 class counter_lister {
  public:
   /// Unless `full`, workers and other instances are combined into one line. The registry must outlive it.
@@ -95,8 +96,11 @@ class counter_lister {
   counter_lister& operator=(const counter_lister&) = delete;
 
  private:
+  void write(const std::string& text);
+
   counter_registry& registry_;
   const bool full_;
+  bounded_output output_{"stdout"};
   std::set<std::string, std::less<>> shown_;
 };
 

@@ -1,6 +1,7 @@
 
 #include <cxxabi.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -210,6 +211,8 @@ class flight_file {
     else
       line << "; cannot write '" << path_ << "': " << reason_of(error) << "\n";
     const std::string_view text = line.text();
+    pollfd p{STDERR_FILENO, POLLOUT, 0};
+    if (::poll(&p, 1, 1000) == 0) return;  // a pipe or a terminal that is not read must not delay the end
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
   }
 

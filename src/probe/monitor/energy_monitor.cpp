@@ -88,7 +88,10 @@ std::vector<named_zone> zones_in(const std::string& root, std::vector<std::strin
     // A package and its memory; its cores are part of it, and "psys" includes all.
     const bool in_total = inner ? name == "dram" : name.starts_with("package");
     if (inner) name = named[parent] + "/" + name;
-    while (std::any_of(zones.begin(), zones.end(), [&](const auto& z) { return z.name == name; })) name += "'";
+    const auto taken = [&] {
+      return name == "total" || std::any_of(zones.begin(), zones.end(), [&](const auto& z) { return z.name == name; });
+    };
+    while (taken()) name += "'";
     named[folder] = name;
     const auto energy = number_in(path + "/energy_uj");
     if (!energy) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 
 #include "probe/monitor/shared_library.hpp"
@@ -159,7 +160,9 @@ class papi_counters {
 };
 
 void papi_counters::events_named(const std::string& list) {
+  std::set<std::string> seen;
   for (const std::string& name : words_of(list)) {
+    if (!seen.insert(name).second) continue;
     papi_event e{name, 0, 0};
     int r = papi_->event_name_to_code(name.c_str(), &e.code);
     if (r == papi_ok) r = e.component = papi_->get_event_component(e.code);

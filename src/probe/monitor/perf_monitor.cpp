@@ -157,11 +157,11 @@ std::vector<const perf_event*> events_named(const std::string& events, std::vect
   for (const std::string& word : words_of(events)) {
     const auto* e = std::find_if(std::begin(known_events), std::end(known_events),
                                  [&](const perf_event& k) { return word == k.name; });
-    if (e != std::end(known_events))
-      wanted.push_back(e);
-    else
+    if (e == std::end(known_events))
       notes.push_back(fmt::format("unknown perf event '{}'{}; expected one or more of {}", word,
                                   did_you_mean(word, perf_event_names()), fmt::join(perf_event_names(), ", ")));
+    else if (std::find(wanted.begin(), wanted.end(), e) == wanted.end())
+      wanted.push_back(e);
   }
   return wanted;
 }

@@ -228,7 +228,7 @@ void adder::interfaces() {
   std::vector<std::string> names{""};  // "": the sum
   for (std::string& name : interfaces_in(*dev->text())) names.push_back(std::move(name));
   for (const std::string& name : names) {
-    if (name.find_first_of("{}*") != std::string::npos) continue;
+    if (name.find_first_of("{}*") != std::string::npos || name == "total") continue;  // no name for a counter
     for (const net_column& c : net_columns)
       add({fmt::format("/system{{{}}}/net/{}", name.empty() ? "total" : name, c.name), c.unit,
            fmt::format("{}{}", c.help, name.empty() ? ", all interfaces but lo" : ""), true},

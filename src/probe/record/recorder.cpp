@@ -40,6 +40,16 @@ task_statistics statistics_of(name_id id, const cell_sum& sum) {
   return t;
 }
 
+/// Null if there is no memory: then the worker has no ring, and its records are dropped.
+template <class Ring>
+std::unique_ptr<Ring> ring_of(std::size_t records) {
+  try {
+    return std::make_unique<Ring>(records);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 std::uint16_t trace_every(double share) {
   return static_cast<std::uint16_t>(std::lround(std::min(1 / share, 65535.0)));
 }
@@ -62,12 +72,12 @@ worker_log* recorder::add_worker() {
   auto w = std::make_unique<worker_trace>(static_cast<unsigned>(all.size()), state_->space);
   w->log.set_trace_rates(state_->rates_in_use);
   if (first.ring) {
-    w->ring = std::make_unique<trace_ring>(first.ring->capacity());
+    w->ring = ring_of<trace_ring>(first.ring->capacity());
     w->log.set_ring(w->ring.get());
   }
   if (state_->observer != nullptr) w->log.set_observer(state_->observer);
   if (first.log.flight() != nullptr) {
-    w->flight = std::make_unique<flight_ring>(first.flight->capacity());
+    w->flight = ring_of<flight_ring>(first.flight->capacity());
     w->log.set_flight(w->flight.get(), ticks_from(state_->flight_from_s));
   }
   w->log.set_mode(first.log.mode());
@@ -108,7 +118,7 @@ void recorder::trace(bool on, std::size_t ring_records, double share) {
       state_->set_rates(trace_every(share));
       for (auto& w : state_->workers) {
         if (w->ring) continue;
-        w->ring = std::make_unique<trace_ring>(ring_records);
+        w->ring = ring_of<trace_ring>(ring_records);
         w->log.set_ring(w->ring.get());
       }
     }
@@ -175,7 +185,7 @@ void recorder::flight(std::size_t records, double from_s) {
   const std::lock_guard lock(state_->mutex);
   state_->flight_from_s = from_s;
   for (auto& w : state_->workers) {
-    if (records != 0 && !w->flight) w->flight = std::make_unique<flight_ring>(records);
+    if (records != 0 && !w->flight) w->flight = ring_of<flight_ring>(records);
     w->log.set_flight(records == 0 ? nullptr : w->flight.get(), ticks_from(from_s));
   }
 }

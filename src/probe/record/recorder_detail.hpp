@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -48,14 +49,25 @@ struct worker_trace {
   std::unique_ptr<flight_ring> flight;
   std::vector<std::vector<trace_record>> kept;
 
-  void keep(std::span<const trace_record> records) {
-    while (!records.empty()) {
-      if (kept.empty() || kept.back().size() == piece_records) kept.emplace_back().reserve(piece_records);
+  /// Returns the number of records kept: fewer than given if there is no memory.
+  std::size_t keep(std::span<const trace_record> records) {
+    std::span<const trace_record> left = records;
+    while (!left.empty()) {
+      if (kept.empty() || kept.back().size() == piece_records) {
+        try {
+          std::vector<trace_record> piece;
+          piece.reserve(piece_records);
+          kept.push_back(std::move(piece));
+        } catch (const std::bad_alloc&) {
+          break;
+        }
+      }
       auto& piece = kept.back();
-      const std::size_t n = std::min(records.size(), piece_records - piece.size());
-      piece.insert(piece.end(), records.begin(), records.begin() + static_cast<std::ptrdiff_t>(n));
-      records = records.subspan(n);
+      const std::size_t n = std::min(left.size(), piece_records - piece.size());
+      piece.insert(piece.end(), left.begin(), left.begin() + static_cast<std::ptrdiff_t>(n));
+      left = left.subspan(n);
     }
+    return records.size() - left.size();
   }
 };
 
@@ -149,9 +161,10 @@ struct recorder::state {
       w->ring->drain_spans([&](std::span<const trace_record> records) {
         const std::uint64_t most = max_kept - std::min(max_kept, kept);
         const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), most));
-        w->keep(records.first(room));
-        kept += room;
-        over_limit += records.size() - room;
+        const std::size_t n = w->keep(records.first(room));
+        kept += n;
+        over_limit += records.size() - n;
+        if (n < room) max_kept = kept;
       });
     }
   }

@@ -176,9 +176,10 @@ std::vector<registration> add_wait_counters(counter_registry& registry, const re
                                 fmt::format("Time for which tasks were suspended{}, summed over tasks", on), true},
                                [&r, first, end, kind] { return seconds(sum_of(r, first, end, kind).total); }));
   };
-  add("locality#0/total", 0, ~0u, "");  // includes workers that are added later
-  for (unsigned i = 0; i < r.worker_count(); ++i) add(fmt::format("locality#0/worker-thread#{}", i), i, i + 1, "");
-  for (const std::string_view kind : kinds) add("locality#0/total", 0, ~0u, kind);
+  const std::string here = registry.locality_name();
+  add(here + "/total", 0, ~0u, "");  // includes workers that are added later
+  for (unsigned i = 0; i < r.worker_count(); ++i) add(fmt::format("{}/worker-thread#{}", here, i), i, i + 1, "");
+  for (const std::string_view kind : kinds) add(here + "/total", 0, ~0u, kind);
   return all;
 }
 

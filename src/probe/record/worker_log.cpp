@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <new>
+#include <utility>
 
 #include "probe/crash/flight_ring.hpp"
 #include "probe/record/trace_ring.hpp"
@@ -14,8 +16,8 @@ namespace detail {
 /// the old one stays allocated behind `previous`, because readers may use it. All old ones together are smaller than
 /// the newest, so memory is bounded by twice the final table, and time by one copy per insertion on average.
 struct hashed_keys {
-  explicit hashed_keys(std::size_t capacity, hashed_keys* old)
-      : mask(capacity - 1), cells(new hashed_key_cell[capacity]), previous(old) {}
+  hashed_keys(std::unique_ptr<hashed_key_cell[]> c, std::size_t capacity, hashed_keys* old)
+      : mask(capacity - 1), cells(std::move(c)), previous(old) {}
 
   const std::size_t mask;
   std::size_t used = 0;  // used by the writer only
@@ -46,24 +48,29 @@ worker_log::~worker_log() {
   delete hashed_.load(std::memory_order_relaxed);
 }
 
+// Without memory, measurements are lost: they go to a chunk that nothing reads, and the next record tries again.
+
 detail::name_chunk* worker_log::new_name_chunk(unsigned which) noexcept {
-  auto* chunk = new detail::name_chunk;
+  static constinit detail::name_chunk lost;
+  auto* chunk = new (std::nothrow) detail::name_chunk;
+  if (chunk == nullptr) return &lost;
   names_[which].store(chunk, std::memory_order_release);  // pairs with the acquire in name()
   return chunk;
 }
 
 detail::key_chunk* worker_log::new_key_chunk(std::uint64_t which) noexcept {
-  auto* chunk = new detail::key_chunk;
+  static constinit detail::key_chunk lost;
+  auto* chunk = new (std::nothrow) detail::key_chunk;
+  if (chunk == nullptr) return detail::add(lost_costs_, 1), &lost;
   keys_[which].store(chunk, std::memory_order_release);  // pairs with the acquire in visit_keys()
   return chunk;
 }
 
 detail::key_cell& worker_log::hashed_cell(std::uint64_t key) noexcept {
   detail::hashed_keys* table = hashed_.load(std::memory_order_relaxed);  // own store
-  if (table == nullptr) table = grow_hashed();
-  detail::hashed_key_cell* cell = &table->find(key);
-  if (cell->key.load(std::memory_order_relaxed) == key) return cell->cost;
-  if (2 * (table->used + 1) > table->mask + 1) {
+  detail::hashed_key_cell* cell = table == nullptr ? nullptr : &table->find(key);
+  if (cell != nullptr && cell->key.load(std::memory_order_relaxed) == key) return cell->cost;
+  if (table == nullptr || 2 * (table->used + 1) > table->mask + 1) {
     table = grow_hashed();
     if (table == nullptr) {
       detail::add(lost_costs_, 1);
@@ -76,12 +83,14 @@ detail::key_cell& worker_log::hashed_cell(std::uint64_t key) noexcept {
   return cell->cost;
 }
 
-/// Creates the next larger table with all entries copied; nullptr if the largest size is reached.
+/// Creates the next larger table with all entries copied; nullptr if the largest size is reached, or without memory.
 detail::hashed_keys* worker_log::grow_hashed() noexcept {
   detail::hashed_keys* old = hashed_.load(std::memory_order_relaxed);
   const std::size_t capacity = old == nullptr ? first_capacity : 2 * (old->mask + 1);
   if (capacity > last_capacity) return nullptr;
-  auto* table = new detail::hashed_keys(capacity, old);
+  std::unique_ptr<detail::hashed_key_cell[]> cells(new (std::nothrow) detail::hashed_key_cell[capacity]);
+  auto* table = cells == nullptr ? nullptr : new (std::nothrow) detail::hashed_keys(std::move(cells), capacity, old);
+  if (table == nullptr) return nullptr;
   for (std::size_t i = 0; old != nullptr && i <= old->mask; ++i) {
     const detail::hashed_key_cell& from = old->cells[i];
     const std::uint64_t key = from.key.load(std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/file.hpp"
+#include "probe/counters/counter_printer.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "session/session.hpp"
 
@@ -71,19 +72,46 @@ TEST(BoundedOutput, AReaderThatEndsIsAnErrorWithoutASignal) {
   EXPECT_TRUE(out.write("", "text\n", 0));  // like a FIFO without a reader
 }
 
+/// While it exists, stdout is a pipe that nothing reads.
+struct unread_stdout {
+  int ends[2] = {-1, -1}, before = -1;
+  unread_stdout() {
+    EXPECT_EQ(::pipe(ends), 0);
+    std::fflush(stdout);
+    before = ::dup(STDOUT_FILENO);
+    EXPECT_EQ(::dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
+  }
+  ~unread_stdout() {
+    ::dup2(before, STDOUT_FILENO);
+    ::close(before), ::close(ends[0]), ::close(ends[1]);
+  }
+};
+
 TEST(BoundedOutput, AFullPipeAsStdoutIsAwaitedUntilTheDeadline) {
-  int ends[2];
-  ASSERT_EQ(::pipe(ends), 0);
-  std::fflush(stdout);
-  const int before = ::dup(STDOUT_FILENO);
-  ASSERT_EQ(::dup2(ends[1], STDOUT_FILENO), STDOUT_FILENO);
-  bounded_output out("stdout");
-  for (int i = 0; i < 200; ++i) EXPECT_TRUE(out.write("", std::string(999, 'y') + "\n", 0.01));
-  const std::uint64_t dropped = out.dropped();
-  EXPECT_EQ(::fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);  // the program's descriptor is unchanged
-  ::dup2(before, STDOUT_FILENO);
-  ::close(before), ::close(ends[0]), ::close(ends[1]);
+  std::uint64_t dropped = 0;
+  {
+    const unread_stdout pipe;
+    bounded_output out("stdout");
+    for (int i = 0; i < 200; ++i) EXPECT_TRUE(out.write("", std::string(999, 'y') + "\n", 0.01));
+    dropped = out.dropped();
+    EXPECT_EQ(::fcntl(pipe.ends[1], F_GETFL) & O_NONBLOCK, 0);  // the program's descriptor is unchanged
+  }
   EXPECT_GT(dropped, 50u);
+}
+
+TEST(CounterLister, AConsumerThatDoesNotReadDelaysNeitherTheListNorAddedCounters) {
+  counter_registry counters;
+  const auto add = [&](int i) {
+    return counters.add({"/app" + std::to_string(i) + "/" + std::string(20'000, 'n')}, [] { return 1; });
+  };
+  std::vector<registration> keep;
+  for (int i = 0; i < 10; ++i) keep.push_back(add(i));
+  {
+    const unread_stdout pipe;
+    const counter_lister list(counters, true);
+    for (int i = 10; i < 20; ++i) keep.push_back(add(i));
+  }
+  EXPECT_EQ(counters.list("/app*/*").size(), 20u);
 }
 
 /// A FIFO that is opened but never read: records are still drained, and the session ends.

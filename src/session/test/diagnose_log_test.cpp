@@ -87,6 +87,16 @@ TEST_F(DiagnoseLog, InputAndOutputOfTheProcessAreTheRegistrys) {
   EXPECT_EQ(text.find("-calls"), std::string::npos);
 }
 
+/// Each process of a job has its own log, of its own counters.
+TEST_F(DiagnoseLog, AnotherLocalityWritesItsOwnCounters) {
+  counter_registry second(2);
+  const auto there = add_recorder_counters(second, r);
+  r.paths(true);
+  diagnose_log log(r, second);
+  ASSERT_TRUE(log.write(folder));
+  EXPECT_NE(file("diagnose.csv").find(",/threads{locality#2/total}/time/exec,0,s\n"), std::string::npos);
+}
+
 TEST_F(DiagnoseLog, AMissingFolderIsAnErrorOfOneLine) {
   diagnose_log log(r, counters);
   const auto done = log.write(folder + "/gone");

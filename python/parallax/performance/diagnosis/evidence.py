@@ -10,6 +10,7 @@ Example to read: tests/performance/test_diagnosis.py.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -210,6 +211,8 @@ class Evidence:
             if table is None or len(table) == 0:
                 continue
             names = np.array([str(name) for name in table["name"]])
+            if table is self._diagnose_csv:  # of one process, which may be another locality of a job
+                names = np.array([re.sub(r"\{locality#\d+/", "{locality#0/", name) for name in names])
             times, values = table.numbers("time_s"), table.numbers("value")
             for name in dict.fromkeys(names.tolist()):
                 mine = names == name

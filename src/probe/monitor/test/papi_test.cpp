@@ -22,7 +22,7 @@ TEST(Papi, EventsOfThreadsAndOfTheMachine) {
     counter_registry r;
     std::vector<std::string> notes;
     const auto keep =
-        add_papi_counters(r, "PAPI_TOT_INS, PAPI_TOT_CYC,PAPI_FP_OPS,PAPI_NO_SUCH,rapl::ENERGY",
+        add_papi_counters(r, "PAPI_TOT_INS, PAPI_TOT_CYC,PAPI_FP_OPS,PAPI_NO_SUCH,rapl::ENERGY,PAPI_TOT_INS",
                           {{"locality#0/worker-thread#0", 10}, {"locality#0/worker-thread#1", 20}}, &notes, FAKE_papi);
     EXPECT_EQ(started(), 3);  // two threads, and the machine's energy
     EXPECT_EQ(value(r, "/papi{locality#0/worker-thread#0}/PAPI_TOT_INS"), 1010);

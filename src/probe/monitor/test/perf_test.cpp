@@ -87,6 +87,14 @@ TEST(Perf, WithoutThreadsTheCallerAndItsThreadsAreCounted) {
   EXPECT_GE(value(r, "/perf{process}/page-faults"), 5000);
 }
 
+TEST(Perf, AnEventNamedTwiceIsCountedOnce) {
+  counter_registry r;
+  std::vector<std::string> notes;
+  const auto keep = add_perf_counters(r, "page-faults,task-clock,page-faults", {}, &notes);
+  if (!notes.empty()) GTEST_SKIP() << notes[0];
+  EXPECT_EQ(keep.size(), 2u);
+}
+
 TEST(Perf, UnavailableEventsAreReported) {
   counter_registry r;
   std::vector<std::string> notes;

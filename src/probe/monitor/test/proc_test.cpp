@@ -34,7 +34,8 @@ struct fake_proc {
          "Inter-|   Receive                                                |  Transmit\n"
          " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo\n"
          "    lo:    9801      87    0    0    0     0          0         0     9801      87    0    0    0\n"
-         "  eth0:1000 10 1 2 0 0 0 0 2000 20 3 4 0 0 0 0\n  eth1: 500 5 0 0 0 0 0 0 600 6 0 0 0 0 0 0\n");
+         "  eth0:1000 10 1 2 0 0 0 0 2000 20 3 4 0 0 0 0\n  eth1: 500 5 0 0 0 0 0 0 600 6 0 0 0 0 0 0\n"
+         " total: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n br{x: 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n");  // no names for counters
     file("/self/status", "Name:\tx\nVmSize:\t    2048 kB\nRssAnon:\t 12 kB\nVmSwap:\t0 kB\nThreads:\t5\n");
     file("/self/io", "rchar: 6976\nwchar: 11\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\nwrite_bytes: 8192\n");
     file("/self/task/77/status", "Name:\tx\nvoluntary_ctxt_switches:\t31\nnonvoluntary_ctxt_switches:\t8\n");

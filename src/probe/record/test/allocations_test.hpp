@@ -1,5 +1,5 @@
-// A program that includes this header counts its calls of operator new in `allocations`. Include it once per program,
-// never under sanitizers, which replace operator new themselves.
+// A program that includes this header counts its calls of operator new in `allocations`, and their sizes in
+// `allocated_bytes`. Include it once per program, never under sanitizers, which replace operator new themselves.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,11 @@
 #include <new>
 
 namespace {
-std::atomic<long> allocations{0};
+std::atomic<long> allocations{0}, allocated_bytes{0};
 
 void* counted(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  allocated_bytes.fetch_add(static_cast<long>(size), std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   void* p = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (p == nullptr) throw std::bad_alloc();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <thread>
@@ -65,6 +66,19 @@ TEST(Names, LambdasOfBothCompilersReadTheSame) {
 TEST(Names, SignalHandlersMayReadNames) {
   EXPECT_EQ(name_of_at_once(register_name("names_test/a")), "names_test/a");
   EXPECT_EQ(name_of_at_once(~0u), "unnamed");
+}
+
+/// In a process of its own, whose names are used up.
+TEST(Names, NamesBeyondTheLimitAreUnnamedAndCounted) {
+  const auto run = [] {
+    const name_id before = name_count();
+    for (name_id i = 0; i < max_names; ++i) (void)register_name("step " + std::to_string(i));
+    const bool all = name_count() == max_names && names_dropped() == before;
+    const bool later = register_name("one more") == unnamed && names_dropped() == before + 1;
+    const bool known = name_of(register_name("step 0")) == "step 0" && names_dropped() == before + 1;
+    std::_Exit(all && later && known ? 0 : 1);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Names, ManyThreadsAgree) {

@@ -11,6 +11,7 @@
 #ifndef PLX_SANITIZED
 #include <gtest/gtest.h>
 
+#include "probe/live/live_json.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/allocations_test.hpp"
 
@@ -34,6 +35,22 @@ TEST(NoHeap, KnownNamesAndKeysAreRecordedWithoutAllocation) {
   record_all(r.worker(0));
   EXPECT_EQ(allocations - before, 0);
   EXPECT_GT(r.trace_lost(), 0u);
+}
+
+/// The answer has some hundred bins per worker, however many slices the rings hold: here 48 MiB of them.
+TEST(NoHeap, ATimelineTakesMemoryForItsBinsOnly) {
+  constexpr unsigned workers = 16, slices = 1u << 16;
+  recorder r(workers);
+  r.flight(slices, 0);
+  const plx::ticks length = plx::ticks_from(1.5e-6), end = plx::now_ticks();
+  for (unsigned w = 0; w < workers; ++w)
+    for (unsigned i = 0; i < slices; ++i) {
+      const plx::ticks begin = end - (slices - i) * length;
+      r.worker(w).record({.name = i % 7, .key = i, .begin = begin, .end = begin + length * 9 / 10});
+    }
+  const long before = allocated_bytes;
+  EXPECT_GT(timeline_json(r, {}, end, plx::ticks_from(2), 400).size(), 1000u);
+  EXPECT_LT(allocated_bytes - before, 8 << 20);
 }
 
 TEST(NoHeap, TheFirstUseAllocatesAChunk) {

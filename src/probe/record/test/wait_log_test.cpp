@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/file.hpp"
+#include "probe/counters/standard_counters.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 
@@ -117,6 +118,14 @@ TEST(WaitTable, SumsOverWorkersAndWritesTheFile) {
   ASSERT_TRUE(text);
   EXPECT_EQ(text->substr(0, text->find('\n')), "kind,object,name,waits,total_s,max_s");
   EXPECT_NE(text->find("\"forces, \"\"old\"\"\",2,0.00"), std::string::npos) << *text;
+}
+
+TEST(WaitTable, CountersBelongToTheLocalityOfTheirRegistry) {
+  recorder r(2);
+  counter_registry counters(3);
+  const auto keep = add_wait_counters(counters, r);
+  EXPECT_FALSE(keep.empty());
+  for (const counter_info& c : counters.list()) EXPECT_NE(c.name.find("{locality#3/"), std::string::npos) << c.name;
 }
 
 TEST(WaitTable, ANameGivenToAnAddressIsUsedUntilItIsRemoved) {
