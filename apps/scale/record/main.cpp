@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 
-#include "message_costs.hpp"
+#include "costs.hpp"
 #include "net/job.hpp"
 #include "recording.hpp"
 

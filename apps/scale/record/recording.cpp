@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "border_costs.hpp"
+#include "costs.hpp"
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "probe/record/recorder.hpp"
