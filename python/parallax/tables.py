@@ -18,12 +18,14 @@ from . import ReadError
 
 
 class Table:
-    """Columns by name. `table["time"]` is an array [n_row]; `len(table)` is the number of rows."""
+    """Columns by name. `table["time"]` is an array [n_row]; `len(table)` is the number of rows. `finite`: infinities and
+    NaN are errors in columns of numbers."""
 
     def __init__(self, columns: dict, path: Path | None = None, cut_short: bool = False):
         self.columns = columns
         self.path = path
         self.cut_short = cut_short
+        self.finite = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -39,13 +41,14 @@ class Table:
     def names(self) -> list:
         return list(self.columns)
 
-    def numbers(self, name: str) -> np.ndarray:
+    def numbers(self, name: str, finite: bool = False) -> np.ndarray:
         """The column as floats. An error that names file and column when it holds anything else."""
-        column = self[name]
-        if isinstance(column, np.ndarray):
+        column, finite = self[name], finite or self.finite
+        if isinstance(column, np.ndarray) and not (finite and not np.all(np.isfinite(column))):
             return column
-        bad = next((value for value in column if _number(value) is None), "")
-        raise ReadError(self.path or "table", f"column '{name}': expected numbers, found '{bad}'")
+        bad = next((value for value in column if _number(value) is None or finite and not np.isfinite(float(value))), "")
+        expected = "finite numbers" if finite else "numbers"
+        raise ReadError(self.path or "table", f"column '{name}': expected {expected}, found '{bad}'")
 
 
 def read_text(path: Path) -> str:
@@ -70,9 +73,16 @@ def read_json(path: Path):
     return data
 
 
-def csv_property(name: str) -> cached_property:
+def csv_property(name: str, finite: bool = False) -> cached_property:
     """For a class with a `folder`: the table in the file of that name, or None when there is no such file."""
-    return cached_property(lambda self: read_table(self.folder / name) if (self.folder / name).exists() else None)
+
+    def read(self):
+        table = read_table(self.folder / name) if (self.folder / name).exists() else None
+        if table is not None:
+            table.finite = finite
+        return table
+
+    return cached_property(read)
 
 
 def read_table(path: str | Path) -> Table:

@@ -42,7 +42,7 @@ def percent(share: float, digits: int = 3) -> str:
 
 def count(value: float) -> str:
     """Integers in groups of three: 1,184,000."""
-    return f"{int(value):,}"
+    return f"{int(value):,}" if math.isfinite(value) else "-"
 
 
 def plural(n: int, word: str) -> str:

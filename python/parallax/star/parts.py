@@ -42,7 +42,7 @@ class Part:
         except ReadError as error:
             self.facts.problem(str(error))
             return html.note(title, f"not shown: {error}", bad=True)
-        except (ValueError, IndexError, FloatingPointError) as error:  # strange numbers in well-formed files
+        except (ValueError, LookupError, ArithmeticError, TypeError, AttributeError) as error:  # strange well-formed files
             text = f"{self.facts.run.folder}: {title} cannot be drawn ({' '.join(str(error).split())[:200]})"
             self.facts.problem(text)
             return html.note(title, text, bad=True)

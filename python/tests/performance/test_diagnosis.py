@@ -356,6 +356,23 @@ def test_a_broken_file_is_named(tmp_path, file):
         diagnose(run)
 
 
+@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize(
+    "file, column", [("workers.csv", "idle_s"), ("waits.csv", "waits"), ("profile.csv", "calls"), ("diagnose.csv", "time_s")]
+)
+def test_times_and_counts_are_finite(tmp_path, capsys, file, column, value):
+    run = folder_of(tmp_path / "r", waits=[("mutex", "0x1", "m", 3, 0.1, 0.1)], profile=[("f", 3, 0.1, 0.1)])
+    lines = (run / file).read_text().split("\n")
+    cells = lines[1].split(",")
+    cells[lines[0].split(",").index(column)] = value
+    (run / file).write_text("\n".join([lines[0], ",".join(cells), *lines[2:]]))
+    for command in (["diagnose", str(run)], ["compare", str(run), str(run)]):
+        if command[0] == "compare" or file != "profile.csv":  # a diagnosis reads the profile only where it names a task
+            assert main(command) == 2
+            err = capsys.readouterr().err
+            assert file in err and f"column '{column}': expected finite numbers, found '{value}'" in err
+
+
 def test_empty_tables_are_no_error(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.0, 0.0, 0.0),) * 2, tasks=0)
     assert only(run).id == "unknown"

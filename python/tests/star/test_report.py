@@ -145,6 +145,15 @@ def test_what_is_broken_is_named_and_the_rest_is_drawn(own_run, quick, capsys, n
     assert "note bad" in page and name in page and page.count("data:image/png") > 4
 
 
+@pytest.mark.parametrize("planted", [{"kinds": True}, {"kinds": [3]}, {"span_s": None}, {"parallelism": []}])
+def test_values_of_another_type_are_a_note(own_run, quick, capsys, planted):
+    path = own_run / "critical_path.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **planted}))
+    assert main(["report", str(own_run)]) == 2
+    captured = capsys.readouterr()
+    assert "Critical path cannot be drawn" in captured.err and len(captured.out.splitlines()) == 10
+
+
 def test_truncated_last_mesh_leaves_the_one_before(own_run, quick, capsys):
     path = own_run / "mesh" / "sedov.00002.athdf"
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])

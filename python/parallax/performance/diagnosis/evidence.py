@@ -68,8 +68,8 @@ class Evidence:
             )
             raise NotARun(f"{self.folder}: no measurements to diagnose (expected one of {', '.join(files)}); {what_to_do}")
 
-    profile, _waits = csv_property("profile.csv"), csv_property("waits.csv")
-    _threads_csv, _workers_csv = csv_property("threads.csv"), csv_property("workers.csv")
+    profile, _waits = csv_property("profile.csv", finite=True), csv_property("waits.csv", finite=True)
+    _threads_csv, _workers_csv = csv_property("threads.csv", finite=True), csv_property("workers.csv", finite=True)
     _counters_csv, _diagnose_csv = csv_property("counters.csv"), csv_property("diagnose.csv")
 
     @cached_property
@@ -213,7 +213,7 @@ class Evidence:
             names = np.array([str(name) for name in table["name"]])
             if table is self._diagnose_csv:  # of one process, which may be another locality of a job
                 names = np.array([re.sub(r"\{locality#\d+/", "{locality#0/", name) for name in names])
-            times, values = table.numbers("time_s"), table.numbers("value")
+            times, values = table.numbers("time_s", finite=True), table.numbers("value")
             for name in dict.fromkeys(names.tolist()):
                 mine = names == name
                 found[name] = (times[mine], values[mine])
