@@ -10,7 +10,7 @@ help() {
 ./plx demo [-n N]               build plx-star, run a Sedov blast on an adaptive mesh (on N processes), draw its report
 ./plx test [-R REGEX]           build everything, run every test (C++ and Python), print a summary
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
-           [--all]              every suite under every preset (release, debug, asan, tsan)
+           [--all]              every suite under every preset (release, debug, asan, tsan), the slow ones included
            [--preset NAME]      another preset than release
            [--seeds N]          so many schedules of the deterministic mode per test (default 200)
 ./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]

@@ -83,9 +83,9 @@ def sanitizer_options(env: dict) -> dict:
     return env
 
 
-def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
+def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0, slow: bool = False) -> list[Case]:
     """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`, those
-    of the deterministic mode under `seeds` seeds (0: the number in the tests)."""
+    of the deterministic mode under `seeds` seeds (0: the number in the tests), and those with the label slow if `slow`."""
     builds.configure(preset)
     targets = [t for t in builds.targets_of(preset) if t.endswith("_test") and re.search(suites, t)] if suites else []
     if suites and not targets:
@@ -102,6 +102,7 @@ def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0) -> list[Case]:
     ]
     command += ["-L", suites] if suites else []
     command += ["-R", regex] if regex else []
+    command += [] if slow else ["-LE", "^slow$"]
     env = sanitizer_options(builds.environment())
     if seeds:
         env["PLX_SEEDS"] = str(seeds)
@@ -194,7 +195,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./plx test", description="Build and run the tests.")
     parser.add_argument("-R", "--regex", default="", help="only cases whose name matches")
     parser.add_argument("--sanitize", metavar="SUITES", help="a suite's name, such as rt, or all: under tsan and asan")
-    parser.add_argument("--all", action="store_true", help="every suite under every preset")
+    parser.add_argument("--all", action="store_true", help="every suite under every preset, the slow ones included")
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="schedules of the deterministic mode per test")
     options = parser.parse_args(arguments)
@@ -208,8 +209,9 @@ def main(arguments: list[str]) -> int:
     python = (
         None if options.sanitize else pyenv.ensure("test")
     )  # before the long build: it may have to ask for something
+    slow = options.all or bool(options.regex)
     by_run = {
-        builds.folder_of(preset).name: run_cpp(preset, suites, options.regex, options.seeds) for preset in presets
+        builds.folder_of(p).name: run_cpp(p, suites, options.regex, options.seeds, slow) for p in presets
     }
     if python:
         by_run["python"] = run_python("release" if options.all else options.preset, options.regex)
