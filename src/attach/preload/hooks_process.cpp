@@ -229,9 +229,9 @@ bool has_flag(const char* name) {
 
 [[gnu::constructor]] void begin() {
   find_real();
-  const char* owner = std::getenv(exec_process);
-  if (owner == nullptr) return;
-  const bool child = std::strtol(owner, nullptr, 10) != static_cast<long>(getpid());
+  const char* measured = std::getenv(exec_process);
+  if (measured == nullptr) return;
+  const bool child = std::strtol(measured, nullptr, 10) != static_cast<long>(getpid());
   if (child && !has_flag(exec_follow)) return;
   const inside_scope inside;
   auto s = asked_for();
