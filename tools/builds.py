@@ -14,19 +14,7 @@ from pathlib import Path
 import dependencies
 import install
 import probing
-from console import (
-    BUILD,
-    ROOT,
-    duration,
-    fail,
-    jobs,
-    note,
-    output_of,
-    run_logged,
-    say,
-    shown,
-    step,
-)
+from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logged, say, shown, step
 
 PRESETS = tuple(
     p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")

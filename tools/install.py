@@ -13,18 +13,7 @@ import sys
 
 import dependencies
 import probing
-from console import (
-    BUILD,
-    fail,
-    note,
-    output_of,
-    paint,
-    run_logged,
-    say,
-    shown,
-    step,
-    table,
-)
+from console import BUILD, fail, note, output_of, paint, run_logged, say, shown, step, table
 
 OPTIONAL_TRIED = BUILD / ".optional-packages-tried"
 

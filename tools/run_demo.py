@@ -11,17 +11,7 @@ from pathlib import Path
 import builds
 import install
 import pyenv
-from console import (
-    ROOT,
-    duration,
-    fail,
-    job_command,
-    job_environment,
-    say,
-    shown,
-    step,
-    why_no_jobs,
-)
+from console import ROOT, duration, fail, job_command, job_environment, say, shown, step, why_no_jobs
 
 INPUT = ROOT / "inputs" / "sedov_demo.toml"
 

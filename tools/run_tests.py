@@ -17,20 +17,7 @@ from pathlib import Path
 import builds
 import install
 import pyenv
-from console import (
-    BUILD,
-    ROOT,
-    duration,
-    fail,
-    jobs,
-    note,
-    paint,
-    run_logged,
-    say,
-    shown,
-    step,
-    table,
-)
+from console import BUILD, ROOT, duration, fail, jobs, note, paint, run_logged, say, shown, step, table
 
 SANITIZERS = ("tsan", "asan")
 PYTHON_TESTS = ("tools/tests", "python/tests", "tests")

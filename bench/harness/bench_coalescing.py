@@ -13,19 +13,8 @@ import coalescing_data as data
 import install
 import pyenv
 from console import (
-    ROOT,
-    duration,
-    fail,
-    job_command,
-    job_environment,
-    note,
-    run_logged,
-    say,
-    shown,
-    step,
-    table,
-    why_no_jobs,
-)
+    ROOT, duration, fail, job_command, job_environment, note, run_logged, say, shown, step, table, why_no_jobs,
+)  # fmt: skip
 
 COUNTS = [2**k for k in range(11)]
 INTERVALS_US = [1, 10, 100, 1000, 10000]

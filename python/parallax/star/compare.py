@@ -18,13 +18,7 @@ import numpy as np
 
 from .. import ReadError, html
 from ..performance.compare_measured import (
-    Section,
-    add_row,
-    compare_measurement,
-    compare_tasks,
-    compare_time,
-    compare_waits,
-    evidence_of,
+    Section, add_row, compare_measurement, compare_tasks, compare_time, compare_waits, evidence_of,
 )  # fmt: skip
 from ..text import count, plural, seconds, trimmed
 from . import analysis, profiles
