@@ -197,8 +197,9 @@ std::vector<unsigned> scheduler::processors_of(unsigned i) const {
 
 void scheduler::start_threads() {
   try {
+    stacks_.reserve(workers_.size());  // for the workers' loops: the threads themselves could not report a failure
     for (unsigned i = 0; i < workers_.size(); ++i) threads_->list.emplace_back([this, i] { thread_main(i); });
-  } catch (...) {  // no more threads: end the started ones and report the error to the caller
+  } catch (...) {  // no memory, or no more threads: end the started ones and report the error to the caller
     end_threads();
     free_fibers();
     throw;

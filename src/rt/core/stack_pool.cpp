@@ -107,6 +107,11 @@ stack stack_pool::get() {
   return s;
 }
 
+void stack_pool::reserve(std::size_t n) {
+  const std::lock_guard one_at_a_time(growing_);
+  while (total() < n) add_slab();
+}
+
 void stack_pool::put(stack s) noexcept {
 #if defined(PLX_ASAN)
   __asan_unpoison_memory_region(s.bottom, s.size);  // frames that never returned left their redzones behind

@@ -57,6 +57,8 @@ class stack_pool {
 
   /// Throws std::bad_alloc when the operating system has no more memory.
   stack get();
+  /// Maps memory for at least `n` stacks in total, without touching it. Throws std::bad_alloc as get() does.
+  void reserve(std::size_t n);
   void put(stack s) noexcept;
   /// Returns the memory behind a stack to the operating system and loses its contents; it reads as zeros when used
   /// again. Cost: a system call and the pages that were touched.

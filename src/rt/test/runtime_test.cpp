@@ -41,6 +41,10 @@ TEST(runtime, workers_and_their_numbers) {
   EXPECT_GE(plx::runtime().worker_count(), 1u);
 }
 
+TEST(runtime, workers_without_memory_for_stacks_are_an_exception_of_the_constructor) {
+  EXPECT_THROW(plx::runtime({.workers = 2, .stack_bytes = std::size_t{1} << 46}), std::bad_alloc);
+}
+
 TEST(runtime, several_in_one_process) {
   plx::runtime a({.workers = 1, .bind = false}), b({.workers = 2, .bind = false});
   std::atomic<unsigned> in_a{0}, in_b{0};
