@@ -42,13 +42,18 @@ void say(std::string_view text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
-// A second SIGINT or SIGTERM ends the program immediately. A terminal that is closed may send SIGHUP more than once;
-// only the first one counts.
+// A second SIGINT or SIGTERM ends the program immediately, also if it arrives before the handler of the first has
+// begun. A terminal that is closed may send SIGHUP more than once; only the first one counts.
 extern "C" void on_stop(int signal) {
+  const bool is_second = stop_signal != 0;
   stop_signal = signal;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
   std::signal(SIGHUP, SIG_IGN);
+  if (is_second && signal != SIGHUP) {
+    std::raise(signal);  // takes effect at the end of this handler
+    return;
+  }
   if (signals_speak == 0) return;
   if (in_steps != 0)
     say("\nstopping after this step, with a checkpoint (signal again to stop immediately)\n");

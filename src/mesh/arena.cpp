@@ -84,7 +84,6 @@ void arena::resize(std::size_t slots) {
   PLX_ASSERT(free_.empty() && rows_ == row_of_.size(), rows_, row_of_.size());
   if (slots <= rows_) return;
   reserve(slots);
-  std::memset(base_ + rows_ * stride_, 0, (slots - rows_) * stride_ * sizeof(double));
   row_of_.resize(slots, -1);
   while (rows_ < slots) take_row(static_cast<slot_id>(rows_));
 }

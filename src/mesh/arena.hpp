@@ -28,8 +28,9 @@ class arena {
   arena(arena&& other) noexcept;
   arena& operator=(arena&& other) noexcept;
 
-  /// Allocates slots 0..slots-1; never shrinks. Values are kept, new ones are zero. Moves blocks in memory: pointers
-  /// become invalid. Called only when the topology changes.
+  /// Allocates slots 0..slots-1; never shrinks. Values are kept, new ones are unspecified: memory is touched first, and
+  /// so gets its place in the machine, by the workers that write it. Moves blocks in memory: pointers become invalid.
+  /// Called only when the topology changes.
   void resize(std::size_t slots);
 
   /// Allocates rows for these blocks, among slots 0..slots-1; values of others are kept. Moves blocks in memory as

@@ -134,21 +134,30 @@ def test_a_terminal_that_is_closed(folder):
     assert len(names("out", "checkpoint")) == 1
 
 
+def catches_int(child):
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1
+
+
 def test_a_second_signal_of_another_kind_ends_at_once(folder):
     child = start("in.toml", "--out", "out", "--set", "mesh.max_level=7", *ENDLESS)
-
-    def catches_int():
-        status = Path(f"/proc/{child.pid}/status").read_text()
-        caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
-        return int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1
-
-    wait_for(catches_int)
+    wait_for(lambda: catches_int(child))
     child.send_signal(signal.SIGINT)
     while "stopping" not in child.stderr.readline():
         assert child.poll() is None
     child.send_signal(signal.SIGTERM)
     child.communicate(timeout=600)
     assert child.returncode == -signal.SIGTERM
+
+
+def test_two_signals_at_the_same_time_end_at_once(folder):
+    child = start("in.toml", "--out", "out", "--set", "mesh.max_level=7", *ENDLESS)
+    wait_for(lambda: catches_int(child))
+    for which in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # both are pending when it continues
+        child.send_signal(which)
+    child.communicate(timeout=600)
+    assert child.returncode in (-signal.SIGINT, -signal.SIGTERM)
 
 
 def test_closed_streams_are_no_files_of_the_run(folder):

@@ -57,7 +57,7 @@ struct primitive {
 void to_conserved(const gamma_law& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride);
 
 /// Pressure from the total energy, or from the tracer where the internal energy is below `dual_energy_switch` of the
-/// total (hydro.md: 1e-3). Non-finite values pass through.
+/// total (hydro.dual_energy_switch). Non-finite values pass through.
 primitive to_primitive(const gamma_law& eos, const double* u, std::ptrdiff_t stride, int n_species,
                        double dual_energy_switch);
 
