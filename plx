@@ -26,7 +26,7 @@ help() {
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, text, plain words, cost of headers, reference; --fix formats the sources
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
-./plx doctor                    which dependencies were found, what each is for, how to get it
+./plx doctor [TASK]             dependencies found, what each is for, how to get it; TASK (build, ...): those it lacks
 ./plx help                      this text
 
 Environment:

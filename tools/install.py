@@ -1,5 +1,6 @@
 """Sees to it that everything a command needs is on this machine: probes first, installs with apt only what is missing.
-`./plx doctor` lists what this machine has and lacks of the table in dependencies.py, and how to get it.
+`./plx doctor` lists what this machine has and lacks of the table in dependencies.py, and how to get it; `./plx doctor TASK`
+(build, test, lint, ...) only what the task requires and this machine lacks.
 
 Does nothing at all, and needs neither rights nor network, when everything is there. Without the right to install it
 prints the exact command and ends with exit code 2.
@@ -101,9 +102,24 @@ def ensure(parts: list[str], also: list[str] | None = None) -> None:
         note(f"without {row.name}: {row.without} (get it: {dependencies.how_to_get(row)})")
 
 
+def how_to_get(row: dependencies.Dependency, found: probing.Found) -> str:
+    loss = f" Without it: {row.without}." if row.without and not row.needed_by else ""
+    return f"{row.name}: {found.problem}.{loss} Get it: {dependencies.how_to_get(row)}"
+
+
+def list_missing_for(task: str) -> int:
+    found = [(row, probing.probe(row)) for row in dependencies.TABLE if task in row.needed_by]
+    lines = [how_to_get(row, f) for row, f in found if not f.present]
+    say("\n".join(lines) if lines else f"Everything that {task} requires is there.")
+    return 0
+
+
 def main(arguments: list[str]) -> int:
+    tasks = sorted({task for row in dependencies.TABLE for task in row.needed_by})
+    if len(arguments) > 1 or (arguments and arguments[0] not in tasks):
+        fail(f"doctor: expected one of {', '.join(tasks)}, or nothing, found '{' '.join(arguments)}'", 2)
     if arguments:
-        fail(f"doctor takes no arguments, found '{arguments[0]}'", 2)
+        return list_missing_for(arguments[0])
     rows, missing, apt = [], [], []
     for row in dependencies.TABLE:
         found = probing.probe(row)
@@ -124,8 +140,7 @@ def main(arguments: list[str]) -> int:
         say("Everything is there.")
         return 0
     for row, found in missing:
-        loss = f" Without it: {row.without}." if row.without and not row.needed_by else ""
-        say(f"{row.name}: {found.problem}.{loss} Get it: {dependencies.how_to_get(row)}")
+        say(how_to_get(row, found))
     if apt:
         say(f"\nAll of these at once: {'' if os.geteuid() == 0 else 'sudo '}apt-get install -y {' '.join(apt)}")
     say("./plx build, test, demo, lint and bench install what they need by themselves where they may.")

@@ -6,6 +6,8 @@ import os
 import subprocess
 
 import builds
+import install
+import probing
 import pyenv
 import pytest
 import run_bench
@@ -30,6 +32,21 @@ def test_wrong_usage_is_code_2_and_names_what_is_expected(arguments):
     done = plx(*arguments)
     assert done.returncode == 2
     assert "nonsense" in done.stderr or "'x'" in done.stderr
+
+
+def test_doctor_of_a_task_lists_what_the_task_lacks(monkeypatch, capsys):
+    lacking = {"Boost.Context", "oneTBB"}  # the second is optional
+
+    def probe(row):
+        return probing.Found(row.name not in lacking, problem="not found")
+
+    monkeypatch.setattr(probing, "probe", probe)
+    assert install.main(["build"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 and lines[0].startswith("Boost.Context: not found. Get it: ") and "libboost-context-dev" in lines[0]
+    lacking.clear()
+    assert install.main(["build"]) == 0
+    assert "Everything" in capsys.readouterr().out
 
 
 def test_failing_part_shows_the_error_and_not_the_rest():
