@@ -28,9 +28,9 @@ run() {
   [ $code -eq 0 ] || { failed="$failed $name"; tail -n 40 "$out/$name.log"; }
 }
 
-run configure '^-- (CUDA|without CUDA)' cmake --preset release -B "$build" -DPLX_CUDA=ON \
-  -DPLX_CUDA_ARCHITECTURES="${ARCH:-90}" -DPLX_BUILD_EXAMPLES=OFF ${CMAKE_ARGS:-}
-[ -z "$failed" ] || exit 1
+. bench/gpu/configure.sh
+configure "$out" "$build" -DPLX_BUILD_EXAMPLES=OFF || exit 1
+grep -E '^-- (CUDA|without CUDA)' "$out/configure.log"
 targets=
 asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 asked test && targets="$targets gpu_test star_device_test"

@@ -31,7 +31,7 @@ SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest
 
 def workloads() -> list[str]:
     """The programs of the group `rt`: those of bench/workloads."""
-    return sorted(path.parent.name for path in (ROOT / "bench" / "workloads").glob("*/main.cpp"))
+    return sorted(path.stem for path in (ROOT / "bench" / "workloads").glob("*.cpp"))
 
 
 def check_rows(rows: object, program: str) -> list[dict]:

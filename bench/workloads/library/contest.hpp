@@ -1,13 +1,13 @@
 // A contest: the same work done with several libraries, timed in turns within one run.
 //
-//   // tbb.cpp                                        // main.cpp
-//   long count(int n) { ... }                         contest c(argc, argv);
-//   const entry<long(int)> me("tbb", count);          in_turns<long(int)>(c, 7, [&](const entry<long(int)>& e) {
-//                                                       return timed([&] { check(e.run(20) == 1024); }); });
+//   namespace with_tbb {                             contest c(argc, argv);
+//   long count(int n) { ... }                        in_turns<long(int)>(c, 7, [&](const entry<long(int)>& e) {
+//   const entry<long(int)> me("tbb", count);           return timed([&] { check(e.run(20) == 1024); }); });
+//   }
 //
-// An entry is a file of the workload's folder; a library is a file of this folder. Both register themselves when the
-// program starts, so that leaving a file out of the build leaves its rows out of the table.
-// Not thread-safe: used by main. Example: workloads/fib.
+// An entry is a section of the workload's file, a library a section of libraries.cpp. Both register themselves when the
+// program starts, so that leaving one out of the build leaves its rows out of the table.
+// Not thread-safe: used by main. Example: workloads/fib.cpp
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,14 @@
 #include <vector>
 
 #include "report.hpp"
+
+/// Like a function of another translation unit: its callers neither inline nor analyse it. For work that all libraries
+/// share, so that they run the same instructions.
+#if defined(__clang__)
+#define PLX_BENCH_OPAQUE [[gnu::noinline]]
+#else
+#define PLX_BENCH_OPAQUE [[gnu::noipa]]
+#endif
 
 namespace plx::bench {
 

@@ -58,7 +58,7 @@ namespace plx::probe {
 // The built-in policies, enabled by the setting `policies`: worker-cap and loop-grain.
 //
 // Thread safety: used by the thread that creates the runtime. Cost: worker-cap reads a counter 50 times a second; for
-// loop-grain see loop_tuning.hpp. Example: policies_test.cpp, bench/policy
+// loop-grain see loop_tuning.hpp. Example: policies_test.cpp, bench/policy.cpp
 
 class actuator_registry;
 class counter_registry;
