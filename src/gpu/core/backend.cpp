@@ -4,21 +4,10 @@
 #include <cstdlib>
 
 #include "gpu/backend.hpp"
+#include "gpu/core/backends.hpp"
 #include "gpu/core/device_core.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/device.hpp"
-
-#if defined(PLX_GPU_CUDA)
-#include "gpu/cuda/cuda_backend.hpp"
-#endif
-
-#if defined(PLX_GPU_HIP)
-#include "gpu/hip/hip_backend.hpp"
-#endif
-
-#if defined(PLX_GPU_SYCL)
-#include "gpu/sycl/sycl_backend.hpp"
-#endif
 
 namespace plx::gpu {
 

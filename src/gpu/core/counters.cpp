@@ -1,4 +1,4 @@
-#include "gpu/core/counters.hpp"
+#include "gpu/core/device_core.hpp"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "gpu/core/counters.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/runtime.hpp"
 

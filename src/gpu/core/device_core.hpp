@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -245,5 +246,31 @@ class device_core {
   ticks waiting_since_ = 0;   // time of the last completion, or of the first submission after idling; 0: idle
   bool finish_here_ = false;  // set while the destructor polls
 };
+
+/// The counters of a device in its runtime's registry: /gpu{locality#0/device#0}/... They are registered when counters
+/// are first requested from the runtime and live as long as the runtime; the device may be destroyed earlier. The door
+/// forwards to the device while it exists, and then returns its final values.
+class counter_door {
+ public:
+  explicit counter_door(device_core& d);
+  /// Called when the device is destroyed: keeps its final values.
+  void close();
+  [[nodiscard]] device_counts counts();
+  [[nodiscard]] memory_counts memory(memory_kind kind);
+  [[nodiscard]] probe::device_times times();
+  [[nodiscard]] int index() const noexcept { return index_; }
+
+ private:
+  std::mutex lock_;
+  device_core* device_;
+  const int index_;
+  const std::string name_;  // the device's name in traces
+  const probe::device_lanes& lanes_;
+  device_counts last_;
+  memory_counts last_memory_[2];
+};
+
+/// Adds the counters of the device to its runtime.
+std::shared_ptr<counter_door> open_counter_door(device_core& d);
 
 }  // namespace plx::gpu::detail

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "gpu/core/counters.hpp"
 #include "gpu/core/device_core.hpp"
 #include "rt/async.hpp"
 #include "rt/core/scheduler.hpp"

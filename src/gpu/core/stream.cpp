@@ -10,7 +10,6 @@
 #include "base/assert.hpp"
 #include "gpu/buffer.hpp"
 #include "gpu/core/device_core.hpp"
-#include "gpu/foreign_work.hpp"
 #include "gpu/stream.hpp"
 
 namespace plx::gpu {

@@ -3,7 +3,7 @@
 // A submission's tag is CUPTI's external correlation id: each runtime library call made while it is set gives a record
 // with the tag and the call's number, and each activity of the device carries the number of its call. The two kinds of
 // records arrive in any order, so either is kept until the other arrives.
-#include "gpu/cuda/cuda_activity.hpp"
+#include "gpu/core/backends.hpp"
 
 #if PLX_HAVE_CUPTI
 

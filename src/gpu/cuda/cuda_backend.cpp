@@ -1,6 +1,4 @@
-#include "gpu/cuda/cuda_backend.hpp"
-
-#include "gpu/cuda/cuda_activity.hpp"
+#include "gpu/core/backends.hpp"
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-#include "gpu/hip/hip_backend.hpp"
+#include "gpu/core/backends.hpp"
 
 #include "gpu/hip/cuda_names.hpp"
 

@@ -1,4 +1,4 @@
-#include "gpu/sycl/sycl_backend.hpp"
+#include "gpu/core/backends.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/buffer.hpp"
-#include "gpu/core/activity_book.hpp"
+#include "gpu/core/timeline.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/executor.hpp"
 #include "gpu/stream.hpp"

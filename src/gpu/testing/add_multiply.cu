@@ -1,6 +1,6 @@
 // Compiled without fused multiply-add: see CMakeLists.txt.
 #include "gpu/cuda/kernel.hpp"
-#include "gpu/testing/add_multiply.hpp"
+#include "gpu/testing/operations.hpp"
 
 namespace plx::gpu::testing {
 namespace {

@@ -1,5 +1,4 @@
 // Rows of the operations in gpu/testing.
-#include "gpu/testing/add_multiply.hpp"
 #include "gpu/testing/operation_table.hpp"
 #include "gpu/testing/operations.hpp"
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "gpu/sycl/kernel.hpp"
-#include "gpu/testing/add_multiply.hpp"
 #include "gpu/testing/operations.hpp"
 
 namespace plx::gpu::testing {

@@ -1,4 +1,4 @@
-#include "gpu/foreign_work.hpp"
+#include "gpu/stream.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -10,8 +10,8 @@
 
 #include "gpu/buffer.hpp"
 #include "gpu/core/device_core.hpp"
-#include "gpu/foreign_work.hpp"
 #include "gpu/kokkos/guard.hpp"
+#include "gpu/stream.hpp"
 
 namespace plx::kokkos::detail {
 
