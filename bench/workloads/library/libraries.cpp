@@ -26,7 +26,7 @@ const library plx_library(
     },
     [] { the_runtime.reset(); });
 
-// Of entries that use the standard library's threads, or no threads.
+// Entries that use the threads of the standard library, or no threads.
 const library std_library(
     "std", nullptr, [](unsigned) {}, [] {});
 const library serial_library(
