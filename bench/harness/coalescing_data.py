@@ -30,7 +30,9 @@ def read(path: Path | str) -> list[dict]:
         rows = []
         for number, line in enumerate(lines, 2):
             try:
-                row = {k: v if k in TEXTS else float(v) for k, v in zip(COLUMNS, line, strict=True)}
+                row = {k: v if k in TEXTS else float(v) for k, v in zip(COLUMNS, line)}
+                if len(line) != len(COLUMNS):
+                    raise ValueError
             except ValueError:
                 raise ValueError(f"{path}:{number}: expected {len(COLUMNS)} values as in the header, found {line}") from None
             rows.append(row)

@@ -143,16 +143,26 @@ struct group {
 };
 using role = group::role;
 
+// Counts and types of a collective call: one for every rank, or an array with those of each.
+double at(double count, int /*rank*/) { return count; }
 template <class Count>
-double sum_of(const Count* counts, int n) {
+double at(const Count* counts, int rank) {
+  return rank < 0 ? 0 : static_cast<double>(counts[rank]);
+}
+MPI_Datatype type_at(MPI_Datatype type, int /*rank*/) { return type; }
+MPI_Datatype type_at(const MPI_Datatype* types, int rank) { return types[rank]; }
+
+double size_of_all(double count, MPI_Datatype type, int ranks) { return size_of(count * ranks, type); }
+template <class Count>
+double size_of_all(const Count* counts, MPI_Datatype type, int ranks) {
   double sum = 0;
-  for (int i = 0; i < n; ++i) sum += static_cast<double>(counts[i]);
-  return sum;
+  for (int i = 0; i < ranks; ++i) sum += at(counts, i);
+  return size_of(sum, type);
 }
 template <class Count>
-double sum_of(const Count* counts, const MPI_Datatype* types, int n) {
+double size_of_all(const Count* counts, const MPI_Datatype* types, int ranks) {
   double sum = 0;
-  for (int i = 0; i < n; ++i) sum += size_of(static_cast<double>(counts[i]), types[i]);
+  for (int i = 0; i < ranks; ++i) sum += size_of(at(counts, i), types[i]);
   return sum;
 }
 
@@ -185,91 +195,46 @@ bytes reduce(double n, MPI_Datatype type, int root, MPI_Comm c) {
   }
 }
 
-bytes reduce_scatter_block(double n, MPI_Datatype type, MPI_Comm c) {
-  return {size_of(n * group(c).size, type), size_of(n, type)};
-}
-template <class Count>
-bytes reduce_scatter(const Count* counts, MPI_Datatype type, MPI_Comm c) {
+template <class N>
+bytes reduce_scatter(N n, MPI_Datatype type, MPI_Comm c) {
   const group g(c);
-  if (g.rank < 0) return {};
-  return {size_of(sum_of(counts, g.size), type), size_of(static_cast<double>(counts[g.rank]), type)};
+  return {size_of_all(n, type, g.size), size_of(at(n, g.rank), type)};
 }
 
-bytes gather(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, int root, MPI_Comm c) {
+template <class N>
+bytes gather(const void* from, double n, MPI_Datatype type, N each, MPI_Datatype to_type, int root, MPI_Comm c) {
   const group g(c);
   const role r = g.role_with(root);
   if (r == role::none) return {};
   if (r == role::member) return room_sent(n, type);
-  bytes b = room(n_each * g.others, to_type);
-  if (!g.inter) b.sent = from == MPI_IN_PLACE ? size_of(n_each, to_type) : size_of(n, type);
-  return b;
-}
-template <class Count>
-bytes gatherv(const void* from, double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, int root,
-              MPI_Comm c) {
-  const group g(c);
-  const role r = g.role_with(root);
-  if (r == role::none) return {};
-  if (r == role::member) return room_sent(n, type);
-  bytes b = room(sum_of(counts, g.others), to_type);
-  if (!g.inter)
-    b.sent = from == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), to_type) : size_of(n, type);
+  bytes b{0, size_of_all(each, to_type, g.others)};
+  if (!g.inter) b.sent = from == MPI_IN_PLACE ? size_of(at(each, g.rank), to_type) : size_of(n, type);
   return b;
 }
 
-bytes scatter(double n_each, MPI_Datatype from_type, const void* to, double n, MPI_Datatype type, int root,
-              MPI_Comm c) {
+template <class N>
+bytes scatter(N each, MPI_Datatype from_type, const void* to, double n, MPI_Datatype type, int root, MPI_Comm c) {
   const group g(c);
   const role r = g.role_with(root);
   if (r == role::none) return {};
   if (r == role::member) return room(n, type);
-  bytes b = room_sent(n_each * g.others, from_type);
-  if (!g.inter) b.received = to == MPI_IN_PLACE ? size_of(n_each, from_type) : size_of(n, type);
-  return b;
-}
-template <class Count>
-bytes scatterv(const Count* counts, MPI_Datatype from_type, const void* to, double n, MPI_Datatype type, int root,
-               MPI_Comm c) {
-  const group g(c);
-  const role r = g.role_with(root);
-  if (r == role::none) return {};
-  if (r == role::member) return room(n, type);
-  bytes b = room_sent(sum_of(counts, g.others), from_type);
-  if (!g.inter)
-    b.received = to == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), from_type) : size_of(n, type);
+  bytes b{size_of_all(each, from_type, g.others), 0};
+  if (!g.inter) b.received = to == MPI_IN_PLACE ? size_of(at(each, g.rank), from_type) : size_of(n, type);
   return b;
 }
 
-bytes allgather(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
-  return {from == MPI_IN_PLACE ? size_of(n_each, to_type) : size_of(n, type),
-          size_of(n_each * group(c).others, to_type)};
-}
-template <class Count>
-bytes allgatherv(const void* from, double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, MPI_Comm c) {
+template <class N>
+bytes allgather(const void* from, double n, MPI_Datatype type, N each, MPI_Datatype to_type, MPI_Comm c) {
   const group g(c);
-  if (g.rank < 0) return {};
-  return {from == MPI_IN_PLACE ? size_of(static_cast<double>(counts[g.rank]), to_type) : size_of(n, type),
-          size_of(sum_of(counts, g.others), to_type)};
+  return {from == MPI_IN_PLACE ? size_of(at(each, g.rank), to_type) : size_of(n, type),
+          size_of_all(each, to_type, g.others)};
 }
 
-bytes alltoall(const void* from, double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+template <class N, class Type>
+bytes alltoall(const void* from, N sent, Type type, N taken, Type to_type, MPI_Comm c) {
   const int others = group(c).others;
-  const double received = size_of(n_each * others, to_type);
-  return {from == MPI_IN_PLACE ? received : size_of(n * others, type), received};
-}
-template <class Count>
-bytes alltoallv(const void* from, const Count* sent, MPI_Datatype type, const Count* taken, MPI_Datatype to_type,
-                MPI_Comm c) {
-  const int others = group(c).others;
-  const double received = size_of(sum_of(taken, others), to_type);
-  return {from == MPI_IN_PLACE ? received : size_of(sum_of(sent, others), type), received};
-}
-template <class Count>
-bytes alltoallw(const void* from, const Count* sent, const MPI_Datatype* types, const Count* taken,
-                const MPI_Datatype* to_types, MPI_Comm c) {
-  const int others = group(c).others;
-  const double received = sum_of(taken, to_types, others);
-  return {from == MPI_IN_PLACE ? received : sum_of(sent, types, others), received};
+  const double received = size_of_all(taken, to_type, others);
+  return {from == MPI_IN_PLACE ? received : size_of_all(sent, type, others), received};
 }
 
 // ---------------------------------------------------------------------------------------------------------- neighbours
@@ -299,42 +264,24 @@ struct neighbours {
     }
   }
 
-  template <class F>
-  static double sum(const std::vector<int>& all, F&& bytes_of) {
+  /// Counts and types: one for every neighbour, or an array.
+  template <class N, class Type>
+  static double sum(const std::vector<int>& all, N counts, Type types) {
     double total = 0;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (all[i] != MPI_PROC_NULL) total += bytes_of(i);
+    for (int i = 0; i < static_cast<int>(all.size()); ++i)
+      if (all[static_cast<std::size_t>(i)] != MPI_PROC_NULL) total += size_of(at(counts, i), type_at(types, i));
     return total;
   }
 };
 
-bytes neighbor_allgather(double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
-  return {size_of(n, type), neighbours::sum(neighbours(c).from, [&](std::size_t) { return size_of(n_each, to_type); })};
+template <class N>
+bytes neighbor_allgather(double n, MPI_Datatype type, N each, MPI_Datatype to_type, MPI_Comm c) {
+  return {size_of(n, type), neighbours::sum(neighbours(c).from, each, to_type)};
 }
-template <class Count>
-bytes neighbor_allgatherv(double n, MPI_Datatype type, const Count* counts, MPI_Datatype to_type, MPI_Comm c) {
-  return {size_of(n, type), neighbours::sum(neighbours(c).from, [&](std::size_t i) {
-            return size_of(static_cast<double>(counts[i]), to_type);
-          })};
-}
-bytes neighbor_alltoall(double n, MPI_Datatype type, double n_each, MPI_Datatype to_type, MPI_Comm c) {
+template <class N, class Type>
+bytes neighbor_alltoall(N sent, Type type, N taken, Type to_type, MPI_Comm c) {
   const neighbours near(c);
-  return {neighbours::sum(near.to, [&](std::size_t) { return size_of(n, type); }),
-          neighbours::sum(near.from, [&](std::size_t) { return size_of(n_each, to_type); })};
-}
-template <class Count>
-bytes neighbor_alltoallv(const Count* sent, MPI_Datatype type, const Count* taken, MPI_Datatype to_type, MPI_Comm c) {
-  const neighbours near(c);
-  return {neighbours::sum(near.to, [&](std::size_t i) { return size_of(static_cast<double>(sent[i]), type); }),
-          neighbours::sum(near.from, [&](std::size_t i) { return size_of(static_cast<double>(taken[i]), to_type); })};
-}
-template <class Count>
-bytes neighbor_alltoallw(const Count* sent, const MPI_Datatype* types, const Count* taken, const MPI_Datatype* to_types,
-                         MPI_Comm c) {
-  const neighbours near(c);
-  return {
-      neighbours::sum(near.to, [&](std::size_t i) { return size_of(static_cast<double>(sent[i]), types[i]); }),
-      neighbours::sum(near.from, [&](std::size_t i) { return size_of(static_cast<double>(taken[i]), to_types[i]); })};
+  return {neighbours::sum(near.to, sent, type), neighbours::sum(near.from, taken, to_type)};
 }
 
 }  // namespace
