@@ -129,6 +129,8 @@ class Mesh:
             self.file = h5py.File(self.path, "r")
         except FileNotFoundError:
             raise ReadError(self.path, "no such file") from None
+        except PermissionError:
+            raise ReadError(self.path, "permission denied") from None
         except OSError as error:
             raise ReadError(self.path, f"truncated, or not an HDF5 file ({_short(error)})") from None
         try:

@@ -46,6 +46,7 @@ class Run:
             raise NotARun(f"{self.folder}: no such folder")
         if not self.folder.is_dir():
             raise NotARun(f"{self.folder}: expected the folder of a run, found a file")
+        next(self.folder.iterdir(), None)  # glob() takes a folder that may not be read for an empty one
         if not any(next(self.folder.glob(mark), None) for mark in marks):
             ranks = sorted(path.name for path in self.folder.glob("rank-*"))
             instead = f"; its processes have folders of their own: give {self.folder / ranks[0]}" if ranks else ""
@@ -58,7 +59,9 @@ class Run:
             summary = self.summary
         except ReadError:
             summary = None
-        return ending(sorted((self.folder / "mesh").glob("*.athdf")), summary)
+        mesh = self.folder / "mesh"
+        files = [path for path in mesh.iterdir() if path.suffix == ".athdf"] if mesh.is_dir() else []
+        return ending(sorted(files), summary)
 
     @property
     def mesh_files(self) -> list:

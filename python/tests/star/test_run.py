@@ -1,9 +1,16 @@
 """Run folders: what is there, what is missing, what is broken."""
 
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from parallax import NotARun, ReadError, Run
+from parallax.cli import main
 from parallax.star.run import flatten, read_toml
 from parallax.tables import read_table
 
@@ -132,3 +139,23 @@ def test_an_old_python_without_tomli_is_an_error_of_one_line(tmp_path, monkeypat
     (tmp_path / "config.toml").write_text("a = 1\n")
     with pytest.raises(ReadError, match="pip install tomli"):
         Run(tmp_path).config
+
+
+@pytest.mark.parametrize("name, commands", [(".", ("report", "compare")), ("mesh", ("report", "compare")), ("run.json", ("report",)),
+                                            ("mesh/sedov.00002.athdf", ("report", "compare")), ("profile.csv", ("compare",))])  # fmt: skip
+def test_what_another_user_may_not_read_is_named(shared_run, quick, capsys, name, commands):
+    with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to others
+        run = Path(shutil.copytree(shared_run, Path(folder) / "run"))
+        Path(folder).chmod(0o777)
+        (run / name).chmod(0)
+        me = os.geteuid()
+        if me == 0:
+            os.seteuid(65534)  # root may read everything
+        try:
+            for command in commands:
+                arguments = [str(run), str(run)] if command == "compare" else [str(run), "--out", f"{folder}/page.html"]
+                assert main([command, *arguments]) == 2
+                assert re.search(f"{re.escape(str(run / name))}: [Pp]ermission denied", capsys.readouterr().err)
+        finally:
+            os.seteuid(me)
+            (run / name).chmod(0o755)
