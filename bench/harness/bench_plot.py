@@ -50,6 +50,16 @@ TITLES = {
     "stencil/imbalance": "stencil, imbalanced tasks",
 }
 INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
+# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
+COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
+
+
+def plain(axes, size: float = 9, which: str = "both") -> None:
+    """A light grid, no ticks, and of the frame the lower side alone."""
+    axes.grid(axis=which, color=FAINT, lw=0.7, zorder=0)
+    axes.tick_params(length=0, labelsize=size, colors=SOFT)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
 
 
 def half_grain(points: list) -> float | None:
@@ -106,10 +116,8 @@ def style_axes(axes, low: float, high: float, first: bool, last: bool) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
     axes.yaxis.set_major_locator(FixedLocator([0, 0.25, 0.5, 0.75, 1]))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    axes.grid(color=FAINT, lw=0.7, zorder=0)
-    axes.tick_params(length=0, labelsize=8.5, colors=SOFT, labelleft=first, labelbottom=last)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    plain(axes, 8.5)
+    axes.tick_params(labelleft=first, labelbottom=last)
     axes.spines["bottom"].set_color("#888888")
 
 
@@ -132,10 +140,7 @@ def draw_summary(axes, curves: dict) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(tick_text))
     axes.set_xlim(0.04, 200)
-    axes.grid(axis="x", color=FAINT, lw=0.7, zorder=0)
-    axes.tick_params(length=0, labelsize=8.5, colors=SOFT)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
+    plain(axes, 8.5, "x")
     axes.spines["bottom"].set_color("#888888")
     box = axes.get_position()
     axes.set_position([box.x0 + 0.15 * box.width, box.y0, 0.85 * box.width, box.height])
@@ -172,9 +177,7 @@ def draw(data: dict, picture: Path) -> None:
 
 # ---- the ladder
 
-# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
-COLOURS = ["#56B4E9", "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#E69F00"]
-MARKS = ["o", "s", "D", "^", "v", "P"]
+LADDER_COLOURS, LADDER_MARKS = [COLOURS[i] for i in (5, 0, 2, 4, 3, 1)], ["o", "s", "D", "^", "v", "P"]
 RUNGS = {  # as bench_gpu_ladder names them
     "cpu": "CPU only",
     "anew": "GPU, new buffers and streams",  # words: ok
@@ -210,8 +213,8 @@ def draw_ladder(steps: dict[str, dict[int, float]], picture: Path) -> None:
         row = steps[name]
         axes.plot([min(row.values()), max(row.values())], [y, y], color=FAINT, lw=3, zorder=1)
         for count, ms in row.items():
-            i = counts.index(count) % len(COLOURS)
-            axes.plot([ms], [y], MARKS[i], ms=8, color=COLOURS[i], mec="white", mew=1, zorder=3)
+            i = counts.index(count) % len(LADDER_COLOURS)
+            axes.plot([ms], [y], LADDER_MARKS[i], ms=8, color=LADDER_COLOURS[i], mec="white", mew=1, zorder=3)
         axes.text(1.01, y, f"{row[max(row)]:.3g} ms", transform=axes.get_yaxis_transform(), va="center", fontsize=9, color=INK)
     axes.set_yticks(range(len(rungs)), [RUNGS.get(name, name) for name in rungs])
     axes.set_ylim(len(rungs) - 0.5, -0.5)
@@ -220,13 +223,10 @@ def draw_ladder(steps: dict[str, dict[int, float]], picture: Path) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("ms per step", color=SOFT)
-    axes.grid(axis="x", color=FAINT, lw=0.7, zorder=0)
-    axes.tick_params(length=0, labelsize=9, colors=SOFT)
+    plain(axes, 9, "x")
     axes.tick_params(which="minor", length=0)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
     handles = [
-        plt.Line2D([], [], marker=MARKS[i % len(MARKS)], ls="", ms=8, color=COLOURS[i % len(COLOURS)], mec="white",
+        plt.Line2D([], [], marker=LADDER_MARKS[i % len(LADDER_MARKS)], ls="", ms=8, color=LADDER_COLOURS[i % len(LADDER_COLOURS)], mec="white",
                    label=f"{count} worker{'s' if count != 1 else ''}")
         for i, count in enumerate(counts)
     ]

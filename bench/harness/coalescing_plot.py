@@ -10,17 +10,16 @@ import statistics
 import sys
 from pathlib import Path
 
+import bench_plot
 import coalescing_data as data
 import matplotlib
+from bench_plot import COLOURS, INK, SOFT
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.colors import LogNorm  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator, PercentFormatter  # noqa: E402
 
-INK, SOFT, FAINT = "#222222", "#555555", "#d9d9d9"
-# Okabe and Ito's colours, distinguishable with any colour vision; markers differ, too.
-COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 MARKS = ["o", "s", "^", "D", "v", "P", "X"]
 OWN = {"self": ("self-clocking", "#009E73", "D"), "adaptive": ("adaptive", "#D55E00", "*")}
 DASHES = {"self": (0, (5, 2)), "adaptive": (0, (1, 1.5))}
@@ -39,13 +38,10 @@ def titled(axes, text: str) -> None:
 
 
 def plain(axes) -> None:
-    axes.grid(color=FAINT, lw=0.7, zorder=0)
+    bench_plot.plain(axes)
     axes.set_axisbelow(True)
-    axes.tick_params(length=0, labelsize=9, colors=SOFT)
     axes.xaxis.label.set_color(SOFT)
     axes.yaxis.label.set_color(SOFT)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
 
 
 def of_counts(axes, counts: list[int]) -> None:
