@@ -12,6 +12,7 @@ import pyenv
 import pytest
 import run_bench
 import run_demo
+import run_parallax
 import run_tests
 from console import ROOT
 
@@ -158,3 +159,17 @@ def test_tools_do_not_import_each_other_in_circles():
         graph[name] = names & set(files)
     assert graph["install"] >= {"console", "dependencies", "probing"}
     graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+def test_scale_builds_the_simulator_and_hands_it_on(monkeypatch, tmp_path):
+    built = []
+    monkeypatch.setattr(run_parallax, "build", built.append)
+    monkeypatch.setattr(run_parallax, "run", lambda arguments, python=None: arguments)
+    program = str(run_parallax.PROGRAMS / "plx-scale")
+    assert run_parallax.main(["scale", "RUN", "--workers", "4"]) == ["scale", "RUN", "--workers", "4", "--program", program]
+    assert run_parallax.main(["scale", "--help"]) == ["scale", "--help"]
+    real, out = tmp_path / "real.json", tmp_path / "out"
+    found = run_parallax.main(["scale", "check", "--from", str(real), "--out", str(out), "--limit", "9"])
+    assert found == ["scale-check", str(real), "--program", program, "--out", str(out), "--limit=9.0"]
+    assert built == [["plx-scale"], ["plx-scale"]]
+    assert run_parallax.main(["compare", "a", "b"]) == ["compare", "a", "b"]
