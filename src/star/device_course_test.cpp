@@ -113,6 +113,12 @@ TEST(DeviceCourse, ACheckpointContinuesOnTheOther) {
     const auto c = mesh::read_checkpoint(path);
     ASSERT_TRUE(c) << c.error().message;
     ASSERT_TRUE(mesh::same_input(*c, path, identity_of(b.in->table)));  // the device may differ
+    mesh::checkpoint other = *c;  // of a program whose variables have another order
+    std::swap(other.variables[1], other.variables[2]);
+    const auto refused = b.sim->restore(other, path);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("expected the variable 'mom1' at place 2, found 'mom2'"), std::string::npos)
+        << refused.error().message;
     ASSERT_TRUE(b.sim->restore(*c, path));
     b.sim->go_on();
     while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
