@@ -79,7 +79,7 @@ struct setup {
   mesh::domain domain;
   hydro_parameters hydro;
   integrator scheme{};
-  double cfl = 0.4;
+  double cfl = 0.9;
   mesh::boundary_values sides;
 };
 

@@ -33,7 +33,7 @@ struct mesh_tables;
 struct gas_options {
   hydro_parameters hydro;
   integrator scheme;
-  double cfl = 0.4;
+  double cfl = 0.9;
   mesh::boundary_values sides;
   int totals_every = 0;  ///< totals are computed at multiples of this number of steps; 0: never
 };

@@ -17,6 +17,7 @@
 #include "star/device/kernel_line.hpp"
 #include "star/device/stage_box.hpp"
 #include "star/hydro/kernel_point.hpp"
+#include "star/hydro/kernel_positive.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -170,10 +171,15 @@ struct full3d_body {
     }
   }
 
+  /// The averages of the cell at `cell`.
+  PLX_INLINE static face_state average_at(const double* cell, const line& l) {
+    return {cell[0], cell[l.n], cell[l.a], cell[l.b], cell[i_pressure * variable]};
+  }
+
   PLX_INLINE static void finish(const arguments& a, const stage_box& b, int number, const double* shared,
                                 double* parts) {
     const line l = line_of(number);
-    const double gamma = a.hydro.gamma;
+    const double gamma = a.hydro.gamma, dt_dx = a.control->dt / b.block.dx;
     const std::ptrdiff_t w = tile_row(a), tile_step = l.axis == 0 ? 1 : l.axis == 1 ? w : w * w;
     const double* tracer = tile_of(a, b) + i_tracer * tile_volume(a) +
                            (l.axis == 0   ? l.s * w + l.t * w * w
@@ -183,18 +189,23 @@ struct full3d_body {
     window.begin(tracer[-3 * tile_step], tracer[-2 * tile_step], tracer[-tile_step], tracer[0]);
     double* sums = place_of(parts, number);
     face_state below{};
+    face_state cell_below{};
     double tracer_below = 0.0, flux_below[gas_variables] = {};
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       face_state above, next;
       double tracer_above, tracer_next;
-      both_ends(shared + l.first + c * l.step, l, l.step, gamma, above, next);
+      const double* at_cell = shared + l.first + c * l.step;
+      both_ends(at_cell, l, l.step, gamma, above, next);
+      const face_state cell = average_at(at_cell, l);
       window.template step<true>(tracer[(c + 2) * tile_step], tracer_above, tracer_next);
       if (c >= 0) {
         double* at_face = sums + c * box_lines;
         const face_flux rim = simpson_of<face_part::corners>(get(at_face), get(at_face + point_variables * part));
-        const face_flux f = simpson_of<face_part::centre>(rim, hll(below, above, gamma));
-        const double upwind = select(less(f.mass, 0.0), tracer_above, tracer_below);
+        face_flux f = simpson_of<face_part::centre>(rim, hll(below, above, gamma));
+        const bool limited = keep_positive<false>(cell_below, cell, gamma, dt_dx, f), from_above = less(f.mass, 0.0);
+        const double upwind = limited ? select(from_above, tracer[c * tile_step], tracer[(c - 1) * tile_step])
+                                      : select(from_above, tracer_above, tracer_below);
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
         if (c == 0) {
           keep_flux(a, b, l.axis, l.s, l.t, false, flux);
@@ -210,7 +221,7 @@ struct full3d_body {
         PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) flux_below[v] = flux[v];
       }
-      below = next, tracer_below = tracer_next;
+      below = next, tracer_below = tracer_next, cell_below = cell;
     }
   }
 

@@ -12,7 +12,7 @@ namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
 /// One variable along a line. begin() takes cells -3 .. 0; then each step() takes cell c + 2 and returns both values of
-/// cell c, for c = -1, 0, 1, ...
+/// cell c, for c = -1, 0, 1, ... Before that step, average() is cell c.
 template <reconstruction scheme>
 struct line_window;
 
@@ -20,6 +20,7 @@ template <>
 struct line_window<reconstruction::ppm> {
   vd q0, q1, d1, s0, a0;
 
+  PLX_INLINE vd average() const { return q0; }
   PLX_INLINE void begin(vd m3, vd m2, vd m1, vd c0) {
     q0 = m1, q1 = c0;
     vd d = m1 - m2;
@@ -43,6 +44,7 @@ template <>
 struct line_window<reconstruction::plm> {
   vd below, q0, q1;
 
+  PLX_INLINE vd average() const { return q0; }
   PLX_INLINE void begin(vd, vd m2, vd m1, vd c0) { below = m2, q0 = m1, q1 = c0; }
   template <bool positive>
   PLX_INLINE void step(vd q2, vd& lower, vd& upper) {
@@ -57,6 +59,7 @@ template <>
 struct line_window<reconstruction::mp5> {
   vd w[5];
 
+  PLX_INLINE vd average() const { return w[3]; }
   PLX_INLINE void begin(vd m3, vd m2, vd m1, vd c0) { w[1] = m3, w[2] = m2, w[3] = m1, w[4] = c0; }
   template <bool positive>
   PLX_INLINE void step(vd q2, vd& lower, vd& upper) {

@@ -56,7 +56,7 @@ struct step_control {
   double dt = 0.0;     ///< of the current or next step
   double time = 0.0;   ///< after the last step that succeeded
   double t_end = 0.0;  ///< the last step ends at this time
-  double cfl = 0.4;
+  double cfl = 0.9;
   double signal_rate = 0.0;  ///< after the last step: largest (|v| + c) / dx
   double last_dt = 0.0;      ///< of the last step
   std::int64_t steps = 0;    ///< that succeeded

@@ -140,16 +140,16 @@ void add_centre(const plane_task& t, int axis) {
 }
 
 /// Fluxes of tracer and species at `lanes` faces: upwind with the mass flux of the gas, from values at the face's
-/// centre.
-PLX_INLINE void passive_fluxes(const plane_task& t, const line_view& line, double step, double* flux) {
+/// centre. Before them the fluxes of the gas are limited to positive updates.
+PLX_INLINE void complete_fluxes(const plane_task& t, const line_view& line, double gamma, double step) {
   const int n_var = t.n_var();
   for (int v = i_tracer; v < n_var; ++v) reconstruct_variable<reconstruction::ppm, true>(line, v);
   const vd mass = load(line.flux);
   const std::ptrdiff_t tracer = i_tracer * line.faces;
   vd upwind = select(less(mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
   store(line.flux + tracer, mass * upwind);
+  limit_fluxes<false>(line, gamma, step);
   if (n_var > i_species) species_fluxes(line, n_var - i_species, step);
-  for (int v = i_tracer; v < n_var; ++v) store(flux + v * slots, load(line.flux + v * line.faces));
 }
 
 /// Computes the fluxes of all variables through the faces across an axis, from the sums.
@@ -157,11 +157,8 @@ void finish_fluxes(const plane_task& t, int axis) {
   const std::ptrdiff_t step_of[3] = {1, pitch, pitch * pitch};
   const std::ptrdiff_t lines = t.n_var() * most_lanes;
   const int n = i_velocity + axis, tt = i_velocity + (axis + 1) % 3, b = i_velocity + (axis + 2) % 3;
-  const int variable[gas_variables] = {i_density, n, tt, b, i_energy};
   for_slots(
       faces_across(axis), [&](int s) __attribute__((always_inline)) {
-        double* flux = t.s.flux[axis] + s;
-        for (int v = 0; v < gas_variables; ++v) store(flux + variable[v] * slots, load(t.s.sum[axis] + v * slots + s));
         const line_view line{t.primitives() + s,
                              step_of[axis],
                              primitive_cells,
@@ -173,8 +170,12 @@ void finish_fluxes(const plane_task& t, int axis) {
                              n,
                              tt,
                              b};
-        store(line.flux + i_density * line.faces, load(flux));
-        passive_fluxes(t, line, t.box.step(), flux);
+        const double* sum = t.s.sum[axis] + s;
+        store_flux(line, 0,
+                   {load(sum), load(sum + slots), load(sum + 2 * slots), load(sum + 3 * slots), load(sum + 4 * slots)});
+        complete_fluxes(t, line, t.box.p.gamma, t.box.step());
+        double* flux = t.s.flux[axis] + s;
+        for (int v = 0; v < t.n_var(); ++v) store(flux + v * slots, load(line.flux + v * line.faces));
       });
 }
 

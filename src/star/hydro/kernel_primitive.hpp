@@ -34,6 +34,11 @@ PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double*
   vd density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
   vd mx = load(u + 1 * u_stride), my = load(u + 2 * u_stride), mz = load(u + 3 * u_stride);
+  vm thin = less(density_in, density);
+  if (any(thin)) [[unlikely]] {  // as raise_density()
+    vm none = not_less(all(0.0), density_in);
+    mx = select(none, all(0.0), mx), my = select(none, all(0.0), my), mz = select(none, all(0.0), mz);
+  }
   vd tracer = load(u + i_tracer * u_stride);
   vd kinetic = kinetic_energy(mx, my, mz, inverse);
   vd pressure_in = all(p.gamma - 1.0) * internal_energy(p, load(u + i_energy * u_stride), kinetic, tracer);
@@ -45,7 +50,7 @@ PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double*
   store(w + i_pressure * w_stride, pressure);
   store(w + i_tracer * w_stride, tracer * inverse);
   for (int v = i_species; v < n_var; ++v) store(w + v * w_stride, load(u + v * u_stride) * inverse);
-  return any(either(less(density_in, density), less(pressure_in, pressure)));
+  return any(either(thin, less(pressure_in, pressure)));
 }
 
 }  // namespace

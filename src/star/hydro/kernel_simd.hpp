@@ -41,6 +41,7 @@ PLX_INLINE vm less(vd a, vd b) { return a < b; }
 PLX_INLINE vm not_less(vd a, vd b) { return !(a < b); }
 PLX_INLINE vd select(vm m, vd a, vd b) { return m ? a : b; }
 PLX_INLINE vm either(vm a, vm b) { return a || b; }
+PLX_INLINE vm both(vm a, vm b) { return a && b; }
 PLX_INLINE unsigned bits(vm m) { return m ? 1u : 0u; }
 
 #elif defined(__AVX512DQ__) && defined(__AVX512VL__)
@@ -59,6 +60,7 @@ PLX_INLINE vm less(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ); }
 PLX_INLINE vm not_less(vd a, vd b) { return _mm512_cmp_pd_mask(a, b, _CMP_NLT_UQ); }
 PLX_INLINE vd select(vm m, vd a, vd b) { return _mm512_mask_blend_pd(m, b, a); }
 PLX_INLINE vm either(vm a, vm b) { return static_cast<vm>(a | b); }
+PLX_INLINE vm both(vm a, vm b) { return static_cast<vm>(a & b); }
 PLX_INLINE unsigned bits(vm m) { return m; }
 
 #elif defined(__AVX2__)
@@ -77,6 +79,7 @@ PLX_INLINE vm less(vd a, vd b) { return _mm256_cmp_pd(a, b, _CMP_LT_OQ); }
 PLX_INLINE vm not_less(vd a, vd b) { return _mm256_cmp_pd(a, b, _CMP_NLT_UQ); }
 PLX_INLINE vd select(vm m, vd a, vd b) { return _mm256_blendv_pd(b, a, m); }
 PLX_INLINE vm either(vm a, vm b) { return _mm256_or_pd(a, b); }
+PLX_INLINE vm both(vm a, vm b) { return _mm256_and_pd(a, b); }
 PLX_INLINE unsigned bits(vm m) { return static_cast<unsigned>(_mm256_movemask_pd(m)); }
 
 #else
@@ -101,6 +104,7 @@ PLX_INLINE vd vmax(vd a, vd b) { return a > b ? a : b; }
 PLX_INLINE vd vsqrt(vd a) { return vd{__builtin_sqrt(a[0]), __builtin_sqrt(a[1])}; }
 PLX_INLINE vd vabs(vd a) { return reinterpret_cast<vd>(reinterpret_cast<vm>(a) & 0x7fffffffffffffffll); }
 PLX_INLINE vm either(vm a, vm b) { return a | b; }
+PLX_INLINE vm both(vm a, vm b) { return a & b; }
 PLX_INLINE unsigned bits(vm m) { return (m[0] ? 1u : 0u) | (m[1] ? 2u : 0u); }
 
 #endif

@@ -6,8 +6,8 @@
 // Example: star/hydro/stage_test.cpp
 #pragma once
 
+#include "star/hydro/kernel_positive.hpp"
 #include "star/hydro/kernel_reconstruct.hpp"
-#include "star/hydro/kernel_riemann.hpp"
 #include "star/hydro/kernel_species.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
@@ -27,19 +27,59 @@ PLX_INLINE face_state load_state(const double* side, const line_view& line, int 
   return {at(i_density), at(line.normal), at(line.t), at(line.b), at(i_energy)};
 }
 
+/// Averages of cell c of the line.
+PLX_INLINE face_state cell_of(const line_view& line, int c) {
+  const double* w = line.w + c * line.cell;
+  auto at = [&](int v) __attribute__((always_inline)) { return load(w + v * line.variable); };
+  return {at(i_density), at(line.normal), at(line.t), at(line.b), at(i_energy)};
+}
+
+PLX_INLINE face_flux load_flux(const line_view& line, int f) {
+  auto at = [&](int v) __attribute__((always_inline)) { return load(line.flux + v * line.faces + f * lanes); };
+  return {at(i_density), at(line.normal), at(line.t), at(line.b), at(i_energy)};
+}
+
+PLX_INLINE void store_flux(const line_view& line, int f, const face_flux& flux) {
+  double* to = line.flux + f * lanes;
+  store(to + i_density * line.faces, flux.mass);
+  store(to + line.normal * line.faces, flux.n);
+  store(to + line.t * line.faces, flux.t);
+  store(to + line.b * line.faces, flux.b);
+  store(to + i_energy * line.faces, flux.energy);
+}
+
+/// Limits the flux of the gas through face f where needed. The tracer there is that of the upwind cell's average.
+template <bool skip_similar>
+[[gnu::noinline]] PLX_DEVICE void limit_face(const line_view& line, int f, double gamma, double step) {
+  face_flux flux = load_flux(line, f);
+  const vm limited = keep_positive<skip_similar>(cell_of(line, f - 1), cell_of(line, f), gamma, step, flux);
+  if (!any(limited)) return;
+  store_flux(line, f, flux);
+  const double* tracer = line.w + i_tracer * line.variable + (f - 1) * line.cell;
+  double* to = line.flux + i_tracer * line.faces + f * lanes;
+  vd upwind = select(less(flux.mass, all(0.0)), load(tracer + line.cell), load(tracer));
+  store(to, select(limited, flux.mass * upwind, load(to)));
+}
+
 template <riemann_solver solver>
 PLX_INLINE void gas_fluxes(const line_view& line, double gamma) {
   for (int f = 0; f <= line.n; ++f) {
     face_flux flux = solve<solver>(load_state(line.left, line, f), load_state(line.right, line, f), gamma);
-    double* to = line.flux + f * lanes;
-    store(to + i_density * line.faces, flux.mass);
-    store(to + line.normal * line.faces, flux.n);
-    store(to + line.t * line.faces, flux.t);
-    store(to + line.b * line.faces, flux.b);
-    store(to + i_energy * line.faces, flux.energy);
+    store_flux(line, f, flux);
     const std::ptrdiff_t tracer = i_tracer * line.faces + f * lanes;
     vd upwind = select(less(flux.mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
-    store(to + i_tracer * line.faces, flux.mass * upwind);
+    store(line.flux + tracer, flux.mass * upwind);
+  }
+}
+
+/// Limits the fluxes of a line to positive updates; `step` is dt / dx.
+template <bool skip_similar>
+PLX_INLINE void limit_fluxes(const line_view& line, double gamma, double step) {
+  face_state below = cell_of(line, -1);
+  for (int f = 0; f <= line.n; ++f) {
+    const face_state above = cell_of(line, f);
+    if (!skip_similar || any(differ_much(below, above, gamma))) limit_face<skip_similar>(line, f, gamma, step);
+    below = above;
   }
 }
 
@@ -77,6 +117,7 @@ PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double s
   constexpr reconstruction species_scheme = scheme == reconstruction::mp5 ? reconstruction::ppm : scheme;
   for (int v = i_species; v < n_var; ++v) reconstruct_variable<species_scheme, true>(line, v);
   gas_fluxes<solver>(line, p.gamma);
+  limit_fluxes<skips_similar<scheme>>(line, p.gamma, step);
   if (p.n_species > 0) species_fluxes(line, p.n_species, step);
   difference_fluxes(line, n_var, out);
 }

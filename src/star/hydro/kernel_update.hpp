@@ -12,12 +12,12 @@ namespace {
 
 /// Collected over the cells of a block.
 struct tally {
-  vd signal_speed = all(0.0);
+  vd signal_speed = all(0.0);  ///< largest sum over axes of |v| + c
   std::int64_t density_floors = 0, pressure_floors = 0;
   int first_bad = -1;
 };
 
-/// Makes partial densities nonnegative with the density as their sum.
+/// Makes partial densities nonnegative with the density as their sum; equal parts if there is nothing positive.
 PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species, vd density) {
   double* x = u + i_species * variable;
   vd sum = all(0.0);
@@ -26,8 +26,26 @@ PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species
     store(x + s * variable, value);
     sum = sum + value;
   }
-  vd factor = density / at_least(1e-300, sum);
+  vm empty = less(sum, all(1e-290) * density);
+  if (any(empty)) [[unlikely]] {
+    for (int s = 0; s < n_species; ++s)
+      store(x + s * variable, select(empty, density * all(1.0 / n_species), load(x + s * variable)));
+    sum = select(empty, density, sum);
+  }
+  vd factor = density / sum;
   for (int s = 0; s < n_species; ++s) store(x + s * variable, load(x + s * variable) * factor);
+}
+
+/// Raises densities below the floor: they keep their momentum, which cannot add kinetic energy, and their internal
+/// energy; a density that is not positive takes the velocity zero and the pressure floor. Returns the kinetic energy.
+PLX_INLINE vd raise_density(const hydro_parameters& p, vd density_in, vd density, vd (&m)[3], vd& total, vd tracer) {
+  vm thin = less(density_in, density), none = not_less(all(0.0), density_in);
+  vd kinetic_in = kinetic_energy(m[0], m[1], m[2], all(1.0) / select(none, density, density_in));
+  vd internal = select(none, all(0.0), internal_energy(p, total, kinetic_in, tracer));
+  for (vd& component : m) component = select(none, all(0.0), component);
+  vd kinetic = kinetic_energy(m[0], m[1], m[2], all(1.0) / density);
+  total = select(thin, kinetic + internal, total);
+  return kinetic;
 }
 
 /// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place. `finite` is 0, or
@@ -37,12 +55,17 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
                        int index, unsigned valid, tally& t) {
   vd density_in = load(u), density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
-  vd mx = load(u + 1 * variable), my = load(u + 2 * variable), mz = load(u + 3 * variable);
+  vd m[3] = {load(u + 1 * variable), load(u + 2 * variable), load(u + 3 * variable)};
   vd total = load(u + i_energy * variable), tracer = load(u + i_tracer * variable);
-  vd kinetic = kinetic_energy(mx, my, mz, inverse);
+  vd kinetic = kinetic_energy(m[0], m[1], m[2], inverse);
+  vm thin = less(density_in, density);
+  if (any(thin)) [[unlikely]] {
+    kinetic = raise_density(p, density_in, density, m, total, tracer);
+    for (int axis = 0; axis < 3; ++axis) store(u + (i_momentum + axis) * variable, m[axis]);
+  }
   vd energy_in = internal_energy(p, total, kinetic, tracer);
   vd energy = at_least(p.pressure_floor / (p.gamma - 1.0), energy_in);
-  vm thin = less(density_in, density), cold = less(energy_in, energy);
+  vm cold = less(energy_in, energy);
   vm reset = either(cold, less(all(p.dual_energy_reset) * vmax(total, energy_nearby), total - kinetic));
   if (any(reset)) tracer = select(reset, power(energy, all(1.0 / p.gamma)), tracer);
   store(u, density);
@@ -51,7 +74,7 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
   if (p.n_species > 0) settle_species(u, variable, p.n_species, density);
 
   vd sound = vsqrt(all(p.gamma * (p.gamma - 1.0)) * energy * inverse);
-  vd speed = vmax(vmax(vabs(mx), vabs(my)), vabs(mz)) * inverse + sound;
+  vd speed = sum3(vabs(m[0]), vabs(m[1]), vabs(m[2])) * inverse + all(3.0) * sound;
   t.signal_speed = vmax(speed, t.signal_speed);
   t.density_floors += count_of(bits(thin) & valid);
   t.pressure_floors += count_of(bits(cold) & valid);

@@ -29,7 +29,7 @@ inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
 /// Section [hydro].
 struct hydro_options {
   double gamma = 1.4;
-  double cfl = 0.4;
+  double cfl = 0.0;  ///< 0: courant_number() chooses
   std::string scheme = "faces";
   std::string reconstruction = "ppm";
   std::string flux = "auto";  ///< hllc for faces, hll for full3d
@@ -46,6 +46,8 @@ struct hydro_options {
   result<hydro_parameters> parameters(int n_species) const;
   /// Requires: parameters() succeeded.
   star::integrator time_integrator() const;
+  /// hydro.cfl, or 0.9 for rk3 and 0.6 for rk2.
+  double courant_number() const;
 };
 
 }  // namespace plx::star

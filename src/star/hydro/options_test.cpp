@@ -40,13 +40,24 @@ TEST(hydro_options, wrong_values_are_one_line) {
   EXPECT_NE(o.parameters(0).error().message.find("'roe'"), std::string::npos);
   o = {}, o.gamma = 1.0;
   EXPECT_FALSE(o.parameters(0));
-  o = {}, o.cfl = 0.0;
+  o = {}, o.cfl = 1.5;
+  EXPECT_FALSE(o.parameters(0));
+  o = {}, o.integrator = "rk2", o.cfl = 0.7;
   EXPECT_FALSE(o.parameters(0));
   EXPECT_FALSE(hydro_options{}.parameters(max_species + 1));
   config_table table;
   o = {}, o.describe(table);
   EXPECT_FALSE(table.set("hydro.gamma=0.9"));
   EXPECT_FALSE(table.set("hydro.flux=roe"));
+}
+
+TEST(hydro_options, courant_number_by_the_integrator_unless_given) {
+  hydro_options o;
+  EXPECT_EQ(o.courant_number(), 0.9);
+  o.integrator = "rk2";
+  EXPECT_EQ(o.courant_number(), 0.6);
+  o.cfl = 0.25;
+  EXPECT_EQ(o.courant_number(), 0.25);
 }
 
 TEST(hydro_options, full3d_has_ppm_and_the_central_upwind_flux) {

@@ -65,8 +65,8 @@ struct stage_output {
   /// Per area and time, positive along the axis. u_new changes by -weight * dt / dx * (F+ - F-).
   double* face_flux[6] = {};
 
-  double max_signal_rate = 0.0;      ///< of u_new: largest (|v| + c) / dx over cells and axes; dt = cfl / rate
-  std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor; their momentum is unchanged
+  double max_signal_rate = 0.0;      ///< of u_new: largest sum over axes of (|v| + c) / dx; dt = cfl / rate
+  std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor
   std::int64_t pressure_floors = 0;  ///< cells of u_new whose internal energy was raised
   std::int64_t input_floors = 0;     ///< cells of the tile, ghost cells included, floored before reconstruction
   int first_bad_cell = -1;           ///< (k * n + j) * n + i of the first cell not finite or not positive, or -1

@@ -57,7 +57,7 @@ TEST(species, sum_stays_one_and_no_new_extrema) {
   for (const auto& [line, scheme] : all)
     for (double mach : {0.1, 1.0, 3.0}) {
       test_block b = carried(mach, line, scheme, 16);
-      for (int s = 0; s < 30; ++s) b.step(0.4 / b.signal_rate());
+      for (int s = 0; s < 30; ++s) b.step(0.9 / b.signal_rate());
       const fraction_range r = range_of(b);
       EXPECT_LE(r.worst_sum, 1e-14);
       EXPECT_GE(r.smallest, 0.1 - 1e-14) << mach;
@@ -76,7 +76,7 @@ TEST_P(species_in_rough_flow, have_no_new_extrema_either) {
   b.u() = interior(random_tile(p, 16, 51, 3.0), 16, variable_count(2));
   const fraction_range before = range_of(b);
   for (int s = 0; s < 30; ++s) {
-    b.step(0.3 / b.signal_rate());
+    b.step(0.9 / b.signal_rate());
     const fraction_range r = range_of(b);
     ASSERT_LE(r.worst_sum, 1e-14);
     ASSERT_GE(r.smallest, before.smallest - 1e-14) << s;
@@ -116,7 +116,7 @@ TEST(species, one_species_stays_one) {
   p.n_species = 1;
   test_block b(p, 8);
   b.u() = interior(random_tile(p, 8, 61, 3.0), 8, variable_count(1));
-  for (int s = 0; s < 10; ++s) b.step(0.3 / b.signal_rate());
+  for (int s = 0; s < 10; ++s) b.step(0.9 / b.signal_rate());
   for (std::size_t c = 0; c < cells_of(8); ++c) EXPECT_NEAR(b.u()[i_species * 512 + c] / b.u()[c], 1.0, 1e-15);
 }
 

@@ -133,7 +133,7 @@ class test_block {
   }
 
   /// Steps to time t_end with Courant number cfl; returns false if a cell became invalid.
-  bool run(double t_end, double cfl = 0.4, const integrator& scheme = ssp_rk3) {
+  bool run(double t_end, double cfl = 0.9, const integrator& scheme = ssp_rk3) {
     last_.max_signal_rate = signal_rate();
     while (time_ < t_end * (1.0 - 1e-12)) {
       const double dt = cfl / last_.max_signal_rate;

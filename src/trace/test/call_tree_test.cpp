@@ -1,4 +1,4 @@
-#include "trace/task_plots.hpp"
+#include "trace/call_tree.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

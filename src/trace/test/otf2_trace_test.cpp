@@ -1,4 +1,4 @@
-#include "trace/trace_export.hpp"
+#include "trace/otf2_trace.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

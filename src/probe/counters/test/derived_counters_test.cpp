@@ -1,4 +1,4 @@
-#include "probe/counters/counter_registry_detail.hpp"
+#include "probe/counters/derived_counters.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "probe/counters/beat.hpp"
+#include "probe/counters/sample_series.hpp"
 
 namespace {
 
