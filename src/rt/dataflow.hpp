@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rt/async.hpp"
-#include "rt/future/future_sequence.hpp"
+#include "rt/when_all.hpp"
 
 namespace plx {
 

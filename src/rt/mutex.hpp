@@ -230,7 +230,7 @@ class handed_mutex {
   handed_mutex& operator=(const handed_mutex&) = delete;
   ~handed_mutex() { spin_guard wait_for_the_last_unlock(guard_); }
 
-  void lock();
+  void lock() { lock_until(no_deadline); }
   bool try_lock() noexcept;
   void unlock();
 
@@ -254,7 +254,6 @@ class handed_mutex {
 };
 
 /// The timed functions of a mutex that has lock_until().
-
 template <class Mutex>
 class with_deadline : public Mutex {
  public:

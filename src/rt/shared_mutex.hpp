@@ -9,8 +9,7 @@
 #include <cstdint>
 #include <shared_mutex>
 
-#include "rt/sync/deadline.hpp"
-#include "rt/sync/wait.hpp"
+#include "rt/mutex.hpp"
 
 namespace plx {
 
@@ -23,10 +22,10 @@ class shared_mutex {
   shared_mutex& operator=(const shared_mutex&) = delete;
   ~shared_mutex() { detail::spin_guard wait_for_the_last_unlock(guard_); }
 
-  void lock();
+  void lock() { lock_until(detail::no_deadline); }
   bool try_lock() noexcept;
   void unlock();
-  void lock_shared();
+  void lock_shared() { lock_shared_until(detail::no_deadline); }
   bool try_lock_shared() noexcept;
   void unlock_shared();
 
@@ -55,16 +54,8 @@ class shared_mutex {
 };
 
 /// A shared_mutex with deadlines, as in the standard.
-class shared_timed_mutex : public shared_mutex {
+class shared_timed_mutex : public detail::with_deadline<shared_mutex> {
  public:
-  template <class Duration>
-  bool try_lock_for(const Duration& d) {
-    return lock_until(detail::time_limit::after(d));
-  }
-  template <class TimePoint>
-  bool try_lock_until(const TimePoint& t) {
-    return lock_until(detail::time_limit::at(t));
-  }
   template <class Duration>
   bool try_lock_shared_for(const Duration& d) {
     return lock_shared_until(detail::time_limit::after(d));

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "rt/core/pool.hpp"
 #include "rt/sync/wait.hpp"
 
 namespace plx {
@@ -72,29 +73,7 @@ class stop_state {
   wait_list waiters_;                // waiters for the end of the running callback
 };
 
-/// A reference-counted pointer to a state.
-class stop_state_ref {
- public:
-  stop_state_ref() noexcept = default;
-  explicit stop_state_ref(stop_state* adopted) noexcept : s_(adopted) {}
-  stop_state_ref(const stop_state_ref& o) noexcept : s_(o.s_) {
-    if (s_ != nullptr) s_->add_ref();
-  }
-  stop_state_ref(stop_state_ref&& o) noexcept : s_(std::exchange(o.s_, nullptr)) {}
-  stop_state_ref& operator=(stop_state_ref o) noexcept {
-    std::swap(s_, o.s_);
-    return *this;
-  }
-  ~stop_state_ref() {
-    if (s_ != nullptr) s_->release();
-  }
-  stop_state* operator->() const noexcept { return s_; }
-  explicit operator bool() const noexcept { return s_ != nullptr; }
-  friend bool operator==(const stop_state_ref& a, const stop_state_ref& b) noexcept { return a.s_ == b.s_; }
-
- private:
-  stop_state* s_ = nullptr;
-};
+using stop_state_ref = counted_ptr<stop_state>;
 
 }  // namespace detail
 

@@ -11,7 +11,6 @@
 
 #include "rt/async.hpp"
 #include "rt/core/spinlock.hpp"
-#include "rt/future/future_sequence.hpp"
 #include "rt/sync/wait.hpp"
 #include "rt/when_all.hpp"  // IWYU pragma: export
 

@@ -1,14 +1,14 @@
 // count, count_if, min_element, max_element, minmax_element: reductions with plain results.
 //
 // Thread safety: predicates and comparisons are called from several workers concurrently. Cost: n calls; a small value
-// per chunk (detail/reduce.hpp). Iterators without random access are traversed in order by the caller. Example:
+// per chunk (reduce.hpp). Iterators without random access are traversed in order by the caller. Example:
 // algorithm/reduce_test.cpp.
 #pragma once
 
 #include <algorithm>
 #include <functional>
 
-#include "rt/algorithm/detail/reduce.hpp"
+#include "rt/algorithm/reduce.hpp"
 
 namespace plx {
 namespace detail {
@@ -83,14 +83,8 @@ auto min_element(const Policy& policy, Range&& range, Less less = {}) {
 /// The first of the largest elements; `last` if the range is empty.
 template <execution_policy Policy, detail::forward_it It, class Less = std::less<>>
 auto max_element(const Policy& policy, It first, It last, Less less = {}) {
-  return detail::perform(policy, [=](const detail::spread& how) mutable {
-    if constexpr (std::random_access_iterator<It>) {
-      if (first == last) return last;
-      return detail::at(first, detail::extreme(how, first, last - first, [&](It a, It b) { return less(*b, *a); }));
-    } else {
-      return std::max_element(first, last, std::ref(less));
-    }
-  });
+  return plx::min_element(policy, first, last,
+                          [less = std::move(less)](const auto& a, const auto& b) mutable { return less(b, a); });
 }
 template <execution_policy Policy, detail::sized_range Range, class Less = std::less<>>
 auto max_element(const Policy& policy, Range&& range, Less less = {}) {

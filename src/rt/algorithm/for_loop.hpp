@@ -8,7 +8,7 @@
 // reduction the argument is a reference to a partial result that no other task uses meanwhile; for an induction the
 // value start + stride * i of the i-th iteration. Afterwards the variables of the reductions hold the results; an
 // induction constructed from an lvalue leaves start + stride * n in it. Partial results are combined in a tree
-// determined by n alone (detail/reduce.hpp), in the order of the indices: the result is bitwise the same on every
+// determined by n alone (reduce.hpp), in the order of the indices: the result is bitwise the same on every
 // schedule. The variables must live until the loop ends.
 //
 // Exceptions: see policy.hpp; the simple for_loop(first, last, body) of rt/for_loop.hpp throws.
@@ -20,7 +20,7 @@
 #include <tuple>
 
 #include "base/assert.hpp"
-#include "rt/algorithm/detail/reduce.hpp"
+#include "rt/algorithm/reduce.hpp"
 #include "rt/for_loop.hpp"
 
 namespace plx {

@@ -9,13 +9,149 @@
 // order by the caller, with n operations. Example: algorithm/scan_test.cpp.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
+#include <optional>
 
-#include "rt/algorithm/detail/prefix.hpp"
-#include "rt/algorithm/detail/reduce.hpp"
+#include "rt/algorithm/detail/common.hpp"
+#include "rt/algorithm/reduce.hpp"
 
 namespace plx {
 namespace detail {
+
+// Chunks with a running prefix: the basis of scans and copy_if. One pass over memory.
+//
+// Workers take chunks in ascending order. For each they first compute the chunk's own sum, which is independent of
+// other chunks, and then, if the prefix before it is known by then, emit its output while the input is still in the
+// cache. The worker that publishes a sum advances the frontier: prefix[c + 1] = prefix[c] + sum[c], as far as sums are
+// available, always in this order and from sums of chunks determined by n alone, so the output is bitwise independent
+// of the schedule. A chunk whose prefix was not known in time is emitted later by any worker, or after all sums. No
+// worker waits.
+//
+// Invariants: prefix[c] is written before frontier_ >= c is published (release), and read after seeing it (acquire);
+// sum[c] is written before summed. Each chunk is emitted once, by the worker that set its `emitted`.
+// The steps are called from several workers concurrently, for different chunks. Cost: one read and one write of the
+// data, one cell per chunk.
+// Source: Merrill, Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back" (2016), for the idea.
+
+/// `Steps` provides: types sum_type, prefix_type (copyable);
+///   sum_type sum(c)                      the chunk's own sum; called once, unless both() is
+///   void emit(c, const prefix_type&)     its output; called once, after sum(c)
+///   prefix_type join(const prefix_type&, const sum_type&)
+///   static constexpr bool exact          grouping changes no bit of the result; then it also provides
+///   prefix_type both(c, const prefix_type&)   emits the output and returns the prefix after it, in one pass
+template <class Steps>
+class prefix_walk {
+ public:
+  using sum_type = typename Steps::sum_type;
+  using prefix_type = typename Steps::prefix_type;
+
+  prefix_walk(Steps& steps, std::int64_t count, prefix_type init) : steps_(steps), count_(count) {
+    try {
+      cells_ = std::make_unique<cell[]>(static_cast<std::size_t>(count) + 1);
+    } catch (const std::bad_alloc&) {
+      throw no_temporary_memory();
+    }
+    cells_[0].prefix = std::move(init);
+  }
+
+  /// The prefix after all chunks.
+  prefix_type go(const spread& how) {
+    in_pieces(how, count_, [this](std::int64_t i, std::int64_t end) {
+      n_active_.fetch_add(1, std::memory_order_relaxed);
+      for (; i < end; ++i) one();
+      n_active_.fetch_sub(1, std::memory_order_relaxed);
+    });
+    advance();
+    in_pieces(how, count_, [this](std::int64_t c, std::int64_t end) {
+      for (; c < end; ++c) emit_once(c);
+    });
+    return std::move(*cells_[static_cast<std::size_t>(count_)].prefix);
+  }
+
+ private:
+  struct cell {
+    std::optional<prefix_type> prefix;
+    std::optional<sum_type> sum;
+    std::atomic<bool> summed{false}, emitted{false};
+  };
+  cell& at_chunk(std::int64_t c) noexcept { return cells_[static_cast<std::size_t>(c)]; }
+  // acquire: pairs with the release in advance(), after which the prefix is available.
+  [[nodiscard]] bool known(std::int64_t c) const noexcept { return frontier_.load(std::memory_order_acquire) >= c; }
+
+  // Processes the next chunk, chosen here and not by the partitioner, so that chunks are started in order.
+  void one() {
+    const std::int64_t c = next_.fetch_add(1, std::memory_order_relaxed);
+    cell& here = at_chunk(c);
+    if constexpr (Steps::exact) {
+      // A single active worker needs only one pass: no other one waits for the sum.
+      if (n_active_.load(std::memory_order_relaxed) == 1 && known(c)) {
+        here.emitted.store(true, std::memory_order_relaxed);
+        at_chunk(c + 1).prefix = steps_.both(c, *here.prefix);
+        frontier_.store(c + 1, std::memory_order_release);  // no other worker advances it: sum[c] is missing
+        return advance();
+      }
+    }
+    here.sum.emplace(steps_.sum(c));
+    here.summed.store(true, std::memory_order_seq_cst);
+    advance();
+    if (known(c)) emit_once(c);
+    help();
+  }
+
+  void emit_once(std::int64_t c) {
+    cell& here = at_chunk(c);
+    if (!here.emitted.load(std::memory_order_relaxed) && !here.emitted.exchange(true, std::memory_order_relaxed))
+      steps_.emit(c, *here.prefix);
+  }
+
+  // Emits chunks that were skipped, if their prefix is known by now.
+  void help() {
+    std::int64_t c = left_behind_.load(std::memory_order_relaxed);
+    for (unsigned emitted = 0; emitted < 2 && c < next_.load(std::memory_order_relaxed) && known(c); ++c) {
+      cell& here = at_chunk(c);
+      // acquire: computing the sum may have stored data for emit (copy_if's marks).
+      if (!here.summed.load(std::memory_order_acquire)) {
+        if (!here.emitted.load(std::memory_order_relaxed)) break;
+        continue;
+      }
+      if (here.emitted.load(std::memory_order_relaxed)) continue;
+      emit_once(c);
+      ++emitted;
+    }
+    std::int64_t old = left_behind_.load(std::memory_order_relaxed);
+    while (old < c && !left_behind_.compare_exchange_weak(old, c, std::memory_order_relaxed)) {
+    }
+  }
+
+  // Advances the frontier over all available sums. seq_cst: a worker that finds the lock taken has published its sum
+  // before, so the holder's last check after the unlock sees it.
+  void advance() {
+    while (next_sum_is_there() && !advancing_.exchange(true, std::memory_order_seq_cst)) {
+      struct unlock {
+        std::atomic<bool>& lock;
+        ~unlock() { lock.store(false, std::memory_order_seq_cst); }
+      } guard{advancing_};
+      while (next_sum_is_there()) {
+        const std::int64_t f = frontier_.load(std::memory_order_relaxed);
+        at_chunk(f + 1).prefix = steps_.join(*at_chunk(f).prefix, *at_chunk(f).sum);
+        frontier_.store(f + 1, std::memory_order_release);
+      }
+    }
+  }
+  [[nodiscard]] bool next_sum_is_there() noexcept {
+    const std::int64_t f = frontier_.load(std::memory_order_acquire);
+    return f < count_ && at_chunk(f).summed.load(std::memory_order_seq_cst);
+  }
+
+  Steps& steps_;
+  const std::int64_t count_;
+  std::unique_ptr<cell[]> cells_;
+  std::atomic<std::int64_t> next_{0}, frontier_{0}, left_behind_{0};
+  std::atomic<int> n_active_{0};
+  std::atomic<bool> advancing_{false};
+};
 
 enum class scan_kind : bool { inclusive, exclusive };
 
@@ -88,13 +224,6 @@ Out scan(const spread& how, In first, In last, Out out, std::optional<T> init, O
   }
 }
 
-struct unchanged {
-  template <class T>
-  T&& operator()(T&& t) const noexcept {
-    return static_cast<T&&>(t);
-  }
-};
-
 }  // namespace detail
 
 /// out[i] = init + f(x[0]) + ... + f(x[i]), with `op` for +. Returns the end of the output.
@@ -122,13 +251,13 @@ auto transform_exclusive_scan(const Policy& policy, In first, In last, Out out, 
 /// out[i] = init + x[0] + ... + x[i], with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Op, class T>
 auto inclusive_scan(const Policy& policy, In first, In last, Out out, Op op, T init) {
-  return plx::transform_inclusive_scan(policy, first, last, out, std::move(op), detail::unchanged(), std::move(init));
+  return plx::transform_inclusive_scan(policy, first, last, out, std::move(op), std::identity(), std::move(init));
 }
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class Op = std::plus<>>
 auto inclusive_scan(const Policy& policy, In first, In last, Out out, Op op = {}) {
   using T = detail::value_of<In>;
   return detail::perform(policy, [=](const detail::spread& how) mutable {
-    detail::unchanged same;
+    std::identity same;
     return detail::scan<detail::scan_kind::inclusive, T>(how, first, last, out, std::nullopt, op, same);
   });
 }
@@ -144,7 +273,7 @@ auto inclusive_scan(const Policy& policy, Range&& range, Out out, Op op, T init)
 /// out[i] = init + x[0] + ... + x[i - 1], with `op` for +. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out, class T, class Op = std::plus<>>
 auto exclusive_scan(const Policy& policy, In first, In last, Out out, T init, Op op = {}) {
-  return plx::transform_exclusive_scan(policy, first, last, out, std::move(init), std::move(op), detail::unchanged());
+  return plx::transform_exclusive_scan(policy, first, last, out, std::move(init), std::move(op), std::identity());
 }
 template <execution_policy Policy, detail::sized_range Range, detail::output_it Out, class T, class Op = std::plus<>>
 auto exclusive_scan(const Policy& policy, Range&& range, Out out, T init, Op op = {}) {

@@ -5,6 +5,7 @@
 // they must not overlap. Example: algorithm/for_each_test.cpp.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "rt/algorithm/detail/common.hpp"
@@ -65,12 +66,6 @@ std::int64_t length(It first, It last) {
   return static_cast<std::int64_t>(std::distance(first, last));
 }
 
-struct as_it_is {
-  template <class T>
-  T&& operator()(T&& t) const noexcept {
-    return static_cast<T&&>(t);
-  }
-};
 struct as_rvalue {
   template <class T>
   std::remove_reference_t<T>&& operator()(T&& t) const noexcept {
@@ -114,16 +109,16 @@ auto transform(const Policy& policy, Range1&& range1, Range2&& range2, Out out, 
 /// out[i] = in[i]. Returns the end of the output.
 template <execution_policy Policy, detail::forward_it In, detail::output_it Out>
 auto copy(const Policy& policy, In first, In last, Out out) {
-  return plx::transform(policy, first, last, out, detail::as_it_is());
+  return plx::transform(policy, first, last, out, std::identity());
 }
 template <execution_policy Policy, detail::sized_range Range, detail::output_it Out>
 auto copy(const Policy& policy, Range&& range, Out out) {
-  return plx::transform(policy, range, out, detail::as_it_is());
+  return plx::transform(policy, range, out, std::identity());
 }
 template <execution_policy Policy, detail::forward_it In, class Size, detail::output_it Out>
 auto copy_n(const Policy& policy, In first, Size n, Out out) {
   return detail::perform(policy, [first, n, out](const detail::spread& how) {
-    detail::as_it_is same;
+    const std::identity same;
     return detail::map<Policy::is_unsequenced>(how, first, static_cast<std::int64_t>(n), out, same);
   });
 }

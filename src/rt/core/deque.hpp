@@ -1,7 +1,8 @@
-// The work-stealing deque of Chase and Lev, with the memory orders of Le, Pop, Cohen, Zappa Nardelli (PPoPP 2013).
+// The queues of tasks: each worker's deque, and locked queues for tasks from outside.
 //
-// Thread safety: push, pop and empty by the owner only; steal by any thread. Cost: push is two stores, pop has one full
-// fence, steal has one fence and one compare-and-swap. Read structures_test.cpp as an example.
+// work_deque is the work-stealing deque of Chase and Lev, with the memory orders of Le, Pop, Cohen, Zappa Nardelli
+// (PPoPP 2013). Thread safety: push, pop and empty by the owner only; steal by any thread. Cost: push is two stores,
+// pop has one full fence, steal has one fence and one compare-and-swap. Read structures_test.cpp as an example.
 //
 // Invariants: top only grows. bottom is written by the owner alone. The tasks are those in [top, bottom); an entry is
 // handed out exactly once: from above only if top < bottom - 1 or the compare-and-swap on top wins, from below only by
@@ -10,13 +11,14 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "rt/core/spinlock.hpp"
+#include "rt/core/task.hpp"
 
 namespace plx::detail {
-
-struct task;
 
 inline void full_fence() noexcept {
 #if defined(PLX_TSAN)
@@ -109,6 +111,54 @@ class work_deque {
   // The thieves' line.
   alignas(cache_line_bytes) std::atomic<std::int64_t> top_{0};
   std::atomic<buffer*> shared_{nullptr};
+};
+
+/// A FIFO queue of tasks: those submitted from outside, and those with a priority or a worker of their own.
+/// Thread-safe. Cost: a spinlock per push and pop; one load to see that it is empty.
+class alignas(cache_line_bytes) task_queue {
+ public:
+  void push(task* t) noexcept {
+    t->next = nullptr;
+    spin_guard guard(lock_);
+    (last_ != nullptr ? last_->next : first_) = t;
+    last_ = t;
+    n_.store(n_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  }
+  /// The oldest, or null.
+  task* pop() noexcept {
+    if (empty()) return nullptr;
+    spin_guard guard(lock_);
+    task* t = first_;
+    if (t == nullptr) return nullptr;
+    first_ = t->next;
+    if (first_ == nullptr) last_ = nullptr;
+    n_.store(n_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    return t;
+  }
+  /// At most `n` of the oldest tasks, linked by `next`. A task with a placement of its own is returned alone (it must
+  /// not be in a deque). Null also when another thread is using the queue.
+  task* pop_some(std::size_t n) noexcept {
+    if (empty() || !lock_.try_lock()) return nullptr;
+    task* const oldest = first_;
+    task* last = nullptr;
+    std::size_t taken = 0;
+    for (; taken < n && first_ != nullptr && (taken == 0 || first_->info.where.ordinary()); ++taken)
+      last = std::exchange(first_, first_->next);
+    if (last != nullptr) last->next = nullptr;
+    if (first_ == nullptr) last_ = nullptr;
+    n_.store(n_.load(std::memory_order_relaxed) - taken, std::memory_order_relaxed);
+    lock_.unlock();
+    return oldest;
+  }
+  [[nodiscard]] bool empty() const noexcept { return n_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] std::size_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
+
+ private:
+  spinlock lock_;
+  task* first_ = nullptr;
+  task* last_ = nullptr;
+  // On its own cache line: every worker reads it at every task, and it is rarely written.
+  alignas(cache_line_bytes) std::atomic<std::size_t> n_{0};
 };
 
 }  // namespace plx::detail

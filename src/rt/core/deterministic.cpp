@@ -7,7 +7,6 @@
 #include "base/assert.hpp"
 #include "rt/core/deterministic.hpp"
 #include "rt/core/scheduler.hpp"
-#include "rt/core/worker_loop.hpp"
 
 namespace plx::detail {
 

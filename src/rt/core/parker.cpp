@@ -1,10 +1,24 @@
+// How operating-system threads block: in a parker, and in the slow path of a spinlock.
 #include "rt/core/parker.hpp"
+
+#include <sched.h>
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
+#include "rt/core/spinlock.hpp"
+
 namespace plx::detail {
+
+void spinlock::wait_until_free() noexcept {
+  for (unsigned i = 0; locked_.load(std::memory_order_relaxed); ++i) {
+    if (i < 100)
+      cpu_relax();
+    else
+      sched_yield();
+  }
+}
 
 struct parker::state {
   std::mutex mutex;

@@ -1,4 +1,4 @@
-// Small blocks of memory for tasks and futures' states, recycled per thread.
+// Memory of tasks and futures' states: small blocks, recycled per thread, and pointers that count references.
 //
 // Thread-safe; a block may be freed by another thread than the one that allocated it. Cost: about 3 ns when the
 // thread's own list serves. Blocks over `largest_bytes` go to operator new. Under AddressSanitizer and ThreadSanitizer
@@ -29,5 +29,31 @@ T* pool_new(A&&... a) {
     throw;
   }
 }
+
+/// A pointer that holds a reference, or null. T has add_ref() and release(), which frees the object at the last call.
+template <class T>
+class counted_ptr {
+ public:
+  counted_ptr() noexcept = default;
+  explicit counted_ptr(T* adopted) noexcept : p_(adopted) {}
+  counted_ptr(const counted_ptr& o) noexcept : p_(o.p_) {
+    if (p_ != nullptr) p_->add_ref();
+  }
+  counted_ptr(counted_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  counted_ptr& operator=(counted_ptr o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~counted_ptr() {
+    if (p_ != nullptr) p_->release();
+  }
+  [[nodiscard]] T* get() const noexcept { return p_; }
+  T* operator->() const noexcept { return p_; }
+  explicit operator bool() const noexcept { return p_ != nullptr; }
+  friend bool operator==(const counted_ptr& a, const counted_ptr& b) noexcept { return a.p_ == b.p_; }
+
+ private:
+  T* p_ = nullptr;
+};
 
 }  // namespace plx::detail

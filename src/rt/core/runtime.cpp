@@ -28,7 +28,6 @@
 #include "rt/core/topology.hpp"
 #include "rt/executor.hpp"
 #include "rt/explain/explain.hpp"
-#include "rt/measure/flight.hpp"
 #include "rt/measure/loop_tuning.hpp"
 #include "rt/measure/scheduler_counters.hpp"
 #include "session/session.hpp"

@@ -20,7 +20,6 @@
 #include "probe/record/recorder.hpp"
 #include "rt/any_executor.hpp"
 #include "rt/core/topology.hpp"
-#include "rt/core/worker_loop.hpp"
 #include "rt/explain/explain.hpp"
 #include "rt/measure/origin.hpp"
 #include "rt/runtime_options.hpp"

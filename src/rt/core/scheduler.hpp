@@ -1,4 +1,4 @@
-// Workers, the loop they run, and how a task is suspended and resumed.
+// The scheduler of a runtime, and how a task is suspended and resumed.
 //
 // Thread safety: submit(), resume() and this_worker() may be called from any thread, suspend() only from a task.
 // Cost: see docs/runtime.md. The invariants of sleeping are stated at `scheduler::sleep_until_work`.
@@ -10,26 +10,20 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "rt/core/deque.hpp"
-#include "rt/core/fiber.hpp"
-#include "rt/core/parker.hpp"
-#include "rt/core/task.hpp"
-#include "rt/core/task_queue.hpp"
-#include "rt/core/timer_queue.hpp"
-#include "rt/explain/overflow.hpp"
+#include "rt/core/worker.hpp"
+#include "rt/explain/explain.hpp"
 #include "rt/runtime_options.hpp"
 
 namespace plx {
 struct runtime_options;
 namespace probe {
 class recorder;
-struct thread_usage;
-class wait_log;
-class worker_log;
 }  // namespace probe
 }  // namespace plx
 
@@ -37,22 +31,8 @@ namespace plx::detail {
 
 class scheduler;
 class future_state_base;
-class made_ready_by;
 class loop_tuning;
 class conductor;
-struct spare_origin;  // origin.hpp
-
-/// A counter that one thread writes and any thread reads.
-class owned_count {
- public:
-  void add(std::uint64_t n = 1) noexcept {
-    n_.store(n_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t get() const noexcept { return n_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> n_{0};
-};
 
 /// See rt/any_executor.hpp. Invariant, guarded by the lock: `home` may be used until the lock is released, or until
 /// end_visit() after a begin_visit() under it.
@@ -62,84 +42,6 @@ struct home_link {
   scheduler* home = nullptr;  // null when it has ended
   home_link* older = nullptr;
 };
-
-struct worker {
-  worker(scheduler& s, unsigned i);
-  ~worker();
-
-  work_deque deque;
-  task_queue inbox;                          // tasks that only this worker runs
-  alignas(cache_line_bytes) spinlock thief;  // held by the thief that steals from this worker
-  alignas(cache_line_bytes) scheduler& home;
-  const unsigned index;
-
-  fiber* current = nullptr;           // the running fiber
-  task_info info{};                   // of the running task
-  const void* task_id = nullptr;      // its identity, never dereferenced: a coroutine frees itself before its run ends
-  const void* task_owner = nullptr;   // its task::owner
-  const outer_task* outer = nullptr;  // the tasks in whose frames it runs
-  at_task_end* at_end = nullptr;      // actions at its end, see task_end.hpp
-  bool part_ended = false;            // the coroutine that ran is suspended and its time is accounted
-  ticks earlier = 0;                  // run time of the running task before it was suspended
-  ticks boundary = 0;                 // the clock at the last task boundary: the start of what runs now
-  ticks next_check = 0;               // when timers and pollers are checked next
-  unsigned until_clock = 1;           // boundaries within tasks until the clock is read, see boundary_due()
-  unsigned clock_stride = 1;
-  probe::worker_log* log = nullptr;
-  probe::wait_log* waits = nullptr;
-
-  // Trace data of the running task; all 0 unless it is recorded. See origin.hpp.
-  bool in_task = false;
-  std::uint64_t id = 0;
-  std::uint64_t cause = 0;                  // the slice that made this slice ready
-  ticks ready = 0;                          // when it became ready
-  ticks path = 0;                           // the longest path to `boundary`
-  const made_ready_by* ready_by = nullptr;  // the result that causes tasks to become ready now
-  spare_origin* spare_origins = nullptr;    // free list, from started tasks and destroyed results
-  unsigned n_spare_origins = 0;
-  unsigned ready_turn = 1;  // samples ready times while every task records one: see begin_slice()
-  ticks end = 0;            // when the running task delivered its result; it does nothing after that
-
-  void (*after_switch)(void*) = nullptr;  // action that the fiber just left has requested
-  void* after_switch_arg = nullptr;
-
-  fiber* free_fibers = nullptr;  // idle loop fibers
-  unsigned n_free_fibers = 0;
-  // Another worker may hand a task over to this one while it searches: see scheduler::hand_over().
-  alignas(cache_line_bytes) std::atomic<task*> handed{nullptr};
-  std::atomic<bool> searching{false};
-  std::atomic<bool> looks_for_work{false};  // searches or sleeps: it runs no task
-
-  /// Last observation of another worker's deque that held a single task.
-  struct single_task {
-    std::int64_t oldest = -1;
-    ticks since = 0;
-  };
-  alignas(
-      cache_line_bytes) std::vector<single_task> singles;  // by victim; only this worker uses the members from here on
-  std::vector<unsigned> victims;                           // the other workers, nearest first
-  std::vector<unsigned> groups;                            // end in `victims` of each group of equal distance
-  std::uint64_t rng;
-  unsigned turn = 0;  // counts loop rounds, so that the injection queue is checked periodically
-
-  timer_queue timers;
-  parker sleep;
-  ticks nap = 0;                            // length of its next nap as the watcher
-  ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_
-  bool polling = false;
-  fiber* thread_fiber = nullptr;  // the operating-system thread's own stack
-  std::atomic<int> thread_id{0};  // the operating system's id of the running thread, for measurement
-  static constexpr int thread_has_ended = -1;
-  std::unique_ptr<const probe::thread_usage> last_usage;  // set when the thread has ended, after keep_usage()
-  void* exceptions = nullptr;  // the C++ runtime's per-thread state of the exceptions being handled
-
-  owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps, yields, poller_calls,
-      poller_progress;
-};
-
-/// The worker that the caller runs on; null on an external thread. Never inlined: after a point where a task can wait,
-/// the answer may differ.
-worker* this_worker() noexcept;
 
 /// How other workers should react to a new task. anyone: its creator may run it inline immediately, so a single task
 /// wakes no worker and is not stolen for a moment. sleepers: a sleeping worker should wake for it. thieves: the task is
@@ -241,10 +143,7 @@ class scheduler {
   /// each side has a fence between its two steps; the inspector's is heavy_fence(), which makes every running thread
   /// execute one.
   [[nodiscard]] bool inspected() const noexcept {
-    if (needs_fence_)
-      full_fence();
-    else
-      std::atomic_signal_fence(std::memory_order_seq_cst);
+    light_fence();
     // acquire: pairs with the inspector's release, so that its reads come before the stack changes.
     return inspecting_.load(std::memory_order_acquire);
   }
@@ -280,13 +179,21 @@ class scheduler {
   [[nodiscard]] std::size_t placed() const noexcept;
 
   // Used by suspend() and the worker loop.
-  fiber* take_loop_fiber(worker& w);  // throws std::bad_alloc
   /// Ensures that w.free_fibers is not empty. Returns false if the operating system has no memory for another stack.
-  bool reserve_loop_fiber(worker& w) noexcept;
+  bool reserve_loop_fiber(worker& w) noexcept { return w.free_fibers != nullptr || find_loop_fiber(w); }
+  fiber* take_loop_fiber(worker& w) {
+    if (!reserve_loop_fiber(w)) throw std::bad_alloc();
+    --w.n_free_fibers;
+    return std::exchange(w.free_fibers, w.free_fibers->next_free);
+  }
+  void keep_loop_fiber(worker& w, fiber* f) noexcept {
+    f->next_free = std::exchange(w.free_fibers, f);
+    if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
+      give_common_fibers(w);
+  }
   /// Pushes a task back that was popped from the worker's own deque, and wakes a worker if needed: one that was about
   /// to sleep may have missed the task.
   void put_back(worker& w, task* t);
-  void keep_loop_fiber(worker& w, fiber* f) noexcept;
   fiber* take_sized_fiber(unsigned stack_class);
   void keep_sized_fiber(fiber* f) noexcept;
   void deadline_changed(ticks deadline) noexcept;  // there is a new timer
@@ -304,6 +211,7 @@ class scheduler {
 
   static constexpr unsigned fiber_batch =
       32;  // moved together between a worker and the common list; a worker keeps < 2
+  bool find_loop_fiber(worker& w) noexcept;
   void give_common_fibers(worker& w) noexcept;
   void take_common_fibers(worker& w) noexcept;
   static void cool(fiber* first) noexcept;
@@ -367,8 +275,15 @@ class scheduler {
   void book_polling(worker& w, ticks begin, ticks now) noexcept;
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
-  void light_fence() const noexcept;  // the pusher's half of the pair with heavy_fence()
-  void heavy_fence() noexcept;        // the sleeper's half
+  /// Orders the store of a new task before the loads of n_sleeping_ and n_searching_. heavy_fence(), on the sleeper's
+  /// side, enforces that on every running thread, so here only the compiler needs to be held.
+  void light_fence() const noexcept {
+    if (needs_fence_)
+      full_fence();
+    else
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void heavy_fence() noexcept;
 
   struct spans {
     ticks spin = ticks_from(40e-6);       // how long a worker searches for work before it sleeps
@@ -475,7 +390,9 @@ scheduler* find_current_scheduler() noexcept;
 /// anything. A caller that changes state before it suspends must call require_stack() first.
 void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg);
 /// Throws std::bad_alloc when suspend() would.
-void require_stack(worker& w);
+inline void require_stack(worker& w) {
+  if (!w.home.reserve_loop_fiber(w)) throw std::bad_alloc();
+}
 /// Makes a suspended task ready to run again. Call exactly once per suspend().
 void resume(fiber& f);
 /// Moves the running task to the end of the injection queue.

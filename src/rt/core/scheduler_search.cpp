@@ -1,4 +1,4 @@
-// Submitting, finding and stealing tasks; sleeping and waking of workers.
+// Submitting, finding and stealing tasks. Sleeping is in scheduler_sleep.cpp.
 #include <sched.h>
 
 #include <algorithm>
@@ -7,44 +7,9 @@
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/core/timer_queue.hpp"
-#include "rt/core/worker_loop.hpp"
 #include "rt/measure/origin.hpp"
 
-#if defined(__linux__)
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 namespace plx::detail {
-
-bool scheduler::membarrier_available() noexcept {
-#if defined(__linux__) && defined(SYS_membarrier)
-  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-#else
-  return false;
-#endif
-}
-
-void scheduler::light_fence() const noexcept {
-  // The store of the new task must come before the loads of n_sleeping_ and n_searching_. The sleeper's membarrier
-  // enforces that on every running thread, so here only the compiler needs to be held.
-  if (needs_fence_)
-    full_fence();
-  else
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-}
-
-void scheduler::heavy_fence() noexcept {
-#if defined(__linux__) && defined(SYS_membarrier)
-  if (!needs_fence_) {
-    syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-    return;
-  }
-#endif
-  n_sleeping_.fetch_add(0, std::memory_order_seq_cst);
-  full_fence();
-}
 
 [[gnu::noinline]] void scheduler::submit(task* t, meant_for who) {
   worker* w = worker_of_this_thread;
@@ -99,13 +64,6 @@ void scheduler::place(task* t) {
   if (n_sleeping_.load(std::memory_order_seq_cst) != 0) wake_for_work();
 }
 
-// One searching worker is enough: when it finds something, it wakes the next one. The waker relies on it only after a
-// read-modify-write on n_searching_. The last searcher leaves with another one; if that comes later, it sees the work.
-void scheduler::wake_for_work() noexcept {
-  if (n_searching_.load(std::memory_order_relaxed) == 0 || n_searching_.fetch_add(0, std::memory_order_acq_rel) == 0)
-    wake_one();
-}
-
 // An urgent task that yields goes behind all ready tasks; a pinned or low-priority one keeps its placement.
 void scheduler::submit_last(fiber& f) {
   f.resume.info.where = f.info.where;
@@ -121,44 +79,6 @@ void scheduler::inject(task* t) {
   injected_.push(t);
   full_fence();
   if (n_sleeping_.load(std::memory_order_seq_cst) != 0) wake_for_work();
-}
-
-void scheduler::wake_one() noexcept {
-  worker* w = nullptr;
-  {
-    spin_guard guard(sleep_lock_);
-    if (sleeping_.empty()) return;
-    // Wake the worker with the latest deadline, so that another one still watches the timers; break ties by the most
-    // recently parked.
-    auto chosen = sleeping_.begin();
-    for (auto it = chosen + 1; it != sleeping_.end(); ++it)
-      if ((*it)->sleeps_until >= (*chosen)->sleeps_until) chosen = it;
-    w = *chosen;
-    sleeping_.erase(chosen);
-    sleepers_changed();
-  }
-  w->sleep.wake();
-}
-
-void scheduler::wake(worker& w) noexcept {
-  {
-    spin_guard guard(sleep_lock_);
-    const auto it = std::find(sleeping_.begin(), sleeping_.end(), &w);
-    if (it != sleeping_.end()) {
-      sleeping_.erase(it);
-      sleepers_changed();
-    } else if (!leave_bench(w)) {
-      return;
-    }
-  }
-  w.sleep.wake();
-}
-
-void scheduler::sleepers_changed() noexcept {
-  ticks earliest = timer_queue::never;
-  for (const worker* w : sleeping_) earliest = std::min(earliest, w->sleeps_until);
-  next_wake_.store(earliest, std::memory_order_relaxed);
-  n_sleeping_.store(static_cast<unsigned>(sleeping_.size()), std::memory_order_release);
 }
 
 // --------------------------------------------------------------------------------------------------- finding work
@@ -248,12 +168,24 @@ task* scheduler::take_half(worker& w, worker& victim) noexcept {
   return first;
 }
 
+// Takes a task that was handed over to `victim`, see hand_over(), and has lain there for a while: the operating system
+// has preempted that worker, or a poller keeps it.
+static task* take_late(worker& thief, worker& victim, ticks now, ticks patience) noexcept {
+  const task* handed = victim.handed.load(std::memory_order_relaxed);
+  if (handed == nullptr) return nullptr;
+  auto& seen = thief.singles[victim.index];
+  const auto which = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(handed));
+  if (seen.oldest != which) seen = {which, now};
+  if (now - seen.since < patience) return nullptr;
+  return victim.handed.exchange(nullptr, std::memory_order_acquire);  // pairs with the release in hand_over()
+}
+
 // One thief at a time, because each probe takes the cache line away from the owner: with 15 thieves, creating a task
 // and having it stolen takes 190 ns, and 345 ns without this lock.
 task* scheduler::steal_from(worker& w, worker& victim, ticks now) noexcept {
-  // A victim that searches has no tasks. Its flag is written only when a search begins or ends, the lock by every
-  // thief.
-  if (victim.looks_for_work.load(std::memory_order_relaxed)) return nullptr;
+  // A victim that searches has no tasks of its own. Its flag is written only when a search begins or ends, the lock by
+  // every thief.
+  if (victim.looks_for_work.load(std::memory_order_relaxed)) return take_late(w, victim, now, spans_.check);
   if (!victim.thief.try_lock()) return nullptr;
   task* t = may_steal(w, victim, now, spans_.patience) ? take_half(w, victim) : nullptr;
   victim.thief.unlock();
@@ -395,16 +327,6 @@ void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept
     w.log->idle(begin, w.boundary, polled);
 }
 
-// From here on no worker relies on this worker's naps; work of those that did is visible (pairs with light_fence()).
-void scheduler::stop_watching() noexcept {
-  {
-    spin_guard guard(sleep_lock_);
-    watcher_.store(nullptr, std::memory_order_relaxed);
-    watched_.store(false, std::memory_order_relaxed);
-  }
-  heavy_fence();
-}
-
 bool scheduler::any_but_low() const noexcept {
   if (!injected_.empty() || !high_.empty()) return true;
   return std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return !w->deque.empty(); });
@@ -412,104 +334,6 @@ bool scheduler::any_but_low() const noexcept {
 
 bool scheduler::any_inbox() const noexcept {
   return std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return !w->inbox.empty(); });
-}
-
-// True when there is work that should keep `w` awake. A single task may be left to the watcher.
-bool scheduler::worth_staying(const worker& w) const noexcept {
-  if (!injected_.empty() || !high_.empty() || !low_.empty() || !w.inbox.empty()) return true;
-  const std::int64_t left_alone = watched_.load(std::memory_order_relaxed) ? 1 : 0;
-  return std::any_of(workers_.begin(), workers_.end(),
-                     [left_alone](const auto& v) { return v->deque.size() > left_alone; });
-}
-
-// Two-phase sleep. Invariant: a worker on `sleeping_` has checked for work after its entry became visible. A thread
-// that adds work reads n_sleeping_ after the work became visible. The pair of fences guarantees that the sleeper sees
-// the work or the adder sees the sleeper.
-//
-// While other workers run tasks, one of the sleepers is the watcher: it takes naps and checks for work after each. A
-// worker that adds a single task, which it mostly runs inline itself, then wakes no worker; otherwise a task that
-// creates tasks and waits for each would wake a worker for every one of them. `watched_` is set before the watcher's
-// first nap, and cleared before it runs tasks or sleeps without a nap, each time followed by a heavy fence and a check
-// for work.
-//
-// Returns true when the worker woke by itself.
-bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
-  bool naps = false;
-  {
-    spin_guard guard(sleep_lock_);
-    const bool others_work = sleeping_.size() + bench_.size() + 1 < workers_.size();
-    worker* watcher = watcher_.load(std::memory_order_relaxed);
-    if (watcher == nullptr && others_work) w.nap = spans_.shortest_nap;
-    if (watcher == nullptr || watcher == &w) watcher_.store(others_work ? &w : nullptr, std::memory_order_relaxed);
-    naps = watcher_.load(std::memory_order_relaxed) == &w;
-    if (naps || watcher == &w) watched_.store(naps, std::memory_order_relaxed);
-    w.sleeps_until = timer_queue::never;
-    sleeping_.push_back(&w);
-    sleepers_changed();
-  }
-  // A worker that naps sees missed work after the nap.
-  if (naps || close_nap != 0)
-    full_fence();
-  else
-    heavy_fence();
-  if (!worth_staying(w) && !stop_.load(std::memory_order_seq_cst) && sleep_as_listed(w, naps, close_nap)) return false;
-  bool still_listed = false;
-  {
-    spin_guard guard(sleep_lock_);
-    const auto it = std::find(sleeping_.begin(), sleeping_.end(), &w);
-    still_listed = it != sleeping_.end();
-    if (still_listed) {
-      sleeping_.erase(it);
-      sleepers_changed();
-    }
-  }
-  if (!still_listed) w.sleep.wait();  // another thread took this worker off the list and is about to wake it
-  return still_listed;
-}
-
-// Returns true when another thread took this worker off the list, false when it woke by itself.
-bool scheduler::sleep_as_listed(worker& w, bool naps, ticks close_nap) {
-  ticks until = earliest_deadline();
-  if (polls_pending_.load(std::memory_order_relaxed)) until = std::min(until, now_ticks() + spans_.poll);
-  if (naps) {
-    until = std::min(until, now_ticks() + w.nap);
-    w.nap = std::min(2 * w.nap, spans_.longest_nap);
-  }
-  if (close_nap != 0) until = std::min(until, now_ticks() + close_nap);
-  if (until == timer_queue::never) {
-    w.sleeps.add();
-    w.sleep.wait();
-    return true;
-  }
-  {
-    spin_guard guard(sleep_lock_);
-    w.sleeps_until = until;
-    sleepers_changed();
-  }
-  const ticks now = now_ticks();
-  if (until <= now) return false;
-  w.sleeps.add();
-  if (close_nap != 0) return nap_closely(w, until - now);
-  return w.sleep.wait_for(static_cast<std::int64_t>(std::min(seconds(until - now), 3600.0) * 1e9));
-}
-
-bool scheduler::nap_closely(worker& w, ticks nap) {
-  const ticks begin = now_ticks();
-  const bool sharp_before = sleep_sharply(true);
-  const bool woken = w.sleep.wait_for(static_cast<std::int64_t>(seconds(nap) * 1e9));
-  sleep_sharply(sharp_before);
-  if (woken) return true;
-  const ticks late = std::min(now_ticks() - begin - std::min(now_ticks() - begin, nap), spans_.longest_nap);
-  const ticks mean = nap_lateness_.load(std::memory_order_relaxed);
-  nap_lateness_.store(mean - mean / 8 + late / 8, std::memory_order_relaxed);
-  return false;
-}
-
-// True when a timer or a pending poll needs a worker before the first sleeper wakes.
-bool scheduler::sleepers_miss_something() const noexcept {
-  const ticks next_wake = next_wake_.load(std::memory_order_relaxed);
-  return earliest_deadline() < next_wake ||
-         (polls_pending_.load(std::memory_order_relaxed) && now_ticks() + spans_.poll < next_wake);
 }
 
 }  // namespace plx::detail

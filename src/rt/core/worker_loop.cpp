@@ -1,5 +1,5 @@
 // The loop of a worker; suspending and resuming of tasks.
-#include "rt/core/worker_loop.hpp"
+#include "rt/core/worker.hpp"
 
 #include <cxxabi.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #include "probe/record/trace_ring.hpp"
 #include "probe/record/wait_log.hpp"
 #include "rt/core/scheduler.hpp"
-#include "rt/explain/overflow.hpp"
+#include "rt/explain/explain.hpp"
 #include "rt/measure/origin.hpp"
 #include "rt/sync/task_end.hpp"
 
@@ -53,6 +53,8 @@ static void run_after_switch(worker& w) noexcept {
 }
 
 void run_after_switch() noexcept { run_after_switch(*this_worker()); }
+
+void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
 
 namespace {
 
@@ -143,9 +145,6 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
   }
   w.log->tell(kind, w.info.name, w.info.key, w.boundary);
 }
-
-// Marks a suspended task that the loop must resume.
-void resume_marker(task*, run_mode) { PLX_ASSERT(false && "a suspended task is resumed by the loop alone"); }
 
 // Leaves the loop fiber, which goes to the free list and may be reused by another worker.
 void leave_loop_for(worker& w, fiber& f) {
@@ -239,14 +238,13 @@ void loop_entry() {
     } else if (t->info.where.stack != 0) [[unlikely]] {
       begin_on_own_stack(w, t);
     } else {
-      if (w.free_fibers == nullptr) (void)w.home.reserve_loop_fiber(w);  // see suspend()
+      (void)w.home.reserve_loop_fiber(w);  // see suspend()
       run_scheduled(w, t);
     }
   }
 }
 
-// Entry of a fiber whose stack has the size that a task requested: runs that task and returns to its free list.
-static void sized_entry() {
+void sized_entry() {
   for (;;) {
     run_after_switch();
     worker& w = *this_worker();
@@ -259,149 +257,6 @@ static void sized_entry() {
     after.after_switch_arg = self;
     fiber_switch(*self, *after.current);
   }
-}
-
-// ------------------------------------------------------------------------------------------------------ loop fibers
-
-bool scheduler::reserve_loop_fiber(worker& w) noexcept {
-  if (w.free_fibers == nullptr) take_common_fibers(w);
-  if (w.free_fibers != nullptr) return true;
-  try {
-    fiber* f = take_cold_fiber();
-    keep_loop_fiber(w, f != nullptr ? f : new_fiber(stacks_, loop_entry));
-    return true;
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-}
-
-fiber* scheduler::take_loop_fiber(worker& w) {
-  if (!reserve_loop_fiber(w)) throw std::bad_alloc();
-  --w.n_free_fibers;
-  return std::exchange(w.free_fibers, w.free_fibers->next_free);
-}
-
-void require_stack(worker& w) {
-  if (w.free_fibers == nullptr && !w.home.reserve_loop_fiber(w)) throw std::bad_alloc();
-}
-
-// A loop between two tasks holds no state, so it can restart on an empty stack.
-void scheduler::cool(fiber* f) noexcept {
-  for (fiber* each = f; each != nullptr; each = each->next_free) {
-    fiber_release(*each);
-    each->context.store(nullptr, std::memory_order_relaxed);
-    stack_pool::discard(each->memory);
-  }
-}
-
-fiber* scheduler::take_cold_fiber() {
-  if (n_cold_fibers_.load(std::memory_order_relaxed) == 0) return nullptr;
-  fiber* f = nullptr;
-  {
-    spin_guard guard(fibers_lock_);
-    f = cold_fibers_;
-    if (f == nullptr) return nullptr;
-    cold_fibers_ = f->next_free;
-    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-  }
-  fiber_prepare(*f, loop_entry);
-  return f;
-}
-
-fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
-  auto owned = std::make_unique<fiber>();
-  const stack memory = stacks.get();
-  fiber* f = owned.release();
-  f->memory = memory;
-  f->home = this;
-  f->link = &link();
-  f->resume.run = resume_marker;
-  f->resume.owner = f;
-  fiber_prepare(*f, entry);
-  spin_guard guard(fibers_lock_);
-  f->next_in_registry = std::exchange(all_fibers_, f);
-  return f;
-}
-
-fiber* scheduler::take_sized_fiber(unsigned stack_class) {
-  PLX_ASSERT(stack_class < n_stack_classes, stack_class);
-  stack_pool* stacks = nullptr;
-  fiber* cold = nullptr;
-  {
-    spin_guard guard(fibers_lock_);
-    auto& sized = sized_[stack_class];
-    if (sized == nullptr) sized = std::make_unique<sized_stacks>(bytes_of_stack_class(stack_class), guard_pages_);
-    if (fiber* f = sized->free) {
-      sized->free = std::exchange(f->next_free, nullptr);
-      --sized->n_free;
-      return f;
-    }
-    cold = sized->cold;
-    if (cold != nullptr) sized->cold = std::exchange(cold->next_free, nullptr);
-    stacks = &sized->stacks;
-  }
-  if (cold != nullptr) {
-    fiber_prepare(*cold, sized_entry);
-    return cold;
-  }
-  fiber* f = new_fiber(*stacks, sized_entry);
-  f->stack_class = stack_class;
-  return f;
-}
-
-// These stacks are large: a few of each size stay warm, the others return their memory.
-void scheduler::keep_sized_fiber(fiber* f) noexcept {
-  constexpr unsigned most_warm = 8;
-  {
-    spin_guard guard(fibers_lock_);
-    sized_stacks& sized = *sized_[f->stack_class];
-    if (sized.n_free < most_warm) {
-      ++sized.n_free;
-      f->next_free = std::exchange(sized.free, f);
-      return;
-    }
-  }
-  f->next_free = nullptr;
-  cool(f);
-  spin_guard guard(fibers_lock_);
-  f->next_free = std::exchange(sized_[f->stack_class]->cold, f);
-}
-
-void scheduler::keep_loop_fiber(worker& w, fiber* f) noexcept {
-  f->next_free = std::exchange(w.free_fibers, f);
-  if (++w.n_free_fibers == 2 * fiber_batch) [[unlikely]]
-    give_common_fibers(w);
-}
-
-// Where tasks are suspended on one worker and resumed on another, fibers move between workers. Without a common list
-// the first worker would keep creating fibers and the second would accumulate them.
-void scheduler::give_common_fibers(worker& w) noexcept {
-  fiber* last_kept = w.free_fibers;  // the first ones were used last: their stacks may still be in the cache
-  for (unsigned i = 1; i < fiber_batch; ++i) last_kept = last_kept->next_free;
-  fiber* first = std::exchange(last_kept->next_free, nullptr);
-  fiber* last = first;
-  while (last->next_free != nullptr) last = last->next_free;
-  w.n_free_fibers = fiber_batch;
-  if (n_common_fibers_.load(std::memory_order_relaxed) >= warm_stacks_) {
-    cool(first);
-    spin_guard guard(fibers_lock_);
-    last->next_free = std::exchange(cold_fibers_, first);
-    n_cold_fibers_.store(n_cold_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
-    return;
-  }
-  spin_guard guard(fibers_lock_);
-  last->next_free = std::exchange(common_fibers_, first);
-  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) + fiber_batch, std::memory_order_relaxed);
-}
-
-void scheduler::take_common_fibers(worker& w) noexcept {
-  if (n_common_fibers_.load(std::memory_order_relaxed) == 0) return;
-  spin_guard guard(fibers_lock_);
-  for (; common_fibers_ != nullptr && w.n_free_fibers < fiber_batch; ++w.n_free_fibers) {
-    fiber* f = std::exchange(common_fibers_, common_fibers_->next_free);
-    f->next_free = std::exchange(w.free_fibers, f);
-  }
-  n_common_fibers_.store(n_common_fibers_.load(std::memory_order_relaxed) - w.n_free_fibers, std::memory_order_relaxed);
 }
 
 // ------------------------------------------------------------------------------------------ suspending and resuming
@@ -460,7 +315,7 @@ void yield_task() {
     sched_yield();
     return;
   }
-  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller continues
+  if (!w->home.reserve_loop_fiber(*w)) return;  // no memory: the caller continues
   w->yields.add();
   wait_reason why("yield");
   why.measured = false;

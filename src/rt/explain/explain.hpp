@@ -1,9 +1,10 @@
-// Report of waiting tasks: every suspended task with the place where it waits, and the deadlock cycles.
+// Reports about tasks: every suspended task with the place where it waits, deadlock cycles, and stack overflows.
 //
 // Thread-safe, also while tasks run. Cost: a backtrace per suspended task, during which no suspended task is resumed
 // (in batches of 256); finding lines starts addr2line, see base/symbols.hpp. Example: explain_test.cpp.
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -90,5 +91,40 @@ class explain_signal {
 /// Writes the return addresses of the functions on the stack left at `context` (from Boost.Context), innermost first,
 /// and returns their number, at most `most`. Returns 0 on unsupported architectures.
 std::size_t frames_of(void* context, const void** out, std::size_t most) noexcept;
+
+// The message of a task that overflows its stack.
+//
+// Thread-safe. Cost: two system calls per thread and runtime for setup, none afterwards until an overflow.
+// Example: overflow_test.cpp.
+
+/// While one lives, SIGSEGV in a guard names the task; all other faults go to the previously installed handler.
+class overflow_watch {
+ public:
+  explicit overflow_watch(bool wanted);
+  ~overflow_watch();
+  overflow_watch(const overflow_watch&) = delete;
+  overflow_watch& operator=(const overflow_watch&) = delete;
+
+ private:
+  bool on_ = false;
+};
+
+/// A stack for signal handlers of the calling thread, which must be the one that destroys it.
+class signal_stack {
+ public:
+  explicit signal_stack(bool wanted);
+  ~signal_stack();
+  signal_stack(const signal_stack&) = delete;
+  signal_stack& operator=(const signal_stack&) = delete;
+
+ private:
+  static constexpr std::size_t bytes_ = std::size_t{64} << 10;
+  void* memory_ = nullptr;
+  stack_t before_{};
+};
+
+/// Ends the program with the name of the running task: the words below its stack, which has no guard, were
+/// overwritten.
+[[noreturn, gnu::cold]] void unguarded_stack_overflowed(const fiber& f);
 
 }  // namespace plx::detail

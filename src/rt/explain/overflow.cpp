@@ -1,4 +1,4 @@
-#include "rt/explain/overflow.hpp"
+#include "rt/explain/explain.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,10 +1,13 @@
 #include "rt/future/future_state.hpp"
 
+#include <stdexcept>
+#include <vector>
+
 #include "base/assert.hpp"
 #include "rt/any_executor.hpp"
 #include "rt/core/parker.hpp"
 #include "rt/core/scheduler.hpp"
-#include "rt/core/worker_loop.hpp"
+#include "rt/when.hpp"
 
 namespace plx {
 
@@ -54,7 +57,7 @@ void fork_task(task* t) {
   } me{nullptr, t};
   worker* w = this_worker();
   if (w == nullptr || w->polling) return submit_task(t);
-  if (w->free_fibers == nullptr && !w->home.reserve_loop_fiber(*w)) return submit_task(t);  // no memory for a stack
+  if (!w->home.reserve_loop_fiber(*w)) return submit_task(t);  // no memory for a stack
   me.caller = w->current;
   wait_reason why("fork");
   why.measured = false;
@@ -222,42 +225,30 @@ struct thread_wait : continuation {
   parker* waiting;
 };
 
-// A waiter with a deadline: completion and alarm race to wake it. Reference-counted, because after a timeout it may
-// have to stay attached until the state completes.
+// A waiter with a deadline. Reference-counted, because after a timeout it may have to stay attached until the state
+// completes.
 struct timed_wait : continuation {
-  std::atomic<int> refs{2};
-  std::atomic<bool> decided{false};
-  bool timed_out = false;
-  future_state_base* state = nullptr;
-  fiber* task = nullptr;
-  parker* thread = nullptr;
-  timer alarm;
+  std::atomic<int> refs{2};  // the waiter and the state
+  spinlock guard;
+  bool completed = false;
+  wait_list waiting;
 
-  void release() noexcept {
+  void release(int n = 1) noexcept {
     // acq_rel: the last holder sees what the others did before they released theirs.
-    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    if (refs.fetch_sub(n, std::memory_order_acq_rel) == n) delete this;
   }
-  void wake() {
-    if (task != nullptr)
-      resume(*task);
-    else
-      thread->wake();
+  static void state_completed(continuation* c) {
+    auto* self = static_cast<timed_wait*>(c);
+    waiter* woken = nullptr;
+    {
+      spin_guard lock(self->guard);
+      self->completed = true;
+      woken = self->waiting.take_all();
+    }
+    plx::detail::notify_all(woken);
+    self->release();
   }
 };
-
-// acq_rel: the exchanges on `decided` pair with each other; the first of the two wakes the waiter.
-void timed_wait_completed(continuation* c) {
-  auto* t = static_cast<timed_wait*>(c);
-  if (!t->decided.exchange(true, std::memory_order_acq_rel)) t->wake();
-  t->release();
-}
-
-void timed_wait_expired(void* context) {
-  auto* t = static_cast<timed_wait*>(context);
-  if (t->decided.exchange(true, std::memory_order_acq_rel)) return;
-  t->timed_out = true;
-  t->wake();
-}
 
 }  // namespace
 
@@ -331,44 +322,108 @@ bool future_state_base::wait_until(ticks deadline) {
   }
   if (worker* w = this_worker()) require_stack(*w);  // before the node is shared
   auto* me = new timed_wait;
-  me->fire = timed_wait_completed;
-  me->state = this;
-  if (worker* w = this_worker()) {
-    me->task = w->current;
-    me->alarm.deadline = deadline;
-    me->alarm.fire = timed_wait_expired;
-    me->alarm.context = me;
-    add_ref();
-    suspend(
-        why(true),
-        [](void* p) {
-          auto* m = static_cast<timed_wait*>(p);
-          future_state_base* s = m->state;
-          // Armed first: once attached, the waiter may resume and cancel the alarm at any moment.
-          arm_timer(m->alarm);
-          s->attach(*m);
-          s->release();  // if the alarm fired first, the waiter may have destroyed the future already
-        },
-        me);
-    timer_queue::cancel(me->alarm);
-  } else {
-    me->thread = &this_thread_parker();
-    if (try_attach(*me)) {
-      const ticks now = now_ticks();
-      const double left_s = deadline > now ? seconds(deadline - now) : 0;
-      if (!me->thread->wait_for(static_cast<std::int64_t>(left_s * 1e9))) {
-        me->timed_out = !me->decided.exchange(true, std::memory_order_acq_rel);
-        if (!me->timed_out) me->thread->wait();  // completed concurrently: the wakeup is on its way
-      }
-    } else {
-      me->release();  // never attached: the state's reference
-    }
+  me->fire = timed_wait::state_completed;
+  if (!try_attach(*me)) {
+    delete me;
+    return true;
   }
-  const bool in_time = !me->timed_out;
+  bool in_time = true;
+  me->guard.lock();
+  if (me->completed)
+    me->guard.unlock();
+  else
+    in_time = wait_on_until(me->waiting, me->guard, why(true), deadline);
   // Repeated waits with a deadline must not accumulate nodes in the state.
-  if (!in_time && try_detach(*me)) me->release();
-  me->release();
+  me->release(!in_time && try_detach(*me) ? 2 : 1);
   return in_time || ready();
+}
+
+// ------------------------------------------------------------------ waiting for some of many
+
+// Lives until the last node has fired or was detached: a node held by a concurrent try_detach() stays attached.
+struct ready_order::shared {
+  struct node : continuation {
+    shared* owner = nullptr;
+    future_state_base* state = nullptr;
+    std::size_t index = 0;
+  };
+
+  explicit shared(std::size_t n) : nodes(n), refs(n + 1) { order.reserve(n); }
+
+  void release() noexcept {
+    // acq_rel: the last holder sees what the others did before they released theirs.
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+  static void fired(continuation* c) {
+    auto& n = *static_cast<node*>(c);
+    shared* self = n.owner;
+    waiter* woken = nullptr;
+    {
+      spin_guard guard(self->guard);
+      self->order.push_back(n.index);
+      if (self->order.size() == self->wanted) woken = self->waiting.take_all();
+    }
+    plx::detail::notify_all(woken);
+    self->release();
+  }
+
+  std::vector<node> nodes;
+  std::atomic<std::size_t> refs;
+  spinlock guard;
+  std::vector<std::size_t> order;
+  std::size_t wanted = 0;  // the number of ready futures that the waiter waits for
+  wait_list waiting;
+};
+
+ready_order::ready_order(const std::vector<future_state_base*>& states) : shared_(new shared(states.size())) {
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    shared::node& n = shared_->nodes[i];
+    n.owner = shared_;
+    n.index = i;
+    n.fire = shared::fired;
+    n.state = states[i];
+    n.state->add_ref();
+    n.state->attach(n);
+  }
+}
+
+ready_order::~ready_order() {
+  for (shared::node& n : shared_->nodes) {
+    if (n.state->try_detach(n)) shared_->release();
+    n.state->release();
+  }
+  shared_->release();
+}
+
+void ready_order::wait_for(std::size_t n) {
+  shared_->guard.lock();
+  PLX_ASSERT(n <= shared_->nodes.size(), n, shared_->nodes.size());
+  shared_->wanted = n;
+  if (shared_->order.size() >= n)
+    shared_->guard.unlock();
+  else
+    wait_on(shared_->waiting, shared_->guard, "one of several futures");
+}
+
+std::size_t ready_order::operator[](std::size_t i) const {
+  spin_guard guard(shared_->guard);
+  return shared_->order[i];
+}
+
+std::size_t wait_any_of(const std::vector<future_state_base*>& states) {
+  if (states.empty()) return static_cast<std::size_t>(-1);
+  ready_order order(states);
+  order.wait_for(1);
+  return order[0];
+}
+
+std::vector<std::size_t> wait_some_of(std::size_t n, const std::vector<future_state_base*>& states) {
+  if (n > states.size()) throw std::invalid_argument("wait_some: n is more than the number of futures");
+  ready_order order(states);
+  order.wait_for(n);
+  std::vector<std::size_t> ready(n);
+  for (std::size_t i = 0; i < n; ++i) ready[i] = order[i];
+  return ready;
 }
 
 }  // namespace detail

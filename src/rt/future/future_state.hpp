@@ -260,33 +260,14 @@ void destroy_state(future_state_base* base) noexcept {
   pool_put(s, sizeof(S));
 }
 
-/// A reference-counted pointer to a state.
 template <class T>
-class state_ref {
+class state_ref : public counted_ptr<future_state<T>> {
  public:
-  state_ref() noexcept = default;
-  explicit state_ref(future_state<T>* adopted) noexcept : s_(adopted) {}
-  state_ref(const state_ref& o) noexcept : s_(o.s_) {
-    if (s_ != nullptr) s_->add_ref();
-  }
-  state_ref(state_ref&& o) noexcept : s_(std::exchange(o.s_, nullptr)) {}
-  state_ref& operator=(state_ref o) noexcept {
-    std::swap(s_, o.s_);
-    return *this;
-  }
-  ~state_ref() {
-    if (s_ != nullptr) s_->release();
-  }
-  future_state<T>* operator->() const noexcept { return s_; }
-  future_state<T>* get() const noexcept { return s_; }
-  explicit operator bool() const noexcept { return s_ != nullptr; }
+  using counted_ptr<future_state<T>>::counted_ptr;
   future_state<T>& checked() const {
-    if (s_ == nullptr) throw_future_error(future_errc::no_state);
-    return *s_;
+    if (!*this) throw_future_error(future_errc::no_state);
+    return *this->get();
   }
-
- private:
-  future_state<T>* s_ = nullptr;
 };
 
 /// Submits a task to the scheduler of the calling thread.
@@ -297,6 +278,6 @@ void submit_child(task* t);
 void offer_task(task* t);
 /// The calling worker runs `t` next; the calling task resumes when a worker is free. On an external thread the same as
 /// submit_task().
-
 void fork_task(task* t);
+
 }  // namespace plx::detail

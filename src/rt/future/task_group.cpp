@@ -2,7 +2,6 @@
 
 #include "rt/core/parker.hpp"
 #include "rt/core/scheduler.hpp"
-#include "rt/core/worker_loop.hpp"
 #include "rt/measure/origin.hpp"
 
 namespace plx {

@@ -6,7 +6,6 @@
 
 #include "rt/core/pool.hpp"
 #include "rt/core/scheduler.hpp"
-#include "rt/core/worker_loop.hpp"
 
 namespace plx::detail {
 namespace {

@@ -1,12 +1,20 @@
-// The counters of the scheduler, and the cost of a task besides its work.
+// The data of the scheduler for measurement: its counters, the cost of a task besides its work, and, for the flight
+// recorder, the tasks that its workers run.
 //
 // Thread safety: everything. Cost: task_cost_s() takes about 3 ms, in a runtime of its own with one worker.
-// Example: diagnose_settings_test.cpp.
+// Example: diagnose_settings_test.cpp, tests/flight/.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "probe/counters/counter_registry.hpp"
+#include "probe/crash/flight_dump.hpp"
+
+namespace plx::probe {
+struct settings;
+}
 
 namespace plx::detail {
 
@@ -24,5 +32,18 @@ double task_cost_s();
 
 /// /scheduler{locality#0/total}/task-cost, measured on first use.
 [[nodiscard]] probe::registration add_task_cost_counter(probe::counter_registry& registry);
+
+/// Offers the flight recorder the state of the workers, and sets when a file is written. One object per runtime,
+/// created after its scheduler. Cost: nothing until a file is written.
+class flight_watch {
+ public:
+  /// Does nothing if `s.flight` is 0. Throws std::invalid_argument for an invalid signal.
+  flight_watch(const scheduler& workers, const probe::recorder& r, const probe::settings& s);
+
+ private:
+  std::string folder_;
+  std::optional<probe::flight_registration> registration_;
+  std::optional<probe::flight_signals> signals_;
+};
 
 }  // namespace plx::detail

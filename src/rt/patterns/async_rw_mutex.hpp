@@ -13,10 +13,12 @@
 // Example: async_rw_mutex_test.cpp.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <utility>
 
+#include "rt/core/spinlock.hpp"
 #include "rt/future.hpp"
-#include "rt/sync/rw_turns.hpp"
 
 namespace plx {
 
@@ -24,6 +26,57 @@ template <class T = void>
 class async_rw_mutex;
 
 namespace detail {
+
+// The order in which requests are granted. They form turns: a write is a turn of its own, consecutive reads share one.
+// Each turn counts its references: one per request and, once granted, per access, and one of the mutex while the turn
+// is the last, so that reads may still join. The turn ends when the count reaches zero, and grants the next one.
+// Invariants: only the first remaining turn is granted. `next` is set before the mutex releases its reference, so that
+// the thread that ends the turn sees it. The last turn cannot end.
+
+struct rw_turn;
+
+/// A request that waits for its turn. `grant` must not wait; it takes over the request's reference to the turn.
+struct rw_request {
+  rw_request* next = nullptr;
+  void (*grant)(rw_request*, rw_turn*) = nullptr;
+};
+
+/// The part of the mutex that its requests and accesses share; destroyed with the last of them.
+struct rw_core {
+  using destroy_function = void (*)(rw_core*) noexcept;
+  explicit rw_core(destroy_function d) noexcept : destroy(d) {}
+
+  void release() noexcept {
+    if (refs.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+  }
+  /// Grants `r` immediately or in its turn.
+  void request(rw_request& r, bool write);
+  /// No more requests follow. Releases the mutex' own reference.
+  void close() noexcept;
+
+  destroy_function destroy;
+  std::atomic<std::size_t> refs{1};  // the mutex, and each turn
+  spinlock guard;
+  rw_turn* last = nullptr;
+};
+
+struct rw_turn {
+  rw_turn(rw_core& c, bool w) noexcept : core(c), write(w) { core.refs.fetch_add(1, std::memory_order_relaxed); }
+
+  rw_core& core;
+  const bool write;
+  std::atomic<std::size_t> refs{2};  // the first request, and the mutex
+  rw_turn* next = nullptr;
+
+  spinlock guard;
+  bool granted = false;
+  rw_request* first_waiting = nullptr;
+  rw_request* last_waiting = nullptr;
+
+  void add_ref() noexcept { refs.fetch_add(1, std::memory_order_relaxed); }
+  /// Releases a reference. If it was the last, ends the turn, and those after it that have no references left.
+  void release() noexcept;
+};
 
 template <class T>
 struct rw_value final : rw_core {
@@ -33,28 +86,6 @@ struct rw_value final : rw_core {
   typename stored<T>::type value;
 };
 
-/// A reference to a granted turn.
-class rw_hold {
- public:
-  rw_hold() noexcept = default;
-  explicit rw_hold(rw_turn* adopted) noexcept : turn_(adopted) {}
-  rw_hold(const rw_hold& o) noexcept : turn_(o.turn_) {
-    if (turn_ != nullptr) turn_->hold();
-  }
-  rw_hold(rw_hold&& o) noexcept : turn_(std::exchange(o.turn_, nullptr)) {}
-  rw_hold& operator=(rw_hold o) noexcept {
-    std::swap(turn_, o.turn_);
-    return *this;
-  }
-  ~rw_hold() {
-    if (turn_ != nullptr) rw_turn::drop(turn_);
-  }
-  rw_turn* get() const noexcept { return turn_; }
-
- private:
-  rw_turn* turn_ = nullptr;
-};
-
 /// Common base of both access types. Accessing the value requires: not moved from or released.
 template <class T, class Seen>
 class rw_access_base {
@@ -62,7 +93,7 @@ class rw_access_base {
   /// True if it holds its turn.
   [[nodiscard]] bool valid() const noexcept { return hold_.get() != nullptr; }
   /// Releases the turn before the end of this object's lifetime.
-  void release() noexcept { hold_ = rw_hold(); }
+  void release() noexcept { hold_ = {}; }
 
  protected:
   rw_access_base() noexcept = default;
@@ -70,7 +101,7 @@ class rw_access_base {
   Seen& value() const noexcept { return static_cast<rw_value<T>&>(hold_.get()->core).value; }
 
  private:
-  rw_hold hold_;
+  counted_ptr<rw_turn> hold_;
 };
 template <class T, class Seen>
 class rw_access : public rw_access_base<T, Seen> {

@@ -31,12 +31,14 @@ class resilience_error : public std::runtime_error {
 /// async_replay: the result of the last attempt was invalid.
 class replay_error : public resilience_error {
  public:
-  explicit replay_error(std::size_t attempts);
+  explicit replay_error(std::size_t attempts)
+      : resilience_error("replay: every attempt failed, the last one with an invalid result", attempts) {}
 };
 /// async_replicate: no result was valid.
 class replicate_error : public resilience_error {
  public:
-  explicit replicate_error(std::size_t attempts);
+  explicit replicate_error(std::size_t attempts)
+      : resilience_error("replicate: no replica returned a valid result", attempts) {}
 };
 
 /// The most frequent result, by ==; the earliest one in case of a tie. O(n^2) comparisons.
@@ -64,8 +66,9 @@ struct always_valid {
   }
 };
 
-/// Throws std::invalid_argument if n is 0.
-void require_attempts(std::size_t n);
+inline void require_attempts(std::size_t n) {
+  if (n == 0) throw std::invalid_argument("replay, replicate: n must be at least 1, but is 0");
+}
 
 template <class F, class... A>
 decltype(auto) call_with_copies(F& f, const A&... args) {

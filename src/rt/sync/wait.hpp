@@ -52,6 +52,7 @@ void notify_all(waiter* first);
 /// std::bad_alloc, with `guard` released and the caller in no list, if there is no memory for a stack to switch to.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);
 void wait_on(wait_list& list, spinlock& guard, const char* what, const void* object, probe::name_id name = 0);
+inline constexpr ticks no_deadline = ~ticks{0};
 /// As above, at most until `deadline` on the scheduler's clock. False if the deadline passed.
 bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ticks deadline);
 

@@ -137,9 +137,6 @@ struct moved_to_buffer {
 };
 
 // The searches of find, any_of and is_sorted: a match lowers the end of the range.
-//
-// Thread safety: hit is called from several workers concurrently. Cost: at most n calls. Example:
-// algorithm/for_each_test.cpp.
 
 /// The smallest i in [0, n) with hit(i), or n.
 template <class Hit>

@@ -13,6 +13,7 @@
 #include "rt/algorithm/search.hpp"
 #include "rt/algorithm/transform.hpp"
 #include "rt/test/every_schedule_test.hpp"
+#include "rt/thread.hpp"
 
 namespace {
 
@@ -44,6 +45,22 @@ TEST(for_each, every_element_once) {
       EXPECT_EQ(list, (std::list<int>{3, 4, 4}));
       EXPECT_EQ(plx::for_each_n(policy, list.begin(), -3, [](int&) { FAIL(); }), list.begin());
     });
+  });
+}
+
+// Iterators without random access: docs/runtime.md, "Limitations".
+TEST(for_each, a_list_is_traversed_in_order_by_the_caller) {
+  plx::runtime rt({.workers = 4, .bind = false});
+  rt.run([] {
+    std::list<int> list(100, 1);
+    const auto caller = plx::this_thread::get_id();
+    int next = 0;
+    plx::for_each(plx::par, list, [&](int& x) {
+      EXPECT_EQ(plx::this_thread::get_id(), caller);
+      x = next++;
+    });
+    EXPECT_TRUE(std::is_sorted(list.begin(), list.end()));
+    EXPECT_EQ(next, 100);
   });
 }
 

@@ -1,10 +1,11 @@
-// Urgent tasks, timers and pollers while the only worker is inside one task: it runs children inline, awaits futures
-// one by one, or runs the chunks of a loop.
+// Urgent tasks, timers and pollers while a worker is inside one task and no other one is idle: it runs children inline,
+// awaits futures one by one, or runs the chunks of a loop.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -62,10 +63,28 @@ const std::vector<way> ways = {
      }},
 };
 
+/// Calls test(runtime, way) for each way, with one worker and with two, of which the other one runs a task that passes
+/// no boundary.
+template <class Test>
+void with_all_workers_busy(Test test) {
+  for (const way& each : ways)
+    for (const unsigned workers : {1u, 2u}) {
+      SCOPED_TRACE(std::string(each.name) + ", workers " + std::to_string(workers));
+      plx::runtime rt({.workers = workers, .bind = false});
+      std::atomic<bool> occupied{workers == 1}, done{false};
+      if (!occupied)
+        rt.post([&] {
+          occupied = true;
+          while (!done) std::this_thread::sleep_for(100us);
+        });
+      while (!occupied) std::this_thread::yield();
+      test(rt, each);
+      done = true;
+    }
+}
+
 TEST(boundaries, an_urgent_task_begins_soon) {
-  for (const way& each : ways) {
-    SCOPED_TRACE(each.name);
-    plx::runtime rt({.workers = 1, .bind = false});
+  with_all_workers_busy([](plx::runtime& rt, const way& each) {
     rt.run([&each] {
       int begun = 0, before = -1;
       plx::future<void> urgent;
@@ -78,7 +97,7 @@ TEST(boundaries, an_urgent_task_begins_soon) {
       EXPECT_EQ(begun, n_steps);
       EXPECT_LT(before, 5 + 15);
     });
-  }
+  });
 }
 
 TEST(boundaries, a_pinned_task_begins_soon) {
@@ -99,9 +118,7 @@ TEST(boundaries, a_pinned_task_begins_soon) {
 }
 
 TEST(boundaries, a_timer_fires_and_its_task_begins) {
-  for (const way& each : ways) {
-    SCOPED_TRACE(each.name);
-    plx::runtime rt({.workers = 1, .bind = false});
+  with_all_workers_busy([](plx::runtime& rt, const way& each) {
     rt.run([&each] {
       int begun = 0, before = n_steps;
       auto sleeping = plx::async([&] {
@@ -116,13 +133,11 @@ TEST(boundaries, a_timer_fires_and_its_task_begins) {
       sleeping.get();
       EXPECT_LT(before, n_steps / 2);
     });
-  }
+  });
 }
 
 TEST(boundaries, pollers_are_called_and_their_tasks_begin) {
-  for (const way& each : ways) {
-    SCOPED_TRACE(each.name);
-    plx::runtime rt({.workers = 1, .bind = false});
+  with_all_workers_busy([](plx::runtime& rt, const way& each) {
     struct polled {
       int calls = 0;
       plx::promise<void> fifth;
@@ -153,7 +168,7 @@ TEST(boundaries, pollers_are_called_and_their_tasks_begin) {
       EXPECT_LT(before, n_steps / 2);
     });
     rt.remove_poller(id);
-  }
+  });
 }
 
 // Tasks that yield resume: urgent tasks that wait for children of their own do not alternate forever.

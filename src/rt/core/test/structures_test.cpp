@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "rt/core/deque.hpp"
+#include "rt/core/fiber.hpp"
 #include "rt/core/pool.hpp"
-#include "rt/core/stack_pool.hpp"
 #include "rt/core/task.hpp"
-#include "rt/core/task_queue.hpp"
 #include "rt/core/timer_queue.hpp"
 #include "rt/core/topology.hpp"
 

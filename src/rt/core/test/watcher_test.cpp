@@ -9,6 +9,8 @@
 #include "base/test/patience_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "rt/async.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx {
@@ -66,6 +68,43 @@ TEST(watcher, an_external_post_wakes_a_worker_while_another_is_busy) {
     while (!ran) sched_yield();
   });
   outside.join();
+}
+
+// The parent of a loop is handed over to the worker on which it waits. If that worker is kept by a poller meanwhile,
+// another one resumes the parent.
+TEST(watcher, resumes_a_parent_whose_worker_is_kept_by_a_poller) {
+  struct shared {
+    std::atomic<int> begun{0};
+    std::atomic<unsigned> parent{~0u};
+    std::atomic<bool> parent_waits{false}, kept{false}, resumed{false}, in_time{false};
+  } it;
+  runtime rt({.workers = 2, .bind = false});
+  const auto id = rt.add_poller(
+      [](void* arg) {
+        auto& mine = *static_cast<shared*>(arg);
+        const detail::worker& w = *detail::this_worker();
+        if (!mine.parent_waits || mine.kept || w.index != mine.parent || !w.searching) return poll_result::pending;
+        mine.kept = true;
+        const auto until = std::chrono::steady_clock::now() + test_patience;
+        while (!mine.resumed && std::chrono::steady_clock::now() < until) sched_yield();
+        mine.in_time = mine.resumed.load();
+        return poll_result::pending;
+      },
+      &it);
+  rt.run([&it] {
+    it.parent = *worker_index();
+    for_loop(0, 2, [&it](int) {
+      ++it.begun;
+      while (it.begun < 2) sched_yield();  // one iteration on each worker
+      if (*worker_index() == it.parent)
+        it.parent_waits = true;
+      else
+        while (!it.kept) sched_yield();
+    });
+    it.resumed = true;
+  });
+  rt.remove_poller(id);  // waits for the poller
+  EXPECT_TRUE(it.in_time);
 }
 
 }  // namespace

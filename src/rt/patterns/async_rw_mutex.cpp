@@ -1,4 +1,4 @@
-#include "rt/sync/rw_turns.hpp"
+#include "rt/patterns/async_rw_mutex.hpp"
 
 #include <memory>
 #include <utility>
@@ -25,18 +25,18 @@ void grant(rw_turn& t) noexcept {
 }  // namespace
 
 // A loop instead of recursion: grant() drops accesses without a reader, and there may be many in a row.
-void rw_turn::drop(rw_turn* t) noexcept {
+void rw_turn::release() noexcept {
   // acq_rel: the thread that ends the turn sees the writes of all its accesses, and passes them on to the next.
-  while (t != nullptr && t->holds.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    rw_turn* next = t->next;
-    rw_core& core = t->core;
+  for (rw_turn* t = this; t != nullptr && t->refs.fetch_sub(1, std::memory_order_acq_rel) == 1;) {
+    rw_turn* following = t->next;
+    rw_core& shared = t->core;
     delete t;
-    if (next != nullptr) {
-      next->hold();
-      grant(*next);
+    if (following != nullptr) {
+      following->add_ref();
+      grant(*following);
     }
-    core.release();
-    t = next;
+    shared.release();
+    t = following;
   }
 }
 
@@ -58,7 +58,7 @@ void rw_core::request(rw_request& r, bool write) {
     else
       last->granted = true;
   } else {
-    last->hold();
+    last->add_ref();
   }
   rw_turn* mine = last;
   bool now = false;
@@ -76,7 +76,7 @@ void rw_core::request(rw_request& r, bool write) {
     refs.fetch_sub(1, std::memory_order_relaxed);  // never the last one: the mutex holds a reference
   }
   if (now) r.grant(&r, mine);
-  if (before != nullptr) rw_turn::drop(before);
+  if (before != nullptr) before->release();
 }
 
 void rw_core::close() noexcept {
@@ -85,7 +85,7 @@ void rw_core::close() noexcept {
     spin_guard lock(guard);
     open = std::exchange(last, nullptr);
   }
-  if (open != nullptr) rw_turn::drop(open);
+  if (open != nullptr) open->release();
   release();
 }
 
