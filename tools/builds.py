@@ -34,6 +34,8 @@ def environment() -> dict:
     # Clones and worktrees of one user share what ccache has: paths inside the tree count as relative ones.
     env.setdefault("CCACHE_BASEDIR", str(ROOT))
     env.setdefault("CCACHE_NOHASHDIR", "1")
+    # Without these ccache does not keep objects that use a precompiled header: those of all tests.
+    env.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros")
     # ccache stops the build where its folder cannot be made (a user without a home): keep it in the tree then.
     home = os.path.expanduser("~")
     if "CCACHE_DIR" not in env and not os.access(home, os.W_OK):
