@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "csv.hpp"
-#include "net/transport/find_transport.hpp"
+#include "net/start/bootstrap.hpp"
+#include "net/transport/transport.hpp"
 #include "parts.hpp"
 
 namespace plx::bench {

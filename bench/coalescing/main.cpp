@@ -1,11 +1,97 @@
-// The experiments on coalescing of parcels, one line of CSV per measurement: see options.hpp for the options, and
+// The experiments on coalescing of parcels, one line of CSV per measurement: see parts.hpp for the options, and
 // docs/coalescing.md for the results. bench/harness/bench_coalescing.py runs all parts and draws the plots.
+#include <fmt/format.h>
+
+#include <charconv>
 #include <cstdio>
 #include <exception>
 
 #include "net/job.hpp"
-#include "options.hpp"
+#include "net/parcels/collector.hpp"
 #include "parts.hpp"
+
+namespace plx::bench {
+namespace {
+
+// Splits at the marks; empty parts are dropped.
+std::vector<std::string> split(std::string_view text, char mark) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(mark), text.size());
+    if (end != 0) parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+template <class T>
+bool number(std::string_view text, T& value) {
+  const auto done = std::from_chars(text.data(), text.data() + text.size(), value);
+  return done.ec == std::errc() && done.ptr == text.data() + text.size();
+}
+
+bool sizes_of(const std::string& text, std::vector<unsigned>& sizes) {
+  sizes.clear();
+  for (const std::string& part : split(text, ','))
+    if (!number(part, sizes.emplace_back()) || sizes.back() < 4 || sizes.back() > 1024) return false;
+  return !sizes.empty();
+}
+
+bool set(options& o, std::string_view name, const std::string& value) {
+  if (name == "--csv") return o.csv = value, !value.empty();
+  if (name == "--settings") return o.settings = split(value, ' '), !o.settings.empty();
+  if (name == "--traffic") return o.traffic = value, value == "toy" || value == "rotation";
+  if (name == "--variants") return o.variants = split(value, ','), !o.variants.empty();
+  if (name == "--sizes") return sizes_of(value, o.sizes);
+  if (name == "--parcels") return number(value, o.parcels) && o.parcels >= 4;
+  if (name == "--phase-s") return number(value, o.phase_s) && o.phase_s >= 0 && o.phase_s <= 60;
+  if (name == "--long-phase-s") return number(value, o.long_phase_s) && o.long_phase_s >= 0 && o.long_phase_s <= 60;
+  if (name == "--turns") return number(value, o.turns) && o.turns > 0;
+  if (name == "--first-turn") return number(value, o.first_turn);
+  return false;
+}
+
+result<void> check(const options& o) {
+  bool known = false;
+  for (const char* part : {"toy", "change", "rotation", "phases", "finals", "carrier"}) known |= o.part == part;
+  if (!known) return error{fmt::format("'{}' is not a part; {}", o.part, usage())};
+  for (const std::string& v : o.variants)
+    if (v != "rows" && v != "packed") return error{fmt::format("--variants: expected rows or packed, found '{}'", v)};
+  for (const std::string& s : o.settings) {
+    const auto read = parse_coalescing(s);
+    if (!read) return read.error();
+    if (read->size() != 1 || !read->front().action.empty())
+      return error{fmt::format("--settings: expected one for all actions as in self or 128,1000; found '{}'", s)};
+  }
+  const bool needs_settings = o.part != "carrier" && (o.part != "rotation" || o.variants.front() == "rows");
+  if (needs_settings && o.settings.empty())
+    return error{"expected --settings 'A B ...' with settings as in self or 128,1000"};
+  if (o.part == "change" && o.settings.size() != 4)
+    return error{fmt::format("change: expected four settings, one for each phase; found {}", o.settings.size())};
+  return {};
+}
+
+}  // namespace
+
+const char* usage() {
+  return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|finals|carrier [--settings 'A B ...'] "
+         "[--csv FILE] [--parcels N] [--sizes N,...] [--variants rows,packed] [--traffic toy|rotation] [--phase-s S] "
+         "[--long-phase-s S] [--turns N] [--first-turn N]; ./plx bench coalescing runs all of it";
+}
+
+result<options> read_options(int argc, char** argv) {
+  options o;
+  if (argc < 2) return error{usage()};
+  o.part = argv[1];
+  for (int i = 2; i < argc; i += 2) {
+    if (i + 1 == argc) return error{fmt::format("{}: expected a value after it", argv[i])};
+    if (!set(o, argv[i], argv[i + 1])) return error{fmt::format("'{} {}': {}", argv[i], argv[i + 1], usage())};
+  }
+  if (auto checked = check(o); !checked) return checked.error();
+  return o;
+}
+
+}  // namespace plx::bench
 
 namespace {
 

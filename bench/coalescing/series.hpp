@@ -10,10 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "csv.hpp"
 #include "net/collectives.hpp"
 #include "net/parcels/parcel_port.hpp"
-#include "options.hpp"
+#include "parts.hpp"
 #include "probe/counters/counter_registry.hpp"
 
 namespace plx {

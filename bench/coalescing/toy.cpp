@@ -1,18 +1,36 @@
-#include "toy.hpp"
-
+// Two localities call each other with one complex double, which comes back conjugated.
 #include <bit>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "parts.hpp"
+#include "rt/future.hpp"
 #include "series.hpp"
+#include "traffic.hpp"
 
 namespace plx::bench {
 
 number bench_conjugate(number z) { return std::conj(z); }
 
 namespace {
+
+/// The calls of one locality, all of a run in flight together: with a limit, the last answers of each batch would wait
+/// for the interval, and the interval would be measured. Used by one task.
+class toy_calls {
+ public:
+  explicit toy_calls(locality_id to) : to_(to) {}
+  /// Makes n calls, waits for all answers, and compares each with the expected value, bit by bit.
+  void run(std::size_t n);
+
+ private:
+  [[nodiscard]] static number value(std::uint64_t i) noexcept;
+
+  locality_id to_;
+  std::uint64_t made_ = 0;  // each call has its own number
+  std::vector<future<number>> results_;
+};
 
 constexpr unsigned n_phases = 4, warm_phases = 24;
 

@@ -10,7 +10,7 @@
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "parts.hpp"
-#include "raw_mpi.hpp"
+#include "raw.hpp"
 
 namespace {
 

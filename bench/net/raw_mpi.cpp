@@ -1,4 +1,4 @@
-#include "raw_mpi.hpp"
+#include "raw.hpp"
 
 #if PLX_WITH_MPI
 

@@ -12,10 +12,11 @@
 //
 // Calls of one object may run concurrently; the object synchronizes its own state. Each call runs exactly once, also
 // while the object moves. Calls from the locality of the object are ordinary tasks, and nothing is serialized.
-// An object moves when no call runs in it; a member function that returns a future runs until that is ready. A call
-// that waits for the migration of its own object deadlocks.
-// Errors, by the future: what the call threw (remote_error from another locality); locality_lost when the object, or
-// the directory of its id (net/agas/agas.hpp), is on a lost locality.
+// An object moves when no call runs in it; a member function that returns a future runs until that is ready. While a
+// move waits for running calls, new ones are held back, for at most a second at a time: a running call may call its
+// object, which then moves when no such calls overlap any more. A call that waits for the migration of its own object
+// deadlocks. Errors, by the future: what the call threw (remote_error from another locality); locality_lost when the
+// object, or the directory of its id (net/agas/agas.hpp), is on a lost locality.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp, examples/18_components.cpp
 #pragma once

@@ -11,7 +11,7 @@
 //   }
 //
 // Each process is a locality with a runtime of its own. Processes of one host that share cores divide them among
-// themselves. PLX_TRANSPORT in the environment chooses the transport (net/transport/find_transport.hpp). Thread safety:
+// themselves. PLX_TRANSPORT in the environment chooses the transport (net/transport/transport.hpp). Thread safety:
 // created, used and destroyed by one thread. Cost: with one process, that of a runtime; otherwise docs/net.md. Example:
 // examples/17_hello_localities.cpp
 #pragma once

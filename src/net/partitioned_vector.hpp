@@ -208,13 +208,13 @@ class partitioned_vector {
   }
   /// Ready when the elements from i on have been written.
   future<void> set(std::size_t i, const std::vector<T>& values) {
-    std::vector<future<void>> told;
+    std::vector<future<void>> written;
     each_piece(i, values.size(), [&](unsigned rank, std::size_t at, std::size_t count, std::size_t begin) {
       const auto from = values.begin() + static_cast<std::ptrdiff_t>(begin);
-      told.push_back(async<&net::detail::write_part<T>>(
+      written.push_back(async<&net::detail::write_part<T>>(
           all_.members()[rank], id_, at, std::vector<T>(from, from + static_cast<std::ptrdiff_t>(count))));
     });
-    return when_all(std::move(told)).then([](auto f) {
+    return when_all(std::move(written)).then([](auto f) {
       for (auto& each : f.get()) each.get();
     });
   }

@@ -17,7 +17,7 @@
 #include "net/core/node.hpp"
 #include "net/error.hpp"
 #include "net/sim/network.hpp"
-#include "net/sim/stage.hpp"
+#include "net/sim/sim_scheduler.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::net {
@@ -70,13 +70,13 @@ class simulation {
   [[nodiscard]] node& at(locality_id which) noexcept;                 ///< its node
   [[nodiscard]] runtime& runtime_at(locality_id which) noexcept;      ///< its runtime
   [[nodiscard]] sim_network& network() noexcept { return network_; }  ///< the simulated network
-  [[nodiscard]] double now_s() const noexcept { return static_cast<double>(stage_.now()) * 1e-9; }  ///< virtual
+  [[nodiscard]] double now_s() const noexcept { return static_cast<double>(scheduler_.now()) * 1e-9; }  ///< virtual
 
  private:
   struct locality;
   void run_all(locality_id first, locality_id last, void* body, void (*call)(void*));
 
-  stage stage_;
+  sim_scheduler scheduler_;
   sim_network network_;
   std::vector<std::unique_ptr<locality>> places_;
 };

@@ -164,7 +164,7 @@ TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
     net::simulation job({.localities = 3,
                          .seed = seed,
                          .delay_max_s = 1e-4,
-                         .deaths = {{.locality = 1, .earliest_s = 1e-3, .latest_s = 8e-3}}});
+                         .kills = {{.locality = 1, .earliest_s = 1e-3, .latest_s = 8e-3}}});
     job.run([&] {
       net::node& here = net::node_here();
       exchange net(here);

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "letters.hpp"
 #include "messages.hpp"
+#include "shm.hpp"
 
 namespace {
 
@@ -19,7 +19,7 @@ std::vector<std::uint8_t> contents(const std::filesystem::path& file) {
 }
 
 const std::filesystem::path messages = std::filesystem::path(PLX_FUZZ_CORPUS) / "messages",
-                            letters = std::filesystem::path(PLX_FUZZ_CORPUS) / "letters";
+                            shm_inputs = std::filesystem::path(PLX_FUZZ_CORPUS) / "shm";
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
@@ -97,9 +97,9 @@ TEST(FuzzCorpus, EveryRingIsRead) {
 
 // Data written by neighbours: calls complete or fail.
 TEST(FuzzCorpus, EveryCollectiveMessageIsHandled) {
-  const auto files = files_in(letters);
+  const auto files = files_in(shm_inputs);
   ASSERT_GT(files.size(), 20u);
-  fuzz::letter_target target;
+  fuzz::shm_target target;
   unsigned refused = 0, ended = 0, completed = 0;
   for (const auto& f : files) {
     const auto bytes = contents(f);
@@ -125,9 +125,9 @@ TEST(FuzzCorpus, InvalidFramingLosesTheNeighbourAndInvalidCallsDoNot) {
         expected{"of_another", 1, false, 0}, expected{"no_call", 1, false, 0}, expected{"no_bytes", 1, true, 0},
         expected{"too_many_bytes", 1, true, 0}, expected{"another_call", 0, false, 0}}) {
     SCOPED_TRACE(e.name);
-    const auto bytes = contents(letters / e.name);
+    const auto bytes = contents(shm_inputs / e.name);
     ASSERT_GT(bytes.size(), 4u);
-    fuzz::letter_target target;
+    fuzz::shm_target target;
     target.take(bytes.data(), bytes.size());
     EXPECT_EQ(target.last().refused, e.refused);
     EXPECT_EQ(target.last().ended_it, e.ended);

@@ -14,7 +14,7 @@
 #include "net/archive.hpp"
 #include "net/core/node.hpp"
 #include "net/parcels/frame.hpp"
-#include "net/sim/stage.hpp"
+#include "net/sim/sim_scheduler.hpp"
 #include "rt/core/scheduler.hpp"
 
 #if __has_include(<cereal/cereal.hpp>)
@@ -174,7 +174,7 @@ class fed_transport final : public transport {
   bool come_ = false, lost_ = false, fed_ = false;
 };
 
-runtime_options options_of(stage& s) {
+runtime_options options_of(sim_scheduler& s) {
   runtime_options o;
   o.workers = 1;
   o.deterministic = true;
@@ -185,7 +185,7 @@ runtime_options options_of(stage& s) {
 }  // namespace
 
 struct message_target::world {
-  stage scene{1, 1, 1000, stage::never};
+  sim_scheduler scene{1, 1, 1000, sim_scheduler::never};
   runtime rt{options_of(scene)};
   fed_transport* fed = nullptr;
   node of{rt, made(), here, 2};

@@ -15,7 +15,7 @@
 #include "net/action.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
 #include "rt/thread.hpp"
@@ -61,8 +61,8 @@ int run(job& j, const std::string& name, locality_id who) {
     std::fflush(stdout);
   } else if (name == "calls") {
     j.run([] { check_calls(); });
-    const auto letters = j.node().get<net::collective::mailroom>().counted().sent;
-    std::printf("collectives %u by %s\n", j.here(), letters != 0 ? "memory" : "messages");
+    const auto by_memory = j.node().get<net::collective::shm_messages>().counted().sent;
+    std::printf("collectives %u by %s\n", j.here(), by_memory != 0 ? "memory" : "messages");
     std::fflush(stdout);
   } else if (name == "calls-die") {
     j.run([who] { call_until_killed(who); });

@@ -19,7 +19,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "net/transport/find_transport.hpp"
+#include "net/transport/transport.hpp"
 
 namespace {
 

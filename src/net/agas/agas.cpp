@@ -20,7 +20,7 @@ namespace net {
 
 using plx::detail::spin_guard;
 
-void detail::agas_letter(sender from, letter l) { node_here().get<agas>().read(from.who, std::move(l)); }
+void detail::agas_updates(sender from, reference_updates l) { node_here().get<agas>().read(from.who, std::move(l)); }
 bool detail::agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp) {
   return node_here().get<agas>().note_entered(id, owner.who, holder, stamp);
 }
@@ -37,10 +37,10 @@ void detail::agas_settled(sender who, locality_id lost) { node_here().get<agas>(
 
 namespace {
 
-void deliver(agas& a, locality_id to, detail::letter&& l) {
+void deliver(agas& a, locality_id to, detail::reference_updates&& l) {
   if (to == a.home().here()) return a.read(to, std::move(l));
   l.losses = a.losses();
-  post<&detail::agas_letter>(to, sender{a.home().here()}, std::move(l));
+  post<&detail::agas_updates>(to, sender{a.home().here()}, std::move(l));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ agas::~agas() {
     s.objects.clear();
   }
   objects.clear();  // also destroys the handles in them
-  for (detail::keepsakes& k : tables_->sent)
+  for (detail::transit_table& k : tables_->sent)
     for (auto& [id, item] : k.items)
       for (; item.handles > 0; --item.handles) detail::drop(item.ref);
   for (detail::shard& s : tables_->shards)
@@ -91,7 +91,7 @@ void agas::submit(plx::detail::task* first) noexcept {
 
 void agas::peer_lost(locality_id which) {
   if (!tables_->ledger.add(which)) return;
-  detail::gid_map<detail::keepsakes::item> kept;
+  detail::gid_map<detail::transit_table::item> kept;
   {
     const spin_guard guard(tables_->sent[which].lock);
     kept.swap(tables_->sent[which].items);
@@ -126,33 +126,33 @@ void agas::answer_settle_questions() {
 }
 
 // Checks that the sender is entitled to each update.
-bool agas::sound(locality_id from, const detail::letter& l) const noexcept {
+bool agas::sound(locality_id from, const detail::reference_updates& l) const noexcept {
   const auto all = [](const auto& list, auto right) { return std::all_of(list.begin(), list.end(), right); };
   const auto ours = [this](const detail::claim& c) { return is_directory(c.id); };
   const auto theirs = [this, from](const gid& id) { return directory_of(id) == from; };
   return l.losses <= node_.size() && all(l.claims, ours) && all(l.releases, ours) && all(l.destroys, theirs) &&
-         all(l.verdicts, [&](const detail::verdict& v) { return theirs(v.id); }) &&
-         all(l.places, [this](const detail::news& n) { return n.place.where < node_.size(); });
+         all(l.claim_results, [&](const detail::claim_result& v) { return theirs(v.id); }) &&
+         all(l.places, [this](const detail::place_update& n) { return n.place.where < node_.size(); });
 }
 
-void agas::read(locality_id from, detail::letter&& l) {
+void agas::read(locality_id from, detail::reference_updates&& l) {
   if (from != node_.here() && !sound(from, l))
     return node_.refuse(from, "it sent reference updates it is not entitled to");
   for (const detail::claim& c : l.claims) claimed(from, c);
-  for (const detail::verdict& v : l.verdicts)
+  for (const detail::claim_result& v : l.claim_results)
     end_claim(v.id, v.stamp, v.known != 0 ? detail::claim_state::registered : detail::claim_state::gone, no_locality);
-  for (const detail::thanks& t : l.thanked) drop_keepsakes(from, t.id, t.handles);
-  for (const detail::news& n : l.places) {
+  for (const detail::acknowledgement& t : l.acknowledged) end_transit(from, t.id, t.handles);
+  for (const detail::place_update& n : l.places) {
     detail::shard& s = tables_->of(n.id);
     const spin_guard guard(s.lock);
-    s.tell_place(n.id, n.place);
+    s.update_place(n.id, n.place);
   }
   for (const detail::claim& c : l.releases) released(from, c, static_cast<unsigned>(l.losses));
-  if (!l.verdicts.empty()) answer_settle_questions();
+  if (!l.claim_results.empty()) answer_settle_questions();
   if (from == node_.here())
     for (const gid& id : l.destroys) destroy(id);
   else if (!l.destroys.empty())  // in a task, as destructors are program code and this is a poller
-    tables_->out.put(node_.here(), [&l](detail::letter& mine) {
+    tables_->out.put(node_.here(), [&l](detail::reference_updates& mine) {
       mine.destroys.insert(mine.destroys.end(), l.destroys.begin(), l.destroys.end());
     });
 }

@@ -12,8 +12,7 @@
 //   I2. A handle that is sent stays counted at its sender, as in transit to that receiver, until the receiver
 //       acknowledges it; it does so once it is in the list. So a pending claim is always covered by a listed holder.
 //   I3. A release carries its stamp: if it arrives after a newer claim of the same locality, it has no effect.
-//   I4. A call in flight counts as a handle of the caller until it is answered; a post until the object has accepted
-// it.
+//   I4. A call in flight counts as a handle of the caller until it is answered; a post until the object accepts it.
 //   By I1 to I4 the list becomes empty once, after which no handle exists: then the object is destroyed.
 // Loss
 //   A lost locality is removed from all lists, and handles in transit to it are dropped. Messages that it had sent may
@@ -22,12 +21,11 @@
 //   carries the number of losses known to its sender, so that the directory waits for a loss it does not know yet.
 //   An object is lost with its locality and with its directory: calls then fail with locality_lost and that number.
 // Migration
-//   The object stays until no call runs in it, then is sent; calls that arrive meanwhile wait. The new locality
-// requests
-//   ownership from the directory, which accepts only the next move of this object (`moves`): so an object is never in
-//   two places. Then the old locality sends the waiting calls after it. If the move fails, the old locality reclaims
-// the
-//   object, if the directory agrees.
+//   The object stays until no call runs in it, then is sent; calls that arrive meanwhile wait. Calls that arrive while
+//   others still run wait as well, but for a limited time, because a running call may call its object. The new locality
+//   requests ownership from the directory, which accepts only the next move of this object (`moves`): so an object is
+//   never in two places. Then the old locality sends the waiting calls after it. If the move fails, the old locality
+//   reclaims the object, if the directory agrees.
 //   A call that arrives where the object is not is forwarded to the directory, and from there to the object; the reply
 //   takes the same way back. Each caller caches the places of objects, and the directory corrects the cache.
 //
@@ -80,7 +78,7 @@ inline const object_type object_type_of{object_type_tag<T>, object_type_text<T>(
 struct object_record;
 struct agas_tables;
 struct claim;
-struct letter;
+struct reference_updates;
 struct shard;
 
 /// The result of looking up an object on a locality.
@@ -149,7 +147,7 @@ class agas final : public service {
   bool note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp);
   bool note_moved(const gid& id, locality_id to, std::uint32_t moves);
   bool take_back(const gid& id, locality_id owner, std::uint32_t moves);
-  void read(locality_id from, detail::letter&& l);
+  void read(locality_id from, detail::reference_updates&& l);
   [[nodiscard]] unsigned losses() const noexcept;
   void settle_asked(locality_id lost, locality_id asker);
   void settled(locality_id lost, locality_id who);
@@ -159,14 +157,14 @@ class agas final : public service {
     return static_cast<locality_id>(hash_of(id) % node_.size());
   }
   [[nodiscard]] bool is_directory(const gid& id) const noexcept { return directory_of(id) == node_.here(); }
-  [[nodiscard]] bool sound(locality_id from, const detail::letter& l) const noexcept;
+  [[nodiscard]] bool sound(locality_id from, const detail::reference_updates& l) const noexcept;
   gid fresh_id(const object_type& type);
   void submit(plx::detail::task* first) noexcept;
 
   // References.
-  void thank(locality_id sender, const gid& id);
+  void acknowledge(locality_id sender, const gid& id);
   void end_claim(const gid& id, std::uint64_t stamp, detail::claim_state s, locality_id lost);
-  void drop_keepsakes(locality_id receiver, const gid& id, std::uint64_t n) noexcept;
+  void end_transit(locality_id receiver, const gid& id, std::uint64_t n) noexcept;
   void lose_references(locality_id which);
   void answer_settle_questions();
 
@@ -180,6 +178,8 @@ class agas final : public service {
   // Objects.
   detail::access next_of(detail::shard& s, const gid& id, detail::object_place& place);
   [[nodiscard]] detail::access missing(const gid& id) const;
+  void drain(const gid& id, std::uint32_t moves, future<void> unpinned);
+  bool hold_calls(const gid& id, std::uint32_t moves, bool hold);
   void begin_move(const detail::object_record& r);
   void finish_move(const gid& id, locality_id to, std::uint32_t moves, const std::exception_ptr& failure);
   void ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr& failure);

@@ -1,5 +1,7 @@
 // The objects of this locality: creation, lookup, migration and destruction. See net/agas/agas.hpp.
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -54,7 +56,7 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
     if (object_record* r = s.object(id)) {
       if (r->type != &type) return {access::other_type};
       if (r->doomed) return missing(id);
-      if (r->state == object_record::here && !(to_move && r->move_asked)) {
+      if (r->state == object_record::here && !r->holds_calls && !(to_move && r->move_asked)) {
         ++r->pins;
         r->move_asked |= to_move;
         return {access::here, node_.here(), r, r->object.get()};
@@ -67,7 +69,7 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
   }
   if (a.what == access::elsewhere) forwards_.fetch_add(1, std::memory_order_relaxed);
   if (place.where != no_locality && caller != node_.here() && caller < node_.size())
-    tables_->out.put(caller, [&](detail::letter& l) { l.places.push_back({id, place}); });
+    tables_->out.put(caller, [&](detail::reference_updates& l) { l.places.push_back({id, place}); });
   return a;
 }
 
@@ -114,10 +116,12 @@ access agas::route(detail::reference& r) {
 
 void agas::unpin(object_record& r) noexcept {
   std::unique_ptr<object_record> ended;
+  std::optional<promise<void>> unpinned;
   {
     detail::shard& s = tables_->of(r.id);
     const spin_guard guard(s.lock);
     if (--r.pins != 0) return;
+    unpinned.swap(r.unpinned);
     if (r.doomed)
       ended = s.end_object(r.id);
     else if (r.send != nullptr)
@@ -129,6 +133,7 @@ void agas::unpin(object_record& r) noexcept {
     end(std::move(ended));
   else
     begin_move(r);
+  if (unpinned) unpinned->set_value();
 }
 
 void agas::end(std::unique_ptr<object_record> r) noexcept {
@@ -175,10 +180,6 @@ void agas::lose_objects(locality_id which) {
   }
 }
 
-using detail::access;
-using detail::object_record;
-using plx::detail::spin_guard;
-
 detail::parking::parking() {
   run = [](plx::detail::task* t, plx::detail::run_mode) {
     promise<void> p = std::move(static_cast<parking*>(t)->over);  // the waiter's frame may be destroyed immediately
@@ -199,6 +200,7 @@ access detail::find_object(agas& a, const gid& id, const object_type& type, bool
 future<void> agas::ask_move(object_record& r, locality_id to, detail::send_object send) {
   detail::parked_tasks others;
   std::exception_ptr refused;
+  future<void> moved, unpinned;
   {
     detail::shard& s = tables_->of(r.id);
     const spin_guard guard(s.lock);
@@ -209,14 +211,49 @@ future<void> agas::ask_move(object_record& r, locality_id to, detail::send_objec
     if (refused == nullptr && to != node_.here()) {
       r.move_to = to;
       r.send = send;
-      r.moved.emplace();
-      return r.moved->get_future();  // begins when the last pin is released
+      r.holds_calls = true;
+      moved = r.moved.emplace().get_future();  // the move begins when the last pin is released
+      if (r.pins > 1) unpinned = r.unpinned.emplace().get_future();
+    } else {
+      r.move_asked = false;
+      others.take(r.parked);
     }
-    r.move_asked = false;
-    others.take(r.parked);
   }
   submit(others.first);
+  if (unpinned.valid()) drain(r.id, r.moves, std::move(unpinned));
+  if (moved.valid()) return moved;
   return refused == nullptr ? make_ready_future() : make_exceptional_future<void>(std::move(refused));
+}
+
+// Callers that overlap would keep an object pinned for ever: new calls wait until the running ones have ended. A
+// running call may wait for one of these, directly or through other objects, so they are let in after a while, and then
+// held again, longer each time, so that calls of any usual length end meanwhile.
+void agas::drain(const gid& id, std::uint32_t moves, future<void> unpinned) {
+  node_.note_sent(node_.here());
+  node_.home().post([this, id, moves, unpinned = std::move(unpinned)] {
+    auto span = std::chrono::milliseconds(1);
+    for (bool hold = true; hold_calls(id, moves, hold); hold = !hold) {
+      if (unpinned.wait_for(span) == future_status::ready) break;
+      if (!hold) span = std::min(2 * span, std::chrono::milliseconds(1000));
+    }
+    node_.note_done(node_.here());
+  });
+}
+
+// False if the object no longer waits for the move that follows its move number `moves`.
+bool agas::hold_calls(const gid& id, std::uint32_t moves, bool hold) {
+  detail::parked_tasks waiting;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record* r = s.object(id);
+    if (r == nullptr || r->doomed || r->state != object_record::here || r->send == nullptr || r->moves != moves)
+      return false;
+    r->holds_calls = hold;
+    if (!hold) waiting.take(r->parked);
+  }
+  submit(waiting.first);
+  return true;
 }
 
 // Its state is `moving`: no other thread changes it until finish_move().
@@ -266,7 +303,7 @@ void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const
     const spin_guard guard(s.lock);
     r = s.take_object(id);
     ++s.counts.migrations;
-    s.tell_place(id, {to, moves});
+    s.update_place(id, {to, moves});
   }
   submit(r->parked.first);  // forwards the parked calls
   r->moved->set_value();
@@ -284,12 +321,13 @@ void agas::move_failed(const gid& id, bool ours, const std::exception_ptr& failu
     waiting.take(r.parked);
     r.move_asked = false;
     r.send = nullptr;
+    r.holds_calls = false;
     r.state = object_record::here;
     r.moves += 2;
     if (!ours || r.doomed)
       ended = s.end_object(id);
     else
-      s.tell_place(id, {node_.here(), r.moves});
+      s.update_place(id, {node_.here(), r.moves});
   }
   if (ended != nullptr) end(std::move(ended));
   submit(waiting.first);
@@ -354,7 +392,7 @@ void agas::finish_install(const gid& id, bool accepted) {
     else if (r.doomed)
       ended = s.end_object(id);
     else
-      s.tell_place(id, {node_.here(), r.moves});
+      s.update_place(id, {node_.here(), r.moves});
   }
   if (ended != nullptr) end(std::move(ended));
   submit(waiting.first);

@@ -7,6 +7,8 @@
 
 namespace plx::net {
 
+using detail::claim_state;
+using detail::reference;
 using plx::detail::spin_guard;
 
 bool agas::note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp) {
@@ -30,7 +32,7 @@ bool agas::note_moved(const gid& id, locality_id to, std::uint32_t moves) {
   if (e == nullptr || e->lost || moves != e->moves + 1 || node_.is_lost(to)) return false;
   e->owner = to;
   e->moves = moves;
-  s.tell_place(id, {to, moves});
+  s.update_place(id, {to, moves});
   return true;
 }
 
@@ -55,7 +57,9 @@ bool agas::add_holder(const gid& id, locality_id holder, std::uint64_t stamp) {
 
 void agas::claimed(locality_id holder, const detail::claim& c) {
   const bool known = add_holder(c.id, holder, c.stamp);
-  tables_->out.put(holder, [&](detail::letter& l) { l.verdicts.push_back({c.id, c.stamp, known ? 1u : 0u}); });
+  tables_->out.put(holder, [&](detail::reference_updates& l) {
+    l.claim_results.push_back({c.id, c.stamp, known ? 1u : 0u});
+  });
 }
 
 void agas::released(locality_id holder, const detail::claim& c, unsigned losses) {
@@ -82,7 +86,7 @@ void agas::destroy_if_settled(const gid& id, unsigned losses) {
     if (!e->lost) owner = e->owner;
     s.entries.erase(id);
   }
-  if (owner != no_locality) tables_->out.put(owner, [&id](detail::letter& l) { l.destroys.push_back(id); });
+  if (owner != no_locality) tables_->out.put(owner, [&id](detail::reference_updates& l) { l.destroys.push_back(id); });
 }
 
 void agas::lose_entries(locality_id which) {
@@ -99,10 +103,6 @@ void agas::lose_entries(locality_id which) {
     for (const gid& id : unheld) destroy_if_settled(id, 0);
   }
 }
-
-using detail::claim_state;
-using detail::reference;
-using plx::detail::spin_guard;
 
 void detail::drop(reference* r) noexcept {
   // release: pairs with the acquire of the thread that removes the last one, which is done under the table's lock.
@@ -161,9 +161,9 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
   if (reference* r = s.find(id)) {
     r->handles.fetch_add(1, std::memory_order_relaxed);
     r->see(place);
-    if (r->state == claim_state::pending) return r->to_thank.push_back(sender), r;
+    if (r->state == claim_state::pending) return r->to_acknowledge.push_back(sender), r;
     guard.unlock();
-    return thank(sender, id), r;
+    return acknowledge(sender, id), r;
   }
   auto* r = new reference(this, id);
   s.references.emplace(id, r);
@@ -180,15 +180,15 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
     if (e != nullptr) e->add(node_.here(), r->stamp);
   } else {
     r->epoch = tables_->ledger.begin_claim();
-    r->to_thank.push_back(sender);
+    r->to_acknowledge.push_back(sender);
     const detail::claim c{id, r->stamp};
     guard.unlock();
-    tables_->out.put(directory, [&c](detail::letter& l) { l.claims.push_back(c); });
+    tables_->out.put(directory, [&c](detail::reference_updates& l) { l.claims.push_back(c); });
     return r;
   }
   s.counts.claims += r->state == claim_state::registered;
   guard.unlock();
-  return thank(sender, id), r;
+  return acknowledge(sender, id), r;
 }
 
 reference* agas::adopt(const gid& id, std::uint64_t stamp, locality_id where) {
@@ -215,12 +215,12 @@ void agas::leaves(reference& r, locality_id to) noexcept {
   detail::keep(&r);
   bool lost = false;
   {
-    detail::keepsakes& k = tables_->sent[to];
+    detail::transit_table& k = tables_->sent[to];
     const spin_guard guard(k.lock);
     // Either this sees that the receiver is lost, or peer_lost() sees the handle in transit.
     lost = node_.is_lost(to);
     if (!lost) {
-      detail::keepsakes::item& i = k.items[r.id];
+      detail::transit_table::item& i = k.items[r.id];
       i.ref = &r;
       ++i.handles;
     }
@@ -228,10 +228,10 @@ void agas::leaves(reference& r, locality_id to) noexcept {
   if (lost) detail::drop(&r);
 }
 
-void agas::drop_keepsakes(locality_id receiver, const gid& id, std::uint64_t n) noexcept {
+void agas::end_transit(locality_id receiver, const gid& id, std::uint64_t n) noexcept {
   reference* r = nullptr;
   {
-    detail::keepsakes& k = tables_->sent[receiver];
+    detail::transit_table& k = tables_->sent[receiver];
     const spin_guard guard(k.lock);
     const auto at = k.items.find(id);
     if (at == k.items.end()) return;
@@ -242,13 +242,13 @@ void agas::drop_keepsakes(locality_id receiver, const gid& id, std::uint64_t n) 
   for (; n > 0; --n) detail::drop(r);
 }
 
-void agas::thank(locality_id sender, const gid& id) {
+void agas::acknowledge(locality_id sender, const gid& id) {
   if (sender == node_.here()) return;
-  tables_->out.put(sender, [&id](detail::letter& l) {
-    if (!l.thanked.empty() && l.thanked.back().id == id)
-      ++l.thanked.back().handles;
+  tables_->out.put(sender, [&id](detail::reference_updates& l) {
+    if (!l.acknowledged.empty() && l.acknowledged.back().id == id)
+      ++l.acknowledged.back().handles;
     else
-      l.thanked.push_back({id, 1});
+      l.acknowledged.push_back({id, 1});
   });
 }
 
@@ -269,12 +269,12 @@ void agas::last_dropped(reference& r) noexcept {
   if (directory == node_.here())
     released(directory, c, 0);
   else
-    tables_->out.put(directory, [&c](detail::letter& l) { l.releases.push_back(c); });
+    tables_->out.put(directory, [&c](detail::reference_updates& l) { l.releases.push_back(c); });
 }
 
 // Takes effect once per claim: for the first caller that finds it pending.
 void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, locality_id lost) {
-  std::vector<locality_id> to_thank;
+  std::vector<locality_id> to_acknowledge;
   reference* r = nullptr;
   unsigned epoch = 0;
   {
@@ -283,14 +283,14 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
     r = s.find(id);
     if (r == nullptr || r->state != claim_state::pending || r->stamp != stamp) return;
     epoch = r->epoch;
-    to_thank.swap(r->to_thank);
+    to_acknowledge.swap(r->to_acknowledge);
     r->state = state;
     r->lost = lost;
     s.counts.claims += state == claim_state::registered;
     // A temporary handle, so that drop() below handles the case that it is the last one.
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
-  for (const locality_id sender : to_thank) thank(sender, id);
+  for (const locality_id sender : to_acknowledge) acknowledge(sender, id);
   detail::drop(r);
   tables_->ledger.end_claim(epoch);
 }

@@ -1,7 +1,9 @@
 // The tables of a locality, by id: its handles, the object if it lives here, and the entry if this is its directory.
 // The three records of an id are in the same shard under one lock, and are therefore consistent.
 //
-// Thread safety: under the shard's lock. Cost: a hash and a lock. Example: net/agas/test/component_test.cpp
+// Thread safety: tables under the shard's lock; outbox and loss_ledger: everything. Cost: a hash and a lock; without
+// losses the ledger costs a few instructions. Example: net/agas/test/component_test.cpp,
+// net/agas/test/loss_ledger_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -14,11 +16,130 @@
 
 #include "net/action.hpp"
 #include "net/agas/agas.hpp"
-#include "net/agas/letter.hpp"
-#include "net/agas/loss_ledger.hpp"
+#include "net/agas/gid.hpp"
+#include "net/core/node.hpp"
+#include "net/core/wire.hpp"
 #include "rt/core/spinlock.hpp"
 
 namespace plx::net::detail {
+
+// Batches of reference updates between localities: collected per receiver, sent as one parcel.
+
+/// A locality's interest in an object: begins with a claim, ends with a release of the same stamp.
+struct claim {
+  gid id;
+  std::uint64_t stamp = 0;
+};
+/// The directory's reply to a claim.
+struct claim_result {
+  gid id;
+  std::uint64_t stamp = 0;
+  std::uint64_t known = 0;  ///< 1: registered; 0: the directory has no such object
+};
+/// Acknowledges handles sent by the receiver of this: they are registered.
+struct acknowledgement {
+  gid id;
+  std::uint64_t handles = 0;
+};
+/// The place of an object.
+struct place_update {
+  gid id;
+  object_place place;
+};
+
+struct reference_updates {
+  std::uint64_t losses = 0;  ///< number of losses known to the sender
+  std::vector<claim> claims, releases;
+  std::vector<claim_result> claim_results;
+  std::vector<acknowledgement> acknowledged;
+  std::vector<place_update> places;
+  std::vector<gid> destroys;
+
+  [[nodiscard]] bool empty() const noexcept {
+    return claims.empty() && releases.empty() && claim_results.empty() && acknowledged.empty() && places.empty() &&
+           destroys.empty();
+  }
+};
+
+/// Collects letters until a task sends them.
+class outbox {
+ public:
+  /// `deliver(to, letter)` is called in a task, also for letters to this locality.
+  outbox(node& n, void (*deliver)(agas&, locality_id, reference_updates&&), agas& owner);
+  ~outbox();
+
+  /// Calls fill(letter) with the letter for that locality, under a lock. Nothing is sent to lost localities.
+  template <class F>
+  void put(locality_id to, F fill) {
+    lock_.lock();
+    fill(batches_[to]);
+    filled();
+  }
+
+ private:
+  void filled();
+  void flush();
+
+  node& node_;
+  void (*const deliver_)(agas&, locality_id, reference_updates&&);
+  agas& owner_;
+  plx::detail::spinlock lock_;
+  bool scheduled_ = false;
+  std::vector<reference_updates> batches_;  // by receiver
+};
+
+/// Decides when a directory may trust its lists of holders again after a loss: once every survivor knows of the loss
+/// and has registered all handles that it received before. See net/agas/agas.hpp, "Loss".
+class loss_ledger {
+ public:
+  /// A locality asks when this one has settled a loss.
+  struct question {
+    locality_id lost = 0;
+    locality_id asker = 0;
+    friend bool operator==(const question&, const question&) = default;
+  };
+
+  loss_ledger(locality_id here, unsigned localities);
+
+  /// False if the loss is known already. `settled`: no reference here can depend on it.
+  bool add(locality_id lost, bool settled = false);
+  /// The number of known losses.
+  [[nodiscard]] unsigned seen() const noexcept;
+
+  /// Begins a claim; returns the epoch to pass to end_claim().
+  unsigned begin_claim();
+  void end_claim(unsigned epoch) noexcept;
+
+  void ask(question q);
+  /// Removes and returns the questions that can be answered: the loss is known, and no earlier claim is pending.
+  std::vector<question> answerable();
+  /// Records the reply of another locality.
+  void answer(locality_id lost, locality_id who);
+
+  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready().
+  bool settled_or_defer(const gid& id, unsigned needs);
+  /// Removes and returns the deferred ids if settled_or_defer() would now return true.
+  std::vector<gid> ready();
+
+ private:
+  struct loss {
+    locality_id who = 0;
+    bool settled = false;
+    std::vector<bool> answers;  // by locality
+  };
+  [[nodiscard]] bool settled_here(std::size_t index) const noexcept;
+  [[nodiscard]] bool is_lost(locality_id who) const noexcept;
+  bool settled(unsigned needs) noexcept;
+
+  const locality_id here_;
+  const unsigned localities_;
+  mutable plx::detail::spinlock lock_;
+  std::vector<loss> losses_;            // in the order of detection
+  std::vector<std::uint64_t> pending_;  // pending claims by the number of losses known when they began
+  std::vector<question> questions_;
+  std::vector<gid> deferred_;
+  unsigned needs_ = 0;  // maximum over the deferred ids
+};
 
 /// Tasks that wait for an object, in FIFO order.
 struct parked_tasks {
@@ -56,7 +177,9 @@ struct object_record {
   unsigned pins = 0;
   std::uint32_t moves = 0;
   locality_id move_to = no_locality;
-  send_object send = nullptr;  // null until the move may begin
+  send_object send = nullptr;             // null until the move may begin
+  bool holds_calls = false;               // new calls are parked, so that the running ones end before the move
+  std::optional<promise<void>> unpinned;  // ready when the last pin is released, if a task waits for that
   std::optional<promise<void>> moved;
   parked_tasks parked;
 };
@@ -117,13 +240,13 @@ struct shard {
     return r;
   }
   /// Updates the place of the object in the local reference, if there is one.
-  void tell_place(const gid& id, object_place p) {
+  void update_place(const gid& id, object_place p) {
     if (reference* r = find(id)) r->see(p);
   }
 };
 
 /// Handles in transit to one locality: sent, but not acknowledged by the receiver.
-struct keepsakes {
+struct transit_table {
   struct item {
     reference* ref = nullptr;
     std::uint64_t handles = 0;
@@ -133,7 +256,7 @@ struct keepsakes {
 };
 
 struct agas_tables {
-  agas_tables(node& n, agas& owner, void (*deliver)(agas&, locality_id, letter&&))
+  agas_tables(node& n, agas& owner, void (*deliver)(agas&, locality_id, reference_updates&&))
       : ledger(n.here(), n.size()), out(n, deliver, owner), sent(n.size()) {}
 
   shard& of(const gid& id) { return shards[(hash_of(id) >> 56) % shards.size()]; }
@@ -141,7 +264,7 @@ struct agas_tables {
   std::array<shard, 16> shards;
   loss_ledger ledger;
   outbox out;
-  std::vector<keepsakes> sent;  // by receiver
+  std::vector<transit_table> sent;  // by receiver
 };
 
 }  // namespace plx::net::detail
@@ -154,7 +277,7 @@ namespace plx::net {
 
 namespace detail {
 
-void agas_letter(sender from, letter l);
+void agas_updates(sender from, reference_updates l);
 bool agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp);
 bool agas_moved(sender to, gid id, std::uint32_t moves);
 bool agas_take_back(sender owner, gid id, std::uint32_t moves);
@@ -167,7 +290,7 @@ std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 
 // These take some locks and do not wait.
 template <>
-inline constexpr bool is_direct<&detail::agas_letter> = true;
+inline constexpr bool is_direct<&detail::agas_updates> = true;
 template <>
 inline constexpr bool is_direct<&detail::agas_entered> = true;
 template <>
@@ -176,3 +299,28 @@ template <>
 inline constexpr bool is_direct<&detail::agas_take_back> = true;
 
 }  // namespace plx::net
+
+namespace plx {
+template <>
+inline constexpr bool is_bitwise<net::detail::claim> = true;
+template <>
+inline constexpr bool is_bitwise<net::detail::claim_result> = true;
+template <>
+inline constexpr bool is_bitwise<net::detail::acknowledgement> = true;
+template <>
+inline constexpr bool is_bitwise<net::detail::place_update> = true;
+
+namespace net {
+template <>
+struct wire_codec<detail::reference_updates> {
+  static void write(wire_writer& w, const detail::reference_updates& l) {
+    net::write(w, l.losses), net::write(w, l.claims), net::write(w, l.releases), net::write(w, l.claim_results);
+    net::write(w, l.acknowledged), net::write(w, l.places), net::write(w, l.destroys);
+  }
+  static void read(wire_reader& r, detail::reference_updates& l) {
+    net::read(r, l.losses), net::read(r, l.claims), net::read(r, l.releases), net::read(r, l.claim_results);
+    net::read(r, l.acknowledged), net::read(r, l.places), net::read(r, l.destroys);
+  }
+};
+}  // namespace net
+}  // namespace plx

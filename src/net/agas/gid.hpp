@@ -76,10 +76,10 @@ struct reference {
   std::atomic<std::uint64_t> place{no_locality};
 
   claim_state state = claim_state::pending;
-  locality_id lost = no_locality;     // the reason for `gone`
-  std::uint64_t stamp = 0;            // stamp of the claim
-  unsigned epoch = 0;                 // number of losses known when the claim was made
-  std::vector<locality_id> to_thank;  // the senders of handles that arrived while it was pending
+  locality_id lost = no_locality;           // the reason for `gone`
+  std::uint64_t stamp = 0;                  // stamp of the claim
+  unsigned epoch = 0;                       // number of losses known when the claim was made
+  std::vector<locality_id> to_acknowledge;  // the senders of handles that arrived while it was pending
 
   [[nodiscard]] object_place seen() const noexcept {
     const std::uint64_t p = place.load(std::memory_order_relaxed);  // a hint: publishes nothing else
@@ -87,10 +87,10 @@ struct reference {
   }
   /// Stores the place if it is newer.
   void see(object_place p) noexcept {
-    const std::uint64_t news = (std::uint64_t{p.moves} << 32) | p.where;
+    const std::uint64_t packed = (std::uint64_t{p.moves} << 32) | p.where;
     std::uint64_t old = place.load(std::memory_order_relaxed);
     while (static_cast<locality_id>(old) == no_locality || (old >> 32) < p.moves)
-      if (place.compare_exchange_weak(old, news, std::memory_order_relaxed)) return;
+      if (place.compare_exchange_weak(old, packed, std::memory_order_relaxed)) return;
   }
 };
 

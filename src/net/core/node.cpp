@@ -14,9 +14,11 @@
 #include "net/core/failure.hpp"
 #include "net/core/waker.hpp"
 #include "net/error.hpp"
+#include "net/locality.hpp"
 #include "net/parcels/collector.hpp"
 #include "net/parcels/message_log.hpp"
-#include "net/parcels/port_counters.hpp"
+#include "net/parcels/parcel_port.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/measure/origin.hpp"
@@ -40,7 +42,7 @@ struct node::arriving {
   std::unique_ptr<std::byte[]> payload;
   std::uint64_t size_bytes = 0;
   std::uint64_t number = 0;
-  bool told = false;  // the waiting caller knows that the answer will not come
+  bool informed = false;  // the waiting caller knows that the answer will not come
 };
 
 struct node::locks {
@@ -287,7 +289,7 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
       a->task->drop(a->task);
   } else if (ok) {
     a->answer->complete();
-  } else if (a->told) {
+  } else if (a->informed) {
     a->answer->let_go();
   } else {
     a->answer->fail(loss_of(from));
@@ -297,7 +299,7 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
 void node::pieces_lost(locality_id from, void* announced) noexcept {
   arriving& a = *static_cast<arriving*>(announced);
   if (a.answer == nullptr) return;  // a call: no local future depends on it
-  a.told = true;
+  a.informed = true;
   a.answer->lose(loss_of(from));
 }
 
@@ -388,4 +390,71 @@ node& node_here() {
   return *n;
 }
 
+// ------------------------------------------------------------------------------------------------------------- answers
+
+std::uint64_t reply_table::add(reply_target& t, locality_id asked) {
+  t.asked = asked;
+  const plx::detail::spin_guard guard(lock_);
+  if (first_free_ == none) {
+    first_free_ = static_cast<std::uint32_t>(slots_.size());
+    slots_.push_back({nullptr, 1, none});
+  }
+  const std::uint32_t index = first_free_;
+  slot& s = slots_[index];
+  first_free_ = s.next_free;
+  s.target = &t;
+  ++used_;
+  return (std::uint64_t{s.turn} << 32) | index;
+}
+
+reply_target* reply_table::release(std::uint32_t index) noexcept {
+  slot& s = slots_[index];
+  if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
+  s.next_free = std::exchange(first_free_, index);
+  --used_;
+  return std::exchange(s.target, nullptr);
+}
+
+reply_target* reply_table::take(std::uint64_t id, locality_id from) noexcept {
+  const auto index = static_cast<std::uint32_t>(id);
+  const plx::detail::spin_guard guard(lock_);
+  if (index >= slots_.size() || slots_[index].turn != id >> 32) return nullptr;
+  const reply_target* t = slots_[index].target;
+  return t == nullptr || t->asked != from ? nullptr : release(index);
+}
+
+std::vector<reply_target*> reply_table::take_all(locality_id asked) {
+  std::vector<reply_target*> all;
+  const plx::detail::spin_guard guard(lock_);
+  for (std::uint32_t i = 0; i < slots_.size(); ++i)
+    if (slots_[i].target != nullptr && slots_[i].target->asked == asked) all.push_back(release(i));
+  return all;
+}
+
+std::size_t reply_table::size() const noexcept {
+  const plx::detail::spin_guard guard(lock_);
+  return used_;
+}
+
 }  // namespace plx::net
+
+namespace plx {
+namespace {
+
+std::vector<locality_id> living(bool with_here) {
+  const net::node& n = net::node_here();
+  std::vector<locality_id> all;
+  for (locality_id i = 0; i < n.size(); ++i)
+    if (!n.is_lost(i) && (with_here || i != n.here())) all.push_back(i);
+  return all;
+}
+
+}  // namespace
+
+locality_id find_here() { return net::node_here().here(); }
+locality_id find_root_locality() { return 0; }
+unsigned locality_count() { return net::node_here().size(); }
+std::vector<locality_id> find_all_localities() { return living(true); }
+std::vector<locality_id> find_remote_localities() { return living(false); }
+
+}  // namespace plx

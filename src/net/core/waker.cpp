@@ -14,7 +14,7 @@
 namespace plx::net {
 
 waker::waker(runtime& rt, int fd) : runtime_(rt), fd_(fd) {
-  if (pipe2(door_, O_CLOEXEC | O_NONBLOCK) != 0)
+  if (pipe2(end_pipe_, O_CLOEXEC | O_NONBLOCK) != 0)
     throw std::runtime_error(std::string("cannot create a pipe: ") + std::strerror(errno));
   thread_ = std::thread([this] { run(); });
 }
@@ -23,9 +23,9 @@ waker::~waker() {
   stop_.store(true, std::memory_order_release);
   armed_.fetch_add(1, std::memory_order_release);
   armed_.notify_one();
-  [[maybe_unused]] const auto written = ::write(door_[1], "x", 1);
+  [[maybe_unused]] const auto written = ::write(end_pipe_[1], "x", 1);
   thread_.join();
-  close(door_[0]), close(door_[1]);
+  close(end_pipe_[0]), close(end_pipe_[1]);
 }
 
 void waker::armed() noexcept {
@@ -40,7 +40,7 @@ bool waker::wait_until_armed() {
 
 void waker::run() {
   while (wait_until_armed()) {
-    pollfd both[2] = {{fd_, POLLIN, 0}, {door_[0], POLLIN, 0}};
+    pollfd both[2] = {{fd_, POLLIN, 0}, {end_pipe_[0], POLLIN, 0}};
     while (::poll(both, 2, -1) < 0 && errno == EINTR) {
     }
     if (stop_.load(std::memory_order_acquire)) return;

@@ -33,7 +33,7 @@ class waker {
 
   runtime& runtime_;
   const int fd_;
-  int door_[2] = {-1, -1};  // a pipe that ends the wait for the descriptor
+  int end_pipe_[2] = {-1, -1};  // a pipe that ends the wait for the descriptor
   std::atomic<unsigned> armed_{0};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -1,9 +1,13 @@
-#include "net/group/algorithms.hpp"
+#include "net/collectives.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
+
+#include "base/assert.hpp"
+#include "net/core/node.hpp"
 
 namespace plx::net::collective {
 namespace {
@@ -240,3 +244,33 @@ algorithm combine_up_to(call& c, payload mine, bool exclusive) {
 }
 
 }  // namespace plx::net::collective
+
+namespace plx {
+namespace {
+
+std::vector<locality_id> all_localities() {
+  std::vector<locality_id> all(net::node_here().size());
+  std::iota(all.begin(), all.end(), 0u);
+  return all;
+}
+
+}  // namespace
+
+communicator::communicator() : communicator("") {}
+communicator::communicator(const std::string& name) : communicator(name, all_localities()) {}
+communicator::communicator(const std::string& name, std::vector<locality_id> members)
+    : group_(&net::collective::find_group(net::node_here(), name, std::move(members))) {}
+
+future<void> communicator::barrier() const {
+  return start<void>(kind::barrier, false, net::collective::nothing(), [](auto& c) { meet(c); });
+}
+
+void communicator::check_count(std::size_t n) const {
+  PLX_ASSERT_EQ(n, std::size_t{size()});  // a value for each rank
+}
+unsigned communicator::checked(unsigned root) const {
+  PLX_ASSERT(root < size() && "no such rank", root);
+  return root;
+}
+
+}  // namespace plx

@@ -14,7 +14,7 @@
 #include "base/assert.hpp"
 #include "net/action.hpp"
 #include "net/error.hpp"
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 #include "net/parcels/message_log.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -27,40 +27,41 @@ namespace {
 constexpr std::size_t light_bytes = 4096;                     // larger payloads are processed in a task
 constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // how many calls others may be ahead of this locality
 
-letter* make_letter(const address& to, payload&& contents) {
-  return ::new (plx::detail::pool_get(sizeof(letter))) letter{nullptr, to.rank, to.step, std::move(contents)};
+early_payload* keep_early(const address& to, payload&& contents) {
+  return ::new (plx::detail::pool_get(sizeof(early_payload)))
+      early_payload{nullptr, to.rank, to.step, std::move(contents)};
 }
-void drop(letter* l) noexcept {
-  l->~letter();
-  plx::detail::pool_put(l, sizeof(letter));
+void drop(early_payload* l) noexcept {
+  l->~early_payload();
+  plx::detail::pool_put(l, sizeof(early_payload));
 }
-void drop_all(letter*& first) noexcept {
+void drop_all(early_payload*& first) noexcept {
   while (first != nullptr) drop(std::exchange(first, first->next));
 }
-letter* take(letter*& first, std::uint32_t rank, std::uint16_t step) noexcept {
-  for (letter** at = &first; *at != nullptr; at = &(*at)->next)
+early_payload* take(early_payload*& first, std::uint32_t rank, std::uint16_t step) noexcept {
+  for (early_payload** at = &first; *at != nullptr; at = &(*at)->next)
     if ((*at)->rank == rank && (*at)->step == step) return std::exchange(*at, (*at)->next);
   return nullptr;
 }
-void append(letter*& first, letter* l) noexcept {
-  letter** at = &first;
+void append(early_payload*& first, early_payload* l) noexcept {
+  early_payload** at = &first;
   while (*at != nullptr) at = &(*at)->next;
   *at = l;
 }
 
 /// Drops the payloads in its destructor, after the locks are released: a handle in one may be the last of its object.
-class dropped_letters {
+class dropped_payloads {
  public:
-  dropped_letters() = default;
-  ~dropped_letters() { drop_all(first_); }
-  dropped_letters(const dropped_letters&) = delete;
-  dropped_letters& operator=(const dropped_letters&) = delete;
-  void take(letter*& first) noexcept {
+  dropped_payloads() = default;
+  ~dropped_payloads() { drop_all(first_); }
+  dropped_payloads(const dropped_payloads&) = delete;
+  dropped_payloads& operator=(const dropped_payloads&) = delete;
+  void take(early_payload*& first) noexcept {
     if (first != nullptr) append(first, std::exchange(first_, nullptr)), first_ = std::exchange(first, nullptr);
   }
 
  private:
-  letter* first_ = nullptr;
+  early_payload* first_ = nullptr;
 };
 
 }  // namespace
@@ -100,7 +101,7 @@ class groups final : public service {
   void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
   void peer_lost(locality_id which) override {
     // All network messages that arrived before the loss have been delivered; now those in shared memory are.
-    node_.get<mailroom>().take_rest(which, true);
+    node_.get<shm_messages>().take_rest(which, true);
     std::vector<group*> hit;
     {
       const spin_guard guard(lock_);
@@ -156,12 +157,12 @@ void deliver_few(sender s, const small_parcel& p) {
   deliver_to(n, s.who, p.to, payload(std::span(p.bytes).first(p.size)));
 }
 // Another member reports that the group has ended, because of the locality `lost` if that is not no_locality.
-void told_of_end(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
+void group_ended(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
   node& n = node_here();
   if (lost != no_locality && lost >= n.size()) return n.refuse(s.who, "it reports the loss of a nonexistent locality");
   // Messages written to shared memory before this report count, as network messages that arrived before it do.
-  n.get<mailroom>().take_rest(s.who, false);
-  if (lost != no_locality) n.get<mailroom>().take_rest(lost, false);
+  n.get<shm_messages>().take_rest(s.who, false);
+  if (lost != no_locality) n.get<shm_messages>().take_rest(lost, false);
   const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
                                      : std::make_exception_ptr(std::runtime_error(why));
   if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));
@@ -197,7 +198,7 @@ inline constexpr bool is_direct<&collective::deliver_few> = true;
 
 namespace plx::net::collective {
 
-void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
+void deliver_message(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
   address to;
   if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
   if (!sound(to)) return n.refuse(from, "a payload of a nonexistent collective operation");
@@ -238,7 +239,7 @@ void group::become(std::string name, std::vector<locality_id> members) {
         "payloads of the communicator \"{}\" may have been refused: more than {} communicators were in use that "
         "locality {} had not created; create communicators before others use them",
         name_now(), groups::most_unknown, node_.here()))));
-  if (ended != nullptr) tell(ended);  // by an earlier error, when the members were unknown
+  if (ended != nullptr) notify(ended);  // by an earlier error, when the members were unknown
   for (const locality_id m : members_)
     if (node_.is_lost(m)) end(node_.loss_of(m));
 }
@@ -269,7 +270,7 @@ void group::enter(call& c) {
 }
 
 void group::leave(call& c) noexcept {
-  dropped_letters dropped;
+  dropped_payloads dropped;
   const spin_guard guard(lock_);
   slot& s = slots_[c.number_ - first_];
   s.here = nullptr;
@@ -287,7 +288,7 @@ void group::mismatch(std::uint64_t number, kind here, kind there) {
 
 // The lock is held. Whether there is room to keep a payload that arrives before become().
 bool group::keep(std::size_t new_slots, std::size_t payload_bytes) {
-  const std::size_t bytes = new_slots * sizeof(slot) + sizeof(letter) + payload_bytes;
+  const std::size_t bytes = new_slots * sizeof(slot) + sizeof(early_payload) + payload_bytes;
   if (!all_.take(bytes)) return false;
   unknown_bytes_ += bytes;
   return true;
@@ -339,7 +340,7 @@ void group::deliver(locality_id from, const address& to, payload&& contents) {
       c->contents_ = std::move(contents);
       ready = c;
     } else {
-      append(s->first, make_letter(to, std::move(contents)));
+      append(s->first, keep_early(to, std::move(contents)));
     }
   }
   if (ready != nullptr) return ready->go_on();
@@ -349,7 +350,7 @@ void group::deliver(locality_id from, const address& to, payload&& contents) {
 
 bool group::end(const std::exception_ptr& error) {
   std::vector<call*> waiting;
-  dropped_letters dropped;
+  dropped_payloads dropped;
   {
     const spin_guard guard(lock_);
     if (error_ != nullptr) return false;
@@ -367,10 +368,10 @@ bool group::end(const std::exception_ptr& error) {
 }
 
 void group::fail(const std::exception_ptr& error) {
-  if (end(error)) tell(error);
+  if (end(error)) notify(error);
 }
 
-void group::tell(const std::exception_ptr& error) {
+void group::notify(const std::exception_ptr& error) {
   std::vector<locality_id> members;
   {
     const spin_guard guard(lock_);
@@ -378,14 +379,14 @@ void group::tell(const std::exception_ptr& error) {
   }
   const auto [lost, why] = reason_of(error);
   for (const locality_id m : members)
-    if (m != node_.here() && m != lost) post<&told_of_end>(m, sender{node_.here()}, id_, lost, why);
+    if (m != node_.here() && m != lost) post<&group_ended>(m, sender{node_.here()}, id_, lost, why);
 }
 
 // True if the coroutine need not wait.
 bool reception::has_come(std::coroutine_handle<> waits) {
   call& c = call_;
   group& g = c.group_;
-  letter* l = nullptr;
+  early_payload* l = nullptr;
   {
     const spin_guard guard(g.lock_);
     l = take(g.slots_[c.number_ - g.first_].first, rank_, step_);
@@ -410,7 +411,7 @@ bool reception::await_suspend(std::coroutine_handle<> h) {
   group& g = c.group_;
   if (has_come(nullptr)) return false;
   const address awaited{g.id_, c.number_, rank_, step_, c.kind_};
-  if (g.node_.get<mailroom>().look(g.members_[rank_], awaited, c.contents_)) return false;
+  if (g.node_.get<shm_messages>().look(g.members_[rank_], awaited, c.contents_)) return false;
   return !has_come(h);
 }
 
@@ -449,7 +450,7 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   // Handles need parcels of the general form. With tracing on, parcels are used throughout, because traces record
   // those.
   const bool bytes_only = contents.handle_count() == 0;
-  if (bytes_only && !n.port().messages().on() && n.get<mailroom>().send(to, there, contents.bytes())) return;
+  if (bytes_only && !n.port().messages().on() && n.get<shm_messages>().send(to, there, contents.bytes())) return;
   if (bytes_only && contents.size() <= few_bytes) {
     small_parcel p{there, contents.size(), {}};
     std::memcpy(p.bytes.data(), contents.data(), contents.size());

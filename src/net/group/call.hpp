@@ -189,8 +189,8 @@ struct address {
 };
 
 /// A payload that arrived before it was awaited.
-struct letter {
-  letter* next = nullptr;
+struct early_payload {
+  early_payload* next = nullptr;
   std::uint32_t rank = 0;
   std::uint16_t step = 0;
   payload contents;
@@ -244,7 +244,7 @@ class group {
   /// The state of one sequence number.
   struct slot {
     call* here = nullptr;  // the pending local call
-    letter* first = nullptr;
+    early_payload* first = nullptr;
     bool ended = false;
     kind what = kind::none;
   };
@@ -252,7 +252,7 @@ class group {
   slot& slot_of(std::uint64_t number);
   void enter(call& c);
   void leave(call& c) noexcept;
-  void tell(const std::exception_ptr& error);
+  void notify(const std::exception_ptr& error);
   std::string name_now();
   void too_far(const address& to);
   void mismatch(std::uint64_t number, kind here, kind there);

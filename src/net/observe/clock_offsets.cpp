@@ -80,9 +80,9 @@ using plx::detail::spin_guard;
 void clock_asked(sender by, std::uint64_t turn, ticks when) {
   node_here().get<clock_offsets>().asked(by.who, turn, when);
 }
-void clock_told(sender by, std::uint64_t turn, ticks asked, ticks there, double per_s) {
+void clock_answered(sender by, std::uint64_t turn, ticks asked, ticks there, double per_s) {
   clock_offsets& own = node_here().get<clock_offsets>();
-  own.told(by.who, turn, {.asked = asked, .there = there, .answered = own.now()}, per_s);
+  own.answered(by.who, turn, {.asked = asked, .there = there, .answered = own.now()}, per_s);
 }
 
 }  // namespace
@@ -90,11 +90,11 @@ void clock_told(sender by, std::uint64_t turn, ticks asked, ticks there, double 
 template <>
 inline constexpr bool is_control<&clock_asked> = true;
 template <>
-inline constexpr bool is_control<&clock_told> = true;
+inline constexpr bool is_control<&clock_answered> = true;
 template <>
 inline constexpr bool is_direct<&clock_asked> = true;
 template <>
-inline constexpr bool is_direct<&clock_told> = true;
+inline constexpr bool is_direct<&clock_answered> = true;
 
 clock_offsets::clock_offsets(node& n) : node_(n), per_s_(ticks_per_second()), maps_(n.size()) {}
 
@@ -156,8 +156,8 @@ void clock_offsets::measure_one(locality_id peer, double patience_s) {
   ask(peer, turn);
   // A peer that was lost before peer_ was set is not reported again.
   if (!node_.is_lost(peer)) (void)done.wait_for(std::chrono::duration<double>(patience_s));
-  promise<void> nobody_waits;
-  ends(turn, nobody_waits);
+  promise<void> unused;
+  ends(turn, unused);
   const spin_guard guard(lock_);
   const auto best = best_point(found_);
   if (!best) return;
@@ -165,11 +165,11 @@ void clock_offsets::measure_one(locality_id peer, double patience_s) {
   maps_[peer].add(*best);
 }
 
-/// True if this call ended the measurement; the caller then sets `to_tell`.
-bool clock_offsets::ends(std::uint64_t turn, promise<void>& to_tell) {
+/// True if this call ended the measurement; the caller then sets `to_notify`.
+bool clock_offsets::ends(std::uint64_t turn, promise<void>& to_notify) {
   const spin_guard guard(lock_);
   if (turn != turn_ || !std::exchange(measuring_, false)) return false;
-  to_tell = std::move(done_);
+  to_notify = std::move(done_);
   return true;
 }
 
@@ -178,10 +178,10 @@ void clock_offsets::ask(locality_id peer, std::uint64_t turn) {
 }
 
 void clock_offsets::asked(locality_id by, std::uint64_t turn, ticks when) {
-  post<&clock_told>(by, sender{node_.here()}, turn, when, now(), per_s_);
+  post<&clock_answered>(by, sender{node_.here()}, turn, when, now(), per_s_);
 }
 
-void clock_offsets::told(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s) {
+void clock_offsets::answered(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s) {
   bool again = false;
   {
     const spin_guard guard(lock_);
@@ -191,8 +191,8 @@ void clock_offsets::told(locality_id by, std::uint64_t turn, const clock_exchang
     again = found_.size() < exchanges;
   }
   if (again) return ask(by, turn);
-  promise<void> told;
-  if (ends(turn, told)) told.set_value();
+  promise<void> waiter;
+  if (ends(turn, waiter)) waiter.set_value();
 }
 
 void clock_offsets::peer_lost(locality_id peer) {
@@ -202,8 +202,8 @@ void clock_offsets::peer_lost(locality_id peer) {
     if (!measuring_ || peer_ != peer) return;
     turn = turn_;
   }
-  promise<void> told;
-  if (ends(turn, told)) told.set_value();
+  promise<void> waiter;
+  if (ends(turn, waiter)) waiter.set_value();
 }
 
 }  // namespace plx::net

@@ -109,7 +109,7 @@ class clock_offsets final : public service {
 
   // Called by actions from other localities, in pollers.
   void asked(locality_id by, std::uint64_t turn, ticks when);
-  void told(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s);
+  void answered(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s);
 
   static constexpr unsigned exchanges = 32;
   static constexpr double deadline_s = 2;
@@ -117,7 +117,7 @@ class clock_offsets final : public service {
  private:
   void measure_one(locality_id peer, double patience_s);
   void ask(locality_id peer, std::uint64_t turn);
-  bool ends(std::uint64_t turn, promise<void>& to_tell);
+  bool ends(std::uint64_t turn, promise<void>& to_notify);
 
   node& node_;
   ticks (*clock_)(void*) = nullptr;

@@ -17,27 +17,27 @@ namespace {
 
 constexpr auto answer_deadline = std::chrono::seconds(5);
 
-using told_info = std::tuple<std::string, std::string, std::string, bool>;  // name, unit, help, monotonic
-using told_value = std::tuple<told_info, double, std::string>;              // value, problem
+using sent_info = std::tuple<std::string, std::string, std::string, bool>;  // name, unit, help, monotonic
+using sent_value = std::tuple<sent_info, double, std::string>;              // value, problem
 /// The answer of a locality: values, or an error.
-using told_values = std::pair<std::vector<told_value>, std::string>;
+using sent_values = std::pair<std::vector<sent_value>, std::string>;
 
-told_info told(const probe::counter_info& i) { return {i.name, i.unit, i.help, i.monotonic}; }
-probe::counter_info info_of(const told_info& t) {
+sent_info sent_form(const probe::counter_info& i) { return {i.name, i.unit, i.help, i.monotonic}; }
+probe::counter_info info_of(const sent_info& t) {
   return {std::get<0>(t), std::get<1>(t), std::get<2>(t), std::get<3>(t)};
 }
 
-told_values read_counters(const std::string& pattern, bool reset) {
+sent_values read_counters(const std::string& pattern, bool reset) {
   const auto found =
       node_here().home().counters().query(pattern, reset ? probe::after_reading::reset : probe::after_reading::keep);
   if (!found) return {{}, found.error().message};
-  told_values all;
-  for (const probe::counter_value& v : *found) all.first.emplace_back(told(*v.about), v.value, v.problem);
+  sent_values all;
+  for (const probe::counter_value& v : *found) all.first.emplace_back(sent_form(*v.about), v.value, v.problem);
   return all;
 }
-std::vector<told_info> list_counters(const std::string& pattern) {
-  std::vector<told_info> all;
-  for (const auto& i : node_here().home().counters().list(pattern)) all.push_back(told(i));
+std::vector<sent_info> list_counters(const std::string& pattern) {
+  std::vector<sent_info> all;
+  for (const auto& i : node_here().home().counters().list(pattern)) all.push_back(sent_form(i));
   return all;
 }
 std::string reset_counters(const std::string& pattern) {
@@ -89,7 +89,7 @@ class job_counters::source final : public probe::counter_source {
     auto answer = ask<&list_counters>(from, narrowed(pattern, from));
     if (!answer) return answer.error();
     std::vector<probe::counter_info> all;
-    for (const told_info& t : *answer) all.push_back(info_of(t));
+    for (const sent_info& t : *answer) all.push_back(info_of(t));
     return all;
   }
   result<void> reset(unsigned from, std::string_view pattern) override {

@@ -1,4 +1,4 @@
-// Counters of the job, and access to the counters of other localities. (net/parcels/port_counters.hpp has those of the
+// Counters of the job, and access to the counters of other localities. (net/parcels/parcel_port.hpp has those of the
 // network.)
 //
 //   /localities{locality#N/total}/count/{all,lost}

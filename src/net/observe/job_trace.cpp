@@ -1,4 +1,4 @@
-#include "net/observe/job_trace.hpp"
+#include "net/observe/trace_gather.hpp"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,6 @@
 #include "net/action.hpp"
 #include "net/core/sender.hpp"
 #include "net/observe/clock_offsets.hpp"
-#include "net/observe/job_trace.hpp"
 #include "probe/record/recorder.hpp"
 
 namespace plx {

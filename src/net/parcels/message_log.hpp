@@ -73,7 +73,6 @@ class message_log {
   struct chunk;
   struct lane;  // one writer's records
 
-  lane& lane_of_caller() noexcept;
   void add(const message_record& r, bool was_sent) noexcept;
 
   plx::detail::scheduler& scheduler_;

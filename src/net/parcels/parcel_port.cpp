@@ -27,7 +27,7 @@ ticks gap_before(const collector& c, ticks now) {
   if (c.n_parcels == 0) return timer_queue::never;
   const bool self = c.way == coalescing_way::self_clocking;
   const ticks last = self ? std::max(c.last, c.to->handed_over.load(std::memory_order_relaxed)) : c.last;
-  return now > last ? now - last : 0;  // the clocks of two threads may differ
+  return since(last, now);
 }
 
 // A parcel of a direct action is executed on arrival, and its sender usually waits for the effect. It is sent

@@ -63,6 +63,11 @@ class arrival_histogram {
 
 }  // namespace plx::net
 
+namespace plx::probe {
+class counter_registry;
+class recorder;
+class registration;
+}  // namespace plx::probe
 namespace plx::detail {
 class scheduler;
 struct worker;
@@ -270,5 +275,18 @@ class parcel_port {
   std::atomic<std::uint64_t> sendings_{0};
   std::atomic<std::uint64_t> parcels_received_{0}, messages_received_{0}, bytes_received_{0}, refused_{0};
 };
+
+// The counters of a port: traffic, coalescing, and the time that workers spend on the network.
+//
+//   /parcels/count/{sent,received}  /messages/count/{sent,received,refused}  /data/{sent,received,under-way}
+//   /coalescing/count/{parcels,messages,average-parcels-per-message}    of all actions; with @ACTION of one
+//   /coalescing/time/average-parcel-arrival                             the same
+//   /coalescing/time/parcel-arrival-histogram@ACTION,MIN,MAX,BUCKETS    MIN and MAX in us; without ACTION: all actions
+//   /network/time/{polling,sending}  /network/overhead
+
+/// Registers the counters; they cost nothing until they are queried, and a histogram then costs each parcel of its
+/// action an atomic increment. Requires: port and recorder live as long as the registrations.
+std::vector<probe::registration> add_port_counters(probe::counter_registry& r, parcel_port& port,
+                                                   const probe::recorder& workers);
 
 }  // namespace plx::net

@@ -11,8 +11,8 @@
 #include "base/assert.hpp"
 #include "net/parcels/collector.hpp"
 #include "net/parcels/parcel_port.hpp"
-#include "net/parcels/port_counters.hpp"
 #include "net/parcels/port_parts.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -206,17 +206,12 @@ std::vector<probe::registration> add_port_counters(probe::counter_registry& r, p
 
 using plx::detail::spin_guard;
 
-namespace {
-// The clocks of two cores may differ slightly.
-ticks between(ticks before, ticks now) noexcept { return now > before ? now - before : 0; }
-}  // namespace
-
 // The lock of `c` is held. `alone`: in a message of its own.
 void parcel_port::count(collector& c, std::uint16_t action, bool alone, ticks now) noexcept {
   if (watches_arrivals_.load(std::memory_order_relaxed)) [[unlikely]]
     note_arrival(c, action, now);
   if (c.gaps != nullptr && c.n_parcels != 0) [[unlikely]]
-    ++(*c.gaps)[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(between(c.last, now))),
+    ++(*c.gaps)[std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(since(c.last, now))),
                                       c.gaps->size() - 1)];
   if (c.n_parcels++ == 0) c.begun = now;
   c.last = now;
@@ -317,8 +312,8 @@ void parcel_port::note_arrival(collector& c, std::uint16_t action, ticks now) co
     for (auto* h = watched_->first[which].load(std::memory_order_acquire); h != nullptr; h = h->next) h->add(gap);
   };
   const bool own = of_action_[action].load(std::memory_order_relaxed) == control_;
-  if (c.n_parcels != 0 && !own) add(0, between(c.last, now));
-  if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, between(t.last, now));
+  if (c.n_parcels != 0 && !own) add(0, since(c.last, now));
+  if (const action_tally& t = c.tally(action); t.parcels != 0 && action != 0) add(action, since(t.last, now));
 }
 
 // Called by the poller, of which only one runs at a time: plain loads and stores suffice.

@@ -65,9 +65,9 @@ struct sim_network::mailbox {
   bool alive = true;
   bool stopped = false;
   receiver* to = nullptr;
-  std::vector<event> events;            // a heap, the earliest on top
-  std::vector<ticks> last_from;         // by sender: arrival time of its last message, to preserve order
-  std::vector<std::uint8_t> told_lost;  // by peer: whether its loss was reported
+  std::vector<event> events;                // a heap, the earliest on top
+  std::vector<ticks> last_from;             // by sender: arrival time of its last message, to preserve order
+  std::vector<std::uint8_t> reported_lost;  // by peer: whether its loss was reported
 };
 
 class sim_network::carrier final : public transport {
@@ -97,17 +97,17 @@ class sim_network::carrier final : public transport {
   const locality_id here_;
 };
 
-sim_network::sim_network(stage& s, sim_options options) : stage_(s), options_(std::move(options)) {
+sim_network::sim_network(sim_scheduler& s, sim_options options) : scheduler_(s), options_(std::move(options)) {
   const unsigned localities = options_.localities;
   for (unsigned i = 0; i < localities; ++i) {
     boxes_.push_back(std::make_unique<mailbox>());
     boxes_.back()->last_from.resize(localities);
-    boxes_.back()->told_lost.resize(localities);
+    boxes_.back()->reported_lost.resize(localities);
   }
-  for (const sim_death& d : options_.deaths) {
+  for (const sim_kill& d : options_.kills) {
     PLX_ASSERT(d.locality < localities, d.locality, localities);
     event e;
-    e.when = stage_.now() + delay(d.earliest_s, d.latest_s);
+    e.when = scheduler_.now() + delay(d.earliest_s, d.latest_s);
     e.what = event::kind::dies;
     book(d.locality, std::move(e));
   }
@@ -131,11 +131,11 @@ std::size_t sim_network::under_way() const noexcept {
 
 ticks sim_network::delay(double min_s, double max_s) {
   const ticks least = ns_from(min_s), most = std::max(ns_from(max_s), least);
-  return least + stage_.choose()(most - least + 1);
+  return least + scheduler_.choose()(most - least + 1);
 }
 
 void sim_network::note(const char* what, locality_id from, locality_id to, std::size_t bytes) {
-  if (options_.keep_log) log_.push_back(fmt::format("{} {} {} {} {}", stage_.now(), what, from, to, bytes));
+  if (options_.keep_log) log_.push_back(fmt::format("{} {} {} {} {}", scheduler_.now(), what, from, to, bytes));
 }
 
 void sim_network::book(locality_id at, event e) {
@@ -143,12 +143,12 @@ void sim_network::book(locality_id at, event e) {
   e.number = next_number_++;
   events.push_back(std::move(e));
   std::push_heap(events.begin(), events.end(), std::greater<>());
-  tell_when(at);
+  expect_next(at);
 }
 
-void sim_network::tell_when(locality_id at) noexcept {
+void sim_network::expect_next(locality_id at) noexcept {
   const auto& events = boxes_[at]->events;
-  stage_.expect(at, events.empty() ? stage::never : events.front().when);
+  scheduler_.expect(at, events.empty() ? sim_scheduler::never : events.front().when);
 }
 
 // ------------------------------------------------------------------------------------------------------- sending
@@ -158,12 +158,12 @@ void sim_network::send(locality_id from, locality_id to, outgoing& m) noexcept {
   PLX_ASSERT(m.head.size() <= options_.max_head_bytes, m.head.size(), options_.max_head_bytes);
   ++counts_.sent;
   mailbox& sender = *boxes_[from];
-  if (sender.stopped || sender.told_lost[to] != 0) return m.sent(&m, false);
+  if (sender.stopped || sender.reported_lost[to] != 0) return m.sent(&m, false);
   const auto data = std::make_shared<message>(m);
   carry(from, to, data);
-  if (!stage_.choose().happens(options_.late_sent)) return m.sent(&m, true);
+  if (!scheduler_.choose().happens(options_.late_sent)) return m.sent(&m, true);
   event e;
-  e.when = stage_.now() + delay(0, options_.delay_max_s);
+  e.when = scheduler_.now() + delay(0, options_.delay_max_s);
   e.what = event::kind::sent;
   e.peer = to;
   e.data = data;
@@ -174,11 +174,11 @@ void sim_network::send(locality_id from, locality_id to, outgoing& m) noexcept {
 void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<message>& m) {
   mailbox& box = *boxes_[to];
   if (!boxes_[from]->alive || !box.alive || box.stopped) {
-    ++counts_.of_the_dead;
+    ++counts_.dropped;
     return;
   }
   event e;
-  e.when = stage_.now() + delay(options_.delay_min_s, options_.delay_max_s);
+  e.when = scheduler_.now() + delay(options_.delay_min_s, options_.delay_max_s);
   if (!options_.reorder) e.when = box.last_from[from] = std::max(e.when, box.last_from[from]);
   e.what = event::kind::arrives;
   e.peer = from;
@@ -193,14 +193,14 @@ bool sim_network::next_event(locality_id at) {
   mailbox& box = *boxes_[at];
   if (box.events.empty() || box.to == nullptr) return false;
   const ticks when = box.events.front().when;
-  if (when > stage_.now()) {
-    if (stage_.running()) return false;
-    stage_.advance(when);
+  if (when > scheduler_.now()) {
+    if (scheduler_.running()) return false;
+    scheduler_.advance(when);
   }
   std::pop_heap(box.events.begin(), box.events.end(), std::greater<>());
   event e = std::move(box.events.back());
   box.events.pop_back();
-  tell_when(at);
+  expect_next(at);
   deliver(at, e);
   return true;
 }
@@ -215,7 +215,7 @@ void sim_network::deliver(locality_id at, event& e) {
       return kill(at);
     case event::kind::peer_lost:
       note("peer-lost", e.peer, at, 0);
-      box.told_lost[e.peer] = 1;
+      box.reported_lost[e.peer] = 1;
       return box.to->lost(e.peer, box.alive ? "the simulation killed it" : "the simulation killed this one");
     case event::kind::pieces_arrive:
       note(e.ok ? "pieces" : "no-pieces", e.peer, at, e.data->size_bytes());
@@ -234,8 +234,8 @@ void sim_network::deliver(locality_id at, event& e) {
   e.announced = box.to->announced(e.peer, e.data->head, e.places);
   if (e.announced == nullptr) return;
   e.what = event::kind::pieces_arrive;
-  if (!stage_.choose().happens(options_.late_sent)) return deliver(at, e);
-  e.when = stage_.now() + delay(0, options_.delay_max_s);
+  if (!scheduler_.choose().happens(options_.late_sent)) return deliver(at, e);
+  e.when = scheduler_.now() + delay(0, options_.delay_max_s);
   book(at, std::move(e));
 }
 
@@ -252,7 +252,7 @@ void sim_network::kill(locality_id which) {
       // The loss of a peer that died before is reported to the one that lived longer.
       if (!boxes_[p]->alive || boxes_[at]->stopped) continue;
       event e;
-      e.when = stage_.now() + delay(options_.detection_min_s, options_.detection_max_s);
+      e.when = scheduler_.now() + delay(options_.detection_min_s, options_.detection_max_s);
       e.what = event::kind::peer_lost;
       e.peer = lost;
       if (at == p) forget_what_comes_from(which, p, e.when);
@@ -264,26 +264,26 @@ void sim_network::kill(locality_id which) {
 // Pieces of a message whose head has arrived never arrive.
 void sim_network::forget_what_comes_to(locality_id dead) {
   auto& events = boxes_[dead]->events;
-  counts_.of_the_dead += std::erase_if(events, [](const event& e) { return e.what == event::kind::arrives; });
+  counts_.dropped += std::erase_if(events, [](const event& e) { return e.what == event::kind::arrives; });
   for (event& e : events)
     if (e.what == event::kind::pieces_arrive) e.ok = false;
   std::make_heap(events.begin(), events.end(), std::greater<>());
-  tell_when(dead);
+  expect_next(dead);
 }
 
 // Nothing arrives after `until`; earlier messages are dropped or kept as the seed decides.
 void sim_network::forget_what_comes_from(locality_id dead, locality_id at, ticks until) {
   auto& events = boxes_[at]->events;
-  counts_.of_the_dead += std::erase_if(events, [&](const event& e) {
-    return e.what == event::kind::arrives && e.peer == dead && (e.when > until || stage_.choose()(2) == 0);
+  counts_.dropped += std::erase_if(events, [&](const event& e) {
+    return e.what == event::kind::arrives && e.peer == dead && (e.when > until || scheduler_.choose()(2) == 0);
   });
   for (event& e : events)
     if (e.what == event::kind::pieces_arrive && e.peer == dead) {
-      e.ok = e.when <= until && stage_.choose()(2) == 0;
+      e.ok = e.when <= until && scheduler_.choose()(2) == 0;
       e.when = std::min(e.when, until);
     }
   std::make_heap(events.begin(), events.end(), std::greater<>());
-  tell_when(at);
+  expect_next(at);
 }
 
 void sim_network::stop(locality_id at) noexcept {
@@ -296,7 +296,7 @@ void sim_network::stop(locality_id at) noexcept {
     if (e.what == event::kind::sent) deliver(at, e);
     if (e.what == event::kind::pieces_arrive) box.to->pieces_arrived(e.peer, e.announced, false);
   }
-  tell_when(at);
+  expect_next(at);
 }
 
 }  // namespace plx::net

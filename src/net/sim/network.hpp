@@ -3,7 +3,7 @@
 //
 // It checks its users: memory of a message must not change before `sent`.
 //
-// Thread safety: none; used by the thread that has the turn on the stage, or by one thread between runs. Cost: a copy
+// Thread safety: none; used by the thread whose turn it is, or by one thread between runs. Cost: a copy
 // of each message and a heap. Example: net/sim/test/sim_test.cpp
 #pragma once
 
@@ -15,7 +15,7 @@
 
 #include "base/clock.hpp"
 #include "net/locality.hpp"
-#include "net/sim/stage.hpp"
+#include "net/sim/sim_scheduler.hpp"
 #include "net/transport/transport.hpp"
 
 namespace plx::net {
@@ -25,8 +25,8 @@ ticks ns_from(double s);
 
 // Options of a simulation. A plain struct: set what differs from the defaults. All times are virtual.
 
-/// The death of a locality at a time in this interval, chosen by the seed.
-struct sim_death {
+/// A locality dies at a time in this interval, chosen by the seed.
+struct sim_kill {
   locality_id locality = 0;
   double earliest_s = 0;
   double latest_s = 0;
@@ -43,7 +43,7 @@ struct sim_options {
   double late_sent = 0.25;        ///< probability that `sent` is called late, and that pieces arrive after their head
   double detection_min_s = 1e-3;  ///< shortest time until a peer detects a death
   double detection_max_s = 10e-3;
-  std::vector<sim_death> deaths{};
+  std::vector<sim_kill> kills{};
   std::size_t max_head_bytes = 8192;
   double step_max_s = 1e-6;   ///< maximum time of one scheduler step
   double time_limit_s = 1e5;  ///< a run that lasts longer ends like a deadlock
@@ -52,15 +52,15 @@ struct sim_options {
 
 /// Statistics of a simulated network.
 struct sim_counts {
-  std::uint64_t sent = 0;         ///< send() was called
-  std::uint64_t delivered = 0;    ///< a receiver was called
-  std::uint64_t of_the_dead = 0;  ///< dropped: from or to a locality that had died
+  std::uint64_t sent = 0;       ///< send() was called
+  std::uint64_t delivered = 0;  ///< a receiver was called
+  std::uint64_t dropped = 0;    ///< dropped: from or to a locality that had died
 };
 
 class sim_network {
  public:
-  /// Requires: `s` has as many seats as options.localities, and outlives the network.
-  sim_network(stage& s, sim_options options);
+  /// Requires: `s` has as many members as options.localities, and outlives the network.
+  sim_network(sim_scheduler& s, sim_options options);
   ~sim_network();
   sim_network(const sim_network&) = delete;
   sim_network& operator=(const sim_network&) = delete;
@@ -86,7 +86,7 @@ class sim_network {
   void send(locality_id from, locality_id to, outgoing& m) noexcept;
   void carry(locality_id from, locality_id to, const std::shared_ptr<message>& m);
   void book(locality_id at, event e);
-  void tell_when(locality_id at) noexcept;
+  void expect_next(locality_id at) noexcept;
   bool next_event(locality_id at);
   void deliver(locality_id at, event& e);
   void stop(locality_id at) noexcept;
@@ -95,7 +95,7 @@ class sim_network {
   void note(const char* what, locality_id from, locality_id to, std::size_t bytes);
   [[nodiscard]] ticks delay(double min_s, double max_s);
 
-  stage& stage_;
+  sim_scheduler& scheduler_;
   const sim_options options_;
   std::vector<std::unique_ptr<mailbox>> boxes_;  // by locality
   std::uint64_t next_number_ = 0;

@@ -1,13 +1,18 @@
 #include "net/start/bootstrap.hpp"
 
 #include <fmt/core.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include "net/start/host.hpp"
-#if PLX_WITH_PMIX
-#include "net/start/pmix_bootstrap.hpp"
-#endif
+#include <array>
+#include <cstdlib>
+#include <fstream>
+
 #if PLX_WITH_MPI
-#include "net/transport/mpi/mpi_bootstrap.hpp"
+#include "net/transport/mpi/mpi_transport.hpp"
 #endif
 
 namespace plx::net {
@@ -46,3 +51,71 @@ result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport) {
 }
 
 }  // namespace plx::net
+
+namespace plx::net::detail {
+
+namespace {
+
+using interfaces = std::unique_ptr<ifaddrs, decltype(&freeifaddrs)>;
+
+interfaces all_interfaces() {
+  ifaddrs* list = nullptr;
+  return {getifaddrs(&list) == 0 ? list : nullptr, freeifaddrs};
+}
+
+bool is_up(const ifaddrs& i) {
+  constexpr unsigned running = IFF_UP | IFF_RUNNING;
+  return i.ifa_addr != nullptr && (i.ifa_flags & running) == running;
+}
+
+bool on_one_link_only(const sockaddr* a) {
+  return a->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr);
+}
+
+std::size_t size_of(const sockaddr* a) {
+  return a->sa_family == AF_INET ? sizeof(sockaddr_in) : a->sa_family == AF_INET6 ? sizeof(sockaddr_in6) : 0;
+}
+
+}  // namespace
+
+std::string host_key() {
+  std::string boot;  // empty without /proc: then the host name identifies the host
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::array<char, 256> text{};
+  gethostname(text.data(), text.size() - 1);
+  std::string key = boot.empty() ? text.data() : boot;
+  const ssize_t length = readlink("/proc/self/ns/net", text.data(), text.size());
+  if (length > 0) key.append(" ").append(text.data(), static_cast<std::size_t>(length));
+  return key;
+}
+
+bool has_loopback() {
+  const interfaces list = all_interfaces();
+  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next)
+    if (is_up(*i) && (i->ifa_flags & IFF_LOOPBACK) != 0 && i->ifa_addr->sa_family == AF_INET) return true;
+  return false;
+}
+
+std::vector<std::string> host_addresses() {
+  std::vector<std::string> all;
+  const interfaces list = all_interfaces();
+  for (const ifaddrs* i = list.get(); i != nullptr; i = i->ifa_next) {
+    if (!is_up(*i) || (i->ifa_flags & IFF_LOOPBACK) != 0 || on_one_link_only(i->ifa_addr)) continue;
+    if (const std::size_t size = size_of(i->ifa_addr); size != 0)
+      all.emplace_back(reinterpret_cast<const char*>(i->ifa_addr), size);
+  }
+  return all;
+}
+
+bool offers_pmix() noexcept { return std::getenv("PMIX_RANK") != nullptr && std::getenv("PMIX_NAMESPACE") != nullptr; }
+
+const char* launched_by() noexcept {
+  // Set by PMIx, and by the process managers of Open MPI, of MPICH and its derivatives, and of MVAPICH.
+  for (const char* name : {"PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"})
+    if (std::getenv(name) != nullptr) return name;
+  // srun sets this for its steps; a single task, such as a shell of salloc, runs alone.
+  const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+  return tasks != nullptr && std::atoi(tasks) > 1 ? "SLURM_STEP_NUM_TASKS" : nullptr;
+}
+
+}  // namespace plx::net::detail

@@ -5,7 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,12 +35,13 @@ class bootstrap {
 /// else alone. Errors: one line if a launcher is present but cannot be used.
 result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport);
 
-}  // namespace plx::net
+namespace detail {
 
-namespace plx::net::detail {
+/// By PMIx, which mpirun and `srun --mpi=pmix` offer. Errors: one line if PMIx cannot be loaded, or its server does not
+/// answer.
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap();
 
-// The bootstrap of a process that runs alone.
-
+/// The bootstrap of a process that runs alone.
 class alone final : public bootstrap {
  public:
   [[nodiscard]] std::string_view name() const noexcept override { return "alone"; }
@@ -49,4 +53,43 @@ class alone final : public bootstrap {
   void leave(double /*deadline_s*/) noexcept override {}
 };
 
-}  // namespace plx::net::detail
+// The format of exchanged data: a sequence of byte strings with their lengths.
+
+/// Appends a field.
+inline void append_field(std::string& to, std::string_view field) {
+  const auto size = static_cast<std::uint32_t>(field.size());
+  char bytes[sizeof size];
+  std::memcpy(bytes, &size, sizeof size);
+  to.append(bytes, sizeof size).append(field);
+}
+
+/// Removes the first field from `from` and returns it; nullopt if there is no complete field.
+inline std::optional<std::string_view> take_field(std::string_view& from) noexcept {
+  std::uint32_t size = 0;
+  if (from.size() < sizeof size) return std::nullopt;
+  std::memcpy(&size, from.data(), sizeof size);
+  if (from.size() - sizeof size < size) return std::nullopt;
+  const std::string_view field = from.substr(sizeof size, size);
+  from.remove_prefix(sizeof size + size);
+  return field;
+}
+
+// This host, and how to connect to it.
+
+/// Equal for processes that share a running kernel and its network namespace, and only for those.
+std::string host_key();
+/// Whether the network 127.0.0.0/8 can be used.
+bool has_loopback();
+/// The addresses of the network devices that are up, each as the bytes of a sockaddr; without loopback and link-local
+/// addresses.
+std::vector<std::string> host_addresses();
+
+// The launcher of this process, by the environment variables that launchers set.
+
+/// Whether PMIx is offered: PMIX_RANK and PMIX_NAMESPACE are set.
+bool offers_pmix() noexcept;
+/// The name of a variable which shows that this process is one of several; null if none is set.
+const char* launched_by() noexcept;
+
+}  // namespace detail
+}  // namespace plx::net

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "net/action.hpp"
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 #include "rt/thread.hpp"
 
 namespace plx::net {
@@ -29,10 +29,10 @@ ending::counts ending_counts(sender s, const std::vector<locality_id>& lost, con
     if (lost[k] != n.here()) n.give_up(lost[k], why[k]);
   // Collective messages in shared memory count as parcels. `received` and `done` are read before `sent`: a parcel that
   // has been handled by now may have sent others.
-  const auto letters_first = n.get<collective::mailroom>().counted_without(lost);
+  const auto shm_first = n.get<collective::shm_messages>().counted_without(lost);
   const auto parcels = n.parcels_without(lost);
-  const auto letters = n.get<collective::mailroom>().counted_without(lost);
-  return {parcels.sent + letters.sent, parcels.done + letters_first.received, parcels.of_lost};
+  const auto shm = n.get<collective::shm_messages>().counted_without(lost);
+  return {parcels.sent + shm.sent, parcels.done + shm_first.received, parcels.of_lost};
 }
 
 }  // namespace

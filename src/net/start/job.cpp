@@ -13,15 +13,14 @@
 #include "base/log.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 #include "net/observe/clock_offsets.hpp"
 #include "net/observe/job_counters.hpp"
 #include "net/observe/job_summary.hpp"
 #include "net/observe/trace_gather.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/start/ending.hpp"
-#include "net/start/host.hpp"
-#include "net/transport/find_transport.hpp"
+#include "net/transport/transport.hpp"
 #include "probe/record/trace_data.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/topology.hpp"
@@ -32,23 +31,23 @@ namespace plx {
 namespace {
 
 // The properties that a locality exchanges with the others first: one line each.
-struct card {
+struct locality_info {
   std::string program;   // hash of its actions
   std::string cores;     // host and processors that it may use
   std::string measures;  // "trace", "summary", both or nothing: all localities take part in the root's measurements
   std::string host;      // localities with the same value can share memory
 };
 
-std::string text_of(const card& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
+std::string text_of(const locality_info& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
 
-card card_of(std::string_view text) {
+locality_info info_of(std::string_view text) {
   const auto line = [&text] {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string l(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     return l;
   };
-  card c;
+  locality_info c;
   c.program = line(), c.cores = line(), c.measures = line(), c.host = line();
   return c;
 }
@@ -78,11 +77,11 @@ T or_throw(result<T> r, bool speaks = true) {
 }
 
 // Throws on the localities that differ from the root, and on the root if any locality differs.
-void compare_programs(net::bootstrap& b, const std::vector<card>& cards, double deadline_s) {
-  const auto same = [&cards](const card& c) { return c.program == cards[0].program; };
-  if (std::all_of(cards.begin(), cards.end(), same)) return;
+void compare_programs(net::bootstrap& b, const std::vector<locality_info>& infos, double deadline_s) {
+  const auto same = [&infos](const locality_info& c) { return c.program == infos[0].program; };
+  if (std::all_of(infos.begin(), infos.end(), same)) return;
   const auto all = or_throw(b.exchange(net::describe_actions(), deadline_s), b.here() == 0);
-  const auto other = std::find_if_not(cards.begin(), cards.end(), same) - cards.begin();
+  const auto other = std::find_if_not(infos.begin(), infos.end(), same) - infos.begin();
   std::string how = net::difference_of_actions(all[0], all[static_cast<std::size_t>(other)]);
   throw job_error(
       fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary "
@@ -97,9 +96,9 @@ std::string measures_of(const probe::settings& s, bool always_sums) {
 }
 
 // Processes that may use the same cores share them equally.
-unsigned share_of_cores(const std::vector<card>& cards, locality_id here) {
+unsigned share_of_cores(const std::vector<locality_info>& infos, locality_id here) {
   const auto sharing = static_cast<std::size_t>(
-      std::count_if(cards.begin(), cards.end(), [&](const card& c) { return c.cores == cards[here].cores; }));
+      std::count_if(infos.begin(), infos.end(), [&](const locality_info& c) { return c.cores == infos[here].cores; }));
   return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
 }
 
@@ -155,26 +154,27 @@ void job::start(job_options options) {
   if (options.runtime.measure == nullptr)
     options.runtime.measure =
         std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
-  const card mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())), host_and_cores(),
-                  measures_of(*options.runtime.measure, options.summary), net::detail::host_key()};
-  std::vector<card> cards;
+  const locality_info mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())),
+                           host_and_cores(), measures_of(*options.runtime.measure, options.summary),
+                           net::detail::host_key()};
+  std::vector<locality_info> infos;
   for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
-    cards.push_back(card_of(text));
-  compare_programs(peers, cards, options.start_deadline_s);
-  if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(cards, peers.here());
+    infos.push_back(info_of(text));
+  compare_programs(peers, infos, options.start_deadline_s);
+  if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(infos, peers.here());
   set_apart(options.runtime, peers.here());
   options.runtime.locality = peers.here();
   std::vector<std::string> hosts;
-  for (const card& c : cards) hosts.push_back(c.host);
-  net::collective::mail_offers mail;
-  if (peers.size() > 1) mail = or_throw(net::collective::offer_mail(peers, hosts, options.start_deadline_s), speaks);
+  for (const locality_info& c : infos) hosts.push_back(c.host);
+  net::collective::shm_offers mail;
+  if (peers.size() > 1) mail = or_throw(net::collective::offer_shm(peers, hosts, options.start_deadline_s), speaks);
   // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
   p->node->get<net::job_counters>();
-  net::collective::open_mail(*p->node, std::move(mail), hosts);
-  p->traced = peers.size() > 1 && probe::has_word(cards[0].measures, "trace");
-  p->summed = peers.size() > 1 && probe::has_word(cards[0].measures, "summary");
+  net::collective::open_shm(*p->node, std::move(mail), hosts);
+  p->traced = peers.size() > 1 && probe::has_word(infos[0].measures, "trace");
+  p->summed = peers.size() > 1 && probe::has_word(infos[0].measures, "summary");
   parts_ = std::move(p);
   if (parts_->traced && here() == 0) begin_measuring();
 }

@@ -13,8 +13,7 @@
 #include <span>
 
 #include "base/clock.hpp"
-#include "net/core/fields.hpp"
-#include "net/start/host.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/start/lifelines.hpp"
 
 namespace plx::net::detail {

@@ -7,8 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "net/core/fields.hpp"
-#include "net/start/host.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/start/meeting.hpp"
 
 namespace plx::net::detail {

@@ -1,4 +1,4 @@
-#include "net/start/pmix_bootstrap.hpp"
+#include "net/start/bootstrap.hpp"
 
 #include <fmt/core.h>
 #include <pmix.h>

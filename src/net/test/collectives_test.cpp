@@ -313,7 +313,7 @@ TEST(Collectives, ADeathAtAnyMomentIsReported) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     const auto n = static_cast<unsigned>(2 + seed % 4);
     const locality_id dead = static_cast<locality_id>(seed / 4 % n);
-    net::simulation sim({.localities = n, .seed = seed, .deaths = {{dead, 0, 2e-3}}});
+    net::simulation sim({.localities = n, .seed = seed, .kills = {{dead, 0, 2e-3}}});
     sim.run([&] {
       try {
         const communicator all;

@@ -24,18 +24,18 @@ class queue_network {
  public:
   explicit queue_network(unsigned n) : inboxes_(n) {}
 
-  struct letter {
+  struct message {
     locality_id from = 0;
     std::vector<std::byte> head;
     std::vector<std::vector<std::byte>> pieces;
     bool loss = false;
   };
-  void put(locality_id to, letter l) {
+  void put(locality_id to, message l) {
     if (l.loss) ++losses_under_way_;
     const std::lock_guard guard(lock_);
     inboxes_[to].push_back(std::move(l));
   }
-  bool take(locality_id at, letter& l) {
+  bool take(locality_id at, message& l) {
     const std::lock_guard guard(lock_);
     if (inboxes_[at].empty()) return false;
     l = std::move(inboxes_[at].front());
@@ -47,7 +47,7 @@ class queue_network {
 
  private:
   std::mutex lock_;
-  std::vector<std::deque<letter>> inboxes_;
+  std::vector<std::deque<message>> inboxes_;
   std::atomic<int> losses_under_way_{0};  // loss messages that have not been received
 };
 
@@ -59,7 +59,7 @@ class queue_transport final : public transport {
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(receiver& r) override { receiver_ = &r; }
   void send(locality_id to, outgoing& m) noexcept override {
-    queue_network::letter l{here_, {m.head.begin(), m.head.end()}, {}, false};
+    queue_network::message l{here_, {m.head.begin(), m.head.end()}, {}, false};
     for (const piece& p : m.pieces) {
       const auto* begin = static_cast<const std::byte*>(p.data);
       l.pieces.emplace_back(begin, begin + p.size_bytes);
@@ -68,7 +68,7 @@ class queue_transport final : public transport {
     m.sent(&m, true);
   }
   bool progress() noexcept override {
-    queue_network::letter l;
+    queue_network::message l;
     if (!network_->take(here_, l)) return false;
     if (l.loss) {
       if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test reports it");

@@ -142,18 +142,20 @@ TEST(UnsoundValues, References) {
     while (hash_of(theirs) % 2 != 1) ++theirs.number;  // locality 1
     using namespace net::detail;
     const auto say = [](auto fill) {
-      letter l;
+      reference_updates l;
       fill(l);
-      post<&agas_letter>(0, sender{1}, l);
+      post<&agas_updates>(0, sender{1}, l);
     };
-    say([](letter& l) { l.losses = 1'000'000, l.releases = {}, l.thanked = {{gid{0, 1, 1}, 7}}; });
-    say([&](letter& l) { l.claims = {{theirs, 1}}; });
-    say([&](letter& l) { l.releases = {{theirs, 1}}; });
-    say([&](letter& l) { l.destroys = {ours}; });
-    say([&](letter& l) { l.verdicts = {{ours, 1, 1}}; });
-    say([&](letter& l) { l.places = {{ours, {none_such, 1}}}; });
+    say([](reference_updates& l) { l.losses = 1'000'000, l.releases = {}, l.acknowledged = {{gid{0, 1, 1}, 7}}; });
+    say([&](reference_updates& l) { l.claims = {{theirs, 1}}; });
+    say([&](reference_updates& l) { l.releases = {{theirs, 1}}; });
+    say([&](reference_updates& l) { l.destroys = {ours}; });
+    say([&](reference_updates& l) { l.claim_results = {{ours, 1, 1}}; });
+    say([&](reference_updates& l) { l.places = {{ours, {none_such, 1}}}; });
     // A message without effect is not refused.
-    say([&](letter& l) { l.thanked = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs}; });
+    say([&](reference_updates& l) {
+      l.acknowledged = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs};
+    });
     EXPECT_FALSE(async<&agas_entered>(0, sender{1}, ours, none_such, std::uint64_t{1}).get());
     EXPECT_FALSE(async<&agas_entered>(0, sender{1}, theirs, locality_id{1}, std::uint64_t{1}).get());
     EXPECT_FALSE(async<&agas_moved>(0, sender{1}, ours, 1u).get());
@@ -220,7 +222,7 @@ TEST(UnsoundValues, CollectiveCalls) {
     say(none_such, kind::all_reduce);
     say(1, kind::none);
     say(1, static_cast<kind>(60'000));
-    send_raw("told_of_end", 0, sender{1}, g.id(), none_such, std::string("it was never there"));
+    send_raw("group_ended", 0, sender{1}, g.id(), none_such, std::string("it was never there"));
   });
   EXPECT_EQ(all.at(0).port().counts().refused, 5u);
   sums();

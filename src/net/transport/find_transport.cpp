@@ -1,4 +1,4 @@
-#include "net/transport/find_transport.hpp"
+#include "net/transport/transport.hpp"
 
 #include <fmt/core.h>
 
@@ -8,9 +8,8 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "net/start/host.hpp"
+#include "net/start/bootstrap.hpp"
 #if PLX_WITH_UCX
-#include "net/transport/ucx/ucx_library.hpp"
 #include "net/transport/ucx/ucx_transport.hpp"
 #endif
 #if PLX_WITH_MPI

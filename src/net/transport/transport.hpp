@@ -12,10 +12,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/result.hpp"
 #include "net/locality.hpp"
 
 namespace plx::net {
@@ -99,5 +101,21 @@ class transport {
   /// Messages and connections that were refused because they did not come from the job.
   [[nodiscard]] virtual std::uint64_t refused() const noexcept { return 0; }
 };
+
+// Selection of the transport of this process, by one thread at start-up. PLX_TRANSPORT may name ucx, mpi or alone.
+//
+//   auto name = choose_transport();               // errors are one line, also in the following calls
+//   auto start = find_bootstrap(*name);
+//   auto carrier = find_transport(*name, **start, 60);
+
+class bootstrap;
+
+/// The value of PLX_TRANSPORT (ucx, mpi, alone), if set. Otherwise alone for a process that no launcher started; ucx if
+/// it was built, can be loaded, and the launcher offers PMIx; else mpi. An error names what was expected and found.
+result<std::string_view> choose_transport();
+
+/// Creates the transport called `name`, together with all other localities of the job, which must all call this within
+/// the deadline. Requires: b.size() > 1; `b` outlives the transport.
+result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, double deadline_s);
 
 }  // namespace plx::net

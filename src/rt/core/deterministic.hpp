@@ -2,7 +2,7 @@
 // only one of them runs at a time.
 //
 // Thread safety: each runtime has its own conductor, which only its own thread calls. Cost: a virtual call per
-// scheduling step of the deterministic mode; none elsewhere. Example: net/sim/stage.hpp implements it.
+// scheduling step of the deterministic mode; none elsewhere. Example: net/sim/sim_scheduler.hpp implements it.
 #pragma once
 
 #include <string>

@@ -162,7 +162,7 @@ TEST(AdaptiveCoalescing, PolicyExistsWhileSomethingIsAdaptive) {
   EXPECT_EQ(all.at(0).port().how_collected(index), (coalescing{.parcels = 5, .interval_us = 100}));
   ASSERT_TRUE(coalesce_as(all.at(0), "self"));
   EXPECT_EQ(actuators(), 0u);
-  EXPECT_TRUE(parcels->set_text("8", "me", "too late").error().message.find("no longer") != std::string::npos)
+  EXPECT_TRUE(parcels->set_text("8", "me", "too late").error().message.find("was removed") != std::string::npos)
       << parcels->set_text("8", "me", "too late").error().message;
   ASSERT_TRUE(coalesce_as(all.at(0), "adaptive"));
   EXPECT_EQ(actuators(), 4u);

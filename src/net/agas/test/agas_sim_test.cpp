@@ -27,6 +27,10 @@ struct cell {
   int call(int) { return ++calls; }
   void befriend(const global<cell>& other) { friend_of = other; }
   global<cell> introduce() { return friend_of; }
+  int busy(const global<cell>& self, int depth) {
+    this_thread::sleep_for(std::chrono::microseconds(100));
+    return depth == 0 ? ++calls : async<&cell::busy>(self, self, depth - 1).get();
+  }
   int call_friend(int n) { return friend_of ? async<&cell::call>(friend_of, n).get() : 0; }
   template <class Archive>
   void serialize(Archive& archive) {
@@ -171,9 +175,8 @@ TEST(AgasSim, NothingIsLeftUnderAnyOrder) {
 TEST(AgasSim, NothingIsLeftAfterALoss) {
   with_seeds(
       [](std::uint64_t seed) {
-        return net::sim_options{.localities = n_localities,
-                                .seed = seed,
-                                .deaths = {{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}}};
+        return net::sim_options{
+            .localities = n_localities, .seed = seed, .kills = {{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}}};
       },
       {3});
 }
@@ -205,6 +208,41 @@ TEST(AgasSim, CallsRunExactlyOnceWhileObjectsMove) {
     EXPECT_EQ(sums_of(sim, {}).objects, 0u);
     EXPECT_GT(sums_of(sim, {}).migrations, 4u);
     now = nullptr;
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// Callers on all localities keep the object in use, and some calls call their object: these end, and the object moves.
+TEST(AgasSim, ABusyObjectMoves) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.localities = n_localities, .seed = seed});
+    int calls = 0;
+    bool moved = false;
+    sim.run([&] {
+      const communicator all;
+      const auto c = all.broadcast(find_here() == 0 ? new_<cell>(1).get() : global<cell>()).get();
+      std::vector<future<void>> callers;
+      for (int i = 0; i < 2; ++i)
+        callers.push_back(async([&, c] {
+          while (!moved) async<&cell::busy>(c, c, 0).get(), ++calls;
+        }));
+      callers.push_back(async([&, c] {
+        for (int i = 0; i < 10; ++i) async<&cell::busy>(c, c, 2).get();
+      }));
+      if (find_here() == 0) {
+        this_thread::sleep_for(std::chrono::milliseconds(1));
+        migrate(c, 2).get();
+        moved = true;
+        EXPECT_EQ(locate(c).get(), 2u);
+      }
+      for (auto& f : callers) f.get();
+    });
+    EXPECT_TRUE(moved);
+    EXPECT_GT(calls, 10);
+    EXPECT_EQ(sums_of(sim, {}).objects, 0u);
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;

@@ -384,6 +384,27 @@ TEST(Migration, EachCallRunsExactlyOnceDuringMigration) {
   }
 }
 
+// Calls overlap without a gap: each caller makes the next one when it has the answer.
+TEST(Migration, ABusyObjectMoves) {
+  net::test::localities all(2);
+  all.run(0, [] {
+    const auto c = new_<counter>(1, 0).get();
+    std::atomic<bool> over{false};
+    std::vector<future<void>> callers;
+    for (int i = 0; i < 8; ++i)
+      callers.push_back(async([&over, c] {
+        while (!over) async<&counter::slowly>(c, 1).get();
+      }));
+    auto moved = migrate(c, 0);
+    EXPECT_TRUE(comes_true([&moved] { return moved.is_ready(); },
+                           [] { this_thread::sleep_for(std::chrono::milliseconds(1)); }));
+    over = true;
+    for (auto& f : callers) f.get();
+    moved.get();
+    EXPECT_EQ(async<&counter::where>(c).get(), 0u);
+  });
+}
+
 TEST(Migration, LastHandleDestroyedDuringMigration) {
   for (int turn = 0; turn < 100; ++turn) {
     net::test::localities all(3);

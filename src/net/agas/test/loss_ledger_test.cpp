@@ -1,4 +1,4 @@
-#include "net/agas/loss_ledger.hpp"
+#include "net/agas/agas_tables.hpp"
 
 #include <gtest/gtest.h>
 

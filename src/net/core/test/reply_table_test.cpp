@@ -1,4 +1,4 @@
-#include "net/core/reply_table.hpp"
+#include "net/core/node.hpp"
 
 #include <gtest/gtest.h>
 

@@ -143,7 +143,7 @@ TEST(DistributedBarrier, OpensOnlyAfterAllHaveArrived) {
 TEST(Distributed, LossFailsPendingCalls) {
   std::set<locality_id> homes;
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
-    net::simulation sim({.localities = 3, .seed = seed, .deaths = {{2, 0, 1e-4}}});
+    net::simulation sim({.localities = 3, .seed = seed, .kills = {{2, 0, 1e-4}}});
     const std::string name = "n" + std::to_string(seed % 7);
     homes.insert(distributed::detail::object{net::hash_of("latch " + name), 0}.id % 3);
     int told = 0;

@@ -31,19 +31,19 @@ struct wrong_clock {
   }
 };
 
-struct letter_times {
+struct message_times {
   locality_id from, to;
   ticks sent, received;
 };
-std::vector<letter_times>* letters = nullptr;
+std::vector<message_times>* messages = nullptr;
 
-void letter_came(locality_id from, ticks sent) {
-  letters->push_back({from, find_here(), sent, net::node_here().get<net::clock_offsets>().now()});
+void message_came(locality_id from, ticks sent) {
+  messages->push_back({from, find_here(), sent, net::node_here().get<net::clock_offsets>().now()});
 }
-void write_letters(int n) {
+void send_messages(int n) {
   for (int i = 0; i < n; ++i)
     for (const locality_id to : find_remote_localities())
-      post<&letter_came>(to, find_here(), net::node_here().get<net::clock_offsets>().now());
+      post<&message_came>(to, find_here(), net::node_here().get<net::clock_offsets>().now());
 }
 
 }  // namespace clock_test
@@ -73,13 +73,13 @@ TEST(ClockOffsets, AreWithinTheirUncertainty) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .delay_min_s = 1e-6, .delay_max_s = 200e-6});
     const auto clocks = make_clocks(sim, seed);
-    std::vector<letter_times> came;
-    letters = &came;
+    std::vector<message_times> came;
+    messages = &came;
     sim.run_root([&] { sim.at(0).get<clock_offsets>().measure(); });
     const double first = sim.now_s();
     for (int part = 0; part < 3; ++part) {
       sim.run([] {
-        write_letters(5);
+        send_messages(5);
         this_thread::sleep_for(std::chrono::seconds(20));
       });
       if (part == 1) sim.run_root([&] { sim.at(0).get<clock_offsets>().measure(); });
@@ -105,11 +105,11 @@ TEST(ClockOffsets, AreWithinTheirUncertainty) {
       }
     }
     EXPECT_EQ(came.size(), 3u * 5 * 3 * 2);
-    for (const letter_times& l : came) {
+    for (const message_times& l : came) {
       const double sent = double(maps[l.from](l.sent)), received = double(maps[l.to](l.received));
       EXPECT_GE(received, sent - bound_ticks[l.from] - bound_ticks[l.to]);
     }
-    letters = nullptr;
+    messages = nullptr;
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;
@@ -119,7 +119,7 @@ TEST(ClockOffsets, AreWithinTheirUncertainty) {
 
 TEST(ClockOffsets, ALostLocalityGetsNoPoint) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
-    net::simulation sim({.localities = 3, .seed = seed, .deaths = {{1, 0, 500e-6}}});
+    net::simulation sim({.localities = 3, .seed = seed, .kills = {{1, 0, 500e-6}}});
     sim.run_root([&] {
       auto& offsets = sim.at(0).get<clock_offsets>();
       offsets.measure();

@@ -1,5 +1,5 @@
 // Merged traces of localities with different clocks: one clock, unique numbers, every parcel once.
-#include "net/observe/job_trace.hpp"
+#include "net/observe/trace_gather.hpp"
 
 #include <gtest/gtest.h>
 

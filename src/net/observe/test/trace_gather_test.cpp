@@ -12,7 +12,6 @@
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "net/observe/clock_offsets.hpp"
-#include "net/observe/job_trace.hpp"
 #include "net/test/threads_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"

@@ -1,4 +1,4 @@
-#include "net/parcels/port_counters.hpp"
+#include "net/parcels/parcel_port.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include "net/locality.hpp"
 #include "net/simulation.hpp"
 #include "net/test/threads_test.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "rt/thread.hpp"
 
 namespace port_counters_test {

@@ -181,7 +181,7 @@ void play(net::sim_options options) {
     now = &mine;
     options.seed = seed;
     net::simulation sim(options);
-    const outcome o{!options.deaths.empty()};
+    const outcome o{!options.kills.empty()};
     ASSERT_NO_THROW(sim.run([&] { program(o, seed % 2 == 0); }));
     check(sim);
     for (const auto& [where, n] : mine.answered) answered += static_cast<unsigned>(n);
@@ -190,13 +190,13 @@ void play(net::sim_options options) {
     ASSERT_FALSE(::testing::Test::HasFailure());
   }
   EXPECT_GT(answered, plx::testing::seed_count() * n_localities * 5);
-  EXPECT_EQ(failed != 0, !options.deaths.empty());
+  EXPECT_EQ(failed != 0, !options.kills.empty());
 }
 
 TEST(SimMixed, EveryCallOnce) { play({.localities = n_localities}); }
 TEST(SimMixed, ADeathFailsWaitingCalls) {
-  play({.localities = n_localities, .detection_min_s = 1e-4, .deaths = {{2, 0, 600e-6}}});
+  play({.localities = n_localities, .detection_min_s = 1e-4, .kills = {{2, 0, 600e-6}}});
 }
-TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = n_localities, .deaths = {{0, 0, 2e-3}}}); }
+TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = n_localities, .kills = {{0, 0, 2e-3}}}); }
 
 }  // namespace

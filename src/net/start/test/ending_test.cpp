@@ -116,7 +116,7 @@ TEST(Ending, IsExactWhileALocalityDies) {
     mine.choose = net::seeded_choice(seed + 1'000'000);
     now = &mine;
     net::simulation sim(
-        {.localities = 4, .seed = seed, .detection_min_s = 1e-4, .detection_max_s = 3e-3, .deaths = {{2, 0, 4e-3}}});
+        {.localities = 4, .seed = seed, .detection_min_s = 1e-4, .detection_max_s = 3e-3, .kills = {{2, 0, 4e-3}}});
     ASSERT_NO_THROW(sim.run([&] {
       for (int i = 0; i < 3; ++i) begin_travel(4);
       try {

@@ -5,30 +5,96 @@
 // MPI does not report dead peers and has no way to sleep: the lifelines detect the former, and the runtime has to poll.
 // After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not checked here.
 //
-// Thread safety and cost: as in net/transport/transport.hpp; MPI is called by the thread that has the turn. Example:
+// Thread safety and cost: as in net/transport/transport.hpp; MPI is called by the thread that holds the lock. Example:
 // tests/net/test_transports.py
 #pragma once
 
-#include <atomic>
+#include <mpi.h>
+
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "net/start/lifelines.hpp"
-#include "net/start/meeting.hpp"
-#include "net/transport/mpi/mpi_bootstrap.hpp"
-#include "net/transport/transport.hpp"
-#include "net/transport/turn.hpp"
+#include "net/transport/process_transport.hpp"
+
+// MPI's functions, looked up when a multi-process job starts by MPI. MPI is never linked: see ucx/ucx_transport.hpp.
+//
+// Thread safety: everything.
+
+// X(name): MPI_NAME.
+#define PLX_MPI_FUNCTIONS(X) \
+  X(Cancel)                  \
+  X(Comm_dup)                \
+  X(Comm_rank)               \
+  X(Comm_set_errhandler)     \
+  X(Comm_size)               \
+  X(Error_string)            \
+  X(Finalize)                \
+  X(Get_count)               \
+  X(Iallgather)              \
+  X(Iallgatherv)             \
+  X(Ibarrier)                \
+  X(Init_thread)             \
+  X(Initialized)             \
+  X(Irecv)                   \
+  X(Isend)                   \
+  X(Query_thread)            \
+  X(Test)
 
 namespace plx::net::detail {
+
+struct mpi_library {
+#define PLX_MEMBER(name) decltype(&::MPI_##name) name = nullptr;
+  PLX_MPI_FUNCTIONS(PLX_MEMBER)
+#undef PLX_MEMBER
+  // The values of MPI's macros of these names: numbers in some MPIs, addresses inside the library in others.
+  MPI_Comm world{};
+  MPI_Datatype byte{};
+  MPI_Errhandler errors_return{};
+
+  /// The meaning of an error code.
+  [[nodiscard]] std::string text(int code) const;
+};
+
+/// The library, loaded by the first call; or a one-line error.
+result<const mpi_library*> load_mpi();
+
+/// Bootstrap by MPI, used with the MPI transport. Thread safety: one thread, the one that created it.
+class mpi_bootstrap final : public bootstrap {
+ public:
+  /// Errors: one line, if MPI cannot be loaded or does not offer what is needed.
+  static result<std::unique_ptr<mpi_bootstrap>> make();
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
+  [[nodiscard]] locality_id here() const noexcept override { return here_; }
+  [[nodiscard]] unsigned size() const noexcept override { return size_; }
+  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override;
+  void leave(double deadline_s) noexcept override;
+
+  // For the transport.
+  [[nodiscard]] const mpi_library& mpi() const noexcept { return mpi_; }
+  [[nodiscard]] MPI_Comm heads() const noexcept { return heads_; }
+  [[nodiscard]] MPI_Comm pieces() const noexcept { return pieces_; }
+
+ private:
+  explicit mpi_bootstrap(const mpi_library& mpi) : mpi_(mpi) {}
+  result<void> open();
+  bool ends(MPI_Request& request, double until) const noexcept;
+  [[nodiscard]] error late(double deadline_s) const;
+
+  const mpi_library& mpi_;
+  MPI_Comm start_{}, heads_{}, pieces_{};  // separate communicators, so that their messages cannot match each other
+  locality_id here_ = 0;
+  unsigned size_ = 1;
+  bool ours_ = false;  // Parallax initialised MPI, and finalises it
+};
 
 /// Called by all localities of the job together. Errors: one line. Requires: `b` is an mpi_bootstrap.
 result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadline_s);
 
-class mpi_transport final : public transport {
+class mpi_transport final : public process_transport {
  public:
   explicit mpi_transport(mpi_bootstrap& b);
   ~mpi_transport() override;
@@ -38,15 +104,6 @@ class mpi_transport final : public transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{64} << 10; }
   void start(receiver& r) override;
-  void send(locality_id to, outgoing& m) noexcept override;
-  bool progress() noexcept override;
-  [[nodiscard]] bool pending() const noexcept override {
-    return unfinished_.load(std::memory_order_relaxed) != 0 || turn_.any();
-  }
-  bool stop(double deadline_s) noexcept override;
-  [[nodiscard]] std::uint64_t refused() const noexcept override {
-    return refused_.load(std::memory_order_relaxed) + lifelines_->refused();
-  }
 
  private:
   // A message that MPI has not finished with, in either direction.
@@ -63,8 +120,10 @@ class mpi_transport final : public transport {
     MPI_Request request{};
   };
 
-  void end_turn() noexcept;
-  void issue(outgoing& m) noexcept;
+  void issue(outgoing& m) noexcept override;
+  bool advance() noexcept override;
+  void lifelines_checked() noexcept override;
+  void give_up_all() noexcept override;
   void issue_pieces(outgoing& m, under_way& u) noexcept;
   void send_bytes(under_way& u, std::span<const std::byte> bytes, int tag, MPI_Comm where) noexcept;
   void receive_bytes(under_way& u, void* to, std::size_t bytes) noexcept;
@@ -77,22 +136,16 @@ class mpi_transport final : public transport {
   bool finished(under_way& u) noexcept;
   void hand_back(under_way& u, bool ok) noexcept;
   void finish_given_up() noexcept;
-  bool look_at_lifelines() noexcept;
   void lose(const loss& l) noexcept;
   void give_up(locality_id who) noexcept;
 
   mpi_bootstrap& bootstrap_;
   const mpi_library& mpi_;
-  meeting meeting_;
-  std::unique_ptr<lifelines> lifelines_;
-  ticks next_look_ = 0;  // when the lifelines are checked next
   receiver* receiver_ = nullptr;
   std::vector<char> lost_;
   std::deque<place_for_head> heads_;  // the first is the one that MPI fills next
   std::vector<std::unique_ptr<under_way>> under_way_;
   std::vector<std::unique_ptr<under_way>> given_up_;  // with lost peers; MPI may still use their memory
-  std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
-  turn turn_;
 };
 
 }  // namespace plx::net::detail

@@ -1,4 +1,4 @@
-#include "net/transport/find_transport.hpp"
+#include "net/transport/transport.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "net/core/fields.hpp"
-#include "net/start/host.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/start/test/meeting_test.hpp"
 
 namespace {

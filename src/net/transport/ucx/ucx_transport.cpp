@@ -1,4 +1,4 @@
-// Start and end of the transport, its turn, and lost peers. See ucx_messages.cpp.
+// Start and end of the transport, and lost peers. See ucx_messages.cpp.
 
 #include <fmt/core.h>
 
@@ -8,8 +8,7 @@
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "net/core/fields.hpp"
-#include "net/transport/ucx/ucx_library.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/transport/ucx/ucx_transport.hpp"
 #include "probe/monitor/shared_library.hpp"
 
@@ -139,12 +138,7 @@ ucx_transport::~ucx_transport() {
 }
 
 result<void> ucx_transport::open(bootstrap& b, double deadline_s) {
-  auto met = meet(b, deadline_s);
-  if (!met) return met.error();
-  meeting_ = std::move(met).value();
-  auto lines = lifelines::listen(meeting_);
-  if (!lines) return lines.error();
-  lifelines_ = std::move(lines).value();
+  if (auto r = meet_others(b, deadline_s); !r) return r;
   if (auto r = open_worker(); !r) return r;
   return exchange(b, deadline_s);
 }
@@ -224,39 +218,22 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
 
 void ucx_transport::start(receiver& r) { receiver_ = &r; }
 
-void ucx_transport::send(locality_id to, outgoing& m) noexcept {
-  PLX_ASSERT(to < peers_.size() && to != meeting_.here, to);
-  m.destination = to;
-  turn_.send(m, [this](outgoing& one) { issue(one); });
-}
-
-bool ucx_transport::progress() noexcept {
-  if (!turn_.try_take()) return false;  // a sending thread holds it for a moment
-  bool happened = ucx_.worker_progress(worker_) != 0;
-  if (now_ticks() >= next_look_) happened |= look_at_lifelines();
+bool ucx_transport::advance() noexcept {
+  const bool happened = ucx_.worker_progress(worker_) != 0;
   if (any_failed_) lose_failed();
-  end_turn();
   return happened;
 }
 
-bool ucx_transport::look_at_lifelines() noexcept {
-  static const ticks every = ticks_from(5e-3);
-  next_look_ = now_ticks() + every;
-  const bool happened = lifelines_->look();
+void ucx_transport::lifelines_checked() noexcept {
   check_hearing();
   for (loss& l : lifelines_->take_losses()) fail(peers_[l.who], std::move(l.why));
-  return happened;
 }
 
 bool ucx_transport::arm() noexcept {
-  if (!turn_.try_take()) return false;
-  const bool nothing = !look_at_lifelines() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
-  end_turn();
+  if (!lock_.try_take()) return false;
+  const bool nothing = !check_lifelines() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
+  unlock();
   return nothing;
-}
-
-void ucx_transport::end_turn() noexcept {
-  turn_.end([this](outgoing& one) { issue(one); });
 }
 
 void ucx_transport::issue(outgoing& m) noexcept {
@@ -321,30 +298,16 @@ void ucx_transport::lose(peer& p) noexcept {
   if (p.near) doubt_hearing(p.id);
 }
 
-bool ucx_transport::stop(double deadline_s) noexcept {
-  const ticks end = now_ticks() + ticks_from(deadline_s);
-  const auto progress_until = [&](auto done) {
-    while (!done() && now_ticks() < end) progress();
-    return done();
-  };
-  bool in_time = progress_until([&] { return !pending(); });
-  in_time &= flush(end);
-  lifelines_->tell_finished();
-  in_time &= progress_until([&] { return lifelines_->all_finished(); });
-  stopping_ = true;  // from here on connections close because their owners stop
-  for (int i = 0; i < 1000 && progress();) ++i;
+void ucx_transport::give_up_all() noexcept {
   for (peer& p : peers_) {
-    p.lost = true;  // later messages are discarded
+    p.lost = true;
     give_up_sending(p);
     give_up_receiving(p);
     take_back_sent(p);
   }
   take_back_places();
-  lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
-  return in_time;
 }
 
-// Waits until everything handed to UCX has left this process.
 bool ucx_transport::flush(ticks end) noexcept {
   ucp_request_param_t how{};
   for (const peer& p : peers_) {

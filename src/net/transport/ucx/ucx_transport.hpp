@@ -14,10 +14,11 @@
 // them although they were sent resigns, and is lost as well within some seconds, instead of hanging.
 //
 // Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
-// that has the turn. Example: net/transport/ucx/test/ucx_transport_test.cpp
+// that holds the lock. Example: net/transport/ucx/test/ucx_transport_test.cpp
 #pragma once
 
-#include <atomic>
+#include <ucp/api/ucp.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,20 +26,120 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "net/start/bootstrap.hpp"
-#include "net/start/lifelines.hpp"
-#include "net/start/meeting.hpp"
-#include "net/transport/transport.hpp"
-#include "net/transport/turn.hpp"
-#include "net/transport/ucx/ucx_library.hpp"
-#include "net/transport/ucx/ucx_messages.hpp"
+#include "net/transport/process_transport.hpp"
+
+// UCX's functions, looked up when a multi-process job starts. UCX is never linked: single-process programs neither need
+// it nor pay for its start, and its signal handlers, which would run before the flight recorder's, are not installed.
+// The first load sets an environment variable: it happens while few threads run.
+
+// X(name): ucp_NAME of UCX 1.13 and newer.
+#define PLX_UCP_FUNCTIONS(X) \
+  X(am_data_release)         \
+  X(am_recv_data_nbx)        \
+  X(am_send_nbx)             \
+  X(cleanup)                 \
+  X(config_modify)           \
+  X(config_read)             \
+  X(config_release)          \
+  X(ep_close_nbx)            \
+  X(ep_create)               \
+  X(ep_flush_nbx)            \
+  X(init_version)            \
+  X(request_check_status)    \
+  X(request_free)            \
+  X(worker_arm)              \
+  X(worker_create)           \
+  X(worker_destroy)          \
+  X(worker_get_address)      \
+  X(worker_get_efd)          \
+  X(worker_progress)         \
+  X(worker_query)            \
+  X(worker_release_address)  \
+  X(worker_set_am_recv_handler)
 
 namespace plx::net::detail {
+
+struct ucx_library {
+#define PLX_MEMBER(name) decltype(&::ucp_##name) name = nullptr;
+  PLX_UCP_FUNCTIONS(PLX_MEMBER)
+#undef PLX_MEMBER
+  decltype(&::ucs_status_string) status_string = nullptr;
+};
+
+/// The library, loaded by the first call; or a one-line error.
+result<const ucx_library*> load_ucx();
+
+// The formats of active messages, and the states of unfinished sends and receives.
+
+class ucx_transport;
+
+/// The ids of the active messages.
+enum ucx_message : unsigned {
+  ucx_head = 1,   ///< header: signature. Data: the head of a message without pieces
+  ucx_single,     ///< header: signature, head. Data: the only piece
+  ucx_announced,  ///< header: signature, piece_number. Data: the pieces' sizes (u64 each), the head
+  ucx_piece,      ///< header: signature, piece_number. Data: the piece
+  ucx_probe,      ///< header: signature. No data: shows that messages arrive
+};
+
+/// The start of each header: the sender, and a proof that only processes of the job can make.
+struct ucx_signature {
+  std::uint64_t proof;
+  locality_id from;
+  std::uint32_t zero;
+};
+
+/// Follows the signature if a message has several parts.
+struct piece_number {
+  std::uint64_t message;  ///< counted by the sender
+  std::uint32_t index;    ///< of a piece; 0 in an announcement
+  std::uint32_t pieces;   ///< how many the message has
+};
+
+struct numbered_header {
+  ucx_signature signature;
+  piece_number number;
+};
+
+/// A message whose send UCX has not completed.
+struct ucx_sending {
+  ucx_transport* owner = nullptr;
+  outgoing* message = nullptr;
+  locality_id to = no_locality;
+  std::size_t parts = 0;  ///< active messages that have not completed
+  bool ok = true;
+  bool given_up = false;                 ///< the peer is lost; UCX may still access the memory
+  std::vector<std::byte> data;           ///< header of a single, or data of an announcement: needed until completion
+  std::vector<numbered_header> headers;  ///< of the announcement and of each piece
+  ucx_sending *before = nullptr, *after = nullptr;
+};
+
+/// A message with pieces that is being received.
+struct ucx_receiving {
+  struct early_piece {
+    std::uint32_t index;
+    void* rendezvous;  ///< UCX's handle; null: the data are in `bytes`
+    std::size_t size_bytes;
+    std::vector<std::byte> bytes;  ///< empty with a rendezvous
+  };
+  ucx_transport* owner = nullptr;
+  locality_id from = no_locality;
+  std::uint64_t number = 0;
+  void* announced = nullptr;  ///< the receiver's result; null if it refused the message
+  bool known = false;         ///< the announcement has arrived
+  bool ok = true;
+  bool given_up = false;    ///< the peer is lost
+  std::size_t missing = 0;  ///< pieces that have not been received
+  std::size_t open = 0;     ///< receives that UCX has not completed, and whose memory it may write to
+  std::vector<bool> came;   ///< by piece, to detect duplicates
+  std::vector<place> places;
+  std::vector<early_piece> early;  ///< pieces that arrived before the announcement
+};
 
 /// Called by all localities of the job together. Errors: one line.
 result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadline_s);
 
-class ucx_transport final : public transport {
+class ucx_transport final : public process_transport {
  public:
   ucx_transport(const ucx_library& ucx, unsigned localities);
   ~ucx_transport() override;
@@ -50,15 +151,6 @@ class ucx_transport final : public transport {
   [[nodiscard]] int wake_fd() const noexcept override { return wakes_ ? lifelines_->fd() : -1; }
   bool arm() noexcept override;
   void start(receiver& r) override;
-  void send(locality_id to, outgoing& m) noexcept override;
-  bool progress() noexcept override;
-  [[nodiscard]] bool pending() const noexcept override {
-    return unfinished_.load(std::memory_order_relaxed) != 0 || turn_.any();
-  }
-  bool stop(double deadline_s) noexcept override;
-  [[nodiscard]] std::uint64_t refused() const noexcept override {
-    return refused_.load(std::memory_order_relaxed) + lifelines_->refused();
-  }
 
  private:
   struct peer {
@@ -78,13 +170,15 @@ class ucx_transport final : public transport {
   result<void> exchange(bootstrap& b, double deadline_s);
   void set_handler(unsigned id, ucp_am_recv_callback_t f);
 
-  void end_turn() noexcept;
-  bool flush(ticks end) noexcept;
-  void issue(outgoing& m) noexcept;
+  void issue(outgoing& m) noexcept override;
+  bool advance() noexcept override;
+  void lifelines_checked() noexcept override;
+  bool flush(ticks end) noexcept override;
+  void all_finished() noexcept override { stopping_ = true; }
+  void give_up_all() noexcept override;
   ucp_ep_h endpoint_to(peer& p) noexcept;
   static void endpoint_failed(void* peer, ucp_ep_h endpoint, ucs_status_t status);
   void fail(peer& p, std::string why) noexcept;
-  bool look_at_lifelines() noexcept;
   void lose_failed() noexcept;
   void lose(peer& p) noexcept;
 
@@ -134,9 +228,6 @@ class ucx_transport final : public transport {
   std::size_t max_header_bytes_ = 0;
   receiver* receiver_;
   std::vector<peer> peers_;
-  meeting meeting_;
-  std::unique_ptr<lifelines> lifelines_;
-  ticks next_look_ = 0;  // when the lifelines are checked next
   ucx_signature signature_{};
   std::uint64_t near_arrivals_ = 0;  // messages from peers on this host
   struct {
@@ -151,8 +242,6 @@ class ucx_transport final : public transport {
   bool stopping_ = false;
   ucx_sending* spare_ = nullptr;
   std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // receives whose memory UCX may still write to
-  std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
-  turn turn_;
 };
 
 }  // namespace plx::net::detail

@@ -12,9 +12,9 @@
 #include <map>
 #include <set>
 
-#include "net/core/fields.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/start/test/meeting_test.hpp"
-#include "net/transport/find_transport.hpp"
+#include "net/transport/transport.hpp"
 #include "rt/core/spinlock.hpp"
 
 namespace {

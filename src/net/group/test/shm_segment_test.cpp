@@ -1,4 +1,4 @@
-#include "net/group/mail_segment.hpp"
+#include "net/group/shm_segment.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "net/core/fields.hpp"
+#include "net/start/bootstrap.hpp"
 
 namespace {
 
@@ -21,44 +21,44 @@ std::string said(std::string_view process, std::string_view file, std::string_vi
   return t;
 }
 
-class MailSegment : public testing::Test {
+class ShmSegment : public testing::Test {
  protected:
   void SetUp() override {
-    auto made = mail_segment::make(3);
+    auto made = shm_segment::make(3);
     if (!made) GTEST_SKIP() << made.error().message;
     mine = std::move(made).value();
-    std::string_view fields = mine.told();
+    std::string_view fields = mine.description();
     process = *take_field(fields), file = *take_field(fields), key = *take_field(fields);
   }
   std::string why_not(std::string_view told, unsigned senders = 3) {
-    auto opened = mail_segment::open(told, senders);
+    auto opened = shm_segment::open(told, senders);
     return opened ? "" : opened.error().message;
   }
-  mail_segment mine;
+  shm_segment mine;
   std::string process, file, key;
 };
 
-TEST_F(MailSegment, WrittenMessagesAreRead) {
-  auto theirs = mail_segment::open(mine.told(), 3);
+TEST_F(ShmSegment, WrittenMessagesAreRead) {
+  auto theirs = shm_segment::open(mine.description(), 3);
   ASSERT_TRUE(theirs) << theirs.error().message;
   for (unsigned sender = 0; sender < 3; ++sender) {
-    mail_writer w(theirs->ring_of(sender));
-    mail_reader r(mine.ring_of(sender));
-    const std::array<std::byte, 5> letter{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
-                                          static_cast<std::byte>(sender)};
-    ASSERT_TRUE(w.put(letter, {}));
+    shm_writer w(theirs->ring_of(sender));
+    shm_reader r(mine.ring_of(sender));
+    const std::array<std::byte, 5> message{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4},
+                                           static_cast<std::byte>(sender)};
+    ASSERT_TRUE(w.put(message, {}));
     for (unsigned other = 0; other < 3; ++other)
-      EXPECT_EQ(mail_reader(mine.ring_of(other)).any(), other <= sender) << other;
-    std::array<std::byte, most_mail_bytes> into;
+      EXPECT_EQ(shm_reader(mine.ring_of(other)).any(), other <= sender) << other;
+    std::array<std::byte, most_shm_bytes> into;
     std::size_t bytes = 0;
-    ASSERT_EQ(r.next(into, bytes), mail_reader::found::letter);
-    EXPECT_TRUE(std::equal(letter.begin(), letter.end(), into.begin()) && bytes == letter.size());
+    ASSERT_EQ(r.next(into, bytes), shm_reader::found::message);
+    EXPECT_TRUE(std::equal(message.begin(), message.end(), into.begin()) && bytes == message.size());
   }
   theirs->asleep() = 1;
   EXPECT_EQ(mine.asleep(), 1u);
 }
 
-TEST_F(MailSegment, WrongKeyIsRejected) {
+TEST_F(ShmSegment, WrongKeyIsRejected) {
   EXPECT_NE(why_not(said(process, file, std::string(16, 'x'))).find("belongs to another job"), std::string::npos);
   EXPECT_EQ(why_not(said(process, file, "short")), "invalid description of a shared memory segment");
   EXPECT_EQ(why_not(""), "invalid description of a shared memory segment");
@@ -66,14 +66,14 @@ TEST_F(MailSegment, WrongKeyIsRejected) {
   EXPECT_EQ(why_not(said("a", file, key)), "invalid description of a shared memory segment");
 }
 
-TEST_F(MailSegment, OtherFilesAreRejected) {
-  EXPECT_NE(why_not(mine.told(), 2).find("is not a suitable shared memory segment"),
+TEST_F(ShmSegment, OtherFilesAreRejected) {
+  EXPECT_NE(why_not(mine.description(), 2).find("is not a suitable shared memory segment"),
             std::string::npos);  // another size
   EXPECT_NE(why_not(said(process, "0", key)), "");
   EXPECT_NE(why_not(said(process, "999999", key)), "");
   EXPECT_NE(why_not(said("999999999", file, key)), "");
-  const int unsealed = memfd_create("plx-mail", MFD_CLOEXEC);  // could shrink while it is mapped
-  ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(mail_segment::bytes_for(3))), 0);
+  const int unsealed = memfd_create("plx-shm", MFD_CLOEXEC);  // could shrink while it is mapped
+  ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(shm_segment::bytes_for(3))), 0);
   EXPECT_NE(why_not(said(process, std::to_string(unsealed), key)).find("is not a suitable shared memory segment"),
             std::string::npos);
   close(unsealed);
@@ -83,22 +83,22 @@ TEST_F(MailSegment, OtherFilesAreRejected) {
   close(pipe_ends[0]), close(pipe_ends[1]);
 }
 
-TEST(MailSegmentSize, FileSizeLimitIsReported) {
+TEST(ShmSegmentSize, FileSizeLimitIsReported) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit few{1024, before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &few), 0);
-  const auto made = mail_segment::make(2);
+  const auto made = shm_segment::make(2);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("found a limit of 1024"), std::string::npos) << made.error().message;
 }
 
-TEST(MailSegmentSize, IsBounded) {
+TEST(ShmSegmentSize, IsBounded) {
   for (const unsigned n : {1u, 2u, 3u, 16u, 100u, 1000u}) {
-    EXPECT_LE(mail_segment::bytes_for(n), (std::size_t{4} << 20) + n * 2048 + 4096) << n;
-    EXPECT_GE(mail_segment::ring_lines(n), 2 * most_mail_lines);
-    EXPECT_EQ(mail_segment::ring_lines(n) & (mail_segment::ring_lines(n) - 1), 0u);
+    EXPECT_LE(shm_segment::bytes_for(n), (std::size_t{4} << 20) + n * 2048 + 4096) << n;
+    EXPECT_GE(shm_segment::ring_lines(n), 2 * most_shm_lines);
+    EXPECT_EQ(shm_segment::ring_lines(n) & (shm_segment::ring_lines(n) - 1), 0u);
   }
 }
 

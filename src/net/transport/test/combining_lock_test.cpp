@@ -1,4 +1,4 @@
-#include "net/transport/turn.hpp"
+#include "net/transport/process_transport.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 namespace {
 
 using namespace plx::net;
-using detail::turn;
+using detail::combining_lock;
 
-TEST(Turn, BelongsToOneThreadAtATime) {
-  turn t;
+TEST(CombiningLock, BelongsToOneThreadAtATime) {
+  combining_lock t;
   EXPECT_FALSE(t.mine());
   EXPECT_TRUE(t.try_take());
   EXPECT_TRUE(t.mine());
@@ -27,8 +27,8 @@ TEST(Turn, BelongsToOneThreadAtATime) {
   }).join();
 }
 
-TEST(Turn, ReturnsMessagesInOrder) {
-  turn t;
+TEST(CombiningLock, ReturnsMessagesInOrder) {
+  combining_lock t;
   outgoing a, b, c;
   EXPECT_EQ(t.take(), nullptr);
   t.put(a), t.put(b), t.put(c);
@@ -40,8 +40,8 @@ TEST(Turn, ReturnsMessagesInOrder) {
   EXPECT_FALSE(t.any());
 }
 
-TEST(Turn, TheHolderSendsMessagesCausedByItsOwn) {
-  turn t;
+TEST(CombiningLock, TheHolderSendsMessagesCausedByItsOwn) {
+  combining_lock t;
   outgoing first, second;
   std::vector<outgoing*> issued;
   const auto issue = [&](outgoing& m) {
@@ -54,10 +54,10 @@ TEST(Turn, TheHolderSendsMessagesCausedByItsOwn) {
 }
 
 // Every message is sent exactly once, and no two threads send at the same time, although no thread waits.
-TEST(Turn, EveryMessageIsSent) {
-  turn t;
+TEST(CombiningLock, EveryMessageIsSent) {
+  combining_lock t;
   constexpr int threads = 4, each = 20'000;
-  int sent = 0;  // changed only by the thread that has the turn
+  int sent = 0;  // changed only by the thread that holds the lock
   const auto issue = [&](outgoing&) { ++sent; };
   std::vector<std::vector<outgoing>> messages(threads, std::vector<outgoing>(each));
   std::vector<std::thread> senders;

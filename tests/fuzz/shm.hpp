@@ -8,18 +8,18 @@
 
 namespace fuzz {
 
-/// A node whose neighbours write arbitrary data into the memory for its messages (net/group/mail_segment.hpp), and
+/// A node whose neighbours write arbitrary data into the memory for its messages (net/group/shm_segment.hpp), and
 /// report arbitrary read positions of the data that it wrote.
 ///
 /// An input is a list of steps of a neighbour and of the node: messages, well-formed or not, bytes anywhere in its
 /// ring, invalid numbers, and collective calls that wait for such messages. The first byte of a step is its type
-/// (letters.cpp). Each input has its own neighbour and two communicators, so that it does not depend on earlier inputs.
-class letter_target {
+/// (shm.cpp). Each input has its own neighbour and two communicators, so that it does not depend on earlier inputs.
+class shm_target {
  public:
-  letter_target();
-  ~letter_target();
-  letter_target(const letter_target&) = delete;
-  letter_target& operator=(const letter_target&) = delete;
+  shm_target();
+  ~shm_target();
+  shm_target(const shm_target&) = delete;
+  shm_target& operator=(const shm_target&) = delete;
 
   /// Executes all steps, and gives the neighbour up at the end. Returns for any input; all calls have ended.
   void take(const std::uint8_t* data, std::size_t size);
@@ -45,6 +45,6 @@ class letter_target {
 unsigned play_ring(const std::uint8_t* data, std::size_t size);
 
 /// Writes well-formed initial inputs into a folder.
-void write_letter_seeds(const char* folder);
+void write_shm_seeds(const char* folder);
 
 }  // namespace fuzz

@@ -1,4 +1,4 @@
-// Transfers small messages of collective calls between localities of one host through shared memory (mail_segment.hpp)
+// Transfers small messages of collective calls between localities of one host through shared memory (shm_segment.hpp)
 // instead of the network.
 //
 // A locality that has a segment of its own and has mapped another's may write there, whether or not the other one can
@@ -11,7 +11,7 @@
 //
 // Thread safety: everything, after open(). Cost: a message: two copies of its bytes and a cache-line transfer between
 // two cores; if unused, one load per neighbour and poll.
-// Example: net/group/test/mailroom_test.cpp
+// Example: net/group/test/shm_messages_test.cpp
 #pragma once
 
 #include <atomic>
@@ -24,25 +24,25 @@
 
 #include "net/core/node.hpp"
 #include "net/group/call.hpp"
-#include "net/group/mail_segment.hpp"
+#include "net/group/shm_segment.hpp"
 #include "net/start/bootstrap.hpp"
 
 namespace plx::net::collective {
 
-class mailroom final : public service {
+class shm_messages final : public service {
  public:
-  explicit mailroom(node& n);
-  ~mailroom() override;
+  explicit shm_messages(node& n);
+  ~shm_messages() override;
 
   /// A neighbour: a locality of this host.
   struct neighbour {
     locality_id id = no_locality;
-    mail_segment memory;     ///< its segment, if it could be opened
+    shm_segment memory;      ///< its segment, if it could be opened
     bool reachable = false;  ///< whether it could be opened
   };
   /// `mine`: the segment of this locality. `all`: the localities of this host in ascending order, including this one;
   /// the index of each is the number of its ring in the segments of the others. Called once, before the first call.
-  void open(mail_segment mine, std::vector<neighbour> all);
+  void open(shm_segment mine, std::vector<neighbour> all);
 
   /// False if the message must be sent over the network.
   bool send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept;
@@ -58,27 +58,27 @@ class mailroom final : public service {
   struct counts {
     std::uint64_t sent = 0, received = 0;  ///< received and delivered
     std::uint64_t refused_room = 0;        ///< messages that found the ring full
-    std::uint64_t knocks = 0;              ///< network messages that woke a locality
+    std::uint64_t wakeups = 0;             ///< network messages that woke a locality
   };
   [[nodiscard]] counts counted() const noexcept { return counted_without({}); }
   /// The same without messages from and to the localities in `lost`.
   [[nodiscard]] counts counted_without(std::span<const locality_id> lost) const noexcept;
 
  private:
-  struct box;  // the state of one neighbour
+  struct channel;  // the state of one neighbour
   static poll_result poll(void* self);
   poll_result poll() noexcept;
   bool take_all() noexcept;
-  bool take_from(box& b, const address* awaited = nullptr, payload* contents = nullptr) noexcept;
+  bool take_from(channel& b, const address* awaited = nullptr, payload* contents = nullptr) noexcept;
   [[nodiscard]] bool may_sleep() noexcept;
-  [[nodiscard]] bool comes_soon(const box& b) noexcept;
+  [[nodiscard]] bool comes_soon(const channel& b) noexcept;
 
   node& node_;
-  mail_segment mine_;
-  std::vector<std::unique_ptr<box>> boxes_;
-  std::vector<box*> box_of_;      // by locality; null: on another host
-  plx::detail::spinlock taking_;  // held while messages are taken
-  std::size_t first_ = 0;         // neighbour where the next round of polling begins
+  shm_segment mine_;
+  std::vector<std::unique_ptr<channel>> channels_;
+  std::vector<channel*> channel_of_;  // by locality; null: on another host
+  plx::detail::spinlock taking_;      // held while messages are taken
+  std::size_t first_ = 0;             // neighbour where the next round of polling begins
   std::uint64_t quiet_polls_ = 0;
   ticks quiet_since_ = 0;
   bool sleeps_ = false;
@@ -90,22 +90,22 @@ class mailroom final : public service {
 [[nodiscard]] result<bool> shared_memory_wanted();
 
 /// The segments that the localities of a job have announced to each other.
-struct mail_offers {
-  mail_segment mine;              ///< the segment of this locality, if it has one
-  std::vector<std::string> told;  ///< by locality; "": no segment. Empty: no exchange took place
+struct shm_offers {
+  shm_segment mine;                       ///< the segment of this locality, if it has one
+  std::vector<std::string> descriptions;  ///< by locality; "": no segment. Empty: no exchange took place
 };
 /// The localities of one host create their segments and publish them. Collective over all localities of the job, with
 /// the host of each, before the node is created: from then on its workers use the transport's library. A segment is
 /// missing where PLX_SHARED_MEMORY=off or the system denies the memory, which is logged as a warning. Errors: those of
 /// the bootstrap.
-result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
+result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
 /// Maps the segments and starts to use them. Logs a warning for those that cannot be mapped; network messages are used
 /// instead.
-void open_mail(node& n, mail_offers offers, const std::vector<std::string>& hosts);
+void open_shm(node& n, shm_offers offers, const std::vector<std::string>& hosts);
 
 static_assert(std::has_unique_object_representations_v<address>, "addresses are compared as bytes");
 
 /// Delivers a received message to its group. Called as from a poller. Defined in call.cpp.
-void deliver_letter(node& n, locality_id from, std::span<const std::byte> bytes) noexcept;
+void deliver_message(node& n, locality_id from, std::span<const std::byte> bytes) noexcept;
 
 }  // namespace plx::net::collective

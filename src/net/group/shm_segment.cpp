@@ -1,4 +1,4 @@
-#include "net/group/mail_segment.hpp"
+#include "net/group/shm_segment.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -15,7 +15,7 @@
 #include <optional>
 #include <utility>
 
-#include "net/core/fields.hpp"
+#include "net/start/bootstrap.hpp"
 
 namespace plx::net::collective {
 
@@ -25,7 +25,7 @@ using net::detail::take_field;
 
 namespace {
 
-constexpr std::size_t line_bytes = sizeof(mail_line);
+constexpr std::size_t line_bytes = sizeof(shm_line);
 constexpr std::size_t usual_lines = 128, most_bytes = std::size_t{4} << 20;
 
 error failed(const char* what) { return {fmt::format("{}: {}", what, std::strerror(errno))}; }
@@ -51,10 +51,10 @@ class file {
 int new_memory() noexcept {
   constexpr unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 #if defined(MFD_NOEXEC_SEAL)
-  const int fd = memfd_create("plx-mail", flags | MFD_NOEXEC_SEAL);
+  const int fd = memfd_create("plx-shm", flags | MFD_NOEXEC_SEAL);
   if (fd >= 0 || errno != EINVAL) return fd;
 #endif
-  return memfd_create("plx-mail", flags);
+  return memfd_create("plx-shm", flags);
 }
 #endif
 
@@ -66,45 +66,45 @@ std::optional<int> number_of(std::optional<std::string_view> text) {
 
 }  // namespace
 
-struct mail_segment::head {
+struct shm_segment::head {
   alignas(line_bytes) job_secret key;
   alignas(line_bytes) std::atomic<std::uint32_t> asleep;
 };
 
-std::size_t mail_segment::ring_lines(unsigned senders) noexcept {
+std::size_t shm_segment::ring_lines(unsigned senders) noexcept {
   const std::size_t fit = most_bytes / line_bytes / std::max(senders, 1u);
-  return std::clamp(std::bit_floor(fit), 2 * most_mail_lines, usual_lines);
+  return std::clamp(std::bit_floor(fit), 2 * most_shm_lines, usual_lines);
 }
 
-std::size_t mail_segment::bytes_for(unsigned senders) noexcept {
+std::size_t shm_segment::bytes_for(unsigned senders) noexcept {
   return sizeof(head) + senders * line_bytes * (1 + ring_lines(senders));
 }
 
-mail_segment::head& mail_segment::begin() const noexcept { return *std::launder(reinterpret_cast<head*>(memory_)); }
+shm_segment::head& shm_segment::begin() const noexcept { return *std::launder(reinterpret_cast<head*>(memory_)); }
 
-std::atomic<std::uint32_t>& mail_segment::asleep() const noexcept { return begin().asleep; }
+std::atomic<std::uint32_t>& shm_segment::asleep() const noexcept { return begin().asleep; }
 
-mail_ring mail_segment::ring_of(unsigned sender) const noexcept {
+shm_ring shm_segment::ring_of(unsigned sender) const noexcept {
   const std::size_t lines = ring_lines(senders_);
   std::byte* at = memory_ + sizeof(head) + sender * line_bytes * (1 + lines);
   return {std::launder(reinterpret_cast<std::atomic<std::uint64_t>*>(at)),
-          {std::launder(reinterpret_cast<mail_line*>(at + line_bytes)), lines}};
+          {std::launder(reinterpret_cast<shm_line*>(at + line_bytes)), lines}};
 }
 
-mail_segment mail_segment::at(std::byte* memory, unsigned senders) noexcept {
-  mail_segment s;
+shm_segment shm_segment::at(std::byte* memory, unsigned senders) noexcept {
+  shm_segment s;
   s.memory_ = memory;
   s.senders_ = senders;
   return s;
 }
 
-result<std::byte*> mail_segment::map(int file, std::size_t bytes) {
+result<std::byte*> shm_segment::map(int file, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return failed("shared memory cannot be mapped");
   return static_cast<std::byte*>(memory);
 }
 
-result<mail_segment> mail_segment::make(unsigned senders) {
+result<shm_segment> shm_segment::make(unsigned senders) {
 #if defined(MFD_ALLOW_SEALING) && defined(F_ADD_SEALS)
   const auto key = net::detail::make_secret();
   if (!key) return key.error();
@@ -123,13 +123,13 @@ result<mail_segment> mail_segment::make(unsigned senders) {
   if (fcntl(f.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return failed("F_ADD_SEALS");
   auto memory = map(f.get(), bytes);
   if (!memory) return memory.error();
-  mail_segment s = at(*memory, senders);
+  shm_segment s = at(*memory, senders);
   s.mapped_ = true;
   s.file_ = f.keep();
   s.begin().key = *key;
-  append_field(s.told_, std::to_string(getpid()));
-  append_field(s.told_, std::to_string(s.file_));
-  append_field(s.told_, {reinterpret_cast<const char*>(key->data()), key->size()});
+  append_field(s.description_, std::to_string(getpid()));
+  append_field(s.description_, std::to_string(s.file_));
+  append_field(s.description_, {reinterpret_cast<const char*>(key->data()), key->size()});
   return s;
 #else
   static_cast<void>(senders);
@@ -137,11 +137,11 @@ result<mail_segment> mail_segment::make(unsigned senders) {
 #endif
 }
 
-result<mail_segment> mail_segment::open(std::string_view told, unsigned senders) {
+result<shm_segment> shm_segment::open(std::string_view description, unsigned senders) {
 #if defined(MFD_ALLOW_SEALING) && defined(F_ADD_SEALS)
-  const auto process = number_of(take_field(told));
-  const auto number = number_of(take_field(told));
-  const auto key = take_field(told);
+  const auto process = number_of(take_field(description));
+  const auto number = number_of(take_field(description));
+  const auto key = take_field(description);
   if (!process || !number || !key || key->size() != sizeof(job_secret))
     return error{"invalid description of a shared memory segment"};
   const std::string path = fmt::format("/proc/{}/fd/{}", *process, *number);
@@ -149,7 +149,7 @@ result<mail_segment> mail_segment::open(std::string_view told, unsigned senders)
   // must contain the key.
   char link[64] = {};
   if (readlink(path.c_str(), link, sizeof link - 1) < 0) return failed(path.c_str());
-  if (!std::string_view(link).starts_with("/memfd:plx-mail")) return error{path + " is not a shared memory segment"};
+  if (!std::string_view(link).starts_with("/memfd:plx-shm")) return error{path + " is not a shared memory segment"};
   file f(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (f.get() < 0) return failed(path.c_str());
   const std::size_t bytes = bytes_for(senders);
@@ -160,30 +160,30 @@ result<mail_segment> mail_segment::open(std::string_view told, unsigned senders)
     return error{path + " is not a suitable shared memory segment"};
   auto memory = map(f.get(), bytes);
   if (!memory) return memory.error();
-  mail_segment s = at(*memory, senders);
+  shm_segment s = at(*memory, senders);
   s.mapped_ = true;
   if (std::memcmp(s.begin().key.data(), key->data(), key->size()) != 0) return error{path + " belongs to another job"};
   return s;
 #else
-  static_cast<void>(told), static_cast<void>(senders);
+  static_cast<void>(description), static_cast<void>(senders);
   return error{"this system has no memfd_create"};
 #endif
 }
 
-mail_segment::mail_segment(mail_segment&& other) noexcept
+shm_segment::shm_segment(shm_segment&& other) noexcept
     : memory_(std::exchange(other.memory_, nullptr)),
       senders_(other.senders_),
       file_(std::exchange(other.file_, -1)),
       mapped_(std::exchange(other.mapped_, false)),
-      told_(std::move(other.told_)) {}
+      description_(std::move(other.description_)) {}
 
-mail_segment& mail_segment::operator=(mail_segment&& other) noexcept {
+shm_segment& shm_segment::operator=(shm_segment&& other) noexcept {
   std::swap(memory_, other.memory_), std::swap(senders_, other.senders_), std::swap(file_, other.file_);
-  std::swap(mapped_, other.mapped_), std::swap(told_, other.told_);
+  std::swap(mapped_, other.mapped_), std::swap(description_, other.description_);
   return *this;
 }
 
-mail_segment::~mail_segment() {
+shm_segment::~shm_segment() {
   if (mapped_) munmap(memory_, bytes_for(senders_));
   if (file_ >= 0) close(file_);
 }

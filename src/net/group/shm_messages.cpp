@@ -1,4 +1,4 @@
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 
 #include <fmt/core.h>
 
@@ -21,8 +21,8 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t looked_at_once = 16;   // neighbours per poll
-constexpr std::size_t greeted_at_once = 64;  // at the start
+constexpr std::size_t polled_at_once = 16;     // neighbours per poll
+constexpr std::size_t connected_at_once = 64;  // at the start
 constexpr std::uint64_t polls_per_clock = 32;
 constexpr double most_patience_s = 0.5e-6;  // spin time of look()
 
@@ -33,18 +33,18 @@ void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
 
 /// While it lives, the caller's work is not attributed to its task and must not wait: messages are delivered under a
 /// lock, as by pollers, and may resume any task's call.
-class like_a_poller {
+class as_poller {
  public:
-  like_a_poller() noexcept {
+  as_poller() noexcept {
     if (worker_ == nullptr) return;
     in_task_ = std::exchange(worker_->in_task, false);
     polling_ = std::exchange(worker_->polling, true);
   }
-  ~like_a_poller() {
+  ~as_poller() {
     if (worker_ != nullptr) worker_->in_task = in_task_, worker_->polling = polling_;
   }
-  like_a_poller(const like_a_poller&) = delete;
-  like_a_poller& operator=(const like_a_poller&) = delete;
+  as_poller(const as_poller&) = delete;
+  as_poller& operator=(const as_poller&) = delete;
 
  private:
   plx::detail::worker* const worker_ = plx::detail::this_worker();
@@ -52,39 +52,39 @@ class like_a_poller {
 };
 
 // Only its arrival matters: it wakes the receiver.
-void knock() {}
+void wake_up() {}
 // The first message: long enough that UCX allocates the memory it uses for messages of that size.
-void greet(const std::string&) {}
-constexpr std::size_t greeting_bytes = 512;
+void open_connection(const std::string&) {}
+constexpr std::size_t first_message_bytes = 512;
 
 }  // namespace
 }  // namespace plx::net::collective
 
 namespace plx::net {
 template <>
-inline constexpr bool is_direct<&collective::knock> = true;
+inline constexpr bool is_direct<&collective::wake_up> = true;
 template <>
-inline constexpr bool is_control<&collective::knock> = true;
+inline constexpr bool is_control<&collective::wake_up> = true;
 template <>
-inline constexpr bool is_direct<&collective::greet> = true;
+inline constexpr bool is_direct<&collective::open_connection> = true;
 template <>
-inline constexpr bool is_control<&collective::greet> = true;
+inline constexpr bool is_control<&collective::open_connection> = true;
 }  // namespace plx::net
 
 namespace plx::net::collective {
 
-struct mailroom::box {
-  box(neighbour&& n, const mail_ring& in) noexcept : id(n.id), reader(in), memory(std::move(n.memory)) {}
+struct shm_messages::channel {
+  channel(neighbour&& n, const shm_ring& in) noexcept : id(n.id), reader(in), memory(std::move(n.memory)) {}
 
   const locality_id id;
-  mail_reader reader;
+  shm_reader reader;
   bool ended = false;                         // no further messages are taken
   std::atomic<std::uint64_t> received{0};     // written under `taking_`; release: their effects were sent before
   alignas(64) plx::detail::spinlock writing;  // serializes the threads of this locality
-  mail_writer writer;
+  shm_writer writer;
   bool reachable = false;
-  mail_segment memory;
-  std::atomic<std::uint64_t> sent{0}, refused{0}, knocks{0};
+  shm_segment memory;
+  std::atomic<std::uint64_t> sent{0}, refused{0}, wakeups{0};
 };
 
 namespace {
@@ -92,17 +92,17 @@ namespace {
 constexpr struct {
   const char* name;
   const char* help;
-  std::uint64_t mailroom::counts::*value;
+  std::uint64_t shm_messages::counts::*value;
 } counters[] = {
-    {"shm-messages-sent", "Messages of collective calls sent through shared memory", &mailroom::counts::sent},
+    {"shm-messages-sent", "Messages of collective calls sent through shared memory", &shm_messages::counts::sent},
     {"shm-messages-received", "Messages of collective calls received through shared memory",
-     &mailroom::counts::received},
+     &shm_messages::counts::received},
     {"shm-ring-full", "Messages of collective calls sent over the network because the shared memory was full",
-     &mailroom::counts::refused_room},
-    {"shm-wakeups", "Network messages that woke a locality waiting for shared memory", &mailroom::counts::knocks},
+     &shm_messages::counts::refused_room},
+    {"shm-wakeups", "Network messages that woke a locality waiting for shared memory", &shm_messages::counts::wakeups},
 };
 
-std::vector<probe::registration> add_counters(const mailroom& m, probe::counter_registry& r) {
+std::vector<probe::registration> add_counters(const shm_messages& m, probe::counter_registry& r) {
   std::vector<probe::registration> added;
   for (const auto& c : counters)
     added.push_back(
@@ -113,39 +113,39 @@ std::vector<probe::registration> add_counters(const mailroom& m, probe::counter_
 
 }  // namespace
 
-mailroom::mailroom(node& n) : node_(n) {}
-mailroom::~mailroom() = default;
+shm_messages::shm_messages(node& n) : node_(n) {}
+shm_messages::~shm_messages() = default;
 
-void mailroom::open(mail_segment mine, std::vector<neighbour> all) {
+void shm_messages::open(shm_segment mine, std::vector<neighbour> all) {
   unsigned here = 0;
   for (unsigned i = 0; i < all.size(); ++i)
     if (all[i].id == node_.here()) here = i;
   mine_ = std::move(mine);
-  box_of_.resize(node_.size());
+  channel_of_.resize(node_.size());
   for (unsigned i = 0; i < all.size(); ++i) {
     if (i == here) continue;
     const locality_id id = all[i].id;
     const bool reachable = all[i].reachable;
-    boxes_.push_back(std::make_unique<box>(std::move(all[i]), mine_.ring_of(i)));
-    box& b = *boxes_.back();
+    channels_.push_back(std::make_unique<channel>(std::move(all[i]), mine_.ring_of(i)));
+    channel& b = *channels_.back();
     b.reachable = reachable;
-    if (reachable) b.writer = mail_writer(b.memory.ring_of(here));
-    box_of_[id] = &b;
+    if (reachable) b.writer = shm_writer(b.memory.ring_of(here));
+    channel_of_[id] = &b;
   }
-  if (boxes_.empty()) return;
+  if (channels_.empty()) return;
   // Both remain until the runtime ends, which is before this object is destroyed.
   node_.home().when_counted(
-      [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<mailroom*>(self), r); }, this);
+      [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<shm_messages*>(self), r); }, this);
   node_.home().add_poller(poll, this);
   // The transport connects on first use. The connections for wake-up messages are made now: later, a locality would
   // sleep until they are made, or they would lead to a process that has just ended, which UCX reports as an error.
-  for (std::size_t i = 0; i < std::min(boxes_.size(), greeted_at_once); ++i)
-    net::detail::send_call<&greet>(node_, boxes_[i]->id, 0, std::string(greeting_bytes, ' '));
+  for (std::size_t i = 0; i < std::min(channels_.size(), connected_at_once); ++i)
+    net::detail::send_call<&open_connection>(node_, channels_[i]->id, 0, std::string(first_message_bytes, ' '));
 }
 
-bool mailroom::send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept {
-  if (box_of_.empty() || sizeof where + contents.size() > most_mail_bytes) return false;
-  box* b = box_of_[to];
+bool shm_messages::send(locality_id to, const address& where, std::span<const std::byte> contents) noexcept {
+  if (channel_of_.empty() || sizeof where + contents.size() > most_shm_bytes) return false;
+  channel* b = channel_of_[to];
   if (b == nullptr || !b->reachable) return false;
   {
     const spin_guard guard(b->writing);
@@ -160,24 +160,24 @@ bool mailroom::send(locality_id to, const address& where, std::span<const std::b
   // seq_cst: pairs with the store in may_sleep(), see put().
   std::atomic<std::uint32_t>& asleep = b->memory.asleep();
   if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
-    b->knocks.fetch_add(1, std::memory_order_relaxed);
-    net::detail::send_call<&knock>(node_, to, 0);
+    b->wakeups.fetch_add(1, std::memory_order_relaxed);
+    net::detail::send_call<&wake_up>(node_, to, 0);
   }
   return true;
 }
 
-bool mailroom::look(locality_id from, const address& awaited, payload& contents) noexcept {
-  if (box_of_.empty()) return false;
-  box* b = box_of_[from];
+bool shm_messages::look(locality_id from, const address& awaited, payload& contents) noexcept {
+  if (channel_of_.empty()) return false;
+  channel* b = channel_of_[from];
   if (b == nullptr || !taking_.try_lock()) return false;
   const bool here = comes_soon(*b) && take_from(*b, &awaited, &contents);
   taking_.unlock();
   return here;
 }
 
-void mailroom::take_rest(locality_id from, bool last) noexcept {
-  if (box_of_.empty()) return;
-  box* b = box_of_[from];
+void shm_messages::take_rest(locality_id from, bool last) noexcept {
+  if (channel_of_.empty()) return;
+  channel* b = channel_of_[from];
   if (b == nullptr) return;
   const spin_guard guard(taking_);
   take_from(*b);
@@ -185,7 +185,7 @@ void mailroom::take_rest(locality_id from, bool last) noexcept {
 }
 
 // `taking_` is held.
-bool mailroom::comes_soon(const box& b) noexcept {
+bool shm_messages::comes_soon(const channel& b) noexcept {
   if (b.reader.any()) return true;
   static const ticks most = ticks_from(most_patience_s);
   ticks patience = patience_.load(std::memory_order_relaxed);
@@ -207,58 +207,59 @@ bool mailroom::comes_soon(const box& b) noexcept {
 
 // `taking_` is held. Returns whether a message arrived, or, with `awaited`, whether the awaited one did: then the
 // remaining messages are left in the ring.
-bool mailroom::take_from(box& b, const address* awaited, payload* contents) noexcept {
+bool shm_messages::take_from(channel& b, const address* awaited, payload* contents) noexcept {
   if (b.ended || !b.reader.any()) return false;
-  const like_a_poller meanwhile;
-  std::array<std::byte, most_mail_bytes> letter;
+  const as_poller meanwhile;
+  std::array<std::byte, most_shm_bytes> message;
   std::size_t bytes = 0, taken = 0;
   bool here = false;
   for (; !here; ++taken) {
-    const auto found = b.reader.next(letter, bytes);
-    if (found == mail_reader::found::nothing) break;
-    if (found == mail_reader::found::nonsense) {
+    const auto found = b.reader.next(message, bytes);
+    if (found == shm_reader::found::nothing) break;
+    if (found == shm_reader::found::invalid) {
       b.ended = true;  // later messages cannot be found: calls that wait for them must fail
       node_.refuse(b.id, "it wrote an invalid message to shared memory");
       node_.give_up(b.id, "it wrote an invalid message to shared memory");
       break;
     }
-    const auto contained = std::span<const std::byte>(letter).first(bytes);
-    if (awaited != nullptr && bytes >= sizeof *awaited && std::memcmp(letter.data(), awaited, sizeof *awaited) == 0) {
+    const auto contained = std::span<const std::byte>(message).first(bytes);
+    if (awaited != nullptr && bytes >= sizeof *awaited && std::memcmp(message.data(), awaited, sizeof *awaited) == 0) {
       *contents = payload(contained.subspan(sizeof *awaited));
       here = true;
     } else {
-      deliver_letter(node_, b.id, contained);
+      deliver_message(node_, b.id, contained);
     }
   }
   if (taken != 0) count(b.received, taken);
   return awaited != nullptr ? here : taken != 0;
 }
 
-bool mailroom::take_all() noexcept {
+bool shm_messages::take_all() noexcept {
   if (!taking_.try_lock()) return false;
   bool any = false;
-  const std::size_t n = std::min(boxes_.size(), looked_at_once);
+  const std::size_t n = std::min(channels_.size(), polled_at_once);
   for (std::size_t i = 0; i < n; ++i) {
-    if (++first_ >= boxes_.size()) first_ = 0;
-    any |= take_from(*boxes_[first_]);
+    if (++first_ >= channels_.size()) first_ = 0;
+    any |= take_from(*channels_[first_]);
   }
   taking_.unlock();
   return any;
 }
 
-bool mailroom::may_sleep() noexcept {
+bool shm_messages::may_sleep() noexcept {
   if (!taking_.try_lock()) return false;
-  // seq_cst: see mail_writer::put().
+  // seq_cst: see shm_writer::put().
   mine_.asleep().store(1, std::memory_order_seq_cst);
-  const bool any = std::any_of(boxes_.begin(), boxes_.end(), [](auto& b) { return !b->ended && b->reader.any(); });
+  const bool any =
+      std::any_of(channels_.begin(), channels_.end(), [](auto& b) { return !b->ended && b->reader.any(); });
   if (any) mine_.asleep().store(0, std::memory_order_relaxed);
   taking_.unlock();
   return !any;
 }
 
-poll_result mailroom::poll(void* self) { return static_cast<mailroom*>(self)->poll(); }
+poll_result shm_messages::poll(void* self) { return static_cast<shm_messages*>(self)->poll(); }
 
-poll_result mailroom::poll() noexcept {
+poll_result shm_messages::poll() noexcept {
   if (node_.stopped()) return poll_result::idle;
   if (take_all()) {
     if (std::exchange(sleeps_, false)) mine_.asleep().store(0, std::memory_order_relaxed);
@@ -277,17 +278,17 @@ poll_result mailroom::poll() noexcept {
   return poll_result::idle;
 }
 
-mailroom::counts mailroom::counted_without(std::span<const locality_id> lost) const noexcept {
-  const auto without = [lost](const box& b) { return std::find(lost.begin(), lost.end(), b.id) != lost.end(); };
+shm_messages::counts shm_messages::counted_without(std::span<const locality_id> lost) const noexcept {
+  const auto without = [lost](const channel& b) { return std::find(lost.begin(), lost.end(), b.id) != lost.end(); };
   counts c;
   // Before `sent`: the effects of a message were sent before it was counted.
-  for (const auto& b : boxes_)
+  for (const auto& b : channels_)
     if (!without(*b)) c.received += b->received.load(std::memory_order_acquire);
-  for (const auto& b : boxes_) {
+  for (const auto& b : channels_) {
     if (without(*b)) continue;
     c.sent += b->sent.load(std::memory_order_relaxed);
     c.refused_room += b->refused.load(std::memory_order_relaxed);
-    c.knocks += b->knocks.load(std::memory_order_relaxed);
+    c.wakeups += b->wakeups.load(std::memory_order_relaxed);
   }
   return c;
 }
@@ -308,42 +309,42 @@ result<bool> shared_memory_wanted() {
   return error{fmt::format("PLX_SHARED_MEMORY: expected on or off, found '{}'", found)};
 }
 
-result<mail_offers> offer_mail(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
+result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
   const auto asked = shared_memory_wanted();
   if (!asked) return asked.error();
   bool any = false;  // two on one host; then all take part, because the exchange is collective
   for (std::size_t i = 0; i < hosts.size() && !any; ++i)
     for (std::size_t k = 0; k < i && !any; ++k) any = hosts[i] == hosts[k];
-  mail_offers offers;
+  shm_offers offers;
   if (!any) return offers;
   const auto senders = static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), hosts[b.here()]));
   if (*asked && senders > 1) {
-    auto made = mail_segment::make(senders);
+    auto made = shm_segment::make(senders);
     if (made)
       offers.mine = std::move(made).value();
     else
       log_warning("{}: {}", by_messages, made.error().message);
   }
-  auto told = b.exchange(offers.mine.told(), deadline_s);
-  if (!told) return told.error();
-  offers.told = std::move(told).value();
+  auto described = b.exchange(offers.mine.description(), deadline_s);
+  if (!described) return described.error();
+  offers.descriptions = std::move(described).value();
   return offers;
 }
 
-void open_mail(node& n, mail_offers offers, const std::vector<std::string>& hosts) {
-  if (offers.mine.told().empty()) return;
-  std::vector<mailroom::neighbour> near;
+void open_shm(node& n, shm_offers offers, const std::vector<std::string>& hosts) {
+  if (offers.mine.description().empty()) return;
+  std::vector<shm_messages::neighbour> near;
   for (locality_id i = 0; i < hosts.size(); ++i)
     if (hosts[i] == hosts[n.here()]) near.push_back({i, {}, false});
   std::string why;
   for (auto& one : near) {
-    if (one.id == n.here() || offers.told[one.id].empty()) continue;  // it logged the reason
-    auto theirs = mail_segment::open(offers.told[one.id], static_cast<unsigned>(near.size()));
+    if (one.id == n.here() || offers.descriptions[one.id].empty()) continue;  // it logged the reason
+    auto theirs = shm_segment::open(offers.descriptions[one.id], static_cast<unsigned>(near.size()));
     if (theirs) one.memory = std::move(theirs).value(), one.reachable = true;
     if (!theirs && why.empty()) why = fmt::format("locality {}: {}", one.id, theirs.error().message);
   }
   if (!why.empty()) log_warning("{} for some of its localities: {}", by_messages, why);
-  n.get<mailroom>().open(std::move(offers.mine), std::move(near));
+  n.get<shm_messages>().open(std::move(offers.mine), std::move(near));
 }
 
 }  // namespace plx::net::collective

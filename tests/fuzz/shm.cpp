@@ -1,4 +1,4 @@
-#include "letters.hpp"
+#include "shm.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 #include "base/assert.hpp"
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 #include "net/parcels/frame.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
@@ -20,11 +20,11 @@ namespace fuzz {
 
 using namespace plx;
 using net::collective::address;
-using net::collective::mail_line;
-using net::collective::mail_ring;
-using net::collective::mail_segment;
-using net::collective::mailroom;
-using net::collective::most_mail_bytes;
+using net::collective::most_shm_bytes;
+using net::collective::shm_line;
+using net::collective::shm_messages;
+using net::collective::shm_ring;
+using net::collective::shm_segment;
 
 namespace {
 
@@ -34,7 +34,7 @@ constexpr locality_id here = 0, first_peer = 1, silent = 14, localities = 15;
 
 /// The types of steps: the first byte of each, modulo 8.
 enum step : std::uint8_t {
-  letter,   ///< group, call, rank, step, kind, size of the contents; then as many of these bytes as are left
+  message,  ///< group, call, rank, step, kind, size of the contents; then as many of these bytes as are left
   stamped,  ///< a stamp (u16) of that size, one line of contents, and how far the writer advances
   line,     ///< at any position: line, stamp (u64), contents
   call,     ///< group, kind, root
@@ -145,27 +145,27 @@ open_call_ptr make_call(const communicator& c, unsigned which, unsigned root) {
 
 }  // namespace
 
-struct letter_target::world {
-  std::vector<std::vector<mail_line>> memory;  // by locality
+struct shm_target::world {
+  std::vector<std::vector<shm_line>> memory;  // by locality
   std::unique_ptr<runtime> rt = std::make_unique<runtime>(runtime_options{.workers = 1, .deterministic = true});
   std::unique_ptr<net::node> of =
       std::make_unique<net::node>(*rt, std::make_unique<empty_transport>(), here, unsigned{localities});
   locality_id next = first_peer;  // the neighbour of the next input
 
   world() : memory(localities) {
-    std::vector<mailroom::neighbour> all;
+    std::vector<shm_messages::neighbour> all;
     for (locality_id i = 0; i < localities; ++i) {
-      memory[i] = std::vector<mail_line>(mail_segment::bytes_for(localities) / sizeof(mail_line));
+      memory[i] = std::vector<shm_line>(shm_segment::bytes_for(localities) / sizeof(shm_line));
       all.push_back({i, segment(i), true});
     }
-    rt->run([&] { of->get<mailroom>().open(segment(here), std::move(all)); });
+    rt->run([&] { of->get<shm_messages>().open(segment(here), std::move(all)); });
   }
   ~world() {
     of->stop(0);
     rt.reset();
   }
-  mail_segment segment(locality_id i) {
-    return mail_segment::at(reinterpret_cast<std::byte*>(memory[i].data()), localities);
+  shm_segment segment(locality_id i) {
+    return shm_segment::at(reinterpret_cast<std::byte*>(memory[i].data()), localities);
   }
 };
 
@@ -174,7 +174,7 @@ namespace {
 // One input: its neighbour, its communicators, and its calls.
 class play {
  public:
-  play(net::node& n, mail_segment mine, mail_segment theirs, locality_id peer, script s)
+  play(net::node& n, shm_segment mine, shm_segment theirs, locality_id peer, script s)
       : node_(n),
         in_(mine.ring_of(peer)),
         theirs_(std::move(theirs)),
@@ -213,8 +213,8 @@ class play {
   }
   void take_step() {
     switch (script_.byte() % 8) {
-      case letter:
-        return write_letter();
+      case message:
+        return write_message();
       case stamped:
         return write_stamped();
       case line:
@@ -249,41 +249,41 @@ class play {
     a.what = static_cast<net::collective::kind>(script_.byte());
     return a;
   }
-  void write_letter() {
-    std::array<std::byte, most_mail_bytes> bytes;
+  void write_message() {
+    std::array<std::byte, most_shm_bytes> bytes;
     bytes.fill(std::byte{0x5a});
     const address a = where();
     std::memcpy(bytes.data(), &a, sizeof a);
-    const std::size_t size = std::min(script_.byte() * std::size_t{2}, most_mail_bytes - sizeof a);
+    const std::size_t size = std::min(script_.byte() * std::size_t{2}, most_shm_bytes - sizeof a);
     script_.bytes(bytes.data() + sizeof a, size);
     put(std::span(bytes).first(sizeof a + size));
   }
   // Writes as a correct writer does, but at any position of the reader.
-  void put(std::span<const std::byte> letter) {
-    const std::size_t n = mail_ring::lines_of(letter.size());
+  void put(std::span<const std::byte> message) {
+    const std::size_t n = shm_ring::lines_of(message.size());
     for (std::size_t i = 0; i < n; ++i) {
-      const auto part = letter.subspan(i * mail_line::room);
-      std::memcpy(in_.line(at_ + i).bytes.data(), part.data(), std::min(part.size(), mail_line::room));
+      const auto part = message.subspan(i * shm_line::room);
+      std::memcpy(in_.line(at_ + i).bytes.data(), part.data(), std::min(part.size(), shm_line::room));
     }
-    in_.line(at_).stamp.store(mail_ring::stamp(at_, letter.size()));
+    in_.line(at_).stamp.store(shm_ring::stamp(at_, message.size()));
     at_ += n;
   }
   void write_stamped() {
     const auto size = script_.number<std::uint16_t>();
-    mail_line& l = in_.line(at_);
-    script_.bytes(l.bytes.data(), mail_line::room);
-    l.stamp.store(mail_ring::stamp(at_, size));
+    shm_line& l = in_.line(at_);
+    script_.bytes(l.bytes.data(), shm_line::room);
+    l.stamp.store(shm_ring::stamp(at_, size));
     at_ += script_.byte() % 16;
   }
   void write_line() {
-    mail_line& l = in_.line(script_.byte());
+    shm_line& l = in_.line(script_.byte());
     l.stamp.store(script_.number<std::uint64_t>());
-    script_.bytes(l.bytes.data(), mail_line::room);
+    script_.bytes(l.bytes.data(), shm_line::room);
   }
 
   net::node& node_;
-  const mail_ring in_;         // written by the neighbour
-  const mail_segment theirs_;  // written by this locality
+  const shm_ring in_;         // written by the neighbour
+  const shm_segment theirs_;  // written by this locality
   const locality_id peer_;
   script script_;
   const communicator groups_[2];
@@ -295,15 +295,15 @@ class play {
 
 }  // namespace
 
-letter_target::letter_target() = default;
-letter_target::~letter_target() = default;
+shm_target::shm_target() = default;
+shm_target::~shm_target() = default;
 
-void letter_target::take(const std::uint8_t* data, std::size_t size) {
+void shm_target::take(const std::uint8_t* data, std::size_t size) {
   if (world_ == nullptr || world_->next == silent) world_ = nullptr, world_ = std::make_unique<world>();
   world& w = *world_;
   const locality_id peer = w.next++;
   net::node& n = *w.of;
-  const std::uint64_t refused = n.port().counts().refused, taken = n.get<mailroom>().counted().received;
+  const std::uint64_t refused = n.port().counts().refused, taken = n.get<shm_messages>().counted().received;
   last_ = {};
   w.rt->run([&] {
     play p(n, w.segment(here), w.segment(peer), peer, script(data, size));
@@ -313,21 +313,21 @@ void letter_target::take(const std::uint8_t* data, std::size_t size) {
     last_.calls = p.calls(), last_.completed = p.completed;
   });
   last_.refused = n.port().counts().refused - refused;
-  last_.taken = n.get<mailroom>().counted().received - taken;
+  last_.taken = n.get<shm_messages>().counted().received - taken;
   PLX_ASSERT(!last_.ended_it || last_.refused != 0);
 }
 
 // ---------------------------------------------------------------------------------------------------- a ring alone
 
 unsigned play_ring(const std::uint8_t* data, std::size_t size) {
-  using net::collective::mail_reader;
+  using net::collective::shm_reader;
   constexpr std::size_t n_lines = 16;
-  std::vector<mail_line> lines(n_lines);  // exactly that many, so that accesses beyond them are detected
+  std::vector<shm_line> lines(n_lines);  // exactly that many, so that accesses beyond them are detected
   std::atomic<std::uint64_t> taken{0};
-  const mail_ring ring{&taken, lines};
-  net::collective::mail_writer writer(ring);
-  mail_reader reader(ring);
-  std::array<std::byte, most_mail_bytes> letter;
+  const shm_ring ring{&taken, lines};
+  net::collective::shm_writer writer(ring);
+  shm_reader reader(ring);
+  std::array<std::byte, most_shm_bytes> message;
   std::size_t bytes = 0;
   std::uint64_t at = 0;  // the next line to read, as far as this thread knows
   unsigned read = 0;
@@ -335,20 +335,20 @@ unsigned play_ring(const std::uint8_t* data, std::size_t size) {
     const std::uint8_t what = s.byte();
     switch (what % 6) {
       case 0: {  // a message, as a correct writer puts it
-        const std::size_t n = 1 + s.number<std::uint16_t>() % most_mail_bytes;
-        std::array<std::byte, most_mail_bytes> contents{};
+        const std::size_t n = 1 + s.number<std::uint16_t>() % most_shm_bytes;
+        std::array<std::byte, most_shm_bytes> contents{};
         s.bytes(contents.data(), std::min<std::size_t>(n, what));
-        const std::size_t first = std::min<std::size_t>(n, what % mail_line::room);
+        const std::size_t first = std::min<std::size_t>(n, what % shm_line::room);
         writer.put(std::span(contents).first(first), std::span(contents).first(n).subspan(first));
         break;
       }
       case 1:  // a stamp for the next line, of any size
-        ring.line(at).stamp.store(mail_ring::stamp(at, s.number<std::uint16_t>()));
+        ring.line(at).stamp.store(shm_ring::stamp(at, s.number<std::uint16_t>()));
         break;
       case 2: {  // a line
-        mail_line& l = lines[s.byte() % n_lines];
+        shm_line& l = lines[s.byte() % n_lines];
         l.stamp.store(s.number<std::uint64_t>());
-        s.bytes(l.bytes.data(), what % (mail_line::room + 1));
+        s.bytes(l.bytes.data(), what % (shm_line::room + 1));
         break;
       }
       case 3:
@@ -356,17 +356,17 @@ unsigned play_ring(const std::uint8_t* data, std::size_t size) {
         break;
       case 4: {
         const bool any = reader.any();
-        const auto found = reader.next(letter, bytes);
-        PLX_ASSERT_EQ(any, found != mail_reader::found::nothing);
-        if (found == mail_reader::found::nonsense) return read;
-        if (found == mail_reader::found::nothing) break;
-        PLX_ASSERT(bytes > 0 && bytes <= most_mail_bytes, bytes);
-        at += mail_ring::lines_of(bytes);
+        const auto found = reader.next(message, bytes);
+        PLX_ASSERT_EQ(any, found != shm_reader::found::nothing);
+        if (found == shm_reader::found::invalid) return read;
+        if (found == shm_reader::found::nothing) break;
+        PLX_ASSERT(bytes > 0 && bytes <= most_shm_bytes, bytes);
+        at += shm_ring::lines_of(bytes);
         ++read;
         break;
       }
       default:
-        for (mail_line& l : lines) l.stamp.store(l.stamp.load() + s.byte());
+        for (shm_line& l : lines) l.stamp.store(l.stamp.load() + s.byte());
     }
   }
   return read;
@@ -386,7 +386,7 @@ struct input {
   }
   /// A message of the neighbour in the group of two, for the last call, with `size` equal bytes.
   input& answer(kind what, unsigned step, unsigned size, unsigned group = 0) {
-    (*this)({letter, group, 0xff, 1, step, static_cast<unsigned>(what), size / 2});
+    (*this)({message, group, 0xff, 1, step, static_cast<unsigned>(what), size / 2});
     bytes.insert(bytes.end(), size, 1);
     return *this;
   }
@@ -398,7 +398,7 @@ struct input {
 
 }  // namespace
 
-void write_letter_seeds(const char* folder) {
+void write_shm_seeds(const char* folder) {
   const std::string at = std::string(folder) + "/";
   input()({call, 0, 0, 0}).answer(kind::barrier, 0, 0)({polls, 4}).save(at + "barrier");
   input()({call, 0, 4, 0}).answer(kind::all_reduce, 0, 4)({polls, 4}).save(at + "all_reduce");
@@ -413,10 +413,10 @@ void write_letter_seeds(const char* folder) {
   early.bytes[2] = 0;  // of the next call
   early.save(at + "early");
   input()({call, 0, 4, 0}).answer(kind::barrier, 0, 4)({polls, 4}).save(at + "another_call");
-  input()({letter, 9, 0, 1, 0, 1, 0, polls, 4}).save(at + "unknown_group");
-  input()({letter, 0, 0, 2, 0, 1, 0, polls, 4}).save(at + "of_another");
-  input()({letter, 0, 0, 1, 0, 99, 0, polls, 4}).save(at + "no_call");
-  input()({letter, 0, 0x7e, 1, 0, 1, 0, polls, 4}).save(at + "too_far");
+  input()({message, 9, 0, 1, 0, 1, 0, polls, 4}).save(at + "unknown_group");
+  input()({message, 0, 0, 2, 0, 1, 0, polls, 4}).save(at + "of_another");
+  input()({message, 0, 0, 1, 0, 99, 0, polls, 4}).save(at + "no_call");
+  input()({message, 0, 0x7e, 1, 0, 1, 0, polls, 4}).save(at + "too_far");
   input()({stamped, 0, 0, polls, 4}).save(at + "no_bytes");
   input()({stamped, 0xff, 0xff, polls, 4}).save(at + "too_many_bytes");
   input()({call, 0, 4, 0, line, 5, 6, 0, 0, 0, 0, 0, 0, 1, polls, 4}).save(at + "a_later_line");

@@ -1,4 +1,5 @@
-#include "net/agas/loss_ledger.hpp"
+// Sending of reference updates, and the ledger of losses.
+#include "net/agas/agas_tables.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -6,6 +7,34 @@
 namespace plx::net::detail {
 
 using plx::detail::spin_guard;
+
+outbox::outbox(node& n, void (*deliver)(agas&, locality_id, reference_updates&&), agas& owner)
+    : node_(n), deliver_(deliver), owner_(owner), batches_(n.size()) {}
+
+outbox::~outbox() = default;
+
+// The lock is held on entry and released. The task counts as work in flight, so that the job does not end before it.
+void outbox::filled() {
+  const bool first = !std::exchange(scheduled_, true);
+  lock_.unlock();
+  if (!first || node_.stopped()) return;
+  node_.note_sent(node_.here());
+  node_.home().post([this] {
+    flush();
+    node_.note_done(node_.here());
+  });
+}
+
+void outbox::flush() {
+  std::vector<reference_updates> all(batches_.size());
+  {
+    const spin_guard guard(lock_);
+    scheduled_ = false;
+    all.swap(batches_);
+  }
+  for (locality_id to = 0; to < all.size(); ++to)
+    if (!all[to].empty() && !node_.is_lost(to)) deliver_(owner_, to, std::move(all[to]));
+}
 
 loss_ledger::loss_ledger(locality_id here, unsigned localities) : here_(here), localities_(localities), pending_(1) {}
 

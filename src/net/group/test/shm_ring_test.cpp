@@ -1,4 +1,4 @@
-#include "net/group/mail_segment.hpp"
+#include "net/group/shm_segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@ using namespace plx::net::collective;
 
 struct memory {
   explicit memory(std::size_t n) : lines(n) {}
-  mail_ring ring() { return {&taken, lines}; }
+  shm_ring ring() { return {&taken, lines}; }
   std::atomic<std::uint64_t> taken{0};
-  std::vector<mail_line> lines;
+  std::vector<shm_line> lines;
 };
 
 std::vector<std::byte> text(std::size_t n, std::uint64_t seed) {
@@ -23,26 +23,26 @@ std::vector<std::byte> text(std::size_t n, std::uint64_t seed) {
   for (std::size_t i = 0; i < n; ++i) t[i] = static_cast<std::byte>(seed * 31 + i * 7);
   return t;
 }
-bool put(mail_writer& w, const std::vector<std::byte>& t) {
+bool put(shm_writer& w, const std::vector<std::byte>& t) {
   const auto all = std::span<const std::byte>(t);
   const std::size_t first = std::min<std::size_t>(t.size(), 24);
   return w.put(all.first(first), all.subspan(first));
 }
-std::vector<std::byte> get(mail_reader& r) {
-  std::array<std::byte, most_mail_bytes> into;
+std::vector<std::byte> get(shm_reader& r) {
+  std::array<std::byte, most_shm_bytes> into;
   std::size_t bytes = 0;
-  return r.next(into, bytes) == mail_reader::found::letter
+  return r.next(into, bytes) == shm_reader::found::message
              ? std::vector<std::byte>(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(bytes))
              : std::vector<std::byte>();
 }
 
-TEST(MailRing, MessagesOfAllSizesArriveIntactAndInOrder) {
+TEST(ShmRing, MessagesOfAllSizesArriveIntactAndInOrder) {
   memory m(16);
-  mail_writer w(m.ring());
-  mail_reader r(m.ring());
+  shm_writer w(m.ring());
+  shm_reader r(m.ring());
   EXPECT_FALSE(r.any());
   for (std::size_t turn = 0; turn < 3; ++turn)  // many laps of the 16 lines
-    for (std::size_t n = 1; n <= most_mail_bytes; ++n) {
+    for (std::size_t n = 1; n <= most_shm_bytes; ++n) {
       ASSERT_TRUE(put(w, text(n, n))) << n;
       EXPECT_TRUE(r.any());
       ASSERT_EQ(get(r), text(n, n)) << n;
@@ -51,36 +51,36 @@ TEST(MailRing, MessagesOfAllSizesArriveIntactAndInOrder) {
     }
 }
 
-TEST(MailRing, PutFailsWhenFull) {
+TEST(ShmRing, PutFailsWhenFull) {
   memory m(16);
-  mail_writer w(m.ring());
-  mail_reader r(m.ring());
+  shm_writer w(m.ring());
+  shm_reader r(m.ring());
   std::mt19937_64 random(1);
   std::uint64_t written = 0, read = 0, refused = 0;
   for (int i = 0; i < 20'000; ++i) {
     if (random() % 3 != 0) {
-      put(w, text(1 + written % most_mail_bytes, written)) ? ++written : ++refused;
+      put(w, text(1 + written % most_shm_bytes, written)) ? ++written : ++refused;
     } else if (read < written) {
-      ASSERT_EQ(get(r), text(1 + read % most_mail_bytes, read));
+      ASSERT_EQ(get(r), text(1 + read % most_shm_bytes, read));
       ++read;
     } else {
       ASSERT_FALSE(r.any());
     }
   }
-  for (; read < written; ++read) ASSERT_EQ(get(r), text(1 + read % most_mail_bytes, read));
+  for (; read < written; ++read) ASSERT_EQ(get(r), text(1 + read % most_shm_bytes, read));
   EXPECT_FALSE(r.any());
   EXPECT_GT(refused, 100u);
   EXPECT_GT(written, 1000u);
 }
 
-TEST(MailRing, TwoThreadsNeedNoLock) {
+TEST(ShmRing, TwoThreadsNeedNoLock) {
   memory m(32);
   constexpr std::uint64_t all = 30'000;
   std::thread writer([&] {
-    mail_writer w(m.ring());
+    shm_writer w(m.ring());
     for (std::uint64_t i = 0; i < all;) put(w, text(1 + i % 200, i)) ? ++i : (std::this_thread::yield(), i);
   });
-  mail_reader r(m.ring());
+  shm_reader r(m.ring());
   for (std::uint64_t i = 0; i < all;) {
     const auto t = get(r);
     if (t.empty()) {
@@ -94,24 +94,24 @@ TEST(MailRing, TwoThreadsNeedNoLock) {
 }
 
 // Data from the other process are checked before use.
-TEST(MailRing, InvalidSizesAreDetected) {
-  for (const std::size_t bytes : {std::size_t{0}, most_mail_bytes + 1, std::size_t{65'535}}) {
+TEST(ShmRing, InvalidSizesAreDetected) {
+  for (const std::size_t bytes : {std::size_t{0}, most_shm_bytes + 1, std::size_t{65'535}}) {
     memory m(16);
-    mail_reader r(m.ring());
-    m.lines[0].stamp = mail_ring::stamp(0, bytes);
-    std::array<std::byte, most_mail_bytes> into;
+    shm_reader r(m.ring());
+    m.lines[0].stamp = shm_ring::stamp(0, bytes);
+    std::array<std::byte, most_shm_bytes> into;
     std::size_t n = 0;
-    EXPECT_EQ(r.next(into, n), mail_reader::found::nonsense) << bytes;
+    EXPECT_EQ(r.next(into, n), shm_reader::found::invalid) << bytes;
   }
   memory m(16);
-  mail_reader r(m.ring());
-  m.lines[0].stamp = mail_ring::stamp(16, 8);  // from another lap
+  shm_reader r(m.ring());
+  m.lines[0].stamp = shm_ring::stamp(16, 8);  // from another lap
   EXPECT_FALSE(r.any());
 }
 
-TEST(MailRing, InvalidReaderPositionGivesNoRoom) {
+TEST(ShmRing, InvalidReaderPositionGivesNoRoom) {
   memory m(16);
-  mail_writer w(m.ring());
+  shm_writer w(m.ring());
   for (int i = 0; i < 16; ++i) ASSERT_TRUE(put(w, text(8, 1)));
   for (const std::uint64_t claim : {std::uint64_t{0}, std::uint64_t{17}, std::uint64_t{1} << 60, ~std::uint64_t{0}}) {
     m.taken = claim;

@@ -1,4 +1,4 @@
-#include "net/group/mailroom.hpp"
+#include "net/group/shm_messages.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,36 +22,36 @@
 namespace {
 
 using namespace plx;
-using net::collective::mail_segment;
-using net::collective::mailroom;
+using net::collective::shm_messages;
+using net::collective::shm_segment;
 
 /// Localities that share memory, as on one host.
 class neighbours {
  public:
   explicit neighbours(unsigned n, unsigned workers = 1, bool share = true) : memory_(n), all(n, workers) {
-    for (auto& m : memory_) m = std::vector<mail_line>(mail_segment::bytes_for(n) / sizeof(mail_line));
+    for (auto& m : memory_) m = std::vector<shm_line>(shm_segment::bytes_for(n) / sizeof(shm_line));
     for (unsigned i = 0; i < n && share; ++i) {
-      std::vector<mailroom::neighbour> near;
+      std::vector<shm_messages::neighbour> near;
       for (unsigned k = 0; k < n; ++k) near.push_back({k, of(k), true});
       at(i).open(of(i), std::move(near));
     }
   }
-  mail_segment of(unsigned i) {
-    return mail_segment::at(reinterpret_cast<std::byte*>(memory_[i].data()), static_cast<unsigned>(memory_.size()));
+  shm_segment of(unsigned i) {
+    return shm_segment::at(reinterpret_cast<std::byte*>(memory_[i].data()), static_cast<unsigned>(memory_.size()));
   }
-  mailroom& at(unsigned i) { return all.at(i).get<mailroom>(); }
-  mailroom::counts counted() {
-    mailroom::counts sum;
+  shm_messages& at(unsigned i) { return all.at(i).get<shm_messages>(); }
+  shm_messages::counts counted() {
+    shm_messages::counts sum;
     for (unsigned i = 0; i < memory_.size(); ++i) {
       const auto c = at(i).counted();
-      sum.sent += c.sent, sum.received += c.received, sum.refused_room += c.refused_room, sum.knocks += c.knocks;
+      sum.sent += c.sent, sum.received += c.received, sum.refused_room += c.refused_room, sum.wakeups += c.wakeups;
     }
     return sum;
   }
 
  private:
-  using mail_line = net::collective::mail_line;
-  std::vector<std::vector<mail_line>> memory_;  // destroyed after the localities
+  using shm_line = net::collective::shm_line;
+  std::vector<std::vector<shm_line>> memory_;  // destroyed after the localities
 
  public:
   net::test::localities all;
@@ -126,7 +126,7 @@ bits random_calls(unsigned n, std::uint64_t seed) {
   return seen;
 }
 
-std::vector<bits> seen_by_all(unsigned n, std::uint64_t seed, bool share, mailroom::counts& c) {
+std::vector<bits> seen_by_all(unsigned n, std::uint64_t seed, bool share, shm_messages::counts& c) {
   neighbours near(n, 1, share);
   std::vector<bits> seen(n);
   near.all.run_all([&] { seen[find_here()] = random_calls(n, seed); });
@@ -135,11 +135,11 @@ std::vector<bits> seen_by_all(unsigned n, std::uint64_t seed, bool share, mailro
   return seen;
 }
 
-TEST(Mailroom, ResultsEqualThoseOverTheNetwork) {
+TEST(ShmMessages, ResultsEqualThoseOverTheNetwork) {
   for (const unsigned n : {2u, 3u, 4u, 5u, 8u})
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
       SCOPED_TRACE(testing::Message() << n << " localities, seed " << seed);
-      mailroom::counts shared, not_shared;
+      shm_messages::counts shared, not_shared;
       const auto by_memory = seen_by_all(n, seed, true, shared), by_messages = seen_by_all(n, seed, false, not_shared);
       EXPECT_EQ(by_memory, by_messages);
       EXPECT_FALSE(by_memory[0].empty());
@@ -148,7 +148,7 @@ TEST(Mailroom, ResultsEqualThoseOverTheNetwork) {
     }
 }
 
-TEST(Mailroom, ThousandsOfConsecutiveCalls) {
+TEST(ShmMessages, ThousandsOfConsecutiveCalls) {
   for (const unsigned n : {2u, 3u, 4u}) {
     neighbours near(n);
     near.all.run_all([n] {
@@ -162,7 +162,7 @@ TEST(Mailroom, ThousandsOfConsecutiveCalls) {
   }
 }
 
-TEST(Mailroom, ConcurrentWorkersAndGroups) {
+TEST(ShmMessages, ConcurrentWorkersAndGroups) {
   neighbours near(3, 3);
   near.all.run_all([] {
     std::vector<future<void>> tasks;
@@ -176,7 +176,7 @@ TEST(Mailroom, ConcurrentWorkersAndGroups) {
 }
 
 // When a ring is full, messages are sent over the network and overtake those in the ring; the results must not change.
-TEST(Mailroom, FullRingFallsBackToTheNetwork) {
+TEST(ShmMessages, FullRingFallsBackToTheNetwork) {
   neighbours near(2);
   std::atomic<bool> sent{false};
   near.all.run_all([&] {
@@ -192,7 +192,7 @@ TEST(Mailroom, FullRingFallsBackToTheNetwork) {
   EXPECT_GT(near.counted().sent, 100u);
 }
 
-TEST(Mailroom, CountersCountMessages) {
+TEST(ShmMessages, CountersCountMessages) {
   neighbours near(2);
   near.all.run_all([] {
     const communicator all;
@@ -207,24 +207,24 @@ TEST(Mailroom, CountersCountMessages) {
   }
 }
 
-TEST(Mailroom, WorksInOneDirectionOnly) {
-  std::vector<net::collective::mail_line> memory(mail_segment::bytes_for(2) / 64), unused(memory.size());
+TEST(ShmMessages, WorksInOneDirectionOnly) {
+  std::vector<net::collective::shm_line> memory(shm_segment::bytes_for(2) / 64), unused(memory.size());
   net::test::localities all(2, 1);
-  const auto at = [](auto& m) { return mail_segment::at(reinterpret_cast<std::byte*>(m.data()), 2); };
-  std::vector<mailroom::neighbour> near0, near1;
+  const auto at = [](auto& m) { return shm_segment::at(reinterpret_cast<std::byte*>(m.data()), 2); };
+  std::vector<shm_messages::neighbour> near0, near1;
   near0.push_back({0, {}, false}), near0.push_back({1, {}, false});  // cannot open the other's segment
   near1.push_back({0, at(memory), true}), near1.push_back({1, {}, false});
-  all.at(0).get<mailroom>().open(at(memory), std::move(near0));
-  all.at(1).get<mailroom>().open(at(unused), std::move(near1));
+  all.at(0).get<shm_messages>().open(at(memory), std::move(near0));
+  all.at(1).get<shm_messages>().open(at(unused), std::move(near1));
   all.run_all([] {
     const communicator c;
     for (unsigned i = 0; i < 100; ++i) ASSERT_EQ(c.all_reduce(i, std::plus<>()).get(), 2 * i);
   });
-  EXPECT_EQ(all.at(0).get<mailroom>().counted().sent, 0u);
-  EXPECT_GT(all.at(1).get<mailroom>().counted().sent, 90u);
+  EXPECT_EQ(all.at(0).get<shm_messages>().counted().sent, 0u);
+  EXPECT_GT(all.at(1).get<shm_messages>().counted().sent, 90u);
 }
 
-TEST(Mailroom, SleepingLocalityIsWoken) {
+TEST(ShmMessages, SleepingLocalityIsWoken) {
   neighbours near(2);
   near.all.run_all([&] {
     const communicator all;
@@ -235,12 +235,12 @@ TEST(Mailroom, SleepingLocalityIsWoken) {
       ASSERT_EQ(all.all_reduce(i, std::plus<>()).get(), 2 * i);
     }
   });
-  EXPECT_GE(near.counted().knocks, 10u);
+  EXPECT_GE(near.counted().wakeups, 10u);
 }
 
 // A call that looks for its own message delivers others, too. The calls resumed by that must not wait, because a lock
 // is held, and are not part of this task.
-TEST(Mailroom, CallsResumedInLookRunAsInAPoller) {
+TEST(ShmMessages, CallsResumedInLookRunAsInAPoller) {
   neighbours near(2);
   std::atomic<int> turn{0};
   bool polling = false, as_before = false;
@@ -270,7 +270,7 @@ TEST(Mailroom, CallsResumedInLookRunAsInAPoller) {
 }
 
 // Messages that no call awaits count as in flight, like parcels: the job ends after they have been delivered.
-TEST(Mailroom, JobEndWaitsForMessages) {
+TEST(ShmMessages, JobEndWaitsForMessages) {
   neighbours near(8);
   near.all.run_all([&] {
     const communicator all;
@@ -287,7 +287,7 @@ TEST(Mailroom, JobEndWaitsForMessages) {
 }
 
 // look() takes a message before the wake-up for it arrives: the receiver must set its flag again before it sleeps.
-TEST(Mailroom, SpuriousWakeupSleepsAgain) {
+TEST(ShmMessages, SpuriousWakeupSleepsAgain) {
   neighbours near(2);
   const auto sleeps = [&](unsigned i) { return plx::comes_true([&] { return near.of(i).asleep() != 0; }); };
   ASSERT_TRUE(sleeps(1));
@@ -300,14 +300,14 @@ TEST(Mailroom, SpuriousWakeupSleepsAgain) {
     sent = true;
     EXPECT_EQ(value.get(), 7);
   });
-  EXPECT_EQ(near.at(0).counted().knocks, 1u);
+  EXPECT_EQ(near.at(0).counted().wakeups, 1u);
   EXPECT_TRUE(sleeps(1));
 }
 
-TEST(Mailroom, LossIsReported) {
+TEST(ShmMessages, LossIsReported) {
   for (const unsigned n : {2u, 3u, 5u}) {
     neighbours near(n);
-    std::atomic<unsigned> told{0};
+    std::atomic<unsigned> failed{0};
     near.all.run_all([&] {
       const communicator c;
       try {
@@ -315,15 +315,15 @@ TEST(Mailroom, LossIsReported) {
         near.all.lose(n - 1);
       } catch (const locality_lost& e) {
         EXPECT_EQ(e.which(), n - 1);
-        ++told;
+        ++failed;
       }
     });
-    EXPECT_EQ(told, n - 1);
+    EXPECT_EQ(failed, n - 1);
   }
 }
 
 // Completely written messages count, even if their sender has been lost since.
-TEST(Mailroom, MessagesWrittenBeforeALossCount) {
+TEST(ShmMessages, MessagesWrittenBeforeALossCount) {
   neighbours near(2);
   std::atomic<int> turn{0};
   near.all.run_all([&] {
@@ -343,34 +343,34 @@ TEST(Mailroom, MessagesWrittenBeforeALossCount) {
   });
 }
 
-TEST(Mailroom, InvalidMessageOfALostLocality) {
+TEST(ShmMessages, InvalidMessageOfALostLocality) {
   neighbours near(2);
   near.all.run(0, [&] {
     net::node_here().give_up(1, "declared lost by the test");
-    near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 0);
+    near.of(0).ring_of(1).lines[0].stamp = net::collective::shm_ring::stamp(0, 0);
     EXPECT_THROW(communicator().all_reduce(1, std::plus<>()).get(), locality_lost);
     EXPECT_TRUE(comes_true([] { return net::node_here().port().counts().refused != 0; }, this_thread::yield));
   });
 }
 
-TEST(Mailroom, DifferentCallsAtOnePlaceAreNamed) {
+TEST(ShmMessages, DifferentCallsAtOnePlaceAreNamed) {
   neighbours near(3);
-  std::atomic<unsigned> told{0};
+  std::atomic<unsigned> failed{0};
   near.all.run_all([&] {
     const communicator c;
     try {
       c.rank() == 1 ? c.barrier().get() : static_cast<void>(c.all_reduce(1, std::plus<>()).get());
     } catch (const std::exception& e) {
-      told += std::string(e.what()).find("all members make the same calls") != std::string::npos;
+      failed += std::string(e.what()).find("all members make the same calls") != std::string::npos;
     }
   });
-  EXPECT_EQ(told, 3u);
+  EXPECT_EQ(failed, 3u);
 }
 
 // Messages in shared memory are checked like network messages.
-TEST(Mailroom, InvalidMessageEndsItsSender) {
+TEST(ShmMessages, InvalidMessageEndsItsSender) {
   neighbours near(2);
-  near.of(0).ring_of(1).lines[0].stamp = net::collective::mail_ring::stamp(0, 60'000);
+  near.of(0).ring_of(1).lines[0].stamp = net::collective::shm_ring::stamp(0, 60'000);
   near.all.run(0, [] {
     try {
       communicator().all_reduce(1, std::plus<>()).get();
@@ -383,12 +383,12 @@ TEST(Mailroom, InvalidMessageEndsItsSender) {
   EXPECT_EQ(near.all.at(0).port().counts().refused, 1u);
 }
 
-TEST(Mailroom, ForgedSenderIsRefused) {
+TEST(ShmMessages, ForgedSenderIsRefused) {
   for (const unsigned forged : {0u, 2u, 3u, 4'000'000'000u}) {
     neighbours near(3);
     near.all.run_all([] { communicator().barrier().get(); });
     const auto id = net::collective::find_group(near.all.at(0), "", {0, 1, 2}).id();
-    net::collective::mail_writer w(near.of(0).ring_of(1));
+    net::collective::shm_writer w(near.of(0).ring_of(1));
     // Behind the messages that are already there, which are few.
     net::collective::address a{id, 1, forged, 0, net::collective::kind::barrier};
     bool refused = false;
@@ -401,9 +401,9 @@ TEST(Mailroom, ForgedSenderIsRefused) {
   }
 }
 
-TEST(Mailroom, InvalidOperationsAreRefused) {
+TEST(ShmMessages, InvalidOperationsAreRefused) {
   neighbours near(2);
-  net::collective::mail_writer w(near.of(0).ring_of(1));
+  net::collective::shm_writer w(near.of(0).ring_of(1));
   const std::array<std::byte, 10> few{};
   const net::collective::address no_kind{1, 0, 1, 0, net::collective::kind::none},
       wrong_kind{1, 0, 1, 0, static_cast<net::collective::kind>(99)};

@@ -8,7 +8,7 @@
 // process that dies while it writes never becomes visible.
 //
 // Thread safety: one writer and one reader at a time, in any processes. Data from the other process are checked before
-// use. Cost: copies, and one cache-line transfer each way. Example: net/group/test/mail_ring_test.cpp
+// use. Cost: copies, and one cache-line transfer each way. Example: net/group/test/shm_ring_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -26,48 +26,48 @@
 
 namespace plx::net::collective {
 
-struct alignas(64) mail_line {
+struct alignas(64) shm_line {
   static constexpr std::size_t room = 56;
   std::atomic<std::uint64_t> stamp{0};
   std::array<std::byte, room> bytes;
 };
-static_assert(sizeof(mail_line) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
+static_assert(sizeof(shm_line) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// The maximum size of a message.
-inline constexpr std::size_t most_mail_lines = 8, most_mail_bytes = most_mail_lines * mail_line::room;
+inline constexpr std::size_t most_shm_lines = 8, most_shm_bytes = most_shm_lines * shm_line::room;
 
 /// The shared state of one ring. The number of lines is a power of two.
-struct mail_ring {
+struct shm_ring {
   std::atomic<std::uint64_t>* taken = nullptr;  ///< number of lines read, written by the reader
-  std::span<mail_line> lines;
+  std::span<shm_line> lines;
 
   static constexpr unsigned size_bits = 16;
   /// The stamp of the message that begins with line `at`, counted from the start.
   [[nodiscard]] static constexpr std::uint64_t stamp(std::uint64_t at, std::size_t bytes) noexcept {
     return (at + 1) << size_bits | bytes;
   }
-  [[nodiscard]] mail_line& line(std::uint64_t at) const noexcept { return lines[at & (lines.size() - 1)]; }
+  [[nodiscard]] shm_line& line(std::uint64_t at) const noexcept { return lines[at & (lines.size() - 1)]; }
   [[nodiscard]] static constexpr std::size_t lines_of(std::size_t bytes) noexcept {
-    return (bytes + mail_line::room - 1) / mail_line::room;
+    return (bytes + shm_line::room - 1) / shm_line::room;
   }
 };
 
-class mail_writer {
+class shm_writer {
  public:
-  mail_writer() = default;
-  explicit mail_writer(const mail_ring& r) noexcept : ring_(r) {}
+  shm_writer() = default;
+  explicit shm_writer(const shm_ring& r) noexcept : ring_(r) {}
 
-  /// False if there is no room. Requires: 0 < first.size() + rest.size() <= most_mail_bytes; `first` fits in a line.
+  /// False if there is no room. Requires: 0 < first.size() + rest.size() <= most_shm_bytes; `first` fits in a line.
   bool put(std::span<const std::byte> first, std::span<const std::byte> rest) noexcept {
-    const std::size_t bytes = first.size() + rest.size(), n = mail_ring::lines_of(bytes);
+    const std::size_t bytes = first.size() + rest.size(), n = shm_ring::lines_of(bytes);
     if (!has_room(n)) return false;
-    mail_line& head = ring_.line(next_);
+    shm_line& head = ring_.line(next_);
     std::memcpy(head.bytes.data(), first.data(), first.size());
-    copy_in(head.bytes.data() + first.size(), mail_line::room - first.size(), rest);
-    for (std::size_t i = 1; i < n; ++i) copy_in(ring_.line(next_ + i).bytes.data(), mail_line::room, rest);
+    copy_in(head.bytes.data() + first.size(), shm_line::room - first.size(), rest);
+    for (std::size_t i = 1; i < n; ++i) copy_in(ring_.line(next_ + i).bytes.data(), shm_line::room, rest);
     // seq_cst: either the reader finds the message after it has announced that it sleeps, or the writer sees that it
-    // sleeps. Includes release: pairs with the acquire in mail_reader::next().
-    head.stamp.store(mail_ring::stamp(next_, bytes), std::memory_order_seq_cst);
+    // sleeps. Includes release: pairs with the acquire in shm_reader::next().
+    head.stamp.store(shm_ring::stamp(next_, bytes), std::memory_order_seq_cst);
     next_ += n;
     return true;
   }
@@ -88,44 +88,44 @@ class mail_writer {
     seen_ = taken;
     return next_ + n - seen_ <= ring_.lines.size();
   }
-  mail_ring ring_;
+  shm_ring ring_;
   std::uint64_t next_ = 0, seen_ = 0;  // lines written; lines known to be read
 };
 
-class mail_reader {
+class shm_reader {
  public:
-  enum class found : std::uint8_t { nothing, letter, nonsense };
+  enum class found : std::uint8_t { nothing, message, invalid };
 
-  mail_reader() = default;
-  explicit mail_reader(const mail_ring& r) noexcept : ring_(r) {}
+  shm_reader() = default;
+  explicit shm_reader(const shm_ring& r) noexcept : ring_(r) {}
 
   /// Whether there is a message. A reader calls it before it sleeps, after announcing that by a seq_cst store.
   [[nodiscard]] bool any() const noexcept {
-    return ring_.line(next_).stamp.load(std::memory_order_seq_cst) >> mail_ring::size_bits == next_ + 1;
+    return ring_.line(next_).stamp.load(std::memory_order_seq_cst) >> shm_ring::size_bits == next_ + 1;
   }
-  /// Takes the next message: `bytes` bytes of `into`. After `nonsense` the ring is unusable.
-  found next(std::array<std::byte, most_mail_bytes>& into, std::size_t& bytes) noexcept {
+  /// Takes the next message: `bytes` bytes of `into`. After `invalid` the ring is unusable.
+  found next(std::array<std::byte, most_shm_bytes>& into, std::size_t& bytes) noexcept {
     // acquire: pairs with the store of put().
     const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_acquire);
-    if (stamp >> mail_ring::size_bits != next_ + 1) return found::nothing;
-    bytes = stamp & ((std::uint64_t{1} << mail_ring::size_bits) - 1);
-    if (bytes == 0 || bytes > most_mail_bytes) return found::nonsense;
-    const std::size_t n = mail_ring::lines_of(bytes);
+    if (stamp >> shm_ring::size_bits != next_ + 1) return found::nothing;
+    bytes = stamp & ((std::uint64_t{1} << shm_ring::size_bits) - 1);
+    if (bytes == 0 || bytes > most_shm_bytes) return found::invalid;
+    const std::size_t n = shm_ring::lines_of(bytes);
     for (std::size_t i = 0; i < n; ++i)
-      std::memcpy(into.data() + i * mail_line::room, ring_.line(next_ + i).bytes.data(),
-                  std::min(mail_line::room, bytes - i * mail_line::room));
+      std::memcpy(into.data() + i * shm_line::room, ring_.line(next_ + i).bytes.data(),
+                  std::min(shm_line::room, bytes - i * shm_line::room));
     next_ += n;
     // release: the lines may be overwritten. Rare, because the writer caches this line.
-    if (next_ - told_ >= ring_.lines.size() / 4) ring_.taken->store(told_ = next_, std::memory_order_release);
-    return found::letter;
+    if (next_ - published_ >= ring_.lines.size() / 4) ring_.taken->store(published_ = next_, std::memory_order_release);
+    return found::message;
   }
 
  private:
-  mail_ring ring_;
-  std::uint64_t next_ = 0, told_ = 0;
+  shm_ring ring_;
+  std::uint64_t next_ = 0, published_ = 0;
 };
 
-// The shared memory of the rings (mail_ring). Each locality creates a segment for the other localities of its host and
+// The shared memory of the rings (shm_ring). Each locality creates a segment for the other localities of its host and
 // publishes its location through the launcher's key-value exchange; the others map it. The segment has no name in a
 // file system: it is freed with the last process that maps it.
 //
@@ -133,28 +133,28 @@ class mail_reader {
 // locality of the host, a line for the position of the reader, and the ring. Thread safety: one thread during
 // construction. Errors: one line. Cost: some system calls; `ring_lines` lines for each locality of the host, at most
 // about 4 MiB for up to 4096 localities.
-// Example: net/group/test/mail_segment_test.cpp
+// Example: net/group/test/shm_segment_test.cpp
 
-class mail_segment {
+class shm_segment {
  public:
   /// A segment for messages from `senders` localities to this one. Errors: the system denies the memory.
-  static result<mail_segment> make(unsigned senders);
+  static result<shm_segment> make(unsigned senders);
   /// Maps the segment of another process, made for the same number of senders, from its description.
-  static result<mail_segment> open(std::string_view told, unsigned senders);
+  static result<shm_segment> open(std::string_view description, unsigned senders);
   /// The same within one process, in zeroed memory of the caller. Requires: bytes_for(senders) bytes.
-  static mail_segment at(std::byte* memory, unsigned senders) noexcept;
+  static shm_segment at(std::byte* memory, unsigned senders) noexcept;
 
-  mail_segment() = default;
-  mail_segment(mail_segment&& other) noexcept;
-  mail_segment& operator=(mail_segment&& other) noexcept;
-  ~mail_segment();
+  shm_segment() = default;
+  shm_segment(shm_segment&& other) noexcept;
+  shm_segment& operator=(shm_segment&& other) noexcept;
+  ~shm_segment();
 
   [[nodiscard]] static std::size_t bytes_for(unsigned senders) noexcept;
   [[nodiscard]] static std::size_t ring_lines(unsigned senders) noexcept;
 
   /// The description that other processes need to open the segment.
-  [[nodiscard]] const std::string& told() const noexcept { return told_; }
-  [[nodiscard]] mail_ring ring_of(unsigned sender) const noexcept;
+  [[nodiscard]] const std::string& description() const noexcept { return description_; }
+  [[nodiscard]] shm_ring ring_of(unsigned sender) const noexcept;
   /// Whether the owner sleeps and needs a wake-up message. The owner sets it; the first sender that sees it clears it
   /// and sends that message.
   [[nodiscard]] std::atomic<std::uint32_t>& asleep() const noexcept;
@@ -168,7 +168,7 @@ class mail_segment {
   unsigned senders_ = 0;
   int file_ = -1;        // of the owner: others can open the segment while it is open
   bool mapped_ = false;  // by this object
-  std::string told_;
+  std::string description_;
 };
 
 }  // namespace plx::net::collective

@@ -1,0 +1,62 @@
+#include "net/transport/process_transport.hpp"
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+
+namespace plx::net::detail {
+
+result<void> process_transport::meet_others(bootstrap& b, double deadline_s) {
+  auto met = meet(b, deadline_s);
+  if (!met) return met.error();
+  meeting_ = std::move(met).value();
+  auto lines = lifelines::listen(meeting_);
+  if (!lines) return lines.error();
+  lifelines_ = std::move(lines).value();
+  return {};
+}
+
+void process_transport::send(locality_id to, outgoing& m) noexcept {
+  PLX_ASSERT(to < meeting_.size && to != meeting_.here, to);
+  m.destination = to;
+  lock_.send(m, [this](outgoing& one) { issue(one); });
+}
+
+void process_transport::unlock() noexcept {
+  lock_.end([this](outgoing& one) { issue(one); });
+}
+
+bool process_transport::progress() noexcept {
+  if (!lock_.try_take()) return false;  // a sending thread holds it for a moment
+  bool happened = advance();
+  if (now_ticks() >= next_check_) happened |= check_lifelines();
+  unlock();
+  return happened;
+}
+
+bool process_transport::check_lifelines() noexcept {
+  static const ticks every = ticks_from(5e-3);
+  next_check_ = now_ticks() + every;
+  const bool happened = lifelines_->look();
+  lifelines_checked();
+  return happened;
+}
+
+bool process_transport::stop(double deadline_s) noexcept {
+  const ticks end = now_ticks() + ticks_from(deadline_s);
+  const auto progress_until = [&](auto done) {
+    while (!done() && now_ticks() < end) progress();
+    return done();
+  };
+  bool in_time = progress_until([&] { return !pending(); });
+  in_time &= flush(end);
+  lifelines_->tell_finished();
+  in_time &= progress_until([&] { return lifelines_->all_finished(); });
+  all_finished();
+  for (int i = 0; i < 1000 && progress();) ++i;
+  give_up_all();
+  lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
+  return in_time;
+}
+
+}  // namespace plx::net::detail

@@ -1,0 +1,135 @@
+// The common part of the transports between processes: sends by one thread at a time, and lifelines (net/start/) that
+// detect lost peers.
+//
+// Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
+// that holds the lock. Example: net/transport/ucx/test/ucx_transport_test.cpp
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "net/start/bootstrap.hpp"
+#include "net/start/lifelines.hpp"
+#include "net/start/meeting.hpp"
+#include "net/transport/transport.hpp"
+
+namespace plx::net::detail {
+
+/// A lock that no thread waits for: a message that cannot be sent at once is left to the thread that holds the lock.
+///
+/// Messages that are sent while another thread holds it are put on a stack, which that thread empties before it
+/// releases the lock. Invariant: when no thread holds it, the stack is empty, or a thread that has just put a message
+/// there is about to take it. Thread safety: everything. Cost: one exchange to take it, one to release it. Example:
+/// net/transport/test/combining_lock_test.cpp
+class combining_lock {
+ public:
+  /// Whether this thread holds it.
+  [[nodiscard]] bool mine() const noexcept {
+    return holder_.load(std::memory_order_relaxed) == me();  // only this thread ever writes its own mark
+  }
+  bool try_take() noexcept {
+    const void* free = nullptr;
+    // acquire: pairs with the release by the previous holder.
+    return holder_.load(std::memory_order_relaxed) == nullptr &&
+           holder_.compare_exchange_strong(free, me(), std::memory_order_acquire, std::memory_order_relaxed);
+  }
+  /// Sends m, or leaves it to the thread that holds the lock, which calls issue(outgoing&) for one message at a time.
+  /// issue() may end the lifetime of the message.
+  template <class Issue>
+  void send(outgoing& m, Issue&& issue) noexcept {
+    if (mine()) return issue(m);  // called from within issue(), or by the holder
+    if (try_take()) {
+      issue(m);
+    } else {
+      put(m);
+      if (!try_take()) return;  // the holder sends it
+    }
+    end(issue);
+  }
+  /// Sends the messages that other threads have left, and releases the lock. Requires: mine().
+  template <class Issue>
+  void end(Issue&& issue) noexcept {
+    do {
+      while (outgoing* m = take())
+        while (m != nullptr) {
+          outgoing* following = m->next;  // issue() may end the lifetime of *m
+          issue(*m);
+          m = following;
+        }
+      give_back();
+    } while (any() && try_take());
+  }
+  /// Sequentially consistent: either a thread that put a message on the stack sees that the lock is free, or the thread
+  /// that reads the stack after this call sees the message.
+  void give_back() noexcept { holder_.exchange(nullptr); }
+
+  void put(outgoing& m) noexcept {
+    m.next = waiting_.load(std::memory_order_relaxed);
+    while (!waiting_.compare_exchange_weak(m.next, &m)) {
+    }
+  }
+  [[nodiscard]] bool any() const noexcept { return waiting_.load() != nullptr; }
+  /// Takes all messages from the stack, the oldest first, linked by `next`.
+  outgoing* take() noexcept {
+    if (waiting_.load(std::memory_order_relaxed) == nullptr) return nullptr;
+    outgoing* newest = waiting_.exchange(nullptr);
+    outgoing* oldest = nullptr;
+    while (newest != nullptr) {
+      outgoing* following = newest->next;
+      newest->next = oldest;
+      oldest = newest;
+      newest = following;
+    }
+    return oldest;
+  }
+
+ private:
+  static const void* me() noexcept {
+    static thread_local char mark;
+    return &mark;
+  }
+  std::atomic<const void*> holder_{nullptr};
+  std::atomic<outgoing*> waiting_{nullptr};
+};
+
+class process_transport : public transport {
+ public:
+  void send(locality_id to, outgoing& m) noexcept final;
+  bool progress() noexcept final;
+  [[nodiscard]] bool pending() const noexcept final {
+    return unfinished_.load(std::memory_order_relaxed) != 0 || lock_.any();
+  }
+  bool stop(double deadline_s) noexcept final;
+  [[nodiscard]] std::uint64_t refused() const noexcept final {
+    return refused_.load(std::memory_order_relaxed) + lifelines_->refused();
+  }
+
+ protected:
+  /// Exchanges hosts and the secret of the job, and listens for lifelines. To be called first.
+  result<void> meet_others(bootstrap& b, double deadline_s);
+  /// Checks the lifelines now. True if anything happened.
+  bool check_lifelines() noexcept;
+  void unlock() noexcept;
+
+  // Called with the lock held, the last four by stop().
+  virtual void issue(outgoing& m) noexcept = 0;   ///< begins to send a message
+  virtual bool advance() noexcept = 0;            ///< sends and receives; true if anything happened
+  virtual void lifelines_checked() noexcept = 0;  ///< handles losses found by the lifelines
+  /// Waits until everything handed to the library has left this process; false if that took longer than until `end`.
+  virtual bool flush(ticks /*end*/) noexcept { return true; }
+  virtual void all_finished() noexcept {}   ///< from now on peers disconnect because they stop
+  virtual void give_up_all() noexcept = 0;  ///< discards what is unfinished and what arrives later
+
+  meeting meeting_;
+  std::unique_ptr<lifelines> lifelines_;
+  std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
+  combining_lock lock_;
+
+ private:
+  ticks next_check_ = 0;  // of the lifelines
+};
+
+}  // namespace plx::net::detail
