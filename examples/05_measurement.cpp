@@ -6,8 +6,8 @@
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
-#include "trace/json_trace.hpp"
 #include "trace/profile.hpp"
+#include "trace/trace_export.hpp"
 
 int main(int argc, char** argv) {
   plx::runtime rt(plx::options_from_arguments(argc, argv));  // --plx:diagnose, --plx:print-counter=..., --plx:serve=1

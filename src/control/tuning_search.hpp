@@ -1,12 +1,11 @@
 // Internal: the interface of a strategy. It always minimizes.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
-#include "control/parameter.hpp"
 #include "control/tuning.hpp"
 
 namespace plx::probe::detail {
@@ -41,35 +40,15 @@ class tuning_random {
   }
   double uniform() noexcept { return static_cast<double>(bits() >> 11) * 0x1p-53; }  // [0, 1)
   std::uint64_t below(std::uint64_t n) noexcept { return n == 0 ? 0 : bits() % n; }  // n is small
-  double normal() noexcept {                                                         // Box, Muller (1958)
-    return std::sqrt(-2 * std::log(1 - uniform())) * std::cos(2 * 3.14159265358979323846 * uniform());
-  }
 
  private:
   std::uint64_t state_;
 };
 
-/// The places of a parameter are 0 .. most_place(p).
-inline double most_place(const parameter& p) noexcept {
-  return p.what == parameter::kind::real ? 1.0 : static_cast<double>(p.levels() - 1);
-}
+/// The place at which a search begins.
 places start_of(const parameters& space);
-places anywhere(const parameters& space, tuning_random& random);
-/// A place nearby, in one or several directions; `scale` is a share of the range.
-places nearby(const parameters& space, places from, double scale, tuning_random& random);
-/// The grid point with that index; real numbers have `grid` steps.
-places grid_point(const parameters& space, int grid, std::uint64_t number);
-/// Number of grid points, at most 2^62.
-std::uint64_t grid_size(const parameters& space, int grid) noexcept;
-
-std::unique_ptr<search> make_exhaustive(const tuning_options& o);
-std::unique_ptr<search> make_random(const tuning_options& o);
-std::unique_ptr<search> make_hill_climbing(const tuning_options& o);
-std::unique_ptr<search> make_annealing(const tuning_options& o);
-std::unique_ptr<search> make_genetic(const tuning_options& o);
-std::unique_ptr<search> make_race(const tuning_options& o);
-/// Null if built without NLopt.
-std::unique_ptr<search> make_nlopt(const tuning_options& o);
+/// The search of these options; null if it needs NLopt and the build does not include that library.
+std::unique_ptr<search> make_search(const tuning_options& o);
 
 /// Bounds that contain the median of independent values with probability at least 1 - doubt, for any distribution: the
 /// r-th smallest and r-th largest value, with the largest r for which 2 P(Binomial(n, 1/2) < r) <= doubt. Infinite if

@@ -15,7 +15,7 @@
 
 #include "base/text.hpp"
 #include "probe/counters/counter_name.hpp"
-#include "probe/live/live_address.hpp"
+#include "probe/live/http_server.hpp"
 
 namespace plx::probe {
 namespace {

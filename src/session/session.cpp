@@ -13,7 +13,6 @@
 #include "control/policy.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_printer.hpp"
-#include "probe/counters/sample_series.hpp"
 #include "probe/live/live_server.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/device_lanes.hpp"

@@ -15,8 +15,8 @@
 #include "session/diagnose_log.hpp"
 #include "star/run_files.hpp"
 #include "star/simulation.hpp"
-#include "trace/json_trace.hpp"
 #include "trace/profile.hpp"
+#include "trace/trace_export.hpp"
 
 namespace plx::star {
 

@@ -12,7 +12,7 @@
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/profile.hpp"
-#include "trace/trace_text.hpp"
+#include "trace/trace_export.hpp"
 
 namespace plx::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/json_trace.hpp"
+#include "trace/trace_export.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,6 @@
 
 #include "base/text.hpp"
 #include "probe/record/text_sink.hpp"
-#include "trace/trace_text.hpp"
 
 namespace plx::probe {
 namespace {

@@ -1,4 +1,4 @@
-#include "trace/otf2_trace.hpp"
+#include "trace/trace_export.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "trace/trace_text.hpp"
 
 extern "C" {
 void __lsan_disable() __attribute__((weak));  // defined in programs with a leak detector

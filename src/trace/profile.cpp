@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/file.hpp"
+#include "probe/counters/standard_counters.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/profile.hpp"
@@ -87,20 +88,6 @@ double share_of(double part, double all) { return all > 0 ? part / all : 0.0; }
 
 std::uint64_t yields(const task_statistics& t) { return t.slices - t.calls; }
 
-/// The sum of all workers' times.
-worker_times sum_of_times(const recorder& r) {
-  worker_times sum;
-  for (unsigned w = 0; w < r.worker_count(); ++w) {
-    const worker_times t = r.times(w);
-    sum.exec_s += t.exec_s;
-    sum.idle_s += t.idle_s;
-    sum.overhead_s += t.overhead_s;
-    sum.background_s += t.background_s;
-    sum.tasks += t.tasks;
-  }
-  return sum;
-}
-
 std::string row(const task_statistics& t, double sum_s, std::size_t width) {
   const bool ended = t.calls != 0;  // otherwise there are no durations
   const auto of_calls = [&](double s) { return right(ended ? time_text(s) : "-", 8); };
@@ -116,7 +103,7 @@ std::string heading_of(std::size_t width) {
 }
 
 std::string what_workers_did(const recorder& r) {
-  const worker_times t = sum_of_times(r);
+  const worker_times t = times_of(r);
   const double all = t.exec_s + t.idle_s + t.overhead_s + t.background_s;
   return fmt::format(
       "{} tasks on {} worker{}, {} of worker time: tasks {}, idle {}, searching {}, background {}\n"

@@ -13,17 +13,15 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "probe/counters/bounded_output.hpp"
+#include "probe/counters/standard_counters.hpp"
 #include "probe/record/text_sink.hpp"
 #include "probe/record/trace_data.hpp"
-#include "trace/call_tree.hpp"
 #include "trace/critical_path.hpp"
-#include "trace/json_trace.hpp"
-#include "trace/otf2_trace.hpp"
 #include "trace/profile.hpp"
 #include "trace/task_files.hpp"
 #include "trace/task_plots.hpp"
+#include "trace/trace_export.hpp"
 #include "trace/trace_graph.hpp"
-#include "trace/trace_text.hpp"
 
 namespace plx::probe {
 namespace {
@@ -167,17 +165,9 @@ class task_files {
   }
 
   [[nodiscard]] std::string summary() const {
-    worker_times sum;
-    for (unsigned w = 0; w < rec_.worker_count(); ++w) {
-      const worker_times t = rec_.times(w);
-      sum.exec_s += t.exec_s;
-      sum.idle_s += t.idle_s;
-      sum.overhead_s += t.overhead_s;
-      sum.background_s += t.background_s;
-      sum.tasks += t.tasks;
-    }
+    const worker_times sum = times_of(rec_);
     std::string text = fmt::format(
-        "{{\"workers\":{},\"tasks\":{},\n\"time_s\":{{\"tasks\":{:.9g},\"idle\":{:.9g},\"managing_tasks\":{:.9g},"
+        "{{\"workers\":{},\"tasks\":{},\n\"time_s\":{{\"tasks\":{:.9g},\"idle\":{:.9g},\"searching\":{:.9g},"
         "\"background\":{:.9g}}},\n\"measuring_cost\":{:.6g},\n\"names_dropped\":{},\n",
         rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s,
         rec_.measurement_cost(), names_dropped());

@@ -1,4 +1,4 @@
-#include "control/tuning_cache.hpp"
+#include "control/tuning.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +29,8 @@ struct tuning_cache : ::testing::Test {
     return {.name = "loop at a.cpp:7 <int>",
             .space = {parameter::integer("edge", 4, 64, 8, 4), parameter::real("x", 0, 1, 0.5),
                       parameter::choice("how", {"small", "fast"})},
-            .how = strategy::hill_climbing,
+            .how = strategy::exhaustive,
+            .grid = 3,
             .cache_folder = folder};
   }
   /// Runs a search; returns the number of points measured.

@@ -8,6 +8,8 @@
 #include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <unordered_set>
 
 #include "base/clock.hpp"
@@ -16,7 +18,8 @@
 #include "base/text.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_printer.hpp"
-#include "probe/counters/derived_counters.hpp"
+#include "probe/counters/counter_registry_detail.hpp"
+#include "probe/record/recorder.hpp"
 #include "probe/record/text_sink.hpp"
 
 namespace plx::probe {
@@ -91,12 +94,6 @@ std::string counters_as_json(const std::vector<counter_value>& values, double ti
     text += '}';
   }
   return text += "]}";
-}
-
-std::string counters_json(const counter_registry& registry, std::string_view pattern) {
-  const auto values = registry.query(pattern);
-  if (!values) return fmt::format("{{\"error\":{}}}", json_text(values.error().message));
-  return counters_as_json(*values, monotonic_seconds());
 }
 
 std::string list_as_text(const std::vector<counter_info>& counters, bool full) {
@@ -190,9 +187,47 @@ result<void> counter_printer::print(bool last) {
   return first;
 }
 
+counter_sampler::counter_sampler(recorder& r, counter_registry& counters, std::vector<std::string> patterns,
+                                 std::string path)
+    : recorder_(r),
+      counters_(counters),
+      patterns_(std::move(patterns)),
+      path_(std::move(path)),
+      begin_s_(monotonic_seconds()) {
+  std::error_code ignored;  // reported when the file is written
+  std::filesystem::remove(path_, ignored);
+  for (const std::string& pattern : patterns_) (void)counters_.list(pattern);
+}
+
+result<void> counter_sampler::write(const std::string& text) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);
+  return append_file(path_, counters_csv_header, text);
+}
+
+result<void> counter_sampler::sample() {
+  result<void> first;
+  std::string text;
+  const double time_s = monotonic_seconds() - begin_s_;
+  for (const std::string& pattern : patterns_) {
+    const auto values = counters_.query(pattern);
+    if (!values) {
+      if (first) first = values.error();
+      continue;
+    }
+    text += counters_as_csv(*values, time_s);
+    for (const counter_value& v : *values)
+      if (v.problem.empty()) recorder_.trace_counter(v.name, v.value);
+  }
+  if (auto written = write(text); !written && first) first = written;
+  if (!first && !said_) log_warning("{}", first.error().message);
+  said_ |= !first;
+  return first;
+}
+
 counter_lister::counter_lister(counter_registry& registry, bool full) : registry_(registry), full_(full) {
   std::vector<counter_info> all = registry_.list();
-  for (counter_info& kind : derived_counter_kinds()) all.push_back(std::move(kind));
+  for (counter_info& kind : detail::derived_counter_kinds()) all.push_back(std::move(kind));
   write(list_as_text(all, full_));
   registry_.on_added(
       [](void* arg, const counter_info& added) {

@@ -21,6 +21,8 @@
 
 namespace plx::probe {
 
+class recorder;
+
 // Counters as text, CSV or JSON, and the list of counters.
 //
 // Thread safety: all functions are thread-safe. Cost: reading the counters and writing the text.
@@ -37,10 +39,6 @@ inline constexpr std::string_view counters_csv_header = "time_s,name,value,unit\
 ///   {"time_s":1.5,"counters":[{"name":"/a/x","value":1,"unit":"s","help":"...","monotonic":true}]}
 /// If there is no value, `value` is null and "problem" contains the reason.
 std::string counters_as_json(const std::vector<counter_value>& values, double time_s);
-
-/// All matching counters, as counters_as_json(); the time is seconds since the machine started. Without a match:
-/// {"error":"..."}.
-std::string counters_json(const counter_registry& registry, std::string_view pattern = "/*{*}/*@*");
 
 /// Name, unit and description in columns. Unless `full`, instances that differ only in their numbers are combined into
 /// one line with '*' for the number, as in "worker-thread#*", at the position of the first.
@@ -82,6 +80,28 @@ class counter_printer {
   const double begin_s_;
   bounded_output output_, error_output_{"stderr"};
   std::set<std::string, std::less<>> said_;
+};
+
+/// Periodically writes counters into counters.csv of the run's folder and, as curves, into the trace.
+///
+/// Thread safety: one call at a time. Errors: a file that cannot be written is reported once, in the log, and retried;
+/// the curves continue. Cost: reading the counters and writing a line for each. Example:
+/// session/test/counter_printer_test.cpp
+class counter_sampler {
+ public:
+  /// The arguments must outlive it. `path`: the CSV file, which is overwritten; its folder is created.
+  counter_sampler(recorder& r, counter_registry& counters, std::vector<std::string> patterns, std::string path);
+  /// Reads all matching counters once. Returns the first error.
+  result<void> sample();
+
+ private:
+  result<void> write(const std::string& text);
+  recorder& recorder_;
+  counter_registry& counters_;
+  const std::vector<std::string> patterns_;
+  const std::string path_;
+  const double begin_s_;
+  bool said_ = false;
 };
 
 /// Prints the list of all counters and of the derived counters that can be requested, and then each counter as it is

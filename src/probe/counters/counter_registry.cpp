@@ -191,8 +191,8 @@ void detail::registry_state::keep_last_value(counter_entry& e) {
     const std::lock_guard lock(mutex);
     if (kept_patterns.empty() || last_values.size() >= 4096) return;
     if (std::none_of(kept_patterns.begin(), kept_patterns.end(), [&](const std::string& p) {
-          const auto wanted = counter_name::parse(p);
-          return wanted && (p == e.about->name || matches(*wanted, e.parts));
+          const auto parsed = counter_name::parse(p);
+          return parsed && (p == e.about->name || matches(*parsed, e.parts));
         }))
       return;
   }
@@ -210,11 +210,11 @@ void counter_registry::keep_last_values(std::vector<std::string> patterns) {
 
 std::vector<counter_value> counter_registry::last_values(std::string_view pattern) const {
   std::vector<counter_value> values;
-  const auto wanted = counter_name::parse(pattern);
-  if (!wanted) return values;
+  const auto parsed = counter_name::parse(pattern);
+  if (!parsed) return values;
   const std::lock_guard lock(state_->mutex);
   for (const auto& [name, value] : state_->last_values)
-    if (!state_->by_name.contains(name) && (name == pattern || matches(*wanted, *counter_name::parse(name))))
+    if (!state_->by_name.contains(name) && (name == pattern || matches(*parsed, *counter_name::parse(name))))
       values.push_back(value);
   return values;
 }

@@ -4,7 +4,7 @@
 //   "/threads{locality#0/worker-thread#1}/count/steals", "/machine/memory/resident".
 // In a pattern, '*' stands for any text within its part. A pattern without {instance} matches counters without one and
 // those of an instance that ends in "total"; "{*}" matches all of this locality. Statistics over time and arithmetic of
-// counters are counters as well, created on request (probe/counters/derived_counters.hpp):
+// counters are counters as well, created on request (counter_registry_detail.hpp):
 //   "/statistics{/threads/idle-rate}/rolling_average@100,20",
 //   "/arithmetics/max@/threads{*/worker-thread#*}/idle-rate".
 //

@@ -74,7 +74,43 @@ class sampling {
   bool ended_ = false;
 };
 
-class sample_series;
+/// Repeated samples of one counter and their statistics: over all samples, and over the most recent ones. All functions
+/// are thread-safe. sample() reads the counter and is O(1); a median sorts a copy.
+/// Statistics of n samples: running mean and variance (Welford 1962), minimum and maximum. For the median, the samples
+/// themselves; beyond 4096, a uniform random selection of that size (Vitter 1985, algorithm R).
+class sample_series {
+ public:
+  static constexpr std::size_t most_kept = 4096;
+
+  explicit sample_series(counter_handle source) : source_(std::move(source)) {}
+
+  /// Enables rolling_* over the last `n` samples; the largest n is used.
+  void keep_last(std::size_t n);
+  /// Reads the counter once. A value that cannot be read is skipped.
+  void sample();
+  /// As sample(), with a given value and time in seconds.
+  void add(double value, double time_s);
+  void reset();
+
+  /// `statistic`: "average", "stddev", ..., "rolling_max", "rate", "count". Throws std::runtime_error with one line if
+  /// there is no sample.
+  double value(std::string_view statistic, std::size_t window) const;
+
+ private:
+  double over_all(std::string_view statistic) const;
+  double over_last(std::string_view statistic, std::size_t window) const;
+
+  const counter_handle source_;
+  mutable std::mutex mutex_;
+  std::uint64_t n_ = 0;
+  double mean_ = 0, squares_ = 0, least_ = 0, greatest_ = 0;
+  std::vector<double> kept_;
+  std::uint64_t random_ = 0x9e3779b97f4a7c15u;
+  std::vector<double> last_;     // a ring: sample i is at i % size()
+  std::uint64_t ring_from_ = 0;  // the first sample in the ring
+  double value_before_ = 0, time_before_ = 0, rate_ = 0;
+  std::string problem_;  // of the last sample
+};
 
 struct registry_state {
   explicit registry_state(unsigned l) : locality(l) {}
@@ -116,5 +152,23 @@ error malformed(std::string_view pattern);
 bool is_derived(const counter_name& name);
 /// Finds or creates derived counters.
 result<std::vector<entry_ptr>> derived(registry_state& state, std::string_view text, const counter_name& wanted);
+
+// Counters derived from other counters, created on request by name.
+//
+//   /statistics{COUNTER}/average@MS        also stddev, median, min, max, rate (per second), count: of the values of
+//                                          COUNTER read every MS milliseconds since the first request, or the reset
+//   /statistics{COUNTER}/rolling_average@MS,N   also rolling_stddev, rolling_median, rolling_min, rolling_max: of the
+//                                          last N values. Without @MS,N: every 1000 ms, the last 10.
+//   /arithmetics/add@COUNTER,COUNTER,...   also subtract, multiply, divide (the first by all others), mean, variance,
+//                                          median, min, max, count: of the present values
+//
+// COUNTER may be a pattern: /statistics then means one counter for each match, while /arithmetics uses all matches at
+// the time of the first request as operands. In a list of counters, braces around an element keep its commas together:
+//   /arithmetics/divide@{/statistics{/a/x}/rolling_max@100,5},/b/y
+// A derived counter exists as long as the registry; there are at most 1000.
+// Thread safety: all functions are thread-safe. Example: probe/counters/test/derived_counters_test.cpp
+
+/// The available derived counters: names as above, with units and descriptions.
+std::vector<counter_info> derived_counter_kinds();
 
 }  // namespace plx::probe::detail

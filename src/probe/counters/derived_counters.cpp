@@ -1,4 +1,3 @@
-#include "probe/counters/derived_counters.hpp"
 
 #include <fmt/format.h>
 
@@ -8,12 +7,12 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/assert.hpp"
+#include "base/clock.hpp"
 #include "base/text.hpp"
 #include "probe/counters/counter_registry_detail.hpp"
-#include "probe/counters/sample_series.hpp"
 
-namespace plx::probe {
-namespace detail {
+namespace plx::probe::detail {
 
 constexpr std::size_t most_derived = 1000;
 
@@ -56,15 +55,17 @@ double quotient(const std::vector<double>& v) {
 }
 
 double variance(const std::vector<double>& v) {
+  const double middle = mean(v);
   double squares = 0;
-  for (const double x : v) squares += (x - mean(v)) * (x - mean(v));
+  for (const double x : v) squares += (x - middle) * (x - middle);
   return squares / static_cast<double>(v.size());
 }
 
-double median(const std::vector<double>& v) {
-  std::vector<double> sorted = v;
-  std::sort(sorted.begin(), sorted.end());
-  return 0.5 * (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]);
+double median(std::vector<double> v) {
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  if (v.size() % 2 == 1) return *middle;
+  return 0.5 * (*middle + *std::max_element(v.begin(), middle));
 }
 
 constexpr operation operations[] = {
@@ -75,13 +76,95 @@ constexpr operation operations[] = {
     {"divide", "the first counter divided by all others", quotient},
     {"mean", "mean of the counters", mean},
     {"variance", "variance of the counters", variance},
-    {"median", "median of the counters", median},
+    {"median", "median of the counters", [](const std::vector<double>& v) { return median(v); }},
     {"min", "smallest of the counters",
      [](const std::vector<double>& v) { return *std::min_element(v.begin(), v.end()); }},
     {"max", "largest of the counters",
      [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); }},
     {"count", "number of the counters", [](const std::vector<double>& v) { return static_cast<double>(v.size()); }},
 };
+
+// ------------------------------------------------------------------------------------------------------------- samples
+
+void sample_series::keep_last(std::size_t n) {
+  const std::lock_guard lock(mutex_);
+  if (n <= last_.size()) return;
+  std::vector<double> larger(n);
+  // The samples still in the smaller ring; without one, the newest sample.
+  const std::uint64_t known = n_ - std::max(ring_from_, n_ - std::min<std::uint64_t>(n_, last_.size()));
+  for (std::uint64_t i = n_ - known; i < n_; ++i) larger[i % n] = last_[i % last_.size()];
+  if (known == 0 && n_ > 0) larger[(n_ - 1) % n] = value_before_;
+  ring_from_ = known == 0 && n_ > 0 ? n_ - 1 : n_ - known;
+  last_ = std::move(larger);
+}
+
+void sample_series::sample() {
+  const auto v = source_.read();
+  if (v && std::isfinite(*v)) return add(*v, seconds(now_ticks()));
+  const std::lock_guard lock(mutex_);
+  problem_ = v ? fmt::format("'{}' is {}", source_.about().name, *v) : v.error().message;
+}
+
+void sample_series::add(double value, double time_s) {
+  const std::lock_guard lock(mutex_);
+  problem_.clear();
+  if (n_ > 0 && time_s > time_before_) {
+    const bool began_anew = source_ && source_.about().monotonic && value < value_before_;
+    rate_ = (began_anew ? value : value - value_before_) / (time_s - time_before_);
+  }
+  value_before_ = value;
+  time_before_ = time_s;
+  least_ = n_ == 0 ? value : std::min(least_, value);
+  greatest_ = n_ == 0 ? value : std::max(greatest_, value);
+  if (!last_.empty()) last_[n_ % last_.size()] = value;
+  ++n_;
+  const double step = value - mean_;
+  mean_ += step / static_cast<double>(n_);
+  squares_ += step * (value - mean_);
+  if (kept_.size() < most_kept) return kept_.push_back(value);
+  random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
+  if (const std::uint64_t at = random_ % n_; at < most_kept) kept_[at] = value;
+}
+
+void sample_series::reset() {
+  const std::lock_guard lock(mutex_);
+  n_ = ring_from_ = 0;
+  mean_ = squares_ = rate_ = 0;
+  kept_.clear();
+}
+
+double sample_series::value(std::string_view statistic, std::size_t window) const {
+  constexpr std::string_view rolling = "rolling_";
+  const std::lock_guard lock(mutex_);
+  if (statistic == "count") return static_cast<double>(n_);
+  if (n_ == 0) throw std::runtime_error(problem_.empty() ? "no sample has been taken yet" : problem_);
+  return statistic.starts_with(rolling) ? over_last(statistic.substr(rolling.size()), window) : over_all(statistic);
+}
+
+double sample_series::over_all(std::string_view statistic) const {
+  if (statistic == "average") return mean_;
+  if (statistic == "stddev") return std::sqrt(std::max(0.0, squares_ / static_cast<double>(n_)));
+  if (statistic == "median") return median(kept_);
+  if (statistic == "min") return least_;
+  if (statistic == "max") return greatest_;
+  PLX_ASSERT(statistic == "rate", statistic);
+  return rate_;
+}
+
+double sample_series::over_last(std::string_view statistic, std::size_t window) const {
+  PLX_ASSERT(window > 0 && window <= last_.size());
+  std::vector<double> v;
+  const std::uint64_t first = std::max(ring_from_, n_ - std::min<std::uint64_t>(n_, window));
+  for (std::uint64_t i = first; i < n_; ++i) v.push_back(last_[i % last_.size()]);
+  if (statistic == "average") return mean(v);
+  if (statistic == "stddev") return std::sqrt(variance(v));
+  if (statistic == "median") return median(std::move(v));
+  if (statistic == "min") return *std::min_element(v.begin(), v.end());
+  PLX_ASSERT(statistic == "max", statistic);
+  return *std::max_element(v.begin(), v.end());
+}
+
+// ------------------------------------------------------------------------------------------------------------- look-up
 
 bool is_derived(const counter_name& n) {
   return (n.object == "statistics" && n.parameters.find('*') == std::string_view::npos &&
@@ -281,20 +364,18 @@ result<std::vector<entry_ptr>> derived(registry_state& state, std::string_view t
   return arithmetic_of(state, text, wanted);
 }
 
-}  // namespace detail
-
 std::vector<counter_info> derived_counter_kinds() {
   std::vector<counter_info> kinds;
-  for (const auto& s : detail::statistics)
+  for (const auto& s : statistics)
     kinds.push_back({.name = fmt::format("/statistics{{COUNTER}}/{}@MS{}", s.name, s.rolling ? ",N" : ""),
                      .unit = s.has_unit                           ? "COUNTER's"
                              : s.name == std::string_view("rate") ? "COUNTER's/s"
                                                                   : "1",
                      .help = fmt::format("{} of COUNTER", s.help)});
-  for (const auto& o : detail::operations)
+  for (const auto& o : operations)
     kinds.push_back(
         {.name = fmt::format("/arithmetics/{}@COUNTER,COUNTER,...", o.name), .unit = "theirs", .help = o.help});
   return kinds;
 }
 
-}  // namespace plx::probe
+}  // namespace plx::probe::detail

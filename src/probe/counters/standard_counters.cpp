@@ -29,20 +29,6 @@ double resident_bytes() {
   return 1024.0 * static_cast<double>(own_usage().ru_maxrss);
 }
 
-/// The times of one worker, or of all.
-worker_times times_of(const recorder& r, unsigned first, unsigned end) {
-  worker_times sum;
-  for (unsigned i = first; i < std::min(end, r.worker_count()); ++i) {
-    const worker_times t = r.times(i);
-    sum.exec_s += t.exec_s;
-    sum.idle_s += t.idle_s;
-    sum.overhead_s += t.overhead_s;
-    sum.background_s += t.background_s;
-    sum.tasks += t.tasks;
-  }
-  return sum;
-}
-
 double func_s(const worker_times& t) { return t.exec_s + t.overhead_s; }
 double whole(const worker_times& t) { return t.exec_s + t.idle_s + t.overhead_s + t.background_s; }
 
@@ -88,6 +74,19 @@ constexpr quotient_counter quotient_counters[] = {
 };
 
 }  // namespace
+
+worker_times times_of(const recorder& r, unsigned first, unsigned end) {
+  worker_times sum;
+  for (unsigned i = first; i < std::min(end, r.worker_count()); ++i) {
+    const worker_times t = r.times(i);
+    sum.exec_s += t.exec_s;
+    sum.idle_s += t.idle_s;
+    sum.overhead_s += t.overhead_s;
+    sum.background_s += t.background_s;
+    sum.tasks += t.tasks;
+  }
+  return sum;
+}
 
 std::vector<registration> add_machine_counters(counter_registry& registry) {
   std::vector<registration> all;

@@ -12,6 +12,9 @@
 
 namespace plx::probe {
 
+/// The times of the workers [first, end), summed.
+worker_times times_of(const recorder& r, unsigned first = 0, unsigned end = ~0u);
+
 /// /machine/memory/resident, /machine/context-switches/voluntary, ...: values of this process from the operating
 /// system.
 [[nodiscard]] std::vector<registration> add_machine_counters(counter_registry& registry);

@@ -5,7 +5,7 @@ string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x
 file(WRITE ${TO}.new
 "#include <string_view>
 
-#include \"probe/live/live_pages.hpp\"
+#include \"probe/live/live_server.hpp\"
 
 namespace plx::probe {
 

@@ -27,19 +27,6 @@
 namespace plx::probe {
 namespace {
 
-struct descriptor {
-  int number = -1;
-  descriptor() = default;
-  explicit descriptor(int n) : number(n) {}
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() { reset(); }
-  void reset(int n = -1) {
-    if (number >= 0) ::close(number);
-    number = n;
-  }
-};
-
 void make_ready(int fd) {
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
@@ -98,8 +85,8 @@ struct http_server::state {
   http_handler& handler;
   const http_limits limits;
   http_counts counts;
-  descriptor listening, wake_read, wake_write;
-  descriptor reserve;  // closed temporarily when no descriptors are left, to accept and close a connection
+  owned_descriptor listening, wake_read, wake_write;
+  owned_descriptor reserve;  // closed temporarily when no descriptors are left, to accept and close a connection
   double deaf_until = 0;
   std::vector<http_connection> clients;
   std::vector<pollfd> polled;
@@ -297,6 +284,11 @@ void count(std::atomic<std::uint64_t>& c, std::uint64_t n = 1) { c.fetch_add(n, 
 
 }  // namespace
 
+void owned_descriptor::reset(int n) noexcept {
+  if (number >= 0) ::close(number);
+  number = n;
+}
+
 const char* http_reason(int status) {
   switch (status) {
     case 200:
@@ -335,8 +327,8 @@ http_connection::~http_connection() { close(); }
 
 void http_connection::close() noexcept {
   phase_ = phase::closed;
-  if (descriptor_ < 0) return;
-  ::close(std::exchange(descriptor_, -1));
+  if (descriptor_.number < 0) return;
+  descriptor_.reset();
   counts_->open.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -380,7 +372,7 @@ void http_connection::read_more(http_handler& handler, double now) {
   const std::size_t size = in_.size(), room = http_head_limit - size;
   if (room == 0) return close();  // it keeps sending while its reply is being prepared
   in_.resize(http_head_limit);
-  const ssize_t n = ::recv(descriptor_, in_.data() + size, room, MSG_DONTWAIT);
+  const ssize_t n = ::recv(descriptor_.number, in_.data() + size, room, MSG_DONTWAIT);
   const int number = errno;
   in_.resize(size + static_cast<std::size_t>(n > 0 ? n : 0));
   if (n == 0 || (n < 0 && !would_wait(number))) return close();
@@ -448,7 +440,7 @@ void http_connection::write_more(double now) {
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;
-    const ssize_t n = ::sendmsg(descriptor_, &message, send_flags);
+    const ssize_t n = ::sendmsg(descriptor_.number, &message, send_flags);
     if (n < 0 && would_wait(errno)) return;
     if (n < 0) return close();
     sent_ += static_cast<std::size_t>(n);
@@ -468,14 +460,14 @@ void http_connection::written(double now) {
   }
   phase_ = phase::draining;
   deadline_ = now + 1;
-  ::shutdown(descriptor_, SHUT_WR);
+  ::shutdown(descriptor_.number, SHUT_WR);
   drain();
 }
 
 void http_connection::drain() {
   char forgotten[4096];
   for (int i = 0; i < 16; ++i) {
-    const ssize_t n = ::recv(descriptor_, forgotten, sizeof forgotten, MSG_DONTWAIT);
+    const ssize_t n = ::recv(descriptor_.number, forgotten, sizeof forgotten, MSG_DONTWAIT);
     if (n < 0 && would_wait(errno)) return;
     if (n <= 0) return close();
   }

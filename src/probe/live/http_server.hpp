@@ -1,20 +1,3 @@
-// Internal: one client connection of the HTTP server: received data, pending replies, and deadlines.
-//
-// Thread safety: none; used by the server's thread. Cost: a buffer of http_head_limit bytes and the pending reply.
-#pragma once
-
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
-
-#include "base/result.hpp"
-#include "probe/live/http_request.hpp"
-#include "probe/live/live_address.hpp"
-
-namespace plx::probe {
-
 // A small HTTP/1.1 server for a few browsers: one thread, bounded connections and memory, a deadline for everything.
 // For the reasons to write our own see docs/decisions/0009-the-live-page-has-its-own-server.md.
 //
@@ -22,6 +5,73 @@ namespace plx::probe {
 // Cost: a sleeping thread ("plx-live", of low priority) without requests; 64 connections of about 10 KB each, and
 // pending replies. Errors: one line from start(); errors of clients are counted.
 // Example: probe/live/test/http_server_test.cpp
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/result.hpp"
+
+namespace plx::probe {
+
+// The address of the live page: "127.0.0.1:0", "[::1]:8080", "localhost:8080", ":8080"; "1" is "127.0.0.1:0".
+//
+// Thread safety: all functions are thread-safe. Cost: negligible. Example: probe/live/test/live_address_test.cpp
+
+struct live_address {
+  std::string host = "127.0.0.1";  // an IPv4 or IPv6 address, without brackets
+  std::uint16_t port = 0;          // 0: any free port
+  bool loopback = true;            // only this machine can reach it
+
+  /// In the form used in a URL: "127.0.0.1:8080", "[::1]:8080".
+  [[nodiscard]] std::string text() const;
+};
+
+/// Errors: not an address; an address that other machines can reach, unless `beyond_loopback`.
+result<live_address> parse_live_address(std::string_view text, bool beyond_loopback);
+
+/// Whether the value of a Host header is an address, "localhost", or this machine's own name. Other names are not
+/// trusted: a foreign web page could map its own name to this machine's address (DNS rebinding).
+bool trusted_host(std::string_view host);
+
+// Parses the head of an HTTP/1.x request from the data received so far. Strict: anything but a valid GET or HEAD
+// without a body is refused with a status code.
+//
+// Thread safety: none; results view the parsed text. Cost: one pass over the text, no allocation.
+// Example: probe/live/test/http_request_test.cpp
+
+struct http_request {
+  std::string_view path;           // "/counters.json", as received
+  std::string_view query;          // the text after '?'
+  std::string_view host;           // of the Host header; "" if absent
+  std::string_view authorization;  // of the Authorization header
+  bool head_only = false;          // HEAD
+  bool keep_alive = true;
+
+  /// The value of a query field with its percent-escapes replaced; nothing if it is absent, "" for "a" and "a=".
+  [[nodiscard]] std::optional<std::string> field(std::string_view name) const;
+};
+
+/// A request, or incomplete input, or an error status.
+struct http_parsed {
+  enum kind_t { incomplete, complete, refused };
+  kind_t kind = incomplete;
+  int status = 0;          // of an error: 400 405 413 414 431 505
+  std::size_t length = 0;  // length of the head, if complete
+  http_request request{};
+};
+
+/// The maximum size of a head; a longer one is refused without further reading.
+inline constexpr std::size_t http_head_limit = 8192;
+
+/// Parses the beginning of a client's data.
+http_parsed parse_http_request(std::string_view text);
 
 /// The reply to a request.
 struct http_reply {
@@ -91,8 +141,27 @@ class http_server {
   std::unique_ptr<state> state_;
 };
 
+// Internal: one client connection of the HTTP server: received data, pending replies, and deadlines.
+//
+// Thread safety: none; used by the server's thread. Cost: a buffer of http_head_limit bytes and the pending reply.
+
 /// "Not Found" and other reason phrases.
 const char* http_reason(int status);
+
+/// A file descriptor, closed with its owner.
+struct owned_descriptor {
+  int number = -1;
+
+  owned_descriptor() = default;
+  explicit owned_descriptor(int n) : number(n) {}
+  owned_descriptor(owned_descriptor&& other) noexcept : number(std::exchange(other.number, -1)) {}
+  owned_descriptor& operator=(owned_descriptor&& other) noexcept {
+    std::swap(number, other.number);
+    return *this;
+  }
+  ~owned_descriptor() { reset(); }
+  void reset(int n = -1) noexcept;
+};
 
 /// One connection of the server: reads a request, writes the reply.
 class http_connection {
@@ -107,36 +176,12 @@ class http_connection {
   };
 
   http_connection(int descriptor, const http_limits& limits, http_counts& counts, double now);
-  http_connection(http_connection&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        limits_(other.limits_),
-        counts_(other.counts_),
-        phase_(other.phase_),
-        deadline_(other.deadline_),
-        served_(other.served_),
-        ends_(other.ends_),
-        has_more_(other.has_more_),
-        progress_(other.progress_),
-        follows_(other.follows_),
-        last_(other.last_),
-        in_(std::move(other.in_)),
-        head_(std::move(other.head_)),
-        body_(std::move(other.body_)),
-        sent_(other.sent_) {}
-  http_connection& operator=(http_connection&& other) noexcept {
-    std::swap(descriptor_, other.descriptor_);
-    std::swap(phase_, other.phase_), std::swap(deadline_, other.deadline_);
-    std::swap(served_, other.served_), std::swap(ends_, other.ends_);
-    std::swap(has_more_, other.has_more_), std::swap(progress_, other.progress_);
-    std::swap(follows_, other.follows_), std::swap(last_, other.last_);
-    in_.swap(other.in_), head_.swap(other.head_), body_.swap(other.body_);
-    std::swap(sent_, other.sent_);
-    return *this;
-  }
+  http_connection(http_connection&&) noexcept = default;
+  http_connection& operator=(http_connection&&) noexcept = default;
   ~http_connection();
 
   /// The socket.
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_.number; }
   /// The phase after the last event.
   [[nodiscard]] phase now() const noexcept { return phase_; }
   /// The time limit of the present phase.
@@ -168,7 +213,7 @@ class http_connection {
   void written(double now);
   void drain();
 
-  int descriptor_;
+  owned_descriptor descriptor_;
   const http_limits* limits_;
   http_counts* counts_;
   phase phase_ = phase::reading;

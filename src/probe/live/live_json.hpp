@@ -1,4 +1,4 @@
-// The data of the live page, as JSON.
+// The data of the live page, as JSON, and all counters for Prometheus.
 //
 // Thread safety: as the recorder and the registry. Cost: reading the data; each function builds one text.
 // Example: probe/live/test/live_json_test.cpp
@@ -13,10 +13,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/result.hpp"
 #include "probe/counters/counter_registry.hpp"
-#include "probe/live/live_timeline.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/record/trace_data.hpp"
 
 namespace plx::probe {
 
@@ -74,7 +75,7 @@ class picture_board {
 /// The shortest text that reads back to the same value; null for values that JSON cannot represent.
 std::string json_number(double value);
 
-/// {"time_s":..,"counters":[{"name":..,"value":..,"unit":..,"help":..,"monotonic":..},..]}
+/// The matching counters as counters_as_json() writes them; derived counters are not created.
 result<std::string> counters_json(const counter_registry& counters, std::string_view pattern, double time_s);
 
 /// The same in two parts, for clients that poll: descriptions of the counters, and their values in the same order.
@@ -89,6 +90,16 @@ counter_catalog catalog_of(const counter_registry& counters);
 /// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..},..], the largest
 /// total first, at most 500.
 std::string tasks_json(const std::vector<task_statistics>& tasks);
+
+/// The slices of the last seconds, of a worker or of a lane of a device.
+struct recent_work {
+  std::vector<trace_slice> slices{};  // in order of time
+  ticks known_from = 0;               // earlier slices have been overwritten
+  std::string lane{};
+};
+
+/// The recent operations by lane, in order of device and lane. Also keeps the operations of the next few seconds.
+std::vector<recent_work> recent_lanes(recorder& r, ticks from);
 
 /// The last `window` ticks before `end`:
 /// {"window_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],"lanes":["gpu 0, stream
@@ -105,5 +116,13 @@ std::string timeline_json(const recorder& r, const std::vector<recent_work>& lan
 /// The values as base64 of 16-bit integers (little-endian; 65535 is not a number), scaled between "low" and "high";
 /// logarithmic ("log":true) if all are positive and span more than a factor of 20.
 std::string picture_json(const live_picture& picture, std::uint64_t number);
+
+/// All counters in Prometheus' text format (version 0.0.4), for monitoring systems that scrape /metrics.
+///
+/// "/threads{locality#0/worker-thread#1}/time/exec" in s becomes
+/// plx_threads_time_exec_seconds_total{locality="0",worker="1"}: monotonic counters have the type counter and end in
+/// _total, all others are gauges; s becomes _seconds, bytes _bytes, % _percent. If a counter exists for individual
+/// workers, its total is left out, because sum() would count it twice.
+std::string metrics_text(const counter_registry& counters);
 
 }  // namespace plx::probe

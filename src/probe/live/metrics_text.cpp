@@ -1,4 +1,4 @@
-#include "probe/live/metrics_text.hpp"
+#include "probe/live/live_json.hpp"
 
 #include <fmt/format.h>
 
@@ -107,22 +107,17 @@ void write(std::string& text, const std::string& name, const family& f) {
 }  // namespace
 
 std::string metrics_text(const counter_registry& counters) {
-  std::map<std::string, counter_info, std::less<>> infos;
-  for (counter_info& info : counters.list()) {
-    std::string key = info.name;
-    infos.insert_or_assign(std::move(key), std::move(info));
-  }
   std::map<std::string, family> families;
   const auto values = counters.query("/*{*}/*@*");
   for (const counter_value& v : values ? *values : std::vector<counter_value>{}) {
     const auto n = counter_name::parse(v.name);
-    const auto info = infos.find(v.name);
-    if (!n || info == infos.end()) continue;
-    family& f = families[family_name(*n, info->second)];
-    if (f.lines.empty() && f.totals.empty()) f.help = info->second.help, f.monotonic = info->second.monotonic;
+    if (!n) continue;
+    const std::string name = family_name(*n, *v.about);
+    family& f = families[name];
+    if (f.lines.empty() && f.totals.empty()) f.help = v.about->help, f.monotonic = v.about->monotonic;
     bool total = false;
     const std::string labels = labels_of(*n, total);
-    std::string line = family_name(*n, info->second);
+    std::string line = name;
     if (!labels.empty()) line += fmt::format("{{{}}}", labels);
     (total ? f.totals : f.lines).push_back(line + " " + value_text(v.value) + "\n");
   }

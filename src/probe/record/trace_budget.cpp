@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "probe/counters/standard_counters.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
 
@@ -28,14 +29,12 @@ trace_budget::trace_budget(recorder& r, double allowed) : recorder_(r), allowed_
 
 trace_budget::use trace_budget::used() const {
   use now;
-  for (unsigned i = 0; i < recorder_.worker_count(); ++i) {
-    const worker_times t = recorder_.times(i);
-    now.all_s += t.exec_s + t.idle_s + t.overhead_s + t.background_s;
-  }
+  const worker_times t = times_of(recorder_);
+  now.all_s = t.exec_s + t.idle_s + t.overhead_s + t.background_s;
   now.cost_s = recorder_.measurement_cost() * now.all_s;
   now.pieces.resize(name_count());
-  for (const task_statistics& t : recorder_.tasks())
-    if (t.id < now.pieces.size()) now.pieces[t.id] = t.slices;
+  for (const task_statistics& s : recorder_.tasks())
+    if (s.id < now.pieces.size()) now.pieces[s.id] = s.slices;
   return now;
 }
 

@@ -14,7 +14,6 @@
 #include "control/actuator.hpp"
 #include "control/policy.hpp"
 #include "control/tuning.hpp"
-#include "control/tuning_cache.hpp"
 #include "control/worker_cap_follower.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/names.hpp"

@@ -9,7 +9,6 @@
 
 #include "base/file.hpp"
 #include "probe/counters/gauge.hpp"
-#include "probe/counters/sample_series.hpp"
 #include "session/session.hpp"
 
 namespace {

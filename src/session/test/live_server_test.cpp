@@ -7,7 +7,6 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "probe/live/live_pages.hpp"
 #include "probe/live/test/test_client.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "session/session.hpp"

@@ -1,4 +1,4 @@
-#include "trace/call_tree.hpp"
+#include "trace/task_plots.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trace/json_trace.hpp"
+#include "trace/trace_export.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

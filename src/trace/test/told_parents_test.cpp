@@ -1,4 +1,4 @@
-#include "trace/trace_text.hpp"
+#include "trace/trace_export.hpp"
 
 #include <gtest/gtest.h>
 

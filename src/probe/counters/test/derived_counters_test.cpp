@@ -1,4 +1,4 @@
-#include "probe/counters/derived_counters.hpp"
+#include "probe/counters/counter_registry_detail.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "probe/counters/beat.hpp"
-#include "probe/counters/sample_series.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "probe/live/http_request.hpp"
+#include "probe/live/http_server.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "probe/live/live_address.hpp"
+#include "probe/live/http_server.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -21,7 +21,7 @@ TEST(LiveJson, CountersWithTheirDescriptions) {
   counter_registry c;
   const auto a = c.add({"/a/b", "s", "help", true}, [] { return 2.5; });
   EXPECT_EQ(counters_json(c, "/a/*", 1).value(),
-            "{\"time_s\":1,\"counters\":[{\"name\":\"/a/"
+            "{\"time_s\":1.000000,\"counters\":[{\"name\":\"/a/"
             "b\",\"value\":2.5,\"unit\":\"s\",\"help\":\"help\",\"monotonic\":true}]}\n");
   EXPECT_FALSE(counters_json(c, "/nothing/*", 1));
   const counter_catalog first = catalog_of(c), second = catalog_of(c);

@@ -1,4 +1,4 @@
-#include "probe/live/metrics_text.hpp"
+#include "probe/live/live_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
