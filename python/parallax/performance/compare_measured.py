@@ -77,7 +77,7 @@ def compare_time(a: Evidence | None, b: Evidence | None):
     add(section.title.lower(), lambda e: e.n_workers, count)
     add("length of the run", lambda e: e.wall_s, seconds)
     add("tasks", lambda e: e.n_tasks, count)
-    for name, use in (("in tasks", "tasks"), ("managing tasks", "overhead"), ("polling", "background"), ("idle", "idle")):
+    for name, use in (("in tasks", "tasks"), ("searching for tasks", "overhead"), ("polling", "background"), ("idle", "idle")):
         add(f"share {name}", lambda e, use=use: e.share(getattr(e, f"{use}_s")), lambda v: f"{100 * v:.2f} %")
     add("CPU time", lambda e: e.cpu_s, seconds)
     add("ready without a core", lambda e: e.ready_s, seconds)

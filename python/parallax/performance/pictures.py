@@ -244,7 +244,7 @@ def _write_shares(axes, values, left, whole, colour, theme) -> None:
 
 
 def idle_picture(evidence) -> Picture | None:
-    """The share of the workers' time in tasks, managing them and idle, between samples; None without samples."""
+    """The share of the workers' time in tasks, searching for them and idle, between samples; None without samples."""
     parts = []
     for use in ("exec", "overhead", "idle"):
         series = evidence.series(f"/threads{{locality#0/total}}/time/{use}")
@@ -264,7 +264,7 @@ def idle_picture(evidence) -> Picture | None:
         axes = figure.add_subplot()
         axes.fill_between(middle, 100 * shares[2], color=theme.series[1], alpha=0.25, linewidth=0, step="mid")
         axes.step(middle, 100 * shares[2], where="mid", color=theme.series[1], label="idle")
-        axes.step(middle, 100 * shares[1], where="mid", color=theme.series[3], label="managing tasks", linewidth=1.1)
+        axes.step(middle, 100 * shares[1], where="mid", color=theme.series[3], label="searching for tasks", linewidth=1.1)
         axes.set_ylim(0, 100)
         axes.set_xlim(float(middle[0]), float(middle[-1]))
         axes.grid(axis="y")

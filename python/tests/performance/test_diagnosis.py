@@ -382,7 +382,7 @@ def test_the_command_prints_text_and_json(tmp_path, capsys):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
     assert main(["diagnose", str(run)]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("2 workers for 1.00 s: 50 % in tasks, under 0.1 % managing them, 50 % idle.\n1. Ready tasks")
+    assert text.startswith("2 workers for 1.00 s: 50 % in tasks, under 0.1 % searching for tasks, 50 % idle.\n1. Ready tasks")
     assert main(["diagnose", "--json", str(run)]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["findings"][0]["id"] == "starvation" and said["figures"]["share_idle"] == 0.5

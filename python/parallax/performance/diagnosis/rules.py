@@ -40,7 +40,7 @@ def headline_of(e: Evidence) -> str:
             f"{plural(e.n_workers, 'thread')}{of_them} in a run of {seconds(e.wall_s)}, {trimmed(e.capacity, 2)} at a time on "
             f"average: {share_text(e.share(e.tasks_s))} of their time running, {share_text(e.share(e.idle_s))} waiting."
         )
-    shares = [("in tasks", e.tasks_s), ("managing them", e.overhead_s), ("idle", e.idle_s)]
+    shares = [("in tasks", e.tasks_s), ("searching for tasks", e.overhead_s), ("idle", e.idle_s)]
     if e.share(e.background_s) >= 0.005:
         shares.append(("polling", e.background_s))
     if e.share(e.unplaced_s) >= 0.005:
