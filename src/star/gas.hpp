@@ -57,7 +57,7 @@ struct gas {
   bool elsewhere = false;  ///< the values are on a device: adopt() allocates no memory
   mesh::boundary_values sides;
   mesh::reach reach = mesh::reach::faces;  ///< which ghosts the scheme reads
-  std::vector<double> signal_rate;         ///< by slot: largest (|v| + c) / dx of the block; of local blocks
+  std::vector<double> signal_rate;         ///< by slot: largest sum over axes of (|v| + c) / dx; of local blocks
 
   /// The blocks that this locality advances, in the order of the curve.
   std::span<const mesh::slot_id> own() const { return parts.blocks(mesh, net.here()); }

@@ -50,7 +50,7 @@ class stepper final : private message_handler {
   /// localities) and leaves the gas unchanged. Requires: called by a task, on all localities with the same dt.
   /// Errors: locality_lost, thrown.
   std::optional<bad_cell> advance(double dt);
-  /// Largest (|v| + c) / dx of the whole gas, after a step.
+  /// Largest sum over axes of (|v| + c) / dx in the whole gas, after a step.
   double signal_rate() const { return signal_rate_; }
   /// Bits that reach all localities at the end of the next step.
   void wish(std::uint32_t bits) { my_wishes_ |= bits; }

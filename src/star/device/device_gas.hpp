@@ -112,7 +112,7 @@ class device_gas {
   step_control wait();
   /// Seconds that each part of a step takes, the mean of `repeats` in a row. The state is invalid afterwards.
   std::vector<std::pair<const char*, double>> time_parts(int repeats);
-  /// After the last good step, by slot: largest (|v| + c) / dx.
+  /// After the last good step, by slot: largest sum over axes of (|v| + c) / dx.
   std::vector<double> signal_rates();
   void set_signal_rates(std::span<const double> rates) { rates_.set(on_, rates), on_.synchronize(); }
   /// The results of the steps that the last wait() waited for.

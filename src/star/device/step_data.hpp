@@ -57,7 +57,7 @@ struct step_control {
   double time = 0.0;   ///< after the last step that succeeded
   double t_end = 0.0;  ///< the last step ends at this time
   double cfl = 0.9;
-  double signal_rate = 0.0;  ///< after the last step: largest (|v| + c) / dx
+  double signal_rate = 0.0;  ///< after the last step: largest sum over axes of (|v| + c) / dx
   double last_dt = 0.0;      ///< of the last step
   std::int64_t steps = 0;    ///< that succeeded
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
