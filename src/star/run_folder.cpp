@@ -29,9 +29,11 @@ result<void> run_folder::check_free(const std::string& path) {
   if (code) return file_error("access", path, code.value());
   if (!fs::is_directory(s))
     return error{fmt::format("the output folder '{}' is a file; name another with --out", path)};
-  bool empty = true;  // the lock file of a run that ended before its first file is ignored
+  // Ignored: the lock file of a run that ended before its first file, and the URL of the live page, which the runtime
+  // writes before the run takes the folder.
+  bool empty = true;
   for (const fs::directory_entry& e : fs::directory_iterator(path, code))
-    empty = empty && e.path().filename() == folder_lock::name;
+    empty = empty && (e.path().filename() == folder_lock::name || e.path().filename() == "live.url");
   if (code) return file_error("list", path, code.value());
   if (!empty)
     return error{

@@ -92,6 +92,14 @@ TEST_F(RunFolder, AFolderWithTheLockOfADeadProcessIsFree) {
   EXPECT_TRUE(folder.lock(true));
 }
 
+// The runtime starts, and serves its page, before the run takes its folder.
+TEST_F(RunFolder, AFolderWithTheUrlOfTheLivePageIsFree) {
+  fs::create_directories(path("out"));
+  put("out/live.url");
+  run_folder folder(path("out"));
+  EXPECT_TRUE(folder.lock(true));
+}
+
 TEST_F(RunFolder, FilesCreatedBeforeTheLockAreFound) {
   fs::create_directories(path("out"));
   put("out/run.json");

@@ -9,9 +9,9 @@
 
 namespace plx::probe {
 
-using index = trace_graph::index;
-
 namespace {
+
+using index = trace_graph::index;
 
 /// Maps ids to indices: open addressing, at most half full. 0 is not an id.
 class id_table {

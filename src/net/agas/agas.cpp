@@ -197,7 +197,7 @@ struct counter {
   bool monotonic;
 };
 
-constexpr counter all[] = {
+constexpr counter counters[] = {
     {"lookups", "Lookups of an object's place by callers on this locality", &agas_counts::lookups, true},
     {"cache-hits", "Lookups answered by the cache of this locality", &agas_counts::hits, true},
     {"cache-misses", "Lookups sent to the object's directory", &agas_counts::misses, true},
@@ -218,7 +218,7 @@ std::vector<probe::registration> add_agas_counters(node& n, const agas& a) {
   std::vector<probe::registration> added;
   probe::counter_registry& registry = n.home().counters();
   const std::string begin = "/agas{locality#" + std::to_string(n.here()) + "/total}/count/";
-  for (const counter& c : all)
+  for (const counter& c : counters)
     added.push_back(registry.add({begin + c.name, "1", c.help, c.monotonic},
                                  [&a, value = c.value] { return static_cast<double>(a.counts().*value); }));
   return added;

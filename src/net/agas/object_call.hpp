@@ -119,8 +119,8 @@ struct relocation {
   using result = void;
   using arguments = std::tuple<locality_id>;
   static constexpr bool moves = true;
-  static future<void> send(locality_id to, const gid& id, std::uint32_t moves, std::shared_ptr<void> object) {
-    return async<&install_object<T>>(to, id, moves, moving<T>{std::static_pointer_cast<T>(std::move(object))});
+  static future<void> send(locality_id to, const gid& id, std::uint32_t n_moves, std::shared_ptr<void> object) {
+    return async<&install_object<T>>(to, id, n_moves, moving<T>{std::static_pointer_cast<T>(std::move(object))});
   }
   static constexpr std::string_view signature() { return signature_text<decltype(&send), &send>(); }
   static raw invoke(agas& a, const access& got, arguments&& to) {

@@ -32,7 +32,7 @@ template <class... T>
     else
       return (static_cast<void>(e), static_cast<void>(from), true);
   };
-  return std::apply([&right](const T&... e) { return (right(e) && ...); }, arguments);
+  return std::apply([&]([[maybe_unused]] const T&... e) { return (right(e) && ...); }, arguments);
 }
 }  // namespace detail
 
