@@ -306,7 +306,7 @@ def test_a_short_run_measures_everything(tmp_path, monkeypatch):
     [
         (2, ["dance"], "'dance' is not a part; expected: mpirun"),
         (2, ["toy", "--settings", "128;10"], "coalesce: expected "),
-        (2, ["toy", "--settings"], "--settings: expected a value behind it"),
+        (2, ["toy", "--settings"], "--settings: expected a value after it"),
         (3, ["toy", "--settings", "self"], "this part needs two localities"),
         (3, ["rotation", "--settings", "self", "--sizes", "16"], "expected multiples of the number of localities"),
         (2, ["toy", "--settings", "self", "--csv", "/nowhere/a.csv"], "cannot write /nowhere/a.csv"),
