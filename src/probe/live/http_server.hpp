@@ -20,10 +20,8 @@
 
 namespace plx::probe {
 
-// The address of the live page: "127.0.0.1:0", "[::1]:8080", "localhost:8080", ":8080"; "1" is "127.0.0.1:0".
-//
-// Thread safety: all functions are thread-safe. Cost: negligible. Example: probe/live/test/live_address_test.cpp
-
+/// The address of the live page: "127.0.0.1:0", "[::1]:8080", "localhost:8080", ":8080"; "1" is "127.0.0.1:0".
+/// Thread-safe. Cost: negligible. Example: probe/live/test/live_address_test.cpp
 struct live_address {
   std::string host = "127.0.0.1";  // an IPv4 or IPv6 address, without brackets
   std::uint16_t port = 0;          // 0: any free port
@@ -40,12 +38,7 @@ result<live_address> parse_live_address(std::string_view text, bool beyond_loopb
 /// trusted: a foreign web page could map its own name to this machine's address (DNS rebinding).
 bool trusted_host(std::string_view host);
 
-// Parses the head of an HTTP/1.x request from the data received so far. Strict: anything but a valid GET or HEAD
-// without a body is refused with a status code.
-//
-// Thread safety: none; results view the parsed text. Cost: one pass over the text, no allocation.
-// Example: probe/live/test/http_request_test.cpp
-
+/// The head of an HTTP/1.x request; its texts are parts of the parsed text. Example: probe/live/test/http_request_test.cpp
 struct http_request {
   std::string_view path;           // "/counters.json", as received
   std::string_view query;          // the text after '?'
@@ -70,7 +63,8 @@ struct http_parsed {
 /// The maximum size of a head; a longer one is refused without further reading.
 inline constexpr std::size_t http_head_limit = 8192;
 
-/// Parses the beginning of a client's data.
+/// Parses the data that a client has sent so far. Strict: anything but a valid GET or HEAD without a body is refused with
+/// a status code. Cost: one pass over the text, no allocation.
 http_parsed parse_http_request(std::string_view text);
 
 /// The reply to a request.
@@ -160,6 +154,7 @@ struct owned_descriptor {
     return *this;
   }
   ~owned_descriptor() { reset(); }
+  /// Closes the descriptor, and owns `n` from now on.
   void reset(int n = -1) noexcept;
 };
 

@@ -89,6 +89,7 @@ struct live_refusals {
   std::atomic<std::uint64_t> path{0};   // for a nonexistent path
 };
 
+/// The answers of the live page: the page itself, the counters, tasks and timeline as JSON, the metrics.
 class live_pages final : public http_handler {
  public:
   live_pages(recorder& r, counter_registry& counters) : recorder_(r), counters_(counters) {}
