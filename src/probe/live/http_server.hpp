@@ -38,7 +38,8 @@ result<live_address> parse_live_address(std::string_view text, bool beyond_loopb
 /// trusted: a foreign web page could map its own name to this machine's address (DNS rebinding).
 bool trusted_host(std::string_view host);
 
-/// The head of an HTTP/1.x request; its texts are parts of the parsed text. Example: probe/live/test/http_request_test.cpp
+/// The head of an HTTP/1.x request; its texts are parts of the parsed text. Example:
+/// probe/live/test/http_request_test.cpp
 struct http_request {
   std::string_view path;           // "/counters.json", as received
   std::string_view query;          // the text after '?'
@@ -63,8 +64,8 @@ struct http_parsed {
 /// The maximum size of a head; a longer one is refused without further reading.
 inline constexpr std::size_t http_head_limit = 8192;
 
-/// Parses the data that a client has sent so far. Strict: anything but a valid GET or HEAD without a body is refused with
-/// a status code. Cost: one pass over the text, no allocation.
+/// Parses the data that a client has sent so far. Strict: anything but a valid GET or HEAD without a body is refused
+/// with a status code. Cost: one pass over the text, no allocation.
 http_parsed parse_http_request(std::string_view text);
 
 /// The reply to a request.
