@@ -98,7 +98,7 @@ TEST(memory, stacks_of_a_size_that_tasks_asked_for) {
   plx::runtime rt({.workers = 2, .bind = false});
   const auto ex = rt.get_executor().with_stack_size(2 * touched);
   for (int round = 0; round < 2; ++round) {
-    const double before = resident_bytes();
+    [[maybe_unused]] const double before = resident_bytes();
     rt.run([&] {
       plx::event go_on;
       std::vector<plx::future<int>> all;
