@@ -93,6 +93,7 @@ class runtime {
   [[nodiscard]] std::string bindings() const;
 
   /// Calls `f(arg)` repeatedly between tasks and while workers are idle, on one worker at a time, until it is removed.
+  /// Requires: `f` neither waits nor throws, and adds or removes no poller.
   std::uint64_t add_poller(poll_result (*f)(void*), void* arg);
   /// On return, the poller is not running and will not be called again.
   void remove_poller(std::uint64_t id);

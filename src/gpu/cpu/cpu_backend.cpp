@@ -391,8 +391,17 @@ outcome allocate(native_device d, memory_kind, std::size_t bytes, void*& p) {
   in.home.blocks[p] = whole;
   return {};
 }
+// Waits for the entries that run on this device, as the libraries of real devices do when memory is freed, and on lost
+// devices: their streams cannot be waited for, and their last entries may still read this memory.
 void release(native_device d, memory_kind, void* p) noexcept {
-  const std::lock_guard lock(of(d).home.lock);
+  std::unique_lock lock(of(d).home.lock);
+  of(d).home.changed.wait(lock, [&] {
+    return std::ranges::none_of(of(d).home.open_devices, [&](const device* each) {
+      const bool elsewhere = each->thread.joinable() && each->thread.get_id() != std::this_thread::get_id();
+      return elsewhere && (each == &of(d) || each->lost) &&
+             std::ranges::any_of(each->streams, [](const stream* s) { return s->running; });
+    });
+  });
   const auto found = of(d).home.blocks.find(p);
   if (found == of(d).home.blocks.end()) return;
   of(d).home.allocated -= found->second;

@@ -65,6 +65,8 @@ class scheduler {
   /// Schedules `t`. A submission from a worker of this scheduler goes to that worker's deque, unless the placement of
   /// `t` names a priority, a worker or a stack size.
   void submit(task* t, meant_for who = meant_for::anyone);
+  /// submit() by worker `w` of this scheduler. Requires: the caller runs on `w`.
+  void submit_here(worker& w, task* t, meant_for who);
   /// Resumes the task that is suspended on `f` after all tasks that are ready now.
   void submit_last(fiber& f);
   /// resume(), on worker `to` if it is searching for work: its caches still hold the task's data.
@@ -270,7 +272,7 @@ class scheduler {
   bool clock_says_due(worker& w) const noexcept;
   bool run_pollers(worker& w);
   [[nodiscard]] bool another_polls(const worker& w) const noexcept;
-  bool ask_pollers(worker& w);
+  bool ask_pollers(worker& w) noexcept;
   task* poll_until(worker& w, ticks until);
   void book_polling(worker& w, ticks begin, ticks now) noexcept;
   unsigned fire_timers(ticks now);

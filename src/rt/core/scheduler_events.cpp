@@ -164,7 +164,7 @@ void scheduler::remove_poller(std::uint64_t id) {
 }
 
 // Requires: poll_lock_ is held.
-bool scheduler::ask_pollers(worker& w) {
+bool scheduler::ask_pollers(worker& w) noexcept {
   bool progressed = false, pending = false;
   w.poller_calls.add(pollers_.size());
   w.polling = true;
@@ -235,7 +235,7 @@ bool scheduler::run_pollers(worker& w) {
 bool scheduler::clock_says_due(worker& w) const noexcept {
   constexpr unsigned longest_stride = 64;
   const bool due = now_ticks() >= w.next_check;
-  w.clock_stride = due ? 1 : std::min(2 * w.clock_stride, longest_stride);
+  w.clock_stride = due ? std::max(w.clock_stride / 2, 1u) : std::min(2 * w.clock_stride, longest_stride);
   w.until_clock = w.clock_stride;
   return due;
 }

@@ -45,11 +45,6 @@ namespace detail {
 
 void throw_future_error(future_errc code) { throw future_error(code); }
 
-void submit_task(task* t) { current_scheduler().submit(t); }
-
-void submit_child(task* t) { current_scheduler().submit(t, meant_for::sleepers); }
-void offer_task(task* t) { current_scheduler().submit(t, meant_for::thieves); }
-
 void fork_task(task* t) {
   struct forking {
     fiber* caller;

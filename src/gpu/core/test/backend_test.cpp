@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "base/test/patience_test.hpp"
@@ -198,6 +199,43 @@ TEST(backends_test, reasons_why_there_is_no_device_are_distinct) {
     const std::string said = make_error(b.get(), o, "", "").what();
     EXPECT_THAT(said, HasSubstr(text));
     EXPECT_EQ(said.find('\n'), std::string::npos);
+  }
+}
+
+// The last entry of a lost device may still read or write memory, its own or that of another device.
+TEST(backends_test, memory_is_freed_after_the_entries_that_run_on_lost_devices) {
+  for (const int owner : {0, 1}) {
+    cpu::testing_backend made({.devices = 2});
+    const backend& b = made.get();
+    native_device devices[2];
+    native_stream s;
+    void* memory = nullptr;
+    for (const int i : {0, 1}) expect_ok(b.open(b, i, devices[i]));
+    expect_ok(b.make_stream(devices[0], s));
+    expect_ok(b.allocate(devices[owner], memory_kind::device, 64, memory));
+    struct entry {
+      std::atomic<bool> runs = false, may_end = false, ended = false;
+    } it;
+    expect_ok(b.call(
+        devices[0], s,
+        [](void* arg) {
+          auto& e = *static_cast<entry*>(arg);
+          e.runs = true;
+          while (!e.may_end) std::this_thread::yield();
+          e.ended = true;
+        },
+        &it));
+    while (!it.runs) std::this_thread::yield();
+    made.lose(0);
+    std::thread freeing([&] {
+      b.release(devices[owner], memory_kind::device, memory);
+      EXPECT_TRUE(it.ended);
+    });
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    it.may_end = true;
+    freeing.join();
+    b.free_stream(devices[0], s);
+    for (const native_device d : devices) b.close(d);
   }
 }
 
