@@ -8,9 +8,9 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 help() {
   cat <<'TEXT'
 ./plx demo [-n N]               build plx-star, run a Sedov blast on an adaptive mesh (on N processes), draw its report
-./plx test [-R REGEX]           build everything, run every test (C++ and Python), print a summary
+./plx test [-R REGEX]           build what tests need, run them (C++ and Python, not the slow ones), print a summary
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
-           [--all]              every suite under every preset (release, debug, asan, tsan), the slow ones included
+           [--all]              build everything, run every test, under every preset (release, debug, asan, tsan)
            [--preset NAME]      another preset than release
            [--seeds N]          so many schedules of the deterministic mode per test (default 200)
 ./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]

@@ -20,6 +20,8 @@ PRESETS = tuple(
     p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")
 )
 
+TESTED_BENCHMARKS = ("bench_coalescing",)  # tools/tests/test_bench_coalescing.py
+
 
 def folder_of(preset: str) -> Path:
     """build/<preset>, or build/<preset>-<compiler> where CXX names another compiler than the machine's own."""
@@ -82,6 +84,15 @@ def configure(preset: str) -> None:
 def targets_of(preset: str) -> list[str]:
     text = output_of(["ninja", "-C", str(folder_of(preset)), "-t", "targets", "all"]) or ""
     return re.findall(r"^([A-Za-z0-9_-]+): phony$", text, flags=re.M)
+
+
+def tested(preset: str) -> list[str]:
+    """The targets that the tests need: all except the benchmarks that no test runs."""
+    text = output_of(["ninja", "-C", str(folder_of(preset)), "-t", "targets", "all"]) or ""
+    folders = re.findall(r"^([A-Za-z0-9_/-]+)/all: phony$", text, flags=re.M)
+    return [f"{folder}/all" for folder in folders if folder.split("/")[0] != "bench"] + sorted(
+        target for target in TESTED_BENCHMARKS if re.search(rf"^{target}: phony$", text, flags=re.M)
+    )
 
 
 def failing_part(lines: list[str], limit: int = 80) -> str:

@@ -229,6 +229,10 @@ TABLE = (
         other_way="PyPI, into .venv: tools/requirements-test.txt",
     ),
     Dependency(
+        "pytest-xdist", "runs Python tests in several processes", (), (), python_modules=("xdist",), wanted_by=("pytest",),
+        without="Python tests run one at a time", other_way="PyPI, into .venv: tools/requirements-test.txt",
+    ),
+    Dependency(
         "yt", "opens the mesh files in tests", (), (), python_modules=("yt",), wanted_by=("pytest",),
         without="the tests that read with yt are skipped", other_way="PyPI, into .venv: tools/requirements-test.txt",
     ),

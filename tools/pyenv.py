@@ -14,7 +14,7 @@ from console import BUILD, ROOT, fail, note, run_logged, shown, step
 from probing import MODULES, VENV, exists, has, venv_python
 
 WISHES_TRIED = BUILD / ".python-wishes-tried"  # do not ask an unreachable PyPI again for what one can do without
-WISHES = {"report": (), "test": ("yt", "prometheus_client", "perfetto", "viztracer")}
+WISHES = {"report": (), "test": ("xdist", "yt", "prometheus_client", "perfetto", "viztracer")}
 REQUIREMENTS = {"report": ROOT / "tools" / "requirements.txt", "test": ROOT / "tools" / "requirements-test.txt"}
 
 
@@ -81,7 +81,8 @@ def ensure(kind: str) -> str:
             WISHES_TRIED.touch()
     for candidate in (inside, sys.executable):
         if candidate and has(candidate, needed):
-            note(f"without {' '.join(wished) or 'the newest versions'}: the tests that need it are skipped")
+            lacking = [name for name in wished if not has(candidate, (name,))]
+            note(f"without {' '.join(lacking) or 'the newest versions'}: tests that need more are skipped, or take longer")
             return str(candidate)
     if not may_fill():
         fail(

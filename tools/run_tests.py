@@ -16,11 +16,13 @@ from pathlib import Path
 
 import builds
 import install
+import probing
 import pyenv
 from console import BUILD, ROOT, duration, fail, jobs, note, paint, run_logged, say, shown, step, table
 
 SANITIZERS = ("tsan", "asan")
 PYTHON_TESTS = ("tools/tests", "python/tests", "tests")
+MOST_PYTHON_PROCESSES = 16
 
 
 @dataclass
@@ -70,15 +72,18 @@ def sanitizer_options(env: dict) -> dict:
     return env
 
 
-def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0, slow: bool = False) -> list[Case]:
-    """Builds the suites whose label matches `suites` (all: empty) and runs the cases whose name matches `regex`, those
-    of the deterministic mode under `seeds` seeds (0: the number in the tests), and those with the label slow if `slow`."""
+def run_cpp(
+    preset: str, suites: str, regex: str, seeds: int = 0, slow: bool = False, everything: bool = False
+) -> list[Case]:
+    """Builds the suites whose label matches `suites` (all: empty), and everything else only if `everything`. Runs the
+    cases whose name matches `regex`, those of the deterministic mode under `seeds` seeds (0: the number in the tests),
+    and those with the label slow if `slow`."""
     builds.configure(preset)
     targets = [t for t in builds.targets_of(preset) if t.endswith("_test") and re.search(suites, t)] if suites else []
     if suites and not targets:
         note(f"{preset}: no suite matches '{suites}' yet")
         return []
-    builds.build(preset, targets)
+    builds.build(preset, targets or ([] if everything else builds.tested(preset)))
     folder = builds.folder_of(preset)
     junit = folder / "ctest.xml"
     junit.unlink(missing_ok=True)
@@ -102,14 +107,19 @@ def run_cpp(preset: str, suites: str, regex: str, seeds: int = 0, slow: bool = F
     return cases
 
 
-def run_python(preset: str, regex: str) -> list[Case]:
+def run_python(preset: str, regex: str, slow: bool = False) -> list[Case]:
+    """The Python tests: two processes per core, because most tests wait; after them, one at a time, those with the mark
+    `alone`. Those with the mark `slow` only if `slow`."""
     folders = [f for f in PYTHON_TESTS if list((ROOT / f).rglob("test_*.py"))]
     if not folders:
         return []
     python = pyenv.ensure("test")
     env = pyenv.environment()
     env["PLX_BIN"] = str(builds.folder_of(preset) / "bin")
+    if slow:
+        env.setdefault("PLX_STARTS", "10")
     pytest = [python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
+    processes = min(2 * jobs(), MOST_PYTHON_PROCESSES) if probing.has(python, ("xdist.scheduler.worksteal",)) else 1
     if regex:
         listed = subprocess.run(
             [*pytest, "--collect-only", *folders], capture_output=True, text=True, env=env, cwd=ROOT
@@ -117,18 +127,27 @@ def run_python(preset: str, regex: str) -> list[Case]:
         folders = [line for line in listed.stdout.splitlines() if "::" in line and re.search(regex, line)]
         if not folders:
             return []
-    junit = BUILD / "pytest.xml"
-    junit.unlink(missing_ok=True)
-    step("running the Python tests")
-    code, lines = run_logged(
-        [*pytest, f"--junitxml={junit}", *folders], BUILD / "pytest.log", "pytest", env=env, counter=r"(.*\[ *\d+%\])()"
-    )
-    cases = (
-        read_junit(junit, lambda node: "py:" + (node.get("classname") or "").split(".")[0]) if junit.exists() else []
-    )
-    if code not in (0, 5) and not any(case.state == "failed" for case in cases):
-        say("\n".join(lines[-20:]))
-        cases.append(Case("pytest", f"pytest ended with code {code}", 0, "failed", "see build/pytest.log"))
+        processes = min(processes, len(folders))
+    parts = [("not alone", ["-n", str(processes), "--dist", "worksteal"]), ("alone", [])]
+    if processes == 1:
+        parts = [("", [])]
+    cases = []
+    for number, (mark, how) in enumerate(parts):
+        marks = " and ".join(m for m in (mark, "" if slow else "not slow") if m)
+        junit = BUILD / ("pytest.xml" if number == 0 else f"pytest-{mark}.xml")
+        junit.unlink(missing_ok=True)
+        step("running the Python tests" + (f" that run {mark}" if number else f", {processes} processes" if how else ""))
+        code, lines = run_logged(
+            [*pytest, "-m", marks, *how, f"--junitxml={junit}", *folders], BUILD / "pytest.log", "pytest", env=env,
+            append=number > 0, counter=r"(.*\[ *\d+%\])()",
+        )
+        found = (
+            read_junit(junit, lambda node: "py:" + (node.get("classname") or "").split(".")[0]) if junit.exists() else []
+        )
+        if code not in (0, 5) and not any(case.state == "failed" for case in found):
+            say("\n".join(lines[-20:]))
+            found.append(Case("pytest", f"pytest ended with code {code}", 0, "failed", "see build/pytest.log"))
+        cases += found
     return cases
 
 
@@ -182,7 +201,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./plx test", description="Build and run the tests.")
     parser.add_argument("-R", "--regex", default="", help="only cases whose name matches")
     parser.add_argument("--sanitize", metavar="SUITES", help="a suite's name, such as rt, or all: under tsan and asan")
-    parser.add_argument("--all", action="store_true", help="every suite under every preset, the slow ones included")
+    parser.add_argument("--all", action="store_true", help="builds everything under every preset; every test, the slow ones included")
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="schedules of the deterministic mode per test")
     options = parser.parse_args(arguments)
@@ -198,10 +217,10 @@ def main(arguments: list[str]) -> int:
     )  # before the long build: it may have to ask for something
     slow = options.all or bool(options.regex)
     by_run = {
-        builds.folder_of(p).name: run_cpp(p, suites, options.regex, options.seeds, slow) for p in presets
+        builds.folder_of(p).name: run_cpp(p, suites, options.regex, options.seeds, slow, options.all) for p in presets
     }
     if python:
-        by_run["python"] = run_python("release" if options.all else options.preset, options.regex)
+        by_run["python"] = run_python("release" if options.all else options.preset, options.regex, slow)
     if options.regex and not any(by_run.values()):
         fail(f"no test matches '{options.regex}'", 2)
     for preset in presets:

@@ -18,7 +18,10 @@ pytest.importorskip("numpy")
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "diagnose_cases"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+]
 
 
 # Maximum share of the run in which its threads had no core, for its measurements to be valid.

@@ -1,6 +1,7 @@
 """Jobs of several processes (job_check.cpp): how successful and failing jobs end.
 
-PLX_BIN names the folder of the programs (./plx test sets it).
+PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS is the number of repetitions of the test of
+starts and stops (2; ./plx test --all: 10).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
 ]
-STARTS = int(os.environ.get("PLX_STARTS", "10"))
+STARTS = int(os.environ.get("PLX_STARTS", "2"))
 
 
 def run(*command, **settings):

@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import os
+import re
 import subprocess
 
 import builds
@@ -65,6 +66,17 @@ def test_failing_part_shows_the_error_and_not_the_rest():
 
 def test_failing_part_without_mark_is_the_end_of_the_log():
     assert builds.failing_part(["x", "ninja: error: loading 'build.ninja'"]).endswith("loading 'build.ninja'")
+
+
+def test_benchmarks_are_not_built_for_tests_unless_a_test_runs_them(monkeypatch):
+    listing = "all: phony\nbench/all: phony\nbench/net/all: phony\nsrc/rt/all: phony\nbench_fib: phony\nbench_coalescing: phony\n"
+    monkeypatch.setattr(builds, "output_of", lambda command: listing)
+    assert builds.tested("release") == ["src/rt/all", "bench_coalescing"]
+    run = set()
+    for folder in run_tests.PYTHON_TESTS:
+        for path in (ROOT / folder).rglob("*.py"):
+            run |= set(re.findall(r'BIN / "(bench_\w+)"', path.read_text()))
+    assert run == set(builds.TESTED_BENCHMARKS)
 
 
 JUNIT = """<testsuite><testcase name="rt.a.b" classname="rt.a.b" time="0.5" status="run"/>
