@@ -125,7 +125,9 @@ def test_output_that_is_no_longer_read(folder):
 
 
 def test_a_terminal_that_is_closed(folder):
-    child = start("in.toml", "--out", "out", *ENDLESS)
+    # nohup ./plx test hands an ignored SIGHUP on.
+    hangs_up = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)}
+    child = start("in.toml", "--out", "out", *ENDLESS, **hangs_up)
     wait_for(has_rows("out", 3))
     child.send_signal(signal.SIGHUP)
     child.send_signal(signal.SIGHUP)
