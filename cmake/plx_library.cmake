@@ -87,10 +87,10 @@ function(plx_test_headers target)
   target_precompile_headers(${target} REUSE_FROM plx_test_headers)
 endfunction()
 
-# plx_test(NAME SOURCES ... [ALONE regex...] LINK targets ...): the GoogleTest program NAME_test, with its cases
-# registered in CTest.
+# plx_test(NAME SOURCES ... [ALONE regex...] [SLOW cases...] LINK targets ...): the GoogleTest program NAME_test, with its
+# cases registered in CTest. The cases SLOW (Suite.Case) get the label slow: only `./plx test --all` runs them.
 function(plx_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;ALONE;SLOW;LINK" ${ARGN})
   add_executable(${name}_test ${arg_SOURCES})
   target_link_libraries(${name}_test PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main plx_warnings)
   plx_test_headers(${name}_test)
@@ -99,6 +99,12 @@ function(plx_test name)
   plx_unity(${name}_test ALONE ${arg_ALONE})
   gtest_discover_tests(${name}_test TEST_PREFIX "${name}." PROPERTIES LABELS ${name} DISCOVERY_TIMEOUT 60
                        DISCOVERY_MODE PRE_TEST)
+  if(arg_SLOW)  # gtest_discover_tests would turn a list of labels into further properties
+    list(TRANSFORM arg_SLOW PREPEND "${name}." OUTPUT_VARIABLE slow)
+    list(JOIN slow " " slow)
+    file(CONFIGURE OUTPUT ${name}_slow.cmake CONTENT "set_tests_properties(@slow@ PROPERTIES LABELS \"@name@;slow\")\n" @ONLY)
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_slow.cmake)
+  endif()
 endfunction()
 
 # plx_bench(NAME SOURCES ... LINK targets ...): the benchmark program bench_NAME, which `./plx bench NAME` builds and

@@ -11,6 +11,7 @@ std::vector<std::string> uniform(int n) {
   return {"mesh.max_level=0", "mesh.root_blocks=" + array({n / 8.0, n / 8.0, n / 8.0})};
 }
 
+// Slow.
 TEST(Blast, Convergence) {
   table t("Sedov, gamma 7/5, t = 0.08, E = 1 in a sphere of radius 0.04, box of edge 1");
   double coarser = 0.0;
@@ -39,7 +40,7 @@ TEST(Blast, AdaptiveOctant) {
   t.note("blocks at the end (512 would be all)", static_cast<double>(s.sim().state().mesh.block_count()));
 }
 
-// The same octant with the other scheme, as 32^3 and 64^3; as 128^3 it takes a minute (docs/plx-star.md).
+// The same octant with the other scheme, as 32^3 and 64^3; as 128^3 it takes a minute (docs/plx-star.md). Slow.
 TEST(Blast, Full3d) {
   table t("Sedov with full3d, an octant with reflecting sides, as 32^3 and 64^3");
   double coarser = 0.0;

@@ -38,6 +38,7 @@ TEST(ShearLayer, GrowthRate) {
   check_growth(t, {"run.t_end=1.5"});
 }
 
+// Slow.
 TEST(ShearLayer, GrowthRateFull3d) {
   table t("Kelvin-Helmholtz, tanh layer, Mach 0.5, 64 x 64 cells, full3d");
   check_growth(t, {"run.t_end=1.0", full3d});

@@ -52,11 +52,16 @@ TEST(Species, AcrossRefinement) {
 }
 
 TEST(Species, Full3d) {
-  table t("advected cube and ball, full3d: 32^3 to t = 0.5; across a refined region to t = 0.1");
-  check(t, "uniform", {full3d, "mesh.max_level=0", "run.t_end=0.5"});
+  table t("advected cube and ball across a refined region, full3d, t = 0.1, 32^3 and 64^3");
   check(t, "refined",
         {full3d, "mesh.max_level=1", "run.t_end=0.1", "refinement.gradient_of=[]",
          "refinement.regions=[-0.1, 0.3, -0.2, 0.2, 0.0, 0.3, 1]"});
+}
+
+// Slow.
+TEST(Species, Full3dUniform) {
+  table t("advected cube and ball, full3d, t = 0.5, 32^3");
+  check(t, "uniform", {full3d, "mesh.max_level=0", "run.t_end=0.5"});
 }
 
 }  // namespace
