@@ -36,6 +36,9 @@ struct place {
   std::uintptr_t offset = 0;
 };
 
+// By way of the thread: /proc/self is empty once the main thread has ended and others still run.
+constexpr const char* path_of_program = "/proc/thread-self/exe";
+
 // dladdr() takes the lock that dlopen() holds while constructors run, and a constructor may wait for this thread;
 // dl_iterate_phdr() takes another lock, which dlopen() does not hold at that time.
 struct search {
@@ -51,7 +54,7 @@ int look_into(dl_phdr_info* file, std::size_t /*size*/, void* given) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0) continue;
     if (wanted.address < begin || wanted.address - begin >= segment.p_memsz) continue;
     const bool named = file->dlpi_name != nullptr && file->dlpi_name[0] != '\0';
-    std::strncpy(wanted.path, named ? file->dlpi_name : "/proc/self/exe", sizeof wanted.path - 1);
+    std::strncpy(wanted.path, named ? file->dlpi_name : path_of_program, sizeof wanted.path - 1);
     wanted.offset = wanted.address - file->dlpi_addr;
     return 1;
   }
@@ -63,9 +66,9 @@ place place_of(const void* address) {
   if (dl_iterate_phdr(&look_into, &wanted) == 0) return {};
   // The program itself has no name in the list; /proc has its path even after a change of directory.
   std::string path = wanted.path;
-  if (path == "/proc/self/exe") {
+  if (path == path_of_program) {
     char real[4096];
-    const ssize_t n = readlink("/proc/self/exe", real, sizeof real);
+    const ssize_t n = readlink(path_of_program, real, sizeof real);
     if (n > 0 && n < static_cast<ssize_t>(sizeof real)) path.assign(real, static_cast<std::size_t>(n));
   }
   return {std::move(path), wanted.offset};

@@ -142,6 +142,7 @@ void session::state::serve() {
 }
 
 picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }
+void session::end_live_page() noexcept { state_->live.reset(); }
 const settings& session::asked() const noexcept { return state_->asked; }
 beat& session::periodic() noexcept { return state_->periodic; }
 

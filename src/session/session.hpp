@@ -42,6 +42,9 @@ class session {
   void leave_trace();
   /// Writes the requested files with the current state; finish() overwrites them.
   result<void> write_now();
+  /// Ends the live page: its clients learn that the program has ended, and live.url is removed. For a session that is
+  /// never destroyed. Requires: pictures() is not used afterwards.
+  void end_live_page() noexcept;
 
   /// The settings.
   [[nodiscard]] const settings& asked() const noexcept;

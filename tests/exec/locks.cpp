@@ -1,5 +1,6 @@
 // Threads with known numbers of waits: the counts are exact because each wait is enforced. The output does not depend
-// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running]
+// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running,
+// last_thread]
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -40,17 +41,18 @@ void will_wait() {
   ++about_to_wait;
 }
 
-bool sleeps(int thread) {
+char state_of(int thread) {
   char text[256] = "", state = 0;
   const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
   std::FILE* file = std::fopen(path.c_str(), "r");
-  if (file == nullptr) return false;
+  if (file == nullptr) return state;
   const bool read = std::fgets(text, sizeof text, file) != nullptr;
   std::fclose(file);
   const char* end_of_name = read ? std::strrchr(text, ')') : nullptr;
   if (end_of_name != nullptr) state = end_of_name[2];
-  return state == 'S';
+  return state;
 }
+bool sleeps(int thread) { return state_of(thread) == 'S'; }
 
 // A holder keeps the lock until the others wait, and for some more time.
 void let_wait(int n) {
@@ -208,6 +210,13 @@ int end(const std::string& how) {
     }).detach();
     while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
     std::this_thread::sleep_for(hold);
+  }
+  if (how == "last_thread") {  // it ends after the main thread, and its output is written at the end of the process
+    std::thread([] {
+      while (state_of(getpid()) != 'Z') std::this_thread::yield();
+      std::printf("the last thread ends\n");
+    }).detach();
+    pthread_exit(nullptr);
   }
   if (how == "two_on_one_core") {
     const auto compute = [] {

@@ -139,6 +139,17 @@ TEST(PlxExec, AThreadThatRunsAtTheEndIsRecorded) {
   check_threads(folder, 1);
 }
 
+TEST(PlxExec, TheProgramEndsWithItsLastThread) {
+  const std::string folder = fresh_folder();
+  // The main thread ends first; with -d the measurement has several threads.
+  const std::string line = " -q -d -o " + folder + " %BIN%/locks last_thread";
+  const outcome o = run("exec timeout --signal=KILL 60 %BIN%/plx-exec" + line);
+  EXPECT_EQ(o.exit_code, 0);
+  EXPECT_THAT(o.out, HasSubstr("the last thread ends\n"));
+  check_waits(folder);
+  check_threads(folder, 1);
+}
+
 TEST(PlxExec, ACancelledThreadEndsItsWait) {
   const std::string folder = fresh_folder();
   EXPECT_THAT(measure(folder, "%BIN%/locks cancel").out, HasSubstr("cancelled 1"));
@@ -287,6 +298,21 @@ TEST(PlxExec, HelpAndVersion) {
   EXPECT_THAT(help.out, HasSubstr("plx-exec [OPTIONS] PROGRAM"));
   EXPECT_THAT(help.out, HasSubstr("--force"));
   EXPECT_THAT(run("%BIN%/plx-exec -V").out, HasSubstr("plx-exec 0."));
+}
+
+TEST(PlxExec, CountersAreSampledWithoutARuntime) {
+  const std::string folder = fresh_folder();
+  const outcome o = measure(folder, "%BIN%/locks", "-q --plx:sample-interval=0.01");
+  EXPECT_THAT(o.err, IsEmpty());
+  for (const char* name : {"/threads{locality#0/total}/idle-rate", "/machine/memory/resident"})
+    EXPECT_GE(where(read_csv(folder + "/counters.csv"), "name", name).size(), 2u) << name;
+}
+
+TEST(PlxExec, TheFileOfTheLivePageIsRemovedAtTheEnd) {
+  const std::string folder = fresh_folder();
+  EXPECT_THAT(measure(folder, "%BIN%/locks", "-q --plx:serve=1").err, HasSubstr("live page: http://127.0.0.1:"));
+  EXPECT_TRUE(exists(folder + "/threads.csv"));
+  EXPECT_FALSE(exists(folder + "/live.url"));
 }
 
 TEST(PlxExec, AnUnwritableFolderIsOneLineAndTheProgramContinues) {

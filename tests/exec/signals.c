@@ -87,6 +87,13 @@ static int look_at_everything(void) {
   printf(", seen %d", seen == SIGTERM);
   printf(", then own %d", signal(SIGTERM, SIG_DFL) == &on_signal);
   printf(", then default %d\n", signal(SIGTERM, SIG_IGN) == SIG_DFL);
+  printf("ssignal: default before %d", ssignal(SIGINT, SIG_DFL) == SIG_DFL);
+  printf(", and again %d\n", ssignal(SIGINT, SIG_IGN) == SIG_DFL);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  printf("sigset: default before %d", sigset(SIGALRM, SIG_DFL) == SIG_DFL);
+  printf(", and again %d\n", sigset(SIGALRM, SIG_IGN) == SIG_DFL);
+#pragma GCC diagnostic pop
   return 0;
 }
 

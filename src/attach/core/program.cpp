@@ -36,6 +36,8 @@ constexpr unsigned most_rows = 4096;
 constexpr unsigned most_counted_rows = 64;  // rows with counters of their own
 /// Smaller rings than in a runtime, since there may be many threads.
 constexpr std::int64_t ring_divisor = 8;
+/// Those of the default that exist without a scheduler.
+constexpr const char* sampled_without_runtime = "/threads/idle-rate,/threads/count/tasks,/machine/memory/resident";
 
 // Executes a memory barrier in every thread of the process, so that the threads need none (membarrier(2), constants of
 // linux/membarrier.h). Without it, sleeps for many times the delay of a store.
@@ -92,6 +94,7 @@ struct program::parts {
         csv(has_word(s.profile, "csv") || s.diagnose),
         samples_counters(s.sample_interval_s > 0) {
     s.trace_records = std::max<std::int64_t>(2, s.trace_records / ring_divisor);
+    if (s.sample_counter == settings().sample_counter) s.sample_counter = sampled_without_runtime;
     kept = add_machine_counters(counters);
     for (auto& r : add_recorder_counters(counters, rec)) kept.push_back(std::move(r));
     for (auto& r : add_wait_counters(counters, rec)) kept.push_back(std::move(r));
@@ -526,6 +529,7 @@ void program::finish() noexcept {
     const auto own = parts_->write_own(now, locked);
     if (!done || !own) complain(done ? own.error().message : done.error().message);
     if (parts_->says_where) parts_->say_where(now, locked);
+    parts_->run->end_live_page();
   } catch (const std::exception& x) {
     complain(x.what());
   }

@@ -1,5 +1,5 @@
 // The begin and the end of the process: settings of plx-exec, and the ways in which a program ends (exit, _exit, exec,
-// signals).
+// signals, the end of its last thread).
 //
 // If a process has two images (a shell that execs a program), each writes the files, and those of the last one remain.
 // Children of fork, and programs started by the measured one, are not measured, unless plx-exec --follow is used.
@@ -19,6 +19,7 @@
 #include "attach/core/program.hpp"
 #include "attach/preload/call_tables.hpp"
 #include "attach/preload/exec_settings.hpp"
+#include "attach/preload/own_threads.hpp"
 #include "attach/preload/real.hpp"
 #include "base/log.hpp"
 
@@ -56,11 +57,14 @@ namespace {
 
 constexpr int last_signal = 64;
 constexpr long patience_ns = 5'000'000'000, look_ns = 1'000'000;
+constexpr long check_ns = 10'000'000;  // between two checks for threads of the program
 
 void (*write_files)() = nullptr;
 sem_t asked;
 std::atomic<bool> dying{false}, written{false};
 pid_t owner = 0;
+pthread_key_t end_of_main;
+sigset_t mask_of_program;
 
 alignas(16) char stack_of_main[1 << 16];  // for a stack overflow in the main thread
 
@@ -107,10 +111,23 @@ struct sigaction our_action() {
 bool is_default(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) == 0 && a.sa_handler == SIG_DFL; }
 bool is_ours(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) != 0 && a.sa_sigaction == &on_death; }
 
+/// The C library does this when the last thread ends, which the threads of the measurement do not.
+[[noreturn]] void end_the_process() {
+  pthread_sigmask(SIG_SETMASK, &mask_of_program, nullptr);  // functions of atexit() run in this thread
+  exit(0);
+}
+
+/// Waits until a signal ends the process, or the main thread has ended and then the last thread of the program.
 void* write_when_asked(void*) {
   ++this_slot.inside;
+  const own_thread mine;
   pthread_setname_np(pthread_self(), "plx-exec");
   while (real().sem_wait(&asked) != 0) {
+  }
+  const timespec pause{0, check_ns};
+  while (!dying.load()) {
+    if (only_own_threads_are_left()) end_the_process();
+    real().nanosleep(&pause, nullptr);
   }
   write_files();
   written.store(true, std::memory_order_release);
@@ -122,14 +139,19 @@ void watch_deaths(void (*write)()) {
   write_files = write;
   owner = getpid();
   sem_init(&asked, 0, 0);
-  sigset_t all, mask;
+  sigset_t all;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &mask);
+  pthread_sigmask(SIG_SETMASK, &all, &mask_of_program);
   pthread_t thread;
   const int failed = real().pthread_create(&thread, nullptr, &write_when_asked, nullptr);
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  pthread_sigmask(SIG_SETMASK, &mask_of_program, nullptr);
   if (failed != 0) return;
   pthread_detach(thread);
+  // The destructor runs when the main thread ends by pthread_exit() or is cancelled, and not when main() returns.
+  if (pthread_key_create(&end_of_main, [](void*) {
+        if (owner == getpid()) sem_post(&asked);
+      }) == 0)
+    pthread_setspecific(end_of_main, &end_of_main);
   stack_t current{}, ours{};
   ours.ss_sp = stack_of_main;
   ours.ss_size = sizeof stack_of_main;
@@ -174,6 +196,14 @@ PLX_HOOK sighandler_t signal(int number, sighandler_t asked_for) noexcept {
 }
 PLX_HOOK sighandler_t __sysv_signal(int number, sighandler_t asked_for) noexcept {
   return after_signal(number, asked_for, real().__sysv_signal(number, asked_for));
+}
+
+// Other names of signal(). sigset() also blocks and unblocks the signal.
+PLX_HOOK sighandler_t bsd_signal(int number, sighandler_t asked_for) noexcept { return signal(number, asked_for); }
+PLX_HOOK sighandler_t ssignal(int number, sighandler_t asked_for) noexcept { return signal(number, asked_for); }
+PLX_HOOK sighandler_t sigset(int number, sighandler_t asked_for) noexcept {
+  static const auto next = reinterpret_cast<sighandler_t (*)(int, sighandler_t)>(dlsym(RTLD_NEXT, "sigset"));
+  return after_signal(number, asked_for, next(number, asked_for));
 }
 
 PLX_HOOK int sigaltstack(const stack_t* asked_for, stack_t* before) noexcept {

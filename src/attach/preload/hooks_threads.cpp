@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "attach/core/program.hpp"
+#include "attach/preload/own_threads.hpp"
 #include "attach/preload/real.hpp"
 #include "base/symbols.hpp"
 #include "probe/record/names.hpp"
@@ -112,10 +113,12 @@ void* run_thread(void* given) {
     const inside_scope inside;
     delete static_cast<beginning*>(given);
   }
-  if (b.ours)
+  if (b.ours) {
     ++this_slot.inside;  // for its whole lifetime
-  else
-    program::attach(b.name, b.made_by, b.made);
+    const own_thread mine;
+    return b.routine(b.argument);
+  }
+  program::attach(b.name, b.made_by, b.made);
   return b.routine(b.argument);
 }
 
