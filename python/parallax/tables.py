@@ -91,19 +91,24 @@ def read_table(path: str | Path) -> Table:
     text = read_text(path)
     if "\0" in text:
         raise ReadError(path, "not a text file (holds zero bytes)")
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line and not line.startswith("#")]
+    # Only "\n" ends a line: names may hold other separators of lines, and, in quotes, "\n" itself.
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line and not line.startswith("#")]
     if not lines:
         raise ReadError(path, "empty, expected a header line with the names of the columns")
-    header = [name.strip() for name in next(csv.reader([lines[0][1]]))]
+    reader = csv.reader(line + "\n" for _, line in lines)
     rows, cut_short = [], False
-    for number, line in lines[1:]:
-        row = next(csv.reader([line]))
-        if len(row) == len(header):
-            rows.append(row)
-        elif number == lines[-1][0] and not text.endswith("\n"):
-            cut_short = True
-        else:
-            raise ReadError(path, f"line {number}: expected {len(header)} values, found {len(row)}")
+    try:
+        header = [name.strip() for name in next(reader)]
+        for row in reader:
+            if len(row) == len(header):
+                rows.append(row)
+            elif reader.line_num == len(lines) and not text.endswith("\n"):
+                cut_short = True
+            else:
+                number = lines[reader.line_num - 1][0]
+                raise ReadError(path, f"line {number}: expected {len(header)} values, found {len(row)}")
+    except csv.Error as error:  # a quote without its end
+        raise ReadError(path, f"line {lines[reader.line_num - 1][0]}: {error}") from None
     columns = {name: _column([row[i].strip() for row in rows]) for i, name in enumerate(header)}
     return Table(columns, path, cut_short)
 

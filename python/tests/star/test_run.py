@@ -82,6 +82,20 @@ def test_bytes_that_are_no_text(own_run):
         Run(own_run).config
 
 
+def test_names_may_hold_ends_of_lines(tmp_path):
+    file = tmp_path / "profile.csv"
+    names = ["two\nlines", "form\x0cfeed", "line\u2028separator", "next\x85line", "# no comment"]
+    file.write_text("name,calls\n# a comment\n" + "".join(f'"{name}",{i}\n' for i, name in enumerate(names)), "utf-8")
+    table = read_table(file)
+    assert table["name"] == names and table["calls"].tolist() == [0, 1, 2, 3, 4]
+    file.write_text('name,calls\n"two\nlines",1\nshort\n"last",2\n')
+    with pytest.raises(ReadError, match="line 4: expected 2 values, found 1"):
+        read_table(file)
+    file.write_text('name,calls\n"' + "no end of the quote\n" * 10000)
+    with pytest.raises(ReadError, match="line .*field"):
+        read_table(file)
+
+
 def test_line_cut_short_at_the_end_is_left_out(tmp_path):
     path = tmp_path / "history.csv"
     path.write_text("step,time\n0,0.5\n1,0.75\n2")
