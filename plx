@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The one command of the project. Each subcommand does its own set-up; see ./plx help.
-# Needs bash, python3 (3.9 or newer) and git; everything else it finds, installs, or asks for with the exact command.
+# Needs bash, python3 (3.9 or newer) and git; everything else is found or installed, or the command that installs it is printed.
 set -euo pipefail
 export PLX_CALLED_FROM=$PWD
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
@@ -12,7 +12,7 @@ help() {
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
            [--all]              build everything, run every test, under every preset (release, debug, asan, tsan)
            [--preset NAME]      another preset than release
-           [--seeds N]          so many schedules of the deterministic mode per test (default 200)
+           [--seeds N]          schedules of the deterministic mode per test (default 200)
 ./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]
                                 run benchmarks (all, or those named), print a table, write the numbers;
                                 rt: the runtime beside oneTBB and OpenMP, with a picture of METG
@@ -20,21 +20,21 @@ help() {
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
-./plx diagnose RUN [--json]     what held a run up, in at most ten sentences with figures and advice
-./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: how it would scale, and why no better
-./plx scale check               replays beside real runs on 1, 2, 4 processes here: what do they miss?
+./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice
+./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: predicted scaling, and what limits it
+./plx scale check               compare replays with real runs on 1, 2 and 4 processes of this machine
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
 ./plx lint [CHECK...]           format, layers, text, plain words, cost of headers, reference; --fix formats the sources
 ./plx docs                      the reference of all public names, made from the headers: build/docs/html/index.html
-./plx doctor [TASK]             dependencies found, what each is for, how to get it; TASK (build, ...): those it lacks
+./plx doctor [TASK]             dependencies: found or missing, purpose, installation; with TASK (build, ...): those missing for it
 ./plx help                      this text
 
 Environment:
   CXX, CC            the compiler, e.g. CXX=clang++-16 ./plx test --all; it builds in build/<preset>-clang++-16
-  PLX_JOBS           how many compile and test jobs at once (default: all cores this process may use)
-  PLX_CMAKE_ARGS     more arguments for cmake, e.g. -DPLX_WARNINGS_AS_ERRORS=ON
-  PLX_NO_INSTALL=1   never install anything: say what is missing and stop
-Exit codes: 0 fine, 1 something failed, 2 wrong usage or something missing that only you can install.
+  PLX_JOBS           number of concurrent compile and test jobs (default: all cores that this process may use)
+  PLX_CMAKE_ARGS     additional arguments for cmake, e.g. -DPLX_WARNINGS_AS_ERRORS=ON
+  PLX_NO_INSTALL=1   install nothing: list what is missing and stop
+Exit codes: 0 success; 1 a failure; 2 wrong usage, or a missing dependency that only you can install.
 TEXT
 }
 

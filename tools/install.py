@@ -116,6 +116,9 @@ def list_missing_for(task: str) -> int:
 
 def main(arguments: list[str]) -> int:
     tasks = sorted({task for row in dependencies.TABLE for task in row.needed_by})
+    if arguments in (["-h"], ["--help"]):
+        say(f"usage: ./plx doctor [TASK]\n\nLists the dependencies: found or missing, purpose, and how to install them.\n\n  TASK  one of {', '.join(tasks)}: only the dependencies missing for it")
+        return 0
     if len(arguments) > 1 or (arguments and arguments[0] not in tasks):
         fail(f"doctor: expected one of {', '.join(tasks)}, or nothing, found '{' '.join(arguments)}'", 2)
     if arguments:

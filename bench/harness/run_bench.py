@@ -213,17 +213,17 @@ def thread_counts(text: str) -> list[int]:
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./plx bench", description="Run benchmarks.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="programs, rt: those of bench/workloads, or gpu; all if none")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs, or the groups rt (bench/workloads) and gpu; default: all")
     parser.add_argument("--json", metavar="FILE", help="write the numbers as a list of {name, value, unit, better}")
     parser.add_argument(
         "--threads", metavar="N[,N...]", type=thread_counts, default=[], help="several: a scaling table in Markdown"
     )
-    parser.add_argument("--quick", action="store_true", help="smaller problems and fewer turns: does everything run?")
-    parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="for logs, numbers and pictures")
-    parser.add_argument("--only", metavar="PART[,PART...]", help="of coalescing: these parts of it")
-    parser.add_argument("--append", action="store_true", help="of coalescing: to the measurements that are there")
-    parser.add_argument("--bin", metavar="FOLDER", help="run the programs of this folder; build nothing")
-    parser.add_argument("--pack", metavar="FOLDER", help="copy the programs and their libraries there; run nothing")
+    parser.add_argument("--quick", action="store_true", help="smaller problems and fewer repetitions, to check that everything runs")
+    parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="folder for logs, numbers and pictures")
+    parser.add_argument("--only", metavar="PART[,PART...]", help="coalescing: only these parts")
+    parser.add_argument("--append", action="store_true", help="coalescing: add to the existing measurements")
+    parser.add_argument("--bin", metavar="FOLDER", help="run the programs in this folder without building")
+    parser.add_argument("--pack", metavar="FOLDER", help="copy the programs and their libraries to this folder without running them")
     options = parser.parse_args(arguments)
     if options.json and not Path(options.json).resolve().parent.is_dir():
         fail(f"the folder of {options.json} does not exist", 2)

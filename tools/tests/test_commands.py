@@ -36,6 +36,13 @@ def test_wrong_usage_is_code_2_and_names_what_is_expected(arguments):
     assert "nonsense" in done.stderr or "'x'" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["build", "test", "lint", "demo", "bench", "docs", "doctor"])
+def test_help_of_a_command(command):
+    done = plx(command, "--help")
+    assert done.returncode == 0
+    assert f"./plx {command}" in done.stdout and done.stderr == ""
+
+
 def test_doctor_of_a_task_lists_what_the_task_lacks(monkeypatch, capsys):
     lacking = {"Boost.Context", "oneTBB"}  # the second is optional
 

@@ -126,11 +126,11 @@ LAYERS = sorted(p.name for p in (ROOT / "src").iterdir() if p.is_dir())
 
 
 def paths_in(text):
-    """Code spans that look like a path of the repository, or like the path of a header below src/."""
+    """Code spans that look like a path of the repository, or like the path of a file or folder below src/."""
     for span in SPAN.findall(text):
         if re.fullmatch(rf"(?:{'|'.join(map(re.escape, FOLDERS))})/[\w./{{}},*+-]*", span):
             yield span
-        elif re.fullmatch(rf"(?:{'|'.join(LAYERS)})/[\w/*-]+\.(?:hpp|cpp|h|cu)", span):
+        elif re.fullmatch(rf"(?:{'|'.join(LAYERS)})/[\w/*-]+(?:\.(?:hpp|cpp|h|cu)|/)", span):
             yield "src/" + span
 
 
