@@ -1,12 +1,15 @@
 // Tasks are measured, traced and monitored without heap allocation: counts every operator new of this program while a
-// warm runtime runs the same tasks with each type of measurement enabled.
+// warm runtime runs the same tasks with each type of measurement enabled. Waits that find no memory have no effect.
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <new>
 #include <vector>
 
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/allocations_test.hpp"
+#include "rt/latch.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 
@@ -54,6 +57,35 @@ TEST(NoHeap, TasksAreMeasuredWithoutAllocation) {
     allocations_of_tasks(futures);
     EXPECT_EQ(allocations_of_tasks(futures), 0);
   });
+}
+
+template <class F>
+bool is_refused(long allocations_before, F&& wait) {
+  allocations_left = allocations_before;
+  bool refused = false;
+  try {
+    wait();
+  } catch (const std::bad_alloc&) {
+    refused = true;
+  }
+  allocations_left = -1;
+  return refused;
+}
+
+TEST(NoHeap, ATimedWaitWithoutMemoryForItsTimerHasNoEffect) {
+  using namespace std::chrono_literals;
+  plx::runtime rt({.workers = 1, .bind = false});
+  plx::counting_semaphore<> places(0);
+  plx::promise<int> p;
+  plx::future<int> f = p.get_future();
+  rt.run([&] {
+    EXPECT_TRUE(is_refused(0, [&] { (void)places.try_acquire_for(1h); }));
+    EXPECT_TRUE(is_refused(1, [&] { f.wait_for(1h); }));  // the one is the node of the wait
+  });
+  places.release();
+  EXPECT_TRUE(places.try_acquire());
+  p.set_value(7);
+  EXPECT_EQ(f.get(), 7);
 }
 
 }  // namespace

@@ -324,10 +324,16 @@ bool future_state_base::wait_until(ticks deadline) {
   }
   bool in_time = true;
   me->guard.lock();
-  if (me->completed)
+  if (me->completed) {
     me->guard.unlock();
-  else
-    in_time = wait_on_until(me->waiting, me->guard, why(true), deadline);
+  } else {
+    try {
+      in_time = wait_on_until(me->waiting, me->guard, why(true), deadline);
+    } catch (...) {  // no memory to wait
+      me->release(try_detach(*me) ? 2 : 1);
+      throw;
+    }
+  }
   // Repeated waits with a deadline must not accumulate nodes in the state.
   me->release(!in_time && try_detach(*me) ? 2 : 1);
   return in_time || ready();

@@ -134,7 +134,13 @@ bool wait_on_until(wait_list& list, spinlock& guard, const wait_reason& what, ti
   me.alarm.deadline = deadline;
   me.alarm.fire = alarm_fires;
   me.alarm.context = &me;
-  arm_timer(me.alarm);
+  try {
+    arm_timer(me.alarm);
+  } catch (...) {  // no memory for another timer
+    list.remove(me);
+    guard.unlock();
+    throw;
+  }
   wait_reason until = what;
   until.timed = true;
   suspend(until, release, &guard);

@@ -1,5 +1,6 @@
 // A program that includes this header counts its calls of operator new in `allocations`, and their sizes in
-// `allocated_bytes`. Include it once per program, never under sanitizers, which replace operator new themselves.
+// `allocated_bytes`; in a thread it can make them fail. Include it once per program, never under sanitizers, which
+// replace operator new themselves.
 #pragma once
 
 #include <atomic>
@@ -9,8 +10,12 @@
 
 namespace {
 std::atomic<long> allocations{0}, allocated_bytes{0};
+/// The number of allocations of this thread that still succeed; negative: all.
+[[maybe_unused]] thread_local long allocations_left = -1;
 
 void* counted(std::size_t size, std::size_t alignment) {
+  if (allocations_left == 0) throw std::bad_alloc();
+  if (allocations_left > 0) --allocations_left;
   allocations.fetch_add(1, std::memory_order_relaxed);
   allocated_bytes.fetch_add(static_cast<long>(size), std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
