@@ -272,12 +272,23 @@ int answer(const command_line& c, const run_plan& w) {
   return answer_with((c.print_config ? w.in->table.text_effective() : "") + (c.validate ? "the input is fine\n" : ""));
 }
 
+/// CLI11 would take the next argument as the value: "--out= --validate" would start a run in the folder "--validate".
+result<void> check_values(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    if (a.starts_with("--") && a.find('=') == a.size() - 1)
+      return error{fmt::format("{}: expected a value after '='", printable(a))};
+  }
+  return {};
+}
+
 /// Throws CLI::Success where the library produces the answer (--help).
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv) {
   try {
     auto read = read_options(argc, argv);  // removes --plx:...
     if (!read) return read.error();
     options = *std::move(read);
+    if (auto complete = check_values(argc, argv); !complete) return complete;
     app.parse(argc, argv);
   } catch (const CLI::Success&) {
     throw;

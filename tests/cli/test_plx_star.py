@@ -118,6 +118,7 @@ WRONG = [
     (["in.toml", "--set", "output.mesh_interval=1e-300"], ["output.mesh_interval", "mesh files"]),
     (["in.toml", "--set", "problem.name=sod", "--set", "sod.left=[1,1e308,1]"], ["initial state is not finite"]),
     (["/dev/zero"], ["/dev/zero"]),
+    (["in.toml", "--out=", "--validate"], ["--out=", "expected a value"]),
     (["in.toml", "--allow-change", "hydro.cfl"], ["--allow-change", "--resume"]),
     (["in.toml", "--set", "mesh.root_blocks=[2,2,3]"], ["cubes"]),
     (["in.toml", "--set", "mesh.root_blocks=[1000,1000,1000]"], ["memory"]),
