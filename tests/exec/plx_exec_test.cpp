@@ -186,6 +186,13 @@ TEST(PlxExec, ConstructorsOfALoadedLibraryMayWaitForThreads) {
   EXPECT_GE(sum(where(where(read_csv(folder + "/waits.csv"), "kind", "future"), "name", "in "), "waits"), 1);
 }
 
+TEST(PlxExec, FunctionsOfAnotherLibraryAtTheSameAddressHaveTheirOwnNames) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/plugins %BIN%/libfirst_plugin.so %BIN%/libsecond_plugin.so").exit_code, 0);
+  for (const char* name : {"first_plugin", "second_plugin"})
+    EXPECT_EQ(where(read_csv(folder + "/threads.csv"), "function", name).size(), 1u) << name;
+}
+
 TEST(PlxExec, ExecWritesFilesAndMeasuresTheNextProgram) {
   const std::string folder = fresh_folder();
   const outcome o = measure(folder, "/bin/sh -c 'exec %BIN%/locks'");

@@ -91,9 +91,10 @@ name_id thread_function(void* (*routine)(void*), void* argument) {
   const auto* code = reinterpret_cast<const void*>(routine);
   if (argument != nullptr && is_of_libstdcxx(code))
     if (const std::string name = name_in_std_thread(argument); !name.empty()) return register_name(readable_name(name));
-  if (const std::string file = loaded_file(code); !file.empty() && function_name(code).empty())
-    return register_name("function of " + file.substr(file.rfind('/') + 1));
-  return register_function_name(code);
+  // Not by register_function_name(): it remembers addresses, and another library may be loaded where one was unloaded.
+  if (const std::string name = function_name(code); !name.empty()) return register_name(readable_name(name));
+  const std::string file = loaded_file(code);
+  return register_name(file.empty() ? "function without a symbol" : "function of " + file.substr(file.rfind('/') + 1));
 }
 
 // --------------------------------------------------------------------------------------------------------------- hooks
