@@ -51,22 +51,23 @@ TEST(LinearWave, AlongX) {
 TEST(LinearWave, Oblique) {
   table t("linear waves along (1,1,1), one period, PPM + HLLC + RK3");
   for (const wave& w : waves) {
-    double coarser = 0.0;
-    const bool is_sound = std::string(w.name) == "sound";  // the steepest: 16^3 is too coarse to show its order
-    for (const int n : {16, 32, 64}) {
-      if (n == 64 && !is_sound) continue;
-      const double right = solved("linear_wave", oblique(w, n, 1)).run().l1_all();
-      const std::string what = fmt::format("{}, {}^3 cells", w.name, n);
-      if (n == 16 || (n == 32 && is_sound))
-        t.note(what + ": L1 of all variables", right);
-      else
-        t.with_order(what + ": L1 of all variables", right, coarser, 1.9);
-      coarser = right;
-      if (n > 16) continue;
-      const double left = solved("linear_wave", oblique(w, n, -1)).run().l1_all();
-      t.holds(what + ": left- and right-going errors are equal", left == right);
-    }
+    const double coarser = solved("linear_wave", oblique(w, 16, 1)).run().l1_all();
+    const double left = solved("linear_wave", oblique(w, 16, -1)).run().l1_all();
+    t.note(fmt::format("{}, 16^3 cells: L1 of all variables", w.name), coarser);
+    t.holds(fmt::format("{}, 16^3 cells: left- and right-going errors are equal", w.name), left == coarser);
+    if (&w == waves) continue;  // sound is the steepest: 16^3 is too coarse to show its order
+    t.with_order(fmt::format("{}, 32^3 cells: L1 of all variables", w.name),
+                 solved("linear_wave", oblique(w, 32, 1)).run().l1_all(), coarser, 1.9);
   }
+}
+
+// Slow.
+TEST(LinearWave, ObliqueSound) {
+  table t("sound wave along (1,1,1), one period, PPM + HLLC + RK3");
+  const double coarser = solved("linear_wave", oblique(waves[0], 32, 1)).run().l1_all();
+  t.note("sound, 32^3 cells: L1 of all variables", coarser);
+  t.with_order("sound, 64^3 cells: L1 of all variables", solved("linear_wave", oblique(waves[0], 64, 1)).run().l1_all(),
+               coarser, 1.9);
 }
 
 std::vector<std::string> with_full3d(std::vector<std::string> sets) {
