@@ -320,14 +320,20 @@ bool hand_on(const struct sigaction& to, int signal, siginfo_t* info, void* cont
   return false;
 }
 
+void use_default_action(int signal) {
+  struct sigaction end {};
+  end.sa_handler = SIG_DFL;
+  sigaction(signal, &end, nullptr);
+}
+
 void on_crash(int signal, siginfo_t* info, void* context) {
   std::size_t i = 0;
   while (crashes[i].number != signal) ++i;
   write_flight(crashes[i].name);
+  // As the system does before it calls a handler that was set for one signal: the next one ends the program.
+  if ((before_crash[i].sa_flags & static_cast<int>(SA_RESETHAND)) != 0) use_default_action(signal);
   if (hand_on(before_crash[i], signal, info, context)) return;
-  struct sigaction end {};
-  end.sa_handler = SIG_DFL;
-  sigaction(signal, &end, nullptr);
+  use_default_action(signal);
   if (info->si_code <= 0) raise(signal);  // sent by a process; a fault occurs again when the handler returns
 }
 

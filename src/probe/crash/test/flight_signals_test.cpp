@@ -39,6 +39,30 @@ TEST(FlightSignals, AnIgnoredSignalThatWasSentStaysIgnored) {
   EXPECT_EXIT(run(), testing::ExitedWithCode(3), "");
 }
 
+/// The program's handler returns to the instruction that faults, or sends the signal again.
+TEST(FlightSignals, AHandlerOfTheProgramForOneSignalIsCalledOnce) {
+  static int calls;
+  const auto run = [](void (*handler)(int)) {
+    calls = 0;
+    struct sigaction once {};
+    once.sa_handler = handler;
+    once.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigaction(SIGSEGV, &once, nullptr);
+    const flight_signals handled(0);
+    fault();
+    std::_Exit(0);
+  };
+  const auto return_to_fault = [](int) {
+    if (++calls > 1) std::_Exit(9);
+  };
+  const auto send_again = [](int signal) {
+    if (++calls > 1) std::_Exit(9);
+    ::raise(signal);
+  };
+  EXPECT_EXIT(run(return_to_fault), testing::KilledBySignal(SIGSEGV), "");
+  EXPECT_EXIT(run(send_again), testing::KilledBySignal(SIGSEGV), "");
+}
+
 /// Requests arrive while this thread writes a file: each gets its own file afterwards, without a deadlock.
 TEST(FlightSignals, ARequestToTheWritingThreadIsServedAfterwards) {
   const std::string folder = temporary_path("flight_requests");
