@@ -56,6 +56,7 @@ struct session::state {
   counter_registry& counters;
   const settings asked;
   bool finished = false;
+  std::string not_written;  // the reason, if files are missing
   std::unique_ptr<diagnose_log> diagnosis;
   std::uint64_t samples_diagnosis = 0;  // in `periodic`
   const policy_registry* policies = nullptr;
@@ -118,6 +119,9 @@ session::session(recorder& r, counter_registry& counters, settings s)
 session::~session() {
   try {
     (void)finish();  // it logs its errors
+    // Without a log the program's user, who requested the files, would find neither them nor the reason.
+    if (!state_->not_written.empty() && !log_wants(log_level::error))
+      report({"plx: the measurement could not be written: " + state_->not_written});
   } catch (const std::exception& x) {
     log_error("some measurements were not written at the end: {}", x.what());
   }
@@ -152,6 +156,7 @@ result<void> session::finish() {
   const result<void> counters = state_->end_counters();
   if (!counters) log_error("{}", counters.error().message);
   const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};
+  if (!files) state_->not_written = files.error().message;
   return counters ? files : counters;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "probe/record/test/temporary_test.hpp"
@@ -55,6 +56,17 @@ TEST(Session, AFolderThatCannotBeCreatedIsAnErrorOfOneLine) {
   const auto done = s.finish();
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message.find("/proc/no/such"), std::string::npos);
+}
+
+TEST(Session, FilesThatCannotBeWrittenAreReportedWithoutALog) {
+  recorder r(1);
+  counter_registry counters;
+  testing::internal::CaptureStderr();
+  { session s(r, counters, {.output = "/proc/no/such", .profile = "csv"}); }
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(text.starts_with("plx: the measurement could not be written: ")) << text;
+  EXPECT_NE(text.find("/proc/no/such"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
 }  // namespace
