@@ -161,7 +161,8 @@ PLX_EXEC = PROGRAM.parent / "plx-exec"
 THREADS = """
 import threading, time
 time.sleep(1.0)
-threads = [threading.Thread(target=time.sleep, args=(0.05,)) for _ in range(8)]
+together = threading.Barrier(8)  # on loaded cores one could end before another begins, and share its row
+threads = [threading.Thread(target=lambda: (together.wait(), time.sleep(0.05))) for _ in range(8)]
 [t.start() for t in threads]
 [t.join() for t in threads]
 """
