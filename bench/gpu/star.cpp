@@ -93,8 +93,8 @@ double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_option
   gas.adopt(m);
   gas.upload(start.now);
   step_control c;
-  c.cfl = o.cfl;
-  c.t_end = 1e9;
+  c.rule.cfl = o.cfl;
+  c.rule.t_end = 1e9;
   c.dt = 1e-5;
   gas.begin(c);
   for (int s = 0; s < 4; ++s) gas.step();
@@ -110,7 +110,7 @@ double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_option
     all.push_back((monotonic_seconds() - begin) / steps);
   }
   for (const auto& [name, seconds] : gas.time_parts(steps)) std::printf("#   %-16s %10.2f us\n", name, 1e6 * seconds);
-  if (c.stopped != 0) std::printf("# STOPPED: reason %d after %lld steps\n", c.stopped, (long long)c.steps);
+  if (c.stopped != 0) std::printf("# STOPPED: reason %d after %lld steps\n", c.stopped, (long long)c.now.steps);
   return bench::median(all);
 }
 

@@ -107,7 +107,7 @@ int measure(machine& on, bench::report& out, source s, const counts& n) {
     gas.adopt(m);
     gas.upload(start.now);
     step_control c;
-    c.cfl = o.cfl, c.t_end = 1e9, c.dt = 1e-5;
+    c.rule.cfl = o.cfl, c.rule.t_end = 1e9, c.dt = 1e-5;
     gas.begin(c);
     for (int i = 0; i < 4; ++i) gas.step();
     c = gas.wait();

@@ -51,7 +51,7 @@ void device_course::advance(const device::step_control& c, int count) {
   const device::step_control end = values_.wait();
   for (device::step_result& r : values_.results()) results_.push_back(std::move(r));
   if (ahead()) {
-    signal_rate_ = end.signal_rate;
+    signal_rate_ = end.now.signal_rate;
     return;
   }
   PLX_ASSERT_EQ(end.stopped, static_cast<std::int32_t>(device::bad_state));

@@ -42,6 +42,16 @@ TEST(DeviceCourse, SedovWithRefinementAndFull3d) {
           {}, 1);
 }
 
+TEST(DeviceCourse, DenseBodiesAtMach20ThroughRefinementBoundaries) {
+  const texts body{
+      "mesh.max_level=1",          "mesh.root_blocks=[2,2,2]",
+      "moving_body.mach=20",       "moving_body.direction=[1,2,-1]",
+      "refinement.interval=2",     "refinement.regions=[0.0,0.3,-0.5,0.5,-0.5,0.5,1]",
+      "refinement.gradient_of=[]", R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])"};
+  compare("moving_body", with(body, {"moving_body.profile=ball", "run.max_steps=8"}), {}, 0);
+  compare("moving_body", with(body, {"moving_body.profile=star", "run.max_steps=3", "hydro.scheme=full3d"}), {}, 0);
+}
+
 TEST(DeviceCourse, LinearWaveWithRefinedRegion) {
   compare("linear_wave",
           {"mesh.max_level=1", "mesh.root_blocks=[2,2,2]", "run.max_steps=10", "linear_wave.amplitude=1e-3",

@@ -12,9 +12,27 @@
 namespace plx::star {
 
 void run_options::describe(config_table& t) {
-  t.section("run", "End of the run, and hardware");
+  t.section("run", "Time steps, end of the run, and hardware");
   t.add("run.t_end", t_end, {.unit = "code time", .help = "time at which the run ends", .above = 0.0});
   t.add("run.max_steps", max_steps, {.unit = "steps", .help = "maximum number of steps; 0: no limit", .min = 0});
+  t.add("run.wall_limit_s", wall_limit_s,
+        {.unit = "s", .help = "wall time after which the run writes a checkpoint and stops; 0: no limit", .min = 0});
+  t.add("run.dt_first_factor", dt_first_factor,
+        {.unit = "1", .help = "factor of the first time step, above 0", .min = 1e-12, .max = 1});
+  t.add("run.dt_growth", dt_growth,
+        {.unit = "1", .help = "largest ratio of a time step to the one before, above 1; 0: no limit", .min = 0});
+  t.add("run.dt_min", dt_min,
+        {.unit = "code time", .help = "a time step below ends the run, except for the last ones", .min = 0});
+  t.add("run.dt_max", dt_max, {.unit = "code time", .help = "largest time step; 0: no limit", .min = 0});
+  t.add("run.retries", retries,
+        {.help = "number of times that a failed step is tried again, each with half the time step",
+         .min = 0,
+         .max = 10000});
+  t.add("run.conservation_limit", conservation_limit,
+        {.unit = "1",
+         .help = "relative change of mass or energy, outflow included, that ends the run: floors have added it; "
+                 "checked at each row of history.csv; 0: no limit",
+         .min = 0});
   t.add(
       "run.device", device,
       {.help = "hardware that runs the solver: the CPU's workers, or a device, with the same results to the last bit; "
@@ -27,6 +45,10 @@ void run_options::describe(config_table& t) {
 }
 
 result<void> run_options::check() const {
+  if (dt_growth != 0.0 && !(dt_growth > 1.0))
+    return error{fmt::format("run.dt_growth = {:g}: expected a ratio above 1, or 0 for no limit", dt_growth)};
+  if (dt_max > 0.0 && dt_min > dt_max)
+    return error{fmt::format("run.dt_min = {:g}: expected at most run.dt_max = {:g}", dt_min, dt_max)};
   if (device == "cpu" && is_shared())
     return error{
         fmt::format("run.devices = {}, run.device_share = \"{}\": expected a device, found "

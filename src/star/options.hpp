@@ -24,7 +24,11 @@ namespace plx::star {
 /// Section [run]: when to end, and on which hardware to run.
 struct run_options {
   double t_end = 1.0;
-  std::int64_t max_steps = 0;  ///< 0: no limit
+  std::int64_t max_steps = 0;                                                 ///< 0: no limit
+  double wall_limit_s = 0.0;                                                  ///< of this process; 0: no limit
+  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< device/step_rule.hpp
+  std::int64_t retries = 4;                                                   ///< of a step that fails
+  double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none
   std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": the device's kernels on the CPU
   std::int64_t devices = 1;
   std::string device_share = "1";  ///< of the blocks; or "auto"

@@ -140,10 +140,15 @@ run_end conclude(simulation& sim, run_files& files, run_status status, std::stri
   return {status, false, std::move(message), false, is_root(sim.state().net)};
 }
 
+bool is_wall_limit_reached(const simulation& sim, const run_files& files) {
+  const double limit = sim.options().run.wall_limit_s;
+  return limit > 0.0 && files.wall_of_process_s() >= limit;
+}
+
 std::uint32_t wishes(simulation& sim, const run_files& files, run_observer& observer) {
   if (sim.is_ahead()) return 0;  // checked again soon
   std::uint32_t bits = files.wishes();
-  if (observer.stop_requested()) bits |= wish_stop;
+  if (observer.stop_requested() || is_wall_limit_reached(sim, files)) bits |= wish_stop;
   if (is_root(sim.state().net) && picture_wanted(sim)) bits |= wish_picture;
   return bits;
 }
@@ -159,9 +164,18 @@ run_end loop(simulation& sim, run_files& files, run_observer& observer) {
     const std::uint32_t wished = alone ? wishes(sim, files, observer) : sim.wishes();
     if ((wished & wish_picture) != 0) show_slice(sim);
     if (auto r = files.after_step(wished); !r) return output_failure(sim, files, r.error());
+    if (auto r = files.check_conservation(); !r) {
+      log_error("{}", r.error().message);
+      return conclude(sim, files, run_status::failed, r.error().message);
+    }
     observer.stepped(report_of(sim, files));
-    if ((wished & wish_stop) != 0 && !sim.finished())
-      return conclude(sim, files, run_status::interrupted, "continue with: plx-star --resume " + files.folder().path());
+    if ((wished & wish_stop) != 0 && !sim.finished()) {
+      const std::string why = is_wall_limit_reached(sim, files)
+                                  ? fmt::format("run.wall_limit_s = {:g} is reached; ", sim.options().run.wall_limit_s)
+                                  : std::string();
+      return conclude(sim, files, run_status::interrupted,
+                      why + "continue with: plx-star --resume " + files.folder().path());
+    }
   }
   return conclude(sim, files, run_status::finished, "");
 }

@@ -46,7 +46,8 @@ run_files::run_files(simulation& sim, const run_request& request)
   measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
 }
 
-double run_files::wall_s() const { return wall_before_s_ + (monotonic_seconds() - begin_s_); }
+double run_files::wall_of_process_s() const { return monotonic_seconds() - begin_s_; }
+double run_files::wall_s() const { return wall_before_s_ + wall_of_process_s(); }
 
 result<void> run_files::restore(const mesh::checkpoint& c, const std::string& path) {
   const std::vector<double>* files = c.state.find("files");

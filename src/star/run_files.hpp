@@ -14,6 +14,7 @@
 // locality_lost, thrown. Example: tests/cli/test_plx_star.py, star/run_localities_test.cpp
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -70,7 +71,12 @@ class run_files {
   /// Writes run.json alone, if the rest cannot be written; by one locality, without waiting for others.
   void end_without_files(const std::string& status, const std::string& message);
 
+  /// Wall time since the start, including runs before a resume; that of this process alone.
   double wall_s() const;
+  double wall_of_process_s() const;
+  /// Ends a run whose mass or energy floors have changed by more than run.conservation_limit. After a row of
+  /// history.csv has been written. All. Errors: one line.
+  result<void> check_conservation();
 
  private:
   exchange& net() const;
@@ -99,6 +105,8 @@ class run_files {
   idle_rates measure_idle();
   bool mesh_is_due();
   bool is_in_place() const;
+  /// The relative change of mass and energy, outflow included, since the start: rounding and floors.
+  std::array<double, 2> changes_since_start();
   bool is_conserved();
   bool drop_later_files();
 
@@ -123,6 +131,7 @@ class run_files {
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
   std::vector<double> start_;            // mass and energy of the initial state
+  std::int64_t conserved_step_ = -1;     // at which check_conservation() last looked
   std::int64_t good_step_ = 0;           // of the last checkpoint for which is_conserved() held
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };

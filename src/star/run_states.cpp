@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -51,17 +52,41 @@ result<void> run_files::write_mesh() {
   return {};
 }
 
-// Mass and energy including the outflow change only by rounding and by floors. If they have changed by a tenth, the
-// values of the state are no longer a solution of the problem.
+std::array<double, 2> run_files::changes_since_start() {
+  const std::vector<double> totals = sim_.totals();
+  std::array<double, 2> now{}, change{};
+  for (std::size_t k = 0; k < 2; ++k) {
+    const int v = k == 0 ? i_density : i_energy;
+    now[k] = totals[static_cast<std::size_t>(v)] + sim_.left(v);
+  }
+  if (start_.empty()) start_.assign(now.begin(), now.end());
+  for (std::size_t k = 0; k < 2; ++k)
+    change[k] = now[k] == start_[k] ? 0.0 : std::abs(now[k] - start_[k]) / std::abs(start_[k]);
+  return change;
+}
+
+// If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
 bool run_files::is_conserved() {
   constexpr double most = 0.1;
-  const std::vector<double> totals = sim_.totals();
-  std::vector<double> now;
-  for (const int v : {i_density, i_energy}) now.push_back(totals[static_cast<std::size_t>(v)] + sim_.left(v));
-  if (start_.empty()) start_ = now;
-  for (std::size_t k = 0; k < now.size(); ++k)
-    if (!(std::abs(now[k] - start_[k]) <= most * std::abs(start_[k]))) return false;
-  return true;
+  const std::array<double, 2> change = changes_since_start();
+  return change[0] <= most && change[1] <= most;
+}
+
+result<void> run_files::check_conservation() {
+  const double limit = sim_.options().run.conservation_limit;
+  if (limit == 0.0 || history_step_ != sim_.steps() || std::exchange(conserved_step_, sim_.steps()) == sim_.steps())
+    return {};
+  const std::array<double, 2> change = changes_since_start();
+  const bool mass = !(change[0] <= limit);
+  if (!mass && change[1] <= limit) return {};
+  const floor_counts& f = sim_.floors();
+  const std::vector<std::string> kept = folder_.checkpoints();
+  return error{fmt::format(
+      "step {}: {} has changed by {:.3g} of its value at the start; expected at most run.conservation_limit = {:g}. "
+      "Floors have raised the density of {} cells and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
+      "lower floors",
+      sim_.steps(), mass ? "the mass" : "the energy", mass ? change[0] : change[1], limit, f.density, f.pressure,
+      kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
 }
 
 result<void> run_files::write_checkpoint() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/log.hpp"
 #include "mesh/checkpoint.hpp"
 #include "rt/runtime.hpp"
 #include "star/device_course.hpp"
@@ -60,32 +61,44 @@ bool simulation::finished() const {
   return time_ >= in_.run.t_end || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps);
 }
 
-// The end is met exactly; the last two steps have equal length instead of one being tiny.
-double simulation::next_dt() const {
-  const double rate = signal_rate_, remaining = in_.run.t_end - time_;
-  const double dt = rate > 0.0 ? setup_.cfl / rate : remaining;
-  if (dt >= remaining) return remaining;
-  return 2.0 * dt > remaining ? 0.5 * remaining : dt;
+device::step_rule simulation::rule() const {
+  const run_options& r = in_.run;
+  return {setup_.cfl, r.t_end, r.dt_first_factor, r.dt_growth, r.dt_min, r.dt_max};
 }
 
-result<void> simulation::check_dt(double dt) const {
-  if (dt > 0.0 && time_ + dt > time_) return {};
-  return error{
-      fmt::format("step {}: the time step fell to {:g} at time {:.9g}, which no longer advances the time; "
-                  "inspect the last mesh file, or lower hydro.cfl",
-                  steps_ + 1, dt, time_)};
+result<double> simulation::next_dt() const {
+  if (const double dt = device::next_dt(rule(), now()); dt > 0.0) return dt;
+  const double dt = device::free_dt(rule(), now());
+  const std::string found = fmt::format("step {}: the time step fell to {:g} at time {:.9g}", steps_ + 1, dt, time_);
+  if (dt < in_.run.dt_min)
+    return error{
+        fmt::format("{}; expected at least run.dt_min = {:g}; inspect the last mesh file", found, in_.run.dt_min)};
+  return error{found + ", which no longer advances the time; inspect the last mesh file, or lower hydro.cfl"};
+}
+
+// Calls advance(dt), which returns the cell that made it fail. Returns the length of the step that succeeded.
+template <class F>
+result<double> simulation::advance_with_retries(double dt, F&& advance) {
+  for (std::int64_t tries = 0;; ++tries) {
+    const std::optional<bad_cell> bad = advance(dt);
+    if (!bad) return dt;
+    const std::string what = describe(*bad, dt);
+    if (tries == in_.run.retries || !(time_ + 0.5 * dt > time_)) return error{what};
+    log_warning("{}; tried again with half the time step", what);
+    dt *= 0.5;
+  }
 }
 
 result<void> simulation::step() {
   PLX_ASSERT(!finished());
   if (device_ != nullptr) return advance_device();
-  const double dt = next_dt();
-  const bool last = dt >= in_.run.t_end - time_;
-  if (auto r = check_dt(dt); !r) return r;
-  const auto bad = as_task(rt_, info_of("star.step"), [&] { return advance_all(dt); });
-  if (bad) return error{describe(*bad, dt)};
-  time_ = last ? in_.run.t_end : time_ + dt;
-  dt_ = dt;
+  const auto planned = next_dt();
+  if (!planned) return planned.error();
+  const auto dt = advance_with_retries(
+      *planned, [&](double d) { return as_task(rt_, info_of("star.step"), [&] { return advance_all(d); }); });
+  if (!dt) return dt.error();
+  time_ = *dt >= in_.run.t_end - time_ ? in_.run.t_end : time_ + *dt;
+  dt_ = *dt;
   stepped();
   return {};
 }
@@ -194,15 +207,17 @@ int simulation::steps_to_look() const {
 // If a batch ends with a step that fails, the next batch begins with that step, which fails again there.
 result<void> simulation::advance_device() {
   if (!device_->ahead()) {
-    device::step_control c;
-    c.dt = next_dt(), c.time = time_, c.t_end = in_.run.t_end, c.cfl = setup_.cfl;
-    if (auto r = check_dt(c.dt); !r) return r;
-    c.signal_rate = signal_rate_, c.last_dt = dt_, c.steps = steps_;
-    const floor_counts& f = stepper_.floors();
-    c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
-    c.wait_interval = in_.output.mesh_interval;
-    as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
-    if (!device_->ahead()) return error{describe(*device_->failed(), c.dt)};
+    const auto planned = next_dt();
+    if (!planned) return planned.error();
+    const auto dt = advance_with_retries(*planned, [&](double d) -> std::optional<bad_cell> {
+      device::step_control c{rule(), now(), d};
+      const floor_counts& f = stepper_.floors();
+      c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
+      c.wait_interval = in_.output.mesh_interval;
+      as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
+      return device_->ahead() ? std::nullopt : device_->failed();
+    });
+    if (!dt) return dt.error();
     signal_rate_ = device_->signal_rate();
   }
   device::step_result r = device_->next();

@@ -23,6 +23,7 @@
 #include "base/result.hpp"
 #include "star/balancer.hpp"
 #include "star/block_costs.hpp"
+#include "star/device/step_rule.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/stepper.hpp"
@@ -71,9 +72,9 @@ class simulation {
   /// Copies a restored state to the devices, if there are any. All. Errors: gpu::error, thrown.
   void go_on();
 
-  /// Makes one time step, and a regrid if one is due. All. On failure the gas is as it was before the step; the error
-  /// names the block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state
-  /// of local blocks are valid.
+  /// Makes one time step, and a regrid if one is due. All. A step that fails is tried again with half its length, up to
+  /// run.retries times. On failure the gas is as it was before the step; the error names the block, the cell and the
+  /// time. Errors: locality_lost, thrown; then only the mesh and the last good state of local blocks are valid.
   result<void> step();
   bool finished() const;
 
@@ -107,10 +108,13 @@ class simulation {
   const balancer& balance() const { return balance_; }
 
  private:
-  double next_dt() const;
+  device::step_rule rule() const;
+  device::step_state now() const { return {time_, dt_, signal_rate_, steps_}; }
+  result<double> next_dt() const;
+  template <class F>
+  result<double> advance_with_retries(double dt, F&& advance);
   void adapt_mesh();
   std::optional<bad_cell> advance_all(double dt);
-  result<void> check_dt(double dt) const;
   result<void> advance_device();
   void adapt_on_device();
   void stepped();

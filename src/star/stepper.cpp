@@ -100,9 +100,10 @@ void stepper::order_blocks() {
 std::optional<bad_cell> stepper::advance(double dt) {
   dt_ = dt;
   run_step();
-  if (const auto bad = agree()) return bad;
-  commit();
-  return std::nullopt;
+  const auto bad = agree();
+  if (!bad) commit();
+  for (const slot_id slot : gas_.own()) nodes_[slot].floors = {}, nodes_[slot].bad_cell = -1;
+  return bad;
 }
 
 // Runs until all local blocks and the mirrors on this locality have finished the last stage.
@@ -242,11 +243,7 @@ double stepper::largest_rate() const {
 }
 
 void stepper::commit() {
-  for (const slot_id slot : gas_.own()) {
-    node& b = nodes_[slot];
-    gas_.signal_rate[slot] = b.signal_rate;
-    b.floors = {};
-  }
+  for (const slot_id slot : gas_.own()) gas_.signal_rate[slot] = nodes_[slot].signal_rate;
   std::swap(gas_.now, target(scheme_.stages - 1));
 }
 

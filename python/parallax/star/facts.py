@@ -25,6 +25,7 @@ titles = {
     "linear_wave": "Linear wave",
     "advection": "Advection",
     "kelvin_helmholtz": "Kelvin–Helmholtz instability",
+    "moving_body": "Moving body",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
 

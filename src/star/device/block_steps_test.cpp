@@ -110,7 +110,7 @@ TEST(block_steps, a_failed_launch_is_reported_by_the_step) {
     gas.adopt(mesh);
     gas.upload(start.now);
     step_control c;
-    c.t_end = 1e9, c.dt = 1e-4;
+    c.rule.t_end = 1e9, c.dt = 1e-4;
     gas.begin(c);
     at.rt.run([&] {
       block_steps steps(gas, mesh);

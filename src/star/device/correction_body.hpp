@@ -120,7 +120,7 @@ struct side_body {
     for (int i = 0; i < cells; ++i) sum += flux[i];
     const double weight = a.control->dt * a.flux_weight;
     const double scale = (item.sign > 0.0 ? weight : -weight) * item.dx * item.dx;
-    double* part = a.parts + (a.control->steps % a.steps_kept) * a.n_items * a.n_var + e;
+    double* part = a.parts + (a.control->now.steps % a.steps_kept) * a.n_items * a.n_var + e;
     *part = (a.first ? 0.0 : *part) + scale * sum;
   }
 };

@@ -96,7 +96,7 @@ void device_gas::begin(const step_control& control) {
   on_.to_device(control_.data(), &control, sizeof control);
   if (options_.totals_every > 0) sums_.set(on_, no_sums_);
   on_.synchronize();
-  steps_at_wait_ = control.steps;
+  steps_at_wait_ = control.now.steps;
 }
 
 void device_gas::put_ghosts(const double* from, const step_control* control) {
@@ -218,11 +218,11 @@ void device_gas::step() {
 step_control device_gas::wait() {
   const step_control c = control_.get(1).front();
   // Steps after the integration stopped were not made: their results hold older states.
-  const std::int64_t been = c.steps - steps_at_wait_;
+  const std::int64_t been = c.now.steps - steps_at_wait_;
   for (std::int64_t s = been; s < put_; ++s) swap_after_step();
-  collect_results(steps_at_wait_, c.steps);
+  collect_results(steps_at_wait_, c.now.steps);
   put_ = 0;
-  steps_at_wait_ = c.steps;
+  steps_at_wait_ = c.now.steps;
   return c;
 }
 

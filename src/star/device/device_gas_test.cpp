@@ -120,8 +120,8 @@ TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   gas.adopt(mesh);
   gas.upload(cpu.now);
   step_control c;
-  c.cfl = 1e300;
-  c.t_end = 1e305;
+  c.rule.cfl = 1e300;
+  c.rule.t_end = 1e305;
   c.dt = 1e-4;
   gas.begin(c);
   for (int s = 0; s < 4; ++s) gas.step();
@@ -129,23 +129,23 @@ TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   ASSERT_TRUE(cpu.step(1e-4));
   const double signal_rate = cpu.largest_rate();
   EXPECT_EQ(c.stopped, bad_state);
-  EXPECT_EQ(c.steps, 1);
-  EXPECT_EQ(c.signal_rate, signal_rate);
+  EXPECT_EQ(c.now.steps, 1);
+  EXPECT_EQ(c.now.signal_rate, signal_rate);
   const std::vector<double> rates = gas.signal_rates();
   for (const mesh::slot_id slot : mesh.blocks()) EXPECT_EQ(rates[slot], cpu.signal_rate[slot]) << slot;
   mesh::arena here(mesh_variables(0), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
   EXPECT_EQ(compare(mesh, cpu.now, here).values, 0);
-  ASSERT_FALSE(cpu.step(o.cfl * c.cfl / signal_rate));
+  ASSERT_FALSE(cpu.step(o.cfl * c.rule.cfl / signal_rate));
 
   // The reports of the failed step are discarded: the integration continues.
-  c.stopped = going_on, c.cfl = o.cfl, c.dt = o.cfl / signal_rate;
+  c.stopped = going_on, c.rule.cfl = o.cfl, c.dt = o.cfl / signal_rate;
   gas.begin(c);
   gas.step();
   const step_control next = gas.wait();
   EXPECT_EQ(next.stopped, going_on);
-  EXPECT_EQ(next.steps, 2);
+  EXPECT_EQ(next.now.steps, 2);
 }
 
 TEST(DeviceGasNeeds, ADeviceWithTooLittleSharedMemoryIsRefused) {

@@ -93,7 +93,7 @@ void device_gas::give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts
 void device_gas::begin_step(double dt, std::int64_t steps) {
   step_control c;
   c.dt = dt;
-  c.steps = steps;
+  c.now.steps = steps;
   on_.to_device(control_.data(), &c, sizeof c);
 }
 
@@ -153,7 +153,7 @@ void device_gas::add_left(std::span<exact_sum> sums) {
   const std::size_t faces = side_face_.size();
   const step_control c = control_.get(1).front();
   std::vector<double> parts(faces * n_var_);
-  on_.from_device(parts.data(), left_parts_.data() + (c.steps % steps_kept) * parts.size(),
+  on_.from_device(parts.data(), left_parts_.data() + (c.now.steps % steps_kept) * parts.size(),
                   parts.size() * sizeof(double));
   on_.synchronize();
   const double* part = parts.data();

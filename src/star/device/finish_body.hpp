@@ -66,14 +66,6 @@ struct finish_body {
 
   PLX_INLINE static double whole(double x) { return __builtin_floor(x); }
 
-  // As simulation::next_dt(): the end is met exactly; the last two steps have equal length instead of one being tiny.
-  PLX_INLINE static double next_dt(const device::step_control& c) {
-    const double remaining = c.t_end - c.time;
-    const double dt = c.signal_rate > 0.0 ? c.cfl / c.signal_rate : remaining;
-    if (dt >= remaining) return remaining;
-    return 2.0 * dt > remaining ? 0.5 * remaining : dt;
-  }
-
   // Returns true if the step was made and succeeded.
   PLX_INLINE static bool conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
     if (c.stopped != 0) return false;
@@ -84,26 +76,27 @@ struct finish_body {
       c.bad_cell = static_cast<std::int32_t>(all_blocks.where & 0xffffffffu);
       return false;
     }
-    c.signal_rate = all_blocks.rate;
+    device::step_state& now = c.now;
+    now.signal_rate = all_blocks.rate;
     c.density_floors += static_cast<std::int64_t>(all_blocks.density);
     c.pressure_floors += static_cast<std::int64_t>(all_blocks.pressure);
     c.input_floors += static_cast<std::int64_t>(all_blocks.input);
-    const bool last = c.dt >= c.t_end - c.time;
-    const double before = c.time;
-    c.time = last ? c.t_end : c.time + c.dt;
-    c.last_dt = c.dt;
-    ++c.steps;
-    a.records[c.steps % a.steps_kept] = {c.time, c.dt, c.density_floors, c.pressure_floors, c.input_floors};
+    const bool last = c.dt >= c.rule.t_end - now.time;
+    const double before = now.time;
+    now.time = last ? c.rule.t_end : now.time + c.dt;
+    now.last_dt = c.dt;
+    ++now.steps;
+    a.records[now.steps % a.steps_kept] = {now.time, c.dt, c.density_floors, c.pressure_floors, c.input_floors};
     if (last) {
       c.stopped = device::at_end;
       return true;
     }
-    if (c.wait_interval > 0.0 && whole(c.time / c.wait_interval) > whole(before / c.wait_interval)) {
+    if (c.wait_interval > 0.0 && whole(now.time / c.wait_interval) > whole(before / c.wait_interval)) {
       c.stopped = device::waiting;
       return true;
     }
-    c.dt = next_dt(c);
-    if (!(c.dt > 0.0) || !(c.time + c.dt > c.time)) c.stopped = device::no_progress;
+    c.dt = device::next_dt(c.rule, now);
+    if (c.dt == 0.0) c.stopped = device::no_progress;
     return true;
   }
 };

@@ -85,8 +85,8 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
   gas.adopt(mesh);
   gas.upload(cpu.now);
   step_control c;
-  c.cfl = o.cfl;
-  c.t_end = 1e9;
+  c.rule.cfl = o.cfl;
+  c.rule.t_end = 1e9;
   c.dt = 1e-4;
   gas.begin(c);
   double dt = c.dt;
@@ -101,9 +101,9 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
     if (here != there && !(here != here && there != there))
       text += std::string(what) + ": " + std::to_string(there) + " on the CPU, " + std::to_string(here) + " here; ";
   };
-  differ("steps", static_cast<double>(c.steps), steps);
+  differ("steps", static_cast<double>(c.now.steps), steps);
   differ("stopped", c.stopped, 0);
-  differ("signal rate", c.signal_rate, cpu.largest_rate());
+  differ("signal rate", c.now.signal_rate, cpu.largest_rate());
   differ("next dt", c.dt, dt);
   differ("density floors", double(c.density_floors), double(cpu.density_floors));
   differ("pressure floors", double(c.pressure_floors), double(cpu.pressure_floors));

@@ -58,7 +58,7 @@ struct gas_case {
   }
   [[nodiscard]] step_control control() const {
     step_control c;
-    c.dt = dt, c.t_end = 1e9, c.cfl = 0.4, c.steps = 3;
+    c.dt = dt, c.rule.t_end = 1e9, c.rule.cfl = 0.4, c.now.steps = 3;
     return c;
   }
   [[nodiscard]] std::vector<block_report> reports() const {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "star/device/step_rule.hpp"
 #include "star/hydro/parameters.hpp"
 
 namespace plx::star::device {
@@ -53,13 +54,9 @@ constexpr std::uint64_t bad_key(int stage, int part, int cell) {
 
 /// The state of the integration, kept on the device so that steps follow each other without the host.
 struct step_control {
-  double dt = 0.0;     ///< of the current or next step
-  double time = 0.0;   ///< after the last step that succeeded
-  double t_end = 0.0;  ///< the last step ends at this time
-  double cfl = 0.9;
-  double signal_rate = 0.0;  ///< after the last step: largest sum over axes of (|v| + c) / dx
-  double last_dt = 0.0;      ///< of the last step
-  std::int64_t steps = 0;    ///< that succeeded
+  step_rule rule;
+  step_state now;                                                          ///< after the last step that succeeded
+  double dt = 0.0;                                                         ///< of the current or next step
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
   /// Not 0: the integration pauses after each step that reaches a multiple of it. Code time.
   double wait_interval = 0.0;

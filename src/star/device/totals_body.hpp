@@ -26,7 +26,7 @@ struct totals_body {
   PLX_INLINE static void run(const arguments& a, int group, int thread, double* shared) {
     const device::step_control& c = *a.control;
     const bool every_step = a.steps_kept == 0;
-    const std::int64_t step = c.steps + 1;  // the one about to end
+    const std::int64_t step = c.now.steps + 1;  // the one about to end
     if (!every_step && (c.stopped != 0 || step % a.every != 0)) return;
     auto* mine = reinterpret_cast<std::uint64_t*>(shared);
     const int limbs = a.n_var * device::exact_limbs::count;

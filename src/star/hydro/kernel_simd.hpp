@@ -14,12 +14,6 @@
 
 #include "star/hydro/parameters.hpp"
 
-// PLX_DEVICE: functions that a GPU compiler must generate for host and device.
-#if defined(__CUDACC__) || defined(__HIPCC__)
-#define PLX_DEVICE __host__ __device__
-#else
-#define PLX_DEVICE
-#endif
 #define PLX_INLINE PLX_DEVICE inline __attribute__((always_inline))
 
 namespace plx::star::PLX_HYDRO_ISA {

@@ -8,6 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
+// PLX_DEVICE: functions that a GPU compiler must generate for host and device.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PLX_DEVICE __host__ __device__
+#else
+#define PLX_DEVICE
+#endif
+
 namespace plx::star {
 
 // Conserved variables of a cell, in this order in every tile and block; see state.hpp for their meaning.

@@ -8,6 +8,7 @@ constexpr problem_entry entries[] = {
     {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
     {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
     {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
+    {"moving_body", "a dense body in a fast uniform flow", make_moving_body},
     {"sedov", "a point explosion in a uniform gas", make_sedov},
     {"sod", "the shock tube, in any direction", make_sod},
 };

@@ -31,6 +31,7 @@ std::unique_ptr<problem> make_advection();
 std::unique_ptr<problem> make_einfeldt();
 std::unique_ptr<problem> make_kelvin_helmholtz();
 std::unique_ptr<problem> make_linear_wave();
+std::unique_ptr<problem> make_moving_body();
 std::unique_ptr<problem> make_sedov();
 std::unique_ptr<problem> make_sod();
 
