@@ -50,7 +50,12 @@ case $command in
   doctor) script=install ;;
   report | compare | diagnose | top | scale) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
-  *) echo "plx: '$command' is not a command; expected demo, test, bench, build, report, compare, scale, diagnose, top, lint, docs, doctor or help" >&2; exit 2 ;;
+  *)
+    near=$(python3 -c 'import difflib, sys
+print("".join(f"did you mean {n}? " for n in difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)))' "$command" demo test \
+      bench build report compare scale diagnose top lint docs doctor help 2>/dev/null || true)
+    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, compare, scale, diagnose, top, lint, docs, doctor or help" >&2
+    exit 2 ;;
 esac
 
 if ! command -v python3 >/dev/null; then

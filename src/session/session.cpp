@@ -119,7 +119,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
 session::~session() {
   try {
     (void)finish();  // it logs its errors
-    // Without a log the program's user, who requested the files, would find neither them nor the reason.
+    // Without a log the user would find neither the requested files nor the reason.
     if (!state_->not_written.empty() && !log_wants(log_level::error))
       report({"plx: the measurement could not be written: " + state_->not_written});
   } catch (const std::exception& x) {

@@ -36,6 +36,12 @@ def test_wrong_usage_is_code_2_and_names_what_is_expected(arguments):
     assert "nonsense" in done.stderr or "'x'" in done.stderr
 
 
+def test_a_mistyped_command_names_the_nearest():
+    done = plx("diagnos")
+    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+    assert "'diagnos' is not a command; did you mean diagnose? expected demo" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["build", "test", "lint", "demo", "bench", "docs", "doctor"])
 def test_help_of_a_command(command):
     done = plx(command, "--help")
