@@ -100,10 +100,11 @@ int add_counter(const char* name, const char* unit, const char* help, double (*p
   if (taken(p->counters(), name)) return say(std::string("a counter '") + name + "' already exists"), 0;
   own.pulled[++own.last_number] =
       p->counters().add({name, unit == nullptr ? "1" : unit, help == nullptr ? "" : help}, [pull, context] {
-        --this_slot.inside;  // the program's own code, whose locks are measured
-        const double value = pull(context);
-        ++this_slot.inside;
-        return value;
+        const struct outside_scope {  // the program's own code, whose locks are measured; it may throw
+          outside_scope() noexcept { --this_slot.inside; }
+          ~outside_scope() { ++this_slot.inside; }
+        } outside;
+        return pull(context);
       });
   return own.last_number;
 }
