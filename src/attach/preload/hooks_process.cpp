@@ -125,9 +125,10 @@ void* write_when_asked(void*) {
   while (real().sem_wait(&asked) != 0) {
   }
   const timespec pause{0, check_ns};
-  while (!dying.load()) {
-    if (only_own_threads_are_left()) end_the_process();
-    real().nanosleep(&pause, nullptr);
+  // Twice in succession: a thread may end after it has created another one whose number the list has passed.
+  for (int times = 0; !dying.load(); real().nanosleep(&pause, nullptr)) {
+    times = only_own_threads_are_left() ? times + 1 : 0;
+    if (times == 2) end_the_process();
   }
   write_files();
   written.store(true, std::memory_order_release);
