@@ -61,7 +61,7 @@ struct settings {
       "/threads/idle-rate,/threads/count/tasks,/scheduler/queue/length,/scheduler/tasks/suspended,"
       "/machine/memory/resident";
   double sample_interval_s = 0;
-  /// The counter whose growth rate "worker-cap" uses as the throughput; empty: finished tasks.
+  /// Policies to enable, separated by commas: "worker-cap", "loop-grain".
   std::string policies{};
   /// The counter whose growth "worker-cap" maximises; empty: finished tasks.
   std::string throughput{};

@@ -149,6 +149,20 @@ def test_paths_on_the_page_exist(page):
 
 
 @lru_cache(maxsize=None)
+def test_examples_that_headers_name_exist():
+    known = {"/" + str(path.relative_to(ROOT)) for path in check_text.files(ROOT)}
+    missing = []
+    for header in (ROOT / "src").rglob("*.hpp"):
+        comment = "".join(line for line in header.read_text().splitlines(True) if line.lstrip().startswith("//"))
+        for text in re.findall(r"Examples?: ((?:[^.]|\.(?! |\n))*)", comment):
+            missing += [
+                f"{header.relative_to(ROOT)}: {path}"
+                for path in re.findall(r"[\w/]+\.(?:cpp|hpp|cu|c|py)\b", text)
+                if not any(file.endswith("/" + path) for file in known)
+            ]
+    assert missing == []
+
+
 def texts_of_programs():
     files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp", ".h", ".py", ".sh", ".cmake") or p.name == "plx"]
     return "\n".join(p.read_text(errors="replace") for p in files if "/tests/test_" not in str(p))

@@ -7,7 +7,7 @@
 //
 // An entry is a section of the workload's file, a library a section of libraries.cpp. Both register themselves when the
 // program starts, so that leaving one out of the build leaves its rows out of the table.
-// Not thread-safe: used by main. Example: workloads/fib.cpp
+// Not thread-safe: used by main. Example: bench/workloads/fib.cpp
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Events of tasks, delivered to an observer; used by policies.
 //
 // Thread safety: on_event() is called by any worker, concurrently, between slices. Cost: a virtual call per event while
-// there is an observer; otherwise a test of a bit. Example: probe/task_event_test.cpp
+// there is an observer; otherwise a test of a bit. Example: control/test/policy_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Text output to a file that appears completely or not at all, compressed (gzip) if its name ends in .gz.
 //
-// Thread safety: one thread at a time. Errors: as in base/file.hpp. Example: probe/trace_json_test.cpp
+// Thread safety: one thread at a time. Errors: as in base/file.hpp. Example: trace/test/json_trace_test.cpp
 #pragma once
 
 #include <memory>

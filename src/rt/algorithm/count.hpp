@@ -2,7 +2,7 @@
 //
 // Thread safety: predicates and comparisons are called from several workers concurrently. Cost: n calls; a small value
 // per chunk (reduce.hpp). Iterators without random access are traversed in order by the caller. Example:
-// algorithm/reduce_test.cpp.
+// algorithm/test/reduce_test.cpp.
 #pragma once
 
 #include <algorithm>

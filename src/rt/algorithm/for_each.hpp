@@ -3,7 +3,7 @@
 // Thread safety: the function is called from several workers concurrently, on different elements. Cost: that of a
 // for_loop; no allocation unless another worker joins. Iterators without random access, and those of a vector<bool>,
 // whose elements share words, are traversed in order by the caller.
-// Example: algorithm/for_each_test.cpp.
+// Example: algorithm/test/for_each_test.cpp.
 #pragma once
 
 #include "rt/algorithm/detail/common.hpp"

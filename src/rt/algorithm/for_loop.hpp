@@ -13,7 +13,7 @@
 //
 // Exceptions: see policy.hpp; the simple for_loop(first, last, body) of rt/for_loop.hpp throws.
 // Thread safety: the body is called from several workers concurrently. Cost: that of a loop in chunks; with reductions,
-// one set of partial results per chunk. Example: algorithm/for_loop_more_test.cpp.
+// one set of partial results per chunk. Example: algorithm/test/for_loop_more_test.cpp.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 // Thread safety: comparisons are called from several workers concurrently. Cost: at most n1 + n2 - 1 comparisons and a
 // few per chunk; stable; no allocation unless another worker joins. Iterators without random access are traversed in
-// order by the caller. Example: algorithm/sort_test.cpp.
+// order by the caller. Example: algorithm/test/sort_test.cpp.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // Thread safety: predicates are called from several workers concurrently. Cost: n calls of the predicate. copy_if: one
 // read of the input; a byte per element if several workers take part. partition: in place.
 // stable_partition: memory for n elements. Iterators without random access are traversed in order by the caller.
-// Example: algorithm/scan_test.cpp.
+// Example: algorithm/test/scan_test.cpp.
 #pragma once
 
 #include <algorithm>

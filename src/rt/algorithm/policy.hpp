@@ -17,7 +17,7 @@
 // The result of an algorithm is bitwise independent of the number of workers and of the schedule: sums are grouped by
 // the number of elements alone (and by chunk_size, if given); seq groups them in the same way.
 //
-// Thread safety: policies are values. Cost: none. Example: algorithm/for_each_test.cpp, examples/09_algorithms.cpp.
+// Thread safety: policies are values. Cost: none. Example: algorithm/test/for_each_test.cpp, examples/09_algorithms.cpp
 #pragma once
 
 #include <exception>

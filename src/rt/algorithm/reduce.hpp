@@ -8,7 +8,7 @@
 //
 // Thread safety: the operations are called from several workers concurrently. Cost: n - 1 operations, one value of the
 // result type per chunk (about a thousand chunks, or one per 8192 elements). Iterators without random access are
-// traversed in order by the caller. Example: algorithm/reduce_test.cpp.
+// traversed in order by the caller. Example: algorithm/test/reduce_test.cpp.
 #pragma once
 
 #include <cstring>

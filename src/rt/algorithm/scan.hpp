@@ -6,7 +6,7 @@
 //
 // Thread safety: operations are called from several workers concurrently. Cost: 2 n operations (n, if T is an integer
 // and no other worker joins), one read and one write of the data. Iterators without random access are traversed in
-// order by the caller, with n operations. Example: algorithm/scan_test.cpp.
+// order by the caller, with n operations. Example: algorithm/test/scan_test.cpp.
 #pragma once
 
 #include <atomic>

@@ -5,7 +5,7 @@
 //
 // Thread safety: predicates are called from several workers concurrently. Cost: at most n calls; no allocation unless
 // another worker joins. Iterators without random access are traversed in order by the caller. Example:
-// algorithm/for_each_test.cpp.
+// algorithm/test/for_each_test.cpp.
 #pragma once
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 // Thread safety: comparisons are called from several workers concurrently. Cost: sort: in place, O(n log n) comparisons
 // in the worst case, n - 1 if the elements are already in order; stable_sort: memory for n elements, O(n log n) moves;
 // types whose move constructor may throw are sorted by one worker. The order of equal elements after sort() is not
-// their original one, but does not depend on the number of workers or the schedule. Example: algorithm/sort_test.cpp.
+// their original one, but does not depend on the number of workers or schedule. Example: algorithm/test/sort_test.cpp
 #pragma once
 
 #include <bit>

@@ -2,7 +2,7 @@
 //
 // Thread safety: functions are called from several workers concurrently. Cost: as for_each. Iterators without random
 // access, and those of a vector<bool>, are traversed in order by the caller. The output may be the input; otherwise
-// they must not overlap. Example: algorithm/for_each_test.cpp.
+// they must not overlap. Example: algorithm/test/for_each_test.cpp.
 #pragma once
 
 #include <functional>
