@@ -84,7 +84,7 @@ void mesh_options::describe(config_table& t) {
   t.add("mesh.upper", upper, {.unit = "code length", .help = "upper corner of the domain"});
   t.add("mesh.sides", sides,
         {.help = "boundary conditions at x lower, x upper, y lower, y upper, z lower, z upper",
-         .choices = {"periodic", "outflow", "reflecting", "inflow"}});
+         .choices = {"periodic", "outflow", "reflecting", "inflow", "zero_gradient"}});
   t.add(
       "mesh.prolongation", prolongation,
       {.help = "slope limiter for interpolation from coarse to fine cells: minmod, or the sharper monotonized central",
@@ -104,7 +104,8 @@ result<domain> mesh_options::make_domain() const {
                                  {{"periodic", boundary::periodic},
                                   {"outflow", boundary::outflow},
                                   {"reflecting", boundary::reflecting},
-                                  {"inflow", boundary::inflow}});
+                                  {"inflow", boundary::inflow},
+                                  {"zero_gradient", boundary::zero_gradient}});
     if (!side) return side.error();
     d.sides[f] = side.value();
   }

@@ -23,10 +23,11 @@ inline constexpr int ghosts = 3;
 
 /// The condition at a boundary of the domain.
 enum class boundary : std::uint8_t {
-  periodic,    ///< connected to the opposite boundary
-  outflow,     ///< zero gradient; normal components of vectors are turned outward, so nothing flows in
-  reflecting,  ///< mirror image, normal components of vectors change sign
-  inflow,      ///< fixed value per variable (boundary_values)
+  periodic,       ///< connected to the opposite boundary
+  outflow,        ///< zero gradient; normal components of vectors are turned outward, so nothing flows in
+  reflecting,     ///< mirror image, normal components of vectors change sign
+  inflow,         ///< fixed value per variable (boundary_values)
+  zero_gradient,  ///< the last cells, unchanged: gas can flow in as it flows there
 };
 
 /// The slope limiter of prolongation. Both keep the mean of the eight cells, and stay between the coarse cell and its

@@ -44,7 +44,8 @@ struct gather_case {
   std::array<boundary, 6> sides;
 };
 
-constexpr boundary P = boundary::periodic, O = boundary::outflow, R = boundary::reflecting, I = boundary::inflow;
+constexpr boundary P = boundary::periodic, O = boundary::outflow, R = boundary::reflecting, I = boundary::inflow,
+                   Z = boundary::zero_gradient;
 
 class Gather : public testing::TestWithParam<gather_case> {};
 
@@ -68,6 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Boxes, Gather,
                                          gather_case{{2, 1, 1}, 8, 3, 5, {P, P, P, P, P, P}},
                                          gather_case{{2, 1, 1}, 8, 3, 5, {O, R, P, P, I, O}},
                                          gather_case{{1, 2, 1}, 8, 2, 4, {R, R, O, I, P, P}},
+                                         gather_case{{1, 2, 1}, 8, 2, 4, {Z, O, Z, Z, I, Z}},
                                          gather_case{{1, 1, 1}, 16, 1, 1, {O, O, R, R, I, I}},
                                          gather_case{{2, 1, 1}, 16, 1, 1, {P, P, P, P, P, P}},
                                          gather_case{{1, 1, 1}, 10, 2, 2, {R, O, P, P, O, R}}));

@@ -37,7 +37,7 @@ void fill_face(const face_strip& s, boundary kind, bool normal, bool upper, doub
       for_ghosts(s, [](double, double mirrored) { return -mirrored; });
     else
       for_ghosts(s, [](double, double mirrored) { return mirrored; });
-  } else if (!normal) {
+  } else if (!normal || kind == boundary::zero_gradient) {
     for_ghosts(s, [](double edge, double) { return edge; });
   } else if (upper) {
     for_ghosts(s, [](double edge, double) { return std::fabs(edge); });

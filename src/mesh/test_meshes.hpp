@@ -118,10 +118,12 @@ class point_lookup {
           const double mirrored = (*this)(level, c, v);
           return values_.variables()[v].vector_axis == a ? -mirrored : mirrored;
         }
+        case boundary::zero_gradient:
         case boundary::outflow: {
+          const bool as_it_is = mesh_.box().sides[2 * a + (upper ? 1 : 0)] == boundary::zero_gradient;
           c[a] = upper ? n - 1 : 0;
           const double edge = (*this)(level, c, v);
-          if (values_.variables()[v].vector_axis != a) return edge;
+          if (as_it_is || values_.variables()[v].vector_axis != a) return edge;
           return upper ? std::abs(edge) : -std::abs(edge);
         }
       }

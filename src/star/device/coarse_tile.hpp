@@ -68,7 +68,7 @@ PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, in
       } else if (kind == device::ghosts_from::reflecting) {
         value = edge[(1 - layer) * outward];
         if (normal) value = -value;
-      } else if (normal) {
+      } else if (normal && kind == device::ghosts_from::outflow) {
         value = upper ? vabs(value) : -vabs(value);
       }
       edge[layer * outward] = value;

@@ -54,7 +54,8 @@ TEST_P(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
 
 TEST_P(DeviceGas, EveryBoundaryAndBlockSize) {
   for (const int n : {8, 16, 24})
-    for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
+    for (auto side :
+         {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow, mesh::boundary::zero_gradient}) {
       mesh::domain box = cube_of(1, n, side);
       box.sides[1] = mesh::boundary::outflow;
       gas_options o = options_with(reconstruction::ppm, riemann_solver::hllc);
@@ -66,8 +67,8 @@ TEST_P(DeviceGas, EveryBoundaryAndBlockSize) {
 
 TEST_P(DeviceGas, RefinedMeshes) {
   for (const int n : {8, 16})
-    for (auto side :
-         {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow})
+    for (auto side : {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting,
+                      mesh::boundary::inflow, mesh::boundary::zero_gradient})
       for (auto limiter : {mesh::limiter::minmod, mesh::limiter::central}) {
         mesh::domain box = cube_of(2, n, side, 3);
         box.prolongation = limiter;
@@ -88,7 +89,8 @@ TEST_P(DeviceGas, Full3dGivesTheBitsOfTheCpuKernels) {
 
 TEST_P(DeviceGas, Full3dAtEveryBoundaryAndBlockSize) {
   for (const int n : {8, 16, 24})
-    for (auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
+    for (auto side :
+         {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow, mesh::boundary::zero_gradient}) {
       mesh::domain box = cube_of(1, n, side);
       box.sides[1] = mesh::boundary::outflow;
       gas_options o = full3d(n == 16);
@@ -98,9 +100,9 @@ TEST_P(DeviceGas, Full3dAtEveryBoundaryAndBlockSize) {
 }
 
 TEST_P(DeviceGas, Full3dOnRefinedMeshes) {
-  for (auto side :
-       {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
-    const bool is_open = side == mesh::boundary::outflow || side == mesh::boundary::inflow;
+  for (auto side : {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting,
+                    mesh::boundary::inflow, mesh::boundary::zero_gradient}) {
+    const bool is_open = side != mesh::boundary::periodic && side != mesh::boundary::reflecting;
     mesh::domain box = cube_of(2, side == mesh::boundary::reflecting ? 16 : 8, side, 3);
     box.prolongation = is_open ? mesh::limiter::central : mesh::limiter::minmod;
     gas_options o = full3d(side == mesh::boundary::outflow, ssp_rk2);

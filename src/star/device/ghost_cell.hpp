@@ -53,8 +53,13 @@ PLX_INLINE cell_values cell_at(const Arguments& a, const device::block_item& blo
               cell_values::as_it_is};
     }
     case device::ghosts_from::outflow:
+    case device::ghosts_from::zero_gradient: {
+      const bool as_it_is = from.kind == device::ghosts_from::zero_gradient;
       return {a.source + block.values + inside + ((upper ? n - 1 : 0) - at) * step, volume,
-              upper ? cell_values::outward_up : cell_values::outward_down};
+              as_it_is ? cell_values::as_it_is
+              : upper  ? cell_values::outward_up
+                       : cell_values::outward_down};
+    }
     case device::ghosts_from::reflecting:
       return {a.source + block.values + inside + ((upper ? n - 1 - beyond : beyond) - at) * step, volume,
               cell_values::negated};

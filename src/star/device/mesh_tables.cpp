@@ -17,6 +17,8 @@ ghosts_from beyond(mesh::boundary side) {
       return ghosts_from::reflecting;
     case mesh::boundary::inflow:
       return ghosts_from::inflow;
+    case mesh::boundary::zero_gradient:
+      return ghosts_from::zero_gradient;
     case mesh::boundary::outflow:
     case mesh::boundary::periodic:
       break;

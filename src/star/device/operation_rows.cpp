@@ -176,7 +176,8 @@ void add_stages(std::vector<operation_row>& rows) {
   const gas_options plm = options_of(reconstruction::plm, riemann_solver::hllc);
   constexpr std::pair<mesh::boundary, const char*> sides[] = {{mesh::boundary::outflow, "outflow"},
                                                               {mesh::boundary::reflecting, "reflecting"},
-                                                              {mesh::boundary::inflow, "inflow"}};
+                                                              {mesh::boundary::inflow, "inflow"},
+                                                              {mesh::boundary::zero_gradient, "zero_gradient"}};
   for (const auto& [side, name] : sides)
     rows.push_back(on_mesh(advance_stage, std::string("first/") + name, mesh::block_mesh(cube_of(1, 16, side)), ppm,
                            stage_of(0), row_use::check));
@@ -197,7 +198,8 @@ void add_stages(std::vector<operation_row>& rows) {
 
 void add_tiles(std::vector<operation_row>& rows) {
   for (const auto rule : {mesh::limiter::minmod, mesh::limiter::central})
-    for (const auto side : {mesh::boundary::periodic, mesh::boundary::reflecting, mesh::boundary::inflow})
+    for (const auto side :
+         {mesh::boundary::periodic, mesh::boundary::reflecting, mesh::boundary::inflow, mesh::boundary::zero_gradient})
       rows.push_back(on_mesh(
           gather_tiles,
           (rule == mesh::limiter::minmod ? "minmod/side " : "central/side ") + std::to_string(static_cast<int>(side)),
@@ -224,7 +226,8 @@ void add_levels(std::vector<operation_row>& rows) {
   constexpr std::pair<mesh::limiter, const char*> rules[] = {{mesh::limiter::minmod, "minmod"},
                                                              {mesh::limiter::central, "central"}};
   for (const auto& [rule, name] : rules)
-    for (const auto side : {mesh::boundary::periodic, mesh::boundary::reflecting, mesh::boundary::inflow})
+    for (const auto side :
+         {mesh::boundary::periodic, mesh::boundary::reflecting, mesh::boundary::inflow, mesh::boundary::zero_gradient})
       rows.push_back(on_mesh(make_ghosts, std::string(name) + "/side " + std::to_string(static_cast<int>(side)),
                              refined(box_of(2, 8, side, rule, 3), 2, 7, 0.1), o, place_ghosts, row_use::check));
   const mesh::block_mesh small = refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1);

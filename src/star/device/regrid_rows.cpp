@@ -119,7 +119,8 @@ auto copies(bool out) {
 void add_regrid_rows(std::vector<operation_row>& rows) {
   const gas_options o = options_of(reconstruction::ppm, riemann_solver::hllc);
   for (const auto rule : {mesh::limiter::minmod, mesh::limiter::central})
-    for (const auto side : {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow}) {
+    for (const auto side :
+         {mesh::boundary::outflow, mesh::boundary::reflecting, mesh::boundary::inflow, mesh::boundary::zero_gradient}) {
       const mesh::block_mesh m = refined(box_of(2, 8, side, rule, 3), 2, 7, 0.1);
       const std::string shape = "side " + std::to_string(static_cast<int>(side));
       if (rule == mesh::limiter::minmod) rows.push_back(on_mesh(mark_cells, shape, m, o, place_marks, row_use::check));

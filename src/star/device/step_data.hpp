@@ -19,6 +19,7 @@ enum class ghosts_from : std::int32_t {
   outflow,     ///< the block's last cells; the normal momentum is turned outward
   reflecting,  ///< the block's own cells mirrored, the normal momentum negated
   inflow,      ///< fixed values
+  zero_gradient,  ///< the block's last cells
 };
 struct ghost_source {
   std::int64_t origin = 0;
