@@ -64,7 +64,7 @@ runtime_options completed(runtime_options o) {
                                 std::to_string(detail::most_workers));
   if (!binding_wanted().value_or(true)) o.bind = false;
   if (const char* signal = std::getenv("PLX_EXPLAIN_SIGNAL"); signal != nullptr && o.explain_signal == 0)
-    o.explain_signal = detail::signal_named(signal);
+    o.explain_signal = detail::signal_named(signal, "PLX_EXPLAIN_SIGNAL");
   if (const char* after = std::getenv("PLX_REPORT_HANG")) {
     char* end = nullptr;
     o.report_hang_after_s = std::strtod(after, &end);
@@ -235,6 +235,13 @@ result<runtime_options> read_options(int& argc, char** argv) {
   o.workers = static_cast<unsigned>(s->threads);
   o.cores = s->cores;
   o.measure = std::move(s);
+  try {  // the constructor would throw, which ends a program that expects no exception
+    static_cast<void>(completed(o));
+    if (!o.measure->flight_signal.empty())
+      static_cast<void>(detail::signal_named(o.measure->flight_signal, "flight-signal"));
+  } catch (const std::invalid_argument& e) {
+    return error{e.what()};
+  }
   return o;
 }
 

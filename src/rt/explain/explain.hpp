@@ -67,8 +67,8 @@ void print_explanation(std::string_view text);
 // Thread-safe. Cost: a thread that sleeps until the signal comes. The handler only posts a semaphore.
 // Example: hang_test.cpp.
 
-/// "QUIT", "SIGUSR1" or "10"; throws std::invalid_argument for other text.
-int signal_named(std::string_view name);
+/// The signal "QUIT", "SIGUSR1" or "10". Throws std::invalid_argument for other text, which `option` had.
+int signal_named(std::string_view name, std::string_view option);
 
 /// While one lives, `signal` makes a thread print explain_all_waits(). 0: does nothing. Several may share a signal; the
 /// action before the first one is restored after the last.

@@ -262,7 +262,7 @@ void start_printer(watch& w) {
 
 }  // namespace
 
-int signal_named(std::string_view name) {
+int signal_named(std::string_view name, std::string_view option) {
   constexpr std::pair<std::string_view, int> known[] = {{"QUIT", SIGQUIT}, {"USR1", SIGUSR1}, {"USR2", SIGUSR2},
                                                         {"HUP", SIGHUP},   {"INT", SIGINT},   {"TERM", SIGTERM}};
   std::string_view bare = name;
@@ -272,8 +272,8 @@ int signal_named(std::string_view name) {
   int number = 0;
   const auto [end, error] = std::from_chars(bare.data(), bare.data() + bare.size(), number);
   if (error == std::errc() && end == bare.data() + bare.size() && number >= 0 && number < NSIG) return number;
-  throw std::invalid_argument("'" + std::string(name) +
-                              "' is no signal: expected QUIT, USR1, USR2, HUP, INT, TERM or a number");
+  throw std::invalid_argument(std::string(option) + "=" + std::string(name) +
+                              ": expected a signal: QUIT, USR1, USR2, HUP, INT, TERM or a number");
 }
 
 explain_signal::explain_signal(int signal) : signal_(signal) {

@@ -258,7 +258,7 @@ int index_here(void* context) noexcept {
 
 flight_watch::flight_watch(const scheduler& workers, const probe::recorder& r, const probe::settings& s)
     : folder_(s.output) {
-  const int request = s.flight_signal.empty() ? 0 : signal_named(s.flight_signal);
+  const int request = s.flight_signal.empty() ? 0 : signal_named(s.flight_signal, "flight-signal");
   if (s.flight == 0) return;
   registration_.emplace(probe::flight_source{.rec = &r,
                                              .context = const_cast<scheduler*>(&workers),

@@ -114,8 +114,8 @@ TEST(hang, the_environment_asks_for_the_signal) {
   setenv("PLX_REPORT_HANG", "soon", 1);
   EXPECT_THROW(plx::runtime({.workers = 1}), std::invalid_argument);
   unsetenv("PLX_REPORT_HANG");
-  EXPECT_EQ(plx::detail::signal_named("QUIT"), SIGQUIT);
-  EXPECT_EQ(plx::detail::signal_named("10"), 10);
+  EXPECT_EQ(plx::detail::signal_named("QUIT", ""), SIGQUIT);
+  EXPECT_EQ(plx::detail::signal_named("10", ""), 10);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // With diagnose=1 any program writes the files that `parallax diagnose` reads.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -63,6 +64,26 @@ TEST(OptionsFromArguments, ReadOptionsGivesTheErrorInstead) {
   const auto options = read_options(argc, argv);
   ASSERT_FALSE(options);
   EXPECT_EQ(options.error().message, "unknown option '--plx:thread'; did you mean '--plx:threads'?");
+}
+
+// Without the check, the runtime's constructor throws.
+TEST(OptionsFromArguments, VariablesWithoutAnOptionAreCheckedToo) {
+  for (const auto& [name, value] : {std::pair("PLX_CORES", "999999"),
+                                    {"PLX_THREADS", "none"},
+                                    {"PLX_BIND", "2"},
+                                    {"PLX_REPORT_HANG", "abc"},
+                                    {"PLX_EXPLAIN_SIGNAL", "KILLED"},
+                                    {"PLX_FLIGHT_SIGNAL", "KILLED"}}) {
+    setenv(name, value, 1);
+    int argc = 1;
+    char program[] = "program";
+    char* argv[] = {program, nullptr};
+    const auto options = read_options(argc, argv);
+    unsetenv(name);
+    ASSERT_FALSE(options) << name;
+    EXPECT_NE(options.error().message.find(value), std::string::npos) << options.error().message;
+    EXPECT_EQ(options.error().message.find('\n'), std::string::npos) << options.error().message;
+  }
 }
 
 }  // namespace
