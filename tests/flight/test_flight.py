@@ -199,7 +199,7 @@ def test_without_the_setting_the_program_handles_the_signal(tmp_path):
 
 def test_an_invalid_signal_is_one_line(tmp_path):
     run = ended(tmp_path, "fine", PLX_FLIGHT_SIGNAL="NONSENSE")
-    assert run.code != 0 and "'NONSENSE' is no signal" in run.err
+    assert run.code != 0 and "flight-signal=NONSENSE: expected a signal" in run.err
 
 
 def test_a_deadlock_is_reported(tmp_path):
