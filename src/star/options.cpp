@@ -22,7 +22,7 @@ void run_options::describe(config_table& t) {
   t.add("run.dt_growth", dt_growth,
         {.unit = "1", .help = "largest ratio of a time step to the one before, above 1; 0: no limit", .min = 0});
   t.add("run.dt_min", dt_min,
-        {.unit = "code time", .help = "a time step below ends the run, except for the last ones", .min = 0});
+        {.unit = "code time", .help = "a shorter time step ends the run, except for the last ones", .min = 0});
   t.add("run.dt_max", dt_max, {.unit = "code time", .help = "largest time step; 0: no limit", .min = 0});
   t.add("run.retries", retries,
         {.help = "number of times that a failed step is tried again, each with half the time step",

@@ -156,7 +156,7 @@ result<void> run_files::after_step(std::uint32_t wished) {
     diagnosed_s_ = wall_s();
     diagnosis_.sample();
   }
-  return (wished & wish_checkpoint) != 0 ? write_checkpoint() : result<void>();
+  return (wished & wish_checkpoint) != 0 && !is_over_limit() ? write_checkpoint() : result<void>();
 }
 
 result<void> run_files::end(const std::string& status, const std::string& message) {

@@ -76,7 +76,7 @@ class run_files {
   double wall_of_process_s() const;
   /// Ends a run whose mass or energy floors have changed by more than run.conservation_limit. After a row of
   /// history.csv has been written. All. Errors: one line.
-  result<void> check_conservation();
+  result<void> check_conservation() const;
 
  private:
   exchange& net() const;
@@ -106,7 +106,9 @@ class run_files {
   bool mesh_is_due();
   bool is_in_place() const;
   /// The relative change of mass and energy, outflow included, since the start: rounding and floors.
-  std::array<double, 2> changes_since_start();
+  std::array<double, 2> changes_since_start(const std::vector<double>& totals);
+  /// Did the row of this step show a change above run.conservation_limit?
+  bool is_over_limit() const;
   bool is_conserved();
   bool drop_later_files();
 
@@ -131,7 +133,7 @@ class run_files {
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
   std::vector<double> start_;            // mass and energy of the initial state
-  std::int64_t conserved_step_ = -1;     // at which check_conservation() last looked
+  std::array<double, 2> row_changes_{};  // changes_since_start() of the last row of history.csv
   std::int64_t good_step_ = 0;           // of the last checkpoint for which is_conserved() held
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };

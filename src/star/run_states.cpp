@@ -52,8 +52,7 @@ result<void> run_files::write_mesh() {
   return {};
 }
 
-std::array<double, 2> run_files::changes_since_start() {
-  const std::vector<double> totals = sim_.totals();
+std::array<double, 2> run_files::changes_since_start(const std::vector<double>& totals) {
   std::array<double, 2> now{}, change{};
   for (std::size_t k = 0; k < 2; ++k) {
     const int v = k == 0 ? i_density : i_energy;
@@ -68,25 +67,28 @@ std::array<double, 2> run_files::changes_since_start() {
 // If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
 bool run_files::is_conserved() {
   constexpr double most = 0.1;
-  const std::array<double, 2> change = changes_since_start();
+  const std::array<double, 2> change = changes_since_start(sim_.totals());
   return change[0] <= most && change[1] <= most;
 }
 
-result<void> run_files::check_conservation() {
+bool run_files::is_over_limit() const {
   const double limit = sim_.options().run.conservation_limit;
-  if (limit == 0.0 || history_step_ != sim_.steps() || std::exchange(conserved_step_, sim_.steps()) == sim_.steps())
-    return {};
-  const std::array<double, 2> change = changes_since_start();
-  const bool mass = !(change[0] <= limit);
-  if (!mass && change[1] <= limit) return {};
+  if (limit == 0.0 || history_step_ != sim_.steps()) return false;
+  return !(row_changes_[0] <= limit) || !(row_changes_[1] <= limit);
+}
+
+result<void> run_files::check_conservation() const {
+  if (!is_over_limit()) return {};
+  const double limit = sim_.options().run.conservation_limit;
+  const bool mass = !(row_changes_[0] <= limit);
   const floor_counts& f = sim_.floors();
   const std::vector<std::string> kept = folder_.checkpoints();
   return error{fmt::format(
       "step {}: {} has changed by {:.3g} of its value at the start; expected at most run.conservation_limit = {:g}. "
       "Floors have raised the density of {} cells and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
       "lower floors",
-      sim_.steps(), mass ? "the mass" : "the energy", mass ? change[0] : change[1], limit, f.density, f.pressure,
-      kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
+      sim_.steps(), mass ? "the mass" : "the energy", mass ? row_changes_[0] : row_changes_[1], limit, f.density,
+      f.pressure, kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
 }
 
 result<void> run_files::write_checkpoint() {

@@ -63,7 +63,12 @@ bool simulation::finished() const {
 
 device::step_rule simulation::rule() const {
   const run_options& r = in_.run;
-  return {setup_.cfl, r.t_end, r.dt_first_factor, r.dt_growth, r.dt_min, r.dt_max};
+  return {.cfl = setup_.cfl,
+          .t_end = r.t_end,
+          .first_factor = r.dt_first_factor,
+          .growth = r.dt_growth,
+          .shortest = r.dt_min,
+          .longest = r.dt_max};
 }
 
 result<double> simulation::next_dt() const {
@@ -83,9 +88,10 @@ result<double> simulation::advance_with_retries(double dt, F&& advance) {
     const std::optional<bad_cell> bad = advance(dt);
     if (!bad) return dt;
     const std::string what = describe(*bad, dt);
-    if (tries == in_.run.retries || !(time_ + 0.5 * dt > time_)) return error{what};
+    const double half = 0.5 * dt;
+    if (tries == in_.run.retries || half < in_.run.dt_min || !(time_ + half > time_)) return error{what};
     log_warning("{}; tried again with half the time step", what);
-    dt *= 0.5;
+    dt = half;
   }
 }
 

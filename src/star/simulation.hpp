@@ -73,8 +73,9 @@ class simulation {
   void go_on();
 
   /// Makes one time step, and a regrid if one is due. All. A step that fails is tried again with half its length, up to
-  /// run.retries times. On failure the gas is as it was before the step; the error names the block, the cell and the
-  /// time. Errors: locality_lost, thrown; then only the mesh and the last good state of local blocks are valid.
+  /// run.retries times and not below run.dt_min. On failure the gas is as it was before the step; the error names the
+  /// block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state of local
+  /// blocks are valid.
   result<void> step();
   bool finished() const;
 

@@ -63,7 +63,7 @@ TEST(Totals, AreExactWhereTermsCancel) {
   ASSERT_TRUE(in) << in.error().message;
   const setup s = in.value()->prepare().value();
   gas g(s);
-  std::fill_n(g.now.base(), g.now.slots() * g.now.stride(), 0.0);  // its memory is not
+  std::fill_n(g.now.base(), g.now.slots() * g.now.stride(), 0.0);  // a new arena is not initialized
   // Momenta of 1e16 and -1e16 in two blocks, and 1 in a third: the sum is 1 cell's volume.
   g.now.block(0)[512] = 1e16;
   g.now.block(5)[512 + 9] = -1e16;

@@ -93,7 +93,7 @@ TEST(TimeStep, OptionsThatContradictEachOtherAreRefused) {
   EXPECT_NE(complaint_about({"run.dt_first_factor=0"}), "");
 }
 
-/// A checkpoint of the off_centre after three steps, whose signal rates are far too small: the next step overflows.
+/// A checkpoint of the blast after three steps, whose signal rates are far too small: the next step overflows.
 class FailedStep : public ::testing::Test {
  protected:
   FailedStep() {
@@ -136,6 +136,16 @@ TEST_F(FailedStep, IsTriedAgainWithHalfTheTimeStepFromTheUntouchedState) {
       EXPECT_EQ(same_course(*reference->sim, *r->sim), "") << ::testing::PrintToString(with(on, how));
       EXPECT_EQ(same_state(*reference->sim, *r->sim), "") << ::testing::PrintToString(with(on, how));
     }
+}
+
+TEST_F(FailedStep, IsNotTriedAgainBelowTheSmallestTimeStep) {
+  auto once = restored({"run.retries=0", "run.dt_min=1e10"});
+  auto often = restored({"run.retries=2000", "run.dt_min=1e10"});
+  ASSERT_FALSE(once->sim->step());
+  const auto stepped = often->sim->step();
+  ASSERT_FALSE(stepped);
+  const std::string& message = stepped.error().message;
+  EXPECT_GE(std::stod(message.substr(message.find(", dt ") + 5)), 1e10) << message;
 }
 
 TEST_F(FailedStep, IsAnErrorAfterTheLastRetry) {
@@ -189,6 +199,9 @@ TEST_F(RunLimits, FloorsThatAddTooMuchEndTheRun) {
   EXPECT_THAT(end.message, HasSubstr("the mass has changed by 0.1"));
   EXPECT_THAT(end.message, HasSubstr("expected at most run.conservation_limit = 0.1"));
   EXPECT_THAT(end.message, HasSubstr("continue from a checkpoint (--resume " + folder));
+  const std::string newest = newest_checkpoint(folder).value();  // .../einfeldt.00000012.h5
+  const int step_of_checkpoint = std::stoi(newest.substr(newest.size() - 11, 8));
+  EXPECT_LT(step_of_checkpoint, std::stoi(end.message.substr(5))) << end.message;  // "step 13: ..."
   std::filesystem::remove_all(folder);
   EXPECT_EQ(run_with("einfeldt", with(vacuum, {"run.conservation_limit=0"})).status, run_status::finished);
 }

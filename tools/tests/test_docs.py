@@ -148,7 +148,6 @@ def test_paths_on_the_page_exist(page):
     assert sorted(p for p in paths if not exists(p) and not (page.parent / p).exists()) == []
 
 
-@lru_cache(maxsize=None)
 def test_examples_that_headers_name_exist():
     known = {"/" + str(path.relative_to(ROOT)) for path in check_text.files(ROOT)}
     missing = []
@@ -163,6 +162,7 @@ def test_examples_that_headers_name_exist():
     assert missing == []
 
 
+@lru_cache(maxsize=None)
 def texts_of_programs():
     files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp", ".h", ".py", ".sh", ".cmake") or p.name == "plx"]
     return "\n".join(p.read_text(errors="replace") for p in files if "/tests/test_" not in str(p))

@@ -64,9 +64,9 @@ class scheduler {
 
   /// Schedules `t`. A submission from a worker of this scheduler goes to that worker's deque, unless the placement of
   /// `t` names a priority, a worker or a stack size.
-  void submit(task* t, meant_for who = meant_for::anyone);
+  void submit(task* t, meant_for takers = meant_for::anyone);
   /// submit() by worker `w` of this scheduler. Requires: the caller runs on `w`.
-  void submit_here(worker& w, task* t, meant_for who);
+  void submit_here(worker& w, task* t, meant_for takers);
   /// Resumes the task that is suspended on `f` after all tasks that are ready now.
   void submit_last(fiber& f);
   /// resume(), on worker `to` if it is searching for work: its caches still hold the task's data.

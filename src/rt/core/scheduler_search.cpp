@@ -11,38 +11,37 @@
 
 namespace plx::detail {
 
-[[gnu::always_inline]] inline void scheduler::submit_here(worker& w, task* t, meant_for who) {
+[[gnu::always_inline]] inline void scheduler::submit_here(worker& w, task* t, meant_for takers) {
   if (t->from != nullptr || probe::wanted.load(std::memory_order_relaxed) != 0 || w.spawned.get() % ready_sample == 0)
       [[unlikely]]
     note_ready(&w, *t);
   if (!t->info.where.ordinary()) [[unlikely]]
     return place(t);
   w.deque.push(t);
-  if (who == meant_for::thieves) w.deque.offer_all();
+  if (takers == meant_for::thieves) w.deque.offer_all();
   w.spawned.add();
   light_fence();
   if (n_sleeping_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-    if (who != meant_for::anyone || !watched_.load(std::memory_order_relaxed) || w.deque.size() > 1) wake_for_work();
+    if (takers != meant_for::anyone || !watched_.load(std::memory_order_relaxed) || w.deque.size() > 1) wake_for_work();
   }
 }
 
-[[gnu::noinline]] void scheduler::submit(task* t, meant_for who) {
+[[gnu::noinline]] void scheduler::submit(task* t, meant_for takers) {
   worker* w = worker_of_this_thread;
   if (w == nullptr || &w->home != this) [[unlikely]]
     return submit_from_outside(t);
-  submit_here(*w, t, who);
+  submit_here(*w, t, takers);
 }
 
 // Every spawn passes here: one read of the thread's worker and no further call.
-template <meant_for Who>
-[[gnu::always_inline]] inline void submit_from_here(task* t) {
+[[gnu::always_inline]] inline void submit_from_here(task* t, meant_for takers) {
   if (worker* w = worker_of_this_thread) [[likely]]
-    return w->home.submit_here(*w, t, Who);
-  current_scheduler().submit(t, Who);
+    return w->home.submit_here(*w, t, takers);
+  current_scheduler().submit(t, takers);
 }
-[[gnu::noinline]] void submit_task(task* t) { submit_from_here<meant_for::anyone>(t); }
-[[gnu::noinline]] void submit_child(task* t) { submit_from_here<meant_for::sleepers>(t); }
-[[gnu::noinline]] void offer_task(task* t) { submit_from_here<meant_for::thieves>(t); }
+[[gnu::noinline]] void submit_task(task* t) { submit_from_here(t, meant_for::anyone); }
+[[gnu::noinline]] void submit_child(task* t) { submit_from_here(t, meant_for::sleepers); }
+[[gnu::noinline]] void offer_task(task* t) { submit_from_here(t, meant_for::thieves); }
 
 void scheduler::put_back(worker& w, task* t) {
   w.deque.push(t);

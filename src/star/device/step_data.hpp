@@ -56,9 +56,10 @@ constexpr std::uint64_t bad_key(int stage, int part, int cell) {
 /// The state of the integration, kept on the device so that steps follow each other without the host.
 struct step_control {
   step_rule rule;
-  step_state now;                                                          ///< after the last step that succeeded
-  double dt = 0.0;                                                         ///< of the current or next step
-  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all of them
+  step_state now;   ///< after the last step that succeeded
+  double dt = 0.0;  ///< of the current or next step
+
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all steps that succeeded
   /// Not 0: the integration pauses after each step that reaches a multiple of it. Code time.
   double wait_interval = 0.0;
   std::int32_t stopped = 0;        ///< a stop_reason; not 0: further steps do nothing

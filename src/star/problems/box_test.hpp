@@ -22,6 +22,15 @@ inline std::unique_ptr<problem> prepared(const std::string& name, const std::vec
   return p;
 }
 
+/// Does the problem refuse this option?
+inline bool is_refused(const std::string& name, const std::string& assignment) {
+  auto p = make_problem(name).value();
+  config_table table;
+  p->describe(table);
+  table.set(assignment).value();
+  return !p->prepare({});
+}
+
 /// n^3 cells over a cube around the origin.
 class box {
  public:
