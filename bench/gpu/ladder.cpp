@@ -251,7 +251,7 @@ class ladder {
     gas.adopt(mesh_);
     gas.upload(start_->now);
     step_control c;
-    c.cfl = o_.cfl, c.t_end = 1e9, c.dt = first_dt;
+    c.rule.cfl = o_.cfl, c.rule.t_end = 1e9, c.dt = first_dt;
     gas.begin(c);
     const gpu::executor each(d);
     const gpu::aggregating_executor together(d, {.most = r.most});
