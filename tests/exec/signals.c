@@ -97,6 +97,26 @@ static int look_at_everything(void) {
   return 0;
 }
 
+/* plx-exec allocates in its hook of pthread_create(): the signal arrives while the measurement may hold a lock. */
+static volatile sig_atomic_t raise_in_malloc = 0;
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern void* __libc_malloc(size_t);
+void* malloc(size_t bytes) {
+  if (raise_in_malloc) {
+    raise_in_malloc = 0;
+    raise(SIGTERM);
+  }
+  return __libc_malloc(bytes);
+}
+#endif
+static int in_hook(void) {
+  pthread_t t;
+  raise_in_malloc = 1;
+  pthread_create(&t, NULL, &look_at_mask, NULL);
+  if (raise_in_malloc) raise(SIGTERM); /* nothing was allocated */
+  return wait_for_the_end();
+}
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "look";
   struct itimerval soon = {{0, 0}, {0, 10000}};
@@ -109,6 +129,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "realtime") == 0) kill(getpid(), SIGRTMIN + 3);
   if (strcmp(how, "sigsuspend") == 0) return suspended(0);
   if (strcmp(how, "pselect") == 0) return suspended(1);
+  if (strcmp(how, "in_hook") == 0) return in_hook();
   if (strcmp(how, "trap") == 0) __builtin_trap();
   if (strcmp(how, "pipe") == 0) {
     int ends[2];

@@ -78,7 +78,8 @@ TEST_P(Signals, EndTheProgramAsWithoutPlxExec) {
 INSTANTIATE_TEST_SUITE_P(All, Signals,
                          testing::Values(way{"alarm", SIGALRM}, way{"sigsuspend", SIGALRM}, way{"pselect", SIGALRM},
                                          way{"profiling_timer", SIGPROF}, way{"cpu_time", SIGXCPU},
-                                         way{"realtime", 34 + 3}, way{"pipe", SIGPIPE}, way{"trap", signal_of_trap}),
+                                         way{"realtime", 34 + 3}, way{"pipe", SIGPIPE}, way{"in_hook", SIGTERM},
+                                         way{"trap", signal_of_trap}),
                          [](const auto& p) { return std::string(p.param.how); });
 
 TEST(SignalsOfATerminal, EndTheProgram) {

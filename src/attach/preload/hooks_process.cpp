@@ -51,7 +51,8 @@ void find_real() noexcept {
 // same signal. It is handled if its default action would end the process; sigaction() and signal() still report the
 // default action to the program. Handlers that the program sets, and signals ignored from the start (nohup), are
 // unchanged. The default action is executed with the original siginfo_t, at the interrupted instruction. The thread
-// uses a malloc arena of its own, so a signal within malloc does not block it; its time limit is 5 s.
+// uses a malloc arena of its own, so a signal within malloc does not block it; its time limit is 5 s. A hook of the
+// measurement may hold a lock that the thread needs: a signal that interrupts one is sent again when it has ended.
 
 namespace {
 
@@ -61,7 +62,10 @@ constexpr long check_ns = 10'000'000;  // between two checks for threads of the 
 
 void (*write_files)() = nullptr;
 sem_t asked;
-std::atomic<bool> dying{false}, written{false};
+std::atomic<bool> dying{false}, written{false}, main_has_ended{false};
+std::atomic<int> late_signal{0};       // interrupted a hook in late_thread, to be sent again
+std::atomic<pid_t> late_thread{0};
+std::atomic<long> times_sent_again{0};
 pid_t owner = 0;
 pthread_key_t end_of_main;
 sigset_t mask_of_program;
@@ -89,7 +93,26 @@ void repeat(int signal, siginfo_t* info, void* context) {
   if (syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), signal, info) != 0) raise(signal);
 }
 
+/// False if the next instruction would only cause the signal again, or the C library ends the process in any case.
+bool can_be_sent_later(int signal) {
+  for (const int other : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT})
+    if (signal == other) return false;
+  return times_sent_again.load(std::memory_order_relaxed) < patience_ns / look_ns;
+}
+
+/// Has the thread of the measurement send `signal` to this thread again. While one waits, others are dropped: the
+/// process ends by the first.
+void send_later(int signal) {
+  int none = 0;
+  if (!late_signal.compare_exchange_strong(none, -1)) return;
+  late_thread.store(static_cast<pid_t>(syscall(SYS_gettid)));
+  late_signal.store(signal);
+  sem_post(&asked);
+}
+
 void on_death(int signal, siginfo_t* info, void* context) {
+  if (owner == getpid() && this_slot.inside != 0 && !dying.load() && can_be_sent_later(signal))
+    return send_later(signal);
   const bool first = owner == getpid() && this_slot.inside == 0 && !dying.exchange(true);
   if (first) sem_post(&asked);
   if (first || (owner == getpid() && dying.load())) {
@@ -117,18 +140,33 @@ bool is_ours(const struct sigaction& a) { return (a.sa_flags & SA_SIGINFO) != 0 
   exit(0);
 }
 
+/// Sends a signal again that interrupted a hook: to its thread, or to the process if that thread has ended.
+void send_again() {
+  const int signal = late_signal.load();
+  if (signal <= 0) return;
+  const timespec pause{0, look_ns};
+  real().nanosleep(&pause, nullptr);
+  times_sent_again.fetch_add(1, std::memory_order_relaxed);
+  late_signal.store(0);
+  if (syscall(SYS_tgkill, getpid(), late_thread.load(), signal) != 0) kill(getpid(), signal);
+}
+
 /// Waits until a signal ends the process, or the main thread has ended and then the last thread of the program.
 void* write_when_asked(void*) {
   ++this_slot.inside;
   const own_thread mine;
   pthread_setname_np(pthread_self(), "plx-exec");
-  while (real().sem_wait(&asked) != 0) {
-  }
   const timespec pause{0, check_ns};
   // Twice in succession: a thread may end after it has created another one whose number the list has passed.
-  for (int times = 0; !dying.load(); real().nanosleep(&pause, nullptr)) {
-    times = only_own_threads_are_left() ? times + 1 : 0;
-    if (times == 2) end_the_process();
+  for (int times = 0; !dying.load();) {
+    if (main_has_ended.load()) {
+      times = only_own_threads_are_left() ? times + 1 : 0;
+      if (times == 2) end_the_process();
+      real().nanosleep(&pause, nullptr);
+    } else if (real().sem_wait(&asked) != 0) {
+      continue;
+    }
+    send_again();
   }
   write_files();
   written.store(true, std::memory_order_release);
@@ -150,7 +188,7 @@ void watch_deaths(void (*write)()) {
   pthread_detach(thread);
   // The destructor runs when the main thread ends by pthread_exit() or is cancelled, and not when main() returns.
   if (pthread_key_create(&end_of_main, [](void*) {
-        if (owner == getpid()) sem_post(&asked);
+        if (owner == getpid()) main_has_ended.store(true), sem_post(&asked);
       }) == 0)
     pthread_setspecific(end_of_main, &end_of_main);
   stack_t current{}, ours{};
