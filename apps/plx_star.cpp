@@ -236,7 +236,7 @@ int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   return end.speaks ? complain(end.message, code) : code;
 }
 
-int run_with_others(const command_line& c, const run_plan& w, plx::job& job, star::exchange& net) {
+int run_with_others(const command_line& c, const run_plan& w, plx::job& job, step::exchange& net) {
   handle_signals(job.size() == 1);
   app::progress progress(c.quiet || job.here() != 0, stop_signal, in_steps);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
@@ -256,7 +256,7 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
   job_options here;
   here.runtime.workers = 1;
   plx::job job(mine ? options_of(c, options, *mine) : here);
-  star::exchange net(job.node());
+  step::exchange net(job.node());
   try {
     const auto prepared = star::agree(net, job.home(), mine ? result<void>() : result<void>(mine.error()));
     if (!prepared) return job.here() == 0 ? complain(prepared.error().message) : wrong_input;

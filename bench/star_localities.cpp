@@ -108,7 +108,7 @@ int take_part(int first, int steps) {
   job_options options;
   options.runtime.workers = 1;
   job job(options);
-  star::exchange net(job.node());
+  step::exchange net(job.node());
   const auto in = blast();
   const star::setup setup = in->prepare().value();
   star::simulation sim(*in, setup, job.home(), net);

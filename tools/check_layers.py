@@ -24,7 +24,8 @@ ALLOWED = {
     "net": (*MEASUREMENT, "rt"),
     "gpu": (*MEASUREMENT, "rt"),
     "mesh": (*MEASUREMENT, "num", "rt", "net", "gpu"),
-    "star": (*MEASUREMENT, "num", "rt", "net", "gpu", "mesh"),
+    "step": (*MEASUREMENT, "num", "rt", "net", "mesh"),
+    "star": (*MEASUREMENT, "num", "rt", "net", "gpu", "mesh", "step"),
     "qmc": (*MEASUREMENT, "num", "rt", "net", "gpu"),
     "parquet": (*MEASUREMENT, "num", "rt", "net", "gpu"),
 }

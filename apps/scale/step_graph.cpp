@@ -138,8 +138,8 @@ void stepping_builder::add_tasks() {
     }
 }
 
-// As stepper::order_blocks(): blocks that others wait for first, then those next to them, then the rest along the
-// curve.
+// As task_runner::order_nodes() does: blocks that others wait for first, then those next to them, then the rest along
+// the curve.
 std::vector<slot_id> stepping_builder::in_order(int locality) const {
   const auto own = parts_.blocks(mesh_, locality);
   std::map<slot_id, int> distance;
@@ -174,7 +174,7 @@ void stepping_builder::connect_own(int s, slot_id slot) {
   for (const mesh::face_neighbour& coarse : mesh_.coarser_face_neighbours(slot))
     if (owner(coarse.slot) == here) g_.edge(stage(s, slot), correction(s, coarse.slot));
   if (s + 1 == work_.stages) return g_.edge(done, end_.in[here]);
-  // The stepper posts in the order of slots and itself last; a worker takes the newest first.
+  // The runner posts in the order of slots and itself last; a worker takes the newest first.
   g_.edge(done, stage(s + 1, slot));
   const auto touching = mesh_.touching(slot);
   for (std::size_t i = touching.size(); i-- > 0;)

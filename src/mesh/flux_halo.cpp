@@ -17,11 +17,17 @@ std::vector<flux_group> grouped(const block_mesh& mesh, faces_by_peer& all, std:
   for (auto& [peer, faces] : all) {
     const auto key = [&](const fine_face& f) { return std::tuple(mesh.position(f.fine), f.face); };
     std::sort(faces.begin(), faces.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
-    for (std::size_t i = 0; i < faces.size(); i += most) {
-      const auto begin = faces.begin() + static_cast<std::ptrdiff_t>(i);
-      const auto end = faces.begin() + static_cast<std::ptrdiff_t>(std::min(i + most, faces.size()));
-      groups.push_back({peer, {begin, end}});
-      numbers.push_back(static_cast<int>(i / most));
+    int number = 0;
+    for (std::size_t i = 0; i < faces.size();) {
+      std::size_t next = i;  // the first face of the next block
+      while (next < faces.size() && faces[next].fine == faces[i].fine) ++next;
+      if (i == 0 || groups.back().faces.size() + (next - i) > most) {
+        groups.push_back({peer, {}});
+        numbers.push_back(number++);
+      }
+      groups.back().faces.insert(groups.back().faces.end(), faces.begin() + static_cast<std::ptrdiff_t>(i),
+                                 faces.begin() + static_cast<std::ptrdiff_t>(next));
+      i = next;
     }
   }
   return groups;

@@ -3,7 +3,7 @@
 // and the partition alone.
 //
 // Faces for one peer are divided into groups along the curve of the fine blocks. A group is one message; it is sent
-// when the last of its faces has its flux.
+// when the last of its blocks has its fluxes.
 //
 // Thread safety: const; any thread. Cost: construction takes some ns per block. Example: mesh/flux_halo_test.cpp
 #pragma once
@@ -27,7 +27,8 @@ struct fine_face {
   friend bool operator==(const fine_face&, const fine_face&) = default;
 };
 
-/// One message: the coarsened fluxes of faces, one after the other.
+/// One message: the coarsened fluxes of faces, one after the other. All faces of a block that one peer reads are in one
+/// group.
 struct flux_group {
   int peer = 0;
   std::vector<fine_face> faces;
@@ -37,7 +38,7 @@ class flux_halo {
  public:
   /// A halo without peers.
   flux_halo() = default;
-  /// For the locality `here`. A group has at most `group_faces` faces.
+  /// For the locality `here`. A group has at most `group_faces` faces, or one block's.
   flux_halo(const block_mesh& mesh, const curve_parts& parts, int here, std::size_t group_faces);
 
   std::span<const flux_group> sends() const { return sends_; }        ///< of local fine blocks; by peer

@@ -24,6 +24,12 @@ void flux_register::resize(const block_mesh& mesh, std::span<const slot_id> bloc
   for (const slot_id slot : blocks)
     for (int f = 0; f < face_count; ++f)
       if (mesh.across(slot, f).kind == relation::finer) entry_[slot * face_count + f] = entries++;
+  std::int32_t sent = 0;
+  sent_entry_.assign(mesh.slot_count() * face_count, -1);
+  for (const slot_id slot : blocks)
+    for (const face_neighbour& c : mesh.coarser_face_neighbours(slot))
+      if (!has_entry(c.slot, opposite_face(c.face))) sent_entry_[slot * face_count + c.face] = sent++;
+  sent_.resize(quarter_doubles() * sent);
   fluxes_.resize(2 * face_doubles() * entries);  // values of the previous mesh are overwritten before they are read
 }
 
@@ -42,7 +48,11 @@ void flux_register::put(const block_mesh& mesh, slot_id slot, int face, const do
     std::copy_n(flux, face_doubles(), own(slot, face));
     return;
   }
-  coarsen(flux, quarter(mesh, slot, face), n_);
+  const std::int32_t sent = sent_entry_[slot * face_count + face];
+  if (sent >= 0)
+    coarsen(flux, sent_.data() + quarter_doubles() * sent, n_ / 2);
+  else
+    coarsen(flux, quarter(mesh, slot, face), n_);
 }
 
 // The position of a fine face in the mean that its coarser neighbour keeps.

@@ -6,8 +6,8 @@
 // begin once the block has applied: a fine block's next stage waits for it anyway, since it gathers from the coarse
 // one.
 //
-// If the two blocks at a face belong to different localities, the owner of the fine one sends coarsen() of its flux,
-// which the owner of the coarse one passes to put_coarsened() (mesh/flux_halo.hpp).
+// If the two blocks at a face belong to different localities, the owner of the fine one sends coarsened(), which the
+// owner of the coarse one passes to put_coarsened() (mesh/flux_halo.hpp).
 //
 // Thread safety: put and apply of different blocks may run concurrently; the caller orders put before apply. Cost: put
 // copies a face; apply takes some additions per cell of the faces. Example: mesh/flux_register_test.cpp
@@ -40,10 +40,12 @@ class flux_register {
   ///         (x face: [k][j], y face: [k][i], z face: [j][i]).
   void put(const block_mesh& mesh, slot_id slot, int face, const double* flux);
 
-  /// The flux of a finer face on the coarser neighbour's cells: means of four. Shapes: flux: as for put; mean:
-  /// [variable][b][a], N/2 x N/2: quarter_doubles() of them.
-  void coarsen(const double* flux, double* mean) const { coarsen(flux, mean, n_ / 2); }
   std::size_t quarter_doubles() const { return face_doubles() / 4; }  ///< of a coarsened face
+  /// The flux that a block has put at a face, on the cells of the coarser neighbour: means of four. Shapes:
+  /// [variable][b][a], N/2 x N/2. Requires: the neighbour across the face is coarser, and none of the blocks.
+  const double* coarsened(slot_id slot, int face) const {
+    return sent_.data() + quarter_doubles() * sent_entry_[slot * face_count + face];
+  }
   /// put() for a remote fine block, with its coarsened flux. Requires: the coarser neighbour is one of the blocks.
   void put_coarsened(const block_mesh& mesh, slot_id slot, int face, const double* mean);
 
@@ -67,6 +69,9 @@ class flux_register {
   int n_;
   std::vector<std::int32_t> entry_;  // by slot and face: index of the entry in fluxes_, -1 for none
   std::vector<double> fluxes_;       // per entry: the block's own flux, then the mean of the finer ones
+  std::vector<std::int32_t>
+      sent_entry_;            // by slot and face: index in sent_ if the coarser neighbour is not here, or -1
+  std::vector<double> sent_;  // coarsened fluxes
 };
 
 }  // namespace plx::mesh

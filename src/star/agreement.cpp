@@ -12,7 +12,7 @@ namespace plx::star {
 
 namespace {
 
-std::vector<std::vector<double>> all_gather(exchange& net, runtime& rt, std::vector<double> mine) {
+std::vector<std::vector<double>> all_gather(step::exchange& net, runtime& rt, std::vector<double> mine) {
   const task_info info{probe::register_name("star.agree"), probe::no_key};
   return rt.run(info, [&] { return net.all_gather(std::move(mine)); });
 }
@@ -39,7 +39,7 @@ std::string_view take_line(std::string_view& rest) {
 
 }  // namespace
 
-std::string first_complaint(exchange& net, const std::string& mine) {
+std::string first_complaint(step::exchange& net, const std::string& mine) {
   if (net.is_alone()) return mine;
   const auto all = net.all_gather(letters_of(mine));
   for (std::size_t i = 0; i < all.size(); ++i)
@@ -47,7 +47,7 @@ std::string first_complaint(exchange& net, const std::string& mine) {
   return "";
 }
 
-result<void> agree(exchange& net, runtime& rt, const result<void>& mine) {
+result<void> agree(step::exchange& net, runtime& rt, const result<void>& mine) {
   if (net.is_alone()) return mine;
   const task_info info{probe::register_name("star.agree"), probe::no_key};
   const std::string first = rt.run(info, [&] { return first_complaint(net, mine ? "" : mine.error().message); });
@@ -55,13 +55,13 @@ result<void> agree(exchange& net, runtime& rt, const result<void>& mine) {
   return {};
 }
 
-std::vector<double> from_root(exchange& net, runtime& rt, std::vector<double> mine) {
+std::vector<double> from_root(step::exchange& net, runtime& rt, std::vector<double> mine) {
   if (net.is_alone()) return mine;
   if (!is_root(net)) mine.clear();
   return std::move(all_gather(net, rt, std::move(mine)).front());
 }
 
-result<void> same_as_root(exchange& net, runtime& rt, std::string_view text) {
+result<void> same_as_root(step::exchange& net, runtime& rt, std::string_view text) {
   if (net.is_alone()) return {};
   const std::string root = text_of(from_root(net, rt, letters_of(text)));
   for (std::string_view there = root, here = text; !there.empty() || !here.empty();)

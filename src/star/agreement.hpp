@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/exchange.hpp"
+#include "step/exchange.hpp"
 
 namespace plx {
 class runtime;
@@ -19,18 +19,18 @@ class runtime;
 namespace plx::star {
 
 /// Success if `mine` is success on all localities; otherwise, on all of them, the first error, with its locality.
-result<void> agree(exchange& net, runtime& rt, const result<void>& mine);
+result<void> agree(step::exchange& net, runtime& rt, const result<void>& mine);
 
 /// The same for texts, called in a task: "" if every locality passes "".
-std::string first_complaint(exchange& net, const std::string& mine);
+std::string first_complaint(step::exchange& net, const std::string& mine);
 
 /// Returns the root's numbers on all localities.
-std::vector<double> from_root(exchange& net, runtime& rt, std::vector<double> mine);
+std::vector<double> from_root(step::exchange& net, runtime& rt, std::vector<double> mine);
 
 /// Success if `text` equals the root's text; the error shows the first line that differs.
-result<void> same_as_root(exchange& net, runtime& rt, std::string_view text);
+result<void> same_as_root(step::exchange& net, runtime& rt, std::string_view text);
 
 /// True on the locality that writes the files that exist once per run.
-inline bool is_root(const exchange& net) { return net.here() == 0; }
+inline bool is_root(const step::exchange& net) { return net.here() == 0; }
 
 }  // namespace plx::star

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "net/test/threads_test.hpp"
 #include "rt/runtime.hpp"
+#include "star/exact_sums.hpp"
 
 namespace plx::star {
 namespace {
@@ -21,7 +23,7 @@ texts told(const texts& failures) {
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < failures.size(); ++i)
     threads.emplace_back([&, i] {
-      exchange net(job.at(i));
+      step::exchange net(job.at(i));
       const auto r =
           agree(net, job.at(i).home(), failures[i].empty() ? result<void>() : result<void>(error{failures[i]}));
       all[i] = r ? "fine" : r.error().message;
@@ -37,6 +39,21 @@ TEST(Agreement, AllGetTheErrorOfTheFirst) {
   EXPECT_EQ(told({"", "no space on '\xc3\xa4'", "other"}), texts(3, "locality 1: no space on '\xc3\xa4'"));
   EXPECT_EQ(told({"the root's", "", "other"}), texts(3, "the root's"));
   EXPECT_EQ(told({"alone"}), texts(1, "alone"));
+}
+
+TEST(ExactSums, OverLocalitiesAreExact) {
+  net::test::localities job(3, 1);
+  job.run_all([] {
+    step::exchange net(net::node_here());
+    std::vector<exact_sum> sums(2);
+    const double big = net.here() == 0 ? 1e300 : net.here() == 1 ? -1e300 : 0.0;
+    sums[0].add(big);
+    sums[0].add(std::ldexp(1.0, -60 * net.here()));
+    sums[1].add(net.here());
+    sum_over_localities(net, sums);
+    EXPECT_EQ(sums[0].value(), 1.0 + std::ldexp(1.0, -60));
+    EXPECT_EQ(sums[1].value(), 3.0);
+  });
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ int device_index(const run_options& run, const gpu::backend& b, int rank, int wh
   return there < wanted ? which : (rank * wanted + which) % there;
 }
 
-int rank_on_host(exchange& net) {
+int rank_on_host(step::exchange& net) {
   if (net.is_alone()) return 0;
   const std::string name = this_machine().host + "\n" + this_process().boot;
   const auto number = static_cast<double>(std::hash<std::string>()(name) >> 12);  // exact

@@ -43,7 +43,7 @@ error device_error(const run_options& run, const gpu::error& why);
 /// them if there are too few. `rank`: rank_on_host().
 int device_index(const run_options& run, const gpu::backend& b, int rank, int which);
 /// The number of localities on this host with lower numbers. All localities call it, each in a task.
-int rank_on_host(exchange& net);
+int rank_on_host(step::exchange& net);
 
 /// f(backend), or the error of device_error().
 template <class F>

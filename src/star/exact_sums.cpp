@@ -29,7 +29,7 @@ void add(std::span<const double> from, std::span<exact_sum> sums) {
   }
 }
 
-void sum_over_localities(exchange& net, std::span<exact_sum> sums) {
+void sum_over_localities(step::exchange& net, std::span<exact_sum> sums) {
   if (net.is_alone()) return;
   std::vector<double> mine;
   append(sums, mine);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "num/exact_sum.hpp"
-#include "star/exchange.hpp"
+#include "step/exchange.hpp"
 
 namespace plx::star {
 
@@ -19,6 +19,6 @@ std::size_t count_of_sums(std::span<const double> from);
 /// Adds the sums in `from` to `sums`, one to each. Requires: equal numbers of sums.
 void add(std::span<const double> from, std::span<exact_sum> sums);
 /// Replaces each sum by its total over all localities. All localities call it, each in a task.
-void sum_over_localities(exchange& net, std::span<exact_sum> sums);
+void sum_over_localities(step::exchange& net, std::span<exact_sum> sums);
 
 }  // namespace plx::star

@@ -138,7 +138,7 @@ void far_messages::open(int stages) {
   ended_.store(false, std::memory_order_relaxed);
   for (const kind what : {kind::ghosts, kind::fluxes})
     for (int stage = 0; stage < stages; ++stage)
-      ends_[place(what, stage)] = std::make_unique<round_end>(static_cast<int>(of(what).peers.size()));
+      ends_[place(what, stage)] = std::make_unique<step::round_end>(static_cast<int>(of(what).peers.size()));
   net_.open(*this);
 }
 
@@ -146,8 +146,8 @@ namespace {
 
 // Sends one message to each peer, composed of the parts' slices along the curve.
 template <class Groups, class SizeOf, class OutOf>
-void send_groups(exchange& net, message_tag tag, const parts_view& view, const Groups& groups, std::size_t parts,
-                 const SizeOf& size_of, const OutOf& out_of) {
+void send_groups(step::exchange& net, step::message_tag tag, const parts_view& view, const Groups& groups,
+                 std::size_t parts, const SizeOf& size_of, const OutOf& out_of) {
   for (const auto& g : groups) {
     const std::size_t size = size_of(g);
     if (size == 0) continue;
@@ -166,7 +166,7 @@ void send_groups(exchange& net, message_tag tag, const parts_view& view, const G
 
 void far_messages::send(kind what, int stage, const std::vector<const double*>& from) {
   if (net_.is_alone()) return;
-  message_tag tag;
+  step::message_tag tag;
   tag.kind = static_cast<std::uint16_t>(what);
   tag.stage = static_cast<std::uint16_t>(stage);
   const auto piece_of = [&](const auto& groups, const std::vector<std::size_t>& begin, std::size_t p, int peer) {
@@ -187,7 +187,7 @@ void far_messages::send(kind what, int stage, const std::vector<const double*>& 
 
 bool far_messages::wait(kind what, int stage) {
   if (net_.is_alone()) return true;
-  round_end& end = *ends_[place(what, stage)];
+  step::round_end& end = *ends_[place(what, stage)];
   if (end.wait()) return true;
   if (!peer_failed_.load(std::memory_order_acquire)) end.fail();  // pairs with arrived()
   return false;
@@ -200,7 +200,7 @@ const double* far_messages::in(kind what, int stage, int part, int group) const 
 void far_messages::tell_failure() {
   for (int peer = 0; peer < net_.count(); ++peer) {
     if (peer == net_.here()) continue;
-    message_tag tag;
+    step::message_tag tag;
     tag.kind = static_cast<std::uint16_t>(kind::failure);
     buffer<double> nothing(1);
     nothing[0] = 0.0;
@@ -211,7 +211,7 @@ void far_messages::tell_failure() {
   }
 }
 
-void far_messages::arrived(const message& m) {
+void far_messages::arrived(const step::message& m) {
   const auto what = static_cast<kind>(m.tag.kind);
   const auto from = static_cast<int>(m.tag.from);
   if (what == kind::failure) {

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "star/device/part_borders.hpp"
-#include "star/exchange.hpp"
 #include "star/gas.hpp"
 #include "star/pinned_numbers.hpp"
-#include "star/round_end.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 namespace plx::star {
 
@@ -42,13 +42,13 @@ class parts_view {
 
 enum class far_message : std::uint16_t { ghosts, fluxes, failure };
 
-class far_messages final : private message_handler {
+class far_messages final : private step::message_handler {
  public:
   using kind = far_message;
   static constexpr int most_stages = 3;
 
   /// Requires: the exchange outlives it.
-  explicit far_messages(exchange& net) : net_(net) {}
+  explicit far_messages(step::exchange& net) : net_(net) {}
 
   /// Prepares for another mesh or another partition. Shapes: parts: borders of the local parts, with peers as `view`
   /// numbers them. Requires: all arguments stay valid until the next call; called between rounds.
@@ -97,18 +97,18 @@ class far_messages final : private message_handler {
   void open(int stages);
   void list_ghosts(int variables);
   void list_fluxes();
-  void arrived(const message& m) override;
+  void arrived(const step::message& m) override;
   void lost(int peer, const std::string& why) override;
   void end_all(int peer, const std::string& why);
 
-  exchange& net_;
+  step::exchange& net_;
   parts_view view_;
   device::part_borders whole_;  // of the locality
   std::vector<const device::part_borders*> parts_;
   lane ghosts_, fluxes_;
   // By part, and [kind][stage]: a stage's messages may arrive while a device still reads those of the stage before.
   std::vector<std::array<pinned_numbers, 2 * most_stages>> memory_;
-  std::array<std::unique_ptr<round_end>, 2 * most_stages> ends_;
+  std::array<std::unique_ptr<step::round_end>, 2 * most_stages> ends_;
   std::atomic<bool> ended_{false}, peer_failed_{false};
 };
 

@@ -7,7 +7,8 @@
 #include "mesh/curve_cut.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
-#include "star/round_end.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 namespace plx::star {
 
@@ -25,7 +26,7 @@ std::vector<mesh::variable> mesh_variables(int n_species) {
 
 }  // namespace
 
-gas::gas(const setup& s, exchange& with)
+gas::gas(const setup& s, step::exchange& with)
     : net(with),
       mesh(s.domain),
       parts(equal_parts(mesh, with.count())),
@@ -71,7 +72,7 @@ void gas::make_room(std::size_t slots, std::span<const mesh::slot_id> wanted) {
 namespace {
 
 // A round in which each group of ghost cells arrives once.
-class mirror_round final : public message_handler {
+class mirror_round final : public step::message_handler {
  public:
   explicit mirror_round(gas& g) : g_(g), end_(static_cast<int>(g.ghosts.receives().size())) {}
 
@@ -81,7 +82,7 @@ class mirror_round final : public message_handler {
     for_loop({probe::register_name("star.pack"), probe::no_key}, std::size_t{0}, sends.size(), [&](std::size_t i) {
       buffer<double> values(sends[i].size());
       for (std::size_t b = 0; b < sends[i].blocks.size(); ++b) pack(sends[i], b, g_.now, values.data());
-      message_tag tag;
+      step::message_tag tag;
       tag.group = static_cast<std::uint32_t>(g_.ghosts.number(static_cast<int>(i)));
       g_.net.send(sends[i].peer, tag, std::move(values));
     });
@@ -89,7 +90,7 @@ class mirror_round final : public message_handler {
     g_.net.close();
     if (!whole) end_.fail();
   }
-  void arrived(const message& m) override {
+  void arrived(const step::message& m) override {
     const auto& group =
         g_.ghosts.receives()[g_.ghosts.first_receive(static_cast<int>(m.tag.from)) + static_cast<int>(m.tag.group)];
     PLX_ASSERT_EQ(m.values.size(), group.size());
@@ -100,7 +101,7 @@ class mirror_round final : public message_handler {
 
  private:
   gas& g_;
-  round_end end_;
+  step::round_end end_;
 };
 
 }  // namespace

@@ -18,10 +18,10 @@
 #include "mesh/flux_halo.hpp"
 #include "mesh/halo.hpp"
 #include "mesh/tile.hpp"
-#include "star/exchange.hpp"
 #include "star/hydro/stage.hpp"
 #include "star/options.hpp"
 #include "star/problems/problem.hpp"
+#include "step/exchange.hpp"
 
 namespace plx::star {
 
@@ -45,9 +45,9 @@ struct floor_counts {
 
 struct gas {
   /// The root grid, in parts of equal numbers of blocks. Requires: `net` outlives the gas.
-  explicit gas(const setup& s, exchange& net = exchange::alone());
+  explicit gas(const setup& s, step::exchange& net = step::exchange::alone());
 
-  exchange& net;
+  step::exchange& net;
   mesh::block_mesh mesh;
   mesh::curve_parts parts;  ///< which locality owns which blocks
   mesh::halo ghosts;        ///< exchange of ghost cells

@@ -123,7 +123,7 @@ probe::picture_board* board_of(simulation& sim) {
 probe::live_picture live_slice(simulation& sim) {
   sim.fetch();
   probe::live_picture picture = painter(sim).paint();
-  exchange& net = sim.state().net;
+  step::exchange& net = sim.state().net;
   if (net.is_alone()) return picture;
   const task_info info{probe::register_name("star.live_slice"), probe::no_key};
   const auto all = sim.tasks().run(info, [&] { return net.all_gather(packed(picture)); });

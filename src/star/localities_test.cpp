@@ -50,7 +50,7 @@ double noise(const mesh::location& l, int seed) {
 
 // Some regrids with random flags and, with several localities, random partitions: the final values of each block, along
 // the curve.
-std::vector<std::vector<double>> random_regrids(exchange& net, std::int64_t& decisions) {
+std::vector<std::vector<double>> random_regrids(step::exchange& net, std::int64_t& decisions) {
   const auto in = blast({});
   const setup s = in->prepare().value();
   gas g(s, net);
@@ -83,12 +83,12 @@ std::vector<std::vector<double>> random_regrids(exchange& net, std::int64_t& dec
 TEST(Localities, BlocksMoveWithAllTheirData) {
   std::int64_t none = 0;
   runtime rt({.workers = 2});
-  const auto expected = rt.run([&] { return random_regrids(exchange::alone(), none); });
+  const auto expected = rt.run([&] { return random_regrids(step::exchange::alone(), none); });
   EXPECT_EQ(none, 0);
   for (const unsigned n : {2u, 3u, 5u}) {
     std::vector<std::vector<double>> found(expected.size());
     std::mutex lock;
-    on_each(n, 2, [&](int, exchange& net, runtime&) {
+    on_each(n, 2, [&](int, step::exchange& net, runtime&) {
       std::int64_t decisions = 0;
       auto mine = random_regrids(net, decisions);
       const std::lock_guard guard(lock);
@@ -118,7 +118,7 @@ TEST(Localities, AllReportTheSameCellOfAFailedStep) {
 }
 
 TEST(Localities, ARequestReachesAllAtTheEndOfTheNextStep) {
-  on_each(3, 2, [](int here, exchange& net, runtime& rt) {
+  on_each(3, 2, [](int here, step::exchange& net, runtime& rt) {
     const auto in = blast({"mesh.max_level=0"});
     const setup s = in->prepare().value();
     simulation sim(*in, s, rt, net);
@@ -144,7 +144,7 @@ TEST(Localities, ABlastIsTheSameOnAnyNetwork) {
     net::simulation job({.localities = 3, .seed = seed, .delay_max_s = 1e-3});
     job.run([&] {
       net::node& here = net::node_here();
-      exchange net(here);
+      step::exchange net(here);
       const auto in = blast(few);
       const setup s = in->prepare().value();
       simulation sim(*in, s, here.home(), net);
@@ -167,7 +167,7 @@ TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
                          .kills = {{.locality = 1, .earliest_s = 1e-3, .latest_s = 8e-3}}});
     job.run([&] {
       net::node& here = net::node_here();
-      exchange net(here);
+      step::exchange net(here);
       const auto in = blast({"mesh.max_level=1", "run.max_steps=1000"});
       const setup s = in->prepare().value();
       simulation sim(*in, s, here.home(), net);

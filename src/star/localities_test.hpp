@@ -92,11 +92,11 @@ inline void run_here(simulation& sim, outcome& out, const std::function<void(sim
 }
 
 /// Calls f(locality, its exchange, its runtime) as a task on each of n localities, concurrently.
-inline void on_each(unsigned n, unsigned workers, const std::function<void(int, exchange&, runtime&)>& f) {
+inline void on_each(unsigned n, unsigned workers, const std::function<void(int, step::exchange&, runtime&)>& f) {
   net::test::localities job(n, workers);
   job.run_all([&] {
     net::node& here = net::node_here();
-    exchange net(here);
+    step::exchange net(here);
     f(static_cast<int>(here.here()), net, here.home());
   });
 }
@@ -108,10 +108,10 @@ inline outcome run_on(
   outcome all;
   std::vector<outcome> each(n);
   std::mutex lock;
-  on_each(n, workers, [&](int i, exchange& net, runtime& rt) {
+  on_each(n, workers, [&](int i, step::exchange& net, runtime& rt) {
     const auto in = blast(sets);
     const setup s = in->prepare().value();
-    simulation sim(*in, s, rt, n == 1 ? exchange::alone() : net);
+    simulation sim(*in, s, rt, n == 1 ? step::exchange::alone() : net);
     run_here(sim, each[i], prepare, on);
     const std::lock_guard guard(lock);
     all.take(sim);
@@ -136,7 +136,7 @@ inline void expect_told_of_a_loss(std::vector<std::string> sets, int steps) {
   std::atomic<int> made{0};
   job.run_all([&] {
     net::node& here = net::node_here();
-    exchange net(here);
+    step::exchange net(here);
     const auto in = blast(sets);
     const setup s = in->prepare().value();
     simulation sim(*in, s, here.home(), net);

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "star/round_end.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 namespace plx::star {
 
@@ -33,7 +34,7 @@ std::vector<shipment> shipments_of(std::span<const block_move> moves) {
   return all;
 }
 
-class moving final : public message_handler {
+class moving final : public step::message_handler {
  public:
   moving(gas& g, block_costs& costs, std::span<const block_move> moves)
       : g_(g), costs_(costs), all_(shipments_of(moves)), end_(to_come()) {}
@@ -42,7 +43,7 @@ class moving final : public message_handler {
     g_.net.open(*this);
     for (std::size_t i = 0; i < all_.size(); ++i)
       if (all_[i].from == g_.net.here()) {
-        message_tag tag;
+        step::message_tag tag;
         tag.group = static_cast<std::uint32_t>(i);
         g_.net.send(all_[i].to, tag, packed(all_[i]));
       }
@@ -52,7 +53,7 @@ class moving final : public message_handler {
     for (const auto& [slot, cost] : arrived_costs_) costs_.set(slot, cost);
   }
 
-  void arrived(const message& m) override {
+  void arrived(const step::message& m) override {
     const shipment& s = all_[m.tag.group];
     const std::size_t values = value_count();
     PLX_ASSERT_EQ(m.values.size(), s.slots.size() * (values + extras));
@@ -94,7 +95,7 @@ class moving final : public message_handler {
   gas& g_;
   block_costs& costs_;
   const std::vector<shipment> all_;
-  round_end end_;
+  step::round_end end_;
   std::mutex lock_;
   std::vector<std::pair<mesh::slot_id, block_costs::entry>> arrived_costs_;
 };

@@ -183,18 +183,18 @@ run_end loop(simulation& sim, run_files& files, run_observer& observer) {
 result<void> same_everywhere(const simulation& sim, const run_request& request) {
   const std::string text =
       fmt::format("{}\n--out {}\n--resume {}\n", sim.options().table.toml(), request.out, request.resume_checkpoint);
-  exchange& net = sim.state().net;
+  step::exchange& net = sim.state().net;
   return agree(net, sim.tasks(), same_as_root(net, sim.tasks(), text));
 }
 
-run_end refusal(const exchange& net, const error& e) {
+run_end refusal(const step::exchange& net, const error& e) {
   run_end end{run_status::failed, true, e.message, false, is_root(net)};
   end.begun = false;
   return end;
 }
 
 run_end begin_and_loop(simulation& sim, run_files& files, const run_request& request, run_observer& observer) {
-  const exchange& net = sim.state().net;
+  const step::exchange& net = sim.state().net;
   if (auto r = same_everywhere(sim, request); !r) return refusal(net, r.error());
   const auto begin_all = [&]() -> result<void> {
     if (!request.resume_checkpoint.empty())
@@ -259,7 +259,7 @@ result<void> check_run(const input&, const setup& s, const run_request& request)
 }
 
 run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
-            exchange& net) {
+            step::exchange& net) {
   if (request.trace) rt.recorder().trace(true);
   simulation sim(in, s, rt, net);
   run_files files(sim, request);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/exchange.hpp"
 #include "star/options.hpp"
+#include "step/exchange.hpp"
 
 namespace plx {
 class runtime;
@@ -71,7 +71,7 @@ result<void> check_run(const input& in, const setup& s, const run_request& reque
 /// Requires: check_run(). Errors are in the run_end; files written by then are complete. If a locality is lost, the run
 /// fails on the others; the newest checkpoint is complete and can be continued on any number of localities.
 run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
-            exchange& net = exchange::alone());
+            step::exchange& net = step::exchange::alone());
 
 /// The newest checkpoint in the folder of a run.
 result<std::string> newest_checkpoint(const std::string& run_folder);

@@ -30,7 +30,7 @@ std::uint64_t new_mark() {
 
 }  // namespace
 
-exchange& run_files::net() const { return sim_.state().net; }
+step::exchange& run_files::net() const { return sim_.state().net; }
 bool run_files::alone() const { return net().is_alone(); }
 
 run_files::run_files(simulation& sim, const run_request& request)

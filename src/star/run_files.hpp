@@ -79,7 +79,7 @@ class run_files {
   result<void> check_conservation() const;
 
  private:
-  exchange& net() const;
+  step::exchange& net() const;
   bool alone() const;
   /// Returns on all localities the error of the first that has one; considers failure_, too.
   result<void> all(const result<void>& mine);

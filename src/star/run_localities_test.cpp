@@ -80,7 +80,7 @@ class RunLocalities : public testing::Test {
       threads.emplace_back([&, i] {
         const auto in = blast(sets);
         const setup s = in->prepare().value();
-        exchange net(job.at(i));
+        step::exchange net(job.at(i));
         hook observer(i == 0, after_step);
         if (i + 1 == n) observer.stop = &stop_last;
         ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
@@ -102,7 +102,7 @@ class RunLocalities : public testing::Test {
       threads.emplace_back([&, i] {
         const auto in = blast(sets);
         const setup s = in->prepare().value();
-        exchange net(job.at(i));
+        step::exchange net(job.at(i));
         hook observer(i == 1, after_step);
         run_request mine = request;
         mine.backend = &(i == 1 ? bad : good).get();
@@ -313,7 +313,7 @@ TEST_F(RunLocalities, ALocalityWithoutADeviceIsNamedBeforeTheRun) {
     threads.emplace_back([&, i] {
       const auto in = blast({"run.device=emulated"});
       const setup s = in->prepare().value();
-      exchange net(job.at(i));
+      step::exchange net(job.at(i));
       hook observer(false, after_step);
       run_request mine = request;
       mine.backend = &(i == 1 ? none : good).get();
@@ -413,7 +413,7 @@ TEST_F(RunLocalities, DifferingInputIsDetected) {
     threads.emplace_back([&, i] {
       const auto in = blast({i == 0 ? "hydro.cfl=0.3" : "hydro.cfl=0.25"});
       const setup s = in->prepare().value();
-      exchange net(job.at(i));
+      step::exchange net(job.at(i));
       hook observer(false, after_step);
       ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
     });
@@ -441,7 +441,7 @@ TEST_F(RunLocalities, SurvivorsReportTheLossAndTheLastCheckpointContinues) {
     threads.emplace_back([&, i] {
       const auto in = blast(sets);
       const setup s = in->prepare().value();
-      exchange net(job.at(i));
+      step::exchange net(job.at(i));
       hook observer(i == 0, after_step);
       ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
     });

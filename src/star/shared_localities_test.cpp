@@ -70,7 +70,7 @@ TEST(SharedLocalities, SharesByMeasuredRatesChangeNothingElse) {
 }
 
 TEST(SharedLocalities, ARequestReachesAllAtTheEndOfTheNextStep) {
-  on_each(3, 2, [](int here, exchange& net, runtime& rt) {
+  on_each(3, 2, [](int here, step::exchange& net, runtime& rt) {
     const auto in = blast(on_devices({"mesh.max_level=0"}, {}));
     const setup s = in->prepare().value();
     simulation sim(*in, s, rt, net);
@@ -91,7 +91,7 @@ std::vector<std::string> told_on(unsigned n, const texts& how,
                                  const std::function<void(gpu::cpu::testing_backend&, int)>& spoil) {
   std::vector<std::string> told(n);
   gpu::cpu::testing_backend good({.devices = 4}), bad({.devices = 4});
-  on_each(n, 2, [&](int here, exchange& net, runtime& rt) {
+  on_each(n, 2, [&](int here, step::exchange& net, runtime& rt) {
     const auto in = blast(on_devices({"run.max_steps=1000", "run.t_end=10", "mesh.max_level=1"}, how));
     const setup s = in->prepare().value();
     simulation sim(*in, s, rt, net);
@@ -151,7 +151,7 @@ TEST(SharedLocalities, ADeviceThatIsLostEndsTheRunOfAll) {
 }
 
 TEST(SharedLocalities, AMissingDeviceIsReportedByItsLocality) {
-  on_each(2, 1, [](int here, exchange& net, runtime& rt) {
+  on_each(2, 1, [](int here, step::exchange& net, runtime& rt) {
     const gpu::cpu::testing_backend b({.count_fails = here == 1 ? gpu::cpu::no_driver : gpu::cpu::ok});
     const auto in = blast(on_devices({}, {}));
     const setup s = in->prepare().value();
@@ -173,7 +173,7 @@ TEST(SharedLocalities, LocalitiesOfAHostTakeItsDevicesInTurn) {
   EXPECT_EQ(found, (std::vector<int>{0, 1, 2, 0, 1, 2}));
   run.devices = 4;  // more than exist: opening the last one reports it
   EXPECT_EQ(device_index(run, three.get(), 1, 3), 3);
-  on_each(3, 1, [](int here, exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
+  on_each(3, 1, [](int here, step::exchange& net, runtime&) { EXPECT_EQ(rank_on_host(net), here); });
 }
 
 TEST(SharedLocalities, SurvivorsDoNotWaitForALostLocality) {
@@ -197,7 +197,7 @@ TEST(SharedLocalities, ABlastIsTheSameOnAnyNetworkAndDevices) {
     net::simulation job({.localities = 3, .seed = seed, .delay_max_s = 1e-3});
     job.run([&] {
       net::node& here = net::node_here();
-      exchange net(here);
+      step::exchange net(here);
       const auto in = blast(on_devices(few, seed % 2 == 0 ? texts{"run.devices=2"} : texts{}));
       const setup s = in->prepare().value();
       simulation sim(*in, s, here.home(), net);
@@ -221,7 +221,7 @@ TEST(SharedLocalities, ABlastIsTheSameOnAnyNetworkAndDevices) {
 
 TEST(SharedLocalities, EachReportsTheBlocksItHasAdvanced) {
   std::atomic<std::int64_t> all{0};
-  on_each(2, 1, [&](int, exchange& net, runtime& rt) {
+  on_each(2, 1, [&](int, step::exchange& net, runtime& rt) {
     const auto in = blast(on_devices({"mesh.max_level=0", "run.max_steps=3"}, {"run.device_share=0.75"}));
     const setup s = in->prepare().value();
     simulation sim(*in, s, rt, net);

@@ -32,7 +32,7 @@ auto as_task(runtime& rt, task_info info, F&& f) {
 
 }  // namespace
 
-simulation::simulation(const input& in, const setup& s, runtime& rt, exchange& net)
+simulation::simulation(const input& in, const setup& s, runtime& rt, step::exchange& net)
     : in_(in), setup_(s), rt_(rt), gas_(s, net), stepper_(gas_, s, rt.worker_count()) {}
 
 void simulation::start() {

@@ -47,7 +47,7 @@ struct work_shares;
 class simulation {
  public:
   /// Requires: all arguments outlive the simulation; s = in.prepare().
-  simulation(const input& in, const setup& s, runtime& rt, exchange& net = exchange::alone());
+  simulation(const input& in, const setup& s, runtime& rt, step::exchange& net = step::exchange::alone());
 
   ~simulation();
 

@@ -53,7 +53,7 @@ std::optional<bad_cell> step_account::bad_found(const gas& g) const {
                   bad[3], bad[4]};
 }
 
-step_account agree_on_step(exchange& net, const step_account& mine, std::span<exact_sum> left) {
+step_account agree_on_step(step::exchange& net, const step_account& mine, std::span<exact_sum> left) {
   if (net.is_alone()) return mine;
   const std::vector<double> result = net.all_reduce(written(mine, left), combined);
   std::fill(left.begin(), left.end(), exact_sum());

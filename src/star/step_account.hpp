@@ -34,6 +34,6 @@ struct step_account {
 
 /// The account of the whole step, the same on all localities. It has the first bad cell in the order of
 /// stages, then of the curve. `left`: outflow by face and variable; on return, of all localities.
-step_account agree_on_step(exchange& net, const step_account& mine, std::span<exact_sum> left);
+step_account agree_on_step(step::exchange& net, const step_account& mine, std::span<exact_sum> left);
 
 }  // namespace plx::star

@@ -16,8 +16,8 @@
 #include "net/job.hpp"
 #include "rt/async.hpp"
 #include "rt/latch.hpp"
-#include "star/exchange.hpp"
-#include "star/round_end.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 namespace plx::scale {
 
@@ -65,9 +65,9 @@ double handoff_seconds(runtime& rt) {
 
 // Rounds of messages between localities 0 and 1. The send buffers are filled before: the sender's copying is a separate
 // cost.
-class traffic final : private star::message_handler {
+class traffic final : private step::message_handler {
  public:
-  traffic(star::exchange& net, std::size_t bytes)
+  traffic(step::exchange& net, std::size_t bytes)
       : net_(net), doubles_(std::max<std::size_t>(1, bytes / sizeof(double))), other_(1 - net.here()) {}
 
   /// `trips` round trips of one message: seconds of one way.
@@ -91,7 +91,7 @@ class traffic final : private star::message_handler {
       full_.emplace_back(doubles_);
       std::fill_n(full_.back().data(), doubles_, 1.0);
     }
-    star::round_end end(to_come);
+    step::round_end end(to_come);
     end_ = &end;
     answers_.store(answers, std::memory_order_relaxed);
     net_.all_reduce({0.0}, first);
@@ -106,16 +106,16 @@ class traffic final : private star::message_handler {
     return monotonic_seconds() - begin;
   }
   void send(int i) { net_.send(other_, {}, std::move(full_[i])); }
-  void arrived(const star::message&) override {
+  void arrived(const step::message&) override {
     if (const int left = answers_.fetch_sub(1, std::memory_order_relaxed); left > 0) send(left - 1);
     end_->arrive();
   }
   void lost(int peer, const std::string& why) override { end_->lost(peer, why); }
 
-  star::exchange& net_;
+  step::exchange& net_;
   std::size_t doubles_;
   int other_;
-  star::round_end* end_ = nullptr;
+  step::round_end* end_ = nullptr;
   std::vector<buffer<double>> full_;
   std::atomic<int> answers_{0};
   double call_s_ = 0.0;
@@ -127,7 +127,7 @@ struct message_times {
   std::vector<double> one_way, both, call;
 };
 
-message_times measure_messages(star::exchange& net) {
+message_times measure_messages(step::exchange& net) {
   message_times t;
   for (const std::size_t bytes : sizes) {
     // About as many at once as in a stage.
@@ -146,7 +146,7 @@ message_times measure_messages(star::exchange& net) {
 }
 
 // As much data as the agreement at the end of a step.
-double agree_seconds(star::exchange& net) {
+double agree_seconds(step::exchange& net) {
   constexpr int times = 50;
   const auto largest = [](const std::vector<double>& a, const std::vector<double>& b) {
     std::vector<double> all = a;
@@ -160,7 +160,7 @@ double agree_seconds(star::exchange& net) {
   });
 }
 
-double gather_seconds(star::exchange& net) {
+double gather_seconds(step::exchange& net) {
   constexpr int times = 50;
   return median_of([&] {
     const double begin = monotonic_seconds();
@@ -175,7 +175,7 @@ std::string measure_costs(job& j) {
   std::string text = fmt::format("{{\"processes\": {}, \"task_s\": {}, \"handoff_s\": {}", j.size(),
                                  task_seconds(j.home()), handoff_seconds(j.home()));
   if (j.size() == 1) return text + "}\n";
-  star::exchange all(j.node());
+  step::exchange all(j.node());
   const auto [agree_s, gather_s] = j.run([&] { return std::pair(agree_seconds(all), gather_seconds(all)); });
   text += fmt::format(", \"agree_s\": {}, \"gather_s\": {}", agree_s, gather_s);
   if (j.size() == 2) {

@@ -76,7 +76,7 @@ class run_recorder {
         in_(in),
         setup_(s),
         all_(j.node()),
-        sim_(in, s, j.home(), what.alone ? star::exchange::alone() : all_),
+        sim_(in, s, j.home(), what.alone ? step::exchange::alone() : all_),
         every_(static_cast<int>(in.refinement.interval)) {}
 
   result<std::string> run();
@@ -93,7 +93,7 @@ class run_recorder {
   const record_request& what_;
   const star::input& in_;
   const star::setup& setup_;
-  star::exchange all_;
+  step::exchange all_;
   star::simulation sim_;
   const int every_;
 };

@@ -63,7 +63,7 @@ constexpr long check_ns = 10'000'000;  // between two checks for threads of the 
 void (*write_files)() = nullptr;
 sem_t asked;
 std::atomic<bool> dying{false}, written{false}, main_has_ended{false};
-std::atomic<int> late_signal{0};       // interrupted a hook in late_thread, to be sent again
+std::atomic<int> late_signal{0};  // interrupted a hook in late_thread, to be sent again
 std::atomic<pid_t> late_thread{0};
 std::atomic<long> times_sent_again{0};
 pid_t owner = 0;

@@ -18,6 +18,7 @@ device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
   check_device();
+  recipe_ = gas_step(options.scheme, *this);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
@@ -38,6 +39,24 @@ void device_gas::check_device() {
                                 on_.name(), on_.device().label(), needed, there)});
 }
 
+int device_gas::arena_of(int stage) const {
+  const int places[] = {now_, a_, b_};
+  return places[state_place(stage)];
+}
+
+// A stage on a device: first the ghost cells that come from other levels, or with full3d all of them.
+std::unique_ptr<step::pass_kernel> device_gas::advance(int stage) {
+  return step::launcher([this, stage](step::launch_range) {
+    is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
+    put_stage(stage);
+    put_side_sums(stage, fluxes_.data());
+  });
+}
+
+std::unique_ptr<step::pass_kernel> device_gas::correct_fluxes(int stage) {
+  return step::launcher([this, stage](step::launch_range) { put_correction(stage, fluxes_.data()); });
+}
+
 void device_gas::adopt(const mesh::block_mesh& mesh) {
   on_.synchronize();
   const std::size_t slots_before = slots_;
@@ -53,6 +72,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
 
 void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
   n_blocks_ = static_cast<int>(t.blocks.size());
+  deepest_ = mesh.deepest();
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 
@@ -169,7 +189,7 @@ void device_gas::put_correction(int stage, const double* fluxes) {
   a.items = corrections_.data();
   a.reports = reports_.data();
   a.control = control_.data();
-  on_.launch(correct_fluxes, a);
+  on_.launch(device::correct_fluxes, a);
 }
 
 void device_gas::put_side_sums(int stage, const double* fluxes) {
@@ -187,12 +207,7 @@ void device_gas::put_side_sums(int stage, const double* fluxes) {
 }
 
 void device_gas::put_step() {
-  for (int stage = 0; stage < options_.scheme.stages; ++stage) {
-    is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
-    put_stage(stage);
-    put_side_sums(stage, fluxes_.data());
-    put_correction(stage, fluxes_.data());
-  }
+  recipe_.launch(deepest_);
   if (options_.totals_every > 0)
     put_totals(target(options_.scheme.stages - 1), control_.data(), steps_kept, options_.totals_every, sums_.data());
   put_finish();
@@ -203,7 +218,7 @@ void device_gas::put_finish() {
              {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data(), steps_kept, records_.data()});
 }
 
-void device_gas::swap_after_step() { std::swap(now_, options_.scheme.stages == 2 ? b_ : a_); }
+void device_gas::swap_after_step() { std::swap(now_, state_place(options_.scheme.stages) == 2 ? b_ : a_); }
 
 // The new state is stored in place of an old one: as many graphs as there are arenas are used in turn.
 void device_gas::step() {

@@ -24,6 +24,7 @@
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
 #include "star/hydro/options.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star::device {
 
@@ -53,13 +54,15 @@ struct cell_criteria {
   std::vector<double> density_levels;
 };
 
-class device_gas {
+class device_gas final : private gas_passes {
  public:
   static constexpr int steps_kept = 16;  ///< maximum number of steps submitted before wait()
 
   /// Requires: `on` outlives the object; no species. Errors: gpu::error, unsupported, if a thread block has less shared
   ///           memory than a step needs.
   device_gas(machine& on, const gas_options& options);
+  device_gas(const device_gas&) = delete;
+  device_gas& operator=(const device_gas&) = delete;
 
   /// Takes a mesh and allocates its blocks; those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
@@ -123,8 +126,11 @@ class device_gas {
 
  private:
   friend class block_steps;
-  const double* source(int stage) const { return arenas_[stage == 0 ? now_ : stage == 1 ? a_ : b_].data(); }
-  double* target(int stage) { return arenas_[stage == 1 ? b_ : a_].data(); }
+  std::unique_ptr<step::pass_kernel> advance(int stage) override;
+  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override;
+  int arena_of(int stage) const;
+  const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
+  double* target(int stage) { return arenas_[arena_of(stage + 1)].data(); }
   void check_device();
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
   void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
@@ -148,7 +154,8 @@ class device_gas {
 
   machine& on_;
   gas_options options_;
-  int n_ = 0, n_var_ = 0, n_blocks_ = 0, n_levels_ = 0, n_corrections_ = 0;
+  step::recipe recipe_;
+  int n_ = 0, n_var_ = 0, n_blocks_ = 0, deepest_ = 0, n_levels_ = 0, n_corrections_ = 0;
   bool central_ = false;
   std::int32_t side_[mesh::face_count] = {};
   std::vector<std::uint8_t> side_face_;

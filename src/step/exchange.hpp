@@ -6,7 +6,7 @@
 //
 // Thread safety: send() from any task; everything else from one task at a time. Cost: send() is plx::post() of a
 // buffer, which is not copied; the collective operations are calls of net/collectives.hpp. Errors: locality_lost,
-// thrown, when a peer is gone; the handler of an open round is notified. Example: star/exchange_test.cpp
+// thrown, when a peer is gone; the handler of an open round is notified. Example: step/test/exchange_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ class node;
 }
 }  // namespace plx
 
-namespace plx::star {
+namespace plx::step {
 
 /// Identifies a message; all but the first three members are defined by the sender.
 struct message_tag {
@@ -89,9 +89,9 @@ class exchange {
   std::unique_ptr<communicator> all_;
 };
 
-}  // namespace plx::star
+}  // namespace plx::step
 
 namespace plx {
 template <>
-inline constexpr bool is_bitwise<star::message_tag> = true;
+inline constexpr bool is_bitwise<step::message_tag> = true;
 }

@@ -1,4 +1,5 @@
-#include "star/exchange.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +11,8 @@
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "rt/thread.hpp"
-#include "star/round_end.hpp"
 
-namespace plx::star {
+namespace plx::step {
 
 /// The local state of a simulation's exchange; messages may arrive before the exchange is constructed.
 struct exchange::state {
@@ -195,4 +195,4 @@ bool round_end::wait() {
 
 void round_end::fail() const { throw locality_lost(static_cast<locality_id>(lost_peer_), why_); }
 
-}  // namespace plx::star
+}  // namespace plx::step

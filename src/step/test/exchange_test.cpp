@@ -1,4 +1,5 @@
-#include "star/exchange.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +9,8 @@
 #include "net/error.hpp"
 #include "net/simulation.hpp"
 #include "net/test/threads_test.hpp"
-#include "star/exact_sums.hpp"
-#include "star/round_end.hpp"
 
-namespace plx::star {
+namespace plx::step {
 namespace {
 
 // A round in which each other locality sends some messages with round and sequence number.
@@ -127,20 +126,5 @@ TEST(Exchange, AnExchangeCreatedAfterALossReportsIt) {
   });
 }
 
-TEST(ExactSums, OverLocalitiesAreExact) {
-  net::test::localities job(3, 1);
-  job.run_all([] {
-    exchange net(net::node_here());
-    std::vector<exact_sum> sums(2);
-    const double big = net.here() == 0 ? 1e300 : net.here() == 1 ? -1e300 : 0.0;
-    sums[0].add(big);
-    sums[0].add(std::ldexp(1.0, -60 * net.here()));
-    sums[1].add(net.here());
-    sum_over_localities(net, sums);
-    EXPECT_EQ(sums[0].value(), 1.0 + std::ldexp(1.0, -60));
-    EXPECT_EQ(sums[1].value(), 3.0);
-  });
-}
-
 }  // namespace
-}  // namespace plx::star
+}  // namespace plx::step

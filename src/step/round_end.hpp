@@ -1,7 +1,7 @@
-// The end of a round of star/exchange.hpp: a given number of events has occurred, or a peer is lost.
+// The end of a round of step/exchange.hpp: a given number of events has occurred, or a peer is lost.
 //
 // Thread safety: all members from any task, except wait(), which the task that opened the round calls. Cost: an atomic
-// decrement per event. Example: star/exchange_test.cpp
+// decrement per event. Example: step/test/exchange_test.cpp
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "rt/latch.hpp"
 
-namespace plx::star {
+namespace plx::step {
 
 /// The end of a round: a given number of events has occurred, or a peer is lost.
 class round_end {
@@ -38,4 +38,4 @@ class round_end {
   std::string why_;
 };
 
-}  // namespace plx::star
+}  // namespace plx::step

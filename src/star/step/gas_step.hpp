@@ -1,0 +1,54 @@
+// The time step of the gas as a recipe (step/recipe.hpp): the only place that says what a step consists of. It is the
+// same for workers and for devices, which provide the kernels (gas_passes), and for additional physics (step_module).
+//
+// Thread safety: none. Cost: none at run time. Example: star/stepper.cpp, star/device/device_gas.cpp
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "star/hydro/options.hpp"
+#include "step/recipe.hpp"
+
+namespace plx::star {
+
+/// The kernels of the gas on one kind of processor, and how its fields reach other localities.
+class gas_passes {
+ public:
+  virtual ~gas_passes() = default;
+  /// Advances blocks by one stage: the new state from the state of the stage and that at the start of the step.
+  virtual std::unique_ptr<step::pass_kernel> advance(int stage) = 0;
+  /// Replaces the fluxes of blocks by those of finer neighbours.
+  virtual std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) = 0;
+  /// Of the state that stage - 1 has computed, or with 0 of that at the start of the step.
+  virtual std::vector<step::transfer> state_transfers(int /*stage*/) { return {}; }
+  virtual std::vector<step::transfer> flux_transfers(int /*stage*/) { return {}; }
+};
+
+/// The fields of one stage.
+struct stage_fields {
+  int stage = 0;
+  step::field_id start{};  ///< the state at the start of the step
+  step::field_id now{};    ///< the state that this stage reads
+  step::field_id next{};   ///< the state that it computes
+};
+
+/// Physics besides the flow of the gas: it adds passes to each stage.
+class step_module {
+ public:
+  virtual ~step_module() = default;
+  /// Adds passes that read the state of the stage, before the gas is advanced.
+  virtual void before_stage(step::recipe& r, const stage_fields& f) { static_cast<void>(r), static_cast<void>(f); }
+  /// Adds passes that change the new state. They read and write it at their own node only.
+  virtual void after_stage(step::recipe& r, const stage_fields& f) { static_cast<void>(r), static_cast<void>(f); }
+};
+
+/// A step in the given scheme. States have three places in memory: that at the start of the step, which is not
+/// overwritten, has place 0; the stages write to places 1 and 2 in turn.
+step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<step_module* const> modules = {});
+
+/// The place in memory of the state that stage - 1 has computed: 0, 1 or 2.
+constexpr int state_place(int stage) { return stage == 0 ? 0 : 1 + (stage - 1) % 2; }
+
+}  // namespace plx::star

@@ -1,0 +1,53 @@
+#include "step/border.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "step/node_graph.hpp"
+
+namespace plx::step {
+
+namespace {
+
+using nodes_by_level = std::map<std::pair<int, int>, std::vector<mesh::node_id>>;  // by peer and level
+
+std::vector<border_group> groups_of(const node_graph& graph, nodes_by_level& all, std::size_t per_node) {
+  std::vector<border_group> groups;
+  for (auto& [key, nodes] : all) {
+    // The order on both sides: along the curve; nodes of one level have different positions.
+    std::sort(nodes.begin(), nodes.end(),
+              [&](mesh::node_id a, mesh::node_id b) { return graph.position(a) < graph.position(b); });
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    groups.push_back({key.first, nodes, nodes.size() * per_node});
+  }
+  return groups;
+}
+
+}  // namespace
+
+void node_border::adopt(const node_graph& graph) {
+  nodes_by_level out, in;
+  for (const mesh::node_id node : graph.local()) {
+    for (const mesh::node_id from : graph.read_by(at_, node))
+      if (const int peer = graph.owner(from); peer != graph.here()) in[{peer, graph.level(from)}].push_back(from);
+    for (const mesh::node_id to : graph.readers_of(at_, node))
+      if (const int peer = graph.owner(to); peer != graph.here()) out[{peer, graph.level(node)}].push_back(node);
+  }
+  sends_ = groups_of(graph, out, values_.per_node());
+  receives_ = groups_of(graph, in, values_.per_node());
+}
+
+void node_border::pack(std::size_t group, std::size_t index, double* message) const {
+  std::copy_n(values_.at(sends_[group].nodes[index]), values_.per_node(), message + index * values_.per_node());
+}
+
+void node_border::unpack(std::size_t group, const double* message) {
+  for (const mesh::node_id node : receives_[group].nodes) {
+    std::copy_n(message, values_.per_node(), values_.at(node));
+    message += values_.per_node();
+  }
+}
+
+}  // namespace plx::step

@@ -1,0 +1,72 @@
+// The transfer of a field's values between localities: which nodes' values go to which peer, and how they are copied
+// into messages and out of them. Both sides derive the same lists, in the same order, from the mesh and the partition.
+//
+// Thread safety: const functions and pack() from any thread, for different nodes; unpack() of different groups
+// concurrently; adopt() exclusively. Cost: copies. Example: step/test/task_runner_test.cpp
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "mesh/tree.hpp"
+
+namespace plx::step {
+
+class node_graph;
+
+/// One message: values of nodes of one locality that another one reads.
+struct border_group {
+  int peer = 0;  ///< receiver or sender
+  std::vector<mesh::node_id> nodes;
+  std::size_t doubles = 0;  ///< size of the message
+};
+
+class border {
+ public:
+  virtual ~border() = default;
+  /// Makes the lists for another mesh or partition.
+  virtual void adopt(const node_graph& graph) = 0;
+  const std::vector<border_group>& sends() const { return sends_; }        ///< by peer
+  const std::vector<border_group>& receives() const { return receives_; }  ///< by peer, in the order in which it sends
+  /// Copies the values of nodes[index] of a group of sends() to their place in the message.
+  virtual void pack(std::size_t group, std::size_t index, double* message) const = 0;
+  /// Copies the values of a group of receives() out of the message.
+  virtual void unpack(std::size_t group, const double* message) = 0;
+
+ protected:
+  std::vector<border_group> sends_, receives_;
+};
+
+/// Values of nodes, the same number for each.
+class node_values {
+ public:
+  explicit node_values(std::size_t doubles_per_node) : per_node_(doubles_per_node) {}
+  /// Values are undefined afterwards.
+  void resize(std::size_t nodes) { values_.resize(nodes * per_node_); }
+  double* at(mesh::node_id node) { return values_.data() + static_cast<std::size_t>(node) * per_node_; }
+  const double* at(mesh::node_id node) const { return values_.data() + static_cast<std::size_t>(node) * per_node_; }
+  std::size_t per_node() const { return per_node_; }
+
+ private:
+  std::size_t per_node_;
+  std::vector<double> values_;
+};
+
+enum class stencil : unsigned char;
+
+/// Transfers all values of a node to the localities that read it at a stencil. Nodes of different levels travel in
+/// different messages: a node of one level may depend on nodes of another.
+class node_border final : public border {
+ public:
+  /// Requires: `values` outlives it.
+  node_border(node_values& values, stencil at) : values_(values), at_(at) {}
+  void adopt(const node_graph& graph) override;
+  void pack(std::size_t group, std::size_t index, double* message) const override;
+  void unpack(std::size_t group, const double* message) override;
+
+ private:
+  node_values& values_;
+  stencil at_;
+};
+
+}  // namespace plx::step

@@ -1,0 +1,164 @@
+// A recipe: one time step, or any other computation on the nodes of a mesh, as a list of passes. A pass is a kernel
+// that runs on each node of a set; it states which fields it reads, at which nodes around its own, and which it writes
+// at its own. Runners derive everything else from these statements: the order of tasks, the messages between
+// localities, and checks.
+//
+//   recipe r;
+//   const field_id old = r.add_field({.name = "u", .given = true}), rate = r.add_field({.name = "du/dt"}),
+//                  next = r.add_field({.name = "new u"});
+//   r.add({.name = "heat.rate", .reads = {{old, stencil::neighbours}}, .writes = {rate}, .kernel = kernel(f)});
+//   r.add({.name = "heat.update", .reads = {{old}, {rate}}, .writes = {next}, .kernel = kernel(g)});
+//   r.publish({next, stencil::neighbours});
+//
+// Rules:
+//  - On one node, passes run in the order of the recipe.
+//  - A field is written before it is read, unless it is given. Several passes may write it; once a pass has read it at
+//    other nodes, no later pass writes it.
+//  - A pass may read a field that it writes itself at its children (results go up the tree, from the blocks to the
+//    roots) or at its parent (down).
+//  - Fields with the same storage share memory: the later one may be written at a node only when no other node reads
+//    the earlier one any more. check() proves this from the statements.
+//
+// Thread safety: none while it is changed; const functions from any thread. Cost: none at run time.
+// Example: step/test/task_runner_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "mesh/tree.hpp"
+#include "step/border.hpp"
+
+namespace plx::step {
+
+using mesh::node_id;
+
+/// Nodes on which a pass runs.
+enum class node_set : std::uint8_t {
+  blocks,        ///< the leaves of the tree
+  beside_finer,  ///< blocks that have finer blocks across a face
+  refined,       ///< nodes above the blocks
+  blocks_and_refined
+};
+
+/// Nodes at which a pass reads a field, seen from its own.
+enum class stencil : std::uint8_t {
+  own,
+  neighbours,   ///< the blocks that touch it (block_mesh::touching)
+  finer_faces,  ///< finer blocks across its faces
+  children,     ///< the eight nodes under it
+  parent        ///< the node above it
+};
+
+/// Index of a field in its recipe.
+enum class field_id : std::int16_t {};
+
+struct access {
+  field_id field{};
+  stencil at = stencil::own;
+
+  friend bool operator==(const access&, const access&) = default;
+};
+
+/// How the values of a field reach other localities, for one stencil.
+struct transfer {
+  stencil at{};
+  border* by = nullptr;  ///< outlives the recipe
+};
+
+struct field_info {
+  std::string name;
+  bool given = false;  ///< has its values when the recipe starts, on other localities' nodes too
+  int storage = -1;    ///< fields with the same number, if it is not negative, share memory
+  std::vector<transfer> transfers{};
+};
+
+/// The nodes of one launch on a device. Passes that read their own results at children or parents are launched once per
+/// level, in the order of the tree; others once, with level -1: all nodes.
+struct launch_range {
+  int level = -1;
+};
+
+/// The code of a pass, for workers or for a device.
+class pass_kernel {
+ public:
+  virtual ~pass_kernel() = default;
+  /// On workers: called in a task, for different nodes concurrently. An exception ends the run and is thrown by the
+  /// runner.
+  virtual void run(node_id node);
+  /// On a device: submits the pass on these nodes, and does not wait.
+  virtual void launch(launch_range nodes);
+};
+
+/// A kernel for workers that calls f(node).
+template <class F>
+std::unique_ptr<pass_kernel> kernel(F f) {
+  struct calls final : pass_kernel {
+    explicit calls(F&& g) : f(std::move(g)) {}
+    void run(node_id node) override { f(node); }
+    F f;
+  };
+  return std::make_unique<calls>(std::move(f));
+}
+
+/// A kernel for a device that calls f(launch_range).
+template <class F>
+std::unique_ptr<pass_kernel> launcher(F f) {
+  struct calls final : pass_kernel {
+    explicit calls(F&& g) : f(std::move(g)) {}
+    void launch(launch_range nodes) override { f(nodes); }
+    F f;
+  };
+  return std::make_unique<calls>(std::move(f));
+}
+
+struct pass {
+  const char* name = "";  ///< of its tasks in profiles and traces; a string literal
+  node_set where = node_set::blocks;
+  std::vector<access> reads;
+  std::vector<field_id> writes;
+  std::unique_ptr<pass_kernel> kernel;
+};
+
+class recipe {
+ public:
+  field_id add_field(field_info f);
+  void add(pass p);
+  /// When the recipe ends, the values of this field at the stencil of every local node are up to date, as those of
+  /// given fields must be when it starts.
+  void publish(access a) { published_.push_back(a); }
+
+  const std::vector<pass>& passes() const { return passes_; }
+  const std::vector<access>& published() const { return published_; }
+  const field_info& field(field_id f) const { return fields_[static_cast<std::size_t>(f)]; }
+  std::size_t field_count() const { return fields_.size(); }
+  /// Passes that write a field, in order.
+  std::vector<int> writers(field_id f) const;
+  /// Does a pass run on refined nodes, or read at children or parents?
+  bool uses_tree() const;
+  /// Submits all passes to a device, in order. Levels: 0 .. deepest of the mesh.
+  void launch(int deepest_level) const;
+
+  /// Verifies the rules. Requires nothing. Errors: one line that names the pass and the field.
+  result<void> check() const;
+
+ private:
+  std::string name_of(field_id f) const { return field(f).name; }
+  result<void> check_read(int pass, const access& a) const;
+  result<void> check_storage(int pass, field_id written) const;
+  bool waits_for_readers(int pass, int reader, stencil at) const;
+
+  std::vector<field_info> fields_;
+  std::vector<pass> passes_;
+  std::vector<access> published_;
+};
+
+const char* to_string(stencil s);
+/// Is every node of `b` a node of `a`?
+bool includes(node_set a, node_set b);
+
+}  // namespace plx::step
