@@ -79,6 +79,9 @@ std::vector<workload> workloads() {
   hydro_parameters p;
   p.riemann = riemann_solver::hll;
   all.emplace_back("hydro/ppm_hll/b8", p, 8, best, false);
+  p.riemann = riemann_solver::hllc_lm;
+  all.emplace_back("hydro/ppm_hllc_lm/b8", p, 8, best, false);
+  all.emplace_back("hydro/ppm_hllc_lm/b8/rough", p, 8, best, true);
   p = {}, p.n_species = 2;
   all.emplace_back("hydro/ppm_hllc/b8/species2", p, 8, best, false);
   p = {}, p.reconstruct = reconstruction::plm;

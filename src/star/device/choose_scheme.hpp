@@ -17,6 +17,8 @@ void with_solver(const hydro_parameters& p, F&& f) {
       return f.template operator()<scheme, riemann_solver::hll>();
     case riemann_solver::lax_friedrichs:
       return f.template operator()<scheme, riemann_solver::lax_friedrichs>();
+    case riemann_solver::hllc_lm:
+      return f.template operator()<scheme, riemann_solver::hllc_lm>();
   }
 }
 

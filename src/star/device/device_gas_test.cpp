@@ -46,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Backends, DeviceGas, ::testing::ValuesIn(gpu::backends(
 TEST_P(DeviceGas, EverySchemeGivesTheBitsOfTheCpuKernels) {
   const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
   for (auto scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5})
-    for (auto solver : {riemann_solver::hllc, riemann_solver::hll, riemann_solver::lax_friedrichs})
+    for (auto solver :
+         {riemann_solver::hllc, riemann_solver::hllc_lm, riemann_solver::hll, riemann_solver::lax_friedrichs})
       for (const integrator& steps : {ssp_rk3, ssp_rk2})
         EXPECT_EQ(differences_of(*on, mesh, options_with(scheme, solver, steps), 3), "")
             << static_cast<int>(scheme) << static_cast<int>(solver) << steps.stages;

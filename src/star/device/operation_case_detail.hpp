@@ -113,7 +113,7 @@ const T* one(operation_data& d, const T& value) {
   return d.input<T>({&value, 1});
 }
 
-constexpr const char *scheme_names[] = {"ppm", "plm", "mp5"}, *solver_names[] = {"hllc", "hll", "lax"};
+constexpr const char *scheme_names[] = {"ppm", "plm", "mp5"}, *solver_names[] = {"hllc", "hll", "lax", "hllc_lm"};
 
 inline gas_options options_of(reconstruction scheme, riemann_solver solver) {
   gas_options o;

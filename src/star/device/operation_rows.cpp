@@ -166,7 +166,8 @@ auto stage_of(int stage) {
 
 void add_stages(std::vector<operation_row>& rows) {
   for (const auto scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5})
-    for (const auto solver : {riemann_solver::hllc, riemann_solver::hll, riemann_solver::lax_friedrichs}) {
+    for (const auto solver :
+         {riemann_solver::hllc, riemann_solver::hllc_lm, riemann_solver::hll, riemann_solver::lax_friedrichs}) {
       const gas_options o = options_of(scheme, solver);
       rows.push_back(on_mesh(advance_stage, name_of(o) + "/last",
                              mesh::block_mesh(cube_of(2, 8, mesh::boundary::periodic)), o, stage_of(2),

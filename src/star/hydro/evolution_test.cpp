@@ -136,6 +136,7 @@ TEST(evolution, double_rarefaction_to_near_vacuum) {
     riemann_solver riemann;
   };
   for (const scheme& s : {scheme{reconstruction::ppm, riemann_solver::hllc},
+                          {reconstruction::ppm, riemann_solver::hllc_lm},
                           {reconstruction::ppm, riemann_solver::hll},
                           {reconstruction::ppm, riemann_solver::lax_friedrichs},
                           {reconstruction::plm, riemann_solver::hllc},

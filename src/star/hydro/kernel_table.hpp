@@ -19,6 +19,8 @@ box_function choose_solver(riemann_solver solver) {
       return advance_box<scheme, riemann_solver::hll>;
     case riemann_solver::lax_friedrichs:
       return advance_box<scheme, riemann_solver::lax_friedrichs>;
+    case riemann_solver::hllc_lm:
+      return advance_box<scheme, riemann_solver::hllc_lm>;
     case riemann_solver::hllc:
       break;
   }

@@ -20,8 +20,9 @@ void hydro_options::describe(config_table& table) {
   table.add("hydro.reconstruction", reconstruction,
             {.help = "reconstruction of the primitive variables; full3d: ppm", .choices = {"ppm", "plm", "mp5"}});
   table.add("hydro.flux", flux,
-            {.help = "Riemann solver; auto: hllc for faces, hll (central-upwind) for full3d",
-             .choices = {"auto", "hllc", "hll", "lax_friedrichs"}});
+            {.help = "Riemann solver; auto: hllc for faces, hll (central-upwind) for full3d; hllc_lm: hllc without the "
+                     "carbuncle instability of strong shocks along the grid, and less diffusive at low Mach numbers",
+             .choices = {"auto", "hllc", "hllc_lm", "hll", "lax_friedrichs"}});
   table.add("hydro.contact_steepening", contact_steepening,
             {.help = "full3d only: keep contact discontinuities of the density steep"});
   table.add("hydro.integrator", integrator,
@@ -63,10 +64,10 @@ error wrong(const char* key, const std::string& found, const char* expected) {
 result<hydro_parameters> hydro_options::parameters(int n_species) const {
   const int shape = index_of(scheme, {"faces", "full3d"});
   const int line = index_of(reconstruction, {"ppm", "plm", "mp5"});
-  const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs", "auto"});
+  const int solver = index_of(flux, {"hllc", "hll", "lax_friedrichs", "hllc_lm", "auto"});
   if (shape < 0) return wrong("hydro.scheme", "'" + scheme + "'", "'faces' or 'full3d'");
   if (line < 0) return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', 'plm' or 'mp5'");
-  if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'auto', 'hllc', 'hll' or 'lax_friedrichs'");
+  if (solver < 0) return wrong("hydro.flux", "'" + flux + "'", "'auto', 'hllc', 'hllc_lm', 'hll' or 'lax_friedrichs'");
   const bool full = scheme == "full3d";
   if (full && reconstruction != "ppm")
     return wrong("hydro.reconstruction", "'" + reconstruction + "'", "'ppm', the only choice for hydro.scheme full3d");

@@ -36,7 +36,7 @@ constexpr bool is_block_size(int n) { return n >= 8 && n <= 64 && n % 8 == 0; }
 /// axes, and nine fluxes per face; always PPM and the central-upwind (HLL) flux.
 enum class hydro_scheme : int { faces, full3d };
 enum class reconstruction : int { ppm, plm, mp5 };
-enum class riemann_solver : int { hllc, hll, lax_friedrichs };
+enum class riemann_solver : int { hllc, hll, lax_friedrichs, hllc_lm };
 
 /// Parameters of the kernels other than the block.
 struct hydro_parameters {

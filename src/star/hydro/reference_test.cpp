@@ -74,7 +74,7 @@ struct reference {
       return f;
     };
     const double cl = std::sqrt(p.gamma * l[4] / l[0]), cr = std::sqrt(p.gamma * r[4] / r[0]);
-    const double sl = std::min(l[n] - cl, r[n] - cr), sr = std::max(l[n] + cl, r[n] + cr);
+    double sl = std::min(l[n] - cl, r[n] - cr), sr = std::max(l[n] + cl, r[n] + cr);
     const six ul = conserved(l), ur = conserved(r), fl = physical(l), fr = physical(r);
     six f;
     for (int v = 0; v < 6; ++v) {
@@ -83,22 +83,36 @@ struct reference {
       if (p.riemann == riemann_solver::hll)
         f[v] = sl >= 0 ? fl[v] : sr <= 0 ? fr[v] : (sr * fl[v] - sl * fr[v] + sl * sr * (ur[v] - ul[v])) / (sr - sl);
     }
-    if (p.riemann == riemann_solver::hllc) {  // Toro (2009), eqs. 10.37 to 10.39 and 10.71
+    if (p.riemann == riemann_solver::hllc || p.riemann == riemann_solver::hllc_lm) {
+      // Toro (2009), eqs. 10.37 to 10.39 and 10.71; the speeds: eqs. 10.52 and 10.53
+      const double wl = std::sqrt(l[0]) / (std::sqrt(l[0]) + std::sqrt(r[0])), wr = 1.0 - wl;
+      const double mean = wl * l[n] + wr * r[n];
+      const double d = std::sqrt(wl * cl * cl + wr * cr * cr + 0.5 * wl * wr * (r[n] - l[n]) * (r[n] - l[n]));
+      sl = std::min(l[n] - cl, mean - d), sr = std::max(r[n] + cr, mean + d);
       const double star = (r[4] - l[4] + l[0] * l[n] * (sl - l[n]) - r[0] * r[n] * (sr - r[n])) /
                           (l[0] * (sl - l[n]) - r[0] * (sr - r[n]));
-      const bool left = star >= 0.0;
-      const six &w = left ? l : r, &u = left ? ul : ur, &fk = left ? fl : fr;
-      const double s = left ? sl : sr, factor = w[0] * (s - w[n]) / (s - star);
-      six us = u;
-      us[0] = factor;
-      for (int a = 1; a < 4; ++a) us[a] = factor * w[a];
-      us[n] = factor * star;
-      us[4] = factor * (u[4] / w[0] + (star - w[n]) * (star + w[4] / (w[0] * (s - w[n]))));
-      for (int v = 0; v < 5; ++v) f[v] = fk[v] + s * (us[v] - u[v]);
-      const double star_pressure = w[4] + w[0] * (s - w[n]) * (star - w[n]);
-      if (star_pressure < 0.0) {  // raised to zero
-        f[n] -= star_pressure;
-        f[4] -= star_pressure * star * (1.0 + star / (s - star));
+      const auto star_flux = [&](bool left) {
+        const six &w = left ? l : r, &u = left ? ul : ur, &fk = left ? fl : fr;
+        const double s = left ? sl : sr, factor = w[0] * (s - w[n]) / (s - star);
+        six us = u, g{};
+        us[0] = factor;
+        for (int a = 1; a < 4; ++a) us[a] = factor * w[a];
+        us[n] = factor * star;
+        us[4] = factor * (u[4] / w[0] + (star - w[n]) * (star + w[4] / (w[0] * (s - w[n]))));
+        for (int v = 0; v < 5; ++v) g[v] = fk[v] + s * (us[v] - u[v]);
+        const double star_pressure = w[4] + w[0] * (s - w[n]) * (star - w[n]);
+        if (star_pressure < 0.0) {  // raised to zero
+          g[n] -= star_pressure;
+          g[4] -= star_pressure * star * (1.0 + star / (s - star));
+        }
+        return g;
+      };
+      f = star_flux(star >= 0.0);
+      if (p.riemann == riemann_solver::hllc_lm) {  // Fleischmann, Adami & Adams (2020), eqs. 18 and 25
+        const double x = std::min(1.0, 10.0 * std::max(std::abs(l[n]) / cl, std::abs(r[n]) / cr));
+        const double kept = 0.5 * x * (3.0 - x * x);
+        const six gl = star_flux(true), gr = star_flux(false);
+        for (int v = 0; v < 5; ++v) f[v] -= 0.5 * (1.0 - kept) * ((gl[v] - fl[v]) + (gr[v] - fr[v]));
       }
       if (sl >= 0.0) f = fl;
       if (sr <= 0.0) f = fr;
@@ -189,6 +203,7 @@ INSTANTIATE_TEST_SUITE_P(stage, against_reference,
                          testing::Values(row{reconstruction::ppm, riemann_solver::hllc, 1.2, 0.0},
                                          row{reconstruction::ppm, riemann_solver::hllc, 100.0, 0.0},
                                          row{reconstruction::ppm, riemann_solver::hllc, 2.0, 60.0},
+                                         row{reconstruction::ppm, riemann_solver::hllc_lm, 10.0, 0.0},
                                          row{reconstruction::ppm, riemann_solver::hll, 10.0, 0.0},
                                          row{reconstruction::plm, riemann_solver::hllc, 10.0, 0.0},
                                          row{reconstruction::plm, riemann_solver::lax_friedrichs, 10.0, 0.0}));

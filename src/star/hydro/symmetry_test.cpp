@@ -106,6 +106,7 @@ TEST_P(cube_symmetries, mirrored_faces_have_opposite_mass_flux) {
 
 INSTANTIATE_TEST_SUITE_P(symmetry, cube_symmetries,
                          testing::Values(scheme{reconstruction::ppm, riemann_solver::hllc, 0},
+                                         scheme{reconstruction::ppm, riemann_solver::hllc_lm, 2},
                                          scheme{reconstruction::ppm, riemann_solver::hllc, 3},
                                          scheme{reconstruction::ppm, riemann_solver::hll, 0},
                                          scheme{reconstruction::mp5, riemann_solver::hllc, 2},
