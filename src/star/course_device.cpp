@@ -9,7 +9,7 @@
 
 namespace plx::star {
 
-device::gas_options gas_options_of(const setup& s) { return {s.hydro, s.scheme, s.cfl, s.sides, 0}; }
+device::gas_options gas_options_of(const setup& s) { return {s.hydro, s.scheme, s.cfl, s.sides, 0, s.modules}; }
 
 const gpu::backend& backend_of(const run_options& run, const gpu::backend* on) {
   return on != nullptr ? *on : gpu::find_backend(run.device == "emulated" ? "cpu" : run.device);

@@ -49,7 +49,8 @@ void device_course::advance(const device::step_control& c, int count) {
   values_.begin(c);
   for (int i = 0; i < count; ++i) values_.step();
   const device::step_control end = values_.wait();
-  for (device::step_result& r : values_.results()) results_.push_back(std::move(r));
+  results_ = std::move(values_.results());
+  next_ = 0;
   if (ahead()) {
     signal_rate_ = end.now.signal_rate;
     return;
@@ -64,9 +65,7 @@ void device_course::advance(const device::step_control& c, int count) {
 
 device::step_result device_course::next() {
   PLX_ASSERT(ahead());
-  device::step_result r = std::move(results_.front());
-  results_.pop_front();
-  return r;
+  return std::move(results_[next_++]);
 }
 
 std::vector<mesh::flag> device_course::refinement_flags() {

@@ -8,7 +8,7 @@
 // launch per step (docs/plx-star.md), and a few copies per regrid check. Example: star/device_course_test.cpp
 #pragma once
 
-#include <deque>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,7 +37,7 @@ class device_course {
   void take();
 
   /// Has the device made steps that next() has not returned?
-  bool ahead() const { return !results_.empty(); }
+  bool ahead() const { return next_ < results_.size(); }
   /// Makes up to `count` steps, the first by c.dt; fewer if the end, the time of a mesh file or a failing step comes
   /// first.
   /// Requires: not ahead; `c` is the host's current state.
@@ -66,7 +66,8 @@ class device_course {
   gas& gas_;
   std::unique_ptr<course_device> on_;
   device::device_gas values_;
-  std::deque<device::step_result> results_;
+  std::vector<device::step_result> results_;
+  std::size_t next_ = 0;  // index of the first result that has not been returned
   std::optional<bad_cell> bad_;
   double signal_rate_ = 0.0;
   bool values_here_ = true, rates_here_ = true;

@@ -104,13 +104,15 @@ inline void on_each(unsigned n, unsigned workers, const std::function<void(int, 
 /// The same run on `n` localities; each has its own input, as separate processes would.
 inline outcome run_on(
     unsigned n, unsigned workers, const std::vector<std::string>& sets,
-    const std::function<void(simulation&)>& prepare = [](simulation&) {}, const gpu::backend* on = nullptr) {
+    const std::function<void(simulation&)>& prepare = [](simulation&) {}, const gpu::backend* on = nullptr,
+    const std::vector<const step_module*>& modules = {}) {
   outcome all;
   std::vector<outcome> each(n);
   std::mutex lock;
   on_each(n, workers, [&](int i, step::exchange& net, runtime& rt) {
     const auto in = blast(sets);
-    const setup s = in->prepare().value();
+    setup s = in->prepare().value();
+    s.modules = modules;
     simulation sim(*in, s, rt, n == 1 ? step::exchange::alone() : net);
     run_here(sim, each[i], prepare, on);
     const std::lock_guard guard(lock);

@@ -21,6 +21,8 @@
 
 namespace plx::star {
 
+class step_module;
+
 /// Section [run]: when to end, and on which hardware to run.
 struct run_options {
   double t_end = 1.0;
@@ -85,6 +87,7 @@ struct setup {
   integrator scheme{};
   double cfl = 0.9;
   mesh::boundary_values sides;
+  std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
 };
 
 class input {

@@ -40,8 +40,8 @@ class RunOnDevice : public ::testing::Test {
     request.backend = &b.get();
     with_step observer(std::move(stepped));
     said.clear();
-    const auto hear = [](void* all, log_level, std::string_view text) {
-      static_cast<std::vector<std::string>*>(all)->emplace_back(text);
+    const auto hear = [](void* all, log_level, std::string_view line) {
+      static_cast<std::vector<std::string>*>(all)->emplace_back(line);
     };
     log_to_function(hear, &said, log_level::warning);
     const run_end end = run(*in, s, rt, request, observer);

@@ -111,7 +111,7 @@ result<void> simulation::step() {
 
 std::optional<bad_cell> simulation::advance_all(double dt) {
   if (shared_ == nullptr) {
-    const auto bad = stepper_.advance(dt);
+    const auto bad = stepper_.advance(dt, time_);
     signal_rate_ = stepper_.signal_rate();
     return bad;
   }
@@ -183,6 +183,11 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
   if (in_.run.is_shared() || !gas_.net.is_alone()) {
+    if (!setup_.modules.empty())
+      return error{
+          fmt::format("run.device = \"{}\": additional physics runs on one device, or on workers; expected one "
+                      "process, or run.device = \"cpu\"",
+                      in_.run.device)};
     auto course = as_task(rt_, info_of("star.device.open"),
                           [&] { return shared_course::open(in_, setup_, gas_, stepper_.scratch(), rt_, on); });
     if (!course) return course.error();

@@ -4,6 +4,9 @@
 #include <utility>
 
 #include "star/block_stage.hpp"
+#include "star/host_pass_data.hpp"
+#include "star/stage_borders.hpp"
+#include "star/step/gas_step.hpp"
 #include "star/step_account.hpp"
 #include "step/task_runner.hpp"
 
@@ -12,6 +15,64 @@ namespace plx::star {
 using mesh::slot_id;
 using step::stencil;
 
+// The passes of a step on workers.
+class stepper::passes final : public gas_passes {
+ public:
+  passes(stepper& s, const std::vector<const step_module*>& modules)
+      : s_(s), has_modules_(!modules.empty()), recipe_(gas_step(s.scheme_, *this, modules)) {}
+
+  const step::recipe& all() const { return recipe_; }
+  void adopt(const step::node_graph& nodes) {
+    if (has_modules_) data_.adopt(nodes);
+  }
+  void begin() {
+    if (has_modules_) data_.set_places(s_.gas_.now, s_.gas_.stage_a, s_.gas_.stage_b);
+  }
+
+  std::unique_ptr<step::pass_kernel> advance(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.advance_block(b, stage); });
+  }
+  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.correct_block(b, stage); });
+  }
+  std::unique_ptr<step::pass_kernel> check_state(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.check_block(b, stage); });
+  }
+  std::vector<step::transfer> state_transfers(int stage) override {
+    return {{stencil::neighbours, keep(std::make_unique<ghost_border>(s_.gas_, s_.state(stage)))}};
+  }
+  std::vector<step::transfer> flux_transfers(int) override {
+    return {{stencil::finer_faces, keep(std::make_unique<flux_border>(s_.gas_, s_.fluxes_))}};
+  }
+  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<stencil> read_at,
+                            const node_field* in_place_of) override {
+    const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
+    step::field_info info{.name = std::move(name), .storage = 3 + index};
+    for (const stencil at : read_at)
+      info.transfers.push_back({at, keep(std::make_unique<step::node_border>(data_.field(index), at))});
+    return {r.add_field(std::move(info)), index};
+  }
+  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, step::node_set, int stage) override {
+    return step::kernel([this, stage, code = std::move(code)](step::node_id node) { code->run(view(stage), node); });
+  }
+
+ private:
+  step::border* keep(std::unique_ptr<step::border> b) { return borders_.emplace_back(std::move(b)).get(); }
+  pass_view view(int stage) const {
+    pass_view v = data_.view();
+    v.start = state_place(0), v.now = state_place(stage), v.next = state_place(stage + 1);
+    v.time = &s_.time_, v.dt = &s_.dt_;
+    v.time_share = s_.scheme_.time_share[stage], v.weight = s_.scheme_.weight[stage];
+    return v;
+  }
+
+  stepper& s_;
+  bool has_modules_;
+  std::vector<std::unique_ptr<step::border>> borders_;
+  host_pass_data data_;
+  step::recipe recipe_;
+};
+
 stepper::stepper(gas& g, const setup& s, unsigned workers)
     : gas_(g),
       hydro_(s.hydro),
@@ -19,8 +80,8 @@ stepper::stepper(gas& g, const setup& s, unsigned workers)
       scratch_(workers, s.hydro, s.domain.block_size),
       fluxes_(variable_count(s.hydro.n_species), s.domain.block_size),
       left_(variable_count(s.hydro.n_species)) {
-  recipe_ = gas_step(scheme_, *this);
-  runner_ = std::make_unique<step::task_runner>(recipe_, g.net);
+  passes_ = std::make_unique<passes>(*this, s.modules);
+  runner_ = std::make_unique<step::task_runner>(passes_->all(), g.net);
   adopt_mesh();
 }
 
@@ -37,24 +98,6 @@ mesh::arena& stepper::state(int stage) {
   }
 }
 
-std::unique_ptr<step::pass_kernel> stepper::advance(int stage) {
-  return step::kernel([this, stage](slot_id b) { advance_block(b, stage); });
-}
-
-std::unique_ptr<step::pass_kernel> stepper::correct_fluxes(int stage) {
-  return step::kernel([this, stage](slot_id b) { correct_block(b, stage); });
-}
-
-std::vector<step::transfer> stepper::state_transfers(int stage) {
-  borders_.push_back(std::make_unique<ghost_border>(gas_, state(stage)));
-  return {{stencil::neighbours, borders_.back().get()}};
-}
-
-std::vector<step::transfer> stepper::flux_transfers(int) {
-  borders_.push_back(std::make_unique<flux_border>(gas_, fluxes_));
-  return {{stencil::finer_faces, borders_.back().get()}};
-}
-
 unsigned stepper::worker_of(slot_id slot) const { return runner_->worker_of(slot); }
 
 void stepper::adopt_mesh() {
@@ -62,10 +105,12 @@ void stepper::adopt_mesh() {
   fluxes_.resize(gas_.mesh, gas_.own());
   left_.resize(gas_.mesh, gas_.own());
   runner_->adopt(gas_.mesh, gas_.parts);
+  passes_->adopt(runner_->nodes());
 }
 
-std::optional<bad_cell> stepper::advance(double dt) {
-  dt_ = dt;
+std::optional<bad_cell> stepper::advance(double dt, double time) {
+  dt_ = dt, time_ = time;
+  passes_->begin();
   runner_->run();
   const auto bad = agree();
   if (!bad) commit();
@@ -92,6 +137,13 @@ void stepper::advance_block(slot_id slot, int stage) {
 void stepper::correct_block(slot_id slot, int stage) {
   star::correct_block(gas_, hydro_, fluxes_, state(stage + 1), slot, scheme_.weight[stage] * dt_,
                       [&](int, const stage_output& out) { note(slot, stage, out); });
+}
+
+void stepper::check_block(slot_id slot, int stage) {
+  const int n = gas_.mesh.block_size();
+  stage_output out;
+  check_cells(hydro_, state(stage + 1).block(slot), n, gas_.mesh.cell_width(slot), {{0, 0, 0}, {n, n, n}}, out);
+  note(slot, stage, out);
 }
 
 void stepper::note(slot_id slot, int stage, const stage_output& out) {

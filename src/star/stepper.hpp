@@ -17,8 +17,6 @@
 #include "mesh/side_totals.hpp"
 #include "star/bad_cell.hpp"
 #include "star/gas.hpp"
-#include "star/stage_borders.hpp"
-#include "star/step/gas_step.hpp"
 
 namespace plx::step {
 class task_runner;
@@ -26,11 +24,11 @@ class task_runner;
 
 namespace plx::star {
 
-class stepper final : private gas_passes {
+class stepper {
  public:
   /// Requires: `g` outlives the stepper; workers: those of the runtime whose tasks call advance().
   stepper(gas& g, const setup& s, unsigned workers);
-  ~stepper() override;
+  ~stepper();
 
   /// Call it after the mesh of the gas has changed.
   void adopt_mesh();
@@ -38,7 +36,8 @@ class stepper final : private gas_passes {
   /// Advances the gas by dt, or returns the first bad cell (in the order of stages, then of the curve; the same on all
   /// localities) and leaves the gas unchanged. Requires: called by a task, on all localities with the same dt.
   /// Errors: locality_lost, thrown.
-  std::optional<bad_cell> advance(double dt);
+  /// `time`: at the start of the step, for additional physics.
+  std::optional<bad_cell> advance(double dt, double time = 0.0);
   /// Largest sum over axes of (|v| + c) / dx in the whole gas, after a step.
   double signal_rate() const { return signal_rate_; }
   /// Bits that reach all localities at the end of the next step.
@@ -55,6 +54,7 @@ class stepper final : private gas_passes {
   worker_scratch& scratch() { return scratch_; }
 
  private:
+  class passes;
   /// Findings of the passes of a step on a block.
   struct alignas(64) block_report {
     floor_counts floors;
@@ -63,13 +63,10 @@ class stepper final : private gas_passes {
     std::int16_t bad_stage = 0;
   };
 
-  std::unique_ptr<step::pass_kernel> advance(int stage) override;
-  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override;
-  std::vector<step::transfer> state_transfers(int stage) override;
-  std::vector<step::transfer> flux_transfers(int stage) override;
   mesh::arena& state(int stage);
   void advance_block(mesh::slot_id slot, int stage);
   void correct_block(mesh::slot_id slot, int stage);
+  void check_block(mesh::slot_id slot, int stage);
   void note(mesh::slot_id slot, int stage, const stage_output& out);
   std::optional<bad_cell> first_bad() const;
   std::optional<bad_cell> agree();
@@ -82,11 +79,10 @@ class stepper final : private gas_passes {
   mesh::flux_register fluxes_;
   mesh::side_totals left_;
   floor_counts floors_;
-  std::vector<std::unique_ptr<step::border>> borders_;
-  step::recipe recipe_;
+  std::unique_ptr<passes> passes_;
   std::unique_ptr<step::task_runner> runner_;
   std::vector<block_report> reports_;  // by slot
-  double dt_ = 0.0;
+  double dt_ = 0.0, time_ = 0.0;
   double signal_rate_ = 0.0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
 };

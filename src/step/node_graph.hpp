@@ -23,6 +23,7 @@ class node_graph {
   std::size_t node_count() const { return with_tree_ ? tree_.node_count() : mesh_.slot_count(); }
   const mesh::block_mesh& mesh() const { return mesh_; }
   const mesh::curve_parts& parts() const { return parts_; }
+  bool has_tree() const { return with_tree_; }
   const mesh::tree& tree() const { return tree_; }
   int here() const { return here_; }
 

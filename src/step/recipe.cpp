@@ -142,16 +142,16 @@ result<void> recipe::check_storage(int p, field_id written) const {
   return {};
 }
 
-// Stencils of neighbours are symmetric: if the pass reads at its neighbours what the reader, or a later pass on the
-// same nodes, has written, all neighbours have read.
+// The nodes that read at the stencil `at` are those of the opposite stencil. If the pass, or one before it on its node,
+// reads there what the reader or a later pass on those nodes has written, they have read.
 bool recipe::waits_for_readers(int p, int reader, stencil at) const {
-  if (at != stencil::neighbours) return false;
+  if (at == stencil::finer_faces) return false;
+  const stencil back = at == stencil::children ? stencil::parent : at == stencil::parent ? stencil::children : at;
   const pass& read = passes_[static_cast<std::size_t>(reader)];
+  const pass& overwrites = passes_[static_cast<std::size_t>(p)];
   for (int q = reader + 1; q <= p; ++q)
     for (const access& a : passes_[static_cast<std::size_t>(q)].reads) {
-      if (a.at != at ||
-          !includes(passes_[static_cast<std::size_t>(q)].where, passes_[static_cast<std::size_t>(p)].where))
-        continue;
+      if (a.at != back || !includes(passes_[static_cast<std::size_t>(q)].where, overwrites.where)) continue;
       const std::vector<int> all = writers(a.field);
       if (!all.empty() && all.front() >= reader &&
           includes(passes_[static_cast<std::size_t>(all.front())].where, read.where))

@@ -10,15 +10,71 @@
 #include "mesh/tile.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/mesh_tables.hpp"
+#include "star/device/module_data.hpp"
 #include "star/device/operations.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star::device {
+
+// The passes of a step on the device.
+class device_gas::passes final : public gas_passes {
+ public:
+  passes(device_gas& g, const integrator& scheme, const std::vector<const step_module*>& modules)
+      : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {}
+
+  void put() const { recipe_.launch(deepest_); }
+  void adopt(const mesh::block_mesh& mesh) {
+    deepest_ = mesh.deepest();
+    if (has_modules_) data_.adopt(g_.on_, mesh, g_.stride_, recipe_.uses_tree());
+  }
+
+  std::unique_ptr<step::pass_kernel> advance(int stage) override {
+    return step::launcher([this, stage](step::launch_range) { g_.put_stage_of_part(stage); });
+  }
+  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
+    return step::launcher([this, stage](step::launch_range) { g_.put_correction_of_part(stage); });
+  }
+  std::unique_ptr<step::pass_kernel> check_state(int stage) override {
+    return step::launcher([this, stage](step::launch_range) { g_.put_check(stage); });
+  }
+  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil>,
+                            const node_field* in_place_of) override {
+    const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
+    return {r.add_field({.name = std::move(name), .storage = 3 + index}), index};
+  }
+  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, step::node_set where,
+                                              int stage) override {
+    data_.add_set(where);
+    return step::launcher([this, where, stage, code = std::move(code)](step::launch_range range) {
+      const module_data::list nodes = data_.nodes_of(where, range);
+      code->launch(g_.on_, view(stage), nodes.nodes, nodes.count, g_.control_.data());
+    });
+  }
+
+ private:
+  pass_view view(int stage) const {
+    pass_view v = data_.view();
+    v.n_var = g_.n_var_;
+    for (int p = 0; p < 3; ++p) v.places[p] = g_.arenas_[p == 0 ? g_.now_ : p == 1 ? g_.a_ : g_.b_].data();
+    v.start = state_place(0), v.now = state_place(stage), v.next = state_place(stage + 1);
+    const step_control* control = g_.control_.data();
+    v.time = &control->now.time, v.dt = &control->dt;
+    v.time_share = g_.options_.scheme.time_share[stage], v.weight = g_.options_.scheme.weight[stage];
+    return v;
+  }
+
+  device_gas& g_;
+  bool has_modules_;
+  module_data data_;
+  step::recipe recipe_;
+  int deepest_ = 0;
+};
 
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
   PLX_ASSERT_EQ(options.hydro.n_species, 0);
   check_device();
-  recipe_ = gas_step(options.scheme, *this);
+  passes_ = std::make_unique<passes>(*this, options.scheme, options.modules);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
   for (int f = 0; f < mesh::face_count; ++f)
     std::copy(options.sides.inflow[f].begin(), options.sides.inflow[f].end(), inflow.begin() + f * n_var_);
@@ -31,6 +87,8 @@ device_gas::device_gas(machine& on, const gas_options& options)
   on_.synchronize();
 }
 
+device_gas::~device_gas() = default;
+
 void device_gas::check_device() {
   const std::size_t there = on_.device().info().group_bytes, needed = group_bytes_of(options_.hydro);
   if (there == 0 || needed <= there) return;
@@ -42,19 +100,6 @@ void device_gas::check_device() {
 int device_gas::arena_of(int stage) const {
   const int places[] = {now_, a_, b_};
   return places[state_place(stage)];
-}
-
-// A stage on a device: first the ghost cells that come from other levels, or with full3d all of them.
-std::unique_ptr<step::pass_kernel> device_gas::advance(int stage) {
-  return step::launcher([this, stage](step::launch_range) {
-    is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
-    put_stage(stage);
-    put_side_sums(stage, fluxes_.data());
-  });
-}
-
-std::unique_ptr<step::pass_kernel> device_gas::correct_fluxes(int stage) {
-  return step::launcher([this, stage](step::launch_range) { put_correction(stage, fluxes_.data()); });
 }
 
 void device_gas::adopt(const mesh::block_mesh& mesh) {
@@ -72,7 +117,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
 
 void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
   n_blocks_ = static_cast<int>(t.blocks.size());
-  deepest_ = mesh.deepest();
+  passes_->adopt(mesh);
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 
@@ -189,7 +234,19 @@ void device_gas::put_correction(int stage, const double* fluxes) {
   a.items = corrections_.data();
   a.reports = reports_.data();
   a.control = control_.data();
-  on_.launch(device::correct_fluxes, a);
+  on_.launch(correct_fluxes, a);
+}
+
+void device_gas::put_check(int stage) {
+  check_arguments a;
+  a.hydro = options_.hydro;
+  a.n = n_, a.n_items = n_blocks_, a.stage = stage;
+  a.last = stage + 1 == options_.scheme.stages;
+  a.source = target(stage);
+  a.reports = reports_.data();
+  a.blocks = blocks_.data();
+  a.control = control_.data();
+  on_.launch(check_blocks, a);
 }
 
 void device_gas::put_side_sums(int stage, const double* fluxes) {
@@ -207,7 +264,7 @@ void device_gas::put_side_sums(int stage, const double* fluxes) {
 }
 
 void device_gas::put_step() {
-  recipe_.launch(deepest_);
+  passes_->put();
   if (options_.totals_every > 0)
     put_totals(target(options_.scheme.stages - 1), control_.data(), steps_kept, options_.totals_every, sums_.data());
   put_finish();

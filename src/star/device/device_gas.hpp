@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,7 +25,10 @@
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
 #include "star/hydro/options.hpp"
-#include "star/step/gas_step.hpp"
+
+namespace plx::star {
+class step_module;
+}
 
 namespace plx::star::device {
 
@@ -36,7 +40,8 @@ struct gas_options {
   integrator scheme;
   double cfl = 0.9;
   mesh::boundary_values sides;
-  int totals_every = 0;  ///< totals are computed at multiples of this number of steps; 0: never
+  int totals_every = 0;                       ///< totals are computed at multiples of this number of steps; 0: never
+  std::vector<const step_module*> modules{};  ///< additional physics; not for parts of a mesh
 };
 
 /// The results of a step.
@@ -54,7 +59,7 @@ struct cell_criteria {
   std::vector<double> density_levels;
 };
 
-class device_gas final : private gas_passes {
+class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< maximum number of steps submitted before wait()
 
@@ -63,6 +68,7 @@ class device_gas final : private gas_passes {
   device_gas(machine& on, const gas_options& options);
   device_gas(const device_gas&) = delete;
   device_gas& operator=(const device_gas&) = delete;
+  ~device_gas();
 
   /// Takes a mesh and allocates its blocks; those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
@@ -126,8 +132,7 @@ class device_gas final : private gas_passes {
 
  private:
   friend class block_steps;
-  std::unique_ptr<step::pass_kernel> advance(int stage) override;
-  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override;
+  class passes;
   int arena_of(int stage) const;
   const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
   double* target(int stage) { return arenas_[arena_of(stage + 1)].data(); }
@@ -144,6 +149,7 @@ class device_gas final : private gas_passes {
   void put_stage(int stage);
   void put_side_sums(int stage, const double* fluxes);
   void put_correction(int stage, const double* fluxes);
+  void put_check(int stage);
   void put_finish();
   void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);
   void put_step();
@@ -154,8 +160,8 @@ class device_gas final : private gas_passes {
 
   machine& on_;
   gas_options options_;
-  step::recipe recipe_;
-  int n_ = 0, n_var_ = 0, n_blocks_ = 0, deepest_ = 0, n_levels_ = 0, n_corrections_ = 0;
+  std::unique_ptr<passes> passes_;  // of a step
+  int n_ = 0, n_var_ = 0, n_blocks_ = 0, n_levels_ = 0, n_corrections_ = 0;
   bool central_ = false;
   std::int32_t side_[mesh::face_count] = {};
   std::vector<std::uint8_t> side_face_;

@@ -79,12 +79,14 @@ struct check_body {
 
   template <int phase>
   PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
+    if (a.control != nullptr && a.control->stopped != 0) return;
     const int cells = a.n * a.n * a.n;
+    const std::int64_t first = a.items != nullptr ? a.items[group] : a.blocks[group].values;
     hydro_parameters p = a.hydro;
     p.n_species = 0;
     tally sums;
     for (int cell = thread; cell < cells; cell += threads) {
-      double* u = a.source + a.items[group] + cell;
+      double* u = a.source + first + cell;
       double value[i_species], finite = 0.0;
       for (int v = 0; v < i_species; ++v) value[v] = u[static_cast<std::ptrdiff_t>(v) * cells];
       for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
@@ -92,9 +94,10 @@ struct check_body {
       for (int v = 0; v < i_species; ++v) u[static_cast<std::ptrdiff_t>(v) * cells] = value[v];
     }
     device::block_report& report = a.reports[group];
-    raise_together(&report.speed_bits, sums.signal_speed);
+    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
     if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
     if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
+    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, device::part_of_check, sums.first_bad));
   }
 };
 

@@ -57,8 +57,13 @@ struct check_arguments {
   hydro_parameters hydro;
   int n = 8, n_items = 0;
   double* source = nullptr;
-  const std::int64_t* items = nullptr;  ///< offsets of first doubles
+  const std::int64_t* items = nullptr;  ///< offsets of first doubles; null: of all blocks
   block_report* reports = nullptr;      ///< by item
+  // In a stage:
+  const block_item* blocks = nullptr;
+  const step_control* control = nullptr;
+  int stage = 0;
+  bool last = true;
 };
 
 /// A sum of doubles in the form of num/exact_sum.hpp, with the same number of limbs.

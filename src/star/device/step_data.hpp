@@ -47,7 +47,8 @@ struct block_report {
 };
 
 /// Orders bad cells as the stepper does: by stage, then those found by the stage itself (part 0) before those found by
-/// the flux correction of face 0, 1, ... (part 1, 2, ...), then by cell.
+/// the flux correction of face 0, 1, ... (part 1, 2, ...), then those of part_of_check, then by cell.
+constexpr int part_of_check = 7;  ///< the check after additional physics
 constexpr std::uint64_t bad_key(int stage, int part, int cell) {
   return static_cast<std::uint64_t>(stage) << 40 | static_cast<std::uint64_t>(part) << 32 |
          static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell));

@@ -22,9 +22,10 @@ struct integrator {
   int stages;
   double weight[3];       ///< of each stage
   double flux_weight[3];  ///< share of the flux of each stage in the whole step; they sum to one
+  double time_share[3];   ///< the state that a stage reads is that at the start of the step + time_share * dt
 };
-inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}};
-inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}};
+inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}, {0.0, 1.0, 0.5}};
+inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}, {0.0, 1.0, 0.0}};
 
 /// Section [hydro].
 struct hydro_options {

@@ -283,6 +283,28 @@ TEST(Recipe, ProvesThatMemoryIsFreeBeforeItIsOverwritten) {
             "memory, or a read of what that pass writes");
 }
 
+// The parent reads sums of its children; they may be overwritten once the children have read what it made of them.
+TEST(Recipe, ProvesTheSameForTrees) {
+  const auto described_with = [](stencil second) {
+    recipe r;
+    const field_id sum = r.add_field({.name = "sum", .storage = 0}), mean = r.add_field({.name = "mean"}),
+                   again = r.add_field({.name = "again", .storage = 0});
+    const node_set all = node_set::blocks_and_refined;
+    r.add({.name = "up", .where = all, .reads = {{sum, stencil::children}}, .writes = {sum}, .kernel = nothing()});
+    r.add({.name = "down", .where = all, .reads = {{sum}, {mean, second}}, .writes = {mean}, .kernel = nothing()});
+    r.add({.name = "up again",
+           .where = all,
+           .reads = {{again, stencil::children}},
+           .writes = {again},
+           .kernel = nothing()});
+    return complaint(r);
+  };
+  EXPECT_EQ(described_with(stencil::parent), "");
+  EXPECT_NE(
+      described_with(stencil::children).find("pass up again overwrites the field sum with again while pass up may"),
+      std::string::npos);
+}
+
 TEST(Recipe, RefusesToPublishWhatNoPassWrites) {
   recipe r;
   r.publish({r.add_field({.name = "u", .given = true}), stencil::neighbours});

@@ -1,0 +1,101 @@
+// Passes of additional physics, written once for workers and devices: a struct with an operator() that computes one
+// node of the mesh with a number of threads.
+//
+//   struct uniform_gravity {
+//     static constexpr const char* name = "gravity";
+//     static constexpr int threads = 64;
+//     double g;
+//     PLX_DEVICE void operator()(const pass_view& v, std::int32_t node, int thread) const {
+//       const double* u = v.block(v.now, node);
+//       double* next = v.block(v.next, node);
+//       const int cells = v.cells();
+//       for (int c = thread; c < cells; c += threads) next[3 * cells + c] += v.stage_dt() * u[c] * g;
+//     }
+//   };
+//
+// star/device/portable_operation.hpp makes a kernel of it. The threads of a node are independent: no thread reads what
+// another one writes. On a worker they are a loop.
+//
+// Thread safety: values. Cost: none. Example: star/step_module_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "star/hydro/parameters.hpp"
+
+namespace plx::step {
+class node_graph;
+}
+
+namespace plx::star {
+
+namespace device {
+class machine;
+struct step_control;
+}  // namespace device
+
+/// The nodes of the mesh, in the memory of the processor that runs the pass. Blocks are 0..first_refined-1, by slot.
+struct node_tables {
+  const std::int64_t* values[3] = {};      ///< by place and block: its first double in that place
+  const double* lower = nullptr;           ///< [node][3]: lower corner, code units
+  const double* width = nullptr;           ///< by node: of a cell
+  const std::int32_t* children = nullptr;  ///< [refined node][8]; null if the recipe does not use the tree
+  const std::int32_t* parent = nullptr;    ///< by node, -1: none; null likewise
+  std::int32_t first_refined = 0;
+};
+
+/// The data that a pass of a stage may use. Pointers are those of the processor.
+struct pass_view {
+  static constexpr int most_fields = 8;
+
+  node_tables nodes;
+  int n = 8;      ///< cells along the edge of a block
+  int n_var = 0;  ///< variables of the state
+  double* places[3] = {};
+  double* fields[most_fields] = {};  ///< gas_passes::add_node_field(): doubles of node i begin at i * doubles per node
+  int start = 0, now = 0, next = 0;  ///< places of the state at the start of the step, of the stage's, of the new one
+  const double* time = nullptr;      ///< at the start of the step
+  const double* dt = nullptr;        ///< of the step
+  double time_share = 0.0;           ///< the state of the stage is that at time + time_share * dt
+  double weight = 1.0;               ///< integrator::weight
+
+  /// A state of a block, [variable][k][j][i].
+  PLX_DEVICE double* block(int place, std::int32_t node) const { return places[place] + nodes.values[place][node]; }
+  PLX_DEVICE int cells() const { return n * n * n; }
+  /// A source S adds stage_dt() * S(state of the stage) to the new state.
+  PLX_DEVICE double stage_dt() const { return weight * *dt; }
+  PLX_DEVICE double stage_time() const { return *time + time_share * *dt; }
+  /// Centre of cell i of a block along an axis.
+  PLX_DEVICE double centre(std::int32_t node, int axis, int i) const {
+    return nodes.lower[3 * node + axis] + (i + 0.5) * nodes.width[node];
+  }
+  PLX_DEVICE bool is_block(std::int32_t node) const { return node < nodes.first_refined; }
+  /// Requires: a refined node, and a recipe that uses the tree.
+  PLX_DEVICE std::int32_t child(std::int32_t node, int i) const {
+    return nodes.children[8 * (node - nodes.first_refined) + i];
+  }
+  /// -1: a root.
+  PLX_DEVICE std::int32_t parent(std::int32_t node) const { return nodes.parent[node]; }
+};
+
+/// The code of a portable pass. See device::portable().
+class portable_code {
+ public:
+  virtual ~portable_code() = default;
+  virtual void run(const pass_view& view, std::int32_t node) const = 0;
+  /// Submits the pass on `count` nodes, a list in the memory of the device; it does nothing if control->stopped.
+  virtual void launch(device::machine& on, const pass_view& view, const std::int32_t* nodes, int count,
+                      const device::step_control* control) const = 0;
+};
+
+/// The tables of all nodes in host memory: node_tables without the values.
+struct node_arrays {
+  std::vector<double> lower, width;
+  std::vector<std::int32_t> children, parent;  ///< without refined nodes: empty
+  std::int32_t first_refined = 0;
+
+  explicit node_arrays(const step::node_graph& nodes);
+};
+
+}  // namespace plx::star
