@@ -41,7 +41,7 @@ struct node_tables {
   const double* lower = nullptr;           ///< [node][3]: lower corner, code units
   const double* width = nullptr;           ///< by node: of a cell
   const std::int32_t* children = nullptr;  ///< [refined node][8]; null if the recipe does not use the tree
-  const std::int32_t* parent = nullptr;    ///< by node, -1: none; null likewise
+  const std::int32_t* parent = nullptr;    ///< by node, -1: none; null in the same case
   std::int32_t first_refined = 0;
 };
 
