@@ -1,5 +1,5 @@
 # Files installed by `cmake --install`: the libraries of the runtime, the headers that users include and those that
-# these include, and the files for find_package(parallax) and pkg-config. The applications are not installed.
+# these include, and the files for find_package(parallax) and pkg-config. With the applications also plx-star, and the component star for programs with more problems.
 #
 #   find_package(parallax 0.1 REQUIRED COMPONENTS rt)      g++ -std=c++20 a.cpp $(pkg-config --cflags --libs parallax)
 #   target_link_libraries(program PRIVATE plx::rt)
@@ -28,10 +28,27 @@ if(PLX_KOKKOS_FOUND)  # a separate file: Kokkos is needed only if this component
   install(EXPORT parallax-kokkos-targets NAMESPACE plx:: DESTINATION ${package_dir})
 endif()
 
+# The component star: plx-star, and what a program with more problems needs (plx_add_problem).
+set(star_roots)
+if(PLX_BUILD_APPS)
+  set(star_targets)
+  foreach(name mesh step star_hydro star_step star_exact star_problems star_device star star_program)
+    set_target_properties(plx_${name} PROPERTIES EXPORT_NAME ${name})
+    list(APPEND star_targets plx_${name})
+  endforeach()
+  install(TARGETS ${star_targets} EXPORT parallax-star-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          INCLUDES DESTINATION ${header_dir})
+  install(EXPORT parallax-star-targets NAMESPACE plx:: DESTINATION ${package_dir})
+  install(TARGETS plx-star RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/cmake/add_problem.cmake DESTINATION ${package_dir})
+  set(star_roots base/config.hpp star/problems/registry.hpp star/step/gas_step.hpp star/device/portable_operation.hpp)
+endif()
+
 # Public headers and the headers they include are determined at install time: sources may change after configuration.
 install(CODE "set(source \"${PROJECT_SOURCE_DIR}/src\")
 set(folders base num probe control trace session attach rt net gpu)
 set(left_out \"${left_out}\")
+set(roots ${star_roots})
 set(destination \"\${CMAKE_INSTALL_PREFIX}/${header_dir}\")
 include(\"${CMAKE_CURRENT_LIST_DIR}/install_headers.cmake\")")
 

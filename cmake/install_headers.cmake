@@ -1,5 +1,5 @@
-# Installs from SOURCE the public headers of FOLDERS, except those that LEFT_OUT matches, and every header that they
-# include, below DESTINATION. Public headers are those of tools/check_headers.py: not in a folder that its INTERNAL
+# Installs from SOURCE the public headers of FOLDERS, except those that LEFT_OUT matches, those of ROOTS, and every
+# header that they include, below DESTINATION. Public headers are those of tools/check_headers.py: not in a folder that its INTERNAL
 # matches, and not named *_detail.hpp, *_body.hpp, *_test.hpp, test_*.
 cmake_policy(VERSION 3.25)
 set(open)
@@ -9,6 +9,7 @@ foreach(folder ${folders})
 endforeach()
 list(FILTER open EXCLUDE REGEX "(^rt/(core|explain|future|measure|sync)/|^net/[a-z]+/|^attach/core/|^gpu/(core|hip|sycl)/|_backend\\.hpp$|/(detail|preload|test|testing)/|/test_[^/]*$|_(detail|body|test)\\.hpp$)")
 list(FILTER open EXCLUDE REGEX "${left_out}")
+list(APPEND open ${roots})
 set(wanted)
 while(open)
   list(POP_FRONT open header)

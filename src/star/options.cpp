@@ -283,7 +283,7 @@ result<setup> input::prepare() {
   if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma, box->cell_width(box->max_level)}); !ready)
     return ready.error();
 
-  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, {}};
+  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, problem->modules()};
   const int n_var = variable_count(parameters->n_species);
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;

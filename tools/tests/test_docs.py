@@ -66,6 +66,16 @@ def test_tutorial_shows_the_example_and_what_it_prints(example):
     assert re.findall(r"^```text\n(.*?)^```$", section, flags=re.S | re.M) == [re.sub(r"^//   ", "", printed, flags=re.M)]
 
 
+def test_your_own_problem_shows_the_files_of_its_example():
+    page = (ROOT / "docs" / "your-own-problem.md").read_text()
+    folder = ROOT / "examples" / "star_problem"
+    texts = {"cmake": "CMakeLists.txt", "toml": "jet.toml", "cpp": "jet_in_gravity.cpp"}
+    for language, name in texts.items():
+        blocks = re.findall(rf"^```{language}\n(.*?)^```$", page, flags=re.S | re.M)
+        own = (folder / name).read_text()
+        assert blocks and [b for b in blocks if b.rstrip("\n") not in own] == [], name
+
+
 COMING_FROM = sorted((ROOT / "docs").glob("coming-from-*.md"))
 NAMESPACES = ("plx::distributed", "plx::probe", "plx::this_thread", "plx::this_task", "plx::execution", "plx")
 

@@ -24,6 +24,8 @@ class config_table;
 
 namespace plx::star {
 
+class step_module;
+
 using vector = std::array<double, 3>;
 
 /// The parts of the input that a problem depends on.
@@ -88,6 +90,10 @@ class problem {
 
   /// Numbers for comparison with a run, such as a shock's radius or a growth rate.
   virtual std::vector<named_value> references(double t) const;
+
+  /// Source terms and other additional physics of the problem (star/step/gas_step.hpp), which live as long as the
+  /// problem. Called after prepare().
+  virtual std::vector<const step_module*> modules() const { return {}; }
 
   /// The state of the gas at an inflow boundary (x lower, x upper, y lower, ...): the initial state at its middle.
   virtual primitive inflow(int face) const;

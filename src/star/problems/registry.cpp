@@ -1,5 +1,8 @@
 #include "star/problems/registry.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace plx::star {
 namespace {
 
@@ -13,19 +16,49 @@ constexpr problem_entry entries[] = {
     {"sod", "the shock tube, in any direction", make_sod},
 };
 
+std::vector<problem_entry>& registered() {
+  static std::vector<problem_entry> all;  // of the constructors of other files: made when it is first used
+  return all;
+}
+
+bool is_identifier(std::string_view name) {
+  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits) && !(name[0] >= '0' && name[0] <= '9');
+}
+
 }  // namespace
 
-std::span<const problem_entry> all_problems() { return entries; }
+bool register_problem(const problem_entry& entry) {
+  registered().push_back(entry);
+  return true;
+}
+
+std::span<const problem_entry> all_problems() {
+  static std::vector<problem_entry> all;
+  if (all.size() == std::size(entries) + registered().size()) return all;
+  all.assign(std::begin(entries), std::end(entries));
+  for (const problem_entry& p : registered()) {
+    if (!is_identifier(p.name))
+      throw std::invalid_argument("problem '" + std::string(p.name) +
+                                  "': expected a name of lower-case letters, digits and _, which begins with a letter");
+    for (const problem_entry& other : all)
+      if (other.name == p.name)
+        throw std::invalid_argument("problem '" + std::string(p.name) + "': two problems have this name; rename yours");
+    all.push_back(p);
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
 
 std::vector<std::string> problem_names() {
   std::vector<std::string> names;
-  for (const problem_entry& p : entries) names.emplace_back(p.name);
+  for (const problem_entry& p : all_problems()) names.emplace_back(p.name);
   return names;
 }
 
 result<std::unique_ptr<problem>> make_problem(std::string_view name) {
   std::string known;
-  for (const problem_entry& p : entries) {
+  for (const problem_entry& p : all_problems()) {
     if (p.name == name) return p.make();
     known += (known.empty() ? "" : ", ") + std::string(p.name);
   }

@@ -1,6 +1,7 @@
 // The list of problems.
 //
-// Thread safety: pure functions. Cost: one allocation. Read star/problems/registry_test.cpp as an example.
+// Thread safety: register_problem() before other threads use the list; then any thread. Cost: one allocation. Read
+// star/problems/registry_test.cpp as an example.
 #pragma once
 
 #include <memory>
@@ -19,6 +20,17 @@ struct problem_entry {
   std::string_view summary;
   std::unique_ptr<problem> (*make)();
 };
+
+/// Adds a problem of the user; call it before main() reads the input, for example to initialize a variable of a file:
+///   const bool registered = plx::star::register_problem(
+///       {"two_streams", "two streams that meet", [] { return plx::star::make<two_streams>(); }});
+/// Shapes: the texts are literals. Errors: std::invalid_argument, thrown by all_problems(), if the name is taken or is
+/// no identifier in lower case.
+bool register_problem(const problem_entry& entry);
+template <class Problem>
+std::unique_ptr<problem> make() {
+  return std::make_unique<Problem>();
+}
 
 /// All problems, in alphabetical order.
 std::span<const problem_entry> all_problems();
