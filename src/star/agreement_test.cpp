@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "net/test/threads_test.hpp"
+#include "num/exact_sum.hpp"
 #include "rt/runtime.hpp"
-#include "star/exact_sums.hpp"
 
 namespace plx::star {
 namespace {

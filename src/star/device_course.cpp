@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "star/course_device.hpp"
 #include "star/refinement.hpp"
+#include "star/run_device.hpp"
 
 namespace plx::star {
 
@@ -25,11 +25,11 @@ result<std::unique_ptr<device_course>> device_course::open(const input& in, cons
                                                            const gpu::backend* of) {
   PLX_ASSERT(g.net.is_alone());
   return on_backend(in.run, of, [&](const gpu::backend& b) {
-    return std::unique_ptr<device_course>(new device_course(in, s, g, std::make_unique<course_device>(rt, b, 0)));
+    return std::unique_ptr<device_course>(new device_course(in, s, g, std::make_unique<run_device>(rt, b, 0)));
   });
 }
 
-device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<course_device> on)
+device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on)
     : in_(in), setup_(s), gas_(g), on_(std::move(on)), values_(on_->machine, with_totals(gas_options_of(s), in)) {}
 
 device_course::~device_course() = default;

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/bad_cell.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/regrid.hpp"
+#include "star/step_account.hpp"
 
 namespace plx::star {
 
-struct course_device;
+struct run_device;
 
 class device_course {
  public:
@@ -58,13 +58,13 @@ class device_course {
   static constexpr int most_steps = device::device_gas::steps_kept - 1;
 
  private:
-  device_course(const input& in, const setup& s, gas& g, std::unique_ptr<course_device> on);
+  device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on);
   void fetch_rates();
 
   const input& in_;
   const setup& setup_;
   gas& gas_;
-  std::unique_ptr<course_device> on_;
+  std::unique_ptr<run_device> on_;
   device::device_gas values_;
   std::vector<device::step_result> results_;
   std::size_t next_ = 0;  // index of the first result that has not been returned

@@ -98,9 +98,6 @@ TEST(DeviceCourse, ConservesMassMomentumAndEnergyOfAPeriodicBlast) {
   EXPECT_EQ(device.sim->floors().pressure, 0);
 }
 
-/// Divided blocks: star/shared_course.hpp.
-const texts several{"run.devices=2", "run.device_share=0.7"};
-
 mesh::checkpoint_state state_of(one_run& r) {
   r.sim->fetch();
   return {"test", r.in->table.toml(), identity_of(r.in->table), r.sim->numbers()};
@@ -153,10 +150,9 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   ASSERT_TRUE(mesh::write_checkpoint(path, g.mesh, values, state_of(spoilt)));
   const auto c = mesh::read_checkpoint(path);
   ASSERT_TRUE(c) << c.error().message;
-  std::string said[3];
-  for (const int on : {0, 1, 2}) {
-    if (on == 2 && tested() != "emulated") continue;  // needs two devices
-    one_run r("sedov", on == 0 ? sets : on == 1 ? on_device(sets) : with(on_device(sets), several));
+  std::string said[2];
+  for (const int on : {0, 1}) {
+    one_run r("sedov", on == 0 ? sets : on_device(sets));
     ASSERT_TRUE(r.sim->restore(*c, path));
     r.sim->go_on();
     const auto stepped = r.sim->step();
@@ -170,9 +166,6 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
                 0);
   }
   EXPECT_EQ(said[0], said[1]);
-  if (!said[2].empty()) {
-    EXPECT_EQ(said[0], said[2]);
-  }
   EXPECT_NE(said[1].find("floors cannot repair, in block level"), std::string::npos) << said[1];
   std::remove(path.c_str());
 }
@@ -181,6 +174,9 @@ TEST(DeviceCourse, UnsupportedInputIsRefusedInOneLine) {
   EXPECT_NE(complaint_about({"run.device=tpu"}).find("cpu, cuda, emulated"), std::string::npos);
   EXPECT_NE(complaint_about({"run.device=emulated", "sod.species=true"}).find("without species, found 2"),
             std::string::npos);
+  EXPECT_NE(complaint_about({"run.devices=2"}).find("unknown key 'run.devices'; did you mean 'run.device'"),
+            std::string::npos)
+      << complaint_about({"run.devices=2"});  // a locality has one device
   auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", {"run.device=cuda"}).value();
   const setup s = in->prepare().value();
   simulation sim(*in, s, workers());

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <functional>
@@ -20,18 +21,15 @@
 
 namespace plx::star::test {
 
+/// A blast off the centre, or the problem that `more` names.
 inline std::unique_ptr<input> blast(const std::vector<std::string>& more) {
-  std::vector<std::string> sets{"mesh.root_blocks=[2,2,2]",
-                                "mesh.lower=[-0.5,-0.5,-0.5]",
-                                "mesh.upper=[0.5,0.5,0.5]",
-                                "mesh.max_level=2",
-                                "sedov.centre=[0.11,-0.07,0.2]",
-                                "refinement.interval=2",
-                                "run.max_steps=12",
-                                "run.t_end=0.08",
-                                "refinement.coarsen_after=1",
-                                "refinement.gradient_of=[\"press\"]",
-                                "hydro.pressure_floor=1e-6"};
+  std::vector<std::string> sets{
+      "mesh.root_blocks=[2,2,2]", "mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]",
+      "mesh.max_level=2",         "refinement.interval=2",       "run.max_steps=12",
+      "run.t_end=0.08",           "refinement.coarsen_after=1",  "refinement.gradient_of=[\"press\"]",
+      "hydro.pressure_floor=1e-6"};
+  const auto names_problem = [](const std::string& s) { return s.starts_with("problem.name="); };
+  if (std::none_of(more.begin(), more.end(), names_problem)) sets.emplace_back("sedov.centre=[0.11,-0.07,0.2]");
   sets.insert(sets.end(), more.begin(), more.end());
   auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", sets);
   if (!in) ADD_FAILURE() << in.error().message;

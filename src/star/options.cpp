@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "mesh/location.hpp"
 #include "star/hydro/isa.hpp"
@@ -35,13 +34,9 @@ void run_options::describe(config_table& t) {
          .min = 0});
   t.add(
       "run.device", device,
-      {.help = "hardware that runs the solver: the CPU's workers, or a device, with the same results to the last bit; "
-               "emulated: the device's kernels on the CPU, slowly, for tests",
+      {.help = "hardware that runs the solver: the CPU's workers, or one device per locality, with the same results to "
+               "the last bit; emulated: the device's kernels on the CPU, slowly, for tests",
        .choices = {"cpu", "cuda", "emulated"}});
-  t.add("run.devices", devices, {.help = "number of devices of this type", .min = 1, .max = 64});
-  t.add("run.device_share", device_share,
-        {.help = "share of the blocks that devices advance, \"0\" to \"1\", as a string; the CPU's workers advance the "
-                 "others; auto: chosen from measured rates"});
 }
 
 result<void> run_options::check() const {
@@ -49,17 +44,7 @@ result<void> run_options::check() const {
     return error{fmt::format("run.dt_growth = {:g}: expected a ratio above 1, or 0 for no limit", dt_growth)};
   if (dt_max > 0.0 && dt_min > dt_max)
     return error{fmt::format("run.dt_min = {:g}: expected at most run.dt_max = {:g}", dt_min, dt_max)};
-  if (device == "cpu" && is_shared())
-    return error{
-        fmt::format("run.devices = {}, run.device_share = \"{}\": expected a device, found "
-                    "run.device = \"cpu\"; set run.device, or remove both options",
-                    devices, device_share)};
-  if (device_share == "auto") return {};
-  char* end = nullptr;
-  const double share = std::strtod(device_share.c_str(), &end);
-  if (!device_share.empty() && *end == '\0' && share >= 0.0 && share <= 1.0) return {};
-  return error{
-      fmt::format("run.device_share = \"{}\": expected auto or a number from 0 to 1, such as \"0.9\"", device_share)};
+  return {};
 }
 
 void refinement_options::describe(config_table& t) {

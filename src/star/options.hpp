@@ -31,12 +31,7 @@ struct run_options {
   double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< device/step_rule.hpp
   std::int64_t retries = 4;                                                   ///< of a step that fails
   double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none
-  std::string device = "cpu";  ///< or a device (star/device_course.hpp); "emulated": the device's kernels on the CPU
-  std::int64_t devices = 1;
-  std::string device_share = "1";  ///< of the blocks; or "auto"
-
-  /// Are the blocks divided among several parts (star/shared_course.hpp)?
-  bool is_shared() const { return devices > 1 || device_share != "1"; }
+  std::string device = "cpu";       ///< or a device (star/run_device.hpp); "emulated": the device's kernels on the CPU
   /// Errors: one line about values that do not fit together.
   result<void> check() const;
 

@@ -19,9 +19,9 @@
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/agreement.hpp"
-#include "star/course_device.hpp"
 #include "star/identity.hpp"
 #include "star/live_slice.hpp"
+#include "star/run_device.hpp"
 #include "star/run_files.hpp"
 #include "star/simulation.hpp"
 

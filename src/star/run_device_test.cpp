@@ -81,19 +81,5 @@ TEST_F(RunOnDevice, ALossDuringTheRunNamesACheckpointOnlyIfOneExists) {
   }
 }
 
-// The second of two devices fails; the workers have some of the blocks, too.
-TEST_F(RunOnDevice, OneOfSeveralThatIsLostEndsTheRun) {
-  gpu::cpu::testing_backend b({.devices = 2});
-  const std::vector<std::string> sets{"run.devices=2", "run.device_share=0.8", "output.checkpoint_interval_s=1e-9"};
-  const run_end end = run_on(b, sets, [&](const step_report& r) {
-    if (r.step == 5) b.lose(1);
-  });
-  EXPECT_EQ(end.status, run_status::failed);
-  EXPECT_EQ(end.message.find("after step 5: "), 0u) << end.message;
-  EXPECT_NE(end.message.find("--resume " + folder), std::string::npos) << end.message;
-  EXPECT_EQ(end.message.find('\n'), std::string::npos) << end.message;
-  EXPECT_LE(said.size(), 2u) << ::testing::PrintToString(said);
-}
-
 }  // namespace
 }  // namespace plx::star

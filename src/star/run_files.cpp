@@ -14,7 +14,6 @@
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
-#include "star/shared_course.hpp"
 #include "star/simulation.hpp"
 #include "trace/task_files.hpp"
 
@@ -171,25 +170,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
     return write_tasks();
   };
   if (auto r = all(write_last()); !r) return r;
-  gather_shares();
   return all(is_root(net()) ? write_summary(status, message) : result<void>());
-}
-
-// Collects the shares of the devices of all localities, in the order of localities.
-void run_files::gather_shares() {
-  if (alone() || sim_.shares() == nullptr) return;
-  const work_shares& s = *sim_.shares();
-  std::vector<double> mine{static_cast<double>(s.worker_blocks)};
-  mine.insert(mine.end(), s.device_blocks.begin(), s.device_blocks.end());
-  const task_info info{probe::register_name("star.shares"), probe::no_key};
-  const auto all = sim_.tasks().run(info, [&] { return net().all_gather(std::move(mine)); });
-  shares_gathered_ = true;
-  summary_.device_blocks.clear();
-  summary_.worker_blocks = 0;
-  for (const std::vector<double>& from : all) {
-    summary_.worker_blocks += static_cast<std::int64_t>(from.at(0));
-    for (std::size_t d = 1; d < from.size(); ++d) summary_.device_blocks.push_back(static_cast<std::int64_t>(from[d]));
-  }
 }
 
 void run_files::end_without_files(const std::string& status, const std::string& message) {
@@ -211,8 +192,6 @@ result<void> run_files::write_summary(const std::string& status, const std::stri
   summary_.blocks = static_cast<std::int64_t>(sim_.state().mesh.block_count());
   summary_.cells = sim_.state().cell_count();
   summary_.cell_updates = sim_.cell_updates();
-  if (const work_shares* s = sim_.shares(); s != nullptr && !shares_gathered_)
-    summary_.device_blocks = s->device_blocks, summary_.worker_blocks = s->worker_blocks;
   summary_.measurement_cost_percent = 100.0 * r.measurement_cost();
   summary_.references = sim_.options().problem->references(sim_.time());
   return write_file(folder_.file("run.json"), summary_.json(request_));

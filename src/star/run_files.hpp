@@ -99,7 +99,6 @@ class run_files {
   result<void> write_profile();
   result<void> write_tasks();
   result<void> write_exact() const;
-  void gather_shares();
   result<void> write_summary(const std::string& status, const std::string& message);
   result<void> cut_history() const;
   idle_rates measure_idle();
@@ -121,7 +120,7 @@ class run_files {
   run_summary summary_;
   trace_window window_;
   probe::diagnose_log diagnosis_;
-  bool resumed_ = false, begun_ = false, shares_gathered_ = false;
+  bool resumed_ = false, begun_ = false;
   double begin_s_;                                              // of this process, monotonic
   double wall_before_s_ = 0.0;                                  // of the runs before this one
   std::int64_t next_mesh_ = 0;                                  // number of the next mesh file

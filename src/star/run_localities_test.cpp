@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
@@ -181,14 +182,12 @@ TEST_F(RunLocalities, ACheckpointOfAnyNumberContinuesOnAnyOther) {
   }
 }
 
-// On devices, also with several per locality, and on the CPU.
 TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
   const auto in = blast({});
   const setup s = in->prepare().value();
   ASSERT_EQ(run_on(1, "whole")[0].status, run_status::finished);
   const state whole = read(newest("whole"), s);
-  const std::vector<std::string> cpu, devices{"run.device=emulated"},
-      divided{"run.device=emulated", "run.devices=2", "run.device_share=0.7"};
+  const std::vector<std::string> cpu, devices{"run.device=emulated"};
   const auto until_3 = [](std::vector<std::string> sets) {
     sets.push_back("run.max_steps=3");
     return sets;
@@ -199,7 +198,7 @@ TEST_F(RunLocalities, ACheckpointOfDevicesContinuesOnTheCpuAndBack) {
   };
   int number = 0;
   for (const way& w :
-       {way{2, 1, devices, cpu}, {1, 3, cpu, divided}, {1, 2, divided, devices}, {2, 1, devices, divided}}) {
+       {way{2, 1, devices, cpu}, {1, 3, cpu, devices}, {1, 2, devices, devices}, {3, 1, devices, devices}}) {
     SCOPED_TRACE(number);
     const std::string out = "out" + std::to_string(number++);
     for (const run_end& e : run_on(w.first, out, until_3(w.on_first)))
@@ -229,13 +228,9 @@ TEST_F(RunLocalities, DevicesReportTheBadCellOfTheCpu) {
 
   const run_end cpu = run_on(1, "cpu", {}, spoilt)[0];
   ASSERT_THAT(cpu.message, HasSubstr("a density or pressure that the floors cannot repair"));
-  for (const std::vector<std::string>& how : {std::vector<std::string>{"run.device=emulated"},
-                                              {"run.device=emulated", "run.devices=2", "run.device_share=0.7"}}) {
-    const std::string out = "out" + std::to_string(how.size());
-    for (const run_end& e : run_on(3, out, how, spoilt)) {
-      EXPECT_EQ(e.status, run_status::failed);
-      EXPECT_EQ(e.message, cpu.message);
-    }
+  for (const run_end& e : run_on(3, "out", {"run.device=emulated"}, spoilt)) {
+    EXPECT_EQ(e.status, run_status::failed);
+    EXPECT_EQ(e.message, cpu.message);
   }
 }
 
@@ -260,9 +255,9 @@ TEST_F(RunLocalities, ADeviceThatFailsEndsAllAndItsCheckpointContinues) {
     EXPECT_EQ(e.status, run_status::finished) << e.message;
 }
 
-// Blocks are divided again at the end of step 16, locally: between that and the next step no locality may write the
-// remaining values.
-TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
+// The values of step 16 are copied to the host for a checkpoint: if a copy fails, in the step or after it, no locality
+// writes anything of that step.
+TEST_F(RunLocalities, AfterACopyThatFailedNothingIsWritten) {
   const std::vector<std::string> sets{"mesh.max_level=0", "run.max_steps=18", "run.t_end=10",
                                       "output.checkpoint_interval_s=1e-9", "output.mesh_interval=0"};
   const setup s = blast(sets)->prepare().value();
@@ -270,14 +265,15 @@ TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
   cpu.push_back("run.max_steps=15");
   ASSERT_EQ(run_on(1, "cpu", cpu)[0].status, run_status::finished);
   const state at_15 = read(newest("cpu"), s);
-  const auto end_of = [&](const std::string& out, const char* call, unsigned after, unsigned times, const char* rows) {
+  const auto end_of = [&](unsigned after) {
+    const std::string out = fmt::format("copy{}", after);
     SCOPED_TRACE(out);
     gpu::cpu::testing_backend bad({});
     after_step = [&](const step_report& r) {
-      if (r.step == 15) bad.fail_call(call, gpu::cpu::device_lost, after, times);
+      if (r.step == 15) bad.fail_call("copy", gpu::cpu::device_lost, after, 1000);
     };
     std::vector<std::string> how = sets;
-    how.insert(how.end(), {"run.device=emulated", "run.device_share=auto", rows});
+    how.insert(how.end(), {"run.device=emulated", "output.history_interval=100"});
     const auto ends = run_beside(bad, out, how);
     EXPECT_EQ(ends[0].status, run_status::failed);
     EXPECT_EQ(ends[0].message, ends[1].message);
@@ -289,17 +285,11 @@ TEST_F(RunLocalities, AfterADivisionThatFailedNothingIsWritten) {
     EXPECT_THAT(read_file(path(out) + "/history.csv").value(), Not(HasSubstr("\n16,")));
     return ends[0].message;
   };
-  // The first copy after those of the step brings values to the host.
-  unsigned after = 7;
-  const auto end_of_copy = [&] {
-    return end_of(fmt::format("copy{}", after), "copy", after, 1000, "output.history_interval=100");
-  };
-  std::string message = end_of_copy();
+  unsigned after = 8;
+  std::string message = end_of(after);
   ASSERT_THAT(message, testing::StartsWith("after step 15: ")) << "a step has fewer copies: begin with one of them";
-  while (message.find("after step 15: ") == 0 && ++after < 100 && !HasFailure()) message = end_of_copy();
+  while (message.find("after step 15: ") == 0 && ++after < 100 && !HasFailure()) message = end_of(after);
   EXPECT_THAT(message, testing::StartsWith("after step 16: "));
-  EXPECT_THAT(end_of("allocate", "allocate", 0, 1, "output.history_interval=1"),
-              testing::StartsWith("after step 16: "));
 }
 
 TEST_F(RunLocalities, ALocalityWithoutADeviceIsNamedBeforeTheRun) {
@@ -403,27 +393,33 @@ TEST_F(RunLocalities, APartThatIsDamagedIsRefusedByAll) {
   }
 }
 
+// That includes a locality with a device beside one without.
 TEST_F(RunLocalities, DifferingInputIsDetected) {
   run_request request;
   request.out = path("out");
-  net::test::localities job(2, 1);
-  std::vector<run_end> ends(2);
-  std::vector<std::thread> threads;
-  for (unsigned i = 0; i < 2; ++i)
-    threads.emplace_back([&, i] {
-      const auto in = blast({i == 0 ? "hydro.cfl=0.3" : "hydro.cfl=0.25"});
-      const setup s = in->prepare().value();
-      step::exchange net(job.at(i));
-      hook observer(false, after_step);
-      ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
-    });
-  for (auto& t : threads) t.join();
-  for (const run_end& e : ends) {
-    EXPECT_TRUE(e.output_failed);
-    EXPECT_EQ(e.message,
-              "locality 1: its input is not the root's: expected \"cfl = 0.3\", found \"cfl = 0.25\"; start all with "
-              "the same files and options");
-  }
+  const auto ends_with = [&](const std::string& of_root, const std::string& of_other) {
+    net::test::localities job(2, 1);
+    std::vector<run_end> ends(2);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 2; ++i)
+      threads.emplace_back([&, i] {
+        const auto in = blast({i == 0 ? of_root : of_other});
+        const setup s = in->prepare().value();
+        step::exchange net(job.at(i));
+        hook observer(false, after_step);
+        ends[i] = run(*in, s, job.at(i).home(), request, observer, net);
+      });
+    for (auto& t : threads) t.join();
+    return ends;
+  };
+  for (const auto& [of_root, of_other, difference] : std::vector<std::array<std::string, 3>>{
+           {"hydro.cfl=0.3", "hydro.cfl=0.25", "expected \"cfl = 0.3\", found \"cfl = 0.25\""},
+           {"run.device=cpu", "run.device=emulated", "expected \"device = \"cpu\"\", found \"device = \"emulated\"\""}})
+    for (const run_end& e : ends_with(of_root, of_other)) {
+      EXPECT_TRUE(e.output_failed);
+      EXPECT_EQ(e.message, "locality 1: its input is not the root's: " + difference +
+                               "; start all with the same files and options");
+    }
   EXPECT_FALSE(fs::exists(path("out")));
 }
 

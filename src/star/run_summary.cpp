@@ -68,10 +68,6 @@ std::string run_summary::json(const run_request& r) const {
   std::string known;
   for (const named_value& v : references)
     known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", json_text(v.name), number(v.value));
-  std::string shares;
-  if (!device_blocks.empty())
-    shares = fmt::format("  \"advanced_blocks\": {{\"devices\": [{}], \"workers\": {}}},\n",
-                         fmt::join(device_blocks, ", "), worker_blocks);
   return fmt::format(
       "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
       "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
@@ -79,7 +75,7 @@ std::string run_summary::json(const run_request& r) const {
       "  \"process\": {{\"pid\": {}, \"started_ticks\": {}, \"boot\": {}, \"numbers\": {}}},\n"
       "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
-      "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n{}"
+      "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
       "  \"references\": {{{}}}\n}}\n",
       json_text(r.version), json_text(problem), json_text(r.compiler), json_text(r.build_type), json_text(r.git),
       json_text(std::string(name_of(active_isa()))), json_text(machine.host), json_text(machine.cpu), machine.cores,
@@ -87,7 +83,7 @@ std::string run_summary::json(const run_request& r) const {
       json_text(status), json_text(message), json_text(started), number(wall_s), number(simulation_s), steps,
       number(time), cells, blocks, cell_updates,
       resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
-      shares, known);
+      known);
 }
 
 }  // namespace plx::star

@@ -36,9 +36,6 @@ struct run_summary {
   int localities = 1;
   double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
   std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
-  /// If blocks are divided: number of block updates by each device, and by the workers.
-  std::vector<std::int64_t> device_blocks;
-  std::int64_t worker_blocks = 0;
   std::vector<named_value> references;  ///< known numbers of the exact solution at this time
 
   std::string json(const run_request& request) const;

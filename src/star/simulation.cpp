@@ -10,9 +10,9 @@
 #include "mesh/checkpoint.hpp"
 #include "rt/runtime.hpp"
 #include "star/device_course.hpp"
+#include "star/distributed_device.hpp"
 #include "star/refinement.hpp"
 #include "star/regrid.hpp"
-#include "star/shared_course.hpp"
 #include "star/totals.hpp"
 
 namespace plx::star {
@@ -42,7 +42,7 @@ void simulation::start() {
     stepper_.floors() = {};
     agree(floors);
     if (device_ != nullptr) device_->take();
-    if (shared_ != nullptr) shared_->take();
+    if (distributed_ != nullptr) distributed_->take();
   });
 }
 
@@ -110,16 +110,16 @@ result<void> simulation::step() {
 }
 
 std::optional<bad_cell> simulation::advance_all(double dt) {
-  if (shared_ == nullptr) {
+  if (distributed_ == nullptr) {
     const auto bad = stepper_.advance(dt, time_);
     signal_rate_ = stepper_.signal_rate();
     return bad;
   }
-  auto bad = shared_->advance(dt);
+  auto bad = distributed_->advance(dt);
   if (bad) return bad;
-  signal_rate_ = shared_->signal_rate();
-  stepper_.floors().add(shared_->floors());
-  stepper_.left().add_step(shared_->left());
+  signal_rate_ = distributed_->signal_rate();
+  stepper_.floors().add(distributed_->floors());
+  stepper_.left().add_step(distributed_->outflow());
   return bad;
 }
 
@@ -133,12 +133,12 @@ void simulation::stepped() {
 
 void simulation::collect_costs() {
   costs_.collect(rt_.recorder());
-  if (shared_ != nullptr) costs_.add(gas_.own(), shared_->take_busy_s());
+  if (distributed_ != nullptr) costs_.add(gas_.own(), distributed_->take_busy_s());
 }
 
 void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
-    if (shared_ != nullptr) shared_->fetch();
+    if (distributed_ != nullptr) distributed_->fetch();
     collect_costs();
     balance_.measure(gas_, costs_);
     const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
@@ -148,18 +148,21 @@ void simulation::adapt_mesh() {
     if (!changed.changed()) return;
     stepper_.adopt_mesh();
     agree(changed.floors);
-    if (shared_ != nullptr) shared_->take();
+    if (distributed_ != nullptr) distributed_->take();
   });
 }
 
-void simulation::wish(std::uint32_t bits) { shared_ != nullptr ? shared_->wish(bits) : stepper_.wish(bits); }
+void simulation::wish(std::uint32_t bits) { distributed_ != nullptr ? distributed_->wish(bits) : stepper_.wish(bits); }
 
-std::uint32_t simulation::wishes() const { return shared_ != nullptr ? shared_->wishes() : stepper_.wishes(); }
+std::uint32_t simulation::wishes() const {
+  return distributed_ != nullptr ? distributed_->wishes() : stepper_.wishes();
+}
 
 std::vector<double> simulation::totals() const {
   if (!totals_.empty()) return totals_;
   if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
-  if (shared_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return shared_->totals(); });
+  if (distributed_ != nullptr)
+    return as_task(rt_, info_of("star.device.totals"), [this] { return distributed_->totals(); });
   return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
 }
 
@@ -182,16 +185,16 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
-  if (in_.run.is_shared() || !gas_.net.is_alone()) {
+  if (!gas_.net.is_alone()) {
     if (!setup_.modules.empty())
       return error{
           fmt::format("run.device = \"{}\": additional physics runs on one device, or on workers; expected one "
                       "process, or run.device = \"cpu\"",
                       in_.run.device)};
-    auto course = as_task(rt_, info_of("star.device.open"),
-                          [&] { return shared_course::open(in_, setup_, gas_, stepper_.scratch(), rt_, on); });
-    if (!course) return course.error();
-    shared_ = *std::move(course);
+    auto opened =
+        as_task(rt_, info_of("star.device.open"), [&] { return distributed_device::open(in_, setup_, gas_, rt_, on); });
+    if (!opened) return opened.error();
+    distributed_ = *std::move(opened);
     return {};
   }
   auto course = device_course::open(in_, setup_, gas_, rt_, on);
@@ -202,10 +205,8 @@ result<void> simulation::take_device(const gpu::backend* on) {
 
 void simulation::fetch() {
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->fetch(); });
-  if (shared_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { shared_->fetch(); });
+  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->fetch(); });
 }
-
-const work_shares* simulation::shares() const { return shared_ != nullptr ? &shared_->shares() : nullptr; }
 
 // Steps to the next regrid check, limited to the number that a device reports at once.
 int simulation::steps_to_look() const {
@@ -320,7 +321,7 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
 
 void simulation::go_on() {
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
-  if (shared_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { shared_->take(); });
+  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->take(); });
 }
 
 }  // namespace plx::star

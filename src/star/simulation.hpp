@@ -41,8 +41,7 @@ struct checkpoint;
 namespace plx::star {
 
 class device_course;
-class shared_course;
-struct work_shares;
+class distributed_device;
 
 class simulation {
  public:
@@ -54,9 +53,7 @@ class simulation {
   /// Opens the device that run.device names, or the first of `on`, before start() or restore(). All. Errors: one
   /// line, on this locality only: there is no such device.
   result<void> take_device(const gpu::backend* on = nullptr);
-  bool on_device() const { return device_ != nullptr || shared_ != nullptr; }
-  /// Block updates by each part of this locality; null if the blocks are not divided.
-  const work_shares* shares() const;
+  bool on_device() const { return device_ != nullptr || distributed_ != nullptr; }
   /// Has the device made steps that step() has not reported? Then time and totals belong to the reported step, but the
   /// values to a later one: no mesh file, checkpoint or end is possible. False at run.max_steps, at the times of mesh
   /// files and at regrid checks.
@@ -131,10 +128,10 @@ class simulation {
   block_costs costs_;
   balancer balance_;
   std::unique_ptr<device_course> device_;
-  std::unique_ptr<shared_course> shared_;
-  std::vector<double> totals_;   // of the last step, if the device has returned them
-  std::int64_t checked_at_ = 0;  // step of the last regrid check
-  double signal_rate_ = 0.0;     // of the whole gas
+  std::unique_ptr<distributed_device> distributed_;  // with several localities
+  std::vector<double> totals_;                       // of the last step, if the device has returned them
+  std::int64_t checked_at_ = 0;                      // step of the last regrid check
+  double signal_rate_ = 0.0;                         // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;
 };

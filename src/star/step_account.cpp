@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "star/exact_sums.hpp"
+#include "num/exact_sum.hpp"
+#include "star/agreement.hpp"
 
 namespace plx::star {
 

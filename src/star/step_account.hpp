@@ -8,11 +8,21 @@
 #include <optional>
 #include <span>
 
-#include "num/exact_sum.hpp"
-#include "star/bad_cell.hpp"
 #include "star/gas.hpp"
 
+namespace plx {
+class exact_sum;
+}
+
 namespace plx::star {
+
+/// A cell whose state the floors could not repair.
+struct bad_cell {
+  mesh::slot_id slot = mesh::no_slot;
+  int stage = 0;
+  int cell = -1;                       ///< (k * n + j) * n + i
+  double density = 0.0, energy = 0.0;  ///< before the step
+};
 
 struct step_account {
   double signal_rate = 0.0;         ///< the largest

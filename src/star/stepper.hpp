@@ -15,8 +15,8 @@
 
 #include "mesh/flux_register.hpp"
 #include "mesh/side_totals.hpp"
-#include "star/bad_cell.hpp"
 #include "star/gas.hpp"
+#include "star/step_account.hpp"
 
 namespace plx::step {
 class task_runner;

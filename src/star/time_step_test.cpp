@@ -59,7 +59,6 @@ const texts off_centre{"mesh.max_level=1", "mesh.root_blocks=[2,2,2]", "sedov.ce
 TEST(TimeStep, ItsRulesGiveTheSameCourseOnADevice) {
   const texts rules{"run.max_steps=14", "run.dt_first_factor=0.01", "run.dt_growth=1.5", "run.dt_max=2e-3"};
   compare("sedov", with(off_centre, rules), {}, 0);
-  compare("sedov", with(off_centre, rules), {"run.device_share=0.6"}, 0);
   one_run r("sedov", with(off_centre, rules));
   r.sim->start();
   std::vector<double> dt;
@@ -120,7 +119,7 @@ class FailedStep : public ::testing::Test {
   }
 
   const std::string path = "failed-step-" + std::to_string(getpid()) + ".h5";
-  const texts hardware[3] = {{}, {"run.device=" + tested()}, {"run.device=" + tested(), "run.device_share=0.6"}};
+  const texts hardware[2] = {{}, {"run.device=" + tested()}};
 };
 
 TEST_F(FailedStep, IsTriedAgainWithHalfTheTimeStepFromTheUntouchedState) {

@@ -7,7 +7,7 @@
 #include "num/exact_sum.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
-#include "star/exact_sums.hpp"
+#include "star/agreement.hpp"
 
 namespace plx::star {
 
@@ -39,8 +39,9 @@ task_info info() {
 
 }  // namespace
 
-void add_totals(const gas& g, std::span<const mesh::slot_id> blocks, unsigned workers, std::span<exact_sum> all) {
+std::vector<double> totals(const gas& g, unsigned workers) {
   const int n_var = g.now.variable_count();
+  const auto blocks = g.own();
   std::vector<std::vector<exact_sum>> parts(workers, std::vector<exact_sum>(n_var));
   for_loop(info(), std::size_t{0}, blocks.size(), [&](std::size_t p) {
     const double dx = g.mesh.cell_width(blocks[p]), volume = dx * dx * dx;
@@ -51,13 +52,9 @@ void add_totals(const gas& g, std::span<const mesh::slot_id> blocks, unsigned wo
       for (int l = 0; l < lanes; ++l) mine[v].add((s.sum[l] - s.lost[l]) * volume);
     }
   });
+  std::vector<exact_sum> sums(n_var);
   for (const auto& p : parts)
-    for (int v = 0; v < n_var; ++v) all[v].add(p[v]);
-}
-
-std::vector<double> totals(const gas& g, unsigned workers) {
-  std::vector<exact_sum> sums(g.now.variable_count());
-  add_totals(g, g.own(), workers, sums);
+    for (int v = 0; v < n_var; ++v) sums[v].add(p[v]);
   sum_over_localities(g.net, sums);
   std::vector<double> result;
   for (const exact_sum& s : sums) result.push_back(s.value());

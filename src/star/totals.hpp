@@ -5,10 +5,8 @@
 // 0.3 ns per value, in parallel over blocks. Example: star/stepper_test.cpp
 #pragma once
 
-#include <span>
 #include <vector>
 
-#include "num/exact_sum.hpp"
 #include "star/gas.hpp"
 
 namespace plx::star {
@@ -17,7 +15,5 @@ namespace plx::star {
 /// Errors of the sum: within a block those of Kahan summation (about 1e-16 relative to the sum of magnitudes), between
 /// blocks none.
 std::vector<double> totals(const gas& g, unsigned workers);
-/// Adds the totals of some blocks, exactly, to `sums`. One task at a time.
-void add_totals(const gas& g, std::span<const mesh::slot_id> blocks, unsigned workers, std::span<exact_sum> sums);
 
 }  // namespace plx::star

@@ -81,13 +81,12 @@ class device_gas {
   void begin_step(double dt, std::int64_t steps);
   void put_stage_of_part(int stage);
   void put_correction_of_part(int stage) { put_correction(stage, fluxes_.data()); }
-  /// Copies data for other parts into a message in host memory, and data that they sent from theirs. Shapes: as
-  /// borders() says; an incoming message is a group of receives(). Requires: pinned memory that stays valid until the
-  /// copy has run.
-  void put_fluxes_out(double* message);
-  void put_fluxes_in(int group, const double* message);
-  void put_ghosts_out(int stage, double* message);
-  void put_ghosts_in(int stage, int group, const double* message);
+  /// Copies data for other parts to host memory, and data that they sent from there. Shapes: as borders() says.
+  /// Requires: pinned memory that stays valid until the copy has run.
+  void put_fluxes_out(double* messages);
+  void put_fluxes_in(const double* messages);
+  void put_ghosts_out(int stage, double* messages);
+  void put_ghosts_in(int stage, const double* messages);
   /// Waits; returns the reports of the part's blocks on the step, in the order of the curve.
   std::vector<block_report> end_step();
   /// Adds the outflow in the step, by face and variable. Waits. Requires: the step succeeded.
@@ -139,8 +138,7 @@ class device_gas {
   void check_device();
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
   void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
-  void put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
-                  std::size_t count);
+  void put_copies(bool out, double* values, std::int64_t variable, double* message, int list);
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   tiles_arguments tiles_of(int stage);
@@ -193,7 +191,6 @@ class device_gas {
   std::vector<mesh::slot_id> part_slots_;  // local blocks along the curve, then those that touch them
   device_memory<copy_item> copies_;        // fluxes out, fluxes in, ghosts out, ghosts in
   std::size_t copies_begin_[5] = {};
-  std::vector<std::size_t> fluxes_in_, ghosts_in_;  // by group, and one more: its first copy
   device_memory<double> message_out_, message_in_;
   std::vector<exact_limbs> no_sums_;
   std::vector<step_result> results_;

@@ -52,28 +52,21 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
     }
   }
   copies_begin_[1] = copies.size();
-  fluxes_in_.clear();
   for (std::size_t g = 0; g < borders_.fluxes.receives().size(); ++g) {
-    fluxes_in_.push_back(copies.size());
     std::size_t at = borders_.fluxes_in[g];
     for (const mesh::fine_face& f : borders_.fluxes.receives()[g].faces) {
       add_face(flux_in(t, f), at);
       at += borders_.face_doubles;
     }
   }
-  fluxes_in_.push_back(copies.size());
   copies_begin_[2] = copies.size();
   for (std::size_t g = 0; g < borders_.ghosts.sends().size(); ++g)
     add_boxes(borders_.ghosts.sends()[g], row_of_, n_, n_var_, stride_,
               static_cast<std::int64_t>(borders_.ghosts_out[g]), copies);
   copies_begin_[3] = copies.size();
-  ghosts_in_.clear();
-  for (std::size_t g = 0; g < borders_.ghosts.receives().size(); ++g) {
-    ghosts_in_.push_back(copies.size());
+  for (std::size_t g = 0; g < borders_.ghosts.receives().size(); ++g)
     add_boxes(borders_.ghosts.receives()[g], row_of_, n_, n_var_, stride_,
               static_cast<std::int64_t>(borders_.ghosts_in[g]), copies);
-  }
-  ghosts_in_.push_back(copies.size());
   copies_begin_[4] = copies.size();
   copies_.set(on_, copies);
   message_out_.reserve(on_, std::max(borders_.fluxes_out.back(), borders_.ghosts_out.back()));
@@ -103,42 +96,37 @@ void device_gas::put_stage_of_part(int stage) {
   put_side_sums(stage, fluxes_.data());
 }
 
-void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, const copy_item* items,
-                            std::size_t count) {
-  if (count == 0) return;
+void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, int list) {
+  const std::size_t begin = copies_begin_[list], end = copies_begin_[list + 1];
+  if (begin == end) return;
   copy_arguments a;
-  a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(count);
+  a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(end - begin);
   a.out = out;
   a.variable = variable;
   a.values = values;
   a.message = message;
-  a.items = items;
+  a.items = copies_.data() + begin;
   on_.launch(copy_boxes, a);
 }
 
-void device_gas::put_fluxes_out(double* message) {
-  put_copies(true, fluxes_.data(), std::int64_t{n_} * n_, message_out_.data(), copies_.data(), copies_begin_[1]);
-  on_.copy(message, message_out_.data(), borders_.fluxes_out.back() * sizeof(double));
+void device_gas::put_fluxes_out(double* messages) {
+  put_copies(true, fluxes_.data(), std::int64_t{n_} * n_, message_out_.data(), 0);
+  on_.copy(messages, message_out_.data(), borders_.fluxes_out.back() * sizeof(double));
 }
 
-void device_gas::put_fluxes_in(int group, const double* message) {
-  const std::size_t at = borders_.fluxes_in[group], count = borders_.fluxes_in[group + 1] - at;
-  on_.copy(message_in_.data() + at, message, count * sizeof(double));
-  put_copies(false, fluxes_.data(), std::int64_t{n_} * n_, message_in_.data(), copies_.data() + fluxes_in_[group],
-             fluxes_in_[group + 1] - fluxes_in_[group]);
+void device_gas::put_fluxes_in(const double* messages) {
+  on_.copy(message_in_.data(), messages, borders_.fluxes_in.back() * sizeof(double));
+  put_copies(false, fluxes_.data(), std::int64_t{n_} * n_, message_in_.data(), 1);
 }
 
-void device_gas::put_ghosts_out(int stage, double* message) {
-  put_copies(true, target(stage), std::int64_t{n_} * n_ * n_, message_out_.data(), copies_.data() + copies_begin_[2],
-             copies_begin_[3] - copies_begin_[2]);
-  on_.copy(message, message_out_.data(), borders_.ghosts_out.back() * sizeof(double));
+void device_gas::put_ghosts_out(int stage, double* messages) {
+  put_copies(true, target(stage), std::int64_t{n_} * n_ * n_, message_out_.data(), 2);
+  on_.copy(messages, message_out_.data(), borders_.ghosts_out.back() * sizeof(double));
 }
 
-void device_gas::put_ghosts_in(int stage, int group, const double* message) {
-  const std::size_t at = borders_.ghosts_in[group], count = borders_.ghosts_in[group + 1] - at;
-  on_.copy(message_in_.data() + at, message, count * sizeof(double));
-  put_copies(false, target(stage), std::int64_t{n_} * n_ * n_, message_in_.data(), copies_.data() + ghosts_in_[group],
-             ghosts_in_[group + 1] - ghosts_in_[group]);
+void device_gas::put_ghosts_in(int stage, const double* messages) {
+  on_.copy(message_in_.data(), messages, borders_.ghosts_in.back() * sizeof(double));
+  put_copies(false, target(stage), std::int64_t{n_} * n_ * n_, message_in_.data(), 3);
 }
 
 std::vector<block_report> device_gas::end_step() {

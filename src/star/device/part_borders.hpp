@@ -1,7 +1,7 @@
 // The messages that one part of a mesh exchanges with the others: one of ghost cells and one of fluxes per pair of
 // parts, stored one after the other in the part's memory.
 //
-// Thread safety: const; any thread. Cost: as mesh/halo.hpp. Example: star/shared_course_test.cpp
+// Thread safety: const; any thread. Cost: as mesh/halo.hpp. Example: star/distributed_device_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,5 @@ struct part_borders {
   /// By group of sends() or receives(), and one more: offset of the group's first double.
   std::vector<std::size_t> ghosts_out{0}, ghosts_in{0}, fluxes_out{0}, fluxes_in{0};
 };
-
-/// The group for or from a peer, or -1. Requires: at most one.
-template <class Groups>
-int group_of(const Groups& groups, int peer) {
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    if (groups[g].peer == peer) return static_cast<int>(g);
-  return -1;
-}
 
 }  // namespace plx::star::device

@@ -1,8 +1,8 @@
-// Common parts of the integrators on devices (device_course.hpp, shared_course.hpp): a device with its stream, and the
-// error if there is none.
+// The device on which a locality runs: each locality has one (docs/decisions/0022-one-device-per-locality.md). A device
+// with its stream, and the error if there is none.
 //
 // Thread safety: that of its parts. Cost: opening a device. Errors: gpu::error, thrown, unless a result is returned.
-// Example: star/shared_course.cpp
+// Example: star/distributed_device.cpp
 #pragma once
 
 #include <type_traits>
@@ -20,8 +20,8 @@
 namespace plx::star {
 
 /// Members in order of construction.
-struct course_device {
-  course_device(runtime& rt, const gpu::backend& b, int index) : device(rt, b, index), machine(device) {}
+struct run_device {
+  run_device(runtime& rt, const gpu::backend& b, int index) : device(rt, b, index), machine(device) {}
 
   gpu::device device;
   device::machine machine;
@@ -33,16 +33,13 @@ device::gas_options gas_options_of(const setup& s);
 /// The backend that run.device names, or `on` if it is not null. Errors: gpu::error if this program lacks the backend.
 const gpu::backend& backend_of(const run_options& run, const gpu::backend* on);
 
-/// May the backend's only device be opened several times?
-bool is_opened_often(const run_options& run, const gpu::backend* on);
-
 /// One line: the request, the reason of the failure, and what to do.
 error device_error(const run_options& run, const gpu::error& why);
 
-/// The index of this locality's device number `which`. The localities of a host take its devices in turn, and share
-/// them if there are too few. `rank`: rank_on_host().
-int device_index(const run_options& run, const gpu::backend& b, int rank, int which);
-/// The number of localities on this host with lower numbers. All localities call it, each in a task.
+/// The index of a locality's device: the localities of a host take its devices in turn, and share them if there are too
+/// few. `rank`: rank_on_host().
+int device_index(const gpu::backend& b, int rank);
+/// The number of localities on this host with lower numbers. Collective, in a task.
 int rank_on_host(step::exchange& net);
 
 /// f(backend), or the error of device_error().

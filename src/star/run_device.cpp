@@ -1,7 +1,8 @@
-#include "star/course_device.hpp"
+#include "star/run_device.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -15,20 +16,12 @@ const gpu::backend& backend_of(const run_options& run, const gpu::backend* on) {
   return on != nullptr ? *on : gpu::find_backend(run.device == "emulated" ? "cpu" : run.device);
 }
 
-bool is_opened_often(const run_options& run, const gpu::backend* on) {
-  return run.device == "emulated" && on == nullptr;
-}
-
 error device_error(const run_options& run, const gpu::error& why) {
-  return {fmt::format("run.device = \"{}\"{}: {}; run.device = \"cpu\" needs none", run.device,
-                      run.devices > 1 ? fmt::format(", run.devices = {}", run.devices) : "", why.what())};
+  return {fmt::format("run.device = \"{}\": {}; run.device = \"cpu\" needs none", run.device, why.what())};
 }
 
-// If one locality requests more devices than exist, opening reports the error.
-int device_index(const run_options& run, const gpu::backend& b, int rank, int which) {
-  const int there = gpu::device_count(b), wanted = static_cast<int>(run.devices);
-  return there < wanted ? which : (rank * wanted + which) % there;
-}
+// If there is no device, opening reports the error.
+int device_index(const gpu::backend& b, int rank) { return rank % std::max(1, gpu::device_count(b)); }
 
 int rank_on_host(step::exchange& net) {
   if (net.is_alone()) return 0;
