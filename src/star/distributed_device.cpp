@@ -11,6 +11,7 @@
 #include "star/agreement.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/device_messages.hpp"
+#include "star/refinement.hpp"
 #include "star/run_device.hpp"
 
 namespace plx::star {
@@ -201,6 +202,14 @@ std::vector<double> distributed_device::totals() {
   std::vector<double> values;
   for (const exact_sum& s : of_variables) values.push_back(s.value());
   return values;
+}
+
+std::vector<mesh::flag> distributed_device::refinement_flags() {
+  std::vector<std::uint32_t> marks;
+  all_or_none([&] {
+    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, gas_.mesh.block_size()));
+  });
+  return star::refinement_flags(gas_, in_.refinement, marks);
 }
 
 void distributed_device::fetch() {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "mesh/regrid.hpp"
 #include "num/exact_sum.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
@@ -54,6 +55,8 @@ class distributed_device {
   const floor_counts& floors() const { return floors_; }           ///< of the last step
   std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
   std::vector<double> totals();                                    ///< of the whole gas. All.
+  /// The refinement flags of all blocks, by slot. All.
+  std::vector<mesh::flag> refinement_flags();
   /// Copies the values to the host, if they are not there. All.
   void fetch();
   /// As in stepper: bits that reach all localities at the end of the next step.

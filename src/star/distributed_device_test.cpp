@@ -282,6 +282,60 @@ TEST(DistributedDevice, ABlastIsTheSameOnAnyNetworkAndDevices) {
   }
 }
 
+/// A backend that counts the bytes which are copied in either direction, for one of two localities.
+template <int Locality>
+struct counting_backend {
+  static inline std::atomic<std::size_t> bytes{0};
+  static const gpu::backend& get() {
+    static const gpu::backend b = [] {
+      gpu::backend counting = gpu::cpu::table();
+      counting.copy = [](gpu::native_device d, gpu::native_stream s, void* to, const void* from, std::size_t count) {
+        bytes += count;
+        return gpu::cpu::table().copy(d, s, to, from, count);
+      };
+      return counting;
+    }();
+    return b;
+  }
+};
+
+// For a check the device returns one word per block. When the mesh or the partition changes, all values come and go.
+TEST(DistributedDevice, ARegridCheckThatChangesNothingCopiesNoValues) {
+  std::atomic<int> idle_checks{0}, changes{0};
+  on_each(2, 1, [&](int here, step::exchange& net, runtime& rt) {
+    const auto in = blast({"run.device=emulated", "mesh.max_level=1", "run.max_steps=40", "refinement.interval=2", "run.t_end=1"});
+    const setup s = in->prepare().value();
+    simulation sim(*in, s, rt, net);
+    ASSERT_TRUE(sim.take_device(&(here == 0 ? counting_backend<0>::get() : counting_backend<1>::get())));
+    sim.start();
+    const std::atomic<std::size_t>& bytes = here == 0 ? counting_backend<0>::bytes : counting_backend<1>::bytes;
+    const auto bytes_of_step = [&] {
+      const std::size_t before = bytes;
+      EXPECT_TRUE(sim.step());
+      return bytes - before;
+    };
+    while (!sim.finished()) {
+      const mesh::block_mesh before = sim.state().mesh;
+      const mesh::curve_parts parts = sim.state().parts;
+      const std::size_t blocks = sim.state().own().size();
+      const std::size_t values = blocks * sim.state().now.stride() * sizeof(double);
+      const std::size_t of_step = bytes_of_step(), with_check = bytes_of_step();
+      ASSERT_GT(of_step, 0u);
+      const mesh::block_mesh& after = sim.state().mesh;
+      const bool same =
+          std::equal(before.blocks().begin(), before.blocks().end(), after.blocks().begin(), after.blocks().end());
+      const bool changed = !same || sim.state().parts != parts;
+      (changed ? changes : idle_checks) += 1;
+      if (changed)
+        EXPECT_GE(with_check, of_step + values);
+      else
+        EXPECT_LE(with_check, of_step + 8 * blocks) << "values: " << values;
+    }
+  });
+  EXPECT_GT(idle_checks, 0);
+  EXPECT_GT(changes, 0);
+}
+
 // For a mesh file and for the balance, also if the mesh never changes.
 TEST(DistributedDevice, TheTimeOfADeviceIsTheCostOfItsBlocks) {
   on_each(2, 1, [&](int, step::exchange& net, runtime& rt) {

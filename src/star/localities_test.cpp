@@ -67,7 +67,7 @@ std::vector<std::vector<double>> random_regrids(step::exchange& net, std::int64_
         flags[slot] = x < 0.1 ? mesh::flag::refine : x > 0.2 ? mesh::flag::coarsen : mesh::flag::keep;
         balance.set_weight(slot, noise(g.mesh.where(slot), 20 + round));
       }
-      regrid(g, s, flags, 1, 1000, {scratch, costs, balance});
+      regrid(g, s, plan_next_mesh(g, flags, 1, 1000, balance), {scratch, costs, balance});
     }
   }
   decisions = balance.decisions();

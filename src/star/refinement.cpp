@@ -245,16 +245,15 @@ std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinemen
 
 std::vector<flag> refinement_flags(const gas& g, const refinement_options& options,
                                    std::span<const std::uint32_t> marks_of_cells) {
-  const auto blocks = g.mesh.blocks();
-  PLX_ASSERT_EQ(marks_of_cells.size(), blocks.size());
-  std::vector<marks> all(g.mesh.slot_count());
-  for (std::size_t p = 0; p < blocks.size(); ++p) {
-    marks m = look_at_regions(g.mesh, blocks[p], options.regions);
+  const auto own = g.own();
+  PLX_ASSERT_EQ(marks_of_cells.size(), own.size());
+  std::vector<marks> mine(own.size());
+  for (std::size_t p = 0; p < own.size(); ++p) {
+    marks& m = mine[p] = look_at_regions(g.mesh, own[p], options.regions);
     m.directions |= marks_of_cells[p] & (device::mark_busy - 1);
     m.may_coarsen = m.may_coarsen && (marks_of_cells[p] & device::mark_busy) == 0 && m.directions == 0;
-    all[blocks[p]] = m;
   }
-  return spread(g.mesh, all);
+  return spread(g.mesh, gathered(g, mine));
 }
 
 device::cell_criteria criteria_of(const refinement_options& o, int block_size) {

@@ -31,7 +31,7 @@ namespace plx::star {
 std::vector<mesh::flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                          worker_scratch& scratch);
 
-/// The same from a device's marks of the blocks' cells. Shapes: marks: by position.
+/// The same from a device's marks of the blocks' cells. Shapes: marks: of the local blocks, in the order of the curve.
 std::vector<mesh::flag> refinement_flags(const gas& g, const refinement_options& options,
                                          std::span<const std::uint32_t> marks);
 /// The criteria of cells in the form that a device takes.

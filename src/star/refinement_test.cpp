@@ -72,7 +72,10 @@ TEST_F(RefinementByDensity, ThresholdOfTheLevel) {
   for (int c = 0; c < 512; ++c) set(at(2, 2, 2), c, 3.0);
   auto f = flags();
   EXPECT_EQ(f[at(2, 2, 2)], mesh::flag::refine);
-  rt_.run([&] { return regrid(*gas_, setup_, f, 3, 1, {*scratch_, costs_, balance_}).refined.size(); });
+  rt_.run([&] {
+    return regrid(*gas_, setup_, plan_next_mesh(*gas_, f, 3, 1, balance_), {*scratch_, costs_, balance_})
+        .refined.size();
+  });
   const mesh::slot_id child = gas_->mesh.find({1, {5, 5, 5}});
   ASSERT_NE(child, mesh::no_slot);
   f = flags();

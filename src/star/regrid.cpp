@@ -44,14 +44,8 @@ floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& sl
 // One regrid, from the plan to the blocks of the next mesh at their destination.
 class moving_on {
  public:
-  moving_on(gas& g, mesh::regrid_plan& plan, const regrid_tools& tools)
-      : g_(g),
-        plan_(plan),
-        tools_(tools),
-        slots_(plan.next.slot_count()),
-        held_(inherited_parts(plan, g.mesh, g.parts)) {}
-
-  const mesh::curve_parts& held() const { return held_; }
+  moving_on(gas& g, next_mesh& next, const regrid_tools& tools)
+      : g_(g), plan_(next.plan), held_(next.held), tools_(tools), slots_(next.plan.next.slot_count()) {}
 
   void make_blocks() {
     collect_siblings();
@@ -74,7 +68,6 @@ class moving_on {
     for_loop(info_of("star.regrid"), std::size_t{0}, merged.size(),
              [&](std::size_t i) { mesh::merge_values(plan_, g_.now, merged[i]); });
     tools_.costs.move(plan_.refined, plan_.merged);
-    tools_.balance.carry(plan_.refined, plan_.merged);
   }
 
   void adopt(const mesh::curve_parts& wanted) {
@@ -114,27 +107,32 @@ class moving_on {
 
   gas& g_;
   mesh::regrid_plan& plan_;
+  const mesh::curve_parts& held_;
   const regrid_tools& tools_;
   const std::size_t slots_;
-  const mesh::curve_parts held_;
 };
 
 }  // namespace
 
-regrid_result regrid(gas& g, const setup& s, const std::vector<flag>& flags, int coarsen_after, std::int64_t steps,
-                     const regrid_tools& tools) {
+next_mesh plan_next_mesh(const gas& g, const std::vector<flag>& flags, int coarsen_after, std::int64_t steps,
+                         balancer& balance) {
   mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, coarsen_after);
-  moving_on work(g, plan, tools);
-  if (plan.changed()) work.make_blocks();
-  const mesh::curve_parts wanted =
-      g.net.is_alone() ? work.held()
-                       : tools.balance.decide(plan.next, work.held(), g.now.stride() * sizeof(double), steps);
-  regrid_result result{plan.refined, plan.merged, wanted != work.held(), {}};
+  mesh::curve_parts held = inherited_parts(plan, g.mesh, g.parts);
+  if (g.net.is_alone()) return {std::move(plan), held, held};
+  balance.carry(plan.refined, plan.merged);
+  mesh::curve_parts wanted = balance.decide(plan.next, held, g.now.stride() * sizeof(double), steps);
+  return {std::move(plan), std::move(held), std::move(wanted)};
+}
+
+regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools) {
+  regrid_result result{next.plan.refined, next.plan.merged, next.wanted != next.held, {}};
   if (!result.changed()) {
-    g.mesh = std::move(plan.next);  // it counts the votes
+    g.mesh = std::move(next.plan.next);  // it counts the votes
     return result;
   }
-  work.adopt(wanted);
+  moving_on work(g, next, tools);
+  if (next.plan.changed()) work.make_blocks();
+  work.adopt(next.wanted);
   const std::vector<bool> is_new = new_slots(result, g.mesh.slot_count());
   std::vector<slot_id> to_check;
   for (const slot_id slot : g.own())

@@ -2,7 +2,8 @@
 // where that pays.
 //
 // A new block is made on the locality that has its input: children where the parent is, a merged block where its first
-// child is, which receives the other children if they are remote. Then blocks move as the balancer decides.
+// child is, which receives the other children if they are remote. Then blocks move as the balancer decides. The plan
+// needs no values, so values that are elsewhere need to come only if it changes anything.
 //
 // Thread safety: all localities call these, each in a task, exclusively. Results do not depend on the schedule or the
 // partition. Cost: mesh/regrid.hpp, and the data that moves. Errors: locality_lost, thrown. Example:
@@ -26,6 +27,19 @@ struct regrid_tools {
   balancer& balance;
 };
 
+/// The next mesh, and which locality has which of its blocks.
+struct next_mesh {
+  mesh::regrid_plan plan;
+  mesh::curve_parts held;    ///< where new blocks are made
+  mesh::curve_parts wanted;  ///< after blocks have moved
+
+  bool changed() const { return plan.changed() || wanted != held; }
+};
+
+/// Plans the next mesh from the flags. `steps`: advanced since the last call. The same on all localities.
+next_mesh plan_next_mesh(const gas& g, const std::vector<mesh::flag>& flags, int coarsen_after, std::int64_t steps,
+                         balancer& balance);
+
 struct regrid_result {
   std::vector<mesh::family> refined, merged;
   bool moved = false;   ///< blocks moved to other localities
@@ -34,10 +48,10 @@ struct regrid_result {
   bool changed() const { return moved || !refined.empty() || !merged.empty(); }
 };
 
-/// Makes the next mesh from the flags, moves the values, and checks new blocks (floors are counted). `steps`: advanced
-/// since the last call. Returns the changes; g.mesh is the new mesh. Call stepper::adopt_mesh() after a change.
-regrid_result regrid(gas& g, const setup& s, const std::vector<mesh::flag>& flags, int coarsen_after,
-                     std::int64_t steps, const regrid_tools& tools);
+/// Makes the next mesh, moves the values, and checks new blocks (floors are counted). Requires: values of local blocks
+/// and mirrors, if next.changed(). Returns the changes; g.mesh is the new mesh. Call stepper::adopt_mesh() after a
+/// change.
+regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools);
 
 /// Builds the mesh and the state at time 0: refined until the criteria request no more, each level initialized from the
 /// problem, in parts of equal numbers of blocks. Returns the floors applied to local blocks.

@@ -138,13 +138,15 @@ void simulation::collect_costs() {
 
 void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
-    if (distributed_ != nullptr) distributed_->fetch();
     collect_costs();
     balance_.measure(gas_, costs_);
-    const auto flags = refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
-    const regrid_result changed = regrid(gas_, setup_, flags, static_cast<int>(in_.refinement.coarsen_after),
-                                         steps_ - checked_at_, {stepper_.scratch(), costs_, balance_});
+    const auto flags = distributed_ != nullptr ? distributed_->refinement_flags()
+                                               : refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
+    next_mesh next =
+        plan_next_mesh(gas_, flags, static_cast<int>(in_.refinement.coarsen_after), steps_ - checked_at_, balance_);
     checked_at_ = steps_;
+    if (distributed_ != nullptr && next.changed()) distributed_->fetch();
+    const regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), costs_, balance_});
     if (!changed.changed()) return;
     stepper_.adopt_mesh();
     agree(changed.floors);
