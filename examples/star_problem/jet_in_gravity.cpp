@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/config.hpp"
+#include "star/analysis.hpp"
 #include "star/device/portable_operation.hpp"
 #include "star/problems/registry.hpp"
 #include "star/step/gas_step.hpp"
@@ -79,5 +80,21 @@ class jet_in_gravity final : public problem {
 
 const bool registered =
     register_problem({"jet_in_gravity", "a column of fast gas in a uniform field", make<jet_in_gravity>});
+
+/// Mass that rises, and the greatest height at which gas rises faster than sound.
+class rising_gas final : public analysis {
+ public:
+  std::vector<column> columns() const override {
+    return {{"rising_mass", "code"}, {"height", "code", reduction::largest}};
+  }
+  void of_cell(const analysis_cell& c, double* values) const override {
+    const double speed = c.state.velocity[2];
+    values[0] = speed > 0.0 ? c.state.density * c.volume : 0.0;
+    values[1] = speed * speed * c.state.density > 1.4 * c.state.pressure && speed > 0.0 ? c.centre[2] : 0.0;
+  }
+};
+
+const bool added = register_analysis(
+    {"rising_gas", "mass that rises, and how high", [] { return std::unique_ptr<analysis>(new rising_gas); }});
 
 }  // namespace

@@ -303,7 +303,8 @@ struct counting_backend {
 TEST(DistributedDevice, ARegridCheckThatChangesNothingCopiesNoValues) {
   std::atomic<int> idle_checks{0}, changes{0};
   on_each(2, 1, [&](int here, step::exchange& net, runtime& rt) {
-    const auto in = blast({"run.device=emulated", "mesh.max_level=1", "run.max_steps=40", "refinement.interval=2", "run.t_end=1"});
+    const auto in =
+        blast({"run.device=emulated", "mesh.max_level=1", "run.max_steps=40", "refinement.interval=2", "run.t_end=1"});
     const setup s = in->prepare().value();
     simulation sim(*in, s, rt, net);
     ASSERT_TRUE(sim.take_device(&(here == 0 ? counting_backend<0>::get() : counting_backend<1>::get())));

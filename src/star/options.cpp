@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cmath>
 
 #include "mesh/location.hpp"
+#include "star/analysis.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/problems/registry.hpp"
 
@@ -119,6 +122,11 @@ result<void> refinement_options::check_inside(const mesh::domain& box) const {
 }
 
 result<void> output_options::check(double t_end) const {
+  for (const std::string& name : analysis)
+    if (auto known = make_analysis(name); !known) return known.error();
+  for (auto a = analysis.begin(); a != analysis.end(); ++a)
+    if (std::find(analysis.begin(), a, *a) != a)
+      return error{fmt::format("output.analysis: expected each name once, found '{}' twice", *a)};
   constexpr double most = 1e9;
   if (mesh_interval == 0.0 || t_end / mesh_interval <= most) return {};
   return error{
@@ -134,6 +142,13 @@ void output_options::describe(config_table& t) {
   t.add("output.mesh_at_start", mesh_at_start, {.help = "write a mesh file of the initial state"});
   t.add("output.history_interval", history_interval,
         {.unit = "steps", .help = "between rows of history.csv", .min = 1});
+  std::string names;
+  for (const analysis_entry& a : all_analyses())
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", a.name, a.summary);
+  t.add("output.analysis", analysis, {.help = "tables analysis_NAME.csv of numbers over all cells: " + names});
+  t.add(
+      "output.analysis_interval", analysis_interval,
+      {.unit = "steps", .help = "between rows of these tables; a device then copies all values to the host", .min = 1});
   t.add("output.counters_interval_s", counters_interval_s,
         {.unit = "s", .help = "wall time between samples in counters.csv; 0: at the end only", .min = 0});
   t.add("output.checkpoint_interval_s", checkpoint_interval_s,

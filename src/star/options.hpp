@@ -63,6 +63,8 @@ struct refinement_options {
 struct output_options {
   double mesh_interval = 0.0;            ///< code time between mesh files; 0: the first and the last only
   std::int64_t history_interval = 1;     ///< steps
+  std::vector<std::string> analysis;     ///< names (star/analysis.hpp)
+  std::int64_t analysis_interval = 10;   ///< steps
   double counters_interval_s = 1.0;      ///< wall time between samples of the counters
   double checkpoint_interval_s = 600.0;  ///< wall time; 0: only at the end
   bool checkpoint_at_end = true;

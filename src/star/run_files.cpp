@@ -39,6 +39,7 @@ run_files::run_files(simulation& sim, const run_request& request)
       window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()) {
+  for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
   summary_.problem = sim.options().problem_name;
   summary_.workers = sim.tasks().worker_count();
   summary_.localities = net().count();
@@ -62,7 +63,7 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
     start_ = {start->at(0), start->at(1)};
     good_step_ = static_cast<std::int64_t>(start->at(2));
   }
-  history_step_ = sim_.steps();
+  history_step_ = analysis_step_ = sim_.steps();
   rows_updates_ = sim_.cell_updates();
   row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
   summary_.resumed_at_step = sim_.steps();
@@ -115,7 +116,7 @@ result<void> run_files::begin() {
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
     if (auto r = write_summary("running", ""); !r) return r;
-    return resumed_ ? cut_history() : result<void>();
+    return resumed_ ? cut_tables() : result<void>();
   };
   if (auto r = all(write_first()); !r) return r;
   checked_time_ = sim_.time();
@@ -123,6 +124,7 @@ result<void> run_files::begin() {
   mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
+  if (auto r = append_analyses(); !r) return r;
   return sim_.options().output.mesh_at_start ? write_mesh() : result<void>();
 }
 
@@ -145,6 +147,8 @@ result<void> run_files::after_step(std::uint32_t wished) {
   const output_options& o = sim_.options().output;
   if (sim_.steps() % o.history_interval == 0)
     if (auto r = append_history(); !r) return r;
+  if (sim_.steps() % o.analysis_interval == 0)
+    if (auto r = append_analyses(); !r) return r;
   if (mesh_is_due())
     if (auto r = write_mesh(); !r) return r;
   if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
@@ -160,6 +164,7 @@ result<void> run_files::after_step(std::uint32_t wished) {
 
 result<void> run_files::end(const std::string& status, const std::string& message) {
   if (auto r = append_history(); !r) return r;
+  if (auto r = append_analyses(); !r) return r;
   if (auto r = append_counters(); !r) return r;
   if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
     if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again

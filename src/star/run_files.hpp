@@ -23,6 +23,7 @@
 
 #include "session/diagnose_log.hpp"
 #include "star/agreement.hpp"
+#include "star/analysis.hpp"
 #include "star/mesh_output.hpp"
 #include "star/run_folder.hpp"
 #include "star/run_summary.hpp"
@@ -35,7 +36,6 @@ struct checkpoint_state;
 
 namespace plx::star {
 
-class exchange;
 class simulation;
 
 /// A request of one locality that all carry out after the next step (simulation::wish).
@@ -95,12 +95,14 @@ class run_files {
   template <class Part, class Whole>
   result<void> write_together(const std::string& path, Part&& write_part, Whole&& write_whole);
   result<void> append_history();
+  result<void> append_analyses();
   result<void> append_counters();
   result<void> write_profile();
   result<void> write_tasks();
   result<void> write_exact() const;
   result<void> write_summary(const std::string& status, const std::string& message);
-  result<void> cut_history() const;
+  result<void> cut_tables() const;
+  result<void> cut_table(const std::string& name) const;
   idle_rates measure_idle();
   bool mesh_is_due();
   bool is_in_place() const;
@@ -127,6 +129,8 @@ class run_files {
   std::int64_t mesh_step_ = -1, history_step_ = -1;             // steps they were last written at
   std::int64_t kept_step_ = -1;                                 // step of the mesh file that already has the next
                                                                 // number
+  std::vector<std::unique_ptr<analysis>> analyses_;             // of output.analysis
+  std::int64_t analysis_step_ = -1;                             // step of their last rows
   double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones

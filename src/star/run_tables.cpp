@@ -63,9 +63,34 @@ result<void> run_files::append_history() {
   return at_root([&] { return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n"); });
 }
 
+result<void> run_files::append_analyses() {
+  if (analyses_.empty() || analysis_step_ == sim_.steps()) return {};
+  analysis_step_ = sim_.steps();
+  sim_.fetch();
+  const std::vector<std::string>& names = sim_.options().output.analysis;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const task_info info{probe::register_name("star.analyses"), probe::no_key};
+    const std::vector<double> row = sim_.tasks().run(
+        info, [&] { return analyse(*analyses_[i], sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count()); });
+    std::string header = "step,time";
+    for (const analysis::column& c : analyses_[i]->columns()) header += fmt::format(",{}", c.name);
+    const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
+    const std::string file = folder_.file(fmt::format("analysis_{}.csv", names[i]));
+    if (auto r = at_root([&] { return append_file(file, header + "\n", line); }); !r) return r;
+  }
+  return {};
+}
+
+result<void> run_files::cut_tables() const {
+  if (auto r = cut_table("history.csv"); !r) return r;
+  for (const std::string& name : sim_.options().output.analysis)
+    if (auto r = cut_table(fmt::format("analysis_{}.csv", name)); !r) return r;
+  return {};
+}
+
 // Removes rows after the checkpoint, which are written again.
-result<void> run_files::cut_history() const {
-  const std::string path = folder_.file("history.csv");
+result<void> run_files::cut_table(const std::string& name) const {
+  const std::string path = folder_.file(name);
   const auto text = read_file(path);
   if (!text) return {};  // continued in another folder
   std::string kept;

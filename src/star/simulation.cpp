@@ -215,6 +215,8 @@ int simulation::steps_to_look() const {
   std::int64_t count = device_course::most_steps;
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
   if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
+  const output_options& o = in_.output;
+  if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
   return static_cast<int>(count);
 }
 
