@@ -33,7 +33,7 @@ configure "$out" "$build" -DPLX_BUILD_EXAMPLES=OFF || exit 1
 grep -E '^-- (CUDA|without CUDA)' "$out/configure.log"
 targets=
 asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
-asked test && targets="$targets gpu_test star_device_test"
+asked test && targets="$targets gpu_test star_device_test ladder_test"
 { asked table || asked sanitize || asked perf; } && targets="$targets gpu_operations_test"
 for name in micro star ladder timeline; do asked $name && targets="$targets bench_gpu_$name"; done
 # shellcheck disable=SC2086  # several words
@@ -45,6 +45,7 @@ nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit -
 if asked test; then
   run gpu_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/gpu_test" --gtest_brief=1
   run star_device_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/star_device_test" --gtest_brief=1
+  run ladder_test 'tests ran|PASSED|FAILED' timeout 120 "$bin/ladder_test" --gtest_brief=1
 fi
 if asked table; then
   run table 'rows on|PASSED|FAILED' timeout 60 "$bin/gpu_operations_test" --gtest_brief=1

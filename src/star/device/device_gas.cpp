@@ -287,6 +287,14 @@ void device_gas::step() {
   ++put_;
 }
 
+void device_gas::end_step_of_caller() {
+  PLX_ASSERT(put_ < steps_kept, put_);
+  put_finish();
+  on_.synchronize();
+  swap_after_step();
+  ++put_;
+}
+
 step_control device_gas::wait() {
   const step_control c = control_.get(1).front();
   // Steps after the integration stopped were not made: their results hold older states.

@@ -118,6 +118,18 @@ class device_gas {
   void step();
   /// Waits for all steps, and returns the state after them.
   step_control wait();
+  /// For a step whose kernels the caller launches block by block (bench/gpu/ladder/): the arguments of launches on all
+  /// blocks, valid while arena() and the mesh are the same, and the launches that follow. Shapes: fluxes: those of
+  /// stage_arguments, of the same stage. Requires: full3d, no totals of steps, no additional physics.
+  machine& on() { return on_; }
+  const gas_options& options() const { return options_; }
+  int arena() const { return now_; }  ///< 0 to 2: the one that holds the state
+  tiles_arguments tiles_of(int stage);
+  stage_arguments stage_of(int stage);
+  void put_correction(int stage, const double* fluxes);
+  void put_side_sums(int stage, const double* fluxes);
+  /// Ends such a step as step() does, and waits for it.
+  void end_step_of_caller();
   /// Seconds that each part of a step takes, the mean of `repeats` in a row. The state is invalid afterwards.
   std::vector<std::pair<const char*, double>> time_parts(int repeats);
   /// After the last good step, by slot: largest sum over axes of (|v| + c) / dx.
@@ -130,7 +142,6 @@ class device_gas {
   mesh::side_totals& left() { return left_; }
 
  private:
-  friend class block_steps;
   class passes;
   int arena_of(int stage) const;
   const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
@@ -141,12 +152,8 @@ class device_gas {
   void put_copies(bool out, double* values, std::int64_t variable, double* message, int list);
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
-  tiles_arguments tiles_of(int stage);
-  stage_arguments stage_of(int stage);
   void put_tiles(int stage);
   void put_stage(int stage);
-  void put_side_sums(int stage, const double* fluxes);
-  void put_correction(int stage, const double* fluxes);
   void put_check(int stage);
   void put_finish();
   void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);

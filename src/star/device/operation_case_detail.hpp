@@ -155,6 +155,10 @@ operation_row on_mesh(const gpu::operation<Item>& op, const std::string& shape, 
       use);
 }
 
+/// The items of a stage and of gather_tiles on all blocks of a case.
+operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std::vector<stage_arguments>& items);
+operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<tiles_arguments>& items);
+
 /// Adds the rows of the operations between steps.
 void add_regrid_rows(std::vector<operation_row>& rows);
 

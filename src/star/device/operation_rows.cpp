@@ -5,11 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "star/device/block_operations.hpp"
 #include "star/device/operation_case_detail.hpp"
 
 namespace plx::star::device {
-namespace {
 
 operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std::vector<stage_arguments>& items) {
   stage_arguments a;
@@ -44,6 +42,24 @@ operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std:
                                                  static_cast<double>(g.tables.slab_doubles + g.tables.flux_doubles))};
 }
 
+operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<tiles_arguments>& items) {
+  tiles_arguments a = g.tiles();
+  a.source = d.input<double>(g.state());
+  a.inflow = d.input<double>(g.inflow());
+  a.tiles = d.output<double>(g.tile_doubles());
+  a.coarse_tiles = d.scratch<double>(g.tables.coarse_doubles);
+  a.items = d.input<tile_item>(g.tables.tiles);
+  a.fills = d.input<coarse_fill>(g.tables.fills);
+  a.reports = d.in_out<block_report>(g.reports());
+  a.control = one(d, g.control());
+  items.push_back(a);
+  // Per cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
+  return {40.0 / tile_variables * static_cast<double>(g.tile_doubles()),
+          8.0 * (4 * 6 + 1) / tile_variables * static_cast<double>(g.tile_doubles())};
+}
+
+namespace {
+
 operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<ghosts_arguments>& items) {
   ghosts_arguments a = g.ghosts();
   a.source = d.input<double>(g.state());
@@ -64,45 +80,7 @@ operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<gh
   return {0, 8.0 * doubles};
 }
 
-operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<tiles_arguments>& items) {
-  tiles_arguments a = g.tiles();
-  a.source = d.input<double>(g.state());
-  a.inflow = d.input<double>(g.inflow());
-  a.tiles = d.output<double>(g.tile_doubles());
-  a.coarse_tiles = d.scratch<double>(g.tables.coarse_doubles);
-  a.items = d.input<tile_item>(g.tables.tiles);
-  a.fills = d.input<coarse_fill>(g.tables.fills);
-  a.reports = d.in_out<block_report>(g.reports());
-  a.control = one(d, g.control());
-  items.push_back(a);
-  // Per cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
-  return {40.0 / tile_variables * static_cast<double>(g.tile_doubles()),
-          8.0 * (4 * 6 + 1) / tile_variables * static_cast<double>(g.tile_doubles())};
-}
-
 // Blocks one by one, as items of a launch, in reverse order.
-operation_cost place_gathered(const gas_case& g, operation_data& d, std::vector<gather_item>& items) {
-  std::vector<tiles_arguments> all;
-  const operation_cost cost = place_tiles(g, d, all);
-  const tiles_arguments* there = d.addresses<tiles_arguments>(all);
-  const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(g.tile_doubles()) / g.blocks();
-  for (int p = g.blocks() - 1; p >= 0; --p) items.push_back({there, all[0].tiles + p * tile, nullptr, p, 1, false});
-  return cost;
-}
-
-operation_cost place_advanced(const gas_case& g, operation_data& d, std::vector<advance_item>& items) {
-  std::vector<stage_arguments> all;
-  const operation_cost cost = place_stage(g, 1, d, all);
-  const stage_arguments* there = d.addresses<stage_arguments>(all);
-  const std::ptrdiff_t tile = static_cast<std::ptrdiff_t>(g.tile_doubles()) / g.blocks();
-  const int boxes = (g.n / 8) * (g.n / 8) * (g.n / 8);
-  for (int p = g.blocks() - 1; p >= 0; --p)
-    items.push_back({there, const_cast<double*>(all[0].tiles) + p * tile,
-                     all[0].parts + static_cast<std::ptrdiff_t>(p) * boxes * full3d_part_doubles, p, boxes,
-                     g.o.hydro.contact_steepening});
-  return cost;
-}
-
 operation_cost place_correction(const gas_case& g, operation_data& d, std::vector<correction_arguments>& items) {
   correction_arguments a;
   a.hydro = g.o.hydro;
@@ -209,19 +187,6 @@ void add_tiles(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(gather_tiles, "uniform", large, full3d_options(), place_tiles, row_use::time));
 }
 
-void add_blocks(std::vector<operation_row>& rows) {
-  const mesh::block_mesh small = refined(box_of(1, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2), 1, 7, 1.0);
-  const mesh::block_mesh large(cube_of(8, 8, mesh::boundary::outflow)),
-      of_boxes(cube_of(1, 16, mesh::boundary::outflow));
-  rows.push_back(on_mesh(gather_block, "uniform", small, full3d_options(), place_gathered, row_use::check));
-  rows.push_back(on_mesh(gather_block, "uniform", large, full3d_options(), place_gathered, row_use::time));
-  for (const bool steepening : {false, true})
-    rows.push_back(on_mesh(advance_block_stage, name_of(full3d_options(steepening)), small, full3d_options(steepening),
-                           place_advanced, row_use::check));
-  rows.push_back(on_mesh(advance_block_stage, "full3d", of_boxes, full3d_options(), place_advanced, row_use::check));
-  rows.push_back(on_mesh(advance_block_stage, "full3d", large, full3d_options(), place_advanced, row_use::time));
-}
-
 void add_levels(std::vector<operation_row>& rows) {
   const gas_options o = options_of(reconstruction::ppm, riemann_solver::hllc);
   constexpr std::pair<mesh::limiter, const char*> rules[] = {{mesh::limiter::minmod, "minmod"},
@@ -247,7 +212,6 @@ std::vector<operation_row> operation_rows() {
   std::vector<operation_row> rows;
   add_stages(rows);
   add_tiles(rows);
-  add_blocks(rows);
   add_levels(rows);
   add_regrid_rows(rows);
   return rows;

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "gpu/cuda/kernel.hpp"
-#include "star/device/block_operations.hpp"
+#include "block_operations.hpp"
 #include "star/device/full3d_body.hpp"
 #include "star/device/run_bodies.hpp"
 #include "star/device/tiles_body.hpp"

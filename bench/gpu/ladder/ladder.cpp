@@ -33,13 +33,13 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "block_steps.hpp"
 #include "gpu/backend.hpp"
 #include "mesh/gather.hpp"
 #include "report.hpp"
 #include "rt/async.hpp"
 #include "rt/future.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/block_steps.hpp"
 #include "star/device/gas_cases_test.hpp"
 #include "star/device/reference_stepper_test.hpp"
 #include "star/hydro/stage.hpp"

@@ -1,4 +1,4 @@
-#include "star/device/block_operations.hpp"
+#include "block_operations.hpp"
 
 #include "star/device/operations.hpp"
 

@@ -1,4 +1,4 @@
-#include "star/device/block_steps.hpp"
+#include "block_steps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,15 +4,15 @@
 //
 // Thread safety: one task at a time; it waits. Requires: the scheme full3d, no totals of steps. Errors: gpu::error,
 // thrown; the values are then lost. Cost: two launches and two futures per block and stage. Memory: 290 KB per block of
-// 8^3 cells while a step runs. Example: star/device/block_steps_test.cpp
+// 8^3 cells while a step runs. Example: bench/gpu/ladder/block_steps_test.cpp
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "block_data.hpp"
 #include "gpu/aggregating_executor.hpp"
 #include "gpu/executor.hpp"
-#include "star/device/block_data.hpp"
 #include "star/device/device_gas.hpp"
 
 namespace plx::star::device {

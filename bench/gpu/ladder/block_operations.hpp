@@ -3,11 +3,11 @@
 //
 // Thread safety: pure functions of their items; a launch function does not wait. Cost: that of the bodies; a thread
 // block first copies 0.4 KB of arguments. The backend sycl has none of these operations. Example:
-// star/device/block_steps.cpp
+// bench/gpu/ladder/block_steps.cpp
 #pragma once
 
+#include "block_data.hpp"
 #include "gpu/operation.hpp"
-#include "star/device/block_data.hpp"
 
 namespace plx::star::device {
 

@@ -1,4 +1,4 @@
-#include "star/device/block_steps.hpp"
+#include "block_steps.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "block_operations.hpp"
 #include "gpu/buffer.hpp"
 #include "mesh/tile.hpp"
 #include "rt/async.hpp"
 #include "rt/future.hpp"
-#include "star/device/block_operations.hpp"
 #include "star/device/mesh_tables.hpp"
 
 namespace plx::star::device {
@@ -24,16 +24,16 @@ struct block_steps::scratch {
 };
 
 block_steps::block_steps(device_gas& gas, const mesh::block_mesh& mesh)
-    : gas_(gas), home_(gas.on_.device()), readers_(mesh.block_count()), read_(mesh.block_count()) {
-  PLX_ASSERT(gas.is_full() && gas.options_.totals_every == 0);
-  PLX_ASSERT_EQ(static_cast<int>(mesh.block_count()), gas.n_blocks_);
-  const mesh_tables t(mesh, gas.n_var_, gas.stride_, true);
-  const int n = mesh.block_size();
+    : gas_(gas), home_(gas.on().device()), readers_(mesh.block_count()), read_(mesh.block_count()) {
+  PLX_ASSERT(gas.options().hydro.scheme == hydro_scheme::full3d && gas.options().totals_every == 0);
+  PLX_ASSERT_EQ(static_cast<int>(mesh.block_count()), gas.tiles_of(0).n_blocks);
+  const int n = mesh.block_size(), n_var = variable_count(gas.options().hydro.n_species);
+  const mesh_tables t(mesh, n_var, static_cast<std::size_t>(n_var) * n * n * n, true);
   boxes_ = (n / 8) * (n / 8) * (n / 8);
   tile_doubles_ = tile_variables * mesh::tile_cells(n);
   part_doubles_ = static_cast<std::size_t>(boxes_) * full3d_part_doubles;
   flux_doubles_ = static_cast<std::ptrdiff_t>(t.flux_doubles);
-  fluxes_.reserve(gas.on_, t.flux_doubles * static_cast<std::size_t>(gas.options_.scheme.stages));
+  fluxes_.reserve(gas.on(), t.flux_doubles * static_cast<std::size_t>(gas.options().scheme.stages));
 
   std::unordered_map<std::int64_t, std::int32_t> position_of;
   for (std::size_t p = 0; p < t.blocks.size(); ++p) position_of[t.blocks[p].values] = static_cast<std::int32_t>(p);
@@ -53,43 +53,39 @@ block_steps::block_steps(device_gas& gas, const mesh::block_mesh& mesh)
 // ------------------------------------------------------------------------------------------------- common to all steps
 
 void block_steps::prepare() {
-  PLX_ASSERT(gas_.put_ < device_gas::steps_kept, gas_.put_);
-  gas_.on_.synchronize();  // steps of the gas that were submitted and not waited for
-  device_memory<stage_arguments>& stages = stages_[gas_.now_];
+  gas_.on().synchronize();  // steps of the gas that were submitted and not waited for
+  device_memory<stage_arguments>& stages = stages_[gas_.arena()];
   if (stages.data() != nullptr) return;
   std::vector<tiles_arguments> tiles_of;
   std::vector<stage_arguments> stages_of;
-  for (int stage = 0; stage < gas_.options_.scheme.stages; ++stage) {
+  for (int stage = 0; stage < gas_.options().scheme.stages; ++stage) {
     tiles_of.push_back(gas_.tiles_of(stage));
     stages_of.push_back(gas_.stage_of(stage));
     stages_of.back().fluxes = fluxes(stage);
   }
-  tiles_[gas_.now_].set(gas_.on_, tiles_of);
-  stages.set(gas_.on_, stages_of);
-  gas_.on_.synchronize();
+  tiles_[gas_.arena()].set(gas_.on(), tiles_of);
+  stages.set(gas_.on(), stages_of);
+  gas_.on().synchronize();
 }
 
 gather_item block_steps::gather_of(int stage, std::int32_t position, double* tile) const {
-  return {tiles_[gas_.now_].data() + stage, tile, nullptr, position, 1, false};
+  return {tiles_[gas_.arena()].data() + stage, tile, nullptr, position, 1, false};
 }
 
 advance_item block_steps::advance_of(int stage, std::int32_t position, double* tile, double* parts) const {
-  const bool steep = gas_.options_.hydro.contact_steepening;
-  return {stages_[gas_.now_].data() + stage, tile, parts, position, boxes_, steep};
+  const bool steep = gas_.options().hydro.contact_steepening;
+  return {stages_[gas_.arena()].data() + stage, tile, parts, position, boxes_, steep};
 }
 
 void block_steps::end_stage(int stage) {
-  if (gas_.n_corrections_ == 0) return;
+  if (one_level_) return;
   gas_.put_correction(stage, fluxes(stage));
-  gas_.on_.synchronize();
+  gas_.on().synchronize();
 }
 
 void block_steps::end_step() {
-  for (int stage = 0; stage < gas_.options_.scheme.stages; ++stage) gas_.put_side_sums(stage, fluxes(stage));
-  gas_.put_finish();
-  gas_.on_.synchronize();
-  gas_.swap_after_step();
-  ++gas_.put_;
+  for (int stage = 0; stage < gas_.options().scheme.stages; ++stage) gas_.put_side_sums(stage, fluxes(stage));
+  gas_.end_step_of_caller();
 }
 
 // ------------------------------------------------------------------------------------------------------------- tasks
@@ -115,10 +111,11 @@ void wait_for_all(std::vector<plx::future<void>>& all) {
 template <class Advance>
 void block_steps::step(Advance&& advance) {
   prepare();
-  for (int stage = 0; stage < gas_.options_.scheme.stages; ++stage) {
+  for (int stage = 0; stage < gas_.options().scheme.stages; ++stage) {
     std::vector<plx::future<void>> all;
     all.reserve(readers_.size());
-    for (std::int32_t p = 0; p < gas_.n_blocks_; ++p) all.push_back(plx::async([&, p] { advance(stage, p); }));
+    for (std::int32_t p = 0; p < static_cast<std::int32_t>(readers_.size()); ++p)
+      all.push_back(plx::async([&, p] { advance(stage, p); }));
     wait_for_all(all);
     end_stage(stage);
   }
@@ -127,7 +124,7 @@ void block_steps::step(Advance&& advance) {
 
 void block_steps::step_in_streams() {
   step([this](int stage, std::int32_t p) {
-    gpu::stream s(gas_.on_.device());
+    gpu::stream s(gas_.on().device());
     const scratch mine(s, *this);
     s.launch(gather_block, gather_of(stage, p, mine.tile.data()));
     s.launch(advance_block_stage, advance_of(stage, p, mine.tile.data(), mine.parts.data()));
@@ -220,7 +217,7 @@ class block_steps::course {
 template <class On>
 void block_steps::futures_by(const On& on) {
   prepare();
-  const int stages = gas_.options_.scheme.stages;
+  const int stages = gas_.options().scheme.stages;
   for (int stage = 0; stage < stages; ++stage) {
     const int last = one_level_ ? stages : stage + 1;
     course<On>(*this, on, stage, last);

@@ -1,6 +1,6 @@
 // The arguments of kernels that process one block of a launch on all blocks, for steps with one launch per block.
 //
-// Thread safety: values. Cost: 40 bytes per launch. Example: star/device/block_steps_test.cpp
+// Thread safety: values. Cost: 40 bytes per launch. Example: bench/gpu/ladder/block_steps_test.cpp
 #pragma once
 
 #include <cstdint>
