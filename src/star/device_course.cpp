@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "star/device/device_gas.hpp"
 #include "star/refinement.hpp"
 #include "star/run_device.hpp"
 
@@ -30,15 +31,23 @@ result<std::unique_ptr<device_course>> device_course::open(const input& in, cons
 }
 
 device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on)
-    : in_(in), setup_(s), gas_(g), on_(std::move(on)), values_(on_->machine, with_totals(gas_options_of(s), in)) {}
+    : in_(in),
+      setup_(s),
+      gas_(g),
+      on_(std::move(on)),
+      values_(std::make_unique<device::device_gas>(on_->machine, with_totals(gas_options_of(s), in))) {}
+
+static_assert(device_course::most_steps < device::device_gas::steps_kept);
 
 device_course::~device_course() = default;
 
+bool device_course::ahead() const { return next_ < results_.size(); }
+
 void device_course::take() {
   gas_.elsewhere = true;
-  values_.adopt(gas_.mesh);
-  values_.upload(gas_.now);
-  values_.set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
+  values_->adopt(gas_.mesh);
+  values_->upload(gas_.now);
+  values_->set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
   values_here_ = rates_here_ = true;
 }
 
@@ -46,10 +55,10 @@ void device_course::advance(const device::step_control& c, int count) {
   PLX_ASSERT(!ahead() && count >= 1 && count <= most_steps, count);
   values_here_ = rates_here_ = false;
   bad_.reset();
-  values_.begin(c);
-  for (int i = 0; i < count; ++i) values_.step();
-  const device::step_control end = values_.wait();
-  results_ = std::move(values_.results());
+  values_->begin(c);
+  for (int i = 0; i < count; ++i) values_->step();
+  const device::step_control end = values_->wait();
+  results_ = std::move(values_->results());
   next_ = 0;
   if (ahead()) {
     signal_rate_ = end.now.signal_rate;
@@ -71,7 +80,7 @@ device::step_result device_course::next() {
 std::vector<mesh::flag> device_course::refinement_flags() {
   PLX_ASSERT(!ahead());
   return star::refinement_flags(gas_, in_.refinement,
-                                values_.marks(criteria_of(in_.refinement, gas_.mesh.block_size())));
+                                values_->marks(criteria_of(in_.refinement, gas_.mesh.block_size())));
 }
 
 regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_costs& costs) {
@@ -82,7 +91,7 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
     return result;
   }
   fetch_rates();
-  const std::vector<device::block_report> checks = values_.make_blocks(plan, gas_.mesh);
+  const std::vector<device::block_report> checks = values_->make_blocks(plan, gas_.mesh);
   costs.move(plan.refined, plan.merged);
   gas_.adopt(std::move(plan.next));
   const auto check = [&, next = std::size_t{0}](slot_id slot) mutable {
@@ -95,8 +104,8 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
   for (const mesh::family& f : result.refined) made.insert(made.end(), f.children.begin(), f.children.end());
   for (const mesh::family& f : result.merged) made.push_back(f.parent);
   std::for_each(made.begin(), made.end(), check);
-  values_.adopt(gas_.mesh);
-  values_.set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
+  values_->adopt(gas_.mesh);
+  values_->set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
   values_here_ = false;
   signal_rate_ = gas_.largest_signal_rate();
   return result;
@@ -104,12 +113,12 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
 
 std::vector<double> device_course::totals() {
   PLX_ASSERT(!ahead());
-  return values_.totals();
+  return values_->totals();
 }
 
 void device_course::fetch_rates() {
   if (std::exchange(rates_here_, true)) return;
-  const std::vector<double> rates = values_.signal_rates();
+  const std::vector<double> rates = values_->signal_rates();
   for (const slot_id slot : gas_.mesh.blocks()) gas_.signal_rate[slot] = rates[slot];
 }
 
@@ -118,7 +127,7 @@ void device_course::fetch() {
   fetch_rates();
   if (std::exchange(values_here_, true)) return;
   gas_.now.resize(gas_.mesh.slot_count());
-  values_.download(gas_.now);
+  values_->download(gas_.now);
 }
 
 }  // namespace plx::star

@@ -14,13 +14,25 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/device/device_gas.hpp"
 #include "star/gas.hpp"
 #include "star/options.hpp"
 #include "star/regrid.hpp"
 #include "star/step_account.hpp"
 
+namespace plx {
+class runtime;
+namespace gpu {
+struct backend;
+}
+}  // namespace plx
+
 namespace plx::star {
+
+namespace device {
+class device_gas;
+struct step_control;
+struct step_result;
+}  // namespace device
 
 struct run_device;
 
@@ -37,7 +49,7 @@ class device_course {
   void take();
 
   /// Has the device made steps that next() has not returned?
-  bool ahead() const { return next_ < results_.size(); }
+  bool ahead() const;
   /// Makes up to `count` steps, the first by c.dt; fewer if the end, the time of a mesh file or a failing step comes
   /// first.
   /// Requires: not ahead; `c` is the host's current state.
@@ -55,7 +67,7 @@ class device_course {
   /// Copies the values and the signal rates to the host, if they are not there.
   void fetch();
 
-  static constexpr int most_steps = device::device_gas::steps_kept - 1;
+  static constexpr int most_steps = 15;  ///< steps that advance() can make
 
  private:
   device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on);
@@ -65,7 +77,7 @@ class device_course {
   const setup& setup_;
   gas& gas_;
   std::unique_ptr<run_device> on_;
-  device::device_gas values_;
+  std::unique_ptr<device::device_gas> values_;
   std::vector<device::step_result> results_;
   std::size_t next_ = 0;  // index of the first result that has not been returned
   std::optional<bad_cell> bad_;

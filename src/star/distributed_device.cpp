@@ -1,5 +1,7 @@
 #include "star/distributed_device.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -28,12 +30,37 @@ void throw_if(const std::string& complaint) {
 }  // namespace
 
 /// Members in order of construction.
-struct distributed_device::parts : run_device {
+struct distributed_device::parts final : run_device, device::part_exchange {
   parts(runtime& rt, const gpu::backend& b, int index, const setup& s, gas& g)
       : run_device(rt, b, index), values(machine, gas_options_of(s)), messages(g.net, machine) {}
 
+  bool exchange_ghosts(int stage) override {
+    if (!messages.has(device_message::ghosts)) return true;
+    values.put_ghosts_out(stage, messages.out());
+    if (!exchange(device_message::ghosts, stage)) return false;
+    values.put_ghosts_in(stage, messages.in(device_message::ghosts, stage));
+    return true;
+  }
+  bool exchange_fluxes(int stage) override {
+    if (!messages.has(device_message::fluxes)) return true;
+    values.put_fluxes_out(messages.out());
+    if (!exchange(device_message::fluxes, stage)) return false;
+    values.put_fluxes_in(messages.in(device_message::fluxes, stage));
+    return true;
+  }
+  // Sends what the device has packed, and waits for the data of the neighbours. False: one of them has failed.
+  bool exchange(device_message what, int stage) {
+    machine.stream().future().get();
+    busy_s += monotonic_seconds() - begin_s;
+    messages.send(what, stage);
+    if (!messages.wait(what, stage)) return false;
+    begin_s = monotonic_seconds();
+    return true;
+  }
+
   device::device_gas values;
   device_messages messages;
+  double begin_s = 0.0, busy_s = 0.0;  // of the device's work
 };
 
 distributed_device::distributed_device(const input& in, const setup& s, gas& g, std::unique_ptr<parts> on)
@@ -45,10 +72,16 @@ result<std::unique_ptr<distributed_device>> distributed_device::open(const input
                                                                      runtime& rt, const gpu::backend* of) {
   PLX_ASSERT(!g.net.is_alone());
   const int rank = rank_on_host(g.net);
-  return on_backend(in.run, of, [&](const gpu::backend& b) {
+  auto opened = on_backend(in.run, of, [&](const gpu::backend& b) {
     return std::unique_ptr<distributed_device>(
         new distributed_device(in, s, g, std::make_unique<parts>(rt, b, device_index(b, rank), s, g)));
   });
+  if (opened && !(*opened)->on_->values.is_for_parts())
+    return error{
+        fmt::format("run.device = \"{}\": additional physics that reads its own fields at other nodes runs on one "
+                    "device, or on workers; expected one process, or run.device = \"cpu\"",
+                    in.run.device)};
+  return opened;
 }
 
 // Calls f(), in which a device may fail; then all localities throw the error.
@@ -63,6 +96,8 @@ void distributed_device::all_or_none(F&& f) {
   throw_if(first_complaint(gas_.net, why));
 }
 
+double distributed_device::take_busy_s() { return std::exchange(on_->busy_s, 0.0); }
+
 void distributed_device::take() {
   PLX_ASSERT(values_here_);
   all_or_none([this] {
@@ -75,7 +110,7 @@ void distributed_device::take() {
 // -------------------------------------------------------------------------------------------------------------- a step
 
 // When a device fails, the other localities are notified, and all meet at the end of the step.
-std::optional<bad_cell> distributed_device::advance(double dt) {
+std::optional<bad_cell> distributed_device::advance(double dt, double time) {
   step_account mine;
   mine.wishes = std::exchange(my_wishes_, 0);
   std::vector<double> rates;
@@ -84,7 +119,7 @@ std::optional<bad_cell> distributed_device::advance(double dt) {
   {
     const device_messages::round open(on_->messages, setup_.scheme.stages);
     try {
-      if (run_step(dt)) collect(mine, rates);
+      if (run_step(dt, time)) collect(mine, rates);
     } catch (const gpu::error& e) {
       why = e.what();
     } catch (...) {
@@ -97,41 +132,12 @@ std::optional<bad_cell> distributed_device::advance(double dt) {
 }
 
 // False: another locality cannot complete the step. A device without blocks has no part in it.
-bool distributed_device::run_step(double dt) {
+bool distributed_device::run_step(double dt, double time) {
   values_here_ = false;
   outflow_.assign(static_cast<std::size_t>(mesh::face_count) * gas_.now.variable_count(), {});
   if (!on_->values.has_blocks()) return true;
-  begin_s_ = monotonic_seconds();
-  on_->values.begin_step(dt, steps_);
-  for (int stage = 0; stage < setup_.scheme.stages; ++stage)
-    if (!run_stage(stage)) return false;
-  return true;
-}
-
-bool distributed_device::run_stage(int stage) {
-  on_->values.put_stage_of_part(stage);
-  if (on_->messages.has(device_message::fluxes)) {
-    on_->values.put_fluxes_out(on_->messages.out());
-    if (!exchange_borders(device_message::fluxes, stage)) return false;
-    on_->values.put_fluxes_in(on_->messages.in(device_message::fluxes, stage));
-  }
-  on_->values.put_correction_of_part(stage);
-  if (on_->messages.has(device_message::ghosts)) {
-    on_->values.put_ghosts_out(stage, on_->messages.out());
-    if (!exchange_borders(device_message::ghosts, stage)) return false;
-    on_->values.put_ghosts_in(stage, on_->messages.in(device_message::ghosts, stage));
-  }
-  return true;
-}
-
-// Sends what the device has packed, and waits for the data of the neighbours. False: one of them has failed.
-bool distributed_device::exchange_borders(device_message what, int stage) {
-  on_->machine.stream().future().get();
-  busy_s_ += monotonic_seconds() - begin_s_;
-  on_->messages.send(what, stage);
-  if (!on_->messages.wait(what, stage)) return false;
-  begin_s_ = monotonic_seconds();
-  return true;
+  on_->begin_s = monotonic_seconds();
+  return on_->values.run_part(time, dt, steps_, *on_);
 }
 
 // Combines the reports of the blocks, along the curve, as finish_body.hpp and stepper::first_bad() do.
@@ -140,7 +146,7 @@ void distributed_device::collect(step_account& mine, std::vector<double>& rates)
   std::uint64_t first = device::block_report::no_bad, key = first;
   floor_counts floors;
   const std::vector<device::block_report> reports = on_->values.end_step();
-  busy_s_ += monotonic_seconds() - begin_s_;
+  on_->busy_s += monotonic_seconds() - on_->begin_s;
   auto position = static_cast<std::size_t>(gas_.parts.begin(gas_.net.here()));
   for (const device::block_report& r : reports) {
     rates.push_back(std::bit_cast<double>(r.speed_bits) / gas_.mesh.cell_width(gas_.mesh.blocks()[position]));

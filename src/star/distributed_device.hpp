@@ -50,7 +50,7 @@ class distributed_device {
   /// Copies the mesh and the values of the gas to the devices. All.
   void take();
   /// Makes one step; or returns the first bad cell, with the state unchanged. All, with the same dt.
-  std::optional<bad_cell> advance(double dt);
+  std::optional<bad_cell> advance(double dt, double time);
   double signal_rate() const { return signal_rate_; }              ///< of the whole gas, after a step
   const floor_counts& floors() const { return floors_; }           ///< of the last step
   std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
@@ -63,15 +63,13 @@ class distributed_device {
   void wish(std::uint32_t bits) { my_wishes_ |= bits; }
   std::uint32_t wishes() const { return wishes_; }
   /// Time in seconds that this locality's device has worked since the last call.
-  double take_busy_s() { return std::exchange(busy_s_, 0.0); }
+  double take_busy_s();
 
  private:
   struct parts;
   distributed_device(const input& in, const setup& s, gas& g, std::unique_ptr<parts> on);
 
-  bool run_step(double dt);
-  bool run_stage(int stage);
-  bool exchange_borders(device_message what, int stage);
+  bool run_step(double dt, double time);
   void collect(step_account& mine, std::vector<double>& rates);
   void note_bad(std::uint64_t first, std::uint64_t key, step_account& mine);
   std::optional<bad_cell> end_step(step_account& mine, const std::string& why, const std::vector<double>& rates);
@@ -88,7 +86,6 @@ class distributed_device {
   double signal_rate_ = 0.0;
   std::int64_t steps_ = 0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
-  double busy_s_ = 0.0, begin_s_ = 0.0;  // begin_s_: of the work that the device does now
   bool values_here_ = true;
 };
 

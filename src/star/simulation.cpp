@@ -9,6 +9,7 @@
 #include "base/log.hpp"
 #include "mesh/checkpoint.hpp"
 #include "rt/runtime.hpp"
+#include "star/device/device_gas.hpp"
 #include "star/device_course.hpp"
 #include "star/distributed_device.hpp"
 #include "star/refinement.hpp"
@@ -115,7 +116,7 @@ std::optional<bad_cell> simulation::advance_all(double dt) {
     signal_rate_ = stepper_.signal_rate();
     return bad;
   }
-  auto bad = distributed_->advance(dt);
+  auto bad = distributed_->advance(dt, time_);
   if (bad) return bad;
   signal_rate_ = distributed_->signal_rate();
   stepper_.floors().add(distributed_->floors());
@@ -188,11 +189,6 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
   if (!gas_.net.is_alone()) {
-    if (!setup_.modules.empty())
-      return error{
-          fmt::format("run.device = \"{}\": additional physics runs on one device, or on workers; expected one "
-                      "process, or run.device = \"cpu\"",
-                      in_.run.device)};
     auto opened =
         as_task(rt_, info_of("star.device.open"), [&] { return distributed_device::open(in_, setup_, gas_, rt_, on); });
     if (!opened) return opened.error();

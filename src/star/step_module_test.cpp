@@ -177,7 +177,7 @@ TEST(StepModule, SourcesAreTheSameOnWorkersLocalitiesAndADevice) {
   EXPECT_NE(one.totals, without.totals);
   expect_same(run_with(1, 1, {&fall}, {}), one);
   for (const unsigned n : {2u, 3u}) expect_same(run_with(n, 2, {&fall}, {}), one);
-  expect_same(run_with(1, 2, {&fall}, {"run.device=emulated"}), one);
+  for (const unsigned n : {1u, 2u, 3u}) expect_same(run_with(n, 2, {&fall}, {"run.device=emulated"}), one);
 }
 
 TEST(StepModule, APassOverTheTreeIsTheSameOnWorkersLocalitiesAndADevice) {
@@ -199,12 +199,13 @@ TEST(StepModule, ThePassOverTheTreeActs) {
   EXPECT_NEAR(with.totals[0], without.totals[0], 1e-3 * without.totals[0]);
 }
 
-TEST(StepModule, IsRefusedOnDevicesOfSeveralLocalities) {
-  const falling fall;
-  const outcome out = run_with(2, 1, {&fall}, {"run.device=emulated"});
-  EXPECT_EQ(out.error,
-            "run.device = \"emulated\": additional physics runs on one device, or on workers; expected one process, or "
-            "run.device = \"cpu\"");
+TEST(StepModule, OverTheTreeIsRefusedOnDevicesOfSeveralLocalities) {
+  const toy_gravity gravity;
+  const outcome out = run_with(2, 1, {&gravity}, {"run.device=emulated"});
+  EXPECT_EQ(
+      out.error,
+      "run.device = \"emulated\": additional physics that reads its own fields at other nodes runs on one device, or "
+      "on workers; expected one process, or run.device = \"cpu\"");
 }
 
 }  // namespace

@@ -46,16 +46,30 @@ void pass_kernel::launch(launch_range nodes) {
 }
 
 void recipe::launch(int deepest_level) const {
-  for (const pass& p : passes_) {
-    bool up = false, down = false;
-    for (const access& a : p.reads)
-      if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
-    if (!up && !down) p.kernel->launch({});
-    if (up)
-      for (int level = deepest_level; level >= 0; --level) p.kernel->launch({level});
-    if (down)
-      for (int level = 0; level <= deepest_level; ++level) p.kernel->launch({level});
-  }
+  for (const pass& p : passes_) launch(p, deepest_level);
+}
+
+void recipe::launch(const pass& p, int deepest_level) const {
+  bool up = false, down = false;
+  for (const access& a : p.reads)
+    if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
+  if (!up && !down) p.kernel->launch({});
+  if (up)
+    for (int level = deepest_level; level >= 0; --level) p.kernel->launch({level});
+  if (down)
+    for (int level = 0; level <= deepest_level; ++level) p.kernel->launch({level});
+}
+
+std::vector<access> recipe::read_elsewhere_after(int pass) const {
+  std::vector<access> found;
+  const auto add = [&](const access& a) {
+    if (a.at == stencil::own || std::find(found.begin(), found.end(), a) != found.end()) return;
+    if (const std::vector<int> all = writers(a.field); !all.empty() && all.back() == pass) found.push_back(a);
+  };
+  for (const auto& p : passes_)
+    for (const access& a : p.reads) add(a);
+  for (const access& a : published_) add(a);
+  return found;
 }
 
 field_id recipe::add_field(field_info f) {

@@ -74,6 +74,7 @@ struct field_info {
   std::string name;
   bool given = false;  ///< has its values when the recipe starts, on other localities' nodes too
   int storage = -1;    ///< fields with the same number, if it is not negative, share memory
+  int tag = -1;        ///< for the maker of the recipe
   std::vector<transfer> transfers{};
 };
 
@@ -140,8 +141,11 @@ class recipe {
   std::vector<int> writers(field_id f) const;
   /// Does a pass run on refined nodes, or read at children or parents?
   bool uses_tree() const;
-  /// Submits all passes to a device, in order. Levels: 0 .. deepest of the mesh.
+  /// Submits all passes, or one, to a device, in order. Levels: 0 .. deepest of the mesh.
   void launch(int deepest_level) const;
+  void launch(const pass& p, int deepest_level) const;
+  /// Values that nodes other than those of a pass read of what is final after it: other localities need them then.
+  std::vector<access> read_elsewhere_after(int pass) const;
 
   /// Verifies the rules. Requires nothing. Errors: one line that names the pass and the field.
   result<void> check() const;

@@ -13,6 +13,7 @@
 #include "star/device/module_data.hpp"
 #include "star/device/operations.hpp"
 #include "star/step/gas_step.hpp"
+#include "step/node_graph.hpp"
 
 namespace plx::star::device {
 
@@ -23,16 +24,38 @@ class device_gas::passes final : public gas_passes {
       : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {}
 
   void put() const { recipe_.launch(deepest_); }
-  void adopt(const mesh::block_mesh& mesh) {
+  bool put_with(part_exchange& with) const {
+    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p) {
+      recipe_.launch(recipe_.passes()[static_cast<std::size_t>(p)], deepest_);
+      for (const step::access& a : recipe_.read_elsewhere_after(p)) {
+        const int stage = recipe_.field(a.field).tag;
+        if (!(a.at == step::stencil::neighbours ? with.exchange_ghosts(stage) : with.exchange_fluxes(stage)))
+          return false;
+      }
+    }
+    return true;
+  }
+  bool is_for_parts() const {
+    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p)
+      for (const step::access& a : recipe_.read_elsewhere_after(p))
+        if (recipe_.field(a.field).tag < 0) return false;
+    return true;
+  }
+  void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
     deepest_ = mesh.deepest();
-    if (has_modules_) data_.adopt(g_.on_, mesh, g_.stride_, recipe_.uses_tree());
+    if (!has_modules_) return;
+    std::vector<std::int64_t> values(mesh.slot_count(), -1);
+    for (std::size_t s = 0; s < values.size(); ++s)
+      if (const std::int64_t row = g_.row_of_.empty() ? static_cast<std::int64_t>(s) : g_.row_of_[s]; row >= 0)
+        values[s] = row * static_cast<std::int64_t>(g_.stride_);
+    data_.adopt(g_.on_, step::node_graph(mesh, parts, here, recipe_.uses_tree()), values);
   }
 
   std::unique_ptr<step::pass_kernel> advance(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_stage_of_part(stage); });
+    return step::launcher([this, stage](step::launch_range) { g_.put_whole_stage(stage); });
   }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_correction_of_part(stage); });
+    return step::launcher([this, stage](step::launch_range) { g_.put_correction(stage, g_.fluxes_.data()); });
   }
   std::unique_ptr<step::pass_kernel> check_state(int stage) override {
     return step::launcher([this, stage](step::launch_range) { g_.put_check(stage); });
@@ -112,12 +135,12 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
     if (i != now_) arenas_[i].reserve(on_, slots_ * stride_);
   arenas_[now_].grow(on_, slots_ * stride_, slots_before * stride_);
 
+  adopt_passes(mesh, mesh::curve_parts(mesh.block_count()), 0);
   adopt_tables(mesh, mesh_tables(mesh, n_var_, stride_, is_full()));
 }
 
 void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
   n_blocks_ = static_cast<int>(t.blocks.size());
-  passes_->adopt(mesh);
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 
@@ -236,6 +259,28 @@ void device_gas::put_correction(int stage, const double* fluxes) {
   a.control = control_.data();
   on_.launch(correct_fluxes, a);
 }
+
+// A stage: first the ghost cells that come from other levels, or with full3d all of them.
+void device_gas::put_whole_stage(int stage) {
+  is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
+  put_stage(stage);
+  put_side_sums(stage, fluxes_.data());
+}
+
+bool device_gas::run_part(double time, double dt, std::int64_t steps, part_exchange& with) {
+  step_control c;
+  c.dt = dt;
+  c.now.time = time;
+  c.now.steps = steps;
+  on_.to_device(control_.data(), &c, sizeof c);
+  return passes_->put_with(with);
+}
+
+void device_gas::adopt_passes(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
+  passes_->adopt(mesh, parts, here);
+}
+
+bool device_gas::is_for_parts() const { return passes_->is_for_parts(); }
 
 void device_gas::put_check(int stage) {
   check_arguments a;

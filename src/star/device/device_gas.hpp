@@ -59,6 +59,15 @@ struct cell_criteria {
   std::vector<double> density_levels;
 };
 
+/// The exchange of a part of a mesh with the others during a step.
+class part_exchange {
+ public:
+  virtual ~part_exchange() = default;
+  /// Sends what the others read, and waits for theirs. False ends the step.
+  virtual bool exchange_ghosts(int stage) = 0;
+  virtual bool exchange_fluxes(int stage) = 0;
+};
+
 class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< maximum number of steps submitted before wait()
@@ -73,14 +82,15 @@ class device_gas {
   /// Takes a mesh and allocates its blocks; those that are not new keep their values. Waits for the device.
   void adopt(const mesh::block_mesh& mesh);
   /// The same for a part of the mesh; the other parts are elsewhere, and no value is kept. Allocates the part's blocks
-  /// and those that touch it. Then steps run stage by stage: begin_step(), and for each stage put_stage_of_part(),
-  /// fluxes, put_correction_of_part(), ghost cells. Functions put_...() do not wait.
+  /// and those that touch it. Functions put_...() do not wait.
   void adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   const part_borders& borders() const { return borders_; }
   bool has_blocks() const { return n_blocks_ > 0; }
-  void begin_step(double dt, std::int64_t steps);
-  void put_stage_of_part(int stage);
-  void put_correction_of_part(int stage) { put_correction(stage, fluxes_.data()); }
+  /// Makes a step, in which `with` exchanges data at the places that the recipe requires; then end_step() follows.
+  /// False if an exchange has ended it.
+  bool run_part(double time, double dt, std::int64_t steps, part_exchange& with);
+  /// Can parts of a mesh make steps? Not if additional physics reads its own fields at other nodes.
+  bool is_for_parts() const;
   /// Copies data for other parts to host memory, and data that they sent from there. Shapes: as borders() says.
   /// Requires: pinned memory that stays valid until the copy has run.
   void put_fluxes_out(double* messages);
@@ -147,6 +157,7 @@ class device_gas {
   const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
   double* target(int stage) { return arenas_[arena_of(stage + 1)].data(); }
   void check_device();
+  void adopt_passes(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
   void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   void put_copies(bool out, double* values, std::int64_t variable, double* message, int list);
@@ -154,6 +165,7 @@ class device_gas {
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   void put_tiles(int stage);
   void put_stage(int stage);
+  void put_whole_stage(int stage);
   void put_check(int stage);
   void put_finish();
   void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);

@@ -71,6 +71,7 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
   copies_.set(on_, copies);
   message_out_.reserve(on_, std::max(borders_.fluxes_out.back(), borders_.ghosts_out.back()));
   message_in_.reserve(on_, std::max(borders_.fluxes_in.back(), borders_.ghosts_in.back()));
+  adopt_passes(mesh, parts, here);
   adopt_tables(mesh, t);
 }
 
@@ -81,19 +82,6 @@ void device_gas::give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts
   row_of_.assign(mesh.slot_count(), -1);
   for (std::size_t i = 0; i < part_slots_.size(); ++i) row_of_[part_slots_[i]] = static_cast<std::int32_t>(i);
   slots_ = part_slots_.size();
-}
-
-void device_gas::begin_step(double dt, std::int64_t steps) {
-  step_control c;
-  c.dt = dt;
-  c.now.steps = steps;
-  on_.to_device(control_.data(), &c, sizeof c);
-}
-
-void device_gas::put_stage_of_part(int stage) {
-  is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
-  put_stage(stage);
-  put_side_sums(stage, fluxes_.data());
 }
 
 void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, int list) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "mesh/curve_parts.hpp"
 #include "step/node_graph.hpp"
 
 namespace plx::star::device {
@@ -19,14 +18,9 @@ void module_data::add_set(step::node_set set) {
     sets_.push_back({set, {}});
 }
 
-void module_data::adopt(machine& on, const mesh::block_mesh& mesh, std::size_t stride, bool with_tree) {
-  const mesh::curve_parts whole(mesh.block_count());
-  const step::node_graph graph(mesh, whole, 0, with_tree);
-  const std::size_t count = graph.node_count(), slots = mesh.slot_count();
-  const int levels = mesh.deepest() + 1;
+void module_data::adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values) {
+  const int levels = graph.mesh().deepest() + 1;
   const node_arrays arrays(graph);
-  std::vector<std::int64_t> values(slots);
-  for (std::size_t i = 0; i < slots; ++i) values[i] = static_cast<std::int64_t>(i * stride);
   values_.set(on, values);
   lower_.set(on, arrays.lower);
   width_.set(on, arrays.width);
@@ -44,16 +38,16 @@ void module_data::adopt(machine& on, const mesh::block_mesh& mesh, std::size_t s
   }
   fields_.resize(doubles_.size());
   for (std::size_t f = 0; f < fields_.size(); ++f) {
-    fields_[f].reserve(on, count * static_cast<std::size_t>(doubles_[f]));
+    fields_[f].reserve(on, graph.node_count() * static_cast<std::size_t>(doubles_[f]));
     view_.fields[f] = fields_[f].data();
   }
-  view_.n = mesh.block_size();
+  view_.n = graph.mesh().block_size();
   for (const std::int64_t*& v : view_.nodes.values) v = values_.data();
   view_.nodes.lower = lower_.data();
   view_.nodes.width = width_.data();
-  view_.nodes.children = with_tree ? children_.data() : nullptr;
-  view_.nodes.parent = with_tree ? parent_.data() : nullptr;
-  view_.nodes.first_refined = static_cast<std::int32_t>(slots);
+  view_.nodes.children = graph.has_tree() ? children_.data() : nullptr;
+  view_.nodes.parent = graph.has_tree() ? parent_.data() : nullptr;
+  view_.nodes.first_refined = arrays.first_refined;
   on.synchronize();
 }
 

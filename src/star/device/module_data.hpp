@@ -11,6 +11,10 @@
 #include "star/device/device_memory.hpp"
 #include "star/step/gas_step.hpp"
 
+namespace plx::step {
+class node_graph;
+}
+
 namespace plx::star::device {
 
 class module_data {
@@ -19,9 +23,9 @@ class module_data {
   int add_field(int doubles);
   /// Ensures that adopt() makes the list of these nodes.
   void add_set(step::node_set set);
-  /// Takes another mesh; the values of fields are lost. Shapes: a block has `stride` doubles in each place, at the
-  /// position of its slot.
-  void adopt(machine& on, const mesh::block_mesh& mesh, std::size_t stride, bool with_tree);
+  /// Takes another mesh, or part of one; the values of fields are lost. Shapes: values: by slot: the block's first
+  /// double in each place, or -1.
+  void adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values);
 
   /// Tables and fields.
   pass_view view() const { return view_; }

@@ -17,6 +17,7 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
     return r.add_field({.name = fmt::format("u{}", s),
                         .given = s == 0,
                         .storage = state_place(s),
+                        .tag = s - 1,
                         .transfers = gas.state_transfers(s)});
   };
   std::vector<std::vector<node_field>> fields(modules.size());  // by module
@@ -24,8 +25,8 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
   f.start = f.now = state(0);
   for (f.stage = 0; f.stage < scheme.stages; ++f.stage) {
     f.next = state(f.stage + 1);
-    const field_id fluxes =
-        r.add_field({.name = fmt::format("fluxes{}", f.stage), .transfers = gas.flux_transfers(f.stage)});
+    const field_id fluxes = r.add_field(
+        {.name = fmt::format("fluxes{}", f.stage), .tag = f.stage, .transfers = gas.flux_transfers(f.stage)});
     for (std::size_t m = 0; m < modules.size(); ++m) modules[m]->before_stage(r, f, fields[m], gas);
     r.add({.name = "star.stage",
            .where = node_set::blocks,

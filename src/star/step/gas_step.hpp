@@ -65,8 +65,9 @@ class step_module {
                            gas_passes& /*on*/) const {}
 };
 
-/// A step in the given scheme. States have three places in memory: that at the start of the step, which is not
-/// overwritten, has place 0; the stages write to places 1 and 2 in turn.
+/// A step in the given scheme. The tag of a state or of fluxes is the stage that computes them. States have three
+/// places in memory: that at the start of the step, which is not overwritten, has place 0; the stages write to places 1
+/// and 2 in turn.
 step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const step_module* const> modules = {});
 
 /// The place in memory of the state that stage - 1 has computed: 0, 1 or 2.
