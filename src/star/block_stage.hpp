@@ -1,4 +1,4 @@
-// The parts of a stage of one block, for code that orders the blocks (stepper.hpp, host_part.hpp).
+// The parts of a stage of one block, for code that orders the blocks (stepper.hpp).
 //
 // Thread safety: different blocks may be processed concurrently, each with its worker's scratch. Cost: that of the
 // kernels. Example: star/stepper.cpp
