@@ -37,6 +37,13 @@ enum class limiter : std::uint8_t {
   central,  ///< monotonized central slope (sharper), scaled back where a child would leave the neighbours' range
 };
 
+/// What the mesh needs to know of a gas, to keep its internal energy positive (mesh/positive_family.hpp).
+enum class quantity : std::uint8_t {
+  other,
+  density,
+  energy,  ///< total, per volume
+};
+
 /// A variable of a field set: the properties that the mesh needs.
 struct variable {
   std::string name;
@@ -45,6 +52,8 @@ struct variable {
   /// Variables with the same share_limiter >= 0 get one common limiter in prolongation, which preserves linear
   /// relations between them (the partial densities of species sum to the density). -1: its own limiter.
   int share_limiter = -1;
+  /// With a density and an energy, the three variables of vector_axis 0, 1, 2 in a row are the momentum.
+  quantity kind = quantity::other;
 };
 
 /// A valid domain; made by mesh_options::make_domain(), or directly in tests (then call check()).

@@ -4,11 +4,14 @@
 #include <cmath>
 
 #include "mesh/level_kernels.hpp"
+#include "mesh/positive_family.hpp"
 #include "mesh/symmetric.hpp"
 
 namespace plx::mesh {
 
 namespace {
+
+constexpr int most_cells = 64 + 2 * ghosts;  // along an axis of a box: of the largest block with its ghost cells
 
 double minmod(double a, double b) { return larger(0.0, smaller(a, b)) + smaller(0.0, larger(a, b)); }
 
@@ -112,6 +115,72 @@ void prolong_together(const grid_view& coarse, const grid_view& fine, const cell
   });
 }
 
+// The places of the gas among the variables; false if they hold none.
+bool find_gas(const std::vector<variable>& variables, gas_places& at) {
+  at = {-1, -1, -1};
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    const int place = static_cast<int>(v);
+    if (variables[v].kind == quantity::density) at.density = place;
+    if (variables[v].kind == quantity::energy) at.energy = place;
+    if (variables[v].vector_axis == 0 && at.momentum < 0) at.momentum = place;
+  }
+  return at.density >= 0 && at.momentum >= 0 && at.energy >= 0;
+}
+
+// Could a fine cell of this row of coarse cells have too little internal energy? May answer yes where rounding decides.
+// Without a division, so that it costs little where nothing is limited.
+class row_screen {
+ public:
+  row_screen(const gas_places& at, const grid_view& coarse, const cell_box& box, int j, int k) : at_(at), box_(box) {
+    for (int i = box.lo[0] >> 1; 2 * i < box.hi[0]; ++i) {
+      const double* u = coarse.at(i, j, k);
+      const double here = internal_energy(at, u, coarse.volume);
+      const double least = kept_internal_energy * here + 1e-3 * std::fabs(here) + 1e-12 * u[at.energy * coarse.volume];
+      for (const int f : {2 * i, 2 * i + 1})
+        if (f >= box.lo[0] && f < box.hi[0]) least_[f - box.lo[0]] = least;
+    }
+  }
+  bool finds(const grid_view& fine, int j, int k) const {
+    const int count = box_.hi[0] - box_.lo[0];
+    const double* rho = of_variable(fine, at_.density).at(box_.lo[0], j, k);
+    const double* e = of_variable(fine, at_.energy).at(box_.lo[0], j, k);
+    const double* m = of_variable(fine, at_.momentum).at(box_.lo[0], j, k);
+    int found = 0;
+    for (int i = 0; i < count; ++i) {
+      const double x = m[i], y = m[i + fine.volume], z = m[i + 2 * fine.volume];
+      found |= (e[i] - least_[i]) * (rho[i] + rho[i]) < x * x + y * y + z * z ? 1 : 0;
+    }
+    return found != 0;
+  }
+
+ private:
+  const gas_places& at_;
+  const cell_box& box_;
+  double least_[most_cells]{};
+};
+
+void keep_internal_energies(const gas_places& at, int n_var, const grid_view& coarse, const grid_view& fine,
+                            const cell_box& box) {
+  const auto is_in = [&](int axis, int f) { return f >= box.lo[axis] && f < box.hi[axis]; };
+  for (int k = box.lo[2] >> 1; 2 * k < box.hi[2]; ++k)
+    for (int j = box.lo[1] >> 1; 2 * j < box.hi[1]; ++j) {
+      const row_screen screen(at, coarse, box, j, k);
+      bool found = false;
+      for (int row = 0; row < 4 && !found; ++row) {
+        const int fj = 2 * j + (row & 1), fk = 2 * k + (row >> 1);
+        found = is_in(1, fj) && is_in(2, fk) && screen.finds(fine, fj, fk);
+      }
+      for (int i = box.lo[0] >> 1; found && 2 * i < box.hi[0]; ++i) {
+        double* family[8];
+        for (int c = 0; c < 8; ++c) {
+          const int fi = 2 * i + (c & 1), fj = 2 * j + ((c >> 1) & 1), fk = 2 * k + (c >> 2);
+          family[c] = is_in(0, fi) && is_in(1, fj) && is_in(2, fk) ? fine.at(fi, fj, fk) : nullptr;
+        }
+        keep_internal_energy(at, n_var, coarse.at(i, j, k), coarse.volume, family, fine.volume);
+      }
+    }
+}
+
 }  // namespace
 
 void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
@@ -132,6 +201,8 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
       }
     if (!done) prolong_together(coarse, fine, fine_box, members, rule);
   }
+  gas_places at;
+  if (find_gas(variables, at)) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
 }
 
 void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& box, int variables) {

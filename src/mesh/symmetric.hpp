@@ -10,14 +10,21 @@
 // Example: mesh/symmetric_test.cpp
 #pragma once
 
+// PLX_MESH_DEVICE: functions that a GPU compiler must generate for host and device.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PLX_MESH_DEVICE __host__ __device__
+#else
+#define PLX_MESH_DEVICE
+#endif
+
 namespace plx::mesh {
 
 // A pair of these returns both arguments, in order, whatever their values (including NaN and signed zeros).
-inline double smaller(double a, double b) { return a < b ? a : b; }
-inline double larger(double a, double b) { return a < b ? b : a; }
+PLX_MESH_DEVICE inline double smaller(double a, double b) { return a < b ? a : b; }
+PLX_MESH_DEVICE inline double larger(double a, double b) { return a < b ? b : a; }
 
 /// a, b, c: one term per axis.
-inline double sum3(double a, double b, double c) {
+PLX_MESH_DEVICE inline double sum3(double a, double b, double c) {
   const double lo = smaller(a, b), hi = larger(a, b);
   const double middle = smaller(larger(lo, c), hi);
   return (smaller(lo, c) + larger(hi, c)) + middle;

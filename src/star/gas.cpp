@@ -21,6 +21,8 @@ constexpr std::size_t message_bytes = std::size_t{64} << 10;
 std::vector<mesh::variable> mesh_variables(int n_species) {
   std::vector<mesh::variable> all;
   for (const variable_info& v : conserved_variables(n_species)) all.push_back({v.name, v.vector_axis, v.share_limiter});
+  all[i_density].kind = mesh::quantity::density;
+  all[i_energy].kind = mesh::quantity::energy;
   return all;
 }
 

@@ -81,6 +81,18 @@ TEST_P(DeviceGas, RefinedMeshes) {
       }
 }
 
+// Velocities at random up to Mach 13 in cells side by side: where they are interpolated, values are limited.
+TEST_P(DeviceGas, SupersonicNoiseOnRefinedMeshes) {
+  for (auto side : {mesh::boundary::periodic, mesh::boundary::zero_gradient})
+    for (auto limiter : {mesh::limiter::minmod, mesh::limiter::central})
+      for (const bool full : {false, true}) {
+        mesh::domain box = cube_of(2, 8, side, 3);
+        box.prolongation = limiter;
+        const gas_options o = full ? full3d(false) : options_with(reconstruction::ppm, riemann_solver::hllc);
+        EXPECT_EQ(differences_of(*on, refined(box, 2, 7), o, 2, 0.5), "") << static_cast<int>(side) << full;
+      }
+}
+
 TEST_P(DeviceGas, Full3dGivesTheBitsOfTheCpuKernels) {
   const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
   for (const bool steepening : {false, true})

@@ -1,10 +1,12 @@
 // Transfer between levels, cell by cell: the mean of eight cells, and the eight children of one. The bits are those of
-// the vectors in mesh/level_kernels_body.hpp.
+// the vectors in mesh/level_kernels_body.hpp. Children get their values variable by variable, and are then limited to
+// positive internal energies (mesh/positive_family.hpp) family by family.
 //
 // Thread safety: pure. Cost: 15 and about 60 operations.
 // Example: star/device/ghosts_body.hpp
 #pragma once
 
+#include "mesh/positive_family.hpp"
 #include "star/device/one_lane.hpp"
 #include "star/hydro/kernel_simd.hpp"
 
@@ -58,6 +60,12 @@ PLX_INLINE void children_of(double c, const double (&near)[6], bool central, dou
   }
   child[0] = c - t[0], child[1] = c - t[1], child[2] = c - t[2], child[3] = c + t[3];
   child[4] = c - t[3], child[5] = c + t[2], child[6] = c + t[1], child[7] = c + t[0];
+}
+
+/// Limits a family in place. Shapes: as mesh::keep_internal_energy(), in the order of parameters.hpp.
+PLX_INLINE void limit_children(int n_var, const double* coarse, std::ptrdiff_t coarse_variable,
+                               double* const (&child)[8], std::ptrdiff_t fine_variable) {
+  mesh::keep_internal_energy({i_density, i_momentum, i_energy}, n_var, coarse, coarse_variable, child, fine_variable);
 }
 
 }  // namespace

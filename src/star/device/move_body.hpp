@@ -14,19 +14,24 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-/// A group computes one new block: first the children, then the merged ones.
+/// A group computes one new block: first the children, then the merged ones. Phase 1 limits children to positive
+/// internal energies.
 struct move_body {
   using arguments = device::move_arguments;
-  static constexpr int threads = 128, phases = 1, groups_per_unit = 4;
+  static constexpr int threads = 128, phases = 2, groups_per_unit = 4;
   static std::size_t shared_bytes(const arguments&) { return 0; }
   static int groups(const arguments& a) { return a.n_children + a.n_merged; }
 
   template <int phase>
   PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
-    if (group < a.n_children)
-      refine(a, a.children[group], thread);
-    else
-      merge(a, a.merged[group - a.n_children], thread);
+    if constexpr (phase == 0) {
+      if (group < a.n_children)
+        refine(a, a.children[group], thread);
+      else
+        merge(a, a.merged[group - a.n_children], thread);
+    } else {
+      if (group < a.n_children) limit(a, a.children[group], thread);
+    }
   }
 
   PLX_INLINE static double value_at(const arguments& a, const device::block_item& block, int v, int i, int j, int k,
@@ -53,6 +58,21 @@ struct move_body {
       double* to =
           a.source + item.to + v * volume + (static_cast<std::ptrdiff_t>(2 * x[2]) * n + 2 * x[1]) * n + 2 * x[0];
       for (int d = 0; d < 8; ++d) to[((d >> 2) * n + (d >> 1 & 1)) * n + (d & 1)] = child[d];
+    }
+  }
+
+  PLX_INLINE static void limit(const arguments& a, const device::child_item& item, int thread) {
+    const int n = a.n, half = n / 2, cells = half * half * half;
+    const int first[3] = {item.which % 2 * half, item.which / 2 % 2 * half, item.which / 4 * half};
+    const std::ptrdiff_t row = n, plane = row * n, volume = plane * n;
+    const double* parent = a.source + a.blocks[item.parent].values;
+    for (int e = thread; e < cells; e += threads) {
+      const int x[3] = {e % half, e / half % half, e / (half * half)};
+      const double* from = parent + first[0] + x[0] + (first[1] + x[1]) * row + (first[2] + x[2]) * plane;
+      double* to = a.source + item.to + 2 * (x[0] + x[1] * row + x[2] * plane);
+      double* child[8];
+      for (int d = 0; d < 8; ++d) child[d] = to + (d & 1) + (d >> 1 & 1) * row + (d >> 2) * plane;
+      limit_children(a.n_var, from, volume, child, volume);
     }
   }
 

@@ -3,8 +3,9 @@
 // conversion.
 //
 // Phase 0: copies cells of the same level and means of finer ones; fills the coarse tile. Phases 1 to 6: the coarse
-// tile outside the domain, face by face. Phase 7: prolongation from it. Phases 8 to 13: the tile outside the domain.
-// Phase 14: conversion in place; the total energy is stored after the primitive variables.
+// tile outside the domain, face by face. Phase 7: prolongation from it. Phase 8: limits to positive internal energies
+// there. Phases 9 to 14: the tile outside the domain. Phase 15: conversion in place; the total energy is stored after
+// the primitive variables.
 //
 // Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations.
 // Example: star/device/device_gas_test.cpp
@@ -18,7 +19,7 @@ namespace {
 
 struct tiles_body {
   using arguments = device::tiles_arguments;
-  static constexpr int threads = 512, phases = 15, groups_per_unit = 2;
+  static constexpr int threads = 512, phases = 16, groups_per_unit = 2;
   static std::size_t shared_bytes(const arguments&) { return 0; }
   static int groups(const arguments& a) { return a.n_blocks; }
 
@@ -36,8 +37,10 @@ struct tiles_body {
         fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, thread, threads);
     } else if constexpr (phase == 7) {
       if (item.coarser != 0) prolong(a, item, tile, thread);
-    } else if constexpr (phase < 14) {
-      if ((item.beyond >> (phase - 8) & 1) != 0) fill_beyond(a, tile, a.n, phase - 8, thread, threads);
+    } else if constexpr (phase == 8) {
+      if (item.coarser != 0) limit(a, item, tile, thread);
+    } else if constexpr (phase < 15) {
+      if ((item.beyond >> (phase - 9) & 1) != 0) fill_beyond(a, tile, a.n, phase - 9, thread, threads);
     } else {
       convert(a, tile, group, thread);
     }
@@ -79,27 +82,63 @@ struct tiles_body {
     }
   }
 
+  /// The coarse cells that contain ghost cells of the tile, and others inside it.
+  struct coarse_cube {
+    int first, width, cells;
+  };
+  PLX_INLINE static coarse_cube coarse_cells(int n) {
+    const int first = -(ghost_depth + 1) / 2, width = n / 2 - 2 * first;
+    return {first, width, width * width * width};
+  }
+  struct coarse_cell {
+    int x[3];
+    bool is_coarser;  ///< in a coarser block
+  };
+  PLX_INLINE static coarse_cell coarse_cell_of(const arguments& a, const device::tile_item& item, const coarse_cube& in,
+                                               int c) {
+    coarse_cell r{{in.first + c % in.width, in.first + c / in.width % in.width, in.first + c / (in.width * in.width)},
+                  false};
+    r.is_coarser = (item.coarser >> direction_of(r.x[0], r.x[1], r.x[2], a.n / 2) & 1) != 0;
+    return r;
+  }
+  /// Child d of a coarse cell, or null if it is not in the tile.
+  PLX_INLINE static double* child_of(const tile_view& tile, int n, const coarse_cell& c, int d) {
+    const int f[3] = {2 * c.x[0] + (d & 1), 2 * c.x[1] + (d >> 1 & 1), 2 * c.x[2] + (d >> 2)};
+    for (int axis = 0; axis < 3; ++axis)
+      if (f[axis] < -ghost_depth || f[axis] >= n + ghost_depth) return nullptr;
+    return tile.first + f[0] + static_cast<std::ptrdiff_t>(f[1]) * tile.width + f[2] * tile.plane;
+  }
+  PLX_INLINE static const double* at_coarse(const tile_view& coarse, const coarse_cell& c) {
+    return coarse.first + c.x[0] + static_cast<std::ptrdiff_t>(c.x[1]) * coarse.width + c.x[2] * coarse.plane;
+  }
+
   /// For each coarse cell that contains ghost cells, computes those of its children.
   PLX_INLINE static void prolong(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
     const tile_view coarse = coarse_tile(a, item.coarse_tile);
-    const int n = a.n, first = -(ghost_depth + 1) / 2, width = n / 2 - 2 * first, cells = width * width * width;
+    const coarse_cube in = coarse_cells(a.n);
     const std::ptrdiff_t row = coarse.width;
-    for (int e = thread; e < cells * a.n_var; e += threads) {
-      const int v = e / cells, c = e % cells;
-      const int x[3] = {first + c % width, first + c / width % width, first + c / (width * width)};
-      if ((item.coarser >> direction_of(x[0], x[1], x[2], n / 2) & 1) == 0) continue;
-      const double* at = coarse.first + v * coarse.volume + x[0] + x[1] * row + x[2] * coarse.plane;
+    for (int e = thread; e < in.cells * a.n_var; e += threads) {
+      const int v = e / in.cells;
+      const coarse_cell c = coarse_cell_of(a, item, in, e % in.cells);
+      if (!c.is_coarser) continue;
+      const double* at = at_coarse(coarse, c) + v * coarse.volume;
       const double near[6] = {at[-1], at[1], at[-row], at[row], at[-coarse.plane], at[coarse.plane]};
       double child[8];
       children_of(*at, near, a.central, child);
-      for (int d = 0; d < 8; ++d) {
-        const int f[3] = {2 * x[0] + (d & 1), 2 * x[1] + (d >> 1 & 1), 2 * x[2] + (d >> 2)};
-        bool is_in = true;
-        for (int axis = 0; axis < 3; ++axis) is_in = is_in && f[axis] >= -ghost_depth && f[axis] < n + ghost_depth;
-        if (is_in)
-          tile.first[v * tile.volume + f[0] + static_cast<std::ptrdiff_t>(f[1]) * tile.width + f[2] * tile.plane] =
-              child[d];
-      }
+      for (int d = 0; d < 8; ++d)
+        if (double* to = child_of(tile, a.n, c, d)) to[v * tile.volume] = child[d];
+    }
+  }
+
+  PLX_INLINE static void limit(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
+    const tile_view coarse = coarse_tile(a, item.coarse_tile);
+    const coarse_cube in = coarse_cells(a.n);
+    for (int e = thread; e < in.cells; e += threads) {
+      const coarse_cell c = coarse_cell_of(a, item, in, e);
+      if (!c.is_coarser) continue;
+      double* child[8];
+      for (int d = 0; d < 8; ++d) child[d] = child_of(tile, a.n, c, d);
+      limit_children(a.n_var, at_coarse(coarse, c), coarse.volume, child, tile.volume);
     }
   }
 
