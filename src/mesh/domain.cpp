@@ -83,8 +83,10 @@ void mesh_options::describe(config_table& t) {
   t.add("mesh.lower", lower, {.unit = "code length", .help = "lower corner of the domain"});
   t.add("mesh.upper", upper, {.unit = "code length", .help = "upper corner of the domain"});
   t.add("mesh.sides", sides,
-        {.help = "boundary conditions at x lower, x upper, y lower, y upper, z lower, z upper",
-         .choices = {"periodic", "outflow", "reflecting", "inflow", "zero_gradient"}});
+        {.help =
+             "boundary conditions at x lower, x upper, y lower, y upper, z lower, z upper; problem: the state that the "
+             "problem gives there",
+         .choices = {"periodic", "outflow", "reflecting", "inflow", "zero_gradient", "problem"}});
   t.add(
       "mesh.prolongation", prolongation,
       {.help = "slope limiter for interpolation from coarse to fine cells: minmod, or the sharper monotonized central",
@@ -105,7 +107,8 @@ result<domain> mesh_options::make_domain() const {
                                   {"outflow", boundary::outflow},
                                   {"reflecting", boundary::reflecting},
                                   {"inflow", boundary::inflow},
-                                  {"zero_gradient", boundary::zero_gradient}});
+                                  {"zero_gradient", boundary::zero_gradient},
+                                  {"problem", boundary::problem}});
     if (!side) return side.error();
     d.sides[f] = side.value();
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ enum class boundary : std::uint8_t {
   reflecting,     ///< mirror image, normal components of vectors change sign
   inflow,         ///< fixed value per variable (boundary_values)
   zero_gradient,  ///< the last cells, unchanged: gas can flow in as it flows there
+  problem,        ///< boundary_values::outside at the time of a stage; zero_gradient where no time is given
 };
 
 /// The slope limiter of prolongation. Both keep the mean of the eight cells, and stay between the coarse cell and its
@@ -37,7 +39,7 @@ enum class limiter : std::uint8_t {
   central,  ///< monotonized central slope (sharper), scaled back where a child would leave the neighbours' range
 };
 
-/// What the mesh needs to know of a gas, to keep its internal energy positive (mesh/positive_family.hpp).
+/// The quantities of a gas that the mesh must know to keep its internal energy positive (mesh/positive_family.hpp).
 enum class quantity : std::uint8_t {
   other,
   density,
@@ -96,9 +98,20 @@ struct mesh_options {
   result<domain> make_domain() const;
 };
 
-/// Fixed values at inflow boundaries: inflow[face][variable]; empty for other boundaries.
+/// The state outside of boundaries of the kind `problem`, as a function of place and time.
+class outside_state {
+ public:
+  virtual ~outside_state() = default;
+  /// Sets the variables u[v] at the point x beyond a face; false if the boundary is a reflecting wall there. Any
+  /// thread.
+  virtual bool at(int face, const std::array<double, 3>& x, double time, double* u) const = 0;
+};
+
+/// The input of boundaries: inflow[face][variable] at inflow boundaries, empty for others; `outside` for those of the kind
+/// `problem`.
 struct boundary_values {
   std::array<std::vector<double>, face_count> inflow;
+  std::shared_ptr<const outside_state> outside;
 };
 
 }  // namespace plx::mesh

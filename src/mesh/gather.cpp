@@ -126,7 +126,7 @@ void gather(const block_mesh& mesh, const arena& values, slot_id slot, double* t
 }  // namespace
 
 double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
-                    tile_scratch& scratch, reach reach_wanted) {
+                    tile_scratch& scratch, reach reach_wanted, std::optional<double> time) {
   PLX_ASSERT(mesh.is_live(slot) && static_cast<std::size_t>(slot) < values.slots(), slot, values.slots());
   const int n = mesh.block_size();
   PLX_ASSERT_EQ(values.block_size(), n);
@@ -151,6 +151,8 @@ double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, c
   if (coarser != 0) prolong_ghosts(mesh, values, slot, sides, scratch, coarser, reach_wanted == reach::faces);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
   if (beyond != 0) fill_sides(tile, n, values.variables(), beyond, mesh.box(), sides, reach_wanted == reach::faces);
+  if (beyond != 0 && time)
+    fill_outside(tile, mesh, slot, values.variables(), beyond, sides, *time, reach_wanted == reach::faces);
   return tile;
 }
 

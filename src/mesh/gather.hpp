@@ -8,6 +8,8 @@
 // it (block_mesh::touching). Cost: docs/mesh.md. Example: mesh/gather_test.cpp
 #pragma once
 
+#include <optional>
+
 #include "mesh/arena.hpp"
 #include "mesh/block_mesh.hpp"
 #include "mesh/domain.hpp"
@@ -15,9 +17,10 @@
 
 namespace plx::mesh {
 
+/// `time`: that of the state, for boundaries of the kind `problem`; without it they are zero gradients.
 /// Fills scratch.tile(), [variable][k][j][i] with tile_width(N) cells along each axis, and returns it.
 /// Requires: the arena has the mesh's slots and block size; values.inflow for inflow boundaries.
 double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, const boundary_values& sides,
-                    tile_scratch& scratch, reach wanted = reach::full);
+                    tile_scratch& scratch, reach wanted = reach::full, std::optional<double> time = {});
 
 }  // namespace plx::mesh

@@ -100,4 +100,59 @@ TEST(GatherTile, LinearFieldsAreExactAcrossLevels) {
   }
 }
 
+/// Values that depend on place, time and face; a wall where y < 0.3.
+class place_and_time final : public outside_state {
+ public:
+  bool at(int face, const std::array<double, 3>& x, double time, double* u) const override {
+    if (x[1] < 0.3) return false;
+    for (int v = 0; v < 6; ++v) u[v] = x[0] + 10.0 * x[1] + 100.0 * x[2] + 1e3 * time + 1e4 * face + 1e5 * v;
+    return true;
+  }
+};
+
+TEST(Gather, StatesBeyondABoundaryDependOnPlaceAndTime) {
+  std::mt19937_64 rng(5);
+  domain d = test::box({1, 1, 1}, 8, 1, boundary::zero_gradient);
+  d.sides[1] = d.sides[4] = boundary::problem;
+  std::vector<location> leaves{{0, {0, 0, 0}}};
+  test::split(leaves, 0);
+  const block_mesh mesh = test::mesh_of(d, leaves, rng);
+  arena values(test::gas(), 8);
+  values.resize(mesh.slot_count());
+  for (const slot_id s : mesh.blocks())
+    for (std::size_t i = 0; i < values.stride(); ++i)
+      values.block(s)[i] = std::uniform_real_distribution<double>(1.0, 2.0)(rng);
+  boundary_values sides;
+  sides.outside = std::make_shared<place_and_time>();
+  tile_scratch scratch, plain;
+  const slot_id slot = mesh.find({1, {1, 0, 0}});  // at the upper x and the lower z boundary, x from 0.5, y to 0.5
+  const int w = tile_width(8);
+  const double* tile = gather_tile(mesh, values, slot, sides, scratch, reach::full, 0.25);
+  const double* open = gather_tile(mesh, values, slot, sides, plain, reach::full);
+  int given = 0, walls = 0;
+  for (int v = 0; v < 6; ++v)
+    for (int k = 0; k < w; ++k)
+      for (int j = 3; j < w; ++j)
+        for (int i = 0; i < w; ++i) {
+          const std::ptrdiff_t c = ((static_cast<std::ptrdiff_t>(v) * w + k) * w + j) * w + i;
+          const double x = 0.5 + (i - 2.5) / 16, y = (j - 2.5) / 16, z = (k - 2.5) / 16;
+          const bool beyond_x = i >= 11, beyond_z = k < 3;
+          if (!beyond_x && !beyond_z) {
+            ASSERT_EQ(tile[c], open[c]);
+          } else if (y > 0.3) {
+            ASSERT_NEAR(tile[c], x + 10 * y + 100 * z + 250 + (beyond_z ? 4e4 : 1e4) + 1e5 * v, 1e-9);
+            ++given;
+          } else if (beyond_x && !beyond_z) {
+            const double mirrored = tile[c + (21 - 2 * i)];
+            ASSERT_EQ(tile[c], test::gas()[v].vector_axis == 0 ? -mirrored : mirrored);
+            ++walls;
+          }
+          if (beyond_x && !beyond_z) {
+            ASSERT_EQ(open[c], open[c + (10 - i)]);
+          }
+        }
+  EXPECT_GT(given, 1000);
+  EXPECT_GT(walls, 100);
+}
+
 }  // namespace

@@ -37,7 +37,7 @@ void fill_face(const face_strip& s, boundary kind, bool normal, bool upper, doub
       for_ghosts(s, [](double, double mirrored) { return -mirrored; });
     else
       for_ghosts(s, [](double, double mirrored) { return mirrored; });
-  } else if (!normal || kind == boundary::zero_gradient) {
+  } else if (!normal || kind == boundary::zero_gradient || kind == boundary::problem) {
     for_ghosts(s, [](double edge, double) { return edge; });
   } else if (upper) {
     for_ghosts(s, [](double edge, double) { return std::fabs(edge); });
@@ -73,6 +73,39 @@ void fill_sides(double* tile, int n, const std::vector<variable>& variables, std
                              upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(width)};
       fill_face(strip, d.sides[f], variables[v].vector_axis == axis, upper, fixed ? values.inflow[f][v] : 0.0);
     }
+  }
+}
+
+void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const std::vector<variable>& variables,
+                  std::uint32_t face_mask, const boundary_values& values, double time, bool faces_only) {
+  const int n = mesh.block_size();
+  const std::ptrdiff_t w = tile_width(n), volume = w * w * w;
+  std::vector<double> state(variables.size());
+  for (int f = 0; f < face_count; ++f) {
+    if (!(face_mask >> f & 1) || mesh.box().sides[f] != boundary::problem) continue;
+    PLX_ASSERT(values.outside != nullptr, f);
+    const int axis = face_axis(f);
+    int lo[3], hi[3];
+    for (int a = 0; a < 3; ++a) {
+      lo[a] = a == axis ? (face_is_upper(f) ? n : -ghosts) : faces_only ? 0 : -ghosts;
+      hi[a] = a == axis ? lo[a] + ghosts : faces_only ? n : n + ghosts;
+    }
+    const auto cell = [&](int i, int j, int k) { return tile + ((k + ghosts) * w + j + ghosts) * w + i + ghosts; };
+    for (int k = lo[2]; k < hi[2]; ++k)
+      for (int j = lo[1]; j < hi[1]; ++j)
+        for (int i = lo[0]; i < hi[0]; ++i) {
+          double* to = cell(i, j, k);
+          if (values.outside->at(f, {mesh.centre(slot, 0, i), mesh.centre(slot, 1, j), mesh.centre(slot, 2, k)}, time,
+                                 state.data())) {
+            for (std::size_t v = 0; v < state.size(); ++v) to[v * volume] = state[v];
+            continue;
+          }
+          int from[3] = {i, j, k};
+          from[axis] = face_is_upper(f) ? 2 * n - 1 - from[axis] : -1 - from[axis];
+          const double* mirrored = cell(from[0], from[1], from[2]);
+          for (std::size_t v = 0; v < state.size(); ++v)
+            to[v * volume] = variables[v].vector_axis == axis ? -mirrored[v * volume] : mirrored[v * volume];
+        }
   }
 }
 

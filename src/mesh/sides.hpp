@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "mesh/block_mesh.hpp"
 #include "mesh/domain.hpp"
 
 namespace plx::mesh {
@@ -22,5 +23,10 @@ std::uint32_t side_faces(std::uint32_t side_directions);
 ///           values.inflow[face] has a value per variable for an inflow boundary.
 void fill_sides(double* tile, int n, const std::vector<variable>& variables, std::uint32_t face_mask, const domain& d,
                 const boundary_values& values, bool faces_only);
+
+/// Fills those outside faces of the kind `problem` with values.outside at the centres of the cells, or by reflection
+/// where it gives none: after fill_sides(), which leaves zero gradients there. Requires: values.outside.
+void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const std::vector<variable>& variables,
+                  std::uint32_t face_mask, const boundary_values& values, double time, bool faces_only);
 
 }  // namespace plx::mesh

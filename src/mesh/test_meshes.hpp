@@ -119,8 +119,9 @@ class point_lookup {
           return values_.variables()[v].vector_axis == a ? -mirrored : mirrored;
         }
         case boundary::zero_gradient:
+        case boundary::problem:
         case boundary::outflow: {
-          const bool as_it_is = mesh_.box().sides[2 * a + (upper ? 1 : 0)] == boundary::zero_gradient;
+          const bool as_it_is = mesh_.box().sides[2 * a + (upper ? 1 : 0)] != boundary::outflow;
           c[a] = upper ? n - 1 : 0;
           const double edge = (*this)(level, c, v);
           if (as_it_is || values_.variables()[v].vector_axis != a) return edge;

@@ -4,15 +4,15 @@
 
 namespace plx::star {
 
-stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt, double weight,
-                           worker_scratch::one& mine) {
+stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt,
+                           const integrator& scheme, int stage, worker_scratch::one& mine) {
   stage_input in;
-  in.tile = mesh::gather_tile(g.mesh, from, slot, g.sides, mine.tile, g.reach);
+  in.tile = mesh::gather_tile(g.mesh, from, slot, g.sides, mine.tile, g.reach, g.stage_time[stage]);
   in.u_old = g.now.block(slot);
   in.n = g.mesh.block_size();
   in.dx = g.mesh.cell_width(slot);
   in.dt = dt;
-  in.weight = weight;
+  in.weight = scheme.weight[stage];
   return in;
 }
 

@@ -11,9 +11,9 @@
 
 namespace plx::star {
 
-/// The kernel's input: the block's tile of `from`, gathered into the scratch.
-stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt, double weight,
-                           worker_scratch::one& mine);
+/// The kernel's input: the block's tile of `from`, the state that the stage reads, gathered into the scratch.
+stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt,
+                           const integrator& scheme, int stage, worker_scratch::one& mine);
 /// The kernel's output: the block in `to`, and the fluxes through these faces (bits) into the scratch.
 stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t faces, worker_scratch::one& mine);
 

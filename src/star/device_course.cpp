@@ -55,6 +55,10 @@ void device_course::advance(const device::step_control& c, int count) {
   PLX_ASSERT(!ahead() && count >= 1 && count <= most_steps, count);
   values_here_ = rates_here_ = false;
   bad_.reset();
+  if (values_->has_outside()) {  // known for one step only
+    values_->set_time(gas_.mesh, c.now.time, c.dt);
+    count = 1;
+  }
   values_->begin(c);
   for (int i = 0; i < count; ++i) values_->step();
   const device::step_control end = values_->wait();

@@ -52,6 +52,14 @@ TEST(DeviceCourse, DenseBodiesAtMach20ThroughRefinementBoundaries) {
   compare("moving_body", with(body, {"moving_body.profile=star", "run.max_steps=3", "hydro.scheme=full3d"}), {}, 0);
 }
 
+TEST(DeviceCourse, StatesBeyondTheBoundaryAndWalls) {
+  compare("double_mach",
+          {"mesh.root_blocks=[8,2,1]", "mesh.lower=[0,0,0]", "mesh.upper=[4,1,0.5]", "mesh.max_level=1",
+           R"(mesh.sides=["problem","zero_gradient","problem","problem","periodic","periodic"])",
+           "refinement.interval=2", "refinement.coarsen_after=1", "run.max_steps=24", "output.history_interval=3"},
+          {}, 1);
+}
+
 TEST(DeviceCourse, LinearWaveWithRefinedRegion) {
   compare("linear_wave",
           {"mesh.max_level=1", "mesh.root_blocks=[2,2,2]", "run.max_steps=10", "linear_wave.amplitude=1e-3",

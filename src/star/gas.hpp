@@ -56,6 +56,7 @@ struct gas {
   mesh::arena now, stage_a, stage_b;
   bool elsewhere = false;  ///< the values are on a device: adopt() allocates no memory
   mesh::boundary_values sides;
+  std::array<double, 3> stage_time{};      ///< of the states that the stages of the current step read
   mesh::reach reach = mesh::reach::faces;  ///< which ghosts the scheme reads
   std::vector<double> signal_rate;         ///< by slot: largest sum over axes of (|v| + c) / dx; of local blocks
 

@@ -38,6 +38,32 @@ TEST(Localities, ABlastWithFull3dIsTheSameToTheLastBit) {
   }
 }
 
+TEST(Localities, BodiesAtMach20ThroughRefinementAndStatesBeyondTheBoundary) {
+  const std::string periodic = R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])";
+  const std::vector<std::string> body{"problem.name=moving_body",
+                                      "mesh.root_blocks=[2,2,2]",
+                                      "mesh.lower=[-0.5,-0.5,-0.5]",
+                                      "mesh.upper=[0.5,0.5,0.5]",
+                                      periodic,
+                                      "mesh.max_level=1",
+                                      "moving_body.mach=20",
+                                      "moving_body.profile=star",
+                                      "moving_body.direction=[1,2,-1]",
+                                      "refinement.interval=2",
+                                      "refinement.regions=[0.0,0.3,-0.5,0.5,-0.5,0.5,1]",
+                                      "run.max_steps=6"};
+  const std::vector<std::string> reflection{
+      "problem.name=double_mach", "mesh.root_blocks=[8,2,1]",
+      "mesh.upper=[4,1,0.5]",     R"(mesh.sides=["problem","zero_gradient","problem","problem","periodic","periodic"])",
+      "mesh.max_level=1",         "refinement.interval=2",
+      "run.max_steps=6"};
+  for (const auto& sets : {body, reflection}) {
+    const outcome one = run_on(1, 2, sets);
+    EXPECT_EQ(one.error, "");
+    for (const unsigned n : {2u, 3u}) expect_same(run_on(n, 2, sets), one);
+  }
+}
+
 double noise(const mesh::location& l, int seed) {
   std::uint64_t h = 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(seed + 1);
   for (const std::int32_t x : {l.level, l.x[0], l.x[1], l.x[2]}) {

@@ -263,6 +263,25 @@ struct full_list {
 std::string input::text_options() { return full_list().in->table.text_options(); }
 std::string input::markdown() { return full_list().in->table.markdown(); }
 
+namespace {
+
+class problem_outside final : public mesh::outside_state {
+ public:
+  problem_outside(const problem& p, const gamma_law& eos, int n_species) : p_(p), eos_(eos), n_species_(n_species) {}
+  bool at(int face, const std::array<double, 3>& x, double time, double* u) const override {
+    const std::optional<primitive> w = p_.outside(face, x, time);
+    if (w) to_conserved(eos_, *w, n_species_, u, 1);
+    return w.has_value();
+  }
+
+ private:
+  const problem& p_;
+  gamma_law eos_;
+  int n_species_;
+};
+
+}  // namespace
+
 result<setup> input::prepare() {
   auto box = grid.make_domain();
   if (!box) return box.error();
@@ -290,6 +309,20 @@ result<setup> input::prepare() {
     s.sides.inflow[f].resize(n_var);
     to_conserved({hydro.gamma}, problem->inflow(f), parameters->n_species, s.sides.inflow[f].data(), 1);
   }
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (box->sides[f] != mesh::boundary::problem) continue;
+    if (!problem->gives_outside(f, run.t_end))
+      return error{
+          fmt::format("mesh.sides[{}] = \"problem\": expected a problem that knows the state beyond this boundary "
+                      "up to run.t_end, found {}; choose \"inflow\" or \"zero_gradient\"",
+                      f, problem_name)};
+    s.sides.outside = std::make_shared<problem_outside>(*problem, gamma_law{hydro.gamma}, parameters->n_species);
+  }
+  if (s.sides.outside != nullptr && run.device != "cpu" && parameters->scheme == hydro_scheme::full3d)
+    return error{
+        fmt::format("run.device = \"{}\": expected no boundary \"problem\" in mesh.sides with hydro.scheme full3d, "
+                    "found one; run.device = \"cpu\" takes them",
+                    run.device)};
   return s;
 }
 

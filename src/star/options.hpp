@@ -77,7 +77,7 @@ struct output_options {
   void describe(config_table& table);
 };
 
-/// Input of the stages of a run; made by input::prepare().
+/// Input of the stages of a run; made by input::prepare(). `sides` refers to the input's problem.
 struct setup {
   mesh::domain domain;
   hydro_parameters hydro;

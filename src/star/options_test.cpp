@@ -56,6 +56,27 @@ TEST(Input, InflowIsTheInitialStateAtTheSide) {
   EXPECT_TRUE(s->sides.inflow[1].empty());
 }
 
+TEST(Input, BoundariesThatTheProblemGives) {
+  const std::string sides = R"(mesh.sides=["problem","problem","periodic","periodic","periodic","periodic"])";
+  auto in = input::from_text(text, "t", {sides});
+  ASSERT_TRUE(in);
+  const auto s = in.value()->prepare();
+  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_TRUE(s->sides.outside);
+  double u[6];
+  EXPECT_TRUE(s->sides.outside->at(1, {9.0, 0.0, 0.0}, 0.1, u));
+  EXPECT_EQ(u[i_density], 0.125);
+
+  auto unknown = input::from_text("[problem]\nname = \"implosion\"\n", "t", {sides});
+  ASSERT_TRUE(unknown);
+  const auto refused = unknown.value()->prepare();
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("mesh.sides[0] = \"problem\": expected a problem that knows"));
+  auto full = input::from_text(text, "t", {sides, "run.device=emulated", "hydro.scheme=full3d"});
+  ASSERT_TRUE(full);
+  EXPECT_THAT(full.value()->prepare().error().message, HasSubstr("run.device = \"cpu\" takes them"));
+}
+
 TEST(Identity, HoldsThePhysicsOnly) {
   auto a = input::from_text(text, "t", {}), b = input::from_text(text, "t", {"run.t_end=7", "output.precision=double"});
   auto c = input::from_text(text, "t", {"hydro.gamma=1.5"});

@@ -111,6 +111,7 @@ result<void> simulation::step() {
 }
 
 std::optional<bad_cell> simulation::advance_all(double dt) {
+  for (int s = 0; s < setup_.scheme.stages; ++s) gas_.stage_time[s] = time_ + setup_.scheme.time_share[s] * dt;
   if (distributed_ == nullptr) {
     const auto bad = stepper_.advance(dt, time_);
     signal_rate_ = stepper_.signal_rate();
@@ -189,6 +190,11 @@ bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
   if (!gas_.net.is_alone()) {
+    if (setup_.sides.outside != nullptr)
+      return error{
+          fmt::format("run.device = \"{}\": expected one process for boundaries \"problem\" in mesh.sides, found {}; "
+                      "run.device = \"cpu\" takes them",
+                      in_.run.device, gas_.net.count())};
     auto opened =
         as_task(rt_, info_of("star.device.open"), [&] { return distributed_device::open(in_, setup_, gas_, rt_, on); });
     if (!opened) return opened.error();

@@ -123,7 +123,7 @@ void stepper::advance_block(slot_id slot, int stage) {
   worker_scratch::one& mine = scratch_.mine();
   const std::uint32_t to_register = mesh::flux_register::wanted_faces(m, slot);
   const std::uint32_t to_sides = mesh::side_totals::wanted_faces(m, slot);
-  const stage_input in = stage_input_of(gas_, state(stage), slot, dt_, scheme_.weight[stage], mine);
+  const stage_input in = stage_input_of(gas_, state(stage), slot, dt_, scheme_, stage, mine);
   stage_output out = stage_output_to(state(stage + 1), slot, to_register | to_sides, mine);
   star::advance_block(hydro_, in, out, mine.kernel);
   reports_[slot].signal_rate = 0.0;

@@ -26,6 +26,11 @@ titles = {
     "advection": "Advection",
     "kelvin_helmholtz": "Kelvin–Helmholtz instability",
     "moving_body": "Moving body",
+    "blob": "Cloud in a wind",
+    "double_mach": "Double Mach reflection",
+    "implosion": "Implosion",
+    "noh": "Noh",
+    "riemann_2d": "Two-dimensional Riemann problem",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
 

@@ -160,6 +160,9 @@ void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t
   side_face_ = t.side_face;
   fluxes_.reserve(on_, t.flux_doubles);
   slabs_.reserve(on_, t.slab_doubles);
+  given_faces_ = t.given;
+  given_doubles_ = t.given_doubles;
+  given_.reserve(on_, options_.scheme.stages * given_doubles_);
   coarse_tiles_.reserve(on_, t.coarse_doubles);
   left_parts_.reserve(on_, steps_kept * side_face_.size() * n_var_);
   reports_.set(on_, std::vector<block_report>(t.blocks.size()));
@@ -177,6 +180,18 @@ void device_gas::upload(const mesh::arena& values) {
 void device_gas::download(mesh::arena& values) {
   PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
   on_.from_device(values.base(), arenas_[now_].data(), slots_ * stride_ * sizeof(double));
+  on_.synchronize();
+}
+
+void device_gas::set_time(const mesh::block_mesh& mesh, double time, double dt) {
+  PLX_ASSERT(options_.sides.outside != nullptr);
+  std::vector<double> all;
+  for (int stage = 0; stage < options_.scheme.stages; ++stage) {
+    const std::vector<double> one = given_values(mesh, given_faces_, given_doubles_, n_var_, *options_.sides.outside,
+                                                 time + options_.scheme.time_share[stage] * dt);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  on_.to_device(given_.data(), all.data(), all.size() * sizeof(double));
   on_.synchronize();
 }
 
@@ -232,6 +247,7 @@ stage_arguments device_gas::stage_of(int stage) {
   a.target = target(stage);
   a.slabs = slabs_.data();
   a.inflow = inflow_.data();
+  a.given = has_outside() ? given_.data() + stage * given_doubles_ : nullptr;
   a.fluxes = fluxes_.data();
   a.blocks = blocks_.data();
   a.reports = reports_.data();

@@ -21,6 +21,7 @@
 #include "num/exact_sum.hpp"
 #include "star/device/device_memory.hpp"
 #include "star/device/machine.hpp"
+#include "star/device/mesh_tables.hpp"
 #include "star/device/part_borders.hpp"
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
@@ -31,8 +32,6 @@ class step_module;
 }
 
 namespace plx::star::device {
-
-struct mesh_tables;
 
 /// Parameters of the steps other than the mesh.
 struct gas_options {
@@ -121,6 +120,11 @@ class device_gas {
   /// Integrals of the variables over the domain. Waits.
   std::vector<double> totals();
 
+  /// Are there boundaries of the kind `problem`? Then set_time() comes before each step.
+  bool has_outside() const { return !given_faces_.empty(); }
+  /// Sets the states beyond those boundaries for a step from this time of this length. Requires: nothing submitted
+  /// since wait(). Errors: gpu::error, thrown.
+  void set_time(const mesh::block_mesh& mesh, double time, double dt);
   /// Starts from this state of the integration. Requires: control.dt > 0.
   void begin(const step_control& control);
   /// Submits one step, which does nothing once the integration has stopped. Does not wait. Requires: fewer than
@@ -186,6 +190,9 @@ class device_gas {
   std::size_t slots_ = 0, stride_ = 0;
   device_memory<double> arenas_[3];
   int now_ = 0, a_ = 1, b_ = 2;
+  std::vector<given_face> given_faces_;
+  std::size_t given_doubles_ = 0;  // of each stage
+  device_memory<double> given_;    // [stage]
   device_memory<double> inflow_, fluxes_, slabs_, coarse_tiles_, rates_, left_parts_;
   device_memory<double> tiles_, parts_;  // of the scheme full3d
   device_memory<tile_item> tile_items_;

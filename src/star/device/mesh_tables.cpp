@@ -19,6 +19,8 @@ ghosts_from beyond(mesh::boundary side) {
       return ghosts_from::inflow;
     case mesh::boundary::zero_gradient:
       return ghosts_from::zero_gradient;
+    case mesh::boundary::problem:
+      return ghosts_from::given;
     case mesh::boundary::outflow:
     case mesh::boundary::periodic:
       break;
@@ -65,6 +67,11 @@ void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_
     flux_doubles += area;
     if (other.kind == relation::side) {
       b.face[f] = {0, beyond(mesh.box().sides[f]), 0};
+      if (b.face[f].kind == ghosts_from::given) {
+        b.face[f].origin = static_cast<std::int64_t>(given_doubles);
+        given.push_back({slot, f, given_doubles});
+        given_doubles += mesh::ghosts * area;
+      }
       sides.push_back({b.flux[f], b.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});
       side_face.push_back(static_cast<std::uint8_t>(f));
     } else {
@@ -147,6 +154,28 @@ void mesh_tables::add_correction(const mesh::block_mesh& mesh, slot_id slot) {
     for (int c = 0; c < 4; ++c) item.fine[f][c] = flux_of(mesh, other.slots[c], mesh::opposite_face(f));
   }
   corrections.push_back(item);
+}
+
+std::vector<double> given_values(const mesh::block_mesh& mesh, std::span<const given_face> faces, std::size_t doubles,
+                                 int n_var, const mesh::outside_state& outside, double time) {
+  std::vector<double> all(doubles, 0.0), u(static_cast<std::size_t>(n_var));
+  const int n = mesh.block_size();
+  const std::size_t volume = static_cast<std::size_t>(mesh::ghosts) * n * n;
+  for (const given_face& g : faces) {
+    const int axis = mesh::face_axis(g.face);
+    int lo[3] = {0, 0, 0}, width[3] = {n, n, n};
+    lo[axis] = mesh::face_is_upper(g.face) ? n : -mesh::ghosts, width[axis] = mesh::ghosts;
+    double* to = all.data() + g.origin;
+    for (int k = lo[2]; k < lo[2] + width[2]; ++k)
+      for (int j = lo[1]; j < lo[1] + width[1]; ++j)
+        for (int i = lo[0]; i < lo[0] + width[0]; ++i, ++to) {
+          if (!outside.at(g.face, {mesh.centre(g.slot, 0, i), mesh.centre(g.slot, 1, j), mesh.centre(g.slot, 2, k)},
+                          time, u.data()))
+            continue;  // zeros: a wall
+          for (std::size_t v = 0; v < u.size(); ++v) to[v * volume] = u[v];
+        }
+  }
+  return all;
 }
 
 }  // namespace plx::star::device

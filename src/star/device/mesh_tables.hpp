@@ -12,6 +12,13 @@
 
 namespace plx::star::device {
 
+/// A face of a block whose ghost cells are given, and their place: ghosts_from::given.
+struct given_face {
+  mesh::slot_id slot = mesh::no_slot;
+  int face = 0;
+  std::size_t origin = 0;
+};
+
 struct mesh_tables {
   /// `with_tiles`: includes the tables of gather_tiles. Requires: a block has `stride` doubles in the arenas, at the
   /// position of its slot.
@@ -43,7 +50,8 @@ struct mesh_tables {
     std::int64_t flux = 0;
   };
   std::vector<foreign_flux> foreign;
-  std::size_t slab_doubles = 0, coarse_doubles = 0, flux_doubles = 0;
+  std::vector<given_face> given;
+  std::size_t slab_doubles = 0, coarse_doubles = 0, flux_doubles = 0, given_doubles = 0;
 
  private:
   void place_faces(const mesh::block_mesh& mesh, mesh::slot_id slot, block_item& b);
@@ -64,5 +72,9 @@ struct mesh_tables {
 
 /// The kernels' name for a boundary that is not periodic.
 ghosts_from beyond(mesh::boundary side);
+
+/// The ghost cells of given faces at a time, in their places.
+std::vector<double> given_values(const mesh::block_mesh& mesh, std::span<const given_face> faces, std::size_t doubles,
+                                 int n_var, const mesh::outside_state& outside, double time);
 
 }  // namespace plx::star::device

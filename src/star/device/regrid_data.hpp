@@ -26,6 +26,7 @@ struct marks_arguments {
   const double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
   const double* inflow = nullptr;
+  const double* given = nullptr;  ///< none between steps
   const block_item* blocks = nullptr;
   std::uint32_t* marks = nullptr;  ///< by position
 };
@@ -47,6 +48,7 @@ struct move_arguments {
   double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
   const double* inflow = nullptr;
+  const double* given = nullptr;       ///< none between steps
   const block_item* blocks = nullptr;  ///< old ones
   const child_item* children = nullptr;
   const merged_item* merged = nullptr;

@@ -20,6 +20,8 @@ enum class ghosts_from : std::int32_t {
   reflecting,  ///< the block's own cells mirrored, the normal momentum negated
   inflow,      ///< fixed values
   zero_gradient,  ///< the block's last cells
+  given,  ///< `origin` is the first double in stage_arguments::given, [variable][k][j][i], 3 layers; a density of zero:
+          ///< as reflecting. Without such values: zero_gradient
 };
 struct ghost_source {
   std::int64_t origin = 0;
@@ -89,6 +91,7 @@ struct stage_arguments {
   double* target = nullptr;
   const double* slabs = nullptr;
   const double* inflow = nullptr;  ///< [face][n_var]
+  const double* given = nullptr;   ///< at the time of `source`
   double* fluxes = nullptr;
   const block_item* blocks = nullptr;
   block_report* reports = nullptr;

@@ -86,6 +86,10 @@ primitive problem::inflow(int face) const {
   return at(x, 0);
 }
 
+bool problem::gives_outside(int, double t_end) const { return has_exact(0.5 * t_end) && has_exact(t_end); }
+
+std::optional<primitive> problem::outside(int, const vector& x, double t) const { return at(x, t); }
+
 void fill_block(const problem& p, const block_cells& cells, double t, double* u) {
   const int n = cells.n;
   cell c;

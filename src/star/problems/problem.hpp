@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,6 +98,12 @@ class problem {
 
   /// The state of the gas at an inflow boundary (x lower, x upper, y lower, ...): the initial state at its middle.
   virtual primitive inflow(int face) const;
+
+  /// Is the state beyond a boundary known up to this time? It is if the solution is.
+  virtual bool gives_outside(int face, double t_end) const;
+  /// The state at a point beyond a boundary, or nothing if the boundary is a reflecting wall there. Requires:
+  /// gives_outside(face, t).
+  virtual std::optional<primitive> outside(int face, const vector& x, double t) const;
 
  protected:
   virtual result<void> do_prepare() { return {}; }

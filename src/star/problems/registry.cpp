@@ -8,10 +8,15 @@ namespace {
 
 constexpr problem_entry entries[] = {
     {"advection", "a cube and a ball of two species carried through a periodic box", make_advection},
+    {"blob", "a cold cloud in a supersonic wind", make_blob},
+    {"double_mach", "a strong shock that runs over an inclined wall", make_double_mach},
     {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
+    {"implosion", "shocks and a jet in a closed square", make_implosion},
     {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
     {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
     {"moving_body", "a dense body in a fast uniform flow", make_moving_body},
+    {"noh", "cold gas that flows towards a point or an axis", make_noh},
+    {"riemann_2d", "four uniform states in the quadrants of a square", make_riemann_2d},
     {"sedov", "a point explosion in a uniform gas", make_sedov},
     {"sod", "the shock tube, in any direction", make_sod},
 };

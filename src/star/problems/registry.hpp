@@ -40,10 +40,15 @@ std::vector<std::string> problem_names();
 result<std::unique_ptr<problem>> make_problem(std::string_view name);
 
 std::unique_ptr<problem> make_advection();
+std::unique_ptr<problem> make_blob();
+std::unique_ptr<problem> make_double_mach();
 std::unique_ptr<problem> make_einfeldt();
+std::unique_ptr<problem> make_implosion();
 std::unique_ptr<problem> make_kelvin_helmholtz();
 std::unique_ptr<problem> make_linear_wave();
 std::unique_ptr<problem> make_moving_body();
+std::unique_ptr<problem> make_noh();
+std::unique_ptr<problem> make_riemann_2d();
 std::unique_ptr<problem> make_sedov();
 std::unique_ptr<problem> make_sod();
 
