@@ -107,8 +107,8 @@ class outside_state {
   virtual bool at(int face, const std::array<double, 3>& x, double time, double* u) const = 0;
 };
 
-/// The input of boundaries: inflow[face][variable] at inflow boundaries, empty for others; `outside` for those of the kind
-/// `problem`.
+/// The input of boundaries: inflow[face][variable] at inflow boundaries, empty for others; `outside` for those of the
+/// kind `problem`.
 struct boundary_values {
   std::array<std::vector<double>, face_count> inflow;
   std::shared_ptr<const outside_state> outside;

@@ -51,11 +51,17 @@ TEST(Localities, BodiesAtMach20ThroughRefinementAndStatesBeyondTheBoundary) {
                                       "moving_body.direction=[1,2,-1]",
                                       "refinement.interval=2",
                                       "refinement.regions=[0.0,0.3,-0.5,0.5,-0.5,0.5,1]",
+                                      "refinement.gradient_of=[\"rho\"]",
+                                      "hydro.pressure_floor=1e-14",
                                       "run.max_steps=6"};
   const std::vector<std::string> reflection{
-      "problem.name=double_mach", "mesh.root_blocks=[8,2,1]",
-      "mesh.upper=[4,1,0.5]",     R"(mesh.sides=["problem","zero_gradient","problem","problem","periodic","periodic"])",
-      "mesh.max_level=1",         "refinement.interval=2",
+      "problem.name=double_mach",
+      "mesh.root_blocks=[8,2,1]",
+      "mesh.lower=[0,0,0]",
+      "mesh.upper=[4,1,0.5]",
+      R"(mesh.sides=["problem","zero_gradient","problem","problem","periodic","periodic"])",
+      "mesh.max_level=1",
+      "refinement.interval=2",
       "run.max_steps=6"};
   for (const auto& sets : {body, reflection}) {
     const outcome one = run_on(1, 2, sets);
