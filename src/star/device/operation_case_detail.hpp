@@ -28,7 +28,8 @@ using gpu::testing::row_use;
 struct gas_case {
   mesh::block_mesh mesh;
   gas_options o;
-  double dt;  // small if the operation runs repeatedly on the same state
+  double dt;            // small if the operation runs repeatedly on the same state
+  double noise = 0.01;  // of densities and velocities; the speed of sound is 0.04
   int n = mesh.block_size(), n_var = variable_count(o.hydro.n_species);
   std::size_t stride = static_cast<std::size_t>(n_var) * n * n * n;
   bool full = o.hydro.scheme == hydro_scheme::full3d;
@@ -41,7 +42,7 @@ struct gas_case {
   [[nodiscard]] std::vector<double> state() const {
     mesh::arena values(mesh_variables(o.hydro.n_species), n);
     values.resize(mesh.slot_count());
-    fill_blast(mesh, o, values);
+    fill_blast(mesh, o, values, noise);
     std::vector<double> all(mesh.slot_count() * stride, std::numeric_limits<double>::quiet_NaN());
     for (const block_item& b : tables.blocks) std::copy_n(values.block(b.slot), stride, all.begin() + b.values);
     return all;
@@ -144,13 +145,13 @@ inline mesh::domain box_of(int blocks, int n, mesh::boundary side, mesh::limiter
 /// A row of an operation on a mesh; the case is created again each time.
 template <class Item, class Place>
 operation_row on_mesh(const gpu::operation<Item>& op, const std::string& shape, const mesh::block_mesh& m,
-                      const gas_options& o, Place place, row_use use) {
+                      const gas_options& o, Place place, row_use use, double noise = 0.01) {
   const std::string name =
       shape + "/n=" + std::to_string(m.block_size()) + "/" + std::to_string(m.block_count()) + " blocks";
   return row(
       op, name,
-      [m, o, place, use](operation_data& d, std::vector<Item>& items) {
-        return place(gas_case{m, o, use == row_use::time ? 1e-9 : 1e-4}, d, items);
+      [m, o, place, use, noise](operation_data& d, std::vector<Item>& items) {
+        return place(gas_case{m, o, use == row_use::time ? 1e-9 : 1e-4, noise}, d, items);
       },
       use);
 }

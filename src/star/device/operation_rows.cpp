@@ -183,6 +183,9 @@ void add_tiles(std::vector<operation_row>& rows) {
           gather_tiles,
           (rule == mesh::limiter::minmod ? "minmod/side " : "central/side ") + std::to_string(static_cast<int>(side)),
           refined(box_of(2, 8, side, rule, 3), 2, 7, 0.1), full3d_options(), place_tiles, row_use::check));
+  rows.push_back(on_mesh(gather_tiles, "central/supersonic",
+                         refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::central, 3), 2, 7, 0.1),
+                         full3d_options(), place_tiles, row_use::check, 0.5));
   const mesh::block_mesh large(cube_of(8, 8, mesh::boundary::outflow));
   rows.push_back(on_mesh(gather_tiles, "uniform", large, full3d_options(), place_tiles, row_use::time));
 }
@@ -197,6 +200,7 @@ void add_levels(std::vector<operation_row>& rows) {
       rows.push_back(on_mesh(make_ghosts, std::string(name) + "/side " + std::to_string(static_cast<int>(side)),
                              refined(box_of(2, 8, side, rule, 3), 2, 7, 0.1), o, place_ghosts, row_use::check));
   const mesh::block_mesh small = refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1);
+  rows.push_back(on_mesh(make_ghosts, "minmod/supersonic", small, o, place_ghosts, row_use::check, 0.5));
   const mesh::block_mesh large = refined(box_of(4, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2), 2, 7);
   rows.push_back(on_mesh(make_ghosts, "minmod", large, o, place_ghosts, row_use::time));
   for (const auto& [m, use] : {std::pair(&small, row_use::check), std::pair(&large, row_use::time)}) {
