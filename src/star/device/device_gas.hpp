@@ -21,7 +21,6 @@
 #include "num/exact_sum.hpp"
 #include "star/device/device_memory.hpp"
 #include "star/device/machine.hpp"
-#include "star/device/mesh_tables.hpp"
 #include "star/device/part_borders.hpp"
 #include "star/device/regrid_data.hpp"
 #include "star/device/step_data.hpp"
@@ -32,6 +31,8 @@ class step_module;
 }
 
 namespace plx::star::device {
+
+struct mesh_tables;
 
 /// Parameters of the steps other than the mesh.
 struct gas_options {

@@ -69,7 +69,7 @@ void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_
       b.face[f] = {0, beyond(mesh.box().sides[f]), 0};
       if (b.face[f].kind == ghosts_from::given) {
         b.face[f].origin = static_cast<std::int64_t>(given_doubles);
-        given.push_back({slot, f, given_doubles});
+        given.push_back({slot, f, b.face[f].origin});
         given_doubles += mesh::ghosts * area;
       }
       sides.push_back({b.flux[f], b.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});

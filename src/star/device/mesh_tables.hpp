@@ -12,13 +12,6 @@
 
 namespace plx::star::device {
 
-/// A face of a block whose ghost cells are given, and their place: ghosts_from::given.
-struct given_face {
-  mesh::slot_id slot = mesh::no_slot;
-  int face = 0;
-  std::size_t origin = 0;
-};
-
 struct mesh_tables {
   /// `with_tiles`: includes the tables of gather_tiles. Requires: a block has `stride` doubles in the arenas, at the
   /// position of its slot.

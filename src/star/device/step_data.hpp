@@ -29,6 +29,12 @@ struct ghost_source {
   std::int32_t unused = 0;
 };
 
+/// A face of a block whose ghost cells are given, and the place of its first double: ghosts_from::given.
+struct given_face {
+  std::int32_t slot = 0, face = 0;
+  std::int64_t origin = 0;
+};
+
 /// A block, in the order of the curve.
 struct block_item {
   std::int64_t values = 0;  ///< its first double in each arena
