@@ -39,7 +39,7 @@ PLX_INLINE face_speeds signal_speeds(const face_state& l, const face_state& r, d
   return {vmin(l.n - cl, r.n - cr), vmax(l.n + cl, r.n + cr)};
 }
 
-/// Einfeldt (1988), eqs. 5.2 to 5.6, with weights sqrt(rho) and the mean d^2 = mean(c^2) + sqrt(rho_L rho_R) / 2 /
+/// Einfeldt (1988); Toro (2009), section 10.5: weights sqrt(rho) and the mean d^2 = mean(c^2) + sqrt(rho_L rho_R) / 2 /
 /// (sqrt(rho_L) + sqrt(rho_R))^2 (u_R - u_L)^2. `sound`: the speeds of sound of both sides.
 PLX_INLINE face_speeds einfeldt_speeds(const face_state& l, const face_state& r, double gamma, face_speeds& sound) {
   vd product = l.density * r.density;

@@ -84,7 +84,7 @@ struct reference {
         f[v] = sl >= 0 ? fl[v] : sr <= 0 ? fr[v] : (sr * fl[v] - sl * fr[v] + sl * sr * (ur[v] - ul[v])) / (sr - sl);
     }
     if (p.riemann == riemann_solver::hllc || p.riemann == riemann_solver::hllc_lm) {
-      // Toro (2009), eqs. 10.37 to 10.39 and 10.71; the speeds: eqs. 10.52 and 10.53
+      // Toro (2009), eqs. 10.37 to 10.39 and 10.71; the speeds: section 10.5
       const double wl = std::sqrt(l[0]) / (std::sqrt(l[0]) + std::sqrt(r[0])), wr = 1.0 - wl;
       const double mean = wl * l[n] + wr * r[n];
       const double d = std::sqrt(wl * cl * cl + wr * cr * cr + 0.5 * wl * wr * (r[n] - l[n]) * (r[n] - l[n]));
@@ -108,7 +108,7 @@ struct reference {
         return g;
       };
       f = star_flux(star >= 0.0);
-      if (p.riemann == riemann_solver::hllc_lm) {  // Fleischmann, Adami & Adams (2020), eqs. 18 and 25
+      if (p.riemann == riemann_solver::hllc_lm) {  // Fleischmann, Adami & Adams (2020)
         const double x = std::min(1.0, 10.0 * std::max(std::abs(l[n]) / cl, std::abs(r[n]) / cr));
         const double kept = 0.5 * x * (3.0 - x * x);
         const six gl = star_flux(true), gr = star_flux(false);

@@ -2,7 +2,7 @@
 // corner. Shocks run back and forth between the walls and drive a jet along the diagonal, which schemes that break the
 // symmetry of x and y lose.
 //
-// Source: Hui, Li & Li (1999), J. Comput. Phys. 153, 596; Liska & Wendroff (2003), section 4.7: box [0, 0.3]^2, gamma
+// Source: Hui, Li & Li (1999), J. Comput. Phys. 153, 596; Liska & Wendroff (2003): box [0, 0.3]^2, gamma
 // 1.4, to t = 2.5.
 #include <algorithm>
 #include <cmath>

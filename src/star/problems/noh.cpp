@@ -5,7 +5,7 @@
 // Exact, with d = 2 or 3 dimensions and s = (gamma - 1) / 2 the speed of the shock: behind it rho = ((gamma + 1) /
 // (gamma - 1))^d and p = s rho; ahead of it rho = (1 + t / r)^(d - 1). For gamma = 5/3: s = 1/3, rho = 16 or 64.
 //
-// Source: Noh (1987), J. Comput. Phys. 72, 78; Liska & Wendroff (2003), section 4.5.
+// Source: Noh (1987), J. Comput. Phys. 72, 78; Liska & Wendroff (2003).
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,7 @@
 // Two-dimensional Riemann problems: four uniform states in the quadrants around the middle of the box, in x and y.
 //
 // Source: Lax & Liu (1998), SIAM J. Sci. Comput. 19, 319, whose numbers of configurations are used; the selection is
-// that of Liska & Wendroff (2003), SIAM J. Sci. Comput. 25, 995, section 4.4.
+// that of Liska & Wendroff (2003), SIAM J. Sci. Comput. 25, 995.
 #include <fmt/format.h>
 
 #include <algorithm>
