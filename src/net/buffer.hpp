@@ -38,8 +38,10 @@ class buffer {
     if (block_ != nullptr) block_->owners.fetch_add(1, std::memory_order_relaxed);
   }
   buffer(buffer&& o) noexcept : block_(std::exchange(o.block_, nullptr)) {}
-  buffer& operator=(buffer o) noexcept {
-    std::swap(block_, o.block_);
+  buffer& operator=(const buffer& o) noexcept { return *this = buffer(o); }
+  buffer& operator=(buffer&& o) noexcept {
+    buffer taken(std::move(o));
+    std::swap(block_, taken.block_);
     return *this;
   }
   ~buffer() {

@@ -26,8 +26,10 @@ class handle {
   handle() noexcept = default;
   handle(const handle& o) noexcept : ref_(detail::keep(o.ref_)) {}
   handle(handle&& o) noexcept : ref_(std::exchange(o.ref_, nullptr)) {}
-  handle& operator=(handle o) noexcept {
-    std::swap(ref_, o.ref_);
+  handle& operator=(const handle& o) noexcept { return *this = handle(o); }
+  handle& operator=(handle&& o) noexcept {
+    handle taken(std::move(o));
+    std::swap(ref_, taken.ref_);
     return *this;
   }
   ~handle() {

@@ -76,7 +76,7 @@ class limit_ref {
  public:
   limit_ref(const executor& ex, std::size_t units);
   limit_ref(const limit_ref& o) noexcept;
-  limit_ref& operator=(limit_ref o) noexcept;
+  limit_ref& operator=(const limit_ref& o) noexcept;
   ~limit_ref();
   [[nodiscard]] limit* get() const noexcept { return limit_; }
 

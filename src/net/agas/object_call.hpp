@@ -28,8 +28,9 @@ class pinned {
   pinned() noexcept = default;
   pinned(agas& a, object_record& r) noexcept : home_(&a), record_(&r) {}
   pinned(pinned&& o) noexcept : home_(o.home_), record_(std::exchange(o.record_, nullptr)) {}
-  pinned& operator=(pinned o) noexcept {
-    std::swap(home_, o.home_), std::swap(record_, o.record_);
+  pinned& operator=(pinned&& o) noexcept {
+    pinned taken(std::move(o));
+    std::swap(home_, taken.home_), std::swap(record_, taken.record_);
     return *this;
   }
   ~pinned() {

@@ -40,8 +40,13 @@ class counted_ptr {
     if (p_ != nullptr) p_->add_ref();
   }
   counted_ptr(counted_ptr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  counted_ptr& operator=(counted_ptr o) noexcept {
-    std::swap(p_, o.p_);
+  // Not one operator= by value: for `member = {}` in a template, Clang 16 omits the destructor of such an argument
+  // (LLVM issue 51037), and the released reference would be kept. The same holds in limit_ref, buffer, net::handle and
+  // pinned.
+  counted_ptr& operator=(const counted_ptr& o) noexcept { return *this = counted_ptr(o); }
+  counted_ptr& operator=(counted_ptr&& o) noexcept {
+    counted_ptr taken(std::move(o));
+    std::swap(p_, taken.p_);
     return *this;
   }
   ~counted_ptr() {

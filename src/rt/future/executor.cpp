@@ -148,8 +148,9 @@ limit_ref::limit_ref(const executor& ex, std::size_t units) : limit_(new limit(e
   PLX_ASSERT(units > 0 && "a limit of 0 units would never run a task");
 }
 limit_ref::limit_ref(const limit_ref& o) noexcept : limit_(o.limit_) { limit_->add_ref(); }
-limit_ref& limit_ref::operator=(limit_ref o) noexcept {
-  std::swap(limit_, o.limit_);
+limit_ref& limit_ref::operator=(const limit_ref& o) noexcept {
+  limit_ref copy(o);
+  std::swap(limit_, copy.limit_);
   return *this;
 }
 limit_ref::~limit_ref() { limit_->release(); }

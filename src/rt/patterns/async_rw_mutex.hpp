@@ -93,8 +93,7 @@ class rw_access_base {
   /// True if it holds its turn.
   [[nodiscard]] bool valid() const noexcept { return hold_.get() != nullptr; }
   /// Releases the turn before the end of this object's lifetime.
-  // Not `= {}`: in a template, Clang 16 then omits the destructor of the argument (LLVM issue 51037).
-  void release() noexcept { hold_ = counted_ptr<rw_turn>(); }
+  void release() noexcept { hold_ = {}; }
 
  protected:
   rw_access_base() noexcept = default;

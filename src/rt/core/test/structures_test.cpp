@@ -162,6 +162,47 @@ TEST(stack_pool_death, the_guard_page_stops_an_overflow) {
   EXPECT_DEATH(*(static_cast<volatile std::byte*>(s.bottom) - (64 << 10)) = std::byte{1}, "");
 }
 
+struct counted {
+  int references = 1, freed = 0;
+  void add_ref() noexcept { ++references; }
+  void release() noexcept {
+    if (--references == 0) ++freed;
+  }
+};
+
+// A class template: there Clang 16 treats `held = {}` differently (see counted_ptr).
+template <class Other>
+struct counted_member {
+  counted_ptr<counted> held;
+  Other other{};
+  void reset() { held = {}; }
+};
+
+TEST(counted_ptr, an_assignment_releases_the_old_object_once) {
+  counted a, b;
+  {
+    counted_member<int> in_template{counted_ptr<counted>(&a)};
+    in_template.reset();
+    EXPECT_EQ(a.references, 0);
+    EXPECT_EQ(a.freed, 1);
+    counted_ptr<counted> one(&b), two = one;
+    EXPECT_EQ(b.references, 2);
+    one = *&one;
+    EXPECT_EQ(b.references, 2);
+    counted_ptr<counted>& same = one;
+    one = std::move(same);
+    EXPECT_EQ(b.references, 2);
+    EXPECT_EQ(one.get(), &b);
+    one = two;
+    EXPECT_EQ(b.references, 2);
+    one = std::move(two);
+    EXPECT_EQ(b.references, 1);
+    EXPECT_EQ(two.get(), nullptr);
+  }
+  EXPECT_EQ(a.freed, 1);
+  EXPECT_EQ(b.freed, 1);
+}
+
 TEST(topology, names_at_least_one_core) {
   EXPECT_GE(allowed_cores().size(), 1u);
   EXPECT_GE(cgroup_processors(), 1u);
