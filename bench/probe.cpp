@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
@@ -226,7 +226,7 @@ void switch_to(application& app, mode m) {
 void measure_app(bench::report& report, const std::string& name, int blocks, int cells) {
   constexpr int turns = 60;
   application app(blocks, cells);
-  probe::beat beat;
+  probe::periodic_thread periodic;
   for (int i = 0; i < 3; ++i) app.step();
   std::vector<double> share[n_modes];
   for (int turn = 0; turn < turns; ++turn) {
@@ -235,11 +235,11 @@ void measure_app(bench::report& report, const std::string& name, int blocks, int
       const auto m = static_cast<mode>((turn + k) % n_modes);  // no mode is always the first
       switch_to(app, m);
       std::uint64_t reader = 0;
-      if (m == stats) reader = beat.every(1, [&] { (void)app.counters().query("/*{*}/*@*"); });
-      if (m == trace) reader = beat.every(0.02, [&] { app.recorder().drain(); });
+      if (m == stats) reader = periodic.every(1, [&] { (void)app.counters().query("/*{*}/*@*"); });
+      if (m == trace) reader = periodic.every(0.02, [&] { app.recorder().drain(); });
       app.step();
       seconds[m] = app.step() + app.step() + app.step();
-      if (reader != 0) beat.remove(reader);
+      if (reader != 0) periodic.remove(reader);
     }
     for (int m = 0; m < n_modes; ++m) share[m].push_back(100 * (seconds[m] / seconds[off] - 1));
   }

@@ -193,7 +193,7 @@ std::string path_of_self() {
 }
 
 /// The options of the command line.
-struct wishes {
+struct arguments {
   std::vector<int> processes{1, 2};
   std::vector<bench_case> chosen{std::begin(cases), std::end(cases)};
   int turns = 5;
@@ -225,8 +225,8 @@ int positive(const std::string& text) {
   return static_cast<int>(n);
 }
 
-wishes wishes_of(const std::vector<std::string>& words) {
-  wishes w;
+arguments arguments_of(const std::vector<std::string>& words) {
+  arguments w;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool has_value = i + 1 < words.size();
     if (words[i] == "--quick") {
@@ -264,7 +264,7 @@ void explain(const bench_case& c, const std::vector<int>& processes, const std::
 }
 
 // False if the processes cannot be started.
-bool compare(bench::report& report, const std::string& self, const bench_case& c, const wishes& w) {
+bool compare(bench::report& report, const std::string& self, const bench_case& c, const arguments& w) {
   std::vector<std::vector<double>> rates(w.processes.size()), ratios(w.processes.size());
   std::vector<measured> last(w.processes.size());
   for (int turn = 0; turn < w.turns; ++turn)
@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
   bench::report report(argc, argv);
   const auto& rest = report.rest();
   if (rest.size() == 3 && rest[0] == "inside") return take_part(positive(rest[1]), positive(rest[2]));
-  const wishes w = wishes_of(rest);
+  const arguments w = arguments_of(rest);
   if (geteuid() == 0) {  // mpirun requires both variables to run as root, as in containers
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);

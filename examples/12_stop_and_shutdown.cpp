@@ -25,7 +25,7 @@ int main() {
       int beats = 0;
       {
         plx::jthread heart([&beats](plx::stop_token stop) {
-          plx::stop_callback said(stop, [] { std::printf("stop requested\n"); });
+          plx::stop_callback on_stop(stop, [] { std::printf("stop requested\n"); });
           while (!stop.stop_requested()) {
             ++beats;
             plx::this_thread::sleep_for(100us);

@@ -14,13 +14,13 @@ int main() {
   // Any thread can submit work, with or without waiting for it.
   int from_thread = 0;
   plx::latch both(2);
-  std::thread foreign([&] {
+  std::thread external([&] {
     from_thread = compute.run([] { return plx::async([] { return 20; }).get() + 1; });
     compute.post([&both] { both.count_down(); });
     files.post([&both] { both.count_down(); });
     both.wait();  // synchronization works between tasks and threads
   });
-  foreign.join();
+  external.join();
   std::printf("the thread got %d\n", from_thread);
 
   // A task created by a task stays in the same runtime.

@@ -16,8 +16,8 @@
 #include "base/log.hpp"
 #include "control/policy.hpp"
 #include "control/read_section.hpp"
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 #include "probe/record/text_sink.hpp"
 
 namespace plx::probe {
@@ -34,7 +34,7 @@ struct policy {
   const event_filter filter;
   std::unique_ptr<policy_registry::function> function;  // null: removed and not running
   const std::shared_ptr<decision_log> log;
-  std::uint64_t beat_id = 0;  // for periodic policies; guarded by the registry's mutex
+  std::uint64_t periodic_id = 0;  // for periodic policies; guarded by the registry's mutex
 
   std::atomic<bool> off{false};
   std::atomic<bool> running{false};
@@ -65,7 +65,7 @@ struct event_list {
 };
 
 struct policy_registry_state {
-  beat* periodic;
+  periodic_thread* periodic;
   actuator_registry& actuators;
   void (*watch)(void*, task_observer*);
   void* arg;
@@ -78,7 +78,7 @@ struct policy_registry_state {
   bool stopped = false;
   std::vector<std::shared_ptr<policy>> all;   // in the order of addition
   std::vector<std::shared_ptr<policy>> gone;  // the last removed ones, for report()
-  std::vector<std::uint64_t> beats_left;      // of periodic policies removed by a policy: they no longer do anything
+  std::vector<std::uint64_t> removed_ids;     // of periodic policies removed by a policy: they no longer do anything
   std::vector<const event_list*> replaced;    // may still have readers
 
   static constexpr std::size_t most_gone = 256;
@@ -239,8 +239,8 @@ void policy_registry_state::remove(const std::shared_ptr<policy>& p) noexcept {
     if (gone.size() == most_gone) gone.erase(gone.begin());
     gone.push_back(p);
     all.erase(it);
-    id = p->beat_id;
-    if (by_a_policy && id != 0) beats_left.push_back(id);
+    id = p->periodic_id;
+    if (by_a_policy && id != 0) removed_ids.push_back(id);
     if (p->filter.kinds != 0) publish_locked();
   }
   if (!by_a_policy) {
@@ -271,8 +271,8 @@ void policy_handle::keep() noexcept {
   policy_.reset();
 }
 
-policy_registry::policy_registry(beat& periodic, actuator_registry& actuators, void (*watch)(void*, task_observer*),
-                                 void* arg)
+policy_registry::policy_registry(periodic_thread& periodic, actuator_registry& actuators,
+                                 void (*watch)(void*, task_observer*), void* arg)
     : state_(std::make_shared<detail::policy_registry_state>(&periodic, actuators, watch, arg, this)) {}
 
 policy_registry::~policy_registry() { stop(); }
@@ -288,7 +288,7 @@ void policy_registry::stop() noexcept {
   std::vector<std::uint64_t> ids;
   {
     const std::lock_guard lock(state_->mutex);
-    ids.swap(state_->beats_left);
+    ids.swap(state_->removed_ids);
   }
   for (const std::uint64_t id : ids) state_->periodic->remove(id);
 }
@@ -303,7 +303,7 @@ policy_handle policy_registry::add(policy_options options, event_filter filter, 
     if (state_->stopped) return handle;
     state_->all.push_back(p);
     if (period_s > 0)
-      p->beat_id = state_->periodic->every(period_s, [p] {
+      p->periodic_id = state_->periodic->every(period_s, [p] {
         const read_section here;  // marks this thread as running a policy, so that events that it causes are not
                                   // delivered
         p->call(nullptr);

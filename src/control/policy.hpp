@@ -8,7 +8,7 @@
 // throws is disabled and reported: in the log, as a mark in the trace, and in report().
 // Thread safety: all functions. Cost: none without policies for events; with one, two stores and a load per event, and
 // two clock reads per call; report() contains each policy's own cost. A policy must not wait for a task. Events that a
-// policy causes itself are not delivered. Periodic policies share the thread of probe/counters/beat.hpp.
+// policy causes itself are not delivered. Periodic policies share the thread of probe/counters/periodic_thread.hpp.
 // Example: control/test/policy_test.cpp
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace plx::probe {
 
-class beat;
+class periodic_thread;
 class counter_registry;
 class registration;
 
@@ -131,8 +131,8 @@ class policy_registry final : public task_observer {
  public:
   /// `periodic` must live until stop(). `watch(arg, this or null)` is called when the first policy for events is added
   /// and after the last one is removed, to enable or disable calls of on_event().
-  policy_registry(beat& periodic, actuator_registry& actuators, void (*watch)(void* arg, task_observer*) = nullptr,
-                  void* arg = nullptr);
+  policy_registry(periodic_thread& periodic, actuator_registry& actuators,
+                  void (*watch)(void* arg, task_observer*) = nullptr, void* arg = nullptr);
   /// Calls stop(). Requires: on_event() is no longer called.
   ~policy_registry();
   policy_registry(const policy_registry&) = delete;

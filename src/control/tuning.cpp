@@ -209,7 +209,7 @@ void tuning_session::state::find_next() {
     if (!asked) return finish(true);
     const auto it = search->repeats() ? known.end() : known.find(*asked);
     if (it == known.end()) return;
-    search->told(it->second);
+    search->observe(it->second);
   }
   asked.reset();
   finish(true);
@@ -235,7 +235,7 @@ void tuning_session::report(double value) {
     }
   }
   s.asked.reset();
-  s.search->told(minimised);
+  s.search->observe(minimised);
   s.take_best();
   if (s.evaluations >= s.options.budget) s.finish(false);
 }

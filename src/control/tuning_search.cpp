@@ -75,7 +75,7 @@ class exhaustive_search final : public search {
     if (next_ == grid_size(space_, grid_)) return std::nullopt;
     return grid_point(space_, grid_, next_++);
   }
-  void told(double) override {}
+  void observe(double) override {}
 
  private:
   const parameters space_;
@@ -90,7 +90,7 @@ class random_search final : public search {
     if (std::exchange(first_, false)) return start_of(space_);
     return anywhere(space_, random_);
   }
-  void told(double) override {}
+  void observe(double) override {}
 
  private:
   const parameters space_;
@@ -129,7 +129,7 @@ class race final : public search {
     return runners_[turn_.back()].at;
   }
 
-  void told(double value) override {
+  void observe(double value) override {
     runner& r = runners_[turn_.back()];
     r.values.insert(std::upper_bound(r.values.begin(), r.values.end(), value), value);
     turn_.pop_back();
@@ -234,7 +234,7 @@ class nlopt_search final : public search {
   }
 
   // NLopt computes with the values, so the worst one must be finite.
-  void told(double value) override { known_.push_back(std::isfinite(value) ? value : 1e300); }
+  void observe(double value) override { known_.push_back(std::isfinite(value) ? value : 1e300); }
 
  private:
   static double value_at(unsigned n, const double* x, double*, void* self) {

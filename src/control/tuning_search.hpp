@@ -21,7 +21,7 @@ class search {
   /// The next place; empty once the search has converged.
   virtual std::optional<places> next() = 0;
   /// Reports the value at the last place of next(); infinity if it is not finite.
-  virtual void told(double value) = 0;
+  virtual void observe(double value) = 0;
   /// True if the same place gives a different value each time: then no value is answered from memory, and the strategy
   /// determines the best place.
   [[nodiscard]] virtual bool repeats() const noexcept { return false; }

@@ -147,7 +147,7 @@ graph stream::capture(F&& f) {
 //
 // Cost: that of future(). Errors: the future holds the exception of put(), an error that the device reports later, or
 // the error that made the device unusable; all of them name the operation. Work that put() submitted before it threw
-// stays in the stream. Example: gpu/core/test/foreign_work_test.cpp
+// stays in the stream. Example: gpu/core/test/external_work_test.cpp
 
 /// An operation without a kernel, for messages. The same name always gives the same operation, which lives as long as
 /// the process. Cost: a lock and a lookup; call sites should keep the reference.

@@ -120,9 +120,9 @@ result<void> read_arguments(config_table& t, int& argc, char** argv) {
       argv[kept++] = argv[i];
       continue;
     }
-    const std::string_view said = argument.substr(prefix.size());
-    const std::size_t equals = std::min(said.find('='), said.size());
-    const std::string key = std::string(section) + std::string(said.substr(0, equals));
+    const std::string_view text = argument.substr(prefix.size());
+    const std::size_t equals = std::min(text.find('='), text.size());
+    const std::string key = std::string(section) + std::string(text.substr(0, equals));
     const std::vector<std::string> known = t.keys();
     if (std::find(known.begin(), known.end(), key) == known.end()) {
       std::vector<std::string> options;
@@ -130,7 +130,7 @@ result<void> read_arguments(config_table& t, int& argc, char** argv) {
       const std::string found(argument.substr(0, prefix.size() + equals));
       return error{fmt::format("unknown option '{}'{}", found, did_you_mean(found, options))};
     }
-    std::string value(equals == said.size() ? "1" : said.substr(equals + 1));
+    std::string value(equals == text.size() ? "1" : text.substr(equals + 1));
     if (key == "plx.print-counter") value = printed += (printed.empty() ? "" : ",") + value;
     if (auto r = assign(t, key, value, argument.substr(0, prefix.size() + equals)); !r) return r;
   }

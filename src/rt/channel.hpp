@@ -150,8 +150,8 @@ class channel {
 
   const std::size_t capacity_;
   mutable mutex mutex_;
-  condition_variable has_room_{detail::told_as{"channel, to send"}};
-  condition_variable has_element_{detail::told_as{"channel, to receive"}};
+  condition_variable has_room_{detail::wait_name{"channel, to send"}};
+  condition_variable has_element_{detail::wait_name{"channel, to receive"}};
   std::deque<T> queue_;
   bool closed_ = false;
 };

@@ -83,7 +83,7 @@ class condition_variable_any {
   /// With a name under which waits are reported, as for a mutex.
   explicit condition_variable_any(std::string_view name);
   /// For a class with an internal condition variable: its waits are reported as waiting for `what`.
-  explicit condition_variable_any(detail::told_as what) noexcept : what_(what.text) {}
+  explicit condition_variable_any(detail::wait_name what) noexcept : what_(what.text) {}
   condition_variable_any(const condition_variable_any&) = delete;
   condition_variable_any& operator=(const condition_variable_any&) = delete;
 

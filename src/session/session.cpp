@@ -68,7 +68,7 @@ struct session::state {
   std::optional<counter_lister> lister;
   std::optional<counter_printer> printer;
   std::optional<counter_sampler> sampler;
-  std::vector<std::uint64_t> counter_beats;
+  std::vector<std::uint64_t> counter_calls;
   std::optional<trace_budget> budget;
 
   std::unique_ptr<live_server> live;
@@ -83,7 +83,7 @@ struct session::state {
   [[nodiscard]] double busy_s() const { return periodic.busy_s() + draining.busy_s(); }
   // The last members, since their functions use the others. Undrained records are lost, so nothing that may wait (for a
   // consumer, a locality, a user's function) runs in `draining`.
-  beat periodic, draining{"plx-drain"};
+  periodic_thread periodic, draining{"plx-drain"};
 };
 
 session::session(recorder& r, counter_registry& counters, settings s)
@@ -148,7 +148,7 @@ void session::state::serve() {
 picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }
 void session::end_live_page() noexcept { state_->live.reset(); }
 const settings& session::asked() const noexcept { return state_->asked; }
-beat& session::periodic() noexcept { return state_->periodic; }
+periodic_thread& session::periodic() noexcept { return state_->periodic; }
 
 result<void> session::finish() {
   if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
@@ -168,18 +168,18 @@ void session::state::begin_counters() {
     printer.emplace(counters, printing_of(asked));
     counters.keep_last_values(printing_of(asked).patterns);
     if (asked.print_interval_s > 0)
-      counter_beats.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
+      counter_calls.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
   }
   if (asked.sample_interval_s > 0) {
     sampler.emplace(rec, counters, split_counters(asked.sample_counter).value_or(std::vector<std::string>{}),
                     file("counters.csv"));
-    counter_beats.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampler->sample(); }));
+    counter_calls.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampler->sample(); }));
   }
 }
 
 /// Writes the last values after printing and sampling have stopped.
 result<void> session::state::end_counters() {
-  for (const std::uint64_t id : counter_beats) periodic.remove(id);
+  for (const std::uint64_t id : counter_calls) periodic.remove(id);
   lister.reset();
   result<void> first;
   if (printer) {

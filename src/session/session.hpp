@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "base/result.hpp"
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"
 
@@ -50,7 +50,7 @@ class session {
   [[nodiscard]] const settings& asked() const noexcept;
   /// The thread of all periodic work except draining, which has its own, so that no reader, function or policy delays
   /// it.
-  [[nodiscard]] beat& periodic() noexcept;
+  [[nodiscard]] periodic_thread& periodic() noexcept;
   /// Where a simulation publishes its pictures; null if no live page is served.
   [[nodiscard]] picture_board* pictures() noexcept;
 

@@ -193,16 +193,16 @@ class player {
       const index join = joins_.back();
       joins_.pop_back();
       for (const ways_out::way& w : out_.of(join))
-        if (told(w.to, ready_[join]))
+        if (count_input(w.to, ready_[join]))
           graph_.is_piece(w.to) ? queue_.push({ready_[w.to], w.to}) : joins_.push_back(w.to);
     }
   }
   void leave(index piece, double begin) {
     for (const ways_out::way& w : out_.of(piece))
-      if (told(w.to, begin + w.length)) come(w.to);
+      if (count_input(w.to, begin + w.length)) come(w.to);
   }
   /// True if that was the last dependency of `node`.
-  bool told(index node, double at) {
+  bool count_input(index node, double at) {
     ready_[node] = std::max(ready_[node], at);
     return --waits_[node] == 0;
   }

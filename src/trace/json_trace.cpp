@@ -271,7 +271,7 @@ class json_writer {
   std::string text_;
   result<void> done_;
   trace_names names_{json_text};
-  told_parents parents_{graph_, most_parents};
+  listed_parents parents_{graph_, most_parents};
   std::uint64_t n_arrows_ = 0, left_out_ = 0;
 };
 

@@ -163,13 +163,13 @@ class archive {
               bool on_device) {
     const ticks begin = std::max(s.begin, last), end = std::max(s.end, begin);
     meet(begin), meet(end);
-    const bool tells = s.id != 0 && !on_device;  // device operations are not tasks of the team
-    if (tells) check(OTF2_EvtWriter_ThreadTaskSwitch(&out, nullptr, begin, 0, creator(s.id), serial(s.id)));
+    const bool on_worker = s.id != 0 && !on_device;  // device operations are not tasks of the team
+    if (on_worker) check(OTF2_EvtWriter_ThreadTaskSwitch(&out, nullptr, begin, 0, creator(s.id), serial(s.id)));
     attributes(list, s, node, on_device);
     check(OTF2_EvtWriter_Enter(&out, &list, begin, region_of(s.name)));
     check(OTF2_AttributeList_AddUint8(&list, a_finished, s.finished ? 1 : 0));
     check(OTF2_EvtWriter_Leave(&out, &list, end, region_of(s.name)));
-    if (tells && s.finished)
+    if (on_worker && s.finished)
       check(OTF2_EvtWriter_ThreadTaskComplete(&out, nullptr, end, 0, creator(s.id), serial(s.id)));
     return end;
   }
@@ -443,7 +443,7 @@ class archive {
   std::vector<std::uint64_t> n_events_;    // by location
   std::vector<OTF2_RegionRef> region_of_;  // by name
   std::vector<name_id> regions_;
-  told_parents parents_{graph_, most_otf2_parents};
+  listed_parents parents_{graph_, most_otf2_parents};
   std::map<std::string, std::uint32_t> metrics_;
   std::map<std::string, OTF2_StringRef> texts_;
   ticks first_ = ~ticks{0}, last_ = 0;

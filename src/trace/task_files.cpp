@@ -99,8 +99,8 @@ class task_files {
 
   /// Prints to stdout. A consumer that does not read does not delay the program: the text is dropped.
   void print(const std::string& text) {
-    constexpr double patience_s = 1;
-    if (auto r = screen_.write("", text, patience_s); !r) log_error("{}", r.error().message);
+    constexpr double timeout_s = 1;
+    if (auto r = screen_.write("", text, timeout_s); !r) log_error("{}", r.error().message);
     if (screen_.dropped() == 1)
       log_warning("a profile was not printed because stdout is not being read; set profile to csv to write a file");
   }

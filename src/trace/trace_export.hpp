@@ -24,7 +24,7 @@ namespace plx::probe {
 //   compression; memory: some lines.
 // Errors: those of base/file.hpp; on an error no file remains. Example: trace/test/json_trace_test.cpp
 
-/// Compressed if the path ends in .gz. A slice lists all parents within the bounds of told_parents
+/// Compressed if the path ends in .gz. A slice lists all parents within the bounds of listed_parents
 /// ("more_parents" indicates further ones), with at most 8 arrows, and 2^18 in total. `otherData` contains the numbers
 /// of records, dropped records, arrows, and slices with further parents. With `job` the trace is that of a job: a
 /// process per locality; each parcel is a short slice at its sender and another one at its receiver, joined by an
@@ -38,7 +38,7 @@ result<void> write_json_trace(const trace_data& data, const std::string& path);
 // per task type, enter and leave of each slice, parents as attributes, counters as metrics, marks as markers.
 //
 // Attributes of "enter": `task`, its number; `key`; `wait`, the ticks between ready and start; `parents`, the number of
-// tasks that it waited for (also through joins, within the bounds of told_parents: `more parents`), and
+// tasks that it waited for (also through joins, within the bounds of listed_parents: `more parents`), and
 // `parent 0` ..., their numbers. Attribute of "leave": `finished`. A slice with a number lies between a
 // ThreadTaskSwitch and, when its task ends, a ThreadTaskComplete: generationNumber is the lower 32 bits of the task's
 // number, creatingThread the worker that assigned it. Times are ticks of the clock since the machine's start;
@@ -93,18 +93,18 @@ class trace_names {
 // The selection of parents that files list for a slice.
 //
 // Thread safety: an object belongs to one thread. Cost: O(links visited), in total at most four times those of the
-// graph plus 16 per slice, not counting joins. Example: trace/test/told_parents_test.cpp
+// graph plus 16 per slice, not counting joins. Example: trace/test/listed_parents_test.cpp
 
 /// The tasks that a slice waited for, with joins resolved: all of them as long as the total stays proportional to the
 /// graph. A join of n inputs that m tasks wait for has n + m links but gives n * m parents. Once the links visited
 /// exceed four times the links of the graph, a slice lists `always` parents at most; so later slices are truncated. No
 /// slice lists more than `most`.
-class told_parents {
+class listed_parents {
  public:
   static constexpr std::size_t always = 16;
 
   /// Requires: most >= always.
-  told_parents(const trace_graph& graph, std::size_t most)
+  listed_parents(const trace_graph& graph, std::size_t most)
       : graph_(graph), most_(most), left_(4 * graph.link_count()) {}
 
   /// In order of number, without duplicates. Valid until the next call.

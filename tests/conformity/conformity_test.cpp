@@ -20,9 +20,9 @@ void compare(program with_std, program with_plx) {
   EXPECT_GT(expected.lines().size(), 4u);
   {
     plx::runtime rt({.workers = 2, .bind = false});
-    report foreign;
-    with_plx(foreign);
-    EXPECT_EQ(foreign.lines(), expected.lines()) << "from an external thread";
+    report external;
+    with_plx(external);
+    EXPECT_EQ(external.lines(), expected.lines()) << "from an external thread";
   }
   for (unsigned workers : {1u, 2u, 4u}) {
     plx::runtime rt({.workers = workers, .bind = false});

@@ -112,8 +112,8 @@ void asked_from_outside() {
   std::signal(SIGINT, [](int) { interrupted = 1; });
   after_some_work([] {
     say("ready\n");
-    const ticks patience = now_ticks() + ticks_from(300);
-    while (interrupted == 0 && now_ticks() < patience) compute(1e-3);
+    const ticks timeout = now_ticks() + ticks_from(300);
+    while (interrupted == 0 && now_ticks() < timeout) compute(1e-3);
   });
   say("continued\n");
 }
@@ -135,8 +135,8 @@ std::ptrdiff_t reports() {
 void busy() {
   const auto before = reports();
   after_some_work([before] {
-    const ticks patience = now_ticks() + ticks_from(300);
-    while (reports() == before && now_ticks() < patience) compute(0.1);
+    const ticks timeout = now_ticks() + ticks_from(300);
+    while (reports() == before && now_ticks() < timeout) compute(0.1);
   });
   say("continued\n");
 }

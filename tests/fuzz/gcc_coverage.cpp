@@ -18,7 +18,8 @@ namespace {
 constexpr unsigned bits = 18;
 std::uint8_t counters[std::size_t{1} << bits];
 
-[[maybe_unused]] const bool told = (__sanitizer_cov_8bit_counters_init(counters, counters + sizeof counters), true);
+[[maybe_unused]] const bool registered =
+    (__sanitizer_cov_8bit_counters_init(counters, counters + sizeof counters), true);
 
 }  // namespace
 

@@ -29,7 +29,7 @@ namespace {
 using plx::locality_id;
 
 constexpr int in_flight = 32;  // messages to each peer: two with a piece, the others heads
-constexpr double patience_s = 300;
+constexpr double timeout_s = 300;
 
 /// The progress of a locality.
 enum class progress_of_one : unsigned char { nothing, loss_seen, all_heard };
@@ -74,7 +74,7 @@ unsigned under_way_in_all = 0;  // messages of this locality whose `sent` was no
 
 struct repeated : plx::net::outgoing {
   bool under_way = false;
-  progress_of_one told = progress_of_one::nothing;  // in the last head that was sent
+  progress_of_one reported = progress_of_one::nothing;  // in the last head that was sent
   plx::net::piece part{};
   std::vector<std::byte> bytes;
 
@@ -87,7 +87,7 @@ struct repeated : plx::net::outgoing {
       auto* m = static_cast<repeated*>(o);
       m->under_way = false;
       --under_way_in_all;
-      if (ok) m->told = static_cast<progress_of_one>(m->bytes[0]);
+      if (ok) m->reported = static_cast<progress_of_one>(m->bytes[0]);
     };
   }
 };
@@ -112,9 +112,10 @@ struct traffic {
     carrier.progress();
   }
   /// Whether this locality's progress was sent to that one.
-  bool has_told(locality_id who) const {
-    return std::any_of(out.begin(), out.end(),
-                       [&](const auto& m) { return m->destination == who && m->pieces.empty() && m->told == come; });
+  bool has_reported(locality_id who) const {
+    return std::any_of(out.begin(), out.end(), [&](const auto& m) {
+      return m->destination == who && m->pieces.empty() && m->reported == come;
+    });
   }
 };
 
@@ -176,7 +177,7 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
   };
   // A locality that crashes while it writes also ends the next one, which then loses all others.
   const std::size_t losses = !while_writing ? 1 : job.here() == (who + 1) % job.size() ? job.size() - 1 : 2;
-  go_on_until([&] { return t.losses.size() >= losses; }, patience_s);
+  go_on_until([&] { return t.losses.size() >= losses; }, timeout_s);
   const auto before = t.heads;
   const auto of_all_others = [&](auto f) {
     for (locality_id i = 0; i < job.size(); ++i)
@@ -184,14 +185,15 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
     return true;
   };
   all.come = progress_of_one::loss_seen;
-  go_on_until([&] { return of_all_others([&](locality_id i) { return t.heads[i] > before[i]; }); }, patience_s);
+  go_on_until([&] { return of_all_others([&](locality_id i) { return t.heads[i] > before[i]; }); }, timeout_s);
   all.come = progress_of_one::all_heard;
   go_on_until(
       [&] {
-        return of_all_others([&](locality_id i) { return t.come[i] == progress_of_one::all_heard && all.has_told(i); });
+        return of_all_others(
+            [&](locality_id i) { return t.come[i] == progress_of_one::all_heard && all.has_reported(i); });
       },
-      patience_s);
-  const double until = plx::monotonic_seconds() + patience_s;
+      timeout_s);
+  const double until = plx::monotonic_seconds() + timeout_s;
   while (carrier.pending() && plx::monotonic_seconds() < until) carrier.progress();
   report(job, t, died, before, carrier.pending() || t.announcements != t.ends + t.given_up.size());
   return 0;

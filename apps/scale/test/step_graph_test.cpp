@@ -125,9 +125,9 @@ TEST(StepGraph, PartsThatDoNotFollowTheCurveAreRefused) {
   EXPECT_TRUE(check_parts(w, 1));
   EXPECT_FALSE(check_parts(w, 2));  // the second locality has none
   w.part.back() = 1;                // of the refined block's children the last, before others on the curve
-  const auto said = check_parts(w, 2);
-  ASSERT_FALSE(said);
-  EXPECT_NE(said.error().message.find("blocks.part: expected localities 0 to 1"), std::string::npos);
+  const auto checked = check_parts(w, 2);
+  ASSERT_FALSE(checked);
+  EXPECT_NE(checked.error().message.find("blocks.part: expected localities 0 to 1"), std::string::npos);
 }
 
 TEST(StepGraph, WithoutCoalescingThereAreMoreMessagesAndNoFewerBytes) {

@@ -68,10 +68,10 @@ TEST(Workload, WhatIsWrongIsOneLineWithFileAndKey) {
       {"level = [1, 1, 1,", "level = [1, 1, 0,", "level"},  // no mesh
       {"[mesh]", "[mesh", "line 5"},
   };
-  for (const auto& [from, to, said] : defects) {
+  for (const auto& [from, to, message] : defects) {
     const auto w = read(text, from, to);
     ASSERT_FALSE(w) << to;
-    EXPECT_NE(w.error().message.find(said), std::string::npos) << w.error().message;
+    EXPECT_NE(w.error().message.find(message), std::string::npos) << w.error().message;
     EXPECT_EQ(w.error().message.find('\n'), std::string::npos) << w.error().message;
   }
   EXPECT_FALSE(read_workload("/nowhere.toml"));

@@ -57,7 +57,7 @@ void find_real() noexcept {
 namespace {
 
 constexpr int last_signal = 64;
-constexpr long patience_ns = 5'000'000'000, look_ns = 1'000'000;
+constexpr long timeout_ns = 5'000'000'000, look_ns = 1'000'000;
 constexpr long check_ns = 10'000'000;  // between two checks for threads of the program
 
 void (*write_files)() = nullptr;
@@ -97,7 +97,7 @@ void repeat(int signal, siginfo_t* info, void* context) {
 bool can_be_sent_later(int signal) {
   for (const int other : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT})
     if (signal == other) return false;
-  return times_sent_again.load(std::memory_order_relaxed) < patience_ns / look_ns;
+  return times_sent_again.load(std::memory_order_relaxed) < timeout_ns / look_ns;
 }
 
 /// Has the thread of the measurement send `signal` to this thread again. While one waits, others are dropped: the
@@ -117,7 +117,7 @@ void on_death(int signal, siginfo_t* info, void* context) {
   if (first) sem_post(&asked);
   if (first || (owner == getpid() && dying.load())) {
     timespec pause{0, look_ns};
-    for (long waited = 0; waited < patience_ns && !written.load(std::memory_order_acquire); waited += look_ns)
+    for (long waited = 0; waited < timeout_ns && !written.load(std::memory_order_acquire); waited += look_ns)
       real().nanosleep(&pause, nullptr);
   }
   repeat(signal, info, context);

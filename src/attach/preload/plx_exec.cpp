@@ -59,14 +59,14 @@ PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its
   std::exit(status);
 }
 
-struct wishes {
+struct arguments {
   std::vector<std::string> settings;
   bool follow = false, quiet = false, mpi = false, force = false;
   int first = 0;  // the program among the arguments
 };
 
-wishes read(int argc, char** argv) {
-  wishes w;
+arguments read(int argc, char** argv) {
+  arguments w;
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; ++i) {
     const std::string_view a = argv[i];
@@ -111,7 +111,7 @@ wishes read(int argc, char** argv) {
 }
 
 /// Checks the settings before the program runs, when errors can still be corrected.
-settings checked(const wishes& w, const char* own) {
+settings checked(const arguments& w, const char* own) {
   std::vector<std::string> words{own};
   words.insert(words.end(), w.settings.begin(), w.settings.end());
   std::vector<char*> argv;
@@ -285,7 +285,7 @@ bool is_linked_with(const std::string& path, const std::string& library) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const wishes w = read(argc, argv);
+  const arguments w = read(argc, argv);
   if (w.first >= argc) fail(125, "expected the name of a program to run; see plx-exec --help");
   const settings asked = checked(w, argv[0]);
   const char* name = argv[w.first];

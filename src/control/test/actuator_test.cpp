@@ -20,15 +20,15 @@ using ::testing::HasSubstr;
 
 TEST(actuator, sets_the_value_calls_apply_and_logs) {
   actuator_registry all;
-  std::vector<std::int64_t> told;
+  std::vector<std::int64_t> values;
   auto streams =
-      all.add<std::int64_t>({"streams", "1", "Streams"}, 4, {1, 32}, [&](std::int64_t n) { told.push_back(n); });
+      all.add<std::int64_t>({"streams", "1", "Streams"}, 4, {1, 32}, [&](std::int64_t n) { values.push_back(n); });
   EXPECT_EQ(streams->get(), 4);
   EXPECT_EQ(streams->set(8, "me", "because").value(), 1u);
   EXPECT_EQ(streams->get(), 8);
   EXPECT_EQ(streams->set(8, "me", "again").value(), 0u) << "an unchanged value is not a decision";
   EXPECT_EQ(streams->reset("me", "enough").value(), 2u);
-  EXPECT_THAT(told, ElementsAre(8, 4));
+  EXPECT_THAT(values, ElementsAre(8, 4));
   const auto log = all.log()->all();
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0].who + "|" + log[0].what + "|" + log[0].from + "|" + log[0].to + "|" + log[0].why,

@@ -10,8 +10,8 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 
@@ -21,11 +21,11 @@ namespace {
 using ::testing::HasSubstr;
 
 struct policies : ::testing::Test {
-  beat periodic;
+  periodic_thread periodic;
   actuator_registry actuators;
   policy_registry all{periodic, actuators};
 
-  void tell(task_event_kind k, name_id name = unnamed) { all.on_event({.kind = k, .name = name}); }
+  void report(task_event_kind k, name_id name = unnamed) { all.on_event({.kind = k, .name = name}); }
   static void wait_for(const std::atomic<int>& n, int least) {
     while (n.load() < least) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -42,14 +42,14 @@ TEST_F(policies, receive_the_events_that_pass_their_filter) {
       all.on_event({.name = "stops"}, event_filter::of({task_event_kind::stop}), [&](policy_context&) { ++stops; });
   auto c = all.on_event({.name = "hydro"}, event_filter::of({task_event_kind::start}, {hydro}),
                         [&](policy_context&) { ++hydro_starts; });
-  tell(task_event_kind::start);
-  tell(task_event_kind::start, hydro);
-  tell(task_event_kind::stop, hydro);
+  report(task_event_kind::start);
+  report(task_event_kind::start, hydro);
+  report(task_event_kind::stop, hydro);
   EXPECT_EQ(any, 3);
   EXPECT_EQ(stops, 1);
   EXPECT_EQ(hydro_starts, 1);
   b.remove();
-  tell(task_event_kind::stop);
+  report(task_event_kind::stop);
   EXPECT_EQ(any, 4);
   EXPECT_EQ(stops, 1);
 }
@@ -100,8 +100,8 @@ TEST_F(policies, a_policy_that_throws_is_disabled_and_reported) {
     throw std::runtime_error("out of ideas");
   });
   auto good = all.on_event({.name = "good"}, {}, [&](policy_context&) { ++others; });
-  tell(task_event_kind::stop);
-  tell(task_event_kind::stop);
+  report(task_event_kind::stop);
+  report(task_event_kind::stop);
   log_to_function(nullptr, nullptr, log_level::none);
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(others, 2);
@@ -128,7 +128,7 @@ TEST_F(policies, are_the_authors_of_their_changes_and_reset_them_when_removed) {
     EXPECT_TRUE(c.set(*shared, 5, "why").has_value());
     EXPECT_FALSE(c.set(*mine, 50, "too much").has_value());
   });
-  tell(task_event_kind::start);
+  report(task_event_kind::start);
   EXPECT_TRUE(shared->set(7, "another author", "").has_value());
   EXPECT_EQ(all.report().at(0).decisions, 2u);
   p.remove();
@@ -146,8 +146,8 @@ TEST_F(policies, may_remove_themselves_and_each_other) {
     a.remove();
   });
   b = all.on_event({.name = "b"}, {}, [&](policy_context&) { ++b_calls; });
-  tell(task_event_kind::start);
-  tell(task_event_kind::start);
+  report(task_event_kind::start);
+  report(task_event_kind::start);
   EXPECT_EQ(a_calls, 1);
   EXPECT_EQ(b_calls, 0);
   std::atomic<int> ticked{0};
@@ -168,9 +168,9 @@ TEST_F(policies, events_caused_by_a_policy_are_not_delivered) {
   int calls = 0;
   auto p = all.on_event({.name = "p"}, {}, [&](policy_context&) {
     ++calls;
-    tell(task_event_kind::create);
+    report(task_event_kind::create);
   });
-  tell(task_event_kind::start);
+  report(task_event_kind::start);
   EXPECT_EQ(calls, 1);
 }
 
@@ -187,45 +187,45 @@ TEST_F(policies, remove_destroys_the_closure) {
 // Without waiting for readers, remove() fails here: the policy is marked as removed but still runs.
 TEST_F(policies, can_be_added_and_removed_during_events) {
   std::atomic<bool> end{false};
-  std::atomic<int> after_removal{0}, told{0};
-  std::vector<std::thread> tellers;
+  std::atomic<int> after_removal{0}, reported{0};
+  std::vector<std::thread> reporters;
   for (int i = 0; i < 3; ++i)
-    tellers.emplace_back([&] {
-      while (!end.load(std::memory_order_relaxed)) tell(task_event_kind::stop), ++told;
+    reporters.emplace_back([&] {
+      while (!end.load(std::memory_order_relaxed)) report(task_event_kind::stop), ++reported;
     });
   for (int i = 0; i < 200; ++i) {
     std::atomic<bool> removed{false};
-    const int then = told;
+    const int then = reported;
     auto p = all.on_event({.name = "p", .busy = static_cast<when_busy>(i % 3)}, {}, [&](policy_context&) {
       for (int k = 0; k < 50; ++k)
         if (removed.load(std::memory_order_relaxed)) ++after_removal;
     });
-    wait_for(told, then + 3);
+    wait_for(reported, then + 3);
     p.remove();
     removed.store(true, std::memory_order_relaxed);
   }
   end = true;
-  for (auto& t : tellers) t.join();
+  for (auto& t : reporters) t.join();
   EXPECT_EQ(after_removal, 0);
 }
 
 TEST_F(policies, a_busy_policy_waits_skips_or_joins) {
   for (const when_busy busy : {when_busy::wait, when_busy::skip, when_busy::join}) {
     std::atomic<int> inside{0}, calls{0};
-    std::atomic<bool> two{false}, told{false};
+    std::atomic<bool> two{false}, reported{false};
     auto p = all.on_event({.name = "p", .busy = busy}, {}, [&](policy_context&) {
       if (++inside == 2) two = true;
       // Until the second event has progressed as far as it can: not at all, to its end, or into this closure.
       if (busy == when_busy::wait) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      while (busy == when_busy::skip && !told) std::this_thread::yield();
+      while (busy == when_busy::skip && !reported) std::this_thread::yield();
       while (busy == when_busy::join && !two) std::this_thread::yield();
       --inside;
       ++calls;
     });
-    std::thread other([&] { tell(task_event_kind::stop); });
+    std::thread other([&] { report(task_event_kind::stop); });
     while (inside == 0 && calls == 0) std::this_thread::yield();
-    tell(task_event_kind::stop);
-    told = true;
+    report(task_event_kind::stop);
+    reported = true;
     other.join();
     EXPECT_EQ(calls, busy == when_busy::skip ? 1 : 2);
     EXPECT_EQ(two, busy == when_busy::join);

@@ -92,14 +92,14 @@ struct aggregator::batch final : completion {
     if (w == nullptr || !w->in_task || w->id == 0 || (!givers.empty() && givers.back().task == w->id)) return;
     givers.push_back({w->id, now_ticks()});
   }
-  void tell_givers(probe::task_id to) noexcept {
+  void notify_givers(probe::task_id to) noexcept {
     const plx::detail::worker* const w = plx::detail::this_worker();
     if (w == nullptr) return;
     for (const giver& g : givers) w->log->edge(g.task, to, g.when);
   }
 
   /// Completes item `i`.
-  void tell(unsigned i, const std::exception_ptr& of_batch) noexcept {
+  void notify(unsigned i, const std::exception_ptr& of_batch) noexcept {
     const std::exception_ptr& e = errors[i] != nullptr ? errors[i] : of_batch;
     plx::detail::future_state<void>* const s = states[i];
     if (s == nullptr) {
@@ -234,12 +234,12 @@ bool aggregator::launch_all(batch& b) noexcept {
 void aggregator::launch(std::unique_ptr<batch> b) noexcept {
   b->errors.resize(b->size());
   b->operation = 0;
-  b->launched = [](completion& self, probe::task_id to) noexcept { static_cast<batch&>(self).tell_givers(to); };
+  b->launched = [](completion& self, probe::task_id to) noexcept { static_cast<batch&>(self).notify_givers(to); };
   b->finish = [](completion& self) noexcept {
     std::unique_ptr<batch> done(&static_cast<batch&>(self));
     aggregator* const home = done->home;
     home->in_flight_.fetch_sub(1, std::memory_order_relaxed);
-    for (unsigned i = 0; i < done->size(); ++i) done->tell(i, done->failed);
+    for (unsigned i = 0; i < done->size(); ++i) done->notify(i, done->failed);
     home->keep(std::move(done));
     home->release();
   };

@@ -18,8 +18,8 @@ using plx::detail::spin_guard;
 
 device_core::device_core(runtime& r, const backend& b, int i, device_options o)
     : rt(r), table(b), index(i), options(o), label(std::to_string(i)) {
-  const auto checked = [this](const outcome& said) {
-    if (!said) throw make_error(table, said, "", label);
+  const auto checked = [this](const outcome& result) {
+    if (!result) throw make_error(table, result, "", label);
   };
   checked(table.open(table, index, native));
   try {
@@ -297,7 +297,7 @@ void device_core::launch_for(completion& c, const any_operation& op, const void*
       const error e = error_of(&op, o);
       if (e.kind() == failure::device_lost) lose(e);
       c.failed = std::make_exception_ptr(e);
-    } else if (!said_unmarked_.exchange(true)) {
+    } else if (!reported_unmarked_.exchange(true)) {
       try {
         std::rethrow_exception(why);
       } catch (const std::exception& e) {

@@ -228,7 +228,7 @@ class device_core {
   std::string lost_text_;
 
   const std::shared_ptr<poller_door> pollers_ = std::make_shared<poller_door>(rt);
-  std::atomic<bool> said_unmarked_{false};
+  std::atomic<bool> reported_unmarked_{false};
   std::shared_ptr<finisher> finisher_ = std::make_shared<finisher>();
   std::uint64_t poller_ = 0;
   std::vector<void*> flag_pages_;  // pinned: a cache line per stream; guarded by list_lock_

@@ -26,7 +26,7 @@ namespace {
 const ticks longest_chain_gap = ticks_from(20e-6);
 const ticks between_references = ticks_from(0.25);
 constexpr unsigned first_looks = 8, first_events = 64;
-constexpr double first_patience_s = 0.1, patience_s = 60e-6;
+constexpr double first_timeout_s = 0.1, timeout_s = 60e-6;
 /// Libraries report long times with low precision: CUDA's floats resolve some 0.1 us here, 0.1 ms after half an hour.
 constexpr double longest_exact_s = 2;
 
@@ -55,9 +55,9 @@ bool device_timeline::start_records() noexcept {
   try {
     const activity_functions* const f = home_.table.records;
     const std::string why_not =
-        f == nullptr
-            ? "this backend has none"
-            : f->start(lanes_.library(), [](const activity& a) noexcept { activity_book::of_process().heard(a); });
+        f == nullptr ? "this backend has none" : f->start(lanes_.library(), [](const activity& a) noexcept {
+          activity_matcher::of_process().add_record(a);
+        });
     if (!why_not.empty())
       log_warning("gpu: {}: no activity records: {}; timing operations by events", home_.table.name, why_not);
     else
@@ -89,7 +89,7 @@ pending_operation* device_timeline::begin(stream_core& s) noexcept {
     pending_operation& p = t.by_activity;
     p = {};
     note_submitter(p);
-    p.tag = activity_book::of_process().submit(*t.lane, t.told, p.path);
+    p.tag = activity_matcher::of_process().submit(*t.lane, t.path_of_records, p.path);
     home_.table.records->tag(p.tag);
     return &p;
   }
@@ -130,13 +130,13 @@ void device_timeline::end(stream_core& s, pending_operation& p) noexcept {
     t.path_here = std::max(t.path_here, p.path);
     t.chained = false;
     const probe::name_id name = p.operation != nullptr ? probe::register_name(p.operation->name) : p.name;
-    activity_book::of_process().describe(p.tag, {.submitted = p.submitted,
-                                                 .from = p.from,
-                                                 .number = p.number,
-                                                 .bytes = p.bytes,
-                                                 .name = name,
-                                                 .items = p.items,
-                                                 .kind = p.kind});
+    activity_matcher::of_process().describe(p.tag, {.submitted = p.submitted,
+                                                    .from = p.from,
+                                                    .number = p.number,
+                                                    .bytes = p.bytes,
+                                                    .name = name,
+                                                    .items = p.items,
+                                                    .kind = p.kind});
     return;
   }
   p.end = take_event();
@@ -161,7 +161,7 @@ void device_timeline::end(stream_core& s, pending_operation& p) noexcept {
 void device_timeline::abandon(stream_core& s, pending_operation& p) noexcept {
   if (p.tag != 0) {
     home_.table.records->tag(0);
-    activity_book::of_process().forget(p.tag);
+    activity_matcher::of_process().forget(p.tag);
   }
   for (const native_event e : {p.begin, p.end})
     if (e != nullptr) give_event(e);
@@ -221,7 +221,7 @@ bool device_timeline::ready() noexcept {
   if (home_.table.event_time == nullptr) {
     if (clock_stream_ == nullptr && !home_.table.make_stream(home_.native, clock_stream_)) return false;
     for (unsigned i = 0; i < first_looks; ++i)
-      if (!compare_clocks(first_patience_s)) return false;
+      if (!compare_clocks(first_timeout_s)) return false;
     next_look_ = now_ticks() + between_references;
   }
   clock_known_.store(true, std::memory_order_release);
@@ -229,11 +229,11 @@ bool device_timeline::ready() noexcept {
 }
 
 // Records an event in an otherwise empty stream between two readings of the host clock.
-bool device_timeline::compare_clocks(double patience) noexcept {
+bool device_timeline::compare_clocks(double timeout) noexcept {
   const std::uint32_t n = n_references_.load(std::memory_order_relaxed);
   reference& r = references_[n % references_kept];
   if (r.event == nullptr && (r.event = take_event()) == nullptr) return false;
-  const ticks before = now_ticks(), deadline = before + ticks_from(patience);
+  const ticks before = now_ticks(), deadline = before + ticks_from(timeout);
   if (!home_.table.record(home_.native, r.event, clock_stream_)) return false;
   ticks after = before;
   for (bool done = false; !done;) {
@@ -258,7 +258,7 @@ void device_timeline::look() noexcept {
   if (!clock_known_.load(std::memory_order_acquire) || home_.table.event_time != nullptr) return;
   const ticks now = now_ticks();
   if (now < next_look_) return;
-  next_look_ = now + (compare_clocks(patience_s) ? between_references : between_references / 16);
+  next_look_ = now + (compare_clocks(timeout_s) ? between_references : between_references / 16);
 }
 
 // Measures from the clock reference that was newest at submission. That may be long ago, as the clock references cannot
@@ -287,8 +287,8 @@ bool device_timeline::time_of(native_event e, std::uint32_t newest, ticks& when)
 void device_timeline::reached(stream_core& s, completion& c) noexcept {
   read(s, c.operations, c.failed != nullptr);
   if (c.operation == 0) return;
-  c.path =
-      std::max(c.path, c.tag == 0 ? s.timeline.path : activity_book::of_process().path_behind(s.timeline.told, c.tag));
+  c.path = std::max(c.path, c.tag == 0 ? s.timeline.path
+                                       : activity_matcher::of_process().path_behind(s.timeline.path_of_records, c.tag));
 }
 
 void device_timeline::read(stream_core& s, std::uint64_t until, bool failed) noexcept {
@@ -354,7 +354,7 @@ void device_timeline::close(stream_core& s) noexcept {
   if (t.lane == nullptr) return;
   if (records_.load(std::memory_order_acquire) == records::on) {
     home_.table.records->flush();
-    if (const std::uint64_t n = activity_book::of_process().leave(t.told); n > 0) t.lane->lose(n);
+    if (const std::uint64_t n = activity_matcher::of_process().leave(t.path_of_records); n > 0) t.lane->lose(n);
   }
   std::exchange(t.lane, nullptr)->give_back();
 }
@@ -363,7 +363,8 @@ void device_timeline::leave(stream_core& s) noexcept {
   stream_timeline& t = s.timeline;
   if (t.lane == nullptr) return;
   std::uint64_t n = t.head.load(std::memory_order_relaxed) - t.tail.load(std::memory_order_relaxed);
-  if (records_.load(std::memory_order_acquire) == records::on) n += activity_book::of_process().leave(t.told);
+  if (records_.load(std::memory_order_acquire) == records::on)
+    n += activity_matcher::of_process().leave(t.path_of_records);
   if (n > 0) t.lane->lose(n);
   std::exchange(t.lane, nullptr)->give_back();
 }
@@ -395,50 +396,50 @@ std::string short_name(const char* mangled) {
 
 }  // namespace
 
-activity_book& activity_book::of_process() {
-  static auto* const book = new activity_book;  // never destroyed: records may arrive during process exit
-  return *book;
+activity_matcher& activity_matcher::of_process() {
+  static auto* const matcher = new activity_matcher;  // never destroyed: records may arrive during process exit
+  return *matcher;
 }
 
-std::uint64_t activity_book::submit(probe::device_lane& lane, told_path& owner, ticks path) noexcept {
+std::uint64_t activity_matcher::submit(probe::device_lane& lane, stream_path& owner, ticks path) noexcept {
   const std::lock_guard guard(lock_);
   const std::uint64_t tag = ++newest_;
   entry& e = (*entries_)[tag % places];
-  if (e.tag != 0 && !e.heard) e.lane->lose(1);  // its record can no longer be matched
+  if (e.tag != 0 && !e.has_record) e.lane->lose(1);  // its record can no longer be matched
   e.tag = tag, e.lane = &lane, e.owner = &owner;
   e.path = path;
-  e.described = e.heard = false;
+  e.described = e.has_record = false;
   e.early.clear();
   return tag;
 }
 
-void activity_book::describe(std::uint64_t tag, const probe::device_operation& o) noexcept {
+void activity_matcher::describe(std::uint64_t tag, const probe::device_operation& o) noexcept {
   const std::lock_guard guard(lock_);
   entry& e = (*entries_)[tag % places];
   if (e.tag != tag) return;
   e.operation = o;
   e.described = true;
   try {
-    for (const activity& a : e.early) tell(e, a);
+    for (const activity& a : e.early) report(e, a);
   } catch (...) {  // out of memory
   }
   e.early.clear();
 }
 
-void activity_book::forget(std::uint64_t tag) noexcept {
+void activity_matcher::forget(std::uint64_t tag) noexcept {
   const std::lock_guard guard(lock_);
   if (entry& e = (*entries_)[tag % places]; e.tag == tag) e.tag = 0;
 }
 
-void activity_book::heard(const activity& a) noexcept {
+void activity_matcher::add_record(const activity& a) noexcept {
   const std::lock_guard guard(lock_);
   entry& e = (*entries_)[a.tag % places];
   if (a.tag == 0 || e.tag != a.tag) return;
-  e.heard = true;
+  e.has_record = true;
   grow(e, a);
   try {
     if (e.described)
-      tell(e, a);
+      report(e, a);
     else
       e.early.push_back(a);
   } catch (...) {  // out of memory
@@ -446,8 +447,8 @@ void activity_book::heard(const activity& a) noexcept {
 }
 
 // An earlier submission whose record arrives late is left out; the path is then too short.
-void activity_book::grow(entry& e, const activity& a) noexcept {
-  told_path& p = *e.owner;
+void activity_matcher::grow(entry& e, const activity& a) noexcept {
+  stream_path& p = *e.owner;
   if (a.tag < p.tag) return;
   const ticks begin = std::max<ticks>(a.begin, p.end);
   p.path = std::max(p.path, e.path) + (a.end > begin ? a.end - begin : 0);
@@ -456,14 +457,14 @@ void activity_book::grow(entry& e, const activity& a) noexcept {
   e.path = p.path;
 }
 
-ticks activity_book::path_behind(const told_path& owner, std::uint64_t tag) noexcept {
+ticks activity_matcher::path_behind(const stream_path& owner, std::uint64_t tag) noexcept {
   const std::lock_guard guard(lock_);
   const entry& e = (*entries_)[tag % places];
-  if (e.tag == tag && e.heard) return e.path;
+  if (e.tag == tag && e.has_record) return e.path;
   return owner.tag < tag ? owner.path : 0;
 }
 
-void activity_book::tell(const entry& e, const activity& a) {
+void activity_matcher::report(const entry& e, const activity& a) {
   probe::device_operation o = e.operation;
   o.begin = std::max<ticks>(a.begin, o.submitted);
   o.end = std::max<ticks>(a.end, o.begin);
@@ -479,15 +480,15 @@ void activity_book::tell(const entry& e, const activity& a) {
   e.lane->add(o);
 }
 
-std::uint64_t activity_book::leave(const told_path& owner) noexcept {
-  std::uint64_t unheard = 0;
+std::uint64_t activity_matcher::leave(const stream_path& owner) noexcept {
+  std::uint64_t without_record = 0;
   const std::lock_guard guard(lock_);
   for (entry& e : *entries_)
     if (e.owner == &owner && e.tag != 0) {
-      unheard += e.heard ? 0 : 1;
+      without_record += e.has_record ? 0 : 1;
       e.tag = 0;
     }
-  return unheard;
+  return without_record;
 }
 
 }  // namespace plx::gpu::detail

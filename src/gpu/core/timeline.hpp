@@ -4,7 +4,7 @@
 // An operation occupies a slot of its stream's ring from submission until its times are read. In a chain of operations
 // submitted one after another, the end of one is the begin of the next; a begin has its own event only if the stream
 // may have been empty or may have waited for another one. With activity records, where the backend has them, no events
-// are recorded: a submission has a tag, and the activity_book reports it when its records arrive.
+// are recorded: a submission has a tag, and the activity_matcher reports it when its records arrive.
 // Thread safety: submission under the stream's put_lock; reading by the poller only. Cost: off, a load and a branch per
 //   operation; on, one or two event records (0.14 us each on CUDA), and as many calls of elapsed() when they are read.
 //   No allocation once the rings and events exist, and no waiting, except that the first operation waits some 0.1 ms
@@ -31,8 +31,8 @@
 
 namespace plx::gpu::detail {
 
-/// The longest path through a stream as far as its records have arrived. Guarded by the book's lock.
-struct told_path {
+/// The longest path through a stream as far as its records have arrived. Guarded by the matcher's lock.
+struct stream_path {
   std::uint64_t tag = 0;  // of the newest submission with a record
   ticks path = 0;
   ticks end = 0;
@@ -43,39 +43,39 @@ struct told_path {
 ///
 /// Thread safety: all functions. Cost: a lock and a copy of 64 bytes per submission and per record.
 /// Example: gpu/test/activity_test.cpp
-class activity_book {
+class activity_matcher {
  public:
   static constexpr std::uint64_t places = std::uint64_t{1} << 14;
 
   /// The instance of the process.
-  static activity_book& of_process();
+  static activity_matcher& of_process();
 
   /// Begins a submission; `path` is the longest path that leads to it. Returns its tag. `owner` must live until
   /// leave().
-  std::uint64_t submit(probe::device_lane& lane, told_path& owner, ticks path = 0) noexcept;
+  std::uint64_t submit(probe::device_lane& lane, stream_path& owner, ticks path = 0) noexcept;
   /// Describes a submission that has succeeded; the begin and end in `o` are not known yet.
   void describe(std::uint64_t tag, const probe::device_operation& o) noexcept;
   /// Removes a submission that was refused.
   void forget(std::uint64_t tag) noexcept;
   /// Handles an activity record; ignored if its tag is no longer known.
-  void heard(const activity& a) noexcept;
+  void add_record(const activity& a) noexcept;
   /// The longest path through the submissions of `owner` up to `tag`, as far as records have arrived: a lower bound.
-  [[nodiscard]] ticks path_behind(const told_path& owner, std::uint64_t tag) noexcept;
+  [[nodiscard]] ticks path_behind(const stream_path& owner, std::uint64_t tag) noexcept;
   /// Removes the submissions of `owner`. Returns the number of those without a record.
-  std::uint64_t leave(const told_path& owner) noexcept;
+  std::uint64_t leave(const stream_path& owner) noexcept;
 
  private:
   struct entry {
     std::uint64_t tag = 0;
     probe::device_lane* lane = nullptr;
-    told_path* owner = nullptr;
+    stream_path* owner = nullptr;
     ticks path = 0;  // longest path that leads here; once a record has arrived, including this submission
     probe::device_operation operation;
-    bool described = false, heard = false;
+    bool described = false, has_record = false;
     std::vector<activity> early;  // arrived before describe()
   };
   static void grow(entry& e, const activity& a) noexcept;
-  static void tell(const entry& e, const activity& a);
+  static void report(const entry& e, const activity& a);
 
   std::mutex lock_;
   std::uint64_t newest_ = 0;
@@ -196,7 +196,7 @@ struct stream_timeline {
   std::atomic<std::uint64_t> tail{0};
   ticks last_end = 0, path = 0;  // of the last operation read
   bool last_known = false;
-  told_path told;
+  stream_path path_of_records;
 
   /// A completion that has operations read before the ring is full if the stream has no futures.
   struct marker final : completion {
@@ -249,7 +249,7 @@ class device_timeline {
   bool by_activity() noexcept;
   bool start_records() noexcept;
   void note_submitter(pending_operation& p) noexcept;
-  bool compare_clocks(double patience_s) noexcept;
+  bool compare_clocks(double timeout_s) noexcept;
   native_event take_event() noexcept;
   void give_event(native_event e) noexcept;
   bool time_of(native_event e, std::uint32_t newest, ticks& when) noexcept;

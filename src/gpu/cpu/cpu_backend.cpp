@@ -37,10 +37,10 @@ bool device::step(std::unique_lock<std::mutex>& lock) {
     } catch (...) {
       failed = item_failed;
     }
-    if (at.tag != 0 && next->is_told()) {
+    if (at.tag != 0 && next->is_recorded()) {
       activity a{.tag = at.tag, .begin = begin, .end = now_ticks()};
-      next->tell(a);
-      tell_activity(a);
+      next->describe(a);
+      report_activity(a);
     }
     lock.lock();
     s.running = false;
@@ -119,7 +119,7 @@ thread_local std::uint64_t tag_here = 0;
 
 std::uint64_t current_tag() noexcept { return tag_here; }
 
-void tell_activity(const activity& a) noexcept {
+void report_activity(const activity& a) noexcept {
   if (const listener heard = heard_by.load(std::memory_order_acquire)) heard(a);
 }
 
@@ -149,7 +149,7 @@ struct entered {
       : home(of(d).home), lock(home.lock), call(name), failed(of(d).lost ? device_lost : home.fault_of(name)) {
     if (failed == device_lost) of(d).lost = true;
   }
-  [[nodiscard]] outcome said() const { return {failed, call}; }
+  [[nodiscard]] outcome result() const { return {failed, call}; }
   shared& home;
   std::unique_lock<std::mutex> lock;
   const char* call;
@@ -177,8 +177,8 @@ struct kernel_work final : work {
     }
     if (unheard) std::rethrow_exception(unheard);
   }
-  void tell(activity& a) const override { a.kernel = op.name; }
-  [[nodiscard]] bool is_told() const override { return true; }
+  void describe(activity& a) const override { a.kernel = op.name; }
+  [[nodiscard]] bool is_recorded() const override { return true; }
   const any_operation& op;
   const unsigned n;
   const item_errors errors;
@@ -189,8 +189,8 @@ struct kernel_work final : work {
 struct copy_work final : work {
   copy_work(void* t, const void* f, std::size_t n) : to(t), from(f), bytes(n) {}
   void run() override { std::memmove(to, from, bytes); }
-  void tell(activity& a) const override { a.kind = activity::what::copy, a.bytes = bytes; }
-  [[nodiscard]] bool is_told() const override { return true; }
+  void describe(activity& a) const override { a.kind = activity::what::copy, a.bytes = bytes; }
+  [[nodiscard]] bool is_recorded() const override { return true; }
   void* to;
   const void* from;
   std::size_t bytes;
@@ -199,8 +199,8 @@ struct copy_work final : work {
 struct fill_work final : work {
   fill_work(void* t, std::uint8_t b, std::size_t n) : to(t), byte(b), bytes(n) {}
   void run() override { std::memset(to, byte, bytes); }
-  void tell(activity& a) const override { a.kind = activity::what::fill, a.bytes = bytes; }
-  [[nodiscard]] bool is_told() const override { return true; }
+  void describe(activity& a) const override { a.kind = activity::what::fill, a.bytes = bytes; }
+  [[nodiscard]] bool is_recorded() const override { return true; }
   void* to;
   std::uint8_t byte;
   std::size_t bytes;
@@ -241,7 +241,7 @@ struct wait_work final : work {
 
 template <class W, class... A>
 outcome put(entered& in, stream& s, A&&... a) {
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   (s.capturing ? s.captured.emplace_back(std::make_shared<W>(std::forward<A>(a)...))
                : s.entries.emplace_back(std::make_shared<W>(std::forward<A>(a)...), current_tag()).work);
   in.home.changed.notify_all();
@@ -291,7 +291,7 @@ outcome describe(native_device d, device_info& info) {
 
 outcome make_stream(native_device d, native_stream& s) {
   entered in(d, "make_stream");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   auto* made = new stream(of(d));
   of(d).streams.push_back(made);
   s = reinterpret_cast<native_stream>(made);
@@ -324,7 +324,7 @@ outcome query_stream(native_device d, native_stream s, bool& done) {
   of(d).perhaps_step(in.lock);
   of(s).spoiled |= of(s).capturing;  // as in CUDA: a capturing stream must not be queried
   done = of(s).entries.empty() && !of(s).running;
-  return in.said();
+  return in.result();
 }
 
 // ----------------------------------------------------------------------------------------------------------- events
@@ -332,7 +332,7 @@ outcome query_stream(native_device d, native_stream s, bool& done) {
 outcome make_event(native_device d, bool, native_event& e) {
   entered in(d, "make_event");
   if (in.failed == ok) e = reinterpret_cast<native_event>(new event);
-  return in.said();
+  return in.result();
 }
 void free_event(native_device d, native_event e) noexcept {
   const std::lock_guard lock(of(d).home.lock);
@@ -340,13 +340,13 @@ void free_event(native_device d, native_event e) noexcept {
 }
 outcome record(native_device d, native_event e, native_stream s) {
   entered in(d, "record");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   of(e).last = std::make_shared<place>();
   return put<record_work>(in, of(s), of(e).last);
 }
 outcome query(native_device d, native_event e, bool& done) {
   entered in(d, "query");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   of(d).perhaps_step(in.lock);
   const place* const p = of(e).last.get();
   done = p == nullptr || p->reached;
@@ -364,11 +364,11 @@ outcome elapsed(native_device d, native_event begin, native_event end, double& s
   seconds = to >= from ? plx::seconds(to - from) : -plx::seconds(from - to);
   if (in.home.o.clock_rate != 1)  // as in CUDA: milliseconds in single precision
     seconds = 1e-3 * static_cast<double>(static_cast<float>(1e3 * seconds * in.home.o.clock_rate));
-  return in.said();
+  return in.result();
 }
 outcome event_time(native_device d, native_event e, ticks& when) {
   entered in(d, "event_time");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   const place* const p = of(e).last.get();
   if (p == nullptr || !p->reached) return {invalid, "event_time"};
   when = p->when;
@@ -382,7 +382,7 @@ constexpr std::size_t alignment = 256;  // as in CUDA
 outcome allocate(native_device d, memory_kind, std::size_t bytes, void*& p) {
   entered in(d, "allocate");
   p = nullptr;
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   const std::size_t whole = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
   if (whole > in.home.o.memory_bytes - in.home.allocated) return {out_of_memory, "allocate"};
   p = std::aligned_alloc(alignment, whole);
@@ -430,7 +430,7 @@ outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::u
 outcome launch(native_device d, const any_operation& op, const gpu::launch& where, const void* items, unsigned count,
                item_errors errors) {
   entered in(d, "launch");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   if (op.cpu == nullptr) return {no_kernel, "launch"};
   ++in.home.launches;
   in.home.items += count;
@@ -438,7 +438,7 @@ outcome launch(native_device d, const any_operation& op, const gpu::launch& wher
 }
 outcome begin_capture(native_device d, native_stream s) {
   entered in(d, "begin_capture");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   if (of(s).capturing) return {invalid, "begin_capture"};
   of(s).capturing = true;
   of(s).spoiled = false;
@@ -452,11 +452,11 @@ outcome end_capture(native_device d, native_stream s, native_graph& g) {
   auto captured = std::exchange(of(s).captured, {});
   if (of(s).spoiled) return {invalid, "end_capture"};
   if (in.failed == ok) g = reinterpret_cast<native_graph>(new graph{std::move(captured)});
-  return in.said();
+  return in.result();
 }
 outcome launch_graph(native_device d, native_graph g, native_stream s) {
   entered in(d, "launch_graph");
-  if (in.failed != ok) return in.said();
+  if (in.failed != ok) return in.result();
   for (const auto& each : of(g).entries) of(s).entries.push_back({each, current_tag()});
   ++in.home.launches;
   in.home.changed.notify_all();

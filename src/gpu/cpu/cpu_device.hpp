@@ -26,8 +26,8 @@ struct work {
   [[nodiscard]] virtual bool may_begin() const { return true; }  // under the lock
   virtual void run() {}                                          // without the lock; an exception fails the stream
   virtual void done(stream&) {}                                  // under the lock
-  virtual void tell(activity&) const {}                          // describes it; called only with a tag
-  [[nodiscard]] virtual bool is_told() const { return false; }
+  virtual void describe(activity&) const {}                      // describes it; called only with a tag
+  [[nodiscard]] virtual bool is_recorded() const { return false; }
 };
 
 /// One recording of an event. Later recordings of the event, in any stream, do not affect those that wait for this one.
@@ -90,7 +90,7 @@ namespace plx::gpu::cpu {
 /// Tag of this thread's submissions; 0: none.
 std::uint64_t current_tag() noexcept;
 /// Delivers a record if recording is on.
-void tell_activity(const activity& a) noexcept;
+void report_activity(const activity& a) noexcept;
 const activity_functions& cpu_records() noexcept;
 
 }  // namespace plx::gpu::cpu

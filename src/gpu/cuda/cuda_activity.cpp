@@ -81,7 +81,7 @@ void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t*
 }
 
 /// Requires the lock.
-void tell(state& s, std::uint32_t call, activity a) {
+void report(state& s, std::uint32_t call, activity a) {
   auto tag = s.waiting.tags.find(call);
   if (tag == s.waiting.tags.end() && (tag = s.waiting.tags_before.find(call)) == s.waiting.tags_before.end()) {
     if (s.waiting.n_early++ == halves::most) s.waiting.early.clear(), s.waiting.n_early = 0;  // drops them
@@ -119,19 +119,19 @@ void take(state& s, const CUpti_Activity& r) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& k = reinterpret_cast<const CUpti_ActivityKernel9&>(r);
-      tell(s, k.correlationId, {.begin = ticks_of(k.start), .end = ticks_of(k.end), .kernel = k.name});
+      report(s, k.correlationId, {.begin = ticks_of(k.start), .end = ticks_of(k.end), .kernel = k.name});
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& c = reinterpret_cast<const CUpti_ActivityMemcpy5&>(r);
-      tell(s, c.correlationId,
-           {.begin = ticks_of(c.start), .end = ticks_of(c.end), .bytes = c.bytes, .kind = activity::what::copy});
+      report(s, c.correlationId,
+             {.begin = ticks_of(c.start), .end = ticks_of(c.end), .bytes = c.bytes, .kind = activity::what::copy});
       break;
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& c = reinterpret_cast<const CUpti_ActivityMemset4&>(r);
-      tell(s, c.correlationId,
-           {.begin = ticks_of(c.start), .end = ticks_of(c.end), .bytes = c.bytes, .kind = activity::what::fill});
+      report(s, c.correlationId,
+             {.begin = ticks_of(c.start), .end = ticks_of(c.end), .bytes = c.bytes, .kind = activity::what::fill});
       break;
     }
     default:  // records of the calls themselves

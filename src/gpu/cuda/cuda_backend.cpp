@@ -25,7 +25,7 @@ write_function find_write_function() noexcept {
 
 outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
   use(d);
-  return said(cudaLaunchHostFunc(of(s), f, arg), "cudaLaunchHostFunc");
+  return outcome_of(cudaLaunchHostFunc(of(s), f, arg), "cudaLaunchHostFunc");
 }
 outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value) {
   static const write_function write = find_write_function();

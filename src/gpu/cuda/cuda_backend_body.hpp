@@ -30,7 +30,7 @@ void use(native_device d) noexcept {
   if (devices_seen.load(std::memory_order_relaxed) != 1) static_cast<void>(cudaSetDevice(number_of(d)));
 }
 
-outcome said(cudaError_t e, const char* call) noexcept {
+outcome outcome_of(cudaError_t e, const char* call) noexcept {
   // The caller reports the error; clear it, so that a later call does not return it.
   if (e != cudaSuccess && e != cudaErrorNotReady) static_cast<void>(cudaGetLastError());
   return {static_cast<int>(e), call};
@@ -46,14 +46,14 @@ outcome count(const backend&, int& n) {
   // Without a driver the library reports an insufficient driver of version 0.
   int driver = 0;
   if (e == cudaErrorInsufficientDriver && (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0))
-    return said(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
+    return outcome_of(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
 #ifdef PLX_GPU_CODE_IS_HIP
   // HIP reports the same error without a driver as without a device.
   if (std::error_code none; e == cudaErrorNoDevice && !std::filesystem::exists("/dev/kfd", none))
-    return said(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
+    return outcome_of(cudaErrorSystemDriverMismatch, PLX_GPU_NAME(cudaGetDeviceCount));
 #endif
-  if (e == cudaSuccess && n == 0) return said(cudaErrorNoDevice, PLX_GPU_NAME(cudaGetDeviceCount));
-  return said(e, PLX_GPU_NAME(cudaGetDeviceCount));
+  if (e == cudaSuccess && n == 0) return outcome_of(cudaErrorNoDevice, PLX_GPU_NAME(cudaGetDeviceCount));
+  return outcome_of(e, PLX_GPU_NAME(cudaGetDeviceCount));
 }
 
 outcome open(const backend& b, int index, native_device& d) {
@@ -62,15 +62,15 @@ outcome open(const backend& b, int index, native_device& d) {
   if (index < 0 || index >= n) return {cudaErrorInvalidDevice, PLX_GPU_NAME(cudaSetDevice)};
   d = reinterpret_cast<native_device>(static_cast<std::uintptr_t>(index) + 1);
   // The first call that needs the device creates its context, which takes 0.1 to 1 s.
-  if (const cudaError_t e = cudaSetDevice(index); e != cudaSuccess) return said(e, PLX_GPU_NAME(cudaSetDevice));
-  return said(cudaFree(nullptr), PLX_GPU_NAME(cudaFree));
+  if (const cudaError_t e = cudaSetDevice(index); e != cudaSuccess) return outcome_of(e, PLX_GPU_NAME(cudaSetDevice));
+  return outcome_of(cudaFree(nullptr), PLX_GPU_NAME(cudaFree));
 }
 void close(native_device) noexcept {}
 
 outcome describe(native_device d, device_info& info) {
   cudaDeviceProp p{};
   if (const cudaError_t e = cudaGetDeviceProperties(&p, number_of(d)); e != cudaSuccess)
-    return said(e, PLX_GPU_NAME(cudaGetDeviceProperties));
+    return outcome_of(e, PLX_GPU_NAME(cudaGetDeviceProperties));
   info.name = p.name;
   info.memory_bytes = p.totalGlobalMem;
   info.multiprocessors = static_cast<unsigned>(p.multiProcessorCount);
@@ -84,7 +84,7 @@ outcome describe(native_device d, device_info& info) {
   int version = 0;
   const cudaError_t e = cudaDriverGetVersion(&version);
   info.driver = fmt::format("{}.{}", version / 1000, version % 1000 / 10);
-  return said(e, PLX_GPU_NAME(cudaDriverGetVersion));
+  return outcome_of(e, PLX_GPU_NAME(cudaDriverGetVersion));
 }
 
 // ------------------------------------------------------------------------------------------------------------ streams
@@ -94,21 +94,21 @@ outcome make_stream(native_device d, native_stream& s) {
   cudaStream_t made = nullptr;
   const cudaError_t e = cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
   s = reinterpret_cast<native_stream>(made);
-  return said(e, PLX_GPU_NAME(cudaStreamCreateWithFlags));
+  return outcome_of(e, PLX_GPU_NAME(cudaStreamCreateWithFlags));
 }
 void free_stream(native_device d, native_stream s) noexcept {
   use(d);
-  said(cudaStreamDestroy(of(s)), PLX_GPU_NAME(cudaStreamDestroy));
+  outcome_of(cudaStreamDestroy(of(s)), PLX_GPU_NAME(cudaStreamDestroy));
 }
 outcome synchronize(native_device d, native_stream s) {
   use(d);
-  return said(cudaStreamSynchronize(of(s)), PLX_GPU_NAME(cudaStreamSynchronize));
+  return outcome_of(cudaStreamSynchronize(of(s)), PLX_GPU_NAME(cudaStreamSynchronize));
 }
 outcome query_stream(native_device d, native_stream s, bool& done) {
   use(d);
   const cudaError_t e = cudaStreamQuery(of(s));
   done = e != cudaErrorNotReady;
-  return said(done ? e : cudaSuccess, PLX_GPU_NAME(cudaStreamQuery));
+  return outcome_of(done ? e : cudaSuccess, PLX_GPU_NAME(cudaStreamQuery));
 }
 
 // ------------------------------------------------------------------------------------------------------------- events
@@ -118,32 +118,32 @@ outcome make_event(native_device d, bool timed, native_event& ev) {
   cudaEvent_t made = nullptr;
   const cudaError_t e = cudaEventCreateWithFlags(&made, timed ? cudaEventDefault : cudaEventDisableTiming);
   ev = reinterpret_cast<native_event>(made);
-  return said(e, PLX_GPU_NAME(cudaEventCreateWithFlags));
+  return outcome_of(e, PLX_GPU_NAME(cudaEventCreateWithFlags));
 }
 void free_event(native_device d, native_event e) noexcept {
   use(d);
-  said(cudaEventDestroy(of(e)), PLX_GPU_NAME(cudaEventDestroy));
+  outcome_of(cudaEventDestroy(of(e)), PLX_GPU_NAME(cudaEventDestroy));
 }
 outcome record(native_device d, native_event e, native_stream s) {
   use(d);
-  return said(cudaEventRecord(of(e), of(s)), PLX_GPU_NAME(cudaEventRecord));
+  return outcome_of(cudaEventRecord(of(e), of(s)), PLX_GPU_NAME(cudaEventRecord));
 }
 outcome query(native_device d, native_event ev, bool& done) {
   use(d);
   const cudaError_t e = cudaEventQuery(of(ev));
   done = e != cudaErrorNotReady;
-  return said(done ? e : cudaSuccess, PLX_GPU_NAME(cudaEventQuery));
+  return outcome_of(done ? e : cudaSuccess, PLX_GPU_NAME(cudaEventQuery));
 }
 outcome wait(native_device d, native_stream s, native_event e) {
   use(d);
-  return said(cudaStreamWaitEvent(of(s), of(e), 0), PLX_GPU_NAME(cudaStreamWaitEvent));
+  return outcome_of(cudaStreamWaitEvent(of(s), of(e), 0), PLX_GPU_NAME(cudaStreamWaitEvent));
 }
 outcome elapsed(native_device d, native_event begin, native_event end, double& seconds) {
   use(d);
   float ms = 0;
   const cudaError_t e = cudaEventElapsedTime(&ms, of(begin), of(end));
   seconds = 1e-3 * static_cast<double>(ms);
-  return said(e, PLX_GPU_NAME(cudaEventElapsedTime));
+  return outcome_of(e, PLX_GPU_NAME(cudaEventElapsedTime));
 }
 
 // ------------------------------------------------------------------------------------------------------------- memory
@@ -151,23 +151,23 @@ outcome elapsed(native_device d, native_event begin, native_event end, double& s
 outcome allocate(native_device d, memory_kind kind, std::size_t bytes, void*& p) {
   use(d);
   p = nullptr;
-  if (kind == memory_kind::device) return said(cudaMalloc(&p, bytes), PLX_GPU_NAME(cudaMalloc));
-  return said(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), PLX_GPU_NAME(cudaHostAlloc));
+  if (kind == memory_kind::device) return outcome_of(cudaMalloc(&p, bytes), PLX_GPU_NAME(cudaMalloc));
+  return outcome_of(cudaHostAlloc(&p, bytes, cudaHostAllocPortable | cudaHostAllocMapped), PLX_GPU_NAME(cudaHostAlloc));
 }
 void release(native_device d, memory_kind kind, void* p) noexcept {
   use(d);
   if (kind == memory_kind::device)
-    said(cudaFree(p), PLX_GPU_NAME(cudaFree));
+    outcome_of(cudaFree(p), PLX_GPU_NAME(cudaFree));
   else
-    said(cudaFreeHost(p), PLX_GPU_NAME(cudaFreeHost));
+    outcome_of(cudaFreeHost(p), PLX_GPU_NAME(cudaFreeHost));
 }
 outcome copy(native_device d, native_stream s, void* to, const void* from, std::size_t bytes) {
   use(d);
-  return said(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(s)), PLX_GPU_NAME(cudaMemcpyAsync));
+  return outcome_of(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, of(s)), PLX_GPU_NAME(cudaMemcpyAsync));
 }
 outcome fill(native_device d, native_stream s, void* to, std::uint8_t byte, std::size_t bytes) {
   use(d);
-  return said(cudaMemsetAsync(to, byte, bytes, of(s)), PLX_GPU_NAME(cudaMemsetAsync));
+  return outcome_of(cudaMemsetAsync(to, byte, bytes, of(s)), PLX_GPU_NAME(cudaMemsetAsync));
 }
 outcome call(native_device d, native_stream s, void (*f)(void*), void* arg);
 outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value);
@@ -187,27 +187,27 @@ outcome launch(native_device d, const any_operation& op, const gpu::launch& wher
 
 outcome begin_capture(native_device d, native_stream s) {
   use(d);
-  return said(cudaStreamBeginCapture(of(s), cudaStreamCaptureModeRelaxed), PLX_GPU_NAME(cudaStreamBeginCapture));
+  return outcome_of(cudaStreamBeginCapture(of(s), cudaStreamCaptureModeRelaxed), PLX_GPU_NAME(cudaStreamBeginCapture));
 }
 outcome end_capture(native_device d, native_stream s, native_graph& g) {
   use(d);
   g = nullptr;
   cudaGraph_t captured = nullptr;
   cudaError_t e = cudaStreamEndCapture(of(s), &captured);
-  if (e != cudaSuccess) return said(e, PLX_GPU_NAME(cudaStreamEndCapture));
+  if (e != cudaSuccess) return outcome_of(e, PLX_GPU_NAME(cudaStreamEndCapture));
   cudaGraphExec_t made = nullptr;
   e = cudaGraphInstantiateWithFlags(&made, captured, 0);
   g = reinterpret_cast<native_graph>(made);
   static_cast<void>(cudaGraphDestroy(captured));
-  return said(e, PLX_GPU_NAME(cudaGraphInstantiateWithFlags));
+  return outcome_of(e, PLX_GPU_NAME(cudaGraphInstantiateWithFlags));
 }
 outcome launch_graph(native_device d, native_graph g, native_stream s) {
   use(d);
-  return said(cudaGraphLaunch(of(g), of(s)), PLX_GPU_NAME(cudaGraphLaunch));
+  return outcome_of(cudaGraphLaunch(of(g), of(s)), PLX_GPU_NAME(cudaGraphLaunch));
 }
 void free_graph(native_device d, native_graph g) noexcept {
   use(d);
-  said(cudaGraphExecDestroy(of(g)), PLX_GPU_NAME(cudaGraphExecDestroy));
+  outcome_of(cudaGraphExecDestroy(of(g)), PLX_GPU_NAME(cudaGraphExecDestroy));
 }
 
 // -------------------------------------------------------------------------------------------------------------- codes

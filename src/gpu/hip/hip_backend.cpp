@@ -14,7 +14,7 @@ namespace {
 #if HIP_VERSION_MAJOR >= 6
 outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
   use(d);
-  return said(hipLaunchHostFunc(of(s), f, arg), "hipLaunchHostFunc");
+  return outcome_of(hipLaunchHostFunc(of(s), f, arg), "hipLaunchHostFunc");
 }
 #else
 // The headers of HIP 5.2 declare hipLaunchHostFunc, but the library lacks it.
@@ -29,14 +29,14 @@ struct host_call {
 outcome call(native_device d, native_stream s, void (*f)(void*), void* arg) {
   use(d);
   auto c = std::make_unique<host_call>(host_call{f, arg});
-  const outcome o = said(hipStreamAddCallback(of(s), host_call::run, c.get(), 0), "hipStreamAddCallback");
+  const outcome o = outcome_of(hipStreamAddCallback(of(s), host_call::run, c.get(), 0), "hipStreamAddCallback");
   if (o) static_cast<void>(c.release());
   return o;
 }
 #endif
 outcome write_flag(native_device d, native_stream s, std::uint32_t* flag, std::uint32_t value) {
   use(d);
-  return said(hipStreamWriteValue32(of(s), flag, value, 0), "hipStreamWriteValue32");
+  return outcome_of(hipStreamWriteValue32(of(s), flag, value, 0), "hipStreamWriteValue32");
 }
 
 launch_function kernel_of(const any_operation& op) { return op.hip; }

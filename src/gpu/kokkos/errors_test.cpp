@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
 #include "gpu/test/message_of_test.hpp"

@@ -18,7 +18,7 @@
 namespace plx::gpu {
 namespace {
 
-using detail::activity_book;
+using detail::activity_matcher;
 using probe::device_lanes;
 using probe::device_work;
 using probe::trace_data;
@@ -133,56 +133,58 @@ TEST(activity, operations_without_a_record_count_as_lost) {
   EXPECT_EQ(rt.recorder().devices().lost(), 7u);
 }
 
-TEST(activity, a_book_matches_records_and_submissions_in_any_order) {
+TEST(activity, a_matcher_matches_records_and_submissions_in_any_order) {
   probe::recorder r(1);
   r.trace(true, 16);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
-  activity_book book;
-  detail::told_path owner, other;
+  activity_matcher matcher;
+  detail::stream_path owner, other;
   const ticks t = now_ticks();
   const auto describe = [&](std::uint64_t tag, probe::device_work kind) {
-    book.describe(tag,
-                  {.submitted = t, .number = lane.next_number(), .name = probe::register_name("op"), .kind = kind});
+    matcher.describe(tag,
+                     {.submitted = t, .number = lane.next_number(), .name = probe::register_name("op"), .kind = kind});
   };
-  const std::uint64_t a = book.submit(lane, owner), c = book.submit(lane, owner), refused = book.submit(lane, owner);
-  book.heard({.tag = c, .begin = t + 20, .end = t + 30, .kernel = "_ZN3plx4star12_GLOBAL__N_17advanceILi8EEEvi"});
+  const std::uint64_t a = matcher.submit(lane, owner), c = matcher.submit(lane, owner),
+                      refused = matcher.submit(lane, owner);
+  matcher.add_record(
+      {.tag = c, .begin = t + 20, .end = t + 30, .kernel = "_ZN3plx4star12_GLOBAL__N_17advanceILi8EEEvi"});
   describe(a, probe::device_work::kernel);
   describe(c, probe::device_work::graph);
-  book.forget(refused);
-  book.heard({.tag = refused, .begin = t, .end = t + 1});
-  book.heard({.tag = 0, .begin = t, .end = t + 1});
-  book.heard({.tag = c, .begin = t + 40, .end = t + 45, .kernel = "plain"});
-  book.heard({.tag = a, .begin = t - 5, .end = t + 10});  // an imprecise clock
+  matcher.forget(refused);
+  matcher.add_record({.tag = refused, .begin = t, .end = t + 1});
+  matcher.add_record({.tag = 0, .begin = t, .end = t + 1});
+  matcher.add_record({.tag = c, .begin = t + 40, .end = t + 45, .kernel = "plain"});
+  matcher.add_record({.tag = a, .begin = t - 5, .end = t + 10});  // an imprecise clock
   const trace_data d = r.collect_trace();
   EXPECT_EQ(names_of(d), (std::vector<std::string>{"op", "advance", "plain"}));
   EXPECT_EQ(d.workers[1][0].begin, t);
   EXPECT_EQ(d.workers[1][2].id, lane.id_of(2));  // a task that waited for the graph waited for its last kernel
-  EXPECT_EQ(book.leave(other), 0u);
-  const std::uint64_t last = book.submit(lane, owner);
+  EXPECT_EQ(matcher.leave(other), 0u);
+  const std::uint64_t last = matcher.submit(lane, owner);
   describe(last, probe::device_work::copy);
-  EXPECT_EQ(book.leave(owner), 1u);
-  book.heard({.tag = last, .begin = t, .end = t + 1});
+  EXPECT_EQ(matcher.leave(owner), 1u);
+  matcher.add_record({.tag = last, .begin = t, .end = t + 1});
   EXPECT_EQ(r.collect_trace().workers[1].size(), 3u);
 }
 
-TEST(activity, a_book_counts_the_records_of_an_async_put_as_one_call) {
+TEST(activity, a_matcher_counts_the_records_of_an_async_put_as_one_call) {
   probe::recorder r(1);
   r.trace(true, 16);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
-  activity_book book;
-  detail::told_path owner;
+  activity_matcher matcher;
+  detail::stream_path owner;
   const ticks t = now_ticks();
   const auto call = [&](std::vector<activity> parts) {
-    const std::uint64_t tag = book.submit(lane, owner);
-    book.describe(tag, {.submitted = t,
-                        .number = lane.next_number(),
-                        .bytes = 64,
-                        .name = probe::register_name("gemm"),
-                        .items = 1,
-                        .kind = device_work::kernel});
+    const std::uint64_t tag = matcher.submit(lane, owner);
+    matcher.describe(tag, {.submitted = t,
+                           .number = lane.next_number(),
+                           .bytes = 64,
+                           .name = probe::register_name("gemm"),
+                           .items = 1,
+                           .kind = device_work::kernel});
     for (activity& a : parts) {
       a.tag = tag;
-      book.heard(a);
+      matcher.add_record(a);
     }
   };
   call({{.begin = t, .end = t + 100}, {.begin = t + 100, .end = t + 300}, {.begin = t + 350, .end = t + 400}});
@@ -199,26 +201,26 @@ TEST(activity, a_book_counts_the_records_of_an_async_put_as_one_call) {
   EXPECT_EQ(r.collect_trace().workers[1].size(), 5u);
 }
 
-TEST(activity, a_book_computes_the_longest_path_through_a_stream) {
+TEST(activity, a_matcher_computes_the_longest_path_through_a_stream) {
   probe::recorder r(1);
   probe::device_lane& lane = *r.devices().take("gpu 0", "stream 1");
-  activity_book book;
-  detail::told_path owner;
-  const std::uint64_t a = book.submit(lane, owner, 10), b = book.submit(lane, owner, 12),
-                      c = book.submit(lane, owner, 100), d = book.submit(lane, owner, 0);
-  EXPECT_EQ(book.path_behind(owner, d), 0u);  // no record has arrived: the caller knows the path to it
-  book.heard({.tag = a, .begin = 1000, .end = 1005});
-  EXPECT_EQ(book.path_behind(owner, a), 15u);
-  EXPECT_EQ(book.path_behind(owner, d), 15u);
-  book.heard({.tag = c, .begin = 1020, .end = 1023});  // from 100 on
-  book.heard({.tag = b, .begin = 1006, .end = 1010});  // late: a path that is too short is permitted
-  EXPECT_EQ(book.path_behind(owner, a), 15u);
-  EXPECT_EQ(book.path_behind(owner, b), 12u);
-  EXPECT_EQ(book.path_behind(owner, c), 103u);
-  book.heard({.tag = d, .begin = 1023, .end = 1030});
-  book.heard({.tag = d, .begin = 1025, .end = 1033});  // two concurrent kernels of a graph
-  EXPECT_EQ(book.path_behind(owner, d), 113u);
-  EXPECT_EQ(book.leave(owner), 0u);
+  activity_matcher matcher;
+  detail::stream_path owner;
+  const std::uint64_t a = matcher.submit(lane, owner, 10), b = matcher.submit(lane, owner, 12),
+                      c = matcher.submit(lane, owner, 100), d = matcher.submit(lane, owner, 0);
+  EXPECT_EQ(matcher.path_behind(owner, d), 0u);  // no record has arrived: the caller knows the path to it
+  matcher.add_record({.tag = a, .begin = 1000, .end = 1005});
+  EXPECT_EQ(matcher.path_behind(owner, a), 15u);
+  EXPECT_EQ(matcher.path_behind(owner, d), 15u);
+  matcher.add_record({.tag = c, .begin = 1020, .end = 1023});  // from 100 on
+  matcher.add_record({.tag = b, .begin = 1006, .end = 1010});  // late: a path that is too short is permitted
+  EXPECT_EQ(matcher.path_behind(owner, a), 15u);
+  EXPECT_EQ(matcher.path_behind(owner, b), 12u);
+  EXPECT_EQ(matcher.path_behind(owner, c), 103u);
+  matcher.add_record({.tag = d, .begin = 1023, .end = 1030});
+  matcher.add_record({.tag = d, .begin = 1025, .end = 1033});  // two concurrent kernels of a graph
+  EXPECT_EQ(matcher.path_behind(owner, d), 113u);
+  EXPECT_EQ(matcher.leave(owner), 0u);
 }
 
 TEST(activity, the_longest_path_leads_through_a_device) {

@@ -54,7 +54,7 @@ void miscounts_cpu(const twice_item& t) {
 }
 
 template <void (*f)(const twice_item&)>
-std::string said_of(double bound = 0) {
+std::string message_of_comparison(double bound = 0) {
   static constexpr operation<twice_item> op = cpu_operation<twice_item, f>("twice");
   calls = 0;
   const operation_row r = row(
@@ -70,16 +70,17 @@ std::string said_of(double bound = 0) {
 }
 
 TEST(operation_table, finds_planted_defects) {
-  EXPECT_EQ(said_of<twice_cpu>(), "");
-  EXPECT_THAT(said_of<writes_behind_cpu>(),
+  EXPECT_EQ(message_of_comparison<twice_cpu>(), "");
+  EXPECT_THAT(message_of_comparison<writes_behind_cpu>(),
               HasSubstr("array 1 (output, 33 of 8 bytes): something was written 0 bytes"));
-  EXPECT_THAT(said_of<writes_before_cpu>(), HasSubstr("written 16 bytes before it"));
-  EXPECT_THAT(said_of<reads_behind_cpu>(), HasSubstr("array 1 (output, 33 of 8 bytes): value 0 is"));
-  EXPECT_THAT(said_of<forgets_cpu>(), HasSubstr("value 32 was not written (1 values"));
-  EXPECT_THAT(said_of<changes_input_cpu>(), HasSubstr("array 0 (input, 33 of 8 bytes): was changed"));
-  EXPECT_THAT(said_of<differs_cpu>(), HasSubstr("value 7 is 3.0000000000000013, expected 3 (1 values"));
-  EXPECT_EQ(said_of<differs_cpu>(1e-15), "");
-  EXPECT_THAT(said_of<miscounts_cpu>(1e-15), HasSubstr("value 0 is 0x0000000000000022, expected 0x0000000000000021"));
+  EXPECT_THAT(message_of_comparison<writes_before_cpu>(), HasSubstr("written 16 bytes before it"));
+  EXPECT_THAT(message_of_comparison<reads_behind_cpu>(), HasSubstr("array 1 (output, 33 of 8 bytes): value 0 is"));
+  EXPECT_THAT(message_of_comparison<forgets_cpu>(), HasSubstr("value 32 was not written (1 values"));
+  EXPECT_THAT(message_of_comparison<changes_input_cpu>(), HasSubstr("array 0 (input, 33 of 8 bytes): was changed"));
+  EXPECT_THAT(message_of_comparison<differs_cpu>(), HasSubstr("value 7 is 3.0000000000000013, expected 3 (1 values"));
+  EXPECT_EQ(message_of_comparison<differs_cpu>(1e-15), "");
+  EXPECT_THAT(message_of_comparison<miscounts_cpu>(1e-15),
+              HasSubstr("value 0 is 0x0000000000000022, expected 0x0000000000000021"));
 }
 
 TEST(operation_table, rows_of_the_library_on_every_backend) {

@@ -48,7 +48,7 @@ void deliver(agas& a, locality_id to, detail::reference_updates&& l) {
 agas::agas(node& n) : node_(n), tables_(std::make_unique<detail::agas_tables>(n, *this, deliver)) {
   // Earlier losses are settled: no claim of this locality precedes them.
   for (locality_id i = 0; i < n.size(); ++i)
-    if (n.is_lost(i)) tables_->ledger.add(i, true);
+    if (n.is_lost(i)) tables_->losses.add(i, true);
   counters_ = detail::add_agas_counters(n, *this);
 }
 
@@ -90,7 +90,7 @@ void agas::submit(plx::detail::task* first) noexcept {
 }
 
 void agas::peer_lost(locality_id which) {
-  if (!tables_->ledger.add(which)) return;
+  if (!tables_->losses.add(which)) return;
   detail::gid_map<detail::transit_table::item> kept;
   {
     const spin_guard guard(tables_->sent[which].lock);
@@ -106,23 +106,23 @@ void agas::peer_lost(locality_id which) {
   answer_settle_questions();
 }
 
-unsigned agas::losses() const noexcept { return tables_->ledger.seen(); }
+unsigned agas::losses() const noexcept { return tables_->losses.seen(); }
 
 void agas::settle_asked(locality_id lost, locality_id asker) {
   if (lost >= node_.size()) return node_.refuse(asker, "it asks about the loss of a nonexistent locality");
-  tables_->ledger.ask({lost, asker});
+  tables_->losses.ask({lost, asker});
   answer_settle_questions();
 }
 
 void agas::settled(locality_id lost, locality_id who) {
-  tables_->ledger.answer(lost, who);
+  tables_->losses.answer(lost, who);
   answer_settle_questions();
 }
 
 // Called after everything that may have settled a loss, here or on all localities.
 void agas::answer_settle_questions() {
-  for (const auto& q : tables_->ledger.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
-  for (const gid& id : tables_->ledger.ready()) destroy_if_settled(id, 0);
+  for (const auto& q : tables_->losses.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
+  for (const gid& id : tables_->losses.ready()) destroy_if_settled(id, 0);
 }
 
 // Checks that the sender is entitled to each update.

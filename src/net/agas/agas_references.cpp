@@ -76,7 +76,7 @@ void agas::released(locality_id holder, const detail::claim& c, unsigned losses)
 
 // The list of holders was empty just before.
 void agas::destroy_if_settled(const gid& id, unsigned losses) {
-  if (!tables_->ledger.settled_or_defer(id, losses)) return;
+  if (!tables_->losses.settled_or_defer(id, losses)) return;
   locality_id owner = no_locality;
   {
     detail::shard& s = tables_->of(id);
@@ -179,7 +179,7 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
     r->lost = no_locality;
     if (e != nullptr) e->add(node_.here(), r->stamp);
   } else {
-    r->epoch = tables_->ledger.begin_claim();
+    r->epoch = tables_->losses.begin_claim();
     r->to_acknowledge.push_back(sender);
     const detail::claim c{id, r->stamp};
     guard.unlock();
@@ -292,7 +292,7 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
   }
   for (const locality_id sender : to_acknowledge) acknowledge(sender, id);
   detail::drop(r);
-  tables_->ledger.end_claim(epoch);
+  tables_->losses.end_claim(epoch);
 }
 
 void agas::lose_references(locality_id which) {

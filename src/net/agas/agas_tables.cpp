@@ -1,4 +1,4 @@
-// Sending of reference updates, and the ledger of losses.
+// Sending of reference updates, and the table of losses.
 #include "net/agas/agas_tables.hpp"
 
 #include <algorithm>
@@ -36,13 +36,13 @@ void outbox::flush() {
     if (!all[to].empty() && !node_.is_lost(to)) deliver_(owner_, to, std::move(all[to]));
 }
 
-loss_ledger::loss_ledger(locality_id here, unsigned localities) : here_(here), localities_(localities), pending_(1) {}
+loss_table::loss_table(locality_id here, unsigned localities) : here_(here), localities_(localities), pending_(1) {}
 
-bool loss_ledger::is_lost(locality_id who) const noexcept {
+bool loss_table::is_lost(locality_id who) const noexcept {
   return std::any_of(losses_.begin(), losses_.end(), [who](const loss& l) { return l.who == who; });
 }
 
-bool loss_ledger::add(locality_id lost, bool settled) {
+bool loss_table::add(locality_id lost, bool settled) {
   const spin_guard guard(lock_);
   if (is_lost(lost)) return false;
   losses_.push_back({lost, settled, std::vector<bool>(localities_)});
@@ -50,34 +50,34 @@ bool loss_ledger::add(locality_id lost, bool settled) {
   return true;
 }
 
-unsigned loss_ledger::seen() const noexcept {
+unsigned loss_table::seen() const noexcept {
   const spin_guard guard(lock_);
   return static_cast<unsigned>(losses_.size());
 }
 
-unsigned loss_ledger::begin_claim() {
+unsigned loss_table::begin_claim() {
   const spin_guard guard(lock_);
   ++pending_.back();
   return static_cast<unsigned>(pending_.size() - 1);
 }
 
-void loss_ledger::end_claim(unsigned epoch) noexcept {
+void loss_table::end_claim(unsigned epoch) noexcept {
   const spin_guard guard(lock_);
   --pending_[epoch];
 }
 
 // Claims that began before the loss with this index was detected have an epoch of at most that index.
-bool loss_ledger::settled_here(std::size_t index) const noexcept {
+bool loss_table::settled_here(std::size_t index) const noexcept {
   return std::all_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
                      [](std::uint64_t n) { return n == 0; });
 }
 
-void loss_ledger::ask(question q) {
+void loss_table::ask(question q) {
   const spin_guard guard(lock_);
   if (std::find(questions_.begin(), questions_.end(), q) == questions_.end()) questions_.push_back(q);
 }
 
-std::vector<loss_ledger::question> loss_ledger::answerable() {
+std::vector<loss_table::question> loss_table::answerable() {
   const spin_guard guard(lock_);
   std::vector<question> now;
   std::erase_if(questions_, [&](const question& q) {
@@ -89,13 +89,13 @@ std::vector<loss_ledger::question> loss_ledger::answerable() {
   return now;
 }
 
-void loss_ledger::answer(locality_id lost, locality_id who) {
+void loss_table::answer(locality_id lost, locality_id who) {
   const spin_guard guard(lock_);
   for (loss& l : losses_)
     if (l.who == lost && who < localities_) l.answers[who] = true;
 }
 
-bool loss_ledger::settled(unsigned needs) noexcept {
+bool loss_table::settled(unsigned needs) noexcept {
   if (losses_.size() < needs) return false;
   for (std::size_t k = 0; k < losses_.size(); ++k) {
     loss& l = losses_[k];
@@ -108,7 +108,7 @@ bool loss_ledger::settled(unsigned needs) noexcept {
   return true;
 }
 
-bool loss_ledger::settled_or_defer(const gid& id, unsigned needs) {
+bool loss_table::settled_or_defer(const gid& id, unsigned needs) {
   const spin_guard guard(lock_);
   if (settled(needs)) return true;
   deferred_.push_back(id);
@@ -116,7 +116,7 @@ bool loss_ledger::settled_or_defer(const gid& id, unsigned needs) {
   return false;
 }
 
-std::vector<gid> loss_ledger::ready() {
+std::vector<gid> loss_table::ready() {
   const spin_guard guard(lock_);
   if (deferred_.empty() || !settled(needs_)) return {};
   return std::exchange(deferred_, {});

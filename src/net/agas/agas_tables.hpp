@@ -1,9 +1,9 @@
 // The tables of a locality, by id: its handles, the object if it lives here, and the entry if this is its directory.
 // The three records of an id are in the same shard under one lock, and are therefore consistent.
 //
-// Thread safety: tables under the shard's lock; outbox and loss_ledger: everything. Cost: a hash and a lock; without
-// losses the ledger costs a few instructions. Example: net/agas/test/component_test.cpp,
-// net/agas/test/loss_ledger_test.cpp
+// Thread safety: tables under the shard's lock; outbox and loss_table: everything. Cost: a hash and a lock; without
+// losses the table costs a few instructions. Example: net/agas/test/component_test.cpp,
+// net/agas/test/loss_table_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -90,7 +90,7 @@ class outbox {
 
 /// Decides when a directory may trust its lists of holders again after a loss: once every survivor knows of the loss
 /// and has registered all handles that it received before. See net/agas/agas.hpp, "Loss".
-class loss_ledger {
+class loss_table {
  public:
   /// A locality asks when this one has settled a loss.
   struct question {
@@ -99,7 +99,7 @@ class loss_ledger {
     friend bool operator==(const question&, const question&) = default;
   };
 
-  loss_ledger(locality_id here, unsigned localities);
+  loss_table(locality_id here, unsigned localities);
 
   /// False if the loss is known already. `settled`: no reference here can depend on it.
   bool add(locality_id lost, bool settled = false);
@@ -257,12 +257,12 @@ struct transit_table {
 
 struct agas_tables {
   agas_tables(node& n, agas& owner, void (*deliver)(agas&, locality_id, reference_updates&&))
-      : ledger(n.here(), n.size()), out(n, deliver, owner), sent(n.size()) {}
+      : losses(n.here(), n.size()), out(n, deliver, owner), sent(n.size()) {}
 
   shard& of(const gid& id) { return shards[(hash_of(id) >> 56) % shards.size()]; }
 
   std::array<shard, 16> shards;
-  loss_ledger ledger;
+  loss_table losses;
   outbox out;
   std::vector<transit_table> sent;  // by receiver
 };

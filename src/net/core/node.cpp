@@ -170,14 +170,14 @@ poll_result node::poll(void* self) {
 
 // Polling has a lower latency than being woken: workers may sleep only after 200 us without messages.
 poll_result node::nothing_came() {
-  static const ticks patience = ticks_from(200e-6);
+  static const ticks quiet = ticks_from(200e-6);
   if (transport_->pending() || port_.pending()) return poll_result::pending;
   if (!transport_->must_be_asked()) return poll_result::idle;
   if (waker_ == nullptr) return poll_result::pending;
   if (waker_->waiting()) return poll_result::idle;
   const ticks now = now_ticks();
   if (quiet_since_ == 0) quiet_since_ = now;
-  if (now - quiet_since_ < patience || !transport_->arm()) return poll_result::pending;
+  if (now - quiet_since_ < quiet || !transport_->arm()) return poll_result::pending;
   waker_->armed();
   return poll_result::idle;
 }

@@ -144,7 +144,7 @@ class node final : private receiver {
     std::uint64_t of_lost = 0;  ///< tasks of parcels from lost localities that have not ended here yet
   };
   /// The sums over all localities except those in `lost`. Together with the sums of the other localities they show
-  /// whether the job is quiescent: net/start/ending.hpp.
+  /// whether the job is quiescent: net/start/termination.hpp.
   [[nodiscard]] parcel_sums parcels_without(std::span<const locality_id> lost) const;
   [[nodiscard]] parcel_sums parcels() const { return parcels_without({}); }
   void note_sent(locality_id to) noexcept { traffic_[to].sent.fetch_add(1, std::memory_order_relaxed); }

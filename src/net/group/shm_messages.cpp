@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t polled_at_once = 16;     // neighbours per poll
 constexpr std::size_t connected_at_once = 64;  // at the start
 constexpr std::uint64_t polls_per_clock = 32;
-constexpr double most_patience_s = 0.5e-6;  // spin time of look()
+constexpr double longest_spin_s = 0.5e-6;  // spin time of look()
 
 // Increments a counter that is written under a lock.
 void count(std::atomic<std::uint64_t>& n, std::uint64_t more = 1) noexcept {
@@ -187,21 +187,21 @@ void shm_messages::take_rest(locality_id from, bool last) noexcept {
 // `taking_` is held.
 bool shm_messages::comes_soon(const channel& b) noexcept {
   if (b.reader.any()) return true;
-  static const ticks most = ticks_from(most_patience_s);
-  ticks patience = patience_.load(std::memory_order_relaxed);
-  if (patience < most / 16) {
+  static const ticks most = ticks_from(longest_spin_s);
+  ticks spin = spin_.load(std::memory_order_relaxed);
+  if (spin < most / 16) {
     // Others are late, or several calls are in progress; retry from time to time.
-    const unsigned n = impatient_.load(std::memory_order_relaxed) + 1;
-    impatient_.store(n, std::memory_order_relaxed);
+    const unsigned n = calls_without_spin_.load(std::memory_order_relaxed) + 1;
+    calls_without_spin_.store(n, std::memory_order_relaxed);
     if (n % 16 != 0) return false;
-    patience = most / 2;
+    spin = most / 2;
   }
-  const ticks until = now_ticks() + patience;
+  const ticks until = now_ticks() + spin;
   do
     for (int i = 0; i < 16; ++i)
-      if (b.reader.any()) return patience_.store(most, std::memory_order_relaxed), true;
+      if (b.reader.any()) return spin_.store(most, std::memory_order_relaxed), true;
   while (now_ticks() < until);
-  patience_.store(patience / 2, std::memory_order_relaxed);
+  spin_.store(spin / 2, std::memory_order_relaxed);
   return false;
 }
 
@@ -269,11 +269,11 @@ poll_result shm_messages::poll() noexcept {
   // A writer has cleared the flag, and look() has taken its message: the next writer would not send a wake-up.
   if (sleeps_ && mine_.asleep().load(std::memory_order_relaxed) == 0) sleeps_ = false, quiet_polls_ = 0;
   if (sleeps_) return poll_result::idle;
-  static const ticks patience = ticks_from(200e-6);  // as the node's for network messages
+  static const ticks quiet = ticks_from(200e-6);  // as the node's for network messages
   if (quiet_polls_++ % polls_per_clock != 0) return poll_result::pending;
   const ticks now = now_ticks();
   if (quiet_polls_ == 1) quiet_since_ = now;
-  if (now - quiet_since_ < patience || !may_sleep()) return poll_result::pending;
+  if (now - quiet_since_ < quiet || !may_sleep()) return poll_result::pending;
   sleeps_ = true;
   return poll_result::idle;
 }

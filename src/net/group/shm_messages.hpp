@@ -82,8 +82,8 @@ class shm_messages final : public service {
   std::uint64_t quiet_polls_ = 0;
   ticks quiet_since_ = 0;
   bool sleeps_ = false;
-  std::atomic<ticks> patience_{0};      // spin time of look(), halved whenever spinning fails
-  std::atomic<unsigned> impatient_{0};  // calls of look() that did not spin
+  std::atomic<ticks> spin_{0};                   // spin time of look(), halved whenever spinning fails
+  std::atomic<unsigned> calls_without_spin_{0};  // calls of look() that did not spin
 };
 
 /// The value of PLX_SHARED_MEMORY: on (the default) or off. Errors: any other value.

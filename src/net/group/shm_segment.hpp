@@ -22,7 +22,7 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "net/start/meeting.hpp"
+#include "net/start/job_info.hpp"
 
 namespace plx::net::collective {
 

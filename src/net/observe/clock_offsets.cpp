@@ -133,14 +133,14 @@ clock_map clock_offsets::of(locality_id which) const {
   return maps_.at(which);
 }
 
-void clock_offsets::measure(double patience_s, const std::vector<bool>& without) {
+void clock_offsets::measure(double timeout_s, const std::vector<bool>& without) {
   const std::lock_guard one(one_at_a_time_);
   for (locality_id peer = 0; peer < node_.size(); ++peer)
     if (peer != node_.here() && !node_.is_lost(peer) && (without.empty() || !without[peer]))
-      measure_one(peer, patience_s);
+      measure_one(peer, timeout_s);
 }
 
-void clock_offsets::measure_one(locality_id peer, double patience_s) {
+void clock_offsets::measure_one(locality_id peer, double timeout_s) {
   future<void> done;
   std::uint64_t turn = 0;
   {
@@ -155,7 +155,7 @@ void clock_offsets::measure_one(locality_id peer, double patience_s) {
   }
   ask(peer, turn);
   // A peer that was lost before peer_ was set is not reported again.
-  if (!node_.is_lost(peer)) (void)done.wait_for(std::chrono::duration<double>(patience_s));
+  if (!node_.is_lost(peer)) (void)done.wait_for(std::chrono::duration<double>(timeout_s));
   promise<void> unused;
   ends(turn, unused);
   const spin_guard guard(lock_);

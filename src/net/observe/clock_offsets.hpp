@@ -90,10 +90,10 @@ class clock_offsets final : public service {
  public:
   explicit clock_offsets(node& n);
 
-  /// Queries all others, in a task, each for at most `patience_s`. Requires: called on the root, or on a locality whose
+  /// Queries all others, in a task, each for at most `timeout_s`. Requires: called on the root, or on a locality whose
   /// own view is needed.
   /// `without`: by locality, those that no longer answer; empty: none.
-  void measure(double patience_s = deadline_s, const std::vector<bool>& without = {});
+  void measure(double timeout_s = deadline_s, const std::vector<bool>& without = {});
   /// Measures every `period_s` from now on, until end(). Cost: a task that sleeps.
   void begin(double period_s);
   /// Ends the periodic measurement, in a task; a second call does nothing.
@@ -115,7 +115,7 @@ class clock_offsets final : public service {
   static constexpr double deadline_s = 2;
 
  private:
-  void measure_one(locality_id peer, double patience_s);
+  void measure_one(locality_id peer, double timeout_s);
   void ask(locality_id peer, std::uint64_t turn);
   bool ends(std::uint64_t turn, promise<void>& to_notify);
 

@@ -57,12 +57,12 @@ namespace {
 
 constexpr auto summary_deadline = std::chrono::seconds(2);
 
-locality_summary tell_summary() { return summary_of(node_here()); }
+locality_summary summary_here() { return summary_of(node_here()); }
 
 }  // namespace
 
 template <>
-inline constexpr bool is_control<&tell_summary> = true;
+inline constexpr bool is_control<&summary_here> = true;
 
 double locality_summary::idle_rate() const noexcept {
   const double all = exec_s + idle_s + overhead_s + background_s;
@@ -103,7 +103,7 @@ std::vector<locality_summary> summaries_of_all(node& n) {
   all[n.here()] = summary_of(n);
   std::vector<future<locality_summary>> answers(n.size());
   for (locality_id i = 0; i < n.size(); ++i)
-    if (i != n.here() && !n.is_lost(i)) answers[i] = async<&tell_summary>(i);
+    if (i != n.here() && !n.is_lost(i)) answers[i] = async<&summary_here>(i);
   const auto until = std::chrono::steady_clock::now() + summary_deadline;  // common to all concurrent requests
   for (locality_id i = 0; i < n.size(); ++i) {
     if (i == n.here()) continue;

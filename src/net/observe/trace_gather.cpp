@@ -249,9 +249,9 @@ void trace_gather::note_frozen(locality_id which) {
   changed_.notify_all();
 }
 
-void trace_gather::wait_until_frozen(double patience_s) {
+void trace_gather::wait_until_frozen(double timeout_s) {
   std::unique_lock guard(lock_);
-  changed_.wait_for(guard, std::chrono::duration<double>(patience_s), [this] {
+  changed_.wait_for(guard, std::chrono::duration<double>(timeout_s), [this] {
     for (locality_id i = 1; i < node_.size(); ++i)
       if (!frozen_[i] && !left_[i] && !node_.is_lost(i)) return false;
     return true;
@@ -362,8 +362,8 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
   return true;
 }
 
-probe::job_trace_data trace_gather::gather(double patience_s) {
-  wait_until_frozen(patience_s);
+probe::job_trace_data trace_gather::gather(double timeout_s) {
+  wait_until_frozen(timeout_s);
   for (locality_id i = 1; i < node_.size(); ++i)
     if (!node_.is_lost(i)) post<&gather_begun>(i, sender{node_.here()});
   std::vector<bool> without;

@@ -66,9 +66,9 @@ class trace_gather final : public service {
 
   /// Stops recording here, in a task. Requires: the job is quiescent, so that both ends of each parcel are recorded.
   void freeze();
-  /// On the root, in a task: the trace of the job. First waits, for at most `patience_s`, until all have stopped
+  /// On the root, in a task: the trace of the job. First waits, for at most `timeout_s`, until all have stopped
   /// recording: messages sent earlier would be recorded in part of the traces.
-  probe::job_trace_data gather(double patience_s);
+  probe::job_trace_data gather(double timeout_s);
   /// On the root, at the end: the others stop waiting. `whole`: the traces fetched from them will be written.
   void let_go(bool whole);
   /// On the others, in a task: serves the root. True if the root has fetched the trace; false if it has not, is lost,
@@ -93,7 +93,7 @@ class trace_gather final : public service {
   static constexpr std::uint64_t most_records = std::uint64_t{1} << 24;
 
  private:
-  void wait_until_frozen(double patience_s);
+  void wait_until_frozen(double timeout_s);
   bool take(locality_id from, job_trace& into, std::uint64_t& room);
 
   node& node_;

@@ -109,7 +109,7 @@ sim_network::sim_network(sim_scheduler& s, sim_options options) : scheduler_(s),
     event e;
     e.when = scheduler_.now() + delay(d.earliest_s, d.latest_s);
     e.what = event::kind::dies;
-    book(d.locality, std::move(e));
+    schedule(d.locality, std::move(e));
   }
 }
 sim_network::~sim_network() = default;
@@ -138,7 +138,7 @@ void sim_network::note(const char* what, locality_id from, locality_id to, std::
   if (options_.keep_log) log_.push_back(fmt::format("{} {} {} {} {}", scheduler_.now(), what, from, to, bytes));
 }
 
-void sim_network::book(locality_id at, event e) {
+void sim_network::schedule(locality_id at, event e) {
   auto& events = boxes_[at]->events;
   e.number = next_number_++;
   events.push_back(std::move(e));
@@ -168,7 +168,7 @@ void sim_network::send(locality_id from, locality_id to, outgoing& m) noexcept {
   e.peer = to;
   e.data = data;
   e.handed_over = &m;
-  book(from, std::move(e));
+  schedule(from, std::move(e));
 }
 
 void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<message>& m) {
@@ -183,7 +183,7 @@ void sim_network::carry(locality_id from, locality_id to, const std::shared_ptr<
   e.what = event::kind::arrives;
   e.peer = from;
   e.data = m;
-  book(to, std::move(e));
+  schedule(to, std::move(e));
 }
 
 // ------------------------------------------------------------------------------------------------------ arriving
@@ -236,7 +236,7 @@ void sim_network::deliver(locality_id at, event& e) {
   e.what = event::kind::pieces_arrive;
   if (!scheduler_.choose().happens(options_.late_sent)) return deliver(at, e);
   e.when = scheduler_.now() + delay(0, options_.delay_max_s);
-  book(at, std::move(e));
+  schedule(at, std::move(e));
 }
 
 // -------------------------------------------------------------------------------------------------------- the end
@@ -256,7 +256,7 @@ void sim_network::kill(locality_id which) {
       e.what = event::kind::peer_lost;
       e.peer = lost;
       if (at == p) forget_what_comes_from(which, p, e.when);
-      book(at, std::move(e));
+      schedule(at, std::move(e));
     }
   }
 }

@@ -85,7 +85,7 @@ class sim_network {
 
   void send(locality_id from, locality_id to, outgoing& m) noexcept;
   void carry(locality_id from, locality_id to, const std::shared_ptr<message>& m);
-  void book(locality_id at, event e);
+  void schedule(locality_id at, event e);
   void expect_next(locality_id at) noexcept;
   bool next_event(locality_id at);
   void deliver(locality_id at, event& e);

@@ -19,7 +19,7 @@
 #include "net/observe/job_summary.hpp"
 #include "net/observe/trace_gather.hpp"
 #include "net/start/bootstrap.hpp"
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 #include "net/transport/transport.hpp"
 #include "probe/record/trace_data.hpp"
 #include "probe/settings.hpp"
@@ -246,7 +246,7 @@ job::~job() {
   p.peers->leave(p.stop_deadline_s);
 }
 
-void job::wait_for_all() { parts_->node->get<net::ending>().wait_for_all(); }
+void job::wait_for_all() { parts_->node->get<net::termination>().wait_for_all(); }
 
 void job::fail(const std::exception_ptr& e) noexcept {
   parts_->failed = true;
@@ -259,9 +259,9 @@ void job::fail(const std::exception_ptr& e) noexcept {
   try {
     std::rethrow_exception(e);
   } catch (const std::exception& x) {
-    parts_->node->get<net::ending>().fail(x.what());
+    parts_->node->get<net::termination>().fail(x.what());
   } catch (...) {
-    parts_->node->get<net::ending>().fail("an exception that is not a std::exception");
+    parts_->node->get<net::termination>().fail("an exception that is not a std::exception");
   }
 }
 

@@ -172,7 +172,7 @@ TEST(Collectives, SubsetsAreIndependent) {
 TEST(Collectives, CallsWithALostMemberFail) {
   for (const unsigned n : {2u, 3u, 5u, 8u}) {
     net::test::localities all(n, 1);
-    std::atomic<unsigned> told{0};
+    std::atomic<unsigned> failures{0};
     all.run_all([&] {
       const communicator c;
       if (c.rank() == n - 1) return all.lose(n - 1);  // makes no call
@@ -182,20 +182,20 @@ TEST(Collectives, CallsWithALostMemberFail) {
           ADD_FAILURE() << later;
         } catch (const locality_lost& e) {
           EXPECT_EQ(e.which(), n - 1);
-          ++told;
+          ++failures;
         }
       }
       std::vector<locality_id> rest(c.members().begin(), c.members().end() - 1);
       EXPECT_EQ(communicator("the rest", rest).all_reduce(1u, std::plus<>()).get(), n - 1);
       EXPECT_THROW(communicator("with the lost one").barrier().get(), locality_lost);
     });
-    EXPECT_EQ(told, 2 * (n - 1));
+    EXPECT_EQ(failures, 2 * (n - 1));
   }
 }
 
 TEST(Collectives, MismatchedCallsAreReported) {
   net::test::localities all(3, 1);
-  std::atomic<unsigned> told{0};
+  std::atomic<unsigned> failures{0};
   all.run_all([&] {
     const communicator c;
     try {
@@ -204,24 +204,24 @@ TEST(Collectives, MismatchedCallsAreReported) {
       else
         c.all_reduce(1, std::plus<>()).get();
     } catch (const std::exception& e) {
-      told += std::string(e.what()).find("all members make the same calls") != std::string::npos;
+      failures += std::string(e.what()).find("all members make the same calls") != std::string::npos;
     }
   });
-  EXPECT_EQ(told, 3u);
+  EXPECT_EQ(failures, 3u);
 }
 
 TEST(Collectives, AnExceptionInAnOperationReachesAll) {
   net::test::localities all(4, 1);
-  std::atomic<unsigned> told{0};
+  std::atomic<unsigned> failures{0};
   all.run_all([&] {
     const communicator c;
     try {
       c.all_reduce(1.0, [](double, double) -> double { throw std::domain_error("no sum of these"); }).get();
     } catch (const std::exception& e) {
-      told += std::string(e.what()).find("no sum of these") != std::string::npos;
+      failures += std::string(e.what()).find("no sum of these") != std::string::npos;
     }
   });
-  EXPECT_EQ(told, 4u);
+  EXPECT_EQ(failures, 4u);
 }
 
 // Messages for a communicator that does not exist here yet are bounded; refused ones are reported to all members.
@@ -248,16 +248,16 @@ TEST(Collectives, MessagesForUnknownCommunicatorsAreBounded) {
     net::test::localities all(2, 1);
     all.run(0, f.send);
     EXPECT_GT(all.at(1).port().counts().refused, 0u);
-    std::atomic<unsigned> told{0};
+    std::atomic<unsigned> failures{0};
     all.run_all([&] {
       try {
         communicator(f.name, {0, 1}).barrier().get();
         communicator(f.name, {0, 1}).barrier().get();
       } catch (const std::runtime_error& e) {
-        told += std::string(e.what()).find(f.text) != std::string::npos;
+        failures += std::string(e.what()).find(f.text) != std::string::npos;
       }
     });
-    EXPECT_EQ(told, 2u);
+    EXPECT_EQ(failures, 2u);
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/archive.hpp"
 #include "net/continuation.hpp"
 #include "net/error.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/core/node.hpp"
 #include "rt/runtime.hpp"
 
@@ -42,7 +42,7 @@ class queue_network {
     inboxes_[at].pop_front();
     return true;
   }
-  void loss_was_told() { --losses_under_way_; }
+  void loss_was_reported() { --losses_under_way_; }
   [[nodiscard]] bool losses_under_way() const { return losses_under_way_ != 0; }
 
  private:
@@ -72,7 +72,7 @@ class queue_transport final : public transport {
     if (!network_->take(here_, l)) return false;
     if (l.loss) {
       if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test reports it");
-      network_->loss_was_told();
+      network_->loss_was_reported();
       return true;
     }
     if (lost_.contains(l.from)) return true;
@@ -139,8 +139,8 @@ class localities {
   /// because some parcels were dropped.
   void settle() {
     const auto sleep = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
-    const bool told = comes_true([this] { return !network_->losses_under_way(); }, sleep);
-    PLX_ASSERT(told && "a locality was not notified of a loss");
+    const bool notified = comes_true([this] { return !network_->losses_under_way(); }, sleep);
+    PLX_ASSERT(notified && "a locality was not notified of a loss");
     std::uint64_t before = 0;
     unsigned quiet = 0;
     const bool settled = comes_true(

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/agas/agas_tables.hpp"
 #include "net/archive.hpp"
 #include "net/collectives.hpp"
@@ -23,7 +23,7 @@
 #include "net/group/call.hpp"
 #include "net/locality.hpp"
 #include "net/names.hpp"
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 #include "net/test/threads_test.hpp"
 #include "rt/thread.hpp"
 
@@ -121,7 +121,7 @@ TEST(UnsoundValues, InvalidBools) {
 
 TEST(UnsoundValues, Termination) {
   net::test::localities all(2);
-  all.run_all([] { net::node_here().get<net::ending>().wait_for_all(); });
+  all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });
   all.run(1, [] {
     send_raw("ending_arrived", 0, sender{none_such}, std::uint64_t{1});
     send_raw("ending_arrived", 0, sender{1}, ~std::uint64_t{0});
@@ -130,7 +130,7 @@ TEST(UnsoundValues, Termination) {
     send_raw("ending_failed", 0, sender{none_such}, std::uint64_t{0});
   });
   wait_for_refused(all, 5);
-  all.run_all([] { net::node_here().get<net::ending>().wait_for_all(); });  // as before
+  all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });  // as before
   EXPECT_EQ(all.at(0).port().counts().refused, 5u);
 }
 
@@ -242,9 +242,9 @@ TEST(UnsoundValues, Names) {
 }
 
 // A transport whose events the test triggers.
-class told_transport final : public net::transport {
+class scripted_transport final : public net::transport {
  public:
-  explicit told_transport(net::receiver*& r) : receiver_(r) {}
+  explicit scripted_transport(net::receiver*& r) : receiver_(r) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(net::receiver& r) override { receiver_ = &r; }
@@ -262,7 +262,7 @@ TEST(UnsoundValues, PiecesAboveTheMachinesMemory) {
   runtime_options options;
   options.workers = 1;
   auto rt = std::make_unique<runtime>(options);
-  net::node n(*rt, std::make_unique<told_transport>(receiver), 0, 2);
+  net::node n(*rt, std::make_unique<scripted_transport>(receiver), 0, 2);
   net::frame_header f;
   f.parcels = 1;
   net::parcel_header h;

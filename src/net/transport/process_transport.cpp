@@ -7,17 +7,17 @@
 namespace plx::net::detail {
 
 result<void> process_transport::meet_others(bootstrap& b, double deadline_s) {
-  auto met = meet(b, deadline_s);
+  auto met = exchange_job_info(b, deadline_s);
   if (!met) return met.error();
-  meeting_ = std::move(met).value();
-  auto lines = lifelines::listen(meeting_);
+  job_ = std::move(met).value();
+  auto lines = failure_detector::listen(job_);
   if (!lines) return lines.error();
-  lifelines_ = std::move(lines).value();
+  detector_ = std::move(lines).value();
   return {};
 }
 
 void process_transport::send(locality_id to, outgoing& m) noexcept {
-  PLX_ASSERT(to < meeting_.size && to != meeting_.here, to);
+  PLX_ASSERT(to < job_.size && to != job_.here, to);
   m.destination = to;
   lock_.send(m, [this](outgoing& one) { issue(one); });
 }
@@ -29,16 +29,16 @@ void process_transport::unlock() noexcept {
 bool process_transport::progress() noexcept {
   if (!lock_.try_take()) return false;  // a sending thread holds it for a moment
   bool happened = advance();
-  if (now_ticks() >= next_check_) happened |= check_lifelines();
+  if (now_ticks() >= next_check_) happened |= check_peers();
   unlock();
   return happened;
 }
 
-bool process_transport::check_lifelines() noexcept {
+bool process_transport::check_peers() noexcept {
   static const ticks every = ticks_from(5e-3);
   next_check_ = now_ticks() + every;
-  const bool happened = lifelines_->look();
-  lifelines_checked();
+  const bool happened = detector_->poll();
+  handle_losses();
   return happened;
 }
 
@@ -50,12 +50,12 @@ bool process_transport::stop(double deadline_s) noexcept {
   };
   bool in_time = progress_until([&] { return !pending(); });
   in_time &= flush(end);
-  lifelines_->tell_finished();
-  in_time &= progress_until([&] { return lifelines_->all_finished(); });
+  detector_->report_finished();
+  in_time &= progress_until([&] { return detector_->all_finished(); });
   all_finished();
   for (int i = 0; i < 1000 && progress();) ++i;
   give_up_all();
-  lifelines_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
+  detector_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
   return in_time;
 }
 

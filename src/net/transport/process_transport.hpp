@@ -1,5 +1,5 @@
-// The common part of the transports between processes: sends by one thread at a time, and lifelines (net/start/) that
-// detect lost peers.
+// The common part of the transports between processes: sends by one thread at a time, and the failure detector
+// (net/start/).
 //
 // Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
 // that holds the lock. Example: net/transport/ucx/test/ucx_transport_test.cpp
@@ -12,8 +12,8 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "net/start/bootstrap.hpp"
-#include "net/start/lifelines.hpp"
-#include "net/start/meeting.hpp"
+#include "net/start/failure_detector.hpp"
+#include "net/start/job_info.hpp"
 #include "net/transport/transport.hpp"
 
 namespace plx::net::detail {
@@ -104,32 +104,32 @@ class process_transport : public transport {
   }
   bool stop(double deadline_s) noexcept final;
   [[nodiscard]] std::uint64_t refused() const noexcept final {
-    return refused_.load(std::memory_order_relaxed) + lifelines_->refused();
+    return refused_.load(std::memory_order_relaxed) + detector_->refused();
   }
 
  protected:
-  /// Exchanges hosts and the secret of the job, and listens for lifelines. To be called first.
+  /// Exchanges hosts and the secret of the job, and listens for the failure detector. To be called first.
   result<void> meet_others(bootstrap& b, double deadline_s);
-  /// Checks the lifelines now. True if anything happened.
-  bool check_lifelines() noexcept;
+  /// Polls the failure detector now. True if anything happened.
+  bool check_peers() noexcept;
   void unlock() noexcept;
 
   // Called with the lock held, the last four by stop().
-  virtual void issue(outgoing& m) noexcept = 0;   ///< begins to send a message
-  virtual bool advance() noexcept = 0;            ///< sends and receives; true if anything happened
-  virtual void lifelines_checked() noexcept = 0;  ///< handles losses found by the lifelines
+  virtual void issue(outgoing& m) noexcept = 0;  ///< begins to send a message
+  virtual bool advance() noexcept = 0;           ///< sends and receives; true if anything happened
+  virtual void handle_losses() noexcept = 0;     ///< handles losses found by the failure detector
   /// Waits until everything handed to the library has left this process; false if that took longer than until `end`.
   virtual bool flush(ticks /*end*/) noexcept { return true; }
   virtual void all_finished() noexcept {}   ///< from now on peers disconnect because they stop
   virtual void give_up_all() noexcept = 0;  ///< discards what is unfinished and what arrives later
 
-  meeting meeting_;
-  std::unique_ptr<lifelines> lifelines_;
+  job_info job_;
+  std::unique_ptr<failure_detector> detector_;
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   combining_lock lock_;
 
  private:
-  ticks next_check_ = 0;  // of the lifelines
+  ticks next_check_ = 0;  // of the failure detector
 };
 
 }  // namespace plx::net::detail

@@ -121,14 +121,14 @@ void bounded_output::open_fifo() {
 }
 
 result<void> bounded_output::write_target(const target& t, std::string_view header, std::string_view text,
-                                          double patience_s) {
+                                          double timeout_s) {
   const no_broken_pipe guard;
   std::string all = std::exchange(rest_, {});
   const std::size_t earlier = all.size();
   if (!header_written_) all += header;
   all += text;
   std::string_view left = all;
-  double until_s = monotonic_seconds() + (stalled_ ? 0 : patience_s);
+  double until_s = monotonic_seconds() + (stalled_ ? 0 : timeout_s);
   while (!left.empty()) {
     if (t.kind != target::type::whole_file && !wait_for_room(t.descriptor, until_s)) break;
     const ssize_t n = t.write_some(left);
@@ -139,7 +139,7 @@ result<void> bounded_output::write_target(const target& t, std::string_view head
     }
     if (n < 0) return file_error("write", to_, errno);
     left.remove_prefix(static_cast<std::size_t>(n));
-    until_s = monotonic_seconds() + patience_s;  // the consumer is reading
+    until_s = monotonic_seconds() + timeout_s;  // the consumer is reading
   }
   stalled_ = !left.empty();
   const std::size_t done = all.size() - left.size();
@@ -151,7 +151,7 @@ result<void> bounded_output::write_target(const target& t, std::string_view head
   return {};
 }
 
-result<void> bounded_output::write(std::string_view header, std::string_view text, double patience_s) {
+result<void> bounded_output::write(std::string_view header, std::string_view text, double timeout_s) {
   const bool is_stdout = to_ == "stdout";
   if (!is_stdout && to_ != "stderr") {
     struct stat there {};
@@ -160,7 +160,7 @@ result<void> bounded_output::write(std::string_view header, std::string_view tex
     open_fifo();
     if (fifo_ < 0 && errno == ENXIO && S_ISFIFO(there.st_mode)) return ++dropped_, result<void>{};  // no reader yet
     if (fifo_ < 0) return file_error("write", to_, errno);
-    auto done = write_target({fifo_, target::type::own}, header, text, patience_s);
+    auto done = write_target({fifo_, target::type::own}, header, text, timeout_s);
     if (!done) ::close(std::exchange(fifo_, -1)), rest_.clear(), header_written_ = false;
     return done;
   }
@@ -180,8 +180,8 @@ result<void> bounded_output::write(std::string_view header, std::string_view tex
     if (own >= 0) t = {own, target::type::own};
   }
 #endif
-  flush_program_text(stream, shared, monotonic_seconds() + (stalled_ ? 0 : patience_s));
-  auto done = write_target(t, header, text, patience_s);
+  flush_program_text(stream, shared, monotonic_seconds() + (stalled_ ? 0 : timeout_s));
+  auto done = write_target(t, header, text, timeout_s);
   if (own >= 0) ::close(own);
   return done;
 }

@@ -25,15 +25,15 @@ class bounded_output {
   bounded_output(const bounded_output&) = delete;
   bounded_output& operator=(const bounded_output&) = delete;
 
-  /// Appends `text`, preceded by `header` in a new or empty file, and once in anything else. Waits at most `patience_s`
+  /// Appends `text`, preceded by `header` in a new or empty file, and once in anything else. Waits at most `timeout_s`
   /// for a consumer to make progress. A dropped text is not an error.
-  result<void> write(std::string_view header, std::string_view text, double patience_s);
+  result<void> write(std::string_view header, std::string_view text, double timeout_s);
   /// The number of dropped texts.
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   struct target;
-  result<void> write_target(const target& t, std::string_view header, std::string_view text, double patience_s);
+  result<void> write_target(const target& t, std::string_view header, std::string_view text, double timeout_s);
   void open_fifo();
 
   const std::string to_;

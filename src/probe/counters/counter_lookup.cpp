@@ -264,9 +264,9 @@ error registry_state::no_match(std::string_view pattern, const counter_name& wan
 
 // ------------------------------------------------------------------------------------------------------------ sampling
 
-beat& sampling::chosen() {
+periodic_thread& sampling::chosen() {
   if (given_ != nullptr) return *given_;
-  if (own_ == nullptr) own_ = std::make_unique<beat>();
+  if (own_ == nullptr) own_ = std::make_unique<periodic_thread>();
   return *own_;
 }
 
@@ -283,7 +283,7 @@ std::uint64_t sampling::every(double period_s, function f) {
   return last_id_;
 }
 
-// beat::remove() waits for the function in progress, which may lock mutex_: it is called without the lock.
+// periodic_thread::remove() waits for the function in progress, which may lock mutex_: it is called without the lock.
 void sampling::remove(std::uint64_t id) {
   entry gone{};
   {
@@ -296,7 +296,7 @@ void sampling::remove(std::uint64_t id) {
   gone.on->remove(gone.id_there);
 }
 
-void sampling::use(beat* other) {
+void sampling::use(periodic_thread* other) {
   std::vector<entry> before;
   {
     const std::lock_guard lock(mutex_);
@@ -310,7 +310,7 @@ void sampling::use(beat* other) {
 
 void sampling::end() {
   std::vector<entry> before;
-  std::unique_ptr<beat> own;
+  std::unique_ptr<periodic_thread> own;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;

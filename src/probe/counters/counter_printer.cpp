@@ -143,17 +143,17 @@ counter_printer::~counter_printer() {
         "",
         fmt::format("{} prints of counters to '{}' were dropped: expected a consumer that reads, found none\n", n,
                     how_.to),
-        patience_s);
+        timeout_s);
 }
 
 result<void> counter_printer::write(const std::string& text) {
   const std::string_view header = how_.format == counter_format::csv ? counters_csv_header : std::string_view{};
-  result<void> done = output_.write(header, text, patience_s);
+  result<void> done = output_.write(header, text, timeout_s);
   if (!done && how_.to != "stderr") {
-    const bool first = said_.insert("file").second;
+    const bool first = reported_.insert("file").second;
     if (first)
-      (void)error_output_.write("", fmt::format("{}; counters are printed here\n", done.error().message), patience_s);
-    (void)error_output_.write("", first ? std::string(header) + text : text, patience_s);
+      (void)error_output_.write("", fmt::format("{}; counters are printed here\n", done.error().message), timeout_s);
+    (void)error_output_.write("", first ? std::string(header) + text : text, timeout_s);
   }
   return done;
 }
@@ -172,8 +172,8 @@ result<void> counter_printer::print(bool last) {
     for (counter_value& v : ended) values.push_back(std::move(v));
     if (found || !ended.empty()) continue;
     if (first) first = found.error();
-    if (said_.insert(pattern).second)
-      (void)error_output_.write("", fmt::format("{}\n", found.error().message), patience_s);
+    if (reported_.insert(pattern).second)
+      (void)error_output_.write("", fmt::format("{}\n", found.error().message), timeout_s);
   }
   if (how_.reset)
     for (const std::string& pattern : how_.patterns)
@@ -220,8 +220,8 @@ result<void> counter_sampler::sample() {
       if (v.problem.empty()) recorder_.trace_counter(v.name, v.value);
   }
   if (auto written = write(text); !written && first) first = written;
-  if (!first && !said_) log_warning("{}", first.error().message);
-  said_ |= !first;
+  if (!first && !reported_) log_warning("{}", first.error().message);
+  reported_ |= !first;
   return first;
 }
 
@@ -239,7 +239,7 @@ counter_lister::counter_lister(counter_registry& registry, bool full) : registry
 }
 
 void counter_lister::write(const std::string& text) {
-  (void)output_.write("", text, counter_printer::patience_s);
+  (void)output_.write("", text, counter_printer::timeout_s);
   if (output_.dropped() == 1) log_warning("the list of counters is incomplete because stdout is not being read");
 }
 

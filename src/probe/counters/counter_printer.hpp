@@ -4,7 +4,7 @@
 // instead, so that no values are lost; the file is retried each time. A deleted file is created again. A pattern
 // without a match is reported once, with the nearest name, and retried, because the counter may be added later. A
 // consumer that does not read (a full pipe, a FIFO without a reader, a stopped terminal) delays a call by at most
-// `patience_s`; output that it does not accept is dropped, and the number of dropped prints is reported on stderr at
+// `timeout_s`; output that it does not accept is dropped, and the number of dropped prints is reported on stderr at
 // the end.
 // Thread safety: one call at a time. Cost: reading the counters and writing a line for each.
 // Example: session/test/counter_printer_test.cpp
@@ -66,7 +66,7 @@ class counter_printer {
   counter_printer& operator=(const counter_printer&) = delete;
 
   /// The longest wait for a consumer that does not read.
-  static constexpr double patience_s = 1;
+  static constexpr double timeout_s = 1;
 
   /// Prints all matching counters; `last`: also the last values of those that have ended (keep_last_values()). Returns
   /// the error of the file or of a pattern; everything else has been printed.
@@ -79,7 +79,7 @@ class counter_printer {
   const printing how_;
   const double begin_s_;
   bounded_output output_, error_output_{"stderr"};
-  std::set<std::string, std::less<>> said_;
+  std::set<std::string, std::less<>> reported_;
 };
 
 /// Periodically writes counters into counters.csv of the run's folder and, as curves, into the trace.
@@ -101,11 +101,11 @@ class counter_sampler {
   const std::vector<std::string> patterns_;
   const std::string path_;
   const double begin_s_;
-  bool said_ = false;
+  bool reported_ = false;
 };
 
 /// Prints the list of all counters and of the derived counters that can be requested, and then each counter as it is
-/// added, while this object exists. Lines that a consumer does not take within counter_printer::patience_s are dropped,
+/// added, while this object exists. Lines that a consumer does not take within counter_printer::timeout_s are dropped,
 /// and reported in the log.
 class counter_lister {
  public:

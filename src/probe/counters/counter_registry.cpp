@@ -264,23 +264,23 @@ struct asked_localities {
 result<asked_localities> localities_of(const detail::registry_state& state, std::string_view pattern) {
   const auto parsed = counter_name::parse(pattern);
   if (!parsed) return detail::malformed(pattern);
-  const std::string_view said = parsed->locality();
+  const std::string_view locality = parsed->locality();
   const std::string own = std::to_string(state.locality);
-  if (said.empty() || said == own) return asked_localities{};
+  if (locality.empty() || locality == own) return asked_localities{};
   std::shared_ptr<counter_source> source;
   {
     const std::lock_guard lock(state.mutex);
     source = state.source;
   }
   const std::vector<unsigned> known = source ? source->localities() : std::vector<unsigned>{};
-  asked_localities asked{.here = wildcard_match(said, own), .source = source};
+  asked_localities asked{.here = wildcard_match(locality, own), .source = source};
   for (const unsigned n : known)
-    if (n != state.locality && wildcard_match(said, std::to_string(n))) asked.others.push_back(n);
+    if (n != state.locality && wildcard_match(locality, std::to_string(n))) asked.others.push_back(n);
   if (asked.here || !asked.others.empty()) return asked;
   if (source == nullptr)
     return error{
         fmt::format("cannot read '{}': this process is locality#{} and is connected to no other", pattern, own)};
-  return error{fmt::format("cannot read '{}': locality#{} does not exist, expected one of {}", pattern, said,
+  return error{fmt::format("cannot read '{}': locality#{} does not exist, expected one of {}", pattern, locality,
                            fmt::join(known, ", "))};
 }
 
@@ -326,9 +326,9 @@ result<std::vector<counter_value>> counter_registry::query(std::string_view patt
       failure = found.error();
   }
   auto others = ask_others(*asked, [&](counter_source& s, unsigned n) -> result<void> {
-    auto said = s.query(n, pattern, then);
-    if (!said) return said.error();
-    for (counter_value& v : *said) values.push_back(std::move(v));
+    auto answer = s.query(n, pattern, then);
+    if (!answer) return answer.error();
+    for (counter_value& v : *answer) values.push_back(std::move(v));
     return {};
   });
   if (!others) failure = others;
@@ -358,9 +358,9 @@ std::vector<counter_info> counter_registry::list(std::string_view pattern) const
     if (const auto found = state_->resolve(pattern))
       for (const detail::entry_ptr& e : *found) infos.push_back(*e->about);
   (void)ask_others(*asked, [&](counter_source& s, unsigned n) -> result<void> {
-    auto said = s.list(n, pattern);
-    if (!said) return said.error();
-    for (counter_info& i : *said) infos.push_back(std::move(i));
+    auto answer = s.list(n, pattern);
+    if (!answer) return answer.error();
+    for (counter_info& i : *answer) infos.push_back(std::move(i));
     return {};
   });
   return infos;
@@ -395,7 +395,7 @@ void counter_registry::on_added(void (*added)(void*, const counter_info&), void*
   state_->added_arg = arg;
 }
 
-void counter_registry::sample_with(beat* periodic) { state_->sampler.use(periodic); }
+void counter_registry::sample_with(periodic_thread* periodic) { state_->sampler.use(periodic); }
 
 std::shared_ptr<void> counter_registry::sample_every(double period_s, std::unique_ptr<detail::pull_base> f) {
   const std::uint64_t id = state_->sampler.every(period_s, std::move(f));

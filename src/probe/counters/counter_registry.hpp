@@ -28,7 +28,7 @@
 
 namespace plx::probe {
 
-class beat;
+class periodic_thread;
 class counter_source;
 
 /// Name and description of a counter.
@@ -196,7 +196,7 @@ class counter_registry {
   void on_added(void (*added)(void* arg, const counter_info& info), void* arg);
   /// Sets the thread that samples statistics; null: a thread of the registry, created when needed.
   /// Requires: `periodic` lives until this is called again.
-  void sample_with(beat* periodic);
+  void sample_with(periodic_thread* periodic);
   /// Calls `f()` every `period_s` seconds on the sampling thread, as long as the returned handle exists.
   template <class F>
   [[nodiscard]] std::shared_ptr<void> every(double period_s, F f) {

@@ -1,8 +1,8 @@
 // Internal: the data of a registry. For counter_registry.cpp, counter_lookup.cpp and derived_counters.cpp.
 //
 // Thread safety and locks: registry_state::mutex guards the members below it and is never held while a pull function
-// runs or a beat is used. An entry's mutex is held while its function runs, which may read other entries. Lock order:
-// an entry's, the state's, that of sampling.
+// runs or a periodic_thread is used. An entry's mutex is held while its function runs, which may read other entries.
+// Lock order: an entry's, the state's, that of sampling.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 
 namespace plx::probe::detail {
 
@@ -44,14 +44,14 @@ struct counter_entry {
 };
 using entry_ptr = std::shared_ptr<counter_entry>;
 
-/// The periodic functions, on the beat currently in use.
+/// The periodic functions, on the periodic_thread currently in use.
 class sampling {
  public:
   using function = std::shared_ptr<pull_base>;
   std::uint64_t every(double period_s, function f);
   void remove(std::uint64_t id);
-  /// null: a beat of its own. After it returns, no function runs on the previous beat.
-  void use(beat* other);
+  /// null: a periodic_thread of its own. After it returns, no function runs on the previous periodic_thread.
+  void use(periodic_thread* other);
   /// Ends all calls.
   void end();
 
@@ -60,17 +60,17 @@ class sampling {
     std::uint64_t id;
     double period_s;
     function f;
-    beat* on;
+    periodic_thread* on;
     std::uint64_t id_there;
   };
-  beat& chosen();  // requires: mutex_ held
+  periodic_thread& chosen();  // requires: mutex_ held
   void begin(entry& e);
 
   std::mutex mutex_;
   std::vector<entry> entries_;
   std::uint64_t last_id_ = 0;
-  beat* given_ = nullptr;
-  std::unique_ptr<beat> own_;
+  periodic_thread* given_ = nullptr;
+  std::unique_ptr<periodic_thread> own_;
   bool ended_ = false;
 };
 

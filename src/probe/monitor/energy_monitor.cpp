@@ -109,10 +109,10 @@ std::vector<named_zone> zones_in(const std::string& root, std::vector<std::strin
 
 std::vector<registration> add_energy_counters(counter_registry& registry, const std::string& root,
                                               std::vector<std::string>* notes) {
-  std::vector<std::string> said;
-  const std::vector<named_zone> zones = zones_in(root, said);
-  if (zones.empty() && said.empty()) said.push_back(fmt::format("no zones in '{}'; energy is left out", root));
-  if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
+  std::vector<std::string> messages;
+  const std::vector<named_zone> zones = zones_in(root, messages);
+  if (zones.empty() && messages.empty()) messages.push_back(fmt::format("no zones in '{}'; energy is left out", root));
+  if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   if (zones.empty()) return {};
 
   const std::shared_ptr<void> sampled = registry.every(sampling_period_s, [zones] {

@@ -58,12 +58,12 @@ struct nvml_library {
     return library.find("nvmlInit_v2", init) && library.find("nvmlDeviceGetCount_v2", count) &&
            library.find("nvmlDeviceGetHandleByIndex_v2", by_index);
   }
-  std::string said(int code) const {
+  std::string message(int code) const {
     const char* text = error_string != nullptr ? error_string(code) : nullptr;
     return text != nullptr ? text : fmt::format("error {}", code);
   }
   double checked(int code, double value) const {
-    if (code != nvml_success) throw std::runtime_error("NVML: " + said(code));
+    if (code != nvml_success) throw std::runtime_error("NVML: " + message(code));
     return value;
   }
 };
@@ -74,7 +74,7 @@ result<std::shared_ptr<nvml_library>> load_nvml(const std::string& file) {
   if (!opened) return error{"GPUs are left out: " + opened.error().message};
   auto nvml = std::make_shared<nvml_library>(std::move(opened).value());
   if (!nvml->find_all()) return error{"GPUs are left out: NVML's library lacks functions of its version 2"};
-  if (const int r = nvml->init(); r != nvml_success) return error{"GPUs are left out: NVML: " + nvml->said(r)};
+  if (const int r = nvml->init(); r != nvml_success) return error{"GPUs are left out: NVML: " + nvml->message(r)};
   nvml->begun = true;
   return nvml;
 }
@@ -174,23 +174,23 @@ void add_gpu(counter_registry& registry, const std::shared_ptr<nvml_library>& nv
 
 std::vector<registration> add_nvml_counters(counter_registry& registry, std::vector<std::string>* notes,
                                             const std::string& library) {
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
   std::vector<registration> all;
   unsigned count = 0;
   if (auto nvml = load_nvml(library); !nvml)
-    said.push_back(nvml.error().message);
+    messages.push_back(nvml.error().message);
   else if (const int r = (*nvml)->count(&count); r != nvml_success)
-    said.push_back("GPUs are left out: NVML: " + (*nvml)->said(r));
+    messages.push_back("GPUs are left out: NVML: " + (*nvml)->message(r));
   else
     for (unsigned n = 0; n < count; ++n) {
       nvml_device device = nullptr;
       if (const int found = (*nvml)->by_index(n, &device); found != nvml_success)
-        said.push_back(fmt::format("gpu#{} is left out: NVML: {}", n, (*nvml)->said(found)));
+        messages.push_back(fmt::format("gpu#{} is left out: NVML: {}", n, (*nvml)->message(found)));
       else
-        add_gpu(registry, *nvml, n, device, all, said);
+        add_gpu(registry, *nvml, n, device, all, messages);
     }
-  if (count == 0 && said.empty()) said.push_back("GPUs are left out: NVML found none");
-  if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
+  if (count == 0 && messages.empty()) messages.push_back("GPUs are left out: NVML found none");
+  if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   return all;
 }
 

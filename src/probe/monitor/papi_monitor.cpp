@@ -60,7 +60,7 @@ struct papi_library {
            library.find("PAPI_cleanup_eventset", cleanup_eventset) &&
            library.find("PAPI_destroy_eventset", destroy_eventset);
   }
-  std::string said(int code) const {
+  std::string message(int code) const {
     const char* text = strerror(code);
     return text != nullptr ? text : fmt::format("error {}", code);
   }
@@ -77,7 +77,7 @@ result<papi_ptr> load_papi(const std::string& file) {
   // It must be called with its own version, without the last two of four numbers.
   const int version = papi->get_opt(papi_lib_version, nullptr);
   const int answer = papi->library_init(static_cast<int>(static_cast<unsigned>(version) & 0xffff0000u));
-  if (answer < 0) return error{"PAPI is left out: " + papi->said(answer)};
+  if (answer < 0) return error{"PAPI is left out: " + papi->message(answer)};
   papi->begun = true;
   return papi;
 }
@@ -105,20 +105,20 @@ class event_set {
   /// Adds an event. Returns "" or the reason of a failure.
   std::string add(const papi_event& e) {
     const std::lock_guard lock(papi_->mutex);
-    if (const int r = papi_->add_event(set_, e.code); r != papi_ok) return papi_->said(r);
+    if (const int r = papi_->add_event(set_, e.code); r != papi_ok) return papi_->message(r);
     names_.push_back(e.name);
     return "";
   }
   std::string start() {
     const std::lock_guard lock(papi_->mutex);
-    if (const int r = papi_->start(set_); r != papi_ok) return papi_->said(r);
+    if (const int r = papi_->start(set_); r != papi_ok) return papi_->message(r);
     started_ = true;
     return "";
   }
   double value(std::size_t i) {
     const std::lock_guard lock(papi_->mutex);
     values_.resize(names_.size() + 1);
-    if (const int r = papi_->read(set_, values_.data()); r != papi_ok) throw std::runtime_error(papi_->said(r));
+    if (const int r = papi_->read(set_, values_.data()); r != papi_ok) throw std::runtime_error(papi_->message(r));
     return static_cast<double>(values_[i]);
   }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
@@ -167,7 +167,7 @@ void papi_counters::events_named(const std::string& list) {
     int r = papi_->event_name_to_code(name.c_str(), &e.code);
     if (r == papi_ok) r = e.component = papi_->get_event_component(e.code);
     if (r < 0)
-      note(name, papi_->said(r));
+      note(name, papi_->message(r));
     else if (name.find_first_of("{}@*") != std::string::npos)
       note(name, "its name is not valid in a counter name");
     else
@@ -241,17 +241,17 @@ void papi_counters::count(const std::vector<watched_thread>& threads) {
 std::vector<registration> add_papi_counters(counter_registry& registry, const std::string& events,
                                             const std::vector<watched_thread>& threads, std::vector<std::string>* notes,
                                             const std::string& library) {
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
   std::vector<registration> all;
   if (auto papi = load_papi(library)) {
-    papi_counters counters(registry, std::move(*papi), said);
+    papi_counters counters(registry, std::move(*papi), messages);
     counters.events_named(events);
     counters.count(threads);
     all = std::move(counters.added);
   } else {
-    said.push_back(papi.error().message);
+    messages.push_back(papi.error().message);
   }
-  if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
+  if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   return all;
 }
 

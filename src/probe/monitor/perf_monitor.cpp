@@ -195,7 +195,7 @@ std::vector<std::string> perf_event_names() {
 std::vector<registration> add_perf_counters(counter_registry& registry, const std::string& events,
                                             const std::vector<watched_thread>& threads,
                                             std::vector<std::string>* notes) {
-  std::vector<std::string> said;
+  std::vector<std::string> messages;
   std::vector<registration> all;
   const auto add = [&](const std::string& instance, const perf_event& e, std::vector<event_ptr> counted) {
     all.push_back(registry.add({fmt::format("/perf{{{}}}/{}", instance, e.name), e.unit, e.help, true},
@@ -205,7 +205,7 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
   const std::vector<watched_thread>& watched = threads.empty() ? whole_process : threads;
   std::map<std::string, std::vector<std::string>> left_out;  // by reason
   std::map<std::pair<int, int>, event_ptr> leaders;          // by group and thread
-  for (const perf_event* e : events_named(events, said)) {
+  for (const perf_event* e : events_named(events, messages)) {
     std::vector<event_ptr> counted;
     if (!room_for(watched.size())) {
       left_out[why_not(EMFILE)].emplace_back(e->name);
@@ -225,8 +225,8 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
     }
     if (!threads.empty() && counted.size() == threads.size()) add(registry.locality_name() + "/total", *e, counted);
   }
-  add_notes(said, events, left_out);
-  if (notes != nullptr) notes->insert(notes->end(), said.begin(), said.end());
+  add_notes(messages, events, left_out);
+  if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   return all;
 }
 

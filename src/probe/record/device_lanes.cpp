@@ -47,12 +47,12 @@ void device_lane::add(const device_operation& given) {
   o.end = std::max(o.begin, o.end);  // a device's clock may step back
   const std::lock_guard guard(lock_);
   const bool new_call = by_name_[std::uint64_t{o.name} << 8 | static_cast<unsigned>(o.kind)].add(o);
-  const device_lanes::wish wish = home_.note(device_, o, new_call);
-  if (wish.show) {
+  const device_lanes::destinations to = home_.note(device_, o, new_call);
+  if (to.show) {
     if (recent_.size() < most_recent) recent_.emplace_back();
     recent_[n_recent_++ % most_recent] = {.begin = o.begin, .end = o.end, .ready = o.submitted, .name = o.name};
   }
-  if (!wish.keep) return;
+  if (!to.keep) return;
   if (kept_.empty() || kept_.back().size() == piece_records) kept_.emplace_back().reserve(piece_records);
   kept_.back().push_back(o);
 }
@@ -142,7 +142,7 @@ device_lane* device_lanes::take(std::string_view device_name, std::string_view l
 }
 
 // The lock of a record collection may be held here, so nothing is flushed when look() expires.
-device_lanes::wish device_lanes::note(unsigned number, const device_operation& o, bool new_call) {
+device_lanes::destinations device_lanes::note(unsigned number, const device_operation& o, bool new_call) {
   const std::lock_guard guard(lock_);
   device& d = *devices_[number];
   d.operations += new_call ? 1 : 0;
@@ -153,7 +153,7 @@ device_lanes::wish device_lanes::note(unsigned number, const device_operation& o
     wanted_ &= ~watching;
     publish();
   }
-  wish w{.show = (wanted_ & watching) != 0};
+  destinations w{.show = (wanted_ & watching) != 0};
   // An operation submitted before tracing began belongs to no trace, or to an earlier one.
   if ((wanted_ & tracing) == 0 || o.submitted < traced_from_) return w;
   if (kept_.load(std::memory_order_relaxed) >= most_kept) {

@@ -207,10 +207,10 @@ class device_lanes {
   void set(unsigned bit, bool on);
   void publish();
   /// Whether to keep the record for the trace, and whether to keep it for recent().
-  struct wish {
+  struct destinations {
     bool keep = false, show = false;
   };
-  wish note(unsigned device, const device_operation& o, bool new_call);
+  destinations note(unsigned device, const device_operation& o, bool new_call);
 
   const unsigned first_row_, space_;
   std::atomic<unsigned> mode_{0};

@@ -12,14 +12,14 @@
 namespace plx::probe {
 namespace {
 
-constexpr std::size_t most_names_told = 3;
+constexpr std::size_t most_names_listed = 3;
 
 /// "'a', 'b', 'c' and 4 others"
 std::string list_of(const std::vector<name_id>& names) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), most_names_told); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), most_names_listed); ++i)
     text += fmt::format("{}'{}'", i == 0 ? "" : ", ", name_of(names[i]));
-  if (names.size() > most_names_told) text += fmt::format(" and {} others", names.size() - most_names_told);
+  if (names.size() > most_names_listed) text += fmt::format(" and {} others", names.size() - most_names_listed);
   return text;
 }
 

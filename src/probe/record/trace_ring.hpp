@@ -28,7 +28,7 @@ namespace plx::probe::detail {
 /// Bits of trace_record::flags in addition to those defined there. In a packed slice, 5 bits each hold the workers of
 /// the task and of the cause, followed by the name; the bits of is_link and is_edge have the meaning of the two
 /// constants below.
-inline constexpr std::uint32_t is_packed = 32, told_ready = 4, caused_by_join = 8;
+inline constexpr std::uint32_t is_packed = 32, has_ready = 4, caused_by_join = 8;
 inline constexpr unsigned own_worker_shift = 6, cause_worker_shift = 11, name_shift = 16;
 
 inline constexpr std::uint64_t low_word = 0xffffffff;
@@ -69,7 +69,7 @@ inline bool pack_slice(trace_record& to, task_id first, ticks begin, ticks end, 
   to.key = (own & low_word) | other << 32;
   to.name = static_cast<std::uint32_t>(key + 1);
   to.flags = static_cast<std::uint32_t>(
-      is_packed | name_and_flags >> 32 | (ready != 0 ? told_ready : 0) | (is_join(cause) ? caused_by_join : 0) |
+      is_packed | name_and_flags >> 32 | (ready != 0 ? has_ready : 0) | (is_join(cause) ? caused_by_join : 0) |
       own >> id_worker_shift << own_worker_shift | other >> id_worker_shift << cause_worker_shift | name << name_shift);
   return true;
 }
@@ -90,7 +90,7 @@ inline bool pack_own_slice(trace_record& to, task_id first, ticks begin, ticks e
   large |= own | other;
   to.flags =
       static_cast<std::uint32_t>(is_packed | 15u << own_worker_shift | 15u << cause_worker_shift |
-                                 name_and_flags >> 32 | (ready != 0 ? told_ready : 0) | name_and_flags << name_shift);
+                                 name_and_flags >> 32 | (ready != 0 ? has_ready : 0) | name_and_flags << name_shift);
   return (large >> 32 | (name_and_flags & low_word) >> 16) == 0;
 }
 
@@ -105,7 +105,7 @@ inline unpacked_slice unpack_slice(const trace_record& r, task_id first) noexcep
                     .end = r.begin,
                     .key = std::uint64_t{r.name} - 1,
                     .id = id_at(r.flags >> own_worker_shift & 31, r.key & low_word, false, first),
-                    .ready = (r.flags & told_ready) != 0 ? begin - (r.end >> 32) : 0,
+                    .ready = (r.flags & has_ready) != 0 ? begin - (r.end >> 32) : 0,
                     .name = r.flags >> name_shift,
                     .finished = (r.flags & trace_record::finished) != 0,
                     .resumed = (r.flags & trace_record::resumed) != 0},

@@ -117,19 +117,19 @@ void worker_log::set_flight(flight_ring* ring, ticks from) noexcept {
   if (ring != nullptr) flight_from_.store(from, std::memory_order_relaxed);
 }
 
-void worker_log::tell_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
-                          ticks earlier) noexcept {
+void worker_log::notify_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                            ticks earlier) noexcept {
   const bool finished = (name_and_flags >> 32 & trace_record::finished) != 0;
   const ticks length = end > begin ? end - begin : 0;
-  tell_observer({.kind = finished ? task_event_kind::stop : task_event_kind::suspend,
-                 .name = static_cast<name_id>(name_and_flags),
-                 .key = key,
-                 .worker = index_,
-                 .when = end,
-                 .length = finished ? earlier + length : length});
+  notify_observer({.kind = finished ? task_event_kind::stop : task_event_kind::suspend,
+                   .name = static_cast<name_id>(name_and_flags),
+                   .key = key,
+                   .worker = index_,
+                   .when = end,
+                   .length = finished ? earlier + length : length});
 }
 
-void worker_log::tell_observer(const task_event& e) noexcept {
+void worker_log::notify_observer(const task_event& e) noexcept {
   if (task_observer* o = observer_.load(std::memory_order_acquire)) o->on_event(e);  // pairs with set_observer()
 }
 

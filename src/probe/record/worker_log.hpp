@@ -184,7 +184,7 @@ class alignas(64) worker_log {
     if ((mode & (tracing | watching)) == 0) [[likely]]
       return;
     if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
-    if ((mode & watching) != 0) tell_end(s.begin, s.end, s.key, packed(s), s.earlier);
+    if ((mode & watching) != 0) notify_end(s.begin, s.end, s.key, packed(s), s.earlier);
   }
   /// The same if traces() is true: in probe/record/trace_ring.hpp, inline in the most frequent case.
   void record_traced(const task_slice& s) noexcept;
@@ -203,9 +203,9 @@ class alignas(64) worker_log {
     if (length > longest_path_.load(std::memory_order_relaxed)) longest_path_.store(length, std::memory_order_relaxed);
   }
   /// Passes an event that is not a record() to the observer, if any.
-  void tell(task_event_kind kind, name_id name, std::uint64_t key, ticks when) noexcept {
+  void notify(task_event_kind kind, name_id name, std::uint64_t key, ticks when) noexcept {
     if ((mode_.load(std::memory_order_relaxed) & watching) != 0) [[unlikely]]
-      tell_observer({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
+      notify_observer({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
   }
   /// Adds time without a ready task, minus the background time within it. Closes the span of idle_begins(), from its
   /// start.
@@ -356,10 +356,10 @@ class alignas(64) worker_log {
   [[gnu::noinline]] void add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
                                              task_id id, task_id cause, ticks ready) noexcept;
   [[gnu::noinline]] void edge_otherwise(task_id from, task_id to, ticks when, name_id name) noexcept;
-  [[gnu::cold]] void tell_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
-                              ticks earlier) noexcept;
+  [[gnu::cold]] void notify_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
+                                ticks earlier) noexcept;
   [[gnu::noinline]] void push_more_edges(trace_ring& ring) noexcept;
-  void tell_observer(const task_event& e) noexcept;
+  void notify_observer(const task_event& e) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
 
   const unsigned index_;

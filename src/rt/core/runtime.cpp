@@ -16,8 +16,8 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "control/policy.hpp"
-#include "probe/counters/beat.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/counters/periodic_thread.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
@@ -39,10 +39,10 @@ namespace {
 std::optional<bool> binding_wanted() {
   const char* text = std::getenv("PLX_BIND");
   if (text == nullptr || *text == '\0') return std::nullopt;
-  const std::string_view said = text;
-  if (said != "0" && said != "1")
-    throw std::invalid_argument("PLX_BIND=" + std::string(said) + ": expected 0 (never bind) or 1 (bind)");
-  return said == "1";
+  const std::string_view value = text;
+  if (value != "0" && value != "1")
+    throw std::invalid_argument("PLX_BIND=" + std::string(value) + ": expected 0 (never bind) or 1 (bind)");
+  return value == "1";
 }
 
 template <class T>
@@ -84,7 +84,7 @@ std::vector<unsigned> binding_of(const runtime_options& o) {
 }
 
 // Hangs are reported if PLX_REPORT_HANG is set or the log takes warnings.
-bool tells_hangs() { return std::getenv("PLX_REPORT_HANG") != nullptr || log_wants(log_level::warning); }
+bool reports_hangs() { return std::getenv("PLX_REPORT_HANG") != nullptr || log_wants(log_level::warning); }
 
 // Waits for the token. Reports once if for `after_s` nothing could proceed although tasks are suspended, or no task has
 // started, resumed or ended.
@@ -101,10 +101,10 @@ void wait_or_report_hang(detail::scheduler& s, detail::parker& end, double after
     still = progress == seen && quiet && s.suspended_tasks() != 0 ? still + 1 : 0;
     busy = progress == seen && !quiet ? busy + 1 : 0;
     seen = progress;
-    if (busy == looks && tells_hangs())
+    if (busy == looks && reports_hangs())
       probe::write_flight(fmt::format("no task has begun or ended for {:.3g} s", after_s), probe::next_flight_number());
   }
-  if (tells_hangs()) {
+  if (reports_hangs()) {
     detail::print_explanation("run() waits, and no task can continue without outside input for " +
                               fmt::format("{:.3g}", after_s) + " s or more:\n" + s.explain_waits());
     probe::write_flight("run() waits, and no task can continue without outside input", probe::next_flight_number());
@@ -173,7 +173,7 @@ struct runtime::parts {
     explicit control(parts& p)
         : actuators(&p.recorder),
           policies(
-              p.session ? p.session->periodic() : own_beat, actuators,
+              p.session ? p.session->periodic() : own_thread, actuators,
               [](void* r, probe::task_observer* o) { static_cast<probe::recorder*>(r)->observe(o); }, &p.recorder) {
       if (p.session) p.session->attach(policies, actuators.log());
       counters = probe::add_policy_counters(p.with_counters(), policies, *actuators.log());
@@ -184,7 +184,7 @@ struct runtime::parts {
       loops = detail::add_shipped_policies(*p.options.measure, p.scheduler, p.with_counters(), actuators, policies);
       p.scheduler.tune_loops(loops.get());
     }
-    probe::beat own_beat;  // of a runtime without a session; no thread until there is a periodic policy
+    probe::periodic_thread own_thread;  // of a runtime without a session; no thread until there is a periodic policy
     probe::actuator_registry actuators;
     probe::actuator_handle<std::int64_t> worker_cap;
     probe::policy_registry policies;

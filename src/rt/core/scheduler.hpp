@@ -274,7 +274,7 @@ class scheduler {
   [[nodiscard]] bool another_polls(const worker& w) const noexcept;
   bool ask_pollers(worker& w) noexcept;
   task* poll_until(worker& w, ticks until);
-  void book_polling(worker& w, ticks begin, ticks now) noexcept;
+  void record_polling(worker& w, ticks begin, ticks now) noexcept;
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
   /// Orders the store of a new task before the loads of n_sleeping_ and n_searching_. heavy_fence(), on the sleeper's
@@ -288,14 +288,14 @@ class scheduler {
   void heavy_fence() noexcept;
 
   struct spans {
-    ticks spin = ticks_from(40e-6);       // how long a worker searches for work before it sleeps
-    ticks check = ticks_from(10e-6);      // how often a busy one checks timers and pollers
-    ticks idle = ticks_from(2e-6);        // a shorter search is accounted as overhead, a longer one as idle time
-    ticks answer = ticks_from(4e-6);      // how long a waiting task polls before it is suspended
-    ticks poll = ticks_from(50e-6);       // how long a worker sleeps while a poll is pending
-    ticks close_nap = ticks_from(20e-6);  // upper bound on the same when a poller has requested an early call
-    ticks patience = ticks_from(300e-9);  // minimum age of a victim's only task before it is stolen
-    ticks glance = ticks_from(1e-6);      // how long the watcher searches after a nap
+    ticks spin = ticks_from(40e-6);          // how long a worker searches for work before it sleeps
+    ticks check = ticks_from(10e-6);         // how often a busy one checks timers and pollers
+    ticks idle = ticks_from(2e-6);           // a shorter search is accounted as overhead, a longer one as idle time
+    ticks answer = ticks_from(4e-6);         // how long a waiting task polls before it is suspended
+    ticks poll = ticks_from(50e-6);          // how long a worker sleeps while a poll is pending
+    ticks close_nap = ticks_from(20e-6);     // upper bound on the same when a poller has requested an early call
+    ticks minimum_age = ticks_from(300e-9);  // minimum age of a victim's only task before it is stolen
+    ticks glance = ticks_from(1e-6);         // how long the watcher searches after a nap
     ticks shortest_nap = ticks_from(10e-6), longest_nap = ticks_from(100e-6);
     ticks shortest_pause = ticks_from(150e-9), longest_pause = ticks_from(2e-6);  // between search rounds
   };

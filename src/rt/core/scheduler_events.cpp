@@ -187,7 +187,7 @@ bool scheduler::ask_pollers(worker& w) noexcept {
 }
 
 // Accounts the time since `begin` as background work; the next slice begins now.
-void scheduler::book_polling(worker& w, ticks begin, ticks now) noexcept {
+void scheduler::record_polling(worker& w, ticks begin, ticks now) noexcept {
   w.boundary = now;
   w.log->background(ticks_between(begin, now));
   // This worker may be busy for long: an idle one has to continue polling.
@@ -226,7 +226,7 @@ bool scheduler::run_pollers(worker& w) {
   const bool progressed = ask_pollers(w);
   last_polled_.store(&w, std::memory_order_relaxed);
   poll_lock_.unlock();
-  book_polling(w, begin, now_ticks());
+  record_polling(w, begin, now_ticks());
   return progressed;
 }
 
@@ -273,9 +273,9 @@ task* scheduler::poll_until(worker& w, ticks until) {
 // task as well, away from the caches that hold its data.
 static constexpr unsigned rounds_per_look = 4;
 static constexpr unsigned answers_of_devices = 5;
-static bool lock_within(spinlock& lock, ticks patience) noexcept {
+static bool lock_within(spinlock& lock, ticks timeout) noexcept {
   for (const ticks begin = now_ticks(); !lock.try_lock(); cpu_relax())
-    if (now_ticks() - begin >= patience) return false;
+    if (now_ticks() - begin >= timeout) return false;
   return true;
 }
 bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
@@ -295,7 +295,7 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   w.in_task = true;
   last_polled_.store(&w, std::memory_order_relaxed);  // it continues when the task is suspended
   poll_lock_.unlock();
-  book_polling(w, begin, now);
+  record_polling(w, begin, now);
   return awaited.ready();
 }
 

@@ -152,13 +152,13 @@ task* scheduler::take_placed(worker& w) noexcept {
 
 // A single task is left to its owner for a moment: most likely the owner has just created it and is about to run it
 // inline, and then stealing it makes both wait.
-static bool may_steal(worker& thief, const worker& victim, ticks now, ticks patience) noexcept {
+static bool may_steal(worker& thief, const worker& victim, ticks now, ticks minimum_age) noexcept {
   const std::int64_t size = victim.deque.size();
   if (size != 1) return size > 1;
   if (victim.deque.oldest_is_offered()) return true;
   auto& seen = thief.singles[victim.index];
   const std::int64_t oldest = victim.deque.oldest();
-  if (seen.oldest == oldest) return now - seen.since >= patience;
+  if (seen.oldest == oldest) return now - seen.since >= minimum_age;
   seen = {oldest, now};
   return false;
 }
@@ -184,13 +184,13 @@ task* scheduler::take_half(worker& w, worker& victim) noexcept {
 
 // Takes a task that was handed over to `victim`, see hand_over(), and has lain there for a while: the operating system
 // has preempted that worker, or a poller keeps it.
-static task* take_late(worker& thief, worker& victim, ticks now, ticks patience) noexcept {
+static task* take_late(worker& thief, worker& victim, ticks now, ticks minimum_age) noexcept {
   const task* handed = victim.handed.load(std::memory_order_relaxed);
   if (handed == nullptr) return nullptr;
   auto& seen = thief.singles[victim.index];
   const auto which = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(handed));
   if (seen.oldest != which) seen = {which, now};
-  if (now - seen.since < patience) return nullptr;
+  if (now - seen.since < minimum_age) return nullptr;
   return victim.handed.exchange(nullptr, std::memory_order_acquire);  // pairs with the release in hand_over()
 }
 
@@ -201,7 +201,7 @@ task* scheduler::steal_from(worker& w, worker& victim, ticks now) noexcept {
   // every thief.
   if (victim.looks_for_work.load(std::memory_order_relaxed)) return take_late(w, victim, now, spans_.check);
   if (!victim.thief.try_lock()) return nullptr;
-  task* t = may_steal(w, victim, now, spans_.patience) ? take_half(w, victim) : nullptr;
+  task* t = may_steal(w, victim, now, spans_.minimum_age) ? take_half(w, victim) : nullptr;
   victim.thief.unlock();
   return t;
 }

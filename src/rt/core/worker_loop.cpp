@@ -143,7 +143,7 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
       }
     }
   }
-  w.log->tell(kind, w.info.name, w.info.key, w.boundary);
+  w.log->notify(kind, w.info.name, w.info.key, w.boundary);
 }
 
 // Leaves the loop fiber, which goes to the free list and may be reused by another worker.
@@ -157,7 +157,7 @@ void leave_loop_for(worker& w, fiber& f) {
 
 // Accounts how long the task of `f`, which resumes now, was suspended. Futures and groups are numerous and short-lived:
 // they are accounted together, without their object.
-void book_wait(worker& w, const fiber& f) noexcept {
+void record_wait(worker& w, const fiber& f) noexcept {
   const wait_reason& why = *f.waits_on.load(std::memory_order_relaxed);  // acquired with the task that resumes it
   if (!why.measured) return;
   // The worker's clock may have been read just before the task was suspended elsewhere.
@@ -167,7 +167,7 @@ void book_wait(worker& w, const fiber& f) noexcept {
 
 // Completes the bookkeeping before the suspended task of `f` resumes on `w`.
 void take_up(worker& w, fiber& f) noexcept {
-  book_wait(w, f);
+  record_wait(w, f);
   w.info = f.info;
   w.task_id = f.task_id;
   w.task_owner = f.task_owner;
@@ -429,7 +429,7 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   w.outer = &here;
   w.info = t->info;
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
-  w.log->tell(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
+  w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   const task_frame frame;
   t->run(t, run_mode::taken_back);
   frame.end();

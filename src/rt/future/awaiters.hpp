@@ -197,9 +197,9 @@ struct task_access {
 
 /// Lets a coroutine `waiting` of another library await one of the runtime, which starts at `first`. False if that has
 /// already ended.
-bool await_as_foreigner(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting);
+bool await_externally(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting);
 /// Resumes a coroutine of another library as a task when the state is ready. False if it is ready already.
-bool attach_as_foreigner(future_state_base& s, std::coroutine_handle<> waiting);
+bool attach_externally(future_state_base& s, std::coroutine_handle<> waiting);
 
 template <class T>
 class task_awaiter {
@@ -219,7 +219,7 @@ class task_awaiter {
   template <class P>
   bool await_suspend(std::coroutine_handle<P> parent) {
     const auto child = task_access::frame(task_);
-    return await_as_foreigner(child, child.promise(), parent);
+    return await_externally(child, child.promise(), parent);
   }
   T await_resume() { return task_access::frame(task_).promise().take(); }
 
@@ -255,7 +255,7 @@ class future_awaiter {
     if constexpr (chained<P>)
       return continuation_.attach_to(s, *waiting.promise().chain, waiting);
     else
-      return attach_as_foreigner(s, waiting);
+      return attach_externally(s, waiting);
   }
   decltype(auto) await_resume() {
     // The value is destroyed with the last copy of the shared_future, which may be this one: return a copy.

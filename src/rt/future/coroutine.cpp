@@ -162,18 +162,18 @@ namespace {
 
 /// The chain through which a coroutine of another library awaits one of the runtime. The awaiter and the end of the
 /// awaited coroutine race: the second one frees the chain; if that is the end, it also resumes the awaiter.
-struct foreign_chain final : coroutine_chain {
-  explicit foreign_chain(std::coroutine_handle<> w) noexcept : coroutine_chain(end), waiting_(w) {}
+struct external_chain final : coroutine_chain {
+  explicit external_chain(std::coroutine_handle<> w) noexcept : coroutine_chain(end), waiting_(w) {}
   bool second() noexcept { return one_came.exchange(true, std::memory_order_acq_rel); }
   static std::coroutine_handle<> end(coroutine_chain& c) noexcept {
-    auto& self = static_cast<foreign_chain&>(c);
+    auto& self = static_cast<external_chain&>(c);
     if (!self.second()) return std::noop_coroutine();
     self.runner_->next = self.waiting_;  // not a tail call: the awaiter destroys the awaited coroutine
     destroy(self);
     return std::noop_coroutine();
   }
-  static void destroy(foreign_chain& c) noexcept {
-    c.~foreign_chain();
+  static void destroy(external_chain& c) noexcept {
+    c.~external_chain();
     pool_put(&c, sizeof c);
   }
 
@@ -182,37 +182,37 @@ struct foreign_chain final : coroutine_chain {
 };
 
 /// A coroutine of another library while it waits for a future.
-struct foreign_wait final : coroutine_chain, continuation {
-  explicit foreign_wait(std::coroutine_handle<> waiting) noexcept : coroutine_chain(nullptr) {
+struct external_wait final : coroutine_chain, continuation {
+  explicit external_wait(std::coroutine_handle<> waiting) noexcept : coroutine_chain(nullptr) {
     suspend_at(waiting);
     run = [](task* t, run_mode) {
-      auto& self = static_cast<foreign_wait&>(*t);
+      auto& self = static_cast<external_wait&>(*t);
       self.at.resume();
       destroy(self);  // after resume(): its address identifies the running slice
     };
-    fire = [](continuation* c) { static_cast<foreign_wait&>(*c).submit(); };
+    fire = [](continuation* c) { static_cast<external_wait&>(*c).submit(); };
   }
-  static void destroy(foreign_wait& w) noexcept {
-    w.~foreign_wait();
+  static void destroy(external_wait& w) noexcept {
+    w.~external_wait();
     pool_put(&w, sizeof w);
   }
 };
 
 }  // namespace
 
-bool await_as_foreigner(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting) {
-  auto* c = ::new (pool_get(sizeof(foreign_chain))) foreign_chain(waiting);
+bool await_externally(std::coroutine_handle<> first, chain_link& link, std::coroutine_handle<> waiting) {
+  auto* c = ::new (pool_get(sizeof(external_chain))) external_chain(waiting);
   link.chain = c;
   c->begin(first);
   if (!c->second()) return true;
-  foreign_chain::destroy(*c);
+  external_chain::destroy(*c);
   return false;
 }
 
-bool attach_as_foreigner(future_state_base& s, std::coroutine_handle<> waiting) {
-  auto* w = ::new (pool_get(sizeof(foreign_wait))) foreign_wait(waiting);
+bool attach_externally(future_state_base& s, std::coroutine_handle<> waiting) {
+  auto* w = ::new (pool_get(sizeof(external_wait))) external_wait(waiting);
   if (s.attach_unless_ready(*w)) return true;
-  foreign_wait::destroy(*w);
+  external_wait::destroy(*w);
   return false;
 }
 

@@ -214,7 +214,7 @@ class cap_policy {
       return static_cast<double>(tasks);
     }
     const auto read = counters_.query(counter_);
-    if (!read && !std::exchange(said_, true)) log_warning("worker-cap: no counter yet: {}", read.error().message);
+    if (!read && !std::exchange(reported_, true)) log_warning("worker-cap: no counter yet: {}", read.error().message);
     return read ? read->front().value : work_before_;
   }
 
@@ -224,7 +224,7 @@ class cap_policy {
   const std::shared_ptr<probe::actuator_of<std::int64_t>> cap_;
   probe::worker_cap_follower follower_;
   bool settling_ = true;
-  bool said_ = false;
+  bool reported_ = false;
   double work_before_ = 0, began_ = 0;
 };
 

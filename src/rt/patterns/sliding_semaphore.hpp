@@ -81,7 +81,7 @@ class sliding_semaphore {
 
  private:
   mutable mutex mutex_;
-  condition_variable changed_{detail::told_as{"sliding_semaphore"}};
+  condition_variable changed_{detail::wait_name{"sliding_semaphore"}};
   std::int64_t max_difference_;
   std::int64_t lower_;
   std::uint64_t passes_ = 0;  // calls of signal_all()

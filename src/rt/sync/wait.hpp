@@ -16,7 +16,7 @@ namespace plx::detail {
 class parker;
 
 /// A text with static lifetime: the name under which a wait is reported.
-struct told_as {
+struct wait_name {
   const char* text;
 };
 

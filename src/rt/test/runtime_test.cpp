@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
@@ -259,7 +259,7 @@ TEST(runtime, an_idle_worker_watches_the_timers_of_busy_ones) {
   std::atomic<bool> awake{false};
   std::atomic<int> overslept{0};
   const auto busy = [&awake, &overslept] {  // keeps a worker busy until the sleeper is awake
-    const auto end = std::chrono::steady_clock::now() + plx::test_patience;
+    const auto end = std::chrono::steady_clock::now() + plx::test_timeout;
     while (!awake && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     if (!awake) overslept.fetch_add(1);
   };

@@ -93,12 +93,12 @@ TEST(CounterPrinter, AWriteErrorIsReportedOnceAndPrintsToStderr) {
     counter_printer p(f.r, {.patterns = {"/app/size"}, .format = counter_format::csv, .to = to});
     EXPECT_FALSE(p.print());
     EXPECT_FALSE(p.print());
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string message = testing::internal::GetCapturedStderr();
     const std::string start = std::string("cannot write '") + to + "'";
-    EXPECT_TRUE(said.starts_with(start)) << said;
-    EXPECT_EQ(said.find(start, 1), std::string::npos) << said;
-    EXPECT_NE(said.find("time_s,name,value,unit\n"), std::string::npos) << said;
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 4) << said;
+    EXPECT_TRUE(message.starts_with(start)) << message;
+    EXPECT_EQ(message.find(start, 1), std::string::npos) << message;
+    EXPECT_NE(message.find("time_s,name,value,unit\n"), std::string::npos) << message;
+    EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 4) << message;
   }
 }
 

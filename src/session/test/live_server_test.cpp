@@ -165,9 +165,9 @@ TEST(LiveSession, APortInUseIsReportedAndTheRunContinues) {
   counter_registry others;
   testing::internal::CaptureStderr();
   session s(r, others, {.output = temporary_path("live_port"), .serve = address});
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, StartsWith("plx: no live page: cannot serve at " + address));
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(message, StartsWith("plx: no live page: cannot serve at " + address));
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 1);
   EXPECT_EQ(s.pictures(), nullptr);
   EXPECT_TRUE(s.finish());
 }

@@ -44,16 +44,16 @@ TEST(TraceBudget, StepsDownOncePerCheckUntilNothingIsTraced) {
   EXPECT_EQ(budget.step(), 3u);
   EXPECT_EQ(r.worker(0).mode(), whole & ~std::uint32_t{worker_log::tracing});
   budget.look();
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said,
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(message,
               HasSubstr("trace-budget allows 0.0001 %: from now on one slice of 'budget' in 10 is traced, without "
                         "its dependencies\n"));
-  EXPECT_THAT(said, HasSubstr("from now on one slice of 'budget' in 100 is traced\n"));
-  EXPECT_THAT(said, HasSubstr("from now on no task is traced any more\n"));
+  EXPECT_THAT(message, HasSubstr("from now on one slice of 'budget' in 100 is traced\n"));
+  EXPECT_THAT(message, HasSubstr("from now on no task is traced any more\n"));
   const trace_data t = r.collect_trace();
   ASSERT_EQ(t.marks.size(), 3u);
   EXPECT_EQ(t.marks[0].category, "measurement");
-  EXPECT_THAT(said, HasSubstr(t.marks[2].text));
+  EXPECT_THAT(message, HasSubstr(t.marks[2].text));
   EXPECT_EQ(t.share, 0.01);
 }
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/testing/operations.hpp"
 
@@ -196,9 +196,9 @@ TEST(backends_test, reasons_why_there_is_no_device_are_distinct) {
     int n = 5;
     const outcome o = b.get().count(b.get(), n);
     EXPECT_EQ(n, 0);
-    const std::string said = make_error(b.get(), o, "", "").what();
-    EXPECT_THAT(said, HasSubstr(text));
-    EXPECT_EQ(said.find('\n'), std::string::npos);
+    const std::string message = make_error(b.get(), o, "", "").what();
+    EXPECT_THAT(message, HasSubstr(text));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
   }
 }
 
@@ -244,12 +244,12 @@ TEST(backends_test, a_backend_without_a_device_reports_why_in_one_line) {
     int n = 0;
     const outcome o = b->count(*b, n);
     if (o) continue;
-    const std::string said = make_error(*b, o, "", "").what();
+    const std::string message = make_error(*b, o, "", "").what();
     const failure kind = b->kind_of(o.code);
-    EXPECT_TRUE(kind == failure::no_driver || kind == failure::driver_too_old || kind == failure::no_device) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos) << said;
-    EXPECT_EQ(said.rfind(std::string(b->name) + ": ", 0), 0u) << said;
-    EXPECT_TRUE(b->name == "cuda" || said.find("cuda") == std::string::npos) << said;  // hip has the same source
+    EXPECT_TRUE(kind == failure::no_driver || kind == failure::driver_too_old || kind == failure::no_device) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+    EXPECT_EQ(message.rfind(std::string(b->name) + ": ", 0), 0u) << message;
+    EXPECT_TRUE(b->name == "cuda" || message.find("cuda") == std::string::npos) << message;  // hip has the same source
   }
 }
 

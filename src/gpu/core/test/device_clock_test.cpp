@@ -27,8 +27,8 @@ TEST(device_clock, follows_a_clock_that_drifts) {
     if (i >= 8) {  // extrapolation beyond the newest observation
       for (const double later_s : {0.0, 0.1, 0.25}) {
         const double t = (at_s - 0.25 + later_s);
-        const ticks told = c.at(offset_s + t * fast);
-        worst_s = std::max(worst_s, std::abs(static_cast<double>(told) - static_cast<double>(ours(t))) * tick_s);
+        const ticks measured = c.at(offset_s + t * fast);
+        worst_s = std::max(worst_s, std::abs(static_cast<double>(measured) - static_cast<double>(ours(t))) * tick_s);
       }
     }
     c.observe(offset_s + at_s * fast, ours(at_s - share * window_s + (i == 0 ? 1e-6 : 0)),

@@ -96,8 +96,8 @@ TEST(executor, an_exception_of_an_item_on_the_cpu_is_in_its_future) {
 }
 
 TEST(executor, an_error_of_a_posted_launch_is_logged) {
-  std::string said;
-  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &said,
+  std::string message;
+  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &message,
                   log_level::warning);
   {
     plx::runtime rt({.workers = 1, .bind = false});
@@ -108,7 +108,7 @@ TEST(executor, an_error_of_a_posted_launch_is_logged) {
     });
   }
   log_to_function(nullptr, nullptr, log_level::none);
-  EXPECT_THAT(said, ::testing::HasSubstr("a posted launch of 'crash' failed: crashed as asked"));
+  EXPECT_THAT(message, ::testing::HasSubstr("a posted launch of 'crash' failed: crashed as asked"));
 }
 
 TEST(executor, several_devices_work_independently) {

@@ -49,9 +49,9 @@ TEST(CoalescingModel, PredictsParcelsPerMessage) {
         program.set({.parcels = n, .interval_us = us});
         program.run(0.05);
         const double holds = program.run(0.05).parcels_per_message();
-        const double said = fixed_parcels_per_message(seen, n, us * 1e-6);
-        EXPECT_LT(said, 1.5 * holds) << p.compute_s << " " << p.burst << ": " << n << ", " << us;
-        EXPECT_GT(said, holds / 1.5) << p.compute_s << " " << p.burst << ": " << n << ", " << us;
+        const double estimate = fixed_parcels_per_message(seen, n, us * 1e-6);
+        EXPECT_LT(estimate, 1.5 * holds) << p.compute_s << " " << p.burst << ": " << n << ", " << us;
+        EXPECT_GT(estimate, holds / 1.5) << p.compute_s << " " << p.burst << ": " << n << ", " << us;
       }
   }
 }

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/archive.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"

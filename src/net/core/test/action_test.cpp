@@ -6,11 +6,11 @@
 #include <chrono>
 #include <numeric>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/archive.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 #include "net/test/threads_test.hpp"
 #include "rt/thread.hpp"
 #include "rt/when.hpp"
@@ -291,7 +291,7 @@ TEST(Action, AnArgumentThatCannotBeWrittenIsNotSent) {
       }
       EXPECT_EQ(net::node_here().replies().size(), 0u);
     }
-    net::node_here().get<net::ending>().wait_for_all();
+    net::node_here().get<net::termination>().wait_for_all();
   });
 }
 

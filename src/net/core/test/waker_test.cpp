@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "rt/runtime.hpp"
 
 namespace {

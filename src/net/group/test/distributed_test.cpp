@@ -146,7 +146,7 @@ TEST(Distributed, LossFailsPendingCalls) {
     net::simulation sim({.localities = 3, .seed = seed, .kills = {{2, 0, 1e-4}}});
     const std::string name = "n" + std::to_string(seed % 7);
     homes.insert(distributed::detail::object{net::hash_of("latch " + name), 0}.id % 3);
-    int told = 0;
+    int failures = 0;
     sim.run([&] {
       if (find_here() == 2) return;
       const distributed::latch l(name, 3);
@@ -158,7 +158,7 @@ TEST(Distributed, LossFailsPendingCalls) {
           ADD_FAILURE() << "completed without the contribution of locality 2";
         } catch (const locality_lost& e) {
           EXPECT_EQ(e.which(), 2u);
-          ++told;
+          ++failures;
         }
       };
       auto open = l.wait();
@@ -167,7 +167,7 @@ TEST(Distributed, LossFailsPendingCalls) {
       lost(std::move(open));
       lost(std::move(all));
     });
-    EXPECT_EQ(told, 6);
+    EXPECT_EQ(failures, 6);
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;

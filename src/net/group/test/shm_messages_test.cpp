@@ -9,11 +9,11 @@
 #include <mutex>
 #include <random>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 #include "net/test/threads_test.hpp"
 #include "probe/counters/gauge.hpp"
 #include "rt/core/scheduler.hpp"
@@ -277,7 +277,7 @@ TEST(ShmMessages, JobEndWaitsForMessages) {
     for (int turn = 0; turn < 20; ++turn) {
       std::vector<future<unsigned>> values;
       for (unsigned i = 0; i < 60; ++i) values.push_back(all.inclusive_scan(i, std::plus<>()));
-      net::node_here().get<net::ending>().wait_for_all();
+      net::node_here().get<net::termination>().wait_for_all();
       for (unsigned i = 0; i < 60; ++i) EXPECT_TRUE(values[i].is_ready()) << i;
       for (unsigned i = 0; i < 60; ++i) EXPECT_EQ(values[i].get(), i * (all.rank() + 1));
     }

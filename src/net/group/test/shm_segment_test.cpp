@@ -15,7 +15,7 @@ using namespace plx::net::collective;
 using plx::net::detail::append_field;
 using plx::net::detail::take_field;
 
-std::string said(std::string_view process, std::string_view file, std::string_view key) {
+std::string description(std::string_view process, std::string_view file, std::string_view key) {
   std::string t;
   append_field(t, process), append_field(t, file), append_field(t, key);
   return t;
@@ -30,8 +30,8 @@ class ShmSegment : public testing::Test {
     std::string_view fields = mine.description();
     process = *take_field(fields), file = *take_field(fields), key = *take_field(fields);
   }
-  std::string why_not(std::string_view told, unsigned senders = 3) {
-    auto opened = shm_segment::open(told, senders);
+  std::string why_not(std::string_view name, unsigned senders = 3) {
+    auto opened = shm_segment::open(name, senders);
     return opened ? "" : opened.error().message;
   }
   shm_segment mine;
@@ -59,27 +59,29 @@ TEST_F(ShmSegment, WrittenMessagesAreRead) {
 }
 
 TEST_F(ShmSegment, WrongKeyIsRejected) {
-  EXPECT_NE(why_not(said(process, file, std::string(16, 'x'))).find("belongs to another job"), std::string::npos);
-  EXPECT_EQ(why_not(said(process, file, "short")), "invalid description of a shared memory segment");
+  EXPECT_NE(why_not(description(process, file, std::string(16, 'x'))).find("belongs to another job"),
+            std::string::npos);
+  EXPECT_EQ(why_not(description(process, file, "short")), "invalid description of a shared memory segment");
   EXPECT_EQ(why_not(""), "invalid description of a shared memory segment");
-  EXPECT_EQ(why_not(said("-1", file, key)), "invalid description of a shared memory segment");
-  EXPECT_EQ(why_not(said("a", file, key)), "invalid description of a shared memory segment");
+  EXPECT_EQ(why_not(description("-1", file, key)), "invalid description of a shared memory segment");
+  EXPECT_EQ(why_not(description("a", file, key)), "invalid description of a shared memory segment");
 }
 
 TEST_F(ShmSegment, OtherFilesAreRejected) {
   EXPECT_NE(why_not(mine.description(), 2).find("is not a suitable shared memory segment"),
             std::string::npos);  // another size
-  EXPECT_NE(why_not(said(process, "0", key)), "");
-  EXPECT_NE(why_not(said(process, "999999", key)), "");
-  EXPECT_NE(why_not(said("999999999", file, key)), "");
+  EXPECT_NE(why_not(description(process, "0", key)), "");
+  EXPECT_NE(why_not(description(process, "999999", key)), "");
+  EXPECT_NE(why_not(description("999999999", file, key)), "");
   const int unsealed = memfd_create("plx-shm", MFD_CLOEXEC);  // could shrink while it is mapped
   ASSERT_EQ(ftruncate(unsealed, static_cast<off_t>(shm_segment::bytes_for(3))), 0);
-  EXPECT_NE(why_not(said(process, std::to_string(unsealed), key)).find("is not a suitable shared memory segment"),
-            std::string::npos);
+  EXPECT_NE(
+      why_not(description(process, std::to_string(unsealed), key)).find("is not a suitable shared memory segment"),
+      std::string::npos);
   close(unsealed);
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
-  EXPECT_NE(why_not(said(process, std::to_string(pipe_ends[0]), key)), "");  // open() must not wait for a writer
+  EXPECT_NE(why_not(description(process, std::to_string(pipe_ends[0]), key)), "");  // open() must not wait for a writer
   close(pipe_ends[0]), close(pipe_ends[1]);
 }
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/action.hpp"
 #include "net/test/threads_test.hpp"
 

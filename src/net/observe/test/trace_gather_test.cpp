@@ -8,7 +8,7 @@
 #include <numeric>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "net/observe/clock_offsets.hpp"

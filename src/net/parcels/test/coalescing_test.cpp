@@ -5,7 +5,7 @@
 #include <atomic>
 #include <complex>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "net/parcels/collector.hpp"
@@ -41,9 +41,9 @@ TEST(Coalescing, IsReadFromText) {
   EXPECT_EQ(text_of("8,1000,strict; f=8,1000,512, strict"), "[: 8,1000,strict][f: 8,1000,512,strict]");
   for (const char* wrong : {"fast", "adaptiv", "adaptive,1000", "0,5", "0,0", "1", "1,-1", "1,2,3,4", "1,strict",
                             "1,2,strict,3", "1,2,strictly", "f=", "f=1,2x"}) {
-    const std::string said = text_of(wrong);
-    EXPECT_TRUE(said.starts_with("coalesce: expected self, off, adaptive, or parcels,microseconds")) << said;
-    EXPECT_EQ(said.find('\n'), std::string::npos);
+    const std::string message = text_of(wrong);
+    EXPECT_TRUE(message.starts_with("coalesce: expected self, off, adaptive, or parcels,microseconds")) << message;
+    EXPECT_EQ(message.find('\n'), std::string::npos);
   }
 }
 

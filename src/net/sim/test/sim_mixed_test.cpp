@@ -11,7 +11,7 @@
 #include "net/error.hpp"
 #include "net/locality.hpp"
 #include "net/simulation.hpp"
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 #include "rt/test/every_schedule_test.hpp"
 #include "rt/thread.hpp"
 
@@ -149,7 +149,7 @@ void program(const outcome& o, bool waits_for_the_end) {
     }));
   for (auto& t : tasks) t.get();
   try {
-    if (waits_for_the_end) net::node_here().get<net::ending>().wait_for_all();
+    if (waits_for_the_end) net::node_here().get<net::termination>().wait_for_all();
   } catch (const locality_lost& e) {
     EXPECT_EQ(e.which(), 0u);
   }

@@ -111,9 +111,9 @@ TEST(Sim, ADeathIsReportedOnceToEach) {
       EXPECT_EQ(async<&where>(2).get(), 2u);
       EXPECT_EQ(find_all_localities(), (std::vector<locality_id>{0, 2}));
     });
-    int told = 0;
-    for (const auto& line : sim.network().log()) told += line.find("peer-lost") != std::string::npos;
-    EXPECT_EQ(told, 4);  // 0 and 2 detect the loss of 1; 1 that of 0 and 2
+    int reports = 0;
+    for (const auto& line : sim.network().log()) reports += line.find("peer-lost") != std::string::npos;
+    EXPECT_EQ(reports, 4);  // 0 and 2 detect the loss of 1; 1 that of 0 and 2
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;

@@ -43,8 +43,8 @@ TEST(LocalityLost, NamesItAndTheReason) {
 }
 
 // A transport whose events the test triggers.
-struct told_transport final : net::transport {
-  explicit told_transport(told_transport*& self) { self = this; }
+struct scripted_transport final : net::transport {
+  explicit scripted_transport(scripted_transport*& self) { self = this; }
   [[nodiscard]] std::string_view name() const noexcept override { return "test"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
   void start(net::receiver& r) override { receiver = &r; }
@@ -83,9 +83,9 @@ std::vector<std::byte> head_of(std::uint64_t slot, const numbers& n) {
 // The underlying library may write to the memory after the loss: the waiting call fails at once, and the memory stays
 // valid.
 TEST(LocalityLost, AnAnswerInFlightFailsAtOnceAndItsMemoryStays) {
-  told_transport* carrier = nullptr;
+  scripted_transport* carrier = nullptr;
   auto rt = std::make_unique<runtime>(runtime_options{.workers = 1});
-  net::node n(*rt, std::make_unique<told_transport>(carrier), 0, 2);
+  net::node n(*rt, std::make_unique<scripted_transport>(carrier), 0, 2);
   numbers sent;
   sent.all.resize(1000);
   rt->run([&] {

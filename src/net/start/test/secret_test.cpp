@@ -1,4 +1,4 @@
-#include "net/start/meeting.hpp"
+#include "net/start/job_info.hpp"
 
 #include <gtest/gtest.h>
 

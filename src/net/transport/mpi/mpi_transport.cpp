@@ -181,9 +181,9 @@ mpi_transport::~mpi_transport() {
 
 result<void> mpi_transport::open(double deadline_s) {
   if (auto r = meet_others(bootstrap_, deadline_s); !r) return r;
-  const auto addresses = bootstrap_.exchange(lifelines_->address(), deadline_s);
+  const auto addresses = bootstrap_.exchange(detector_->address(), deadline_s);
   if (!addresses) return addresses.error();
-  return lifelines_->connect(*addresses, deadline_s);
+  return detector_->connect(*addresses, deadline_s);
 }
 
 void mpi_transport::start(receiver& r) {
@@ -197,8 +197,8 @@ bool mpi_transport::advance() noexcept {
   return finish_some() || received;
 }
 
-void mpi_transport::lifelines_checked() noexcept {
-  for (const loss& l : lifelines_->take_losses()) lose(l);
+void mpi_transport::handle_losses() noexcept {
+  for (const loss& l : detector_->take_losses()) lose(l);
   finish_given_up();
 }
 
@@ -295,7 +295,7 @@ void mpi_transport::send_bytes(under_way& u, std::span<const std::byte> bytes, i
                            where, &request);
   if (r == MPI_SUCCESS) return u.requests.push_back(request);
   u.ok = false;
-  lifelines_->tell_lost(u.peer, "MPI cannot send to it: " + mpi_.text(r));
+  detector_->report_lost(u.peer, "MPI cannot send to it: " + mpi_.text(r));
 }
 
 void mpi_transport::receive_bytes(under_way& u, void* to, std::size_t bytes) noexcept {
@@ -304,7 +304,7 @@ void mpi_transport::receive_bytes(under_way& u, void* to, std::size_t bytes) noe
                            bootstrap_.pieces(), &request);
   if (r == MPI_SUCCESS) return u.requests.push_back(request);
   u.ok = false;
-  lifelines_->tell_lost(u.peer, "MPI cannot receive from it: " + mpi_.text(r));
+  detector_->report_lost(u.peer, "MPI cannot receive from it: " + mpi_.text(r));
 }
 
 void mpi_transport::listen(place_for_head& p) noexcept {
@@ -368,7 +368,7 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
 void mpi_transport::refuse(locality_id from, const char* why) noexcept {
   log_warning("a message from locality {} was refused: {}", from, why);
   refused_.fetch_add(1, std::memory_order_relaxed);
-  lifelines_->tell_lost(from, std::string("it sends invalid messages: ") + why);
+  detector_->report_lost(from, std::string("it sends invalid messages: ") + why);
 }
 
 bool mpi_transport::finished(under_way& u) noexcept {

@@ -2,8 +2,9 @@
 //
 // A message without pieces is one MPI message. Otherwise an announcement with the head and the pieces' sizes is sent
 // first; the pieces are sent from the memory where they are into the memory that the receiver provides.
-// MPI does not report dead peers and has no way to sleep: the lifelines detect the former, and the runtime has to poll.
-// After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not checked here.
+// MPI does not report dead peers and has no way to sleep: the failure detector detects the former, and the runtime has
+// to poll. After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not
+// checked here.
 //
 // Thread safety and cost: as in net/transport/transport.hpp; MPI is called by the thread that holds the lock. Example:
 // tests/net/test_transports.py
@@ -122,7 +123,7 @@ class mpi_transport final : public process_transport {
 
   void issue(outgoing& m) noexcept override;
   bool advance() noexcept override;
-  void lifelines_checked() noexcept override;
+  void handle_losses() noexcept override;
   void give_up_all() noexcept override;
   void issue_pieces(outgoing& m, under_way& u) noexcept;
   void send_bytes(under_way& u, std::span<const std::byte> bytes, int tag, MPI_Comm where) noexcept;

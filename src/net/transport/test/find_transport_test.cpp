@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "net/start/bootstrap.hpp"
-#include "net/start/test/meeting_test.hpp"
+#include "net/start/test/table_bootstrap_test.hpp"
 
 namespace {
 

@@ -43,7 +43,7 @@ result<const ucx_library*> load_ucx() {
 
 // Detects whether this locality still receives messages from others on this host after one of them died.
 //
-// A neighbour that is asked sends a message by UCX and then answers by its lifeline, so it was able to send. If
+// A neighbour that is asked sends a message by UCX and then answers by the failure detector, so it was able to send. If
 // neighbours have answered three times, UCX was polled for a second after each answer, and no message of any kind has
 // arrived from this host, none will.
 
@@ -60,25 +60,25 @@ void ucx_transport::doubt_hearing(locality_id dead) noexcept {
 }
 
 void ucx_transport::ask_neighbours() noexcept {
-  doubt_.patience = 0;
+  doubt_.round_end = 0;
   bool any = false;
-  for (const peer& p : peers_) any |= p.near && !p.lost && p.id != meeting_.here && lifelines_->ask(p.id);
+  for (const peer& p : peers_) any |= p.near && !p.lost && p.id != job_.here && detector_->ask(p.id);
   if (!any) doubt_.dead = no_locality;  // no other locality remains on this host
 }
 
 void ucx_transport::check_hearing() noexcept {
-  for (const locality_id who : lifelines_->take_questions())
+  for (const locality_id who : detector_->take_questions())
     if (!peers_[who].lost) send_probe(peers_[who]);
-  const bool answered = !lifelines_->take_answers().empty();
+  const bool answered = !detector_->take_answers().empty();
   if (doubt_.dead == no_locality) return;
   if (near_arrivals_ != doubt_.arrivals) {
     doubt_.dead = no_locality;
-  } else if (doubt_.patience == 0) {
-    if (answered) doubt_.patience = now_ticks() + ticks_from(round_s);
-  } else if (now_ticks() > doubt_.patience) {
+  } else if (doubt_.round_end == 0) {
+    if (answered) doubt_.round_end = now_ticks() + ticks_from(round_s);
+  } else if (now_ticks() > doubt_.round_end) {
     if (++doubt_.rounds < rounds_needed) return ask_neighbours();
-    lifelines_->resign(fmt::format("shared memory of locality {} was corrupted by the death of locality {}",
-                                   meeting_.here, doubt_.dead));
+    detector_->resign(
+        fmt::format("shared memory of locality {} was corrupted by the death of locality {}", job_.here, doubt_.dead));
     doubt_.dead = no_locality;
   }
 }
@@ -90,7 +90,7 @@ void ucx_transport::send_probe(peer& p) noexcept {
   const ucs_status_ptr_t request =
       ucx_.am_send_nbx(endpoint, ucx_probe, &signature_, sizeof signature_, nullptr, 0, &how);
   if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);  // UCX frees it when it has completed
-  lifelines_->answer(p.id);
+  detector_->answer(p.id);
 }
 
 namespace {
@@ -151,7 +151,7 @@ result<void> ucx_transport::open_worker() {
   ucp_config_t* config = nullptr;
   if (const auto s = ucx_.config_read(nullptr, nullptr, &config); s != UCS_OK) return failed("ucp_config_read", s);
   // On one host, use the loopback device, which no other host can reach: UCX's protocol does not authenticate senders.
-  if (meeting_.one_host && std::getenv("UCX_NET_DEVICES") == nullptr) ucx_.config_modify(config, "NET_DEVICES", "lo");
+  if (job_.one_host && std::getenv("UCX_NET_DEVICES") == nullptr) ucx_.config_modify(config, "NET_DEVICES", "lo");
   ucp_params_t context{};
   context.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
   context.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
@@ -176,7 +176,7 @@ result<void> ucx_transport::open_worker() {
   set_handler(ucx_probe, on_probe);
   int events = -1;
   wakes_ = ucx_.worker_get_efd(worker_, &events) == UCS_OK;
-  if (wakes_) lifelines_->add(events);
+  if (wakes_) detector_->add(events);
   return {};
 }
 
@@ -197,7 +197,7 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
     return error{fmt::format("UCX cannot determine its address: {}", ucx_.status_string(s))};
   std::string mine;
   append_field(mine, {reinterpret_cast<const char*>(address), address_bytes});
-  append_field(mine, lifelines_->address());
+  append_field(mine, detector_->address());
   ucx_.worker_release_address(worker_, address);
   const auto all = b.exchange(mine, deadline_s);
   if (!all) return all.error();
@@ -208,12 +208,12 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
     const auto line = take_field(fields);
     if (!worker || !line) return error{fmt::format("locality {} sent no valid addresses", p.id)};
     p.address = *worker;
-    p.near = meeting_.near(p.id);
+    p.near = job_.near(p.id);
     lines.emplace_back(*line);
-    p.proof = make_proof(meeting_.secret, proof_of::message, p.id, no_locality);
+    p.proof = make_proof(job_.secret, proof_of::message, p.id, no_locality);
   }
-  signature_ = {peers_[meeting_.here].proof, meeting_.here, 0};
-  return lifelines_->connect(lines, deadline_s);
+  signature_ = {peers_[job_.here].proof, job_.here, 0};
+  return detector_->connect(lines, deadline_s);
 }
 
 void ucx_transport::start(receiver& r) { receiver_ = &r; }
@@ -224,14 +224,14 @@ bool ucx_transport::advance() noexcept {
   return happened;
 }
 
-void ucx_transport::lifelines_checked() noexcept {
+void ucx_transport::handle_losses() noexcept {
   check_hearing();
-  for (loss& l : lifelines_->take_losses()) fail(peers_[l.who], std::move(l.why));
+  for (loss& l : detector_->take_losses()) fail(peers_[l.who], std::move(l.why));
 }
 
 bool ucx_transport::arm() noexcept {
   if (!lock_.try_take()) return false;
-  const bool nothing = !check_lifelines() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
+  const bool nothing = !check_peers() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
   unlock();
   return nothing;
 }
@@ -284,7 +284,7 @@ void ucx_transport::lose(peer& p) noexcept {
   // Messages that it wrote to shared memory before its death are received first.
   for (int i = 0; i < 1000 && ucx_.worker_progress(worker_) != 0;) ++i;
   p.lost = true;
-  lifelines_->tell_lost(p.id, p.failed);
+  detector_->report_lost(p.id, p.failed);
   if (p.endpoint != nullptr && !p.near) {
     ucp_request_param_t force{};
     force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

@@ -148,7 +148,7 @@ class ucx_transport final : public process_transport {
 
   [[nodiscard]] std::string_view name() const noexcept override { return "ucx"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{256} << 10; }
-  [[nodiscard]] int wake_fd() const noexcept override { return wakes_ ? lifelines_->fd() : -1; }
+  [[nodiscard]] int wake_fd() const noexcept override { return wakes_ ? detector_->fd() : -1; }
   bool arm() noexcept override;
   void start(receiver& r) override;
 
@@ -172,7 +172,7 @@ class ucx_transport final : public process_transport {
 
   void issue(outgoing& m) noexcept override;
   bool advance() noexcept override;
-  void lifelines_checked() noexcept override;
+  void handle_losses() noexcept override;
   bool flush(ticks end) noexcept override;
   void all_finished() noexcept override { stopping_ = true; }
   void give_up_all() noexcept override;
@@ -234,7 +234,7 @@ class ucx_transport final : public process_transport {
     locality_id dead = no_locality;  // whose death is the reason; none: reception is not in doubt
     std::uint64_t arrivals = 0;      // near_arrivals_ at that time
     unsigned rounds = 0;             // in which neighbours were asked and nothing arrived
-    ticks patience = 0;              // end of the round; 0: no neighbour has answered yet
+    ticks round_end = 0;             // end of the round; 0: no neighbour has answered yet
   } doubt_;
   std::uint64_t messages_ = 0, singles_ = 0;  // numbers of sent messages with several parts, and of received singles
   bool wakes_ = false;                        // UCX has a file descriptor for its events

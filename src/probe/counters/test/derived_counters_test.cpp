@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "probe/counters/beat.hpp"
+#include "probe/counters/periodic_thread.hpp"
 
 namespace {
 
@@ -85,7 +85,7 @@ struct two {
 
 TEST(DerivedCounters, StatisticsAreCreatedOnRequestAndSampledByTheBeat) {
   counter_registry r;
-  beat b;
+  periodic_thread b;
   r.sample_with(&b);
   std::atomic<int> reads{0};
   const registration a = r.add({"/a{locality#0/total}/x", "s"}, [&reads] { return ++reads; });

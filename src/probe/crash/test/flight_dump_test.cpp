@@ -57,10 +57,10 @@ TEST_F(FlightDump, ContainsTheLastSecondsAndTheStateOfAllWorkers) {
   const flight_registration there(source());
   testing::internal::CaptureStderr();
   ASSERT_TRUE(write_flight("tried", 5));
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(count(said, "\n"), 1u) << said;
-  EXPECT_NE(said.find("(key 42) on worker 1; the last seconds of all workers are in '" + file(5)), std::string::npos)
-      << said;
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(count(message, "\n"), 1u) << message;
+  EXPECT_NE(message.find("(key 42) on worker 1; the last seconds of all workers are in '" + file(5)), std::string::npos)
+      << message;
   const std::string text = read_file(file(5)).value();
   EXPECT_EQ(count(text, "\"solve\""), 2u);
   EXPECT_EQ(count(text, "long ago"), 0u);
@@ -105,9 +105,9 @@ TEST_F(FlightDump, AnImpossibleFolderIsAOneLineError) {
   const flight_registration there(s);
   testing::internal::CaptureStderr();
   EXPECT_FALSE(write_flight("tried", 8));
-  const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("cannot write '/proc/no/such/flight-"), std::string::npos) << said;
-  EXPECT_NE(said.find("No such file or directory"), std::string::npos) << said;
+  const std::string message = testing::internal::GetCapturedStderr();
+  EXPECT_NE(message.find("cannot write '/proc/no/such/flight-"), std::string::npos) << message;
+  EXPECT_NE(message.find("No such file or directory"), std::string::npos) << message;
 }
 
 TEST_F(FlightDump, AnExistingLinkIsNotFollowed) {
@@ -142,9 +142,9 @@ TEST_F(FlightDump, AFullDiskIsAOneLineErrorAndLeavesNoFile) {
     const rlimit_file full;
     written = write_flight("tried", 9);
   }
-  const std::string said = testing::internal::GetCapturedStderr();
+  const std::string message = testing::internal::GetCapturedStderr();
   EXPECT_FALSE(written);
-  EXPECT_NE(said.find("File too large"), std::string::npos) << said;
+  EXPECT_NE(message.find("File too large"), std::string::npos) << message;
   EXPECT_FALSE(std::filesystem::exists(file(9)));
   EXPECT_FALSE(std::filesystem::exists(file(9) + ".part"));
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/live/test/test_client.hpp"
 
 namespace plx::probe {

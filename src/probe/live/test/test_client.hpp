@@ -35,21 +35,21 @@ class test_client {
     }
   }
   /// The data received until the server closes, or `enough` bytes of it.
-  [[nodiscard]] std::string read(std::size_t enough = 1u << 30, int patience_ms = 300000) const {
+  [[nodiscard]] std::string read(std::size_t enough = 1u << 30, int timeout_ms = 300000) const {
     std::string text;
     char part[65536];
-    for (pollfd p{fd_, POLLIN, 0}; text.size() < enough && ::poll(&p, 1, patience_ms) > 0;) {
+    for (pollfd p{fd_, POLLIN, 0}; text.size() < enough && ::poll(&p, 1, timeout_ms) > 0;) {
       const ssize_t n = ::recv(fd_, part, sizeof part, 0);
       if (n <= 0) break;
       text.append(part, static_cast<std::size_t>(n));
     }
     return text;
   }
-  /// Whether the server closes the connection within `patience_ms`.
-  [[nodiscard]] bool closed(int patience_ms = 300000) const {
+  /// Whether the server closes the connection within `timeout_ms`.
+  [[nodiscard]] bool closed(int timeout_ms = 300000) const {
     pollfd p{fd_, POLLIN, 0};
     char byte;
-    return ::poll(&p, 1, patience_ms) > 0 && ::recv(fd_, &byte, 1, MSG_PEEK) <= 0;
+    return ::poll(&p, 1, timeout_ms) > 0 && ::recv(fd_, &byte, 1, MSG_PEEK) <= 0;
   }
 
  private:

@@ -8,7 +8,7 @@
 namespace plx::probe::detail {
 namespace {
 
-struct told {
+struct slice_fields {
   ticks begin = 0, end = 0;
   std::uint64_t key = no_key;
   name_id name = unnamed;
@@ -17,11 +17,11 @@ struct told {
   ticks ready = 0;
 };
 
-bool pack(trace_record& r, task_id first, const told& t) {
+bool pack(trace_record& r, task_id first, const slice_fields& t) {
   return pack_slice(r, first, t.begin, t.end, t.key, std::uint64_t{t.flags} << 32 | t.name, t.id, t.cause, t.ready);
 }
 
-void expect_same(const told& t, const unpacked_slice& u) {
+void expect_same(const slice_fields& t, const unpacked_slice& u) {
   EXPECT_EQ(u.slice.begin, t.begin);
   EXPECT_EQ(u.slice.end, t.end);
   EXPECT_EQ(u.slice.key, t.key);
@@ -46,7 +46,7 @@ TEST(TracePacking, ASliceIsRestoredOrRejected) {
   for (int i = 0; i < 200'000; ++i) {
     const unsigned worker = static_cast<unsigned>(random() % 300), space = static_cast<unsigned>(random() % 64);
     const task_id first = first_id_of(worker, space);
-    told t{};
+    slice_fields t{};
     t.begin = random() >> 2;
     t.end = t.begin + (of_some_size() >> 30);
     t.ready = random() % 8 == 0 ? 0 : t.begin - std::min(t.begin, of_some_size() >> 30) + (random() % 8 == 0 ? 5 : 0);
@@ -88,7 +88,7 @@ TEST(TracePacking, ASliceOfTheOwnWorkerIsRestoredOrRejected) {
   };
   unsigned packed = 0, refused = 0;
   for (int i = 0; i < 100'000; ++i) {
-    told t{};
+    slice_fields t{};
     t.begin = 1 + (random() >> 2);
     t.end = t.begin + (of_some_size() >> 31);
     t.ready = random() % 4 == 0 ? 0 : t.begin - std::min(t.begin, of_some_size() >> 31) + (random() % 8 == 0 ? 5 : 0);

@@ -53,7 +53,7 @@ void loop_grain::begin() noexcept {
   begin_ = now_ticks();
 }
 
-void loop_run::tell(bool complete) noexcept {
+void loop_run::report(bool complete) noexcept {
   const double took_s = complete ? seconds(now_ticks() - began) : std::numeric_limits<double>::quiet_NaN();
   this_worker()->home.tuned_loops()->end(std::exchange(place, nullptr), n, took_s);
 }

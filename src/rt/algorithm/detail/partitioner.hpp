@@ -45,15 +45,15 @@ struct loop_run {
   /// The run has completed.
   void done() noexcept {
     if (place != nullptr) [[unlikely]]
-      tell(true);
+      report(true);
   }
   ~loop_run() {
     if (place != nullptr) [[unlikely]]
-      tell(false);
+      report(false);
   }
 
  private:
-  void tell(bool complete) noexcept;
+  void report(bool complete) noexcept;
 };
 
 /// Adapts the number of indices between two checks of the deque until they take as long as a chunk should.

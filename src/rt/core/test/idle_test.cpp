@@ -7,7 +7,7 @@
 #include <ctime>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "rt/async.hpp"
 #include "rt/core/scheduler.hpp"
@@ -33,7 +33,7 @@ TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
         make_others_watch();
         std::atomic<bool> ran{false};
         auto child = async([&ran] { ran = true; });
-        const auto until = std::chrono::steady_clock::now() + test_patience;
+        const auto until = std::chrono::steady_clock::now() + test_timeout;
         while (!ran && std::chrono::steady_clock::now() < until) sched_yield();
         const bool ran_elsewhere = ran;
         child.get();
@@ -85,7 +85,7 @@ TEST(watcher, resumes_a_parent_whose_worker_is_kept_by_a_poller) {
         const detail::worker& w = *detail::this_worker();
         if (!mine.parent_waits || mine.kept || w.index != mine.parent || !w.searching) return poll_result::pending;
         mine.kept = true;
-        const auto until = std::chrono::steady_clock::now() + test_patience;
+        const auto until = std::chrono::steady_clock::now() + test_timeout;
         while (!mine.resumed && std::chrono::steady_clock::now() < until) sched_yield();
         mine.in_time = mine.resumed.load();
         return poll_result::pending;

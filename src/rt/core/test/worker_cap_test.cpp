@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "control/policy.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "rt/algorithm/for_loop.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/symbols.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/record/names.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/event.hpp"

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "rt/explain/explain.hpp"
 #include "rt/latch.hpp"
 #include "rt/runtime.hpp"

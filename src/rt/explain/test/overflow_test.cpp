@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/log.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/event.hpp"

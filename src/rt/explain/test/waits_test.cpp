@@ -64,7 +64,7 @@ void until_suspended(runtime& rt, int n) {
 }
 
 /// Sleeps until 20 ms of sleep are accounted: a task that is delayed before it is suspended sleeps less, or not at all.
-void sleep_until_booked(runtime& rt) {
+void sleep_until_recorded(runtime& rt) {
   const double begin = monotonic_seconds();
   std::uint64_t sleeps = 0;
   while (waits_for(rt, "sleep").total_s < 0.02 && sleeps < 500) {
@@ -124,7 +124,7 @@ TEST(Waits, TwoMutexesAtOneAddressAreToldApartByTheirNames) {
 TEST(Waits, FuturesSleepsAndGroupsAreBookedByKind) {
   runtime rt({.workers = 3});
   rt.run([&] {
-    sleep_until_booked(rt);
+    sleep_until_recorded(rt);
     promise<void> done;
     std::atomic<bool> begun{false};
     auto parent = async([&] {
@@ -230,7 +230,7 @@ TEST(Waits, CountersGiveTheTotalsByKind) {
     until_suspended(rt, 1);
     held.unlock();
     waiting.get();
-    sleep_until_booked(rt);
+    sleep_until_recorded(rt);
   });
   const auto value = [&](const std::string& name) { return value_of(rt, name); };
   EXPECT_EQ(value("/threads{locality#0/total}/wait/count/mutex"), 1.0);

@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/event.hpp"
@@ -458,7 +458,7 @@ struct fire_and_forget {
   };
 };
 
-fire_and_forget foreign(plx::promise<long> result, int n) {
+fire_and_forget external(plx::promise<long> result, int n) {
   long sum = 0;
   for (int i = 0; i < n; ++i) {
     sum += co_await give(1);
@@ -473,7 +473,7 @@ TEST(ForeignCoroutine, MayAwaitOurTasksAndFutures) {
   on_every_schedule([] {
     plx::promise<long> p;
     auto f = p.get_future();
-    foreign(std::move(p), 20);
+    external(std::move(p), 20);
     EXPECT_EQ(f.get(), 80);
   });
 }
@@ -489,7 +489,7 @@ long sum_of_children() {
   return sum;
 }
 
-fire_and_forget foreign_with_children(plx::promise<long> result) {
+fire_and_forget external_with_children(plx::promise<long> result) {
   long sum = 0;
   for (int i = 0; i < 3; ++i) sum += co_await later(0) + sum_of_children<100>();
   result.set_value(sum);
@@ -500,7 +500,7 @@ TEST(ForeignCoroutine, MayHaveChildrenAfterwards) {
   on_every_schedule([] {
     plx::promise<long> p;
     auto f = p.get_future();
-    foreign_with_children(std::move(p));
+    external_with_children(std::move(p));
     EXPECT_EQ(f.get(), 18);
   });
 }
@@ -520,7 +520,7 @@ TEST(ForeignCoroutine, ManyAwaitsDoNotGrowTheStack) {
   rt.run([] {
     plx::promise<long> p;
     auto f = p.get_future();
-    foreign(std::move(p), 50'000);
+    external(std::move(p), 50'000);
     EXPECT_EQ(f.get(), 200'000);
   });
 }

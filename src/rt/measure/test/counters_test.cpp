@@ -10,7 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
-#include "base/test/patience_test.hpp"
+#include "base/test/timeout_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"

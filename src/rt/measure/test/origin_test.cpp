@@ -316,11 +316,11 @@ struct counting_observer final : probe::task_observer {
 
 TEST(origin, an_observer_is_told_of_each_event) {
   using kind = probe::task_event_kind;
-  counting_observer told;  // outlives the runtimes
+  counting_observer observer;  // outlives the runtimes
   unsigned runs = 0;
-  const auto seen = [&](kind k) { return told.seen[static_cast<unsigned>(k)].load(); };
+  const auto seen = [&](kind k) { return observer.seen[static_cast<unsigned>(k)].load(); };
   with_every_runtime([&](plx::runtime& rt) {
-    rt.recorder().observe(&told);
+    rt.recorder().observe(&observer);
     rt.run(with_key(0), [] {
       plx::task_group group;
       for (std::uint64_t i = 1; i <= 3; ++i) group.run(with_key(i), [] { plx::this_thread::yield(); });

@@ -30,14 +30,14 @@ TEST(condition_variable, an_unlocked_lock_throws_and_harms_nothing) {
     EXPECT_THROW(c.wait_for(unlocked, std::chrono::seconds(1)), std::system_error);
     EXPECT_THROW(c.wait(unlocked, stops.get_token(), [] { return false; }), std::system_error);
     c.notify_all();
-    bool told = false;
+    bool notified = false;
     auto waiting = plx::async([&] {
       std::unique_lock lock(m);
-      c.wait(lock, [&told] { return told; });
+      c.wait(lock, [&notified] { return notified; });
     });
     {
       std::lock_guard lock(m);
-      told = true;
+      notified = true;
     }
     c.notify_one();
     waiting.get();

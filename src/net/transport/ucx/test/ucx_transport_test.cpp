@@ -13,7 +13,7 @@
 #include <set>
 
 #include "net/start/bootstrap.hpp"
-#include "net/start/test/meeting_test.hpp"
+#include "net/start/test/table_bootstrap_test.hpp"
 #include "net/transport/transport.hpp"
 #include "rt/core/spinlock.hpp"
 
@@ -432,8 +432,8 @@ TEST_F(UcxTransport, UnsignedMessagesAreRefusedAndCounted) {
   std::atomic<bool> strange{false};
   with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
     if (b.here() == 1) {
-      std::string_view said = t.said[1][0];  // of locality 0, in the second exchange
-      stranger s(std::string(*net::detail::take_field(said)));
+      std::string_view line = t.sent[1][0];  // of locality 0, in the second exchange
+      stranger s(std::string(*net::detail::take_field(line)));
       for (unsigned id = net::detail::ucx_head; id <= net::detail::ucx_probe; ++id) {
         s.send(id, {}, {});
         s.send(id, pattern(3, id), pattern(8, id));

@@ -1,4 +1,4 @@
-// Connects lifelines: of two neighbours the one with the higher number calls, the other accepts.
+// The connections of the failure detector: of two neighbours the one with the higher number calls, the other accepts.
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -14,14 +14,14 @@
 
 #include "base/clock.hpp"
 #include "net/start/bootstrap.hpp"
-#include "net/start/lifelines.hpp"
+#include "net/start/failure_detector.hpp"
 
 namespace plx::net::detail {
 
 namespace {
 
-constexpr double connect_patience_s = 4;  // for an address that does not answer
-constexpr double speak_patience_s = 20;   // for a connection without data: from another program, or a busy host
+constexpr double connect_timeout_s = 4;  // for an address that does not answer
+constexpr double proof_timeout_s = 20;   // for a connection without data: from another program, or a busy host
 constexpr std::size_t most_unknown = 64;
 constexpr int most_accepted = 64;        // per call, so that other connections are served as well
 constexpr std::size_t most_rounds = 10;  // over all addresses of a peer
@@ -89,16 +89,16 @@ std::uint16_t port_of(int fd) {
 
 }  // namespace
 
-result<std::unique_ptr<lifelines>> lifelines::listen(const meeting& m) {
-  std::unique_ptr<lifelines> l(new lifelines(m));
+result<std::unique_ptr<failure_detector>> failure_detector::listen(const job_info& m) {
+  std::unique_ptr<failure_detector> l(new failure_detector(m));
   if (auto r = l->open(); !r) return r.error();
   return l;
 }
 
-result<void> lifelines::open() {
+result<void> failure_detector::open() {
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (!meeting_.one_host) listener_ = bound(AF_INET6, false);
-  if (listener_ < 0) listener_ = bound(AF_INET, meeting_.one_host);
+  if (!job_.one_host) listener_ = bound(AF_INET6, false);
+  if (listener_ < 0) listener_ = bound(AF_INET, job_.one_host);
   if (epoll_ < 0 || listener_ < 0)
     return error{fmt::format("cannot listen for the other localities: {}", std::strerror(errno))};
   port_ = port_of(listener_);
@@ -106,35 +106,35 @@ result<void> lifelines::open() {
   return {};
 }
 
-std::string lifelines::address() const {
+std::string failure_detector::address() const {
   std::string a;
   append_field(a, {reinterpret_cast<const char*>(&port_), sizeof port_});
-  if (!meeting_.one_host)
+  if (!job_.one_host)
     for (const std::string& each : host_addresses()) append_field(a, each);
   return a;
 }
 
-std::vector<locality_id> lifelines::neighbours() const {
+std::vector<locality_id> failure_detector::neighbours() const {
   std::vector<locality_id> all;
-  for (unsigned distance = 1; distance < meeting_.size; distance *= 2) {
-    all.push_back((meeting_.here + distance) % meeting_.size);
-    all.push_back((meeting_.here + meeting_.size - distance) % meeting_.size);
+  for (unsigned distance = 1; distance < job_.size; distance *= 2) {
+    all.push_back((job_.here + distance) % job_.size);
+    all.push_back((job_.here + job_.size - distance) % job_.size);
   }
   // The next localities on this host in both directions: they share its memory, which a death may corrupt.
-  for (const unsigned step : {1u, meeting_.size - 1}) {
-    locality_id other = (meeting_.here + step) % meeting_.size;
-    while (!meeting_.near(other)) other = (other + step) % meeting_.size;
-    if (other != meeting_.here) all.push_back(other);
+  for (const unsigned step : {1u, job_.size - 1}) {
+    locality_id other = (job_.here + step) % job_.size;
+    while (!job_.near(other)) other = (other + step) % job_.size;
+    if (other != job_.here) all.push_back(other);
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
-result<void> lifelines::connect(const std::vector<std::string>& addresses, double deadline_s) {
+result<void> failure_detector::connect(const std::vector<std::string>& addresses, double deadline_s) {
   const double until = monotonic_seconds() + deadline_s;
   for (const locality_id peer : neighbours())
-    if (peer < meeting_.here) call_peer(peer, addresses[peer]);
+    if (peer < job_.here) call_peer(peer, addresses[peer]);
   const std::size_t wanted = neighbours().size();
   while (connected() < wanted) {
     wait_for_calls();
@@ -143,19 +143,19 @@ result<void> lifelines::connect(const std::vector<std::string>& addresses, doubl
       return error{
           fmt::format("expected {} neighbours of locality {} to connect within {:g} s, found {}; check that "
                       "all processes run",
-                      wanted, meeting_.here, deadline_s, connected())};
+                      wanted, job_.here, deadline_s, connected())};
   }
   stop_listening();
   return {};
 }
 
-void lifelines::call_peer(locality_id peer, std::string_view fields) {
+void failure_detector::call_peer(locality_id peer, std::string_view fields) {
   auto& l = *lines_.emplace_back(std::make_unique<line>());
   l.peer = peer;
   std::uint16_t port = 0;
   if (const auto field = take_field(fields); field && field->size() == sizeof port)
     std::memcpy(&port, field->data(), sizeof port);
-  if (meeting_.one_host) l.addresses.push_back(loopback(port));
+  if (job_.one_host) l.addresses.push_back(loopback(port));
   const auto mine = host_addresses();
   while (const auto a = take_field(fields)) {
     // An address that this host has as well, such as that of a bridge, would lead back to this host: tried last.
@@ -165,7 +165,7 @@ void lifelines::call_peer(locality_id peer, std::string_view fields) {
   call_next(l);
 }
 
-void lifelines::wait_for_calls() {
+void failure_detector::wait_for_calls() {
   std::array<epoll_event, 32> events;
   const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 20);
   for (const epoll_event& e : std::span(events).first(static_cast<std::size_t>(std::max(n, 0)))) {
@@ -180,12 +180,12 @@ void lifelines::wait_for_calls() {
 }
 
 // Not called while events are served, because they refer to lines.
-void lifelines::forget_refused() {
+void failure_detector::forget_refused() {
   const auto refused = [](const auto& l) { return l->now == state::closed && l->peer == no_locality; };
   lines_.erase(std::remove_if(lines_.begin(), lines_.end(), refused), lines_.end());
 }
 
-result<void> lifelines::check_lines() {
+result<void> failure_detector::check_lines() {
   const double now = monotonic_seconds();
   for (const auto& l : lines_)
     if (l->now != state::up && l->now != state::closed && now > l->until) go_on(*l);
@@ -194,17 +194,17 @@ result<void> lifelines::check_lines() {
   for (const auto& l : lines_)
     if (l->now == state::closed && l->peer != no_locality)
       return error{fmt::format("locality {} cannot be reached from locality {}: none of its addresses answers", l->peer,
-                               meeting_.here)};
+                               job_.here)};
   return {};
 }
 
-unsigned lifelines::connected() const {
+unsigned failure_detector::connected() const {
   return static_cast<unsigned>(
       std::count_if(lines_.begin(), lines_.end(), [](const auto& l) { return l->now == state::up; }));
 }
 
 // Tries each address in turn, then again after a pause: many other connections may have kept the peer from answering.
-void lifelines::call_next(line& l) {
+void failure_detector::call_next(line& l) {
   if (l.fd >= 0) ::close(std::exchange(l.fd, -1));
   l.in.clear();
   const std::size_t n = l.addresses.size();
@@ -219,11 +219,11 @@ void lifelines::call_next(line& l) {
   }
 }
 
-void lifelines::call_address(line& l, const std::string& address) {
+void failure_detector::call_address(line& l, const std::string& address) {
   const auto* a = reinterpret_cast<const sockaddr*>(address.data());
   l.fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   l.now = state::connecting;
-  l.until = monotonic_seconds() + connect_patience_s;
+  l.until = monotonic_seconds() + connect_timeout_s;
   if (l.fd < 0) return;
   prepare(l.fd);
   if (::connect(l.fd, a, static_cast<socklen_t>(address.size())) == 0 || errno == EINPROGRESS) return watch(l, true);
@@ -231,7 +231,7 @@ void lifelines::call_address(line& l, const std::string& address) {
   l.until = 0;  // at once
 }
 
-void lifelines::accept_all() {
+void failure_detector::accept_all() {
   for (int i = 0; i < most_accepted; ++i) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
@@ -240,13 +240,13 @@ void lifelines::accept_all() {
     auto& l = *lines_.emplace_back(std::make_unique<line>());
     l.fd = fd;
     l.now = state::unknown;
-    l.until = monotonic_seconds() + speak_patience_s;
+    l.until = monotonic_seconds() + proof_timeout_s;
     watch(l, false);
   }
 }
 
 // A locality of the job identifies itself at once: if too many connections are unverified, the oldest is refused.
-void lifelines::drop_oldest_unknown() {
+void failure_detector::drop_oldest_unknown() {
   const auto is_unknown = [](const auto& l) { return l->now == state::unknown; };
   if (static_cast<std::size_t>(std::count_if(lines_.begin(), lines_.end(), is_unknown)) < most_unknown) return;
   line& oldest = **std::find_if(lines_.begin(), lines_.end(), is_unknown);
@@ -254,14 +254,14 @@ void lifelines::drop_oldest_unknown() {
   if (oldest.now == state::unknown) refuse(oldest);
 }
 
-void lifelines::refuse(line& l) {
+void failure_detector::refuse(line& l) {
   ++refused_;
   ::close(std::exchange(l.fd, -1));
   l.now = state::closed;
 }
 
 // Called when data have arrived, or when the time is over.
-void lifelines::go_on(line& l) {
+void failure_detector::go_on(line& l) {
   if (l.now == state::closed) return;
   if (l.now == state::resting) return call_next(l);
   if (l.now == state::connecting) {
@@ -269,10 +269,10 @@ void lifelines::go_on(line& l) {
     socklen_t size = sizeof failed;
     getsockopt(l.fd, SOL_SOCKET, SO_ERROR, &failed, &size);
     if (failed != 0 || monotonic_seconds() > l.until) return call_next(l);
-    const call c{make_proof(meeting_.secret, proof_of::call, meeting_.here, l.peer), meeting_.here, 0};
+    const call c{make_proof(job_.secret, proof_of::call, job_.here, l.peer), job_.here, 0};
     l.out.assign(reinterpret_cast<const char*>(&c), sizeof c);
     l.now = state::called;
-    l.until = monotonic_seconds() + speak_patience_s;
+    l.until = monotonic_seconds() + proof_timeout_s;
     return write(l);
   }
   std::array<char, sizeof(call)> bytes;
@@ -284,32 +284,32 @@ void lifelines::go_on(line& l) {
   l.now == state::called ? check_answer(l) : check_call(l);
 }
 
-void lifelines::check_answer(line& l) {
-  const std::uint64_t proof = make_proof(meeting_.secret, proof_of::answer, l.peer, meeting_.here);
+void failure_detector::check_answer(line& l) {
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, l.peer, job_.here);
   if (l.in.size() != sizeof proof || std::memcmp(l.in.data(), &proof, sizeof proof) != 0) return call_next(l);
   l.in.clear();
   l.now = state::up;
 }
 
-void lifelines::check_call(line& l) {
+void failure_detector::check_call(line& l) {
   call c{};
   const bool whole = l.in.size() == sizeof c;
   if (whole) std::memcpy(&c, l.in.data(), sizeof c);
   const auto wanted = neighbours();
   const bool known = std::any_of(lines_.begin(), lines_.end(), [&](auto& each) { return each->peer == c.from; });
-  const bool right = whole && c.proof == make_proof(meeting_.secret, proof_of::call, c.from, meeting_.here) &&
-                     c.from > meeting_.here && !known && std::binary_search(wanted.begin(), wanted.end(), c.from);
+  const bool right = whole && c.proof == make_proof(job_.secret, proof_of::call, c.from, job_.here) &&
+                     c.from > job_.here && !known && std::binary_search(wanted.begin(), wanted.end(), c.from);
   l.in.clear();
   if (!right) return refuse(l);
   l.peer = c.from;
   l.now = state::up;
-  const std::uint64_t proof = make_proof(meeting_.secret, proof_of::answer, meeting_.here, l.peer);
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, job_.here, l.peer);
   l.out.append(reinterpret_cast<const char*>(&proof), sizeof proof);
   write(l);
 }
 
 // All neighbours have connected.
-void lifelines::stop_listening() {
+void failure_detector::stop_listening() {
   ::close(std::exchange(listener_, -1));
   for (const auto& l : lines_)
     if (l->now == state::unknown) refuse(*l);

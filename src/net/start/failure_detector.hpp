@@ -12,7 +12,8 @@
 // While localities connect, other programs may connect as well: a connection that does not begin with a proof of the
 // job's secret is refused before anything else from it is read. After start-up nothing listens any more.
 //
-// Thread safety: one thread at a time. Cost: look() is one system call. Example: net/start/test/lifelines_test.cpp
+// Thread safety: one thread at a time. Cost: poll() is one system call. Example:
+// net/start/test/failure_detector_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "net/start/meeting.hpp"
+#include "net/start/job_info.hpp"
 
 namespace plx::net::detail {
 
@@ -32,13 +33,13 @@ struct loss {
   std::string why;
 };
 
-class lifelines {
+class failure_detector {
  public:
   /// Listens. Requires: `m` outlives it.
-  static result<std::unique_ptr<lifelines>> listen(const meeting& m);
-  ~lifelines();
-  lifelines(const lifelines&) = delete;
-  lifelines& operator=(const lifelines&) = delete;
+  static result<std::unique_ptr<failure_detector>> listen(const job_info& m);
+  ~failure_detector();
+  failure_detector(const failure_detector&) = delete;
+  failure_detector& operator=(const failure_detector&) = delete;
 
   /// The address to pass to connect() of the others.
   [[nodiscard]] std::string address() const;
@@ -46,11 +47,11 @@ class lifelines {
   result<void> connect(const std::vector<std::string>& addresses, double deadline_s);
 
   /// Reads the messages that have arrived. True if there were any.
-  bool look();
+  bool poll();
   /// The peers found lost since the last call, each reported once.
   std::vector<loss> take_losses();
   /// Reports a peer that was found lost by other means.
-  void tell_lost(locality_id who, std::string why);
+  void report_lost(locality_id who, std::string why);
   /// This locality cannot continue: it is lost to the others, and they are lost to it.
   void resign(const std::string& why);
 
@@ -62,15 +63,15 @@ class lifelines {
   std::vector<locality_id> take_answers() { return std::exchange(answers_, {}); }
 
   /// Reports that this locality no longer needs the others.
-  void tell_finished();
-  /// Whether all localities, including this one, have called tell_finished() or are lost. A peer that ends earlier is
+  void report_finished();
+  /// Whether all localities, including this one, have called report_finished() or are lost. A peer that ends earlier is
   /// lost: it has left the job.
   [[nodiscard]] bool all_finished() const;
   /// Waits until all messages have been sent and the neighbours have closed as well, or until the deadline. Requires:
   /// all_finished(), or no locality waits for this one.
   void close(double deadline_s);
 
-  /// Becomes readable when look() would find something, or when a descriptor passed to add() becomes readable.
+  /// Becomes readable when poll() would find something, or when a descriptor passed to add() becomes readable.
   [[nodiscard]] int fd() const { return epoll_; }
   void add(int fd);
   /// The number of refused connections.
@@ -91,11 +92,11 @@ class lifelines {
   };
   enum class fate { there, finished, lost };
 
-  explicit lifelines(const meeting& m) : meeting_(m), fates_(m.size, fate::there) {}
+  explicit failure_detector(const job_info& m) : job_(m), fates_(m.size, fate::there) {}
   result<void> open();
   [[nodiscard]] std::vector<locality_id> neighbours() const;
 
-  // Until all are connected: lifelines_start.cpp.
+  // Until all are connected: failure_detector_start.cpp.
   void call_peer(locality_id peer, std::string_view address);
   void call_next(line& l);
   void call_address(line& l, const std::string& address);
@@ -117,14 +118,14 @@ class lifelines {
   void take_messages(line& l);
   void hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from);
   void spread(std::uint32_t kind, locality_id who, std::string_view text, const line* but);
-  bool tell(locality_id neighbour, std::uint32_t kind);
+  bool send_empty(locality_id neighbour, std::uint32_t kind);
   void write(line& l);
   void end(line& l, std::string why);
   void lose(locality_id who, std::string why);
   void lose_all(const std::string& why);
   void watch(line& l, bool also_writing);
 
-  const meeting& meeting_;
+  const job_info& job_;
   int epoll_ = -1, listener_ = -1;
   std::uint16_t port_ = 0;
   std::vector<std::unique_ptr<line>> lines_;

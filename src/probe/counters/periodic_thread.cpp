@@ -1,4 +1,4 @@
-#include "probe/counters/beat.hpp"
+#include "probe/counters/periodic_thread.hpp"
 
 #include <pthread.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ class no_signals {
 };
 }  // namespace
 
-struct beat::state {
+struct periodic_thread::state {
   struct entry {
     std::uint64_t id;
     steady::duration period;
@@ -66,7 +66,7 @@ struct beat::state {
   void call_due(std::unique_lock<std::mutex>& lock, entry& e);
 };
 
-void beat::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
+void periodic_thread::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
   const std::uint64_t id = running = e.id;
   const std::shared_ptr<task> function = e.function;
   const double begin_s = thread_seconds();
@@ -92,7 +92,7 @@ void beat::state::call_due(std::unique_lock<std::mutex>& lock, entry& e) {
     it->next = std::max(it->next + it->period, steady::now());
 }
 
-void beat::state::loop() {
+void periodic_thread::state::loop() {
 #if defined(__linux__)
   pthread_setname_np(pthread_self(), thread_name);
 #endif
@@ -109,9 +109,11 @@ void beat::state::loop() {
   }
 }
 
-beat::beat(const char* thread_name) : state_(std::make_unique<state>()) { state_->thread_name = thread_name; }
+periodic_thread::periodic_thread(const char* thread_name) : state_(std::make_unique<state>()) {
+  state_->thread_name = thread_name;
+}
 
-beat::~beat() {
+periodic_thread::~periodic_thread() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->end = true;
@@ -120,7 +122,7 @@ beat::~beat() {
   if (state_->thread.joinable()) state_->thread.join();
 }
 
-std::uint64_t beat::add(double period_s, std::unique_ptr<task> t) {
+std::uint64_t periodic_thread::add(double period_s, std::unique_ptr<task> t) {
   PLX_ASSERT(period_s > 0, period_s);
   const auto period =
       std::chrono::duration_cast<steady::duration>(std::chrono::duration<double>(std::min(period_s, 1e8)));
@@ -135,12 +137,12 @@ std::uint64_t beat::add(double period_s, std::unique_ptr<task> t) {
   return state_->last_id;
 }
 
-double beat::busy_s() const {
+double periodic_thread::busy_s() const {
   const std::lock_guard lock(state_->mutex);
   return state_->busy_s;
 }
 
-void beat::remove(std::uint64_t id) {
+void periodic_thread::remove(std::uint64_t id) {
   std::unique_lock lock(state_->mutex);
   std::erase_if(state_->entries, [&](const state::entry& e) { return e.id == id; });
   if (std::this_thread::get_id() == state_->thread.get_id()) return;

@@ -1,4 +1,4 @@
-#include "probe/counters/beat.hpp"
+#include "probe/counters/periodic_thread.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 namespace plx::probe {
 namespace {
 
-TEST(Beat, CallsEachFunctionPeriodicallyUntilItIsRemoved) {
-  beat b;
+TEST(PeriodicThread, CallsEachFunctionPeriodicallyUntilItIsRemoved) {
+  periodic_thread b;
   std::atomic<int> quick{0}, other{0};
   const auto id = b.every(1e-3, [&] { ++quick; });
   b.every(2e-3, [&] { ++other; });
@@ -28,8 +28,8 @@ TEST(Beat, CallsEachFunctionPeriodicallyUntilItIsRemoved) {
   EXPECT_EQ(quick, then);
 }
 
-TEST(Beat, AFunctionMayRemoveItself) {
-  beat b;
+TEST(PeriodicThread, AFunctionMayRemoveItself) {
+  periodic_thread b;
   std::atomic<int> calls{0}, other{0};
   std::uint64_t id = 0;
   std::atomic<bool> known{false};
@@ -45,13 +45,13 @@ TEST(Beat, AFunctionMayRemoveItself) {
   EXPECT_EQ(calls, 1);
 }
 
-TEST(Beat, AFunctionThatThrowsIsRemovedAndReported) {
-  std::string said;
-  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &said,
+TEST(PeriodicThread, AFunctionThatThrowsIsRemovedAndReported) {
+  std::string message;
+  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &message,
                   log_level::warning);
   std::atomic<int> calls{0}, other{0};
   {
-    beat b;
+    periodic_thread b;
     b.every(1e-3, [&] {
       ++calls;
       throw std::runtime_error("no such sensor");
@@ -62,17 +62,17 @@ TEST(Beat, AFunctionThatThrowsIsRemovedAndReported) {
   }
   log_to_function(nullptr, nullptr, log_level::none);
   EXPECT_EQ(calls, 1);
-  EXPECT_NE(said.find("no such sensor"), said.npos) << said;
+  EXPECT_NE(message.find("no such sensor"), message.npos) << message;
 }
 
 #if defined(__GLIBC__)
-TEST(Beat, AFailureToCreateTheThreadRestoresTheSignals) {
+TEST(PeriodicThread, AFailureToCreateTheThreadRestoresTheSignals) {
   pthread_attr_t before, huge;
   pthread_getattr_default_np(&before);
   pthread_attr_init(&huge);
   pthread_attr_setstacksize(&huge, std::size_t{1} << 50);  // larger than the address space
   pthread_setattr_default_np(&huge);
-  beat b;
+  periodic_thread b;
   bool thrown = false;
   try {
     b.every(1, [] {});
@@ -87,7 +87,7 @@ TEST(Beat, AFailureToCreateTheThreadRestoresTheSignals) {
 }
 #endif
 
-TEST(Beat, EndsWithoutAnyFunction) { beat b; }
+TEST(PeriodicThread, EndsWithoutAnyFunction) { periodic_thread b; }
 
 }  // namespace
 }  // namespace plx::probe

@@ -1,4 +1,4 @@
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,27 +28,27 @@ void hop(int left) {
   if (left == 0) ++ended;
 }
 
-TEST(Ending, WaitsForEveryParcelInFlight) {
+TEST(Termination, WaitsForEveryParcelInFlight) {
   for (int turn = 0; turn < 5; ++turn) {
     net::test::localities all(3);
     ended = 0;
     all.run_all([] {
       if (find_here() == 1)
         for (int i = 0; i < 4; ++i) post<&hop>(2, 20);
-      net::node_here().get<net::ending>().wait_for_all();
+      net::node_here().get<net::termination>().wait_for_all();
       EXPECT_EQ(ended, 4);
-      net::node_here().get<net::ending>().wait_for_all();  // a second time
+      net::node_here().get<net::termination>().wait_for_all();  // a second time
     });
   }
 }
 
-TEST(Ending, DoesNotWaitForALostLocality) {
+TEST(Termination, DoesNotWaitForALostLocality) {
   net::test::localities all(3);
   std::atomic<int> out{0};
   all.run_all([&] {
     if (find_here() == 2) return;  // never calls wait_for_all()
     if (find_here() == 0) all.lose(2);
-    net::node_here().get<net::ending>().wait_for_all();
+    net::node_here().get<net::termination>().wait_for_all();
     ++out;
   });
   EXPECT_EQ(out, 2);
@@ -62,7 +62,7 @@ void works() {
   if (find_here() == 1) post<&works>(3);
 }
 
-TEST(Ending, WaitsForTheOthersParcelsAfterALoss) {
+TEST(Termination, WaitsForTheOthersParcelsAfterALoss) {
   net::test::localities all(4);
   may_finish = false;
   worked = 0;
@@ -77,7 +77,7 @@ TEST(Ending, WaitsForTheOthersParcelsAfterALoss) {
         may_finish = true;
       });
     }
-    net::node_here().get<net::ending>().wait_for_all();
+    net::node_here().get<net::termination>().wait_for_all();
     if (worked != 2) too_early = true;
   });
   EXPECT_FALSE(too_early);
@@ -108,7 +108,7 @@ void travel(int id, int left) {
   now->all[static_cast<std::size_t>(id)].done = true;
 }
 
-TEST(Ending, IsExactWhileALocalityDies) {
+TEST(Termination, IsExactWhileALocalityDies) {
   unsigned cut_off = 0;
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -120,7 +120,7 @@ TEST(Ending, IsExactWhileALocalityDies) {
     ASSERT_NO_THROW(sim.run([&] {
       for (int i = 0; i < 3; ++i) begin_travel(4);
       try {
-        net::node_here().get<net::ending>().wait_for_all();
+        net::node_here().get<net::termination>().wait_for_all();
       } catch (const locality_lost&) {
         return;  // this locality has died
       }
@@ -138,10 +138,10 @@ TEST(Ending, IsExactWhileALocalityDies) {
   EXPECT_GT(cut_off, 0u);  // it died while parcels were in flight
 }
 
-TEST(Ending, AFailedLocalityIsLostForThatReason) {
+TEST(Termination, AFailedLocalityIsLostForThatReason) {
   net::test::localities all(2);
   all.run_all([] {
-    auto& end = net::node_here().get<net::ending>();
+    auto& end = net::node_here().get<net::termination>();
     if (find_here() == 0) return end.fail("no such file");
     try {
       end.wait_for_all();
@@ -152,9 +152,9 @@ TEST(Ending, AFailedLocalityIsLostForThatReason) {
   });
 }
 
-TEST(Ending, ReturnsAtOnceOnASingleLocality) {
+TEST(Termination, ReturnsAtOnceOnASingleLocality) {
   net::test::localities all(1);
-  all.run(0, [] { net::node_here().get<net::ending>().wait_for_all(); });
+  all.run(0, [] { net::node_here().get<net::termination>().wait_for_all(); });
 }
 
 }  // namespace

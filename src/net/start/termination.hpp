@@ -8,7 +8,7 @@
 // after losses, too.
 //
 // Thread safety: one caller per node. Cost: at least two round trips per locality. Example:
-// net/start/test/ending_test.cpp
+// net/start/test/termination_test.cpp
 #pragma once
 
 #include <array>
@@ -21,9 +21,9 @@
 
 namespace plx::net {
 
-class ending final : public service {
+class termination final : public service {
  public:
-  explicit ending(node& n);
+  explicit termination(node& n);
   /// Called by a task of every locality, equally often on each: waits until all have called it and the job is
   /// quiescent. Throws locality_lost on the others if the root is lost.
   void wait_for_all();

@@ -19,7 +19,7 @@ struct table {
   const unsigned size;
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::vector<std::string>> said;
+  std::vector<std::vector<std::string>> sent;
   std::vector<unsigned> came;
 };
 
@@ -32,17 +32,17 @@ class table_bootstrap final : public bootstrap {
   result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override {
     std::unique_lock lock(table_.mutex);
     const std::size_t turn = turn_++;
-    if (table_.said.size() <= turn) {
-      table_.said.resize(turn + 1, std::vector<std::string>(table_.size));
+    if (table_.sent.size() <= turn) {
+      table_.sent.resize(turn + 1, std::vector<std::string>(table_.size));
       table_.came.resize(turn + 1);
     }
-    table_.said[turn][here_] = mine;
+    table_.sent[turn][here_] = mine;
     ++table_.came[turn];
     table_.changed.notify_all();
     const bool all = table_.changed.wait_for(lock, std::chrono::duration<double>(deadline_s),
                                              [&] { return table_.came[turn] == table_.size; });
     if (!all) return error{"a locality is missing"};
-    return table_.said[turn];
+    return table_.sent[turn];
   }
   void leave(double) noexcept override {}
 

@@ -33,9 +33,9 @@ std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id fr
 
 // The first data that localities exchange: their hosts and, from locality 0, the secret of the job.
 //
-// Thread safety: one thread. Example: net/start/test/lifelines_test.cpp
+// Thread safety: one thread. Example: net/start/test/failure_detector_test.cpp
 
-struct meeting {
+struct job_info {
   locality_id here = 0;
   unsigned size = 0;
   job_secret secret{};
@@ -46,6 +46,6 @@ struct meeting {
 };
 
 /// Called by all localities together. Errors: one line.
-result<meeting> meet(bootstrap& b, double deadline_s);
+result<job_info> exchange_job_info(bootstrap& b, double deadline_s);
 
 }  // namespace plx::net::detail

@@ -18,7 +18,7 @@ using plx::testing::message_of;
 using plx::testing::on_each_device;
 using plx::testing::on_stepped_devices;
 
-TEST(foreign_work, is_ordered_in_its_stream_and_has_a_future) {
+TEST(external_work, is_ordered_in_its_stream_and_has_a_future) {
   const auto body = [](plx::runtime& rt, device& d) {
     const int sum = rt.run([&] {
       stream s(d);
@@ -41,7 +41,7 @@ TEST(foreign_work, is_ordered_in_its_stream_and_has_a_future) {
   on_stepped_devices(body);
 }
 
-TEST(foreign_work, holds_the_exception_and_the_stream_continues) {
+TEST(external_work, holds_the_exception_and_the_stream_continues) {
   on_each_device([](plx::runtime& rt, device& d) {
     rt.run([&] {
       stream s(d);
@@ -53,7 +53,7 @@ TEST(foreign_work, holds_the_exception_and_the_stream_continues) {
   });
 }
 
-TEST(foreign_work, names_the_operation_when_the_device_is_lost) {
+TEST(external_work, names_the_operation_when_the_device_is_lost) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, b.get());
@@ -68,18 +68,18 @@ TEST(foreign_work, names_the_operation_when_the_device_is_lost) {
   EXPECT_FALSE(called);
 }
 
-TEST(foreign_work, is_refused_during_a_capture) {
+TEST(external_work, is_refused_during_a_capture) {
   cpu::testing_backend b({});
   plx::runtime rt({.workers = 2, .bind = false});
   device d(rt, b.get());
   stream s(d);
   bool called = false;
-  std::string said;
+  std::string message;
   const graph g = s.capture([&] {
     s.launch(testing::empty, testing::empty_item{});
-    said = message_of([&] { async_put(s, named_operation("solve"), [&] { called = true; }).get(); });
+    message = message_of([&] { async_put(s, named_operation("solve"), [&] { called = true; }).get(); });
   });
-  EXPECT_THAT(said, ::testing::HasSubstr("a future was requested during the capture of a graph"));
+  EXPECT_THAT(message, ::testing::HasSubstr("a future was requested during the capture of a graph"));
   EXPECT_FALSE(called);
   EXPECT_EQ(d.core().counts().launches, 0u);
   s.launch(g);
@@ -87,7 +87,7 @@ TEST(foreign_work, is_refused_during_a_capture) {
   EXPECT_EQ(d.core().counts().launches, 1u);
 }
 
-TEST(foreign_work, has_one_operation_per_name) {
+TEST(external_work, has_one_operation_per_name) {
   EXPECT_EQ(&named_operation("gemm"), &named_operation(std::string("gemm")));
   EXPECT_NE(&named_operation("gemm"), &named_operation("gemv"));
   EXPECT_STREQ(named_operation("gemm").name, "gemm");

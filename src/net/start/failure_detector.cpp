@@ -1,5 +1,5 @@
-// Messages between localities over lifelines. See lifelines_start.cpp for how they connect.
-#include "net/start/lifelines.hpp"
+// Messages of the failure detector. See failure_detector_start.cpp for how localities connect.
+#include "net/start/failure_detector.hpp"
 
 #include <fmt/core.h>
 #include <sys/epoll.h>
@@ -34,14 +34,14 @@ std::string text_of(int error_number) {
 
 }  // namespace
 
-lifelines::~lifelines() {
+failure_detector::~failure_detector() {
   for (const auto& l : lines_)
     if (l->fd >= 0) ::close(l->fd);
   if (listener_ >= 0) ::close(listener_);
   if (epoll_ >= 0) ::close(epoll_);
 }
 
-bool lifelines::look() {
+bool failure_detector::poll() {
   std::array<epoll_event, 32> events;
   const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 0);
   bool any = false;
@@ -53,12 +53,12 @@ bool lifelines::look() {
   return any;
 }
 
-void lifelines::serve(line& l, unsigned events) {
+void failure_detector::serve(line& l, unsigned events) {
   if (l.now == state::up && (events & EPOLLOUT) != 0) write(l);
   if (l.now == state::up) read(l);
 }
 
-void lifelines::read(line& l) {
+void failure_detector::read(line& l) {
   std::array<char, 4096> bytes;
   const ssize_t got = recv(l.fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
@@ -67,11 +67,11 @@ void lifelines::read(line& l) {
   take_messages(l);
 }
 
-void lifelines::take_messages(line& l) {
+void failure_detector::take_messages(line& l) {
   message_header h;
   while (l.now == state::up && l.in.size() >= sizeof h) {
     std::memcpy(&h, l.in.data(), sizeof h);
-    if (h.kind < finished_message || h.kind > answer_message || h.text_bytes > longest_text || h.who >= meeting_.size)
+    if (h.kind < finished_message || h.kind > answer_message || h.text_bytes > longest_text || h.who >= job_.size)
       return end(l, "its message is invalid");
     if (l.in.size() < sizeof h + h.text_bytes) return;
     const std::string text = l.in.substr(sizeof h, h.text_bytes);
@@ -80,26 +80,26 @@ void lifelines::take_messages(line& l) {
   }
 }
 
-void lifelines::hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from) {
+void failure_detector::hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from) {
   if (kind == question) return questions_.push_back(from->peer);
   if (kind == answer_message) return answers_.push_back(from->peer);
   // The others continue without this locality, whatever the reason, so it must not continue with them.
-  if (kind == lost_message && who == meeting_.here)
+  if (kind == lost_message && who == job_.here)
     return lose_all(fmt::format("it considers this locality lost: {}", text));
-  if (who == meeting_.here) return;
+  if (who == job_.here) return;
   if (kind == lost_message) return lose(who, std::string(text));
   if (fates_[who] != fate::there) return;
   fates_[who] = fate::finished;
   spread(kind, who, text, from);
 }
 
-void lifelines::tell_lost(locality_id who, std::string why) { lose(who, std::move(why)); }
+void failure_detector::report_lost(locality_id who, std::string why) { lose(who, std::move(why)); }
 
 // A peer that has finished is lost if it ends before all have finished, because the others may still need it. When a
 // job ends normally no loss is reported: a peer closes its lines after it has learned, and reported, that all have
 // finished.
-void lifelines::lose(locality_id who, std::string why) {
-  if (fates_[who] == fate::lost || who == meeting_.here || all_finished()) return;
+void failure_detector::lose(locality_id who, std::string why) {
+  if (fates_[who] == fate::lost || who == job_.here || all_finished()) return;
   why.resize(std::min(why.size(), longest_text));
   fates_[who] = fate::lost;
   spread(lost_message, who, why, nullptr);
@@ -107,26 +107,26 @@ void lifelines::lose(locality_id who, std::string why) {
 }
 
 // The others are not notified of losses that only this locality detects.
-void lifelines::lose_all(const std::string& why) {
+void failure_detector::lose_all(const std::string& why) {
   if (all_finished()) return;
-  for (locality_id i = 0; i < meeting_.size; ++i) {
-    if (i == meeting_.here || fates_[i] == fate::lost) continue;
+  for (locality_id i = 0; i < job_.size; ++i) {
+    if (i == job_.here || fates_[i] == fate::lost) continue;
     fates_[i] = fate::lost;
     losses_.push_back({i, why});
   }
 }
 
-void lifelines::resign(const std::string& why) {
-  spread(lost_message, meeting_.here, std::string_view(why).substr(0, longest_text), nullptr);
+void failure_detector::resign(const std::string& why) {
+  spread(lost_message, job_.here, std::string_view(why).substr(0, longest_text), nullptr);
   lose_all(why);
 }
 
-bool lifelines::ask(locality_id neighbour) { return tell(neighbour, question); }
+bool failure_detector::ask(locality_id neighbour) { return send_empty(neighbour, question); }
 
-void lifelines::answer(locality_id neighbour) { tell(neighbour, answer_message); }
+void failure_detector::answer(locality_id neighbour) { send_empty(neighbour, answer_message); }
 
-bool lifelines::tell(locality_id neighbour, std::uint32_t kind) {
-  const message_header h{kind, meeting_.here, 0};
+bool failure_detector::send_empty(locality_id neighbour, std::uint32_t kind) {
+  const message_header h{kind, job_.here, 0};
   for (const auto& l : lines_) {
     if (l->now != state::up || l->peer != neighbour) continue;
     l->out.append(reinterpret_cast<const char*>(&h), sizeof h);
@@ -136,17 +136,17 @@ bool lifelines::tell(locality_id neighbour, std::uint32_t kind) {
   return false;
 }
 
-void lifelines::tell_finished() {
+void failure_detector::report_finished() {
   if (std::exchange(finished_, true)) return;
-  fates_[meeting_.here] = fate::finished;
-  spread(finished_message, meeting_.here, {}, nullptr);
+  fates_[job_.here] = fate::finished;
+  spread(finished_message, job_.here, {}, nullptr);
 }
 
-bool lifelines::all_finished() const {
+bool failure_detector::all_finished() const {
   return std::none_of(fates_.begin(), fates_.end(), [](fate f) { return f == fate::there; });
 }
 
-void lifelines::spread(std::uint32_t kind, locality_id who, std::string_view text, const line* but) {
+void failure_detector::spread(std::uint32_t kind, locality_id who, std::string_view text, const line* but) {
   const message_header h{kind, who, static_cast<std::uint32_t>(text.size())};
   for (const auto& l : lines_) {
     if (l->now != state::up || l.get() == but) continue;
@@ -156,7 +156,7 @@ void lifelines::spread(std::uint32_t kind, locality_id who, std::string_view tex
 }
 
 // A broken line is detected and reported once, by read().
-void lifelines::write(line& l) {
+void failure_detector::write(line& l) {
   while (!l.out.empty()) {
     const ssize_t sent = send(l.fd, l.out.data(), l.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
@@ -167,7 +167,7 @@ void lifelines::write(line& l) {
   watch(l, !l.out.empty());
 }
 
-void lifelines::end(line& l, std::string why) {
+void failure_detector::end(line& l, std::string why) {
   ::close(std::exchange(l.fd, -1));
   l.now = state::closed;
   if (l.peer == no_locality) return;
@@ -175,22 +175,22 @@ void lifelines::end(line& l, std::string why) {
   lose(l.peer, std::move(why));
 }
 
-void lifelines::watch(line& l, bool also_writing) {
+void failure_detector::watch(line& l, bool also_writing) {
   epoll_event e{};
   e.events = EPOLLIN | (also_writing ? EPOLLOUT : 0u);
   e.data.ptr = &l;
   if (epoll_ctl(epoll_, EPOLL_CTL_MOD, l.fd, &e) != 0) epoll_ctl(epoll_, EPOLL_CTL_ADD, l.fd, &e);
 }
 
-void lifelines::add(int fd) {
+void failure_detector::add(int fd) {
   epoll_event e{};
   e.events = EPOLLIN;
   epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &e);
 }
 
-std::vector<loss> lifelines::take_losses() { return std::exchange(losses_, {}); }
+std::vector<loss> failure_detector::take_losses() { return std::exchange(losses_, {}); }
 
-void lifelines::close(double deadline_s) {
+void failure_detector::close(double deadline_s) {
   const double until = monotonic_seconds() + deadline_s;
   const auto any = [&](auto which) {
     return std::any_of(lines_.begin(), lines_.end(), [&](const auto& l) { return l->now == state::up && which(*l); });
@@ -198,7 +198,7 @@ void lifelines::close(double deadline_s) {
   const auto wait = [&] {
     epoll_event e;
     epoll_wait(epoll_, &e, 1, 10);
-    look();
+    poll();
     return monotonic_seconds() < until;
   };
   while (any([](const line& l) { return !l.out.empty(); }) && wait()) {

@@ -4,7 +4,7 @@
 
 #include "probe/record/test/trace_builder_test.hpp"
 
-namespace told_parents_test {
+namespace listed_parents_test {
 
 using namespace plx::probe;
 
@@ -20,40 +20,40 @@ trace_data inputs_of_many(task_id n, task_id m) {
 
 TEST(ToldParents, AreAllListedInOrderOfNumber) {
   const trace_graph g(inputs_of_many(500, 1));
-  told_parents told(g, 1000);
-  EXPECT_TRUE(told.of(0).empty());
-  const auto parents = told.of(500);
+  listed_parents listed(g, 1000);
+  EXPECT_TRUE(listed.of(0).empty());
+  const auto parents = listed.of(500);
   ASSERT_EQ(parents.size(), 500u);
   for (task_id i = 0; i < 500; ++i) EXPECT_EQ(parents[i], i + 1);
-  EXPECT_FALSE(told.cut());
-  EXPECT_EQ(told.pieces_cut(), 0u);
-  EXPECT_EQ(told.longest(), 500u);
+  EXPECT_FALSE(listed.cut());
+  EXPECT_EQ(listed.pieces_cut(), 0u);
+  EXPECT_EQ(listed.longest(), 500u);
 }
 
 TEST(ToldParents, StayProportionalToTheLinks) {
   const trace_graph g(inputs_of_many(500, 500));
-  told_parents told(g, 1000);
+  listed_parents listed(g, 1000);
   std::size_t sum = 0, few = 0;
   for (trace_graph::index p = 0; p < 1000; ++p) {
-    const std::size_t n = told.of(p).size();
+    const std::size_t n = listed.of(p).size();
     sum += n;
-    few += told.cut();
+    few += listed.cut();
     if (p >= 500) {
-      EXPECT_GE(n, told_parents::always);
-      EXPECT_EQ(told.cut(), n < 500) << p;
+      EXPECT_GE(n, listed_parents::always);
+      EXPECT_EQ(listed.cut(), n < 500) << p;
     }
   }
-  EXPECT_EQ(told.pieces_cut(), few);
+  EXPECT_EQ(listed.pieces_cut(), few);
   EXPECT_GT(few, 400u);
-  EXPECT_LE(sum, 4 * g.link_count() + 500 * told_parents::always);
+  EXPECT_LE(sum, 4 * g.link_count() + 500 * listed_parents::always);
   EXPECT_GT(sum, 4 * g.link_count());
 }
 
 TEST(ToldParents, AreLimitedPerSlice) {
   const trace_graph g(inputs_of_many(101, 1));
-  told_parents told(g, 100);
-  EXPECT_EQ(told.of(101).size(), 100u);
-  EXPECT_TRUE(told.cut());
+  listed_parents listed(g, 100);
+  EXPECT_EQ(listed.of(101).size(), 100u);
+  EXPECT_TRUE(listed.cut());
 }
 
 /// A task of many slices, each with a link, is one parent: the limit applies to the links visited.
@@ -68,9 +68,9 @@ TEST(ToldParents, LinksOfOneTaskCountLikeOthers) {
     b.edge(join, 2 + i, 10 * pieces).task(0, 2 + i, "out", begin, begin + 5);
   }
   const trace_graph g(b.data);
-  told_parents told(g, 1000);
-  for (trace_graph::index p = 0; p < pieces + waiters; ++p) EXPECT_LE(told.of(p).size(), 1u);
-  EXPECT_GT(told.pieces_cut(), waiters / 2);
+  listed_parents listed(g, 1000);
+  for (trace_graph::index p = 0; p < pieces + waiters; ++p) EXPECT_LE(listed.of(p).size(), 1u);
+  EXPECT_GT(listed.pieces_cut(), waiters / 2);
 }
 
-}  // namespace told_parents_test
+}  // namespace listed_parents_test

@@ -3,7 +3,7 @@
 // Thread safety: all functions are thread-safe; the functions run one at a time, on a thread of the given name that
 // exists while there are functions. Cost: a sleep between calls. A function that throws is removed and reported in the
 // log.
-// Example: probe/counters/test/beat_test.cpp
+// Example: probe/counters/test/periodic_thread_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace plx::probe {
 
-class beat {
+class periodic_thread {
  public:
   /// `thread_name`: a literal of at most 15 characters.
-  explicit beat(const char* thread_name = "plx-probe");
+  explicit periodic_thread(const char* thread_name = "plx-probe");
   /// Waits for the function in progress.
-  ~beat();
-  beat(const beat&) = delete;
-  beat& operator=(const beat&) = delete;
+  ~periodic_thread();
+  periodic_thread(const periodic_thread&) = delete;
+  periodic_thread& operator=(const periodic_thread&) = delete;
 
   /// Calls `f()` every `period_s` seconds, first after one period. Missed calls are skipped.
   /// Requires: period_s > 0.

@@ -1,4 +1,4 @@
-#include "net/start/lifelines.hpp"
+#include "net/start/failure_detector.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "net/start/bootstrap.hpp"
-#include "net/start/test/meeting_test.hpp"
+#include "net/start/test/table_bootstrap_test.hpp"
 
 namespace {
 
@@ -23,30 +23,30 @@ using namespace plx::net;
 using namespace plx::net::detail;
 using testing::HasSubstr;
 
-/// A locality of a test: its meeting and its lines.
+/// A locality of a test: its part of the job and its failure detector.
 struct part {
-  meeting met;
-  std::unique_ptr<lifelines> lines;
+  job_info met;
+  std::unique_ptr<failure_detector> detector;
   std::vector<loss> losses;
 
   static std::unique_ptr<part> open(bootstrap& b) {
     auto p = std::make_unique<part>();
-    p->met = meet(b, 300).value();
-    p->lines = lifelines::listen(p->met).value();
+    p->met = exchange_job_info(b, 300).value();
+    p->detector = failure_detector::listen(p->met).value();
     return p;
   }
   result<void> connect(bootstrap& b, double deadline_s = 300) {
-    auto r = lines->connect(b.exchange(lines->address(), 300).value(), deadline_s);
+    auto r = detector->connect(b.exchange(detector->address(), 300).value(), deadline_s);
     if (r)
       static_cast<void>(
           b.exchange("", 300));  // waits until all are connected, so that later events do not disturb the start
     return r;
   }
   template <class F>
-  bool look_until(F done, double limit_s = 300) {
+  bool poll_until(F done, double limit_s = 300) {
     for (const double until = monotonic_seconds() + limit_s; !done();) {
-      lines->look();
-      for (auto& l : lines->take_losses()) losses.push_back(l);
+      detector->poll();
+      for (auto& l : detector->take_losses()) losses.push_back(l);
       if (monotonic_seconds() > until) return false;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
@@ -59,53 +59,53 @@ struct part {
   }
 };
 
-class Lifelines : public testing::TestWithParam<unsigned> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, Lifelines, testing::Values(2, 3, 4, 5, 8, 13));
+class FailureDetector : public testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, FailureDetector, testing::Values(2, 3, 4, 5, 8, 13));
 
-TEST_P(Lifelines, AllLearnThatAllHaveFinished) {
+TEST_P(FailureDetector, AllLearnThatAllHaveFinished) {
   test::table t(GetParam());
   std::atomic<unsigned> finished{0};
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
     std::this_thread::sleep_for(std::chrono::milliseconds(b.here() * 3));
-    EXPECT_FALSE(p->lines->all_finished());
+    EXPECT_FALSE(p->detector->all_finished());
     ++finished;
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
     EXPECT_EQ(finished, t.size);  // all_finished() is not true too early
-    p->lines->close(300);
+    p->detector->close(300);
     EXPECT_TRUE(p->losses.empty());
-    EXPECT_EQ(p->lines->refused(), 0u);
+    EXPECT_EQ(p->detector->refused(), 0u);
   });
 }
 
-TEST_P(Lifelines, ALossIsReportedOnceToAll) {
+TEST_P(FailureDetector, ALossIsReportedOnceToAll) {
   for (const locality_id dead : {0u, GetParam() - 1}) {
     test::table t(GetParam());
     test::as_localities(t, [&](bootstrap& b) {
       const auto p = part::open(b);
       ASSERT_TRUE(p->connect(b));
       if (b.here() == dead) return;  // its connections close
-      EXPECT_TRUE(p->look_until([&] { return !p->losses.empty(); }));
+      EXPECT_TRUE(p->poll_until([&] { return !p->losses.empty(); }));
       EXPECT_EQ(p->losses[0].why, "its process has ended");
-      p->lines->tell_finished();
-      EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-      p->lines->close(300);
+      p->detector->report_finished();
+      EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+      p->detector->close(300);
       EXPECT_THAT(p->lost(), testing::ElementsAre(dead));
     });
   }
 }
 
-TEST_P(Lifelines, TheOthersFinishAfterHalfAreLost) {
+TEST_P(FailureDetector, TheOthersFinishAfterHalfAreLost) {
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
     if (b.here() % 2 == 1) return;
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
     std::multiset<locality_id> odd;
     for (locality_id i = 1; i < t.size; i += 2) odd.insert(i);
     EXPECT_EQ(p->lost(), odd);
@@ -113,88 +113,88 @@ TEST_P(Lifelines, TheOthersFinishAfterHalfAreLost) {
 }
 
 // All localities except 0 have finished, including the one that leaves. Locality 0 is not always its neighbour.
-TEST_P(Lifelines, LeavingBeforeAllHaveFinishedIsALoss) {
+TEST_P(FailureDetector, LeavingBeforeAllHaveFinishedIsALoss) {
   const locality_id leaves = GetParam() > 3 ? 3 : 1;
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
-    if (b.here() != 0) p->lines->tell_finished();
-    if (b.here() == leaves) return p->lines->close(0.05);  // it has not waited for locality 0
-    EXPECT_TRUE(p->look_until([&] { return !p->losses.empty(); }));
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    if (b.here() != 0) p->detector->report_finished();
+    if (b.here() == leaves) return p->detector->close(0.05);  // it has not waited for locality 0
+    EXPECT_TRUE(p->poll_until([&] { return !p->losses.empty(); }));
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
     EXPECT_THAT(p->lost(), testing::ElementsAre(leaves));
     EXPECT_EQ(p->losses.at(0).why, "it has left the job");
   });
 }
 
-TEST_P(Lifelines, AResigningLocalityIsLostAndLosesAll) {
+TEST_P(FailureDetector, AResigningLocalityIsLostAndLosesAll) {
   test::table t(GetParam());
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
-    if (b.here() == 1) p->lines->resign("tired");
+    if (b.here() == 1) p->detector->resign("tired");
     const std::size_t expected = b.here() == 1 ? t.size - 1 : 1;
-    EXPECT_TRUE(p->look_until([&] { return p->losses.size() == expected; }));
+    EXPECT_TRUE(p->poll_until([&] { return p->losses.size() == expected; }));
     for (const auto& l : p->losses) EXPECT_EQ(l.why, "tired");
     EXPECT_EQ(p->lost().count(1), b.here() == 1 ? 0u : 1u);
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
   });
 }
 
-TEST(LifelinesOfThree, ALocalityReportedAsLostLosesTheOthers) {
+TEST(FailureDetectorOfThree, ALocalityReportedAsLostLosesTheOthers) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
-    if (b.here() == 0) p->lines->tell_lost(2, "its answers are invalid");
+    if (b.here() == 0) p->detector->report_lost(2, "its answers are invalid");
     const std::size_t expected = b.here() == 2 ? 2 : 1;
-    EXPECT_TRUE(p->look_until([&] { return p->losses.size() == expected; }));
+    EXPECT_TRUE(p->poll_until([&] { return p->losses.size() == expected; }));
     if (b.here() == 2) {
       EXPECT_EQ(p->losses[0].why, "it considers this locality lost: its answers are invalid");
       EXPECT_THAT(p->lost(), testing::ElementsAre(0, 1));
     } else {
       EXPECT_THAT(p->lost(), testing::ElementsAre(2));
     }
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
   });
 }
 
-TEST(LifelinesOfThree, NeighboursAskAndAnswer) {
+TEST(FailureDetectorOfThree, NeighboursAskAndAnswer) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     ASSERT_TRUE(p->connect(b));
-    EXPECT_FALSE(p->lines->ask(b.here()));
+    EXPECT_FALSE(p->detector->ask(b.here()));
     const locality_id other = (b.here() + 1) % 3, asking = (b.here() + 2) % 3;
-    EXPECT_TRUE(p->lines->ask(other));
+    EXPECT_TRUE(p->detector->ask(other));
     std::vector<locality_id> asked, answered;
-    EXPECT_TRUE(p->look_until([&] {
-      for (const locality_id who : p->lines->take_questions()) asked.push_back(who), p->lines->answer(who);
-      for (const locality_id who : p->lines->take_answers()) answered.push_back(who);
+    EXPECT_TRUE(p->poll_until([&] {
+      for (const locality_id who : p->detector->take_questions()) asked.push_back(who), p->detector->answer(who);
+      for (const locality_id who : p->detector->take_answers()) answered.push_back(who);
       return !asked.empty() && !answered.empty();
     }));
     EXPECT_THAT(asked, testing::ElementsAre(asking));
     EXPECT_THAT(answered, testing::ElementsAre(other));
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
   });
 }
 
-TEST(LifelinesOfThree, AMissingLocalityIsAnErrorAfterTheDeadline) {
+TEST(FailureDetectorOfThree, AMissingLocalityIsAnErrorAfterTheDeadline) {
   test::table t(3);
   test::as_localities(t, [&](bootstrap& b) {
     const auto p = part::open(b);
     if (b.here() == 2) {
-      static_cast<void>(b.exchange(p->lines->address(), 300));
-      p->look_until([] { return false; }, 1.5);  // it listens, but does not connect
+      static_cast<void>(b.exchange(p->detector->address(), 300));
+      p->poll_until([] { return false; }, 1.5);  // it listens, but does not connect
       return;
     }
     const auto r = p->connect(b, 0.5);
@@ -220,7 +220,7 @@ int call_door(std::uint16_t port) {
 }
 
 // Connections from other programs come first: random bytes, silence, a wrong proof, a proof of another job, a flood.
-TEST(LifelinesOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
+TEST(FailureDetectorOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
   test::table t(2);
   test::as_localities(t, [&](bootstrap& b) {
@@ -231,7 +231,7 @@ TEST(LifelinesOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
         std::uint64_t proof;
         std::uint32_t from, zero;
       } hello{make_proof(make_secret().value(), proof_of::call, 1, 0), 1, 0};
-      const std::uint16_t port = port_in(p->lines->address());
+      const std::uint16_t port = port_in(p->detector->address());
       for (int i = 0; i < 100; ++i) strangers.push_back(call_door(port));
       const std::string noise(100'000, '\xff');
       EXPECT_EQ(send(strangers[0], noise.data(), noise.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0, true);
@@ -240,18 +240,18 @@ TEST(LifelinesOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
       close(strangers[3]);
     }
     ASSERT_TRUE(p->connect(b));
-    EXPECT_EQ(p->lines->refused(), b.here() == 0 ? 100u : 0u);
-    EXPECT_EQ(call_door(port_in(p->lines->address())), -1);  // it no longer listens
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    EXPECT_EQ(p->detector->refused(), b.here() == 0 ? 100u : 0u);
+    EXPECT_EQ(call_door(port_in(p->detector->address())), -1);  // it no longer listens
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
     EXPECT_TRUE(p->losses.empty());
     for (const int fd : strangers) close(fd);
   });
 }
 
 // Refused connections are removed; otherwise a flood of them would cost memory and time while localities connect.
-TEST(LifelinesOfTwo, RefusedConnectionsAreRemoved) {
+TEST(FailureDetectorOfTwo, RefusedConnectionsAreRemoved) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
   constexpr unsigned n_strangers = 3000;
   test::table t(2);
@@ -260,21 +260,21 @@ TEST(LifelinesOfTwo, RefusedConnectionsAreRemoved) {
     const auto p = part::open(b);
     std::thread flood;
     if (b.here() == 0)
-      flood = std::thread([&flooded, port = port_in(p->lines->address())] {
+      flood = std::thread([&flooded, port = port_in(p->detector->address())] {
         for (unsigned i = 0; i < n_strangers; ++i)
           if (const int fd = call_door(port); fd >= 0) close(fd);
         flooded = true;
       });
-    const auto addresses = b.exchange(p->lines->address(), 300).value();
+    const auto addresses = b.exchange(p->detector->address(), 300).value();
     while (b.here() == 1 && !flooded) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    const auto connected = p->lines->connect(addresses, 300);
+    const auto connected = p->detector->connect(addresses, 300);
     if (flood.joinable()) flood.join();
     ASSERT_TRUE(connected);
-    EXPECT_EQ(p->lines->refused(), b.here() == 0 ? n_strangers : 0u);
-    EXPECT_EQ(p->lines->connections(), 1u);
-    p->lines->tell_finished();
-    EXPECT_TRUE(p->look_until([&] { return p->lines->all_finished(); }));
-    p->lines->close(300);
+    EXPECT_EQ(p->detector->refused(), b.here() == 0 ? n_strangers : 0u);
+    EXPECT_EQ(p->detector->connections(), 1u);
+    p->detector->report_finished();
+    EXPECT_TRUE(p->poll_until([&] { return p->detector->all_finished(); }));
+    p->detector->close(300);
   });
 }
 
@@ -288,7 +288,7 @@ TEST(Meeting, ProgramsOfAnotherVersionAreRefused) {
       static_cast<void>(b.exchange(other, 300));
       return;
     }
-    EXPECT_EQ(meet(b, 20).error().message,
+    EXPECT_EQ(exchange_job_info(b, 20).error().message,
               "expected a program of the same version, found another as locality 1; start the same program everywhere");
   });
 }

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "net/start/bootstrap.hpp"
-#include "net/start/meeting.hpp"
+#include "net/start/job_info.hpp"
 
 namespace plx::net::detail {
 
@@ -63,8 +63,8 @@ std::uint64_t siphash(const job_secret& key, std::span<const std::byte> bytes) n
 }
 
 std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to) noexcept {
-  const std::array<std::uint32_t, 3> said{static_cast<std::uint32_t>(what), from, to};
-  return siphash(secret, std::as_bytes(std::span(said)));
+  const std::array<std::uint32_t, 3> fields{static_cast<std::uint32_t>(what), from, to};
+  return siphash(secret, std::as_bytes(std::span(fields)));
 }
 
 namespace {
@@ -73,8 +73,8 @@ constexpr std::string_view protocol = "plx 1";  // to be incremented when a vers
 
 }  // namespace
 
-result<meeting> meet(bootstrap& b, double deadline_s) {
-  meeting m;
+result<job_info> exchange_job_info(bootstrap& b, double deadline_s) {
+  job_info m;
   m.here = b.here();
   m.size = b.size();
   std::string mine;

@@ -1,4 +1,4 @@
-#include "net/start/ending.hpp"
+#include "net/start/termination.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,10 +14,11 @@
 namespace plx::net {
 namespace {
 
-void ending_arrived(sender s, std::uint64_t turn) { node_here().get<ending>().note_arrived(s.who, turn); }
-void ending_finished(sender s, std::uint64_t turn) { node_here().get<ending>().note_finished(s.who, turn); }
+void termination_arrived(sender s, std::uint64_t turn) { node_here().get<termination>().note_arrived(s.who, turn); }
+void termination_finished(sender s, std::uint64_t turn) { node_here().get<termination>().note_finished(s.who, turn); }
 void ending_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
-ending::counts ending_counts(sender s, const std::vector<locality_id>& lost, const std::vector<std::string>& why) {
+termination::counts termination_counts(sender s, const std::vector<locality_id>& lost,
+                                       const std::vector<std::string>& why) {
   node& n = node_here();
   if (s.who != 0 || why.size() != lost.size() ||
       std::any_of(lost.begin(), lost.end(), [&n](locality_id i) { return i >= n.size(); })) {
@@ -38,49 +39,49 @@ ending::counts ending_counts(sender s, const std::vector<locality_id>& lost, con
 }  // namespace
 
 template <>
-inline constexpr bool is_control<&ending_arrived> = true;
+inline constexpr bool is_control<&termination_arrived> = true;
 template <>
-inline constexpr bool is_control<&ending_finished> = true;
+inline constexpr bool is_control<&termination_finished> = true;
 template <>
 inline constexpr bool is_control<&ending_failed> = true;
 template <>
-inline constexpr bool is_control<&ending_counts> = true;
+inline constexpr bool is_control<&termination_counts> = true;
 
-ending::ending(node& n) : node_(n), arrived_(n.size()) {}
+termination::termination(node& n) : node_(n), arrived_(n.size()) {}
 
-void ending::wait_for_all() {
+void termination::wait_for_all() {
   const std::uint64_t turn = next_turn();
   if (node_.here() == 0) {
     note_arrived(0, turn);
     wait_for_arrivals();
     wait_for_quiet();
-    for (locality_id i = 1; i < node_.size(); ++i) post<&ending_finished>(i, sender{0}, turn);
+    for (locality_id i = 1; i < node_.size(); ++i) post<&termination_finished>(i, sender{0}, turn);
     return;
   }
-  post<&ending_arrived>(locality_id{0}, sender{node_.here()}, turn);
+  post<&termination_arrived>(locality_id{0}, sender{node_.here()}, turn);
   std::unique_lock guard(lock_);
   while (finished_ < turn && !node_.is_lost(0)) changed_.wait(guard);
   if (finished_ < turn) std::rethrow_exception(node_.loss_of(0));
 }
 
-void ending::fail(std::string_view why) noexcept {
+void termination::fail(std::string_view why) noexcept {
   const std::string text = "it failed: " + std::string(why);
   for (locality_id i = 0; i < node_.size(); ++i)
     if (i != node_.here()) post<&ending_failed>(i, sender{node_.here()}, text);
 }
 
-void ending::peer_lost(locality_id) {
+void termination::peer_lost(locality_id) {
   const std::lock_guard guard(lock_);
   changed_.notify_all();
 }
 
-std::uint64_t ending::next_turn() {
+std::uint64_t termination::next_turn() {
   const std::lock_guard guard(lock_);
   return ++turn_;
 }
 
 // No locality is ahead by more than one turn: the next turn needs the root, which has then finished this one.
-void ending::note_arrived(locality_id who, std::uint64_t turn) {
+void termination::note_arrived(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
   if (node_.here() != 0 || who >= arrived_.size() || turn > turn_ + 1)
     return node_.refuse(who, "it reports its arrival at a nonexistent end");
@@ -88,14 +89,14 @@ void ending::note_arrived(locality_id who, std::uint64_t turn) {
   changed_.notify_all();
 }
 
-void ending::note_finished(locality_id who, std::uint64_t turn) {
+void termination::note_finished(locality_id who, std::uint64_t turn) {
   const std::lock_guard guard(lock_);
   if (who != 0 || turn > turn_) return node_.refuse(who, "it reports an end at which not all have arrived");
   finished_ = std::max(finished_, turn);
   changed_.notify_all();
 }
 
-void ending::wait_for_arrivals() {
+void termination::wait_for_arrivals() {
   std::unique_lock guard(lock_);
   changed_.wait(guard, [this] {
     for (locality_id i = 0; i < node_.size(); ++i)
@@ -104,7 +105,7 @@ void ending::wait_for_arrivals() {
   });
 }
 
-void ending::wait_for_quiet() {
+void termination::wait_for_quiet() {
   if (node_.size() == 1) return;
   sums before;
   for (;;) {
@@ -116,7 +117,7 @@ void ending::wait_for_quiet() {
   }
 }
 
-ending::sums ending::ask_all() const {
+termination::sums termination::ask_all() const {
   sums s;
   std::vector<std::string> why;
   for (locality_id i = 0; i < node_.size(); ++i)
@@ -124,7 +125,7 @@ ending::sums ending::ask_all() const {
   std::vector<future<counts>> answers;
   for (locality_id i = 0; i < node_.size(); ++i)
     if (std::find(s.lost.begin(), s.lost.end(), i) == s.lost.end())
-      answers.push_back(async<&ending_counts>(i, sender{node_.here()}, s.lost, why));
+      answers.push_back(async<&termination_counts>(i, sender{node_.here()}, s.lost, why));
   for (auto& a : answers) {
     a.wait();
     try {

@@ -8,14 +8,14 @@
 namespace {
 
 using namespace plx;
-using ledger = net::detail::loss_ledger;
-using question = ledger::question;
+using table = net::detail::loss_table;
+using question = table::question;
 
 constexpr gid first{1, 7, 1}, second{1, 7, 2};
 
-// The ledger of locality 0 of four.
+// The table of locality 0 of four.
 struct LossLedger : ::testing::Test {
-  ledger l{0, 4};
+  table l{0, 4};
 };
 
 TEST_F(LossLedger, SettledWithoutLosses) {
