@@ -1,5 +1,5 @@
 """Text of the repository: no trailing blanks, no tabs, no unfinished marks, no paths of one person's machine, no large
-files, and a final line end. Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
+files, no operator= by value, and a final line end. Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ RULES = (
     ),
     (re.compile(r"^(<{7}|>{7}|={7})( |$)"), "a mark of an unfinished merge"),
     (re.compile(r"(?<![\w.$}~*-])/(home|root|work|Users)/\w"), "a path of one person's machine"),
+    (
+        re.compile(r"\b(\w+)(<\w+>)?& (\w+::)?operator=\(\1(<\w+>)? \w+\)"),
+        "operator= by value, whose argument Clang 16 may not destroy (src/rt/core/pool.hpp); expected const& and &&",
+    ),
 )
 
 

@@ -90,7 +90,6 @@ actuator::actuator(actuator_info info, std::uint64_t standard, decision_log& log
 actuator::~actuator() = default;
 
 std::string actuator::text() const { return text_of(bits()); }
-std::string actuator::standard_text() const { return text_of(standard_); }
 
 result<std::uint64_t> actuator::set_text(std::string_view value, std::string_view who, std::string_view why) {
   const auto bits = parse(value);

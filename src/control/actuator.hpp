@@ -136,8 +136,6 @@ class actuator : public std::enable_shared_from_this<actuator> {
   [[nodiscard]] const actuator_info& info() const noexcept { return info_; }
   /// The current value.
   [[nodiscard]] std::string text() const;
-  /// The default value.
-  [[nodiscard]] std::string standard_text() const;
   /// "1 to 8", "one of fast, small".
   [[nodiscard]] virtual std::string bounds_text() const = 0;
 

@@ -11,6 +11,8 @@ import pytest
         ("// TO" "DO later\n", "unfinished mark"),
         ("<" * 7 + " HEAD\n", "unfinished merge"),
         ("path = /ho" "me/someone/x\n", "one person's machine"),
+        ("  handle& operator=" "(handle other) noexcept;\n", "operator= by value"),
+        ("limit& limit::operator=" "(limit o) {\n", "operator= by value"),
         ("int a;", "no line end"),
     ],
 )
@@ -20,7 +22,7 @@ def test_each_rule_finds_its_planted_line(tmp_path, line, what):
     assert len(problems) >= 1 and what in " ".join(problems)
 
 
-@pytest.mark.parametrize("line", ["int a;  // a*b == c\n", "see docs/home/x and ./work/y\n", "=====\n", ""])
+@pytest.mark.parametrize("line", ["int a;  // a*b == c\n", "  handle& operator=(const handle& o);\n", "see docs/home/x and ./work/y\n", "=====\n", ""])
 def test_ordinary_lines_pass(tmp_path, line):
     (tmp_path / "a.md").write_text(line)
     assert check_text.check_file(tmp_path / "a.md", "a.md") == []

@@ -225,7 +225,6 @@ class device_core {
   std::atomic<bool> is_lost_{false};
   plx::detail::spinlock lost_lock_;
   std::exception_ptr lost_;
-  std::string lost_text_;
 
   const std::shared_ptr<poller_door> pollers_ = std::make_shared<poller_door>(rt);
   std::atomic<bool> reported_unmarked_{false};

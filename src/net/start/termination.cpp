@@ -16,7 +16,7 @@ namespace {
 
 void termination_arrived(sender s, std::uint64_t turn) { node_here().get<termination>().note_arrived(s.who, turn); }
 void termination_finished(sender s, std::uint64_t turn) { node_here().get<termination>().note_finished(s.who, turn); }
-void ending_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
+void termination_failed(sender s, const std::string& why) { node_here().give_up(s.who, why); }
 termination::counts termination_counts(sender s, const std::vector<locality_id>& lost,
                                        const std::vector<std::string>& why) {
   node& n = node_here();
@@ -43,7 +43,7 @@ inline constexpr bool is_control<&termination_arrived> = true;
 template <>
 inline constexpr bool is_control<&termination_finished> = true;
 template <>
-inline constexpr bool is_control<&ending_failed> = true;
+inline constexpr bool is_control<&termination_failed> = true;
 template <>
 inline constexpr bool is_control<&termination_counts> = true;
 
@@ -67,7 +67,7 @@ void termination::wait_for_all() {
 void termination::fail(std::string_view why) noexcept {
   const std::string text = "it failed: " + std::string(why);
   for (locality_id i = 0; i < node_.size(); ++i)
-    if (i != node_.here()) post<&ending_failed>(i, sender{node_.here()}, text);
+    if (i != node_.here()) post<&termination_failed>(i, sender{node_.here()}, text);
 }
 
 void termination::peer_lost(locality_id) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <string>
 #include <vector>
@@ -187,6 +188,34 @@ TEST(wait, all_any_some_each_leave_the_futures) {
 }
 
 // Futures that were not ready first are unchanged: no node of the waiter remains in their lists.
+TEST(wait, forms_with_a_count_use_the_first_ones) {
+  on_every_schedule([] {
+    plx::promise<int> never;
+    auto all = numbers(4);
+    all.push_back(never.get_future());
+    plx::wait_all_n(all.begin(), 4);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(all[static_cast<std::size_t>(i)].is_ready());
+    EXPECT_LT(plx::wait_any_n(all.begin(), 5), 4u);
+    EXPECT_EQ(plx::wait_some_n(2, all.begin(), 5).size(), 2u);
+    int sum = 0;
+    plx::wait_each_n([&](plx::future<int>& f) { sum += f.get(); }, all.begin(), 4);
+    EXPECT_EQ(sum, 0 + 1 + 2 + 3);
+
+    auto more = numbers(4);
+    more.push_back(std::move(all[4]));
+    std::atomic<int> total{0};
+    const auto some = plx::when_some_n(3, more.begin(), 4).get();
+    EXPECT_EQ(some.indices.size(), 3u);
+    EXPECT_EQ(some.futures.size(), 4u);
+    EXPECT_TRUE(more[4].valid()) << "only the first ones are moved in";
+    auto last = numbers(3);
+    last.push_back(std::move(more[4]));
+    plx::when_each_n([&](plx::future<int> f) { total += f.get(); }, last.begin(), 3).get();
+    EXPECT_EQ(total, 0 + 1 + 2);
+    EXPECT_TRUE(last[3].valid());
+  });
+}
+
 TEST(wait, futures_that_were_not_first_can_still_be_waited_for) {
   on_every_schedule([] {
     std::vector<plx::promise<int>> promises(4);

@@ -26,8 +26,6 @@
 namespace plx::detail {
 
 template <class It>
-concept input_it = std::input_iterator<It>;
-template <class It>
 concept forward_it = std::forward_iterator<It>;
 template <class It>
 concept output_it = std::input_or_output_iterator<It>;
