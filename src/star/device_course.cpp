@@ -32,7 +32,6 @@ result<std::unique_ptr<device_course>> device_course::open(const input& in, cons
 
 device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on)
     : in_(in),
-      setup_(s),
       gas_(g),
       on_(std::move(on)),
       values_(std::make_unique<device::device_gas>(on_->machine, with_totals(gas_options_of(s), in))) {}

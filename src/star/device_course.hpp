@@ -74,7 +74,6 @@ class device_course {
   void fetch_rates();
 
   const input& in_;
-  const setup& setup_;
   gas& gas_;
   std::unique_ptr<run_device> on_;
   std::unique_ptr<device::device_gas> values_;

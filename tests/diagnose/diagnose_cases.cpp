@@ -88,7 +88,7 @@ void lock() {
 /// The same lock, held for a very short time.
 void lock_for_short() {
   static mutex m("counter");
-  static long n = 0;
+  [[maybe_unused]] static long n = 0;
   task_group g;
   for (int i = 0; i < 400; ++i)
     g.run(named("deposit"), [] {
