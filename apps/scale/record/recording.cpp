@@ -73,7 +73,6 @@ class run_recorder {
   run_recorder(job& j, const record_request& what, const star::input& in, const star::setup& s)
       : j_(j),
         what_(what),
-        in_(in),
         setup_(s),
         all_(j.node()),
         sim_(in, s, j.home(), what.alone ? step::exchange::alone() : all_),
@@ -91,7 +90,6 @@ class run_recorder {
 
   job& j_;
   const record_request& what_;
-  const star::input& in_;
   const star::setup& setup_;
   step::exchange all_;
   star::simulation sim_;

@@ -123,11 +123,11 @@ TEST(UnsoundValues, Termination) {
   net::test::localities all(2);
   all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });
   all.run(1, [] {
-    send_raw("ending_arrived", 0, sender{none_such}, std::uint64_t{1});
-    send_raw("ending_arrived", 0, sender{1}, ~std::uint64_t{0});
-    send_raw("ending_arrived", 0, sender{1}, std::uint64_t{3});
-    send_raw("ending_finished", 0, sender{1}, std::uint64_t{1});
-    send_raw("ending_failed", 0, sender{none_such}, std::uint64_t{0});
+    send_raw("termination_arrived", 0, sender{none_such}, std::uint64_t{1});
+    send_raw("termination_arrived", 0, sender{1}, ~std::uint64_t{0});
+    send_raw("termination_arrived", 0, sender{1}, std::uint64_t{3});
+    send_raw("termination_finished", 0, sender{1}, std::uint64_t{1});
+    send_raw("termination_failed", 0, sender{none_such}, std::uint64_t{0});
   });
   wait_for_refused(all, 5);
   all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });  // as before
