@@ -52,8 +52,12 @@ void throws_loss_of(locality_id who) { throw locality_lost(who, "it was never th
 template <class... V>
 void send_raw(const std::string& function, std::uint64_t reply, V... values) {
   net::node& n = net::node_here();
+  const std::string plain = function.substr(0, function.find('<'));  // Clang's names have no template arguments
+  const auto is_named = [](const net::action_entry& e, const std::string& name) {
+    return net::function_of(e) == name || net::function_of(e).ends_with("::" + name);
+  };
   for (const net::action_entry* e : net::all_actions())
-    if (e != nullptr && (net::function_of(*e) == function || net::function_of(*e).ends_with("::" + function))) {
+    if (e != nullptr && (is_named(*e, function) || is_named(*e, plain))) {
       if (!e->control) n.note_sent(0);
       net::parcel_header h;
       h.action = e->index;
