@@ -201,7 +201,7 @@ class application {
   /// Seconds of one step.
   double step() {
     const double begin = monotonic_seconds();
-    runtime_.run([&] { stepper_.advance(setup_.cfl / gas_.largest_signal_rate()); });
+    runtime_.run([&] { stepper_.advance(setup_.cfl / gas_.largest_signal_rate(), 0.0); });
     return monotonic_seconds() - begin;
   }
 

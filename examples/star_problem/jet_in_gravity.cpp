@@ -36,7 +36,7 @@ class gravity_module final : public step_module {
     r.add({.name = gravity::name,
            .reads = {{f.now}, {f.next}},
            .writes = {f.next},
-           .kernel = on.portable(device::portable(gravity{g}), plx::step::node_set::blocks, f.stage)});
+           .kernel = on.portable(device::portable(gravity{g}), f.stage)});
   }
 };
 
@@ -90,11 +90,10 @@ class rising_gas final : public analysis {
   void of_cell(const analysis_cell& c, double* values) const override {
     const double speed = c.state.velocity[2];
     values[0] = speed > 0.0 ? c.state.density * c.volume : 0.0;
-    values[1] = speed * speed * c.state.density > 1.4 * c.state.pressure && speed > 0.0 ? c.centre[2] : 0.0;
+    values[1] = speed * speed * c.state.density > c.gamma * c.state.pressure && speed > 0.0 ? c.centre[2] : 0.0;
   }
 };
 
-const bool added = register_analysis(
-    {"rising_gas", "mass that rises, and how high", [] { return std::unique_ptr<analysis>(new rising_gas); }});
+const bool added = register_analysis({"rising_gas", "mass that rises, and how high", make<rising_gas>});
 
 }  // namespace

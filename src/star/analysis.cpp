@@ -10,6 +10,7 @@
 #include "rt/runtime.hpp"
 #include "star/agreement.hpp"
 #include "star/gas.hpp"
+#include "star/problems/registry.hpp"
 
 namespace plx::star {
 
@@ -71,11 +72,6 @@ class extrema final : public analysis {
   }
 };
 
-template <class Analysis>
-std::unique_ptr<analysis> make() {
-  return std::make_unique<Analysis>();
-}
-
 constexpr analysis_entry entries[] = {
     {"energies", "kinetic and internal energy", make<energies>},
     {"extrema", "largest and smallest density and pressure, largest speed", make<extrema>},
@@ -86,6 +82,9 @@ std::vector<analysis_entry>& registered() {
   static std::vector<analysis_entry> all;
   return all;
 }
+
+// NaN if one of them is.
+double larger(double a, double b) { return a > b || std::isnan(a) ? a : b; }
 
 // The largest and smallest values of a worker's cells, and its sums.
 struct part {
@@ -98,8 +97,8 @@ struct part {
         smallest(columns, std::numeric_limits<double>::infinity()) {}
   void add(std::size_t i, analysis::reduction how, double value) {
     if (how == analysis::reduction::sum) sums[i].add(value);
-    if (how == analysis::reduction::largest) largest[i] = std::max(largest[i], value);
-    if (how == analysis::reduction::smallest) smallest[i] = std::min(smallest[i], value);
+    if (how == analysis::reduction::largest) largest[i] = larger(largest[i], value);
+    if (how == analysis::reduction::smallest) smallest[i] = -larger(-smallest[i], -value);
   }
 };
 
@@ -109,6 +108,7 @@ void add_block(const analysis& a, const std::vector<analysis::column>& columns, 
   const std::ptrdiff_t cells = g.now.cells();
   const double* u = g.now.block(slot);
   analysis_cell c;
+  c.gamma = hydro.gamma;
   c.width = g.mesh.cell_width(slot), c.volume = c.width * c.width * c.width, c.level = g.mesh.level(slot);
   std::vector<double> values(columns.size());
   for (int k = 0; k < n; ++k)
@@ -134,6 +134,9 @@ std::span<const analysis_entry> all_analyses() {
   if (all.size() == std::size(entries) + registered().size()) return all;
   all.assign(std::begin(entries), std::end(entries));
   for (const analysis_entry& a : registered()) {
+    if (!is_identifier(a.name))
+      throw std::invalid_argument("analysis '" + std::string(a.name) +
+                                  "': expected a name of lower-case letters, digits and _, which begins with a letter");
     for (const analysis_entry& other : all)
       if (other.name == a.name)
         throw std::invalid_argument("analysis '" + std::string(a.name) +
@@ -147,10 +150,28 @@ std::span<const analysis_entry> all_analyses() {
 result<std::unique_ptr<analysis>> make_analysis(std::string_view name) {
   std::string known;
   for (const analysis_entry& a : all_analyses()) {
-    if (a.name == name) return a.make();
+    if (a.name == name) {
+      if (auto made = a.make(); made != nullptr) return made;
+      return error{"analysis '" + std::string(name) + "': expected an object from its registered function, found null"};
+    }
     known += (known.empty() ? "" : ", ") + std::string(a.name);
   }
   return error{"output.analysis: expected names among " + known + "; found '" + std::string(name) + "'"};
+}
+
+result<void> check_columns(std::string_view name, const analysis& a) {
+  const std::vector<analysis::column> columns = a.columns();
+  const auto refuse = [&](const std::string& expected, const std::string& found) {
+    return error{"analysis '" + std::string(name) + "': expected " + expected + ", found " + found};
+  };
+  if (columns.empty()) return refuse("at least one column", "none");
+  for (auto c = columns.begin(); c != columns.end(); ++c) {
+    if (!is_identifier(c->name) || c->name == "step" || c->name == "time")
+      return refuse("columns named by lower-case letters, digits and _, other than step and time", "'" + c->name + "'");
+    if (std::any_of(columns.begin(), c, [&](const auto& other) { return other.name == c->name; }))
+      return refuse("each column once", "'" + c->name + "' twice");
+  }
+  return {};
 }
 
 std::vector<double> analyse(const analysis& a, const gas& g, const hydro_parameters& hydro, unsigned workers) {
@@ -163,8 +184,8 @@ std::vector<double> analyse(const analysis& a, const gas& g, const hydro_paramet
   for (const part& p : parts)
     for (std::size_t v = 0; v < columns.size(); ++v) {
       whole.sums[v].add(p.sums[v]);
-      whole.largest[v] = std::max(whole.largest[v], p.largest[v]);
-      whole.smallest[v] = std::min(whole.smallest[v], p.smallest[v]);
+      whole.largest[v] = larger(whole.largest[v], p.largest[v]);
+      whole.smallest[v] = -larger(-whole.smallest[v], -p.smallest[v]);
     }
   sum_over_localities(g.net, whole.sums);
   std::vector<double> extremes;
@@ -172,7 +193,7 @@ std::vector<double> analyse(const analysis& a, const gas& g, const hydro_paramet
     extremes.insert(extremes.end(), {whole.largest[v], -whole.smallest[v]});
   extremes = g.net.all_reduce(std::move(extremes), [](const std::vector<double>& x, const std::vector<double>& y) {
     std::vector<double> largest(x.size());
-    std::transform(x.begin(), x.end(), y.begin(), largest.begin(), [](double p, double q) { return std::max(p, q); });
+    std::transform(x.begin(), x.end(), y.begin(), largest.begin(), larger);
     return largest;
   });
   std::vector<double> row;

@@ -17,6 +17,7 @@
 // the same for any number of workers, localities and devices. Example: star/analysis_test.cpp
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -38,6 +39,7 @@ struct analysis_cell {
   int level = 0;        ///< of its block
   primitive state;
   double energy = 0.0;  ///< total energy per volume
+  double gamma = 1.4;   ///< hydro.gamma
 };
 
 class analysis {
@@ -49,7 +51,8 @@ class analysis {
   };
   virtual ~analysis() = default;
   virtual std::vector<column> columns() const = 0;
-  /// Sets the value of a cell for each column: for sums, its contribution.
+  /// Sets the value of a cell for each column: for sums, its contribution; for others, infinity with the opposite sign
+  /// leaves the cell out. NaN makes the column NaN. Shapes: values: [columns().size()].
   virtual void of_cell(const analysis_cell& c, double* values) const = 0;
   /// The row of the table from the values of all cells, by column; for quotients such as a centre of mass.
   virtual void finish(double* /*values*/) const {}
@@ -65,8 +68,14 @@ struct analysis_entry {
 std::span<const analysis_entry> all_analyses();
 /// Adds an analysis of the user; as register_problem().
 bool register_analysis(const analysis_entry& entry);
+template <class Analysis>
+requires std::derived_from<Analysis, analysis> std::unique_ptr<analysis> make() { return std::make_unique<Analysis>(); }
 /// Errors: an unknown name: one line with the known ones.
 result<std::unique_ptr<analysis>> make_analysis(std::string_view name);
+
+/// Errors: one line: no column, a column whose name is no identifier in lower case, is `step` or `time`, or occurs
+/// twice.
+result<void> check_columns(std::string_view name, const analysis& a);
 
 /// The row of an analysis. All localities call it, each in a task. Requires: the values are on the host. Errors:
 /// locality_lost, thrown.

@@ -1,11 +1,8 @@
 #include "star/host_pass_data.hpp"
 
-#include "base/assert.hpp"
-
 namespace plx::star {
 
 int host_pass_data::add_field(int doubles) {
-  PLX_ASSERT(fields_.size() < pass_view::most_fields, fields_.size());
   fields_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
   return static_cast<int>(fields_.size() - 1);
 }

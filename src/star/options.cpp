@@ -10,6 +10,7 @@
 #include "star/analysis.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/problems/registry.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star {
 
@@ -33,7 +34,7 @@ void run_options::describe(config_table& t) {
   t.add("run.conservation_limit", conservation_limit,
         {.unit = "1",
          .help = "relative change of mass or energy, outflow included, that ends the run: floors have added it; "
-                 "checked at each row of history.csv; 0: no limit",
+                 "checked at each row of history.csv; 0: no limit; not applied with source terms",
          .min = 0});
   t.add(
       "run.device", device,
@@ -122,8 +123,11 @@ result<void> refinement_options::check_inside(const mesh::domain& box) const {
 }
 
 result<void> output_options::check(double t_end) const {
-  for (const std::string& name : analysis)
-    if (auto known = make_analysis(name); !known) return known.error();
+  for (const std::string& name : analysis) {
+    auto known = make_analysis(name);
+    if (!known) return known.error();
+    if (auto fine = check_columns(name, **known); !fine) return fine.error();
+  }
   for (auto a = analysis.begin(); a != analysis.end(); ++a)
     if (std::find(analysis.begin(), a, *a) != a)
       return error{fmt::format("output.analysis: expected each name once, found '{}' twice", *a)};
@@ -323,6 +327,8 @@ result<setup> input::prepare() {
         fmt::format("run.device = \"{}\": expected no boundary \"problem\" in mesh.sides with hydro.scheme full3d, "
                     "found one; run.device = \"cpu\" takes them",
                     run.device)};
+  if (auto fine = check_modules(s.scheme, s.modules); !fine)
+    return error{fmt::format("problem \"{}\": {}", problem_name, fine.error().message)};
   return s;
 }
 

@@ -101,6 +101,7 @@ class run_files {
   result<void> write_tasks();
   result<void> write_exact() const;
   result<void> write_summary(const std::string& status, const std::string& message);
+  static std::string header_of(const analysis& a);
   result<void> cut_tables() const;
   result<void> cut_table(const std::string& name) const;
   idle_rates measure_idle();

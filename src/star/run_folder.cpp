@@ -269,6 +269,14 @@ std::vector<std::string> run_folder::checkpoints() const {
   return paths;
 }
 
+std::vector<std::string> run_folder::analysis_tables() const {
+  std::vector<std::string> names;
+  for_each_file(path_, [&](const fs::path&, std::string_view name) {
+    if (name.starts_with("analysis_") && name.ends_with(".csv")) names.emplace_back(name);
+  });
+  return names;
+}
+
 void run_folder::drop_checkpoints_after(std::int64_t step) const {
   for_each_file(path_ + "/checkpoint", [&](const fs::path& path, std::string_view name) {
     std::error_code code;

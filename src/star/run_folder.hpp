@@ -65,6 +65,8 @@ class run_folder {
   static std::string part_of(const std::string& whole, std::uint64_t mark, int locality);
   /// Checkpoints by step number, oldest first. Other files in the folder are ignored.
   std::vector<std::string> checkpoints() const;
+  /// Names of the tables that analyses have written.
+  std::vector<std::string> analysis_tables() const;
   static constexpr std::int64_t none_kept = -1;
   /// Removes all but the newest `kept` and the same number up to step `good_step`, each before its parts.
   void prune_checkpoints(std::size_t kept, std::int64_t good_step = none_kept) const;

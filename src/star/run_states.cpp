@@ -66,6 +66,7 @@ std::array<double, 2> run_files::changes_since_start(const std::vector<double>& 
 
 // If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
 bool run_files::is_conserved() {
+  if (!sim_.settings().modules.empty()) return true;  // which may add mass and energy
   constexpr double most = 0.1;
   const std::array<double, 2> change = changes_since_start(sim_.totals());
   return change[0] <= most && change[1] <= most;
@@ -73,7 +74,7 @@ bool run_files::is_conserved() {
 
 bool run_files::is_over_limit() const {
   const double limit = sim_.options().run.conservation_limit;
-  if (limit == 0.0 || history_step_ != sim_.steps()) return false;
+  if (limit == 0.0 || !sim_.settings().modules.empty() || history_step_ != sim_.steps()) return false;
   return !(row_changes_[0] <= limit) || !(row_changes_[1] <= limit);
 }
 

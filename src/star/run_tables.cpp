@@ -72,19 +72,31 @@ result<void> run_files::append_analyses() {
     const task_info info{probe::register_name("star.analyses"), probe::no_key};
     const std::vector<double> row = sim_.tasks().run(
         info, [&] { return analyse(*analyses_[i], sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count()); });
-    std::string header = "step,time";
-    for (const analysis::column& c : analyses_[i]->columns()) header += fmt::format(",{}", c.name);
     const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
     const std::string file = folder_.file(fmt::format("analysis_{}.csv", names[i]));
-    if (auto r = at_root([&] { return append_file(file, header + "\n", line); }); !r) return r;
+    if (auto r = at_root([&] { return append_file(file, header_of(*analyses_[i]), line); }); !r) return r;
   }
   return {};
 }
 
+std::string run_files::header_of(const analysis& a) {
+  std::string header = "step,time";
+  for (const analysis::column& c : a.columns()) header += "," + c.name;
+  return header + "\n";
+}
+
 result<void> run_files::cut_tables() const {
   if (auto r = cut_table("history.csv"); !r) return r;
-  for (const std::string& name : sim_.options().output.analysis)
-    if (auto r = cut_table(fmt::format("analysis_{}.csv", name)); !r) return r;
+  for (const std::string& table : folder_.analysis_tables())
+    if (auto r = cut_table(table); !r) return r;
+  for (std::size_t i = 0; i < analyses_.size(); ++i) {
+    const std::string path = folder_.file(fmt::format("analysis_{}.csv", sim_.options().output.analysis[i]));
+    const std::string header = header_of(*analyses_[i]);
+    const auto text = read_file(path);
+    if (text && !text->starts_with(header))
+      return error{fmt::format("{}: expected the columns '{}' of this program, found '{}'; move the file away", path,
+                               header.substr(0, header.size() - 1), text->substr(0, text->find('\n')))};
+  }
   return {};
 }
 

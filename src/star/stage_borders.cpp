@@ -23,7 +23,7 @@ step::border_group group_of(const mesh::flux_group& g, std::size_t face_doubles,
 
 }  // namespace
 
-void ghost_border::adopt(const step::node_graph&) {
+void ghost_border::adopt(const step::node_graph&, const step::border_use&) {
   const auto copy = [](std::span<const mesh::halo_group> from, std::vector<step::border_group>& to) {
     to.clear();
     for (const mesh::halo_group& g : from) to.push_back({g.peer, g.blocks, g.size()});
@@ -40,7 +40,7 @@ void ghost_border::unpack(std::size_t group, const double* message) {
   mesh::unpack(gas_.ghosts.receives()[group], message, values_);
 }
 
-void flux_border::adopt(const step::node_graph&) {
+void flux_border::adopt(const step::node_graph&, const step::border_use&) {
   sends_.clear();
   receives_.clear();
   first_face_.clear();

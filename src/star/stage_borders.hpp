@@ -18,7 +18,7 @@ class ghost_border final : public step::border {
  public:
   /// Requires: both arguments outlive it.
   ghost_border(const gas& g, mesh::arena& values) : gas_(g), values_(values) {}
-  void adopt(const step::node_graph& graph) override;
+  void adopt(const step::node_graph& graph, const step::border_use& use) override;
   void pack(std::size_t group, std::size_t index, double* message) const override;
   void unpack(std::size_t group, const double* message) override;
 
@@ -32,7 +32,7 @@ class flux_border final : public step::border {
  public:
   /// Requires: both arguments outlive it.
   flux_border(const gas& g, mesh::flux_register& fluxes) : gas_(g), fluxes_(fluxes) {}
-  void adopt(const step::node_graph& graph) override;
+  void adopt(const step::node_graph& graph, const step::border_use& use) override;
   void pack(std::size_t group, std::size_t index, double* message) const override;
   void unpack(std::size_t group, const double* message) override;
 

@@ -1,7 +1,7 @@
 // The outcome of a step, and the exchange at its end by which all localities know it.
 //
 // Thread safety: agree_on_step() by a task on all localities. Cost: one all_reduce of a few numbers and of the exact
-// sums that are not empty. Errors: locality_lost, thrown. Example: star/stepper_messages.cpp
+// sums that are not empty. Errors: locality_lost, thrown. Example: star/stepper.cpp
 #pragma once
 
 #include <array>

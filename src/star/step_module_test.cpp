@@ -37,7 +37,7 @@ class falling final : public step_module {
     r.add({.name = acceleration::name,
            .reads = {{f.now}, {f.next}},
            .writes = {f.next},
-           .kernel = on.portable(device::portable(acceleration{{0.25, -0.5, 2.0}}), step::node_set::blocks, f.stage)});
+           .kernel = on.portable(device::portable(acceleration{{0.25, -0.5, 2.0}}), f.stage)});
   }
 };
 
@@ -108,19 +108,19 @@ class toy_gravity final : public step_module {
            .where = all,
            .reads = {{f.now}, {own[0].field, step::stencil::children}},
            .writes = {own[0].field},
-           .kernel = on.portable(device::portable(moments{own[0].index}), all, f.stage)});
+           .kernel = on.portable(device::portable(moments{own[0].index}), f.stage)});
     r.add({.name = root_moments::name,
            .where = all,
            .reads = {{own[0].field}, {own[1].field, step::stencil::parent}},
            .writes = {own[1].field},
-           .kernel = on.portable(device::portable(root_moments{own[0].index, own[1].index}), all, f.stage)});
+           .kernel = on.portable(device::portable(root_moments{own[0].index, own[1].index}), f.stage)});
   }
   void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                    gas_passes& on) const override {
     r.add({.name = attraction::name,
            .reads = {{f.now}, {own[1].field}, {f.next}},
            .writes = {f.next},
-           .kernel = on.portable(device::portable(attraction{own[1].index}), step::node_set::blocks, f.stage)});
+           .kernel = on.portable(device::portable(attraction{own[1].index}), f.stage)});
   }
 };
 
@@ -206,6 +206,44 @@ TEST(StepModule, OverTheTreeIsRefusedOnDevicesOfSeveralLocalities) {
       out.error,
       "run.device = \"emulated\": additional physics that reads its own fields at other nodes runs on one device, or "
       "on workers; expected one process, or run.device = \"cpu\"");
+}
+
+// A pass over refined nodes that uses the state, which blocks alone have.
+class misplaced final : public step_module {
+ public:
+  void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>&, gas_passes& on) const override {
+    r.add({.name = "test.misplaced",
+           .where = step::node_set::refined,
+           .reads = {{f.now}},
+           .writes = {f.next},
+           .kernel = on.portable(device::portable(acceleration{{0.0, 0.0, 0.0}}), f.stage)});
+  }
+};
+
+class many_fields final : public step_module {
+ public:
+  void before_stage(step::recipe& r, const stage_fields&, std::vector<node_field>&, gas_passes& on) const override {
+    for (int i = 0; i < 3; ++i) on.add_node_field(r, "f", 1, {});
+  }
+};
+
+TEST(StepModule, MistakesAreErrorsOfOneLine) {
+  const misplaced wrong;
+  const step_module* const one[] = {&wrong};
+  EXPECT_EQ(
+      check_modules(ssp_rk3, one).error().message,
+      "pass test.misplaced runs on refined nodes and reads the field u0 at its own node, but it has memory on blocks "
+      "only");
+  const many_fields many;
+  const step_module* const nine[] = {&many};
+  EXPECT_NE(check_modules(ssp_rk3, nine).error().message.find("expected at most 8 fields"), std::string::npos);
+  EXPECT_TRUE(check_modules(ssp_rk2, nine));
+  const step_module* const none[] = {nullptr};
+  EXPECT_NE(check_modules(ssp_rk3, none).error().message.find("null pointer"), std::string::npos);
+  const toy_gravity gravity;
+  const falling fall;
+  const step_module* const good[] = {&gravity, &fall};
+  EXPECT_TRUE(check_modules(ssp_rk3, good));
 }
 
 }  // namespace

@@ -47,12 +47,12 @@ class stepper::passes final : public gas_passes {
   node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<stencil> read_at,
                             const node_field* in_place_of) override {
     const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
-    step::field_info info{.name = std::move(name), .storage = 3 + index};
+    step::field_info info = module_field(r, std::move(name), index, read_at);
     for (const stencil at : read_at)
       info.transfers.push_back({at, keep(std::make_unique<step::node_border>(data_.field(index), at))});
     return {r.add_field(std::move(info)), index};
   }
-  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, step::node_set, int stage) override {
+  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
     return step::kernel([this, stage, code = std::move(code)](step::node_id node) { code->run(view(stage), node); });
   }
 

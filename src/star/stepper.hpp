@@ -37,7 +37,7 @@ class stepper {
   /// localities) and leaves the gas unchanged. Requires: called by a task, on all localities with the same dt.
   /// Errors: locality_lost, thrown.
   /// `time`: at the start of the step, for additional physics.
-  std::optional<bad_cell> advance(double dt, double time = 0.0);
+  std::optional<bad_cell> advance(double dt, double time);
   /// Largest sum over axes of (|v| + c) / dx in the whole gas, after a step.
   double signal_rate() const { return signal_rate_; }
   /// Bits that reach all localities at the end of the next step.

@@ -39,7 +39,7 @@ TEST_F(Stepper, AStepKeepsTotals) {
   ASSERT_LT(g->mesh.block_count(), 64u);  // both levels
   const std::vector<double> before = rt.run([&] { return totals(*g, 2); });
   for (int i = 0; i < 5; ++i)
-    EXPECT_FALSE(rt.run([&] { return step->advance(s.cfl / g->largest_signal_rate()).has_value(); }));
+    EXPECT_FALSE(rt.run([&] { return step->advance(s.cfl / g->largest_signal_rate(), 0.0).has_value(); }));
   const std::vector<double> after = rt.run([&] { return totals(*g, 2); });
   EXPECT_NEAR(after[i_density] + step->left().total(i_density), before[i_density], 1e-14);
   EXPECT_NEAR(after[i_energy] + step->left().total(i_energy), before[i_energy], 1e-14);
@@ -50,7 +50,7 @@ TEST_F(Stepper, AFailedStepLeavesTheStateAndNamesTheCell) {
   const mesh::slot_id block = g->mesh.blocks()[3];
   g->now.block(block)[i_energy * 512 + 77] = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> before(g->now.base(), g->now.base() + g->now.slots() * g->now.stride());
-  const auto bad = rt.run([&] { return step->advance(1e-6); });
+  const auto bad = rt.run([&] { return step->advance(1e-6, 0.0); });
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->stage, 0);
   const double* now = g->now.base();

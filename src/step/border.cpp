@@ -27,13 +27,17 @@ std::vector<border_group> groups_of(const node_graph& graph, nodes_by_level& all
 
 }  // namespace
 
-void node_border::adopt(const node_graph& graph) {
+void node_border::adopt(const node_graph& graph, const border_use& use) {
   nodes_by_level out, in;
   for (const mesh::node_id node : graph.local()) {
-    for (const mesh::node_id from : graph.read_by(at_, node))
-      if (const int peer = graph.owner(from); peer != graph.here()) in[{peer, graph.level(from)}].push_back(from);
-    for (const mesh::node_id to : graph.readers_of(at_, node))
-      if (const int peer = graph.owner(to); peer != graph.here()) out[{peer, graph.level(node)}].push_back(node);
+    if (use.reads(node))
+      for (const mesh::node_id from : graph.read_by(at_, node))
+        if (const int peer = graph.owner(from); peer != graph.here() && use.is_written(from))
+          in[{peer, graph.level(from)}].push_back(from);
+    if (use.is_written(node))
+      for (const mesh::node_id to : graph.readers_of(at_, node))
+        if (const int peer = graph.owner(to); peer != graph.here() && use.reads(to))
+          out[{peer, graph.level(node)}].push_back(node);
   }
   sends_ = groups_of(graph, out, values_.per_node());
   receives_ = groups_of(graph, in, values_.per_node());

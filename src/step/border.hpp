@@ -21,11 +21,20 @@ struct border_group {
   std::size_t doubles = 0;  ///< size of the message
 };
 
+/// The nodes on which a field is written, and those that read it at other nodes.
+class border_use {
+ public:
+  virtual ~border_use() = default;
+  virtual bool is_written(mesh::node_id node) const = 0;
+  virtual bool reads(mesh::node_id node) const = 0;
+};
+
 class border {
  public:
   virtual ~border() = default;
-  /// Makes the lists for another mesh or partition.
-  virtual void adopt(const node_graph& graph) = 0;
+  /// Makes the lists for another mesh or partition: nodes on which the field is written, for readers on other
+  /// localities.
+  virtual void adopt(const node_graph& graph, const border_use& use) = 0;
   const std::vector<border_group>& sends() const { return sends_; }        ///< by peer
   const std::vector<border_group>& receives() const { return receives_; }  ///< by peer, in the order in which it sends
   /// Copies the values of nodes[index] of a group of sends() to their place in the message.
@@ -60,7 +69,7 @@ class node_border final : public border {
  public:
   /// Requires: `values` outlives it.
   node_border(node_values& values, stencil at) : values_(values), at_(at) {}
-  void adopt(const node_graph& graph) override;
+  void adopt(const node_graph& graph, const border_use& use) override;
   void pack(std::size_t group, std::size_t index, double* message) const override;
   void unpack(std::size_t group, const double* message) override;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -34,10 +35,57 @@ const char* to_string(stencil s) {
   return "";
 }
 
-bool includes(node_set a, node_set b) {
-  if (a == b || a == node_set::blocks_and_refined) return true;
-  return a == node_set::blocks && b == node_set::beside_finer;
+const char* to_string(node_set s) {
+  switch (s) {
+    case node_set::blocks:
+      return "blocks";
+    case node_set::beside_finer:
+      return "blocks beside finer ones";
+    case node_set::refined:
+      return "refined nodes";
+    case node_set::blocks_and_refined:
+      return "blocks and refined nodes";
+  }
+  return "";
 }
+
+namespace {
+
+// Kinds of nodes, as bits: other blocks, blocks beside finer ones, refined nodes.
+unsigned kinds_of(node_set s) {
+  switch (s) {
+    case node_set::blocks:
+      return 0b011;
+    case node_set::beside_finer:
+      return 0b010;
+    case node_set::refined:
+      return 0b100;
+    case node_set::blocks_and_refined:
+      return 0b111;
+  }
+  return 0;
+}
+
+// The kinds of nodes at a stencil of these nodes.
+unsigned kinds_at(stencil at, node_set of) {
+  const unsigned own = kinds_of(of);
+  switch (at) {
+    case stencil::own:
+      return own;
+    case stencil::neighbours:
+    case stencil::finer_faces:
+      return (own & 0b011) != 0 ? 0b011 : 0;
+    case stencil::children:
+      return (own & 0b100) != 0 ? 0b111 : 0;
+    case stencil::parent:
+      return 0b100;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool includes(node_set a, node_set b) { return (kinds_of(a) & kinds_of(b)) == kinds_of(b); }
 
 void pass_kernel::run(node_id node) { PLX_ASSERT(false && "a kernel for devices runs on workers", node); }
 
@@ -53,11 +101,11 @@ void recipe::launch(const pass& p, int deepest_level) const {
   bool up = false, down = false;
   for (const access& a : p.reads)
     if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
-  if (!up && !down) p.kernel->launch({});
+  if (!up && !down) p.kernel->launch({p.where});
   if (up)
-    for (int level = deepest_level; level >= 0; --level) p.kernel->launch({level});
+    for (int level = deepest_level; level >= 0; --level) p.kernel->launch({p.where, level});
   if (down)
-    for (int level = 0; level <= deepest_level; ++level) p.kernel->launch({level});
+    for (int level = 0; level <= deepest_level; ++level) p.kernel->launch({p.where, level});
 }
 
 std::vector<access> recipe::read_elsewhere_after(int pass) const {
@@ -93,32 +141,80 @@ bool recipe::uses_tree() const {
   });
 }
 
+void recipe::refuse(error why) {
+  if (refused_.empty()) refused_ = std::move(why.message);
+}
+
+bool recipe::is_published(field_id f) const {
+  return std::any_of(published_.begin(), published_.end(), [f](const access& a) { return a.field == f; });
+}
+
 result<void> recipe::check() const {
+  if (!refused_.empty()) return error{refused_};
+  if (passes_.size() > most_passes)
+    return error{fmt::format("expected at most {} passes, found {}; the next one is {}", most_passes, passes_.size(),
+                             passes_[most_passes].name)};
   for (int p = 0; p < static_cast<int>(passes_.size()); ++p) {
     const pass& here = passes_[static_cast<std::size_t>(p)];
     if (here.kernel == nullptr) return error{fmt::format("pass {}: expected a kernel, found none", here.name)};
+    if (auto r = check_direction(here); !r) return r;
     for (const access& a : here.reads)
       if (auto r = check_read(p, a); !r) return r;
     for (const field_id f : here.writes)
-      if (auto r = check_storage(p, f); !r) return r;
+      if (!includes(field(f).nodes, here.where))
+        return error{fmt::format("pass {} runs on {} and writes the field {}, which has memory on {} only", here.name,
+                                 to_string(here.where), name_of(f), to_string(field(f).nodes))};
   }
   for (const access& a : published_)
     if (writers(a.field).empty())
       return error{
           fmt::format("the field {} is published: expected a pass that writes it, found none", name_of(a.field))};
+  for (std::size_t f = 0; f < fields_.size(); ++f)
+    for (std::size_t g = 0; g < fields_.size(); ++g) {
+      const auto earlier = static_cast<field_id>(f), later = static_cast<field_id>(g);
+      if (f == g || fields_[f].storage < 0 || fields_[f].storage != fields_[g].storage) continue;
+      if (first_use(earlier) > first_use(later) || (first_use(earlier) == first_use(later) && f > g)) continue;
+      if (auto r = check_storage(earlier, later); !r) return r;
+    }
   return {};
+}
+
+result<void> recipe::check_direction(const pass& p) const {
+  bool up = false, down = false;
+  for (const access& a : p.reads)
+    if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
+  if (!up || !down) return {};
+  return error{
+      fmt::format("pass {} reads its own results at its children and at its parent: expected one direction; "
+                  "divide it into two passes",
+                  p.name)};
 }
 
 result<void> recipe::check_read(int p, const access& a) const {
   const pass& here = passes_[static_cast<std::size_t>(p)];
   const std::vector<int> all = writers(a.field);
   const bool writes_itself = contains(here.writes, a.field);
-  const bool written =
-      field(a.field).given || (!all.empty() && all.front() < p) || (writes_itself && is_recursive(a.at));
-  if (!written)
+  const unsigned read = kinds_at(a.at, here.where) & kinds_of(field(a.field).nodes);
+  if (read == 0)
+    return error{fmt::format("pass {} runs on {} and reads the field {} at {}, but it has memory on {} only", here.name,
+                             to_string(here.where), name_of(a.field), to_string(a.at),
+                             to_string(field(a.field).nodes))};
+  unsigned written = 0;
+  for (const int w : all)
+    if (w < p || (w == p && is_recursive(a.at))) written |= kinds_of(passes_[static_cast<std::size_t>(w)].where);
+  if (!field(a.field).given && written == 0)
     return error{fmt::format("pass {} reads the field {}: expected an earlier pass that writes it, found none",
                              here.name, name_of(a.field))};
+  if (!field(a.field).given && (written & read) != read)
+    return error{
+        fmt::format("pass {} reads the field {} at {}: expected earlier passes that write it on all of these "
+                    "nodes, found some on a part of them",
+                    here.name, name_of(a.field), to_string(a.at))};
   if (a.at == stencil::own) return {};
+  const std::vector<stencil>& shared = field(a.field).shared_at;
+  if (std::find(shared.begin(), shared.end(), a.at) == shared.end())
+    return error{fmt::format("pass {} reads the field {} at {}: expected a field that is shared there", here.name,
+                             name_of(a.field), to_string(a.at))};
   if (writes_itself && !is_recursive(a.at))
     return error{
         fmt::format("pass {} reads the field {} at {} and writes it at its own node: expected another field for "
@@ -131,27 +227,52 @@ result<void> recipe::check_read(int p, const access& a) const {
   return {};
 }
 
-// The pass is the first that writes to memory which another field occupied: no other node may still read that field.
-result<void> recipe::check_storage(int p, field_id written) const {
-  const int storage = field(written).storage;
-  if (storage < 0 || writers(written).front() != p) return {};
-  for (int q = 0; q < static_cast<int>(passes_.size()); ++q)
+// The first pass that needs the field's memory; -1 for a given field.
+int recipe::first_use(field_id f) const {
+  const std::vector<int> all = writers(f);
+  return field(f).given || all.empty() ? -1 : all.front();
+}
+
+// The last pass that reads or writes a field; one more than the last of all if it is published.
+int recipe::last_use(field_id f) const {
+  if (is_published(f)) return static_cast<int>(passes_.size());
+  int last = -1;
+  for (int p = 0; p < static_cast<int>(passes_.size()); ++p) {
+    const pass& here = passes_[static_cast<std::size_t>(p)];
+    if (contains(here.writes, f) ||
+        std::any_of(here.reads.begin(), here.reads.end(), [f](const access& a) { return a.field == f; }))
+      last = p;
+  }
+  return last;
+}
+
+// Two fields in the same memory: the later one begins when the earlier one has ended, in the order of the passes and at
+// every node. A pass may read the earlier one at its own node and write the later one there.
+result<void> recipe::check_storage(field_id earlier, field_id later) const {
+  if (first_use(later) < 0 || last_use(earlier) > first_use(later))
+    return error{
+        fmt::format("the fields {} and {} have the same memory, and {} is used after {} is written: expected other "
+                    "memory for one of them",
+                    name_of(earlier), name_of(later), name_of(earlier), name_of(later))};
+  for (const int w : writers(later))
+    if (auto r = check_overwriting(w, earlier, later); !r) return r;
+  return {};
+}
+
+// Has every node that reads the earlier field at this writer's node done so? Yes, if an earlier writer on the same
+// nodes has been examined.
+result<void> recipe::check_overwriting(int writer, field_id earlier, field_id later) const {
+  const pass& here = passes_[static_cast<std::size_t>(writer)];
+  for (const int w : writers(later))
+    if (w < writer && includes(passes_[static_cast<std::size_t>(w)].where, here.where)) return {};
+  for (int q = 0; q <= writer; ++q)
     for (const access& a : passes_[static_cast<std::size_t>(q)].reads) {
-      if (a.field == written || field(a.field).storage != storage) continue;
-      // A field that is written later takes this memory over in turn.
-      if (const std::vector<int> all = writers(a.field); !all.empty() && all.front() > p) continue;
-      const char* reader = passes_[static_cast<std::size_t>(q)].name;
-      const char* writer = passes_[static_cast<std::size_t>(p)].name;
-      if (q > p || (q == p && a.at != stencil::own))
-        return error{
-            fmt::format("pass {} reads the field {}, whose memory pass {} overwrites with {}: expected other "
-                        "memory for one of them",
-                        reader, name_of(a.field), writer, name_of(written))};
-      if (a.at != stencil::own && !waits_for_readers(p, q, a.at))
-        return error{
-            fmt::format("pass {} overwrites the field {} with {} while pass {} may still read it at {}: expected "
-                        "other memory, or a read of what that pass writes",
-                        writer, name_of(a.field), name_of(written), reader, to_string(a.at))};
+      if (a.field != earlier || a.at == stencil::own) continue;
+      if (q < writer && waits_for_readers(writer, q, a.at)) continue;
+      return error{fmt::format(
+          "pass {} overwrites the field {} with {} while pass {} may still read it at {}: expected "
+          "other memory, or a read of what that pass writes",
+          here.name, name_of(earlier), name_of(later), passes_[static_cast<std::size_t>(q)].name, to_string(a.at))};
     }
   return {};
 }
@@ -159,17 +280,18 @@ result<void> recipe::check_storage(int p, field_id written) const {
 // The nodes that read at the stencil `at` are those of the opposite stencil. If the pass, or one before it on its node,
 // reads there what the reader or a later pass on those nodes has written, they have read.
 bool recipe::waits_for_readers(int p, int reader, stencil at) const {
-  if (at == stencil::finer_faces) return false;
-  const stencil back = at == stencil::children ? stencil::parent : at == stencil::parent ? stencil::children : at;
+  const stencil back = at == stencil::children      ? stencil::parent
+                       : at == stencil::parent      ? stencil::children
+                       : at == stencil::finer_faces ? stencil::neighbours  // coarser blocks across faces are among them
+                                                    : at;
   const pass& read = passes_[static_cast<std::size_t>(reader)];
   const pass& overwrites = passes_[static_cast<std::size_t>(p)];
   for (int q = reader + 1; q <= p; ++q)
     for (const access& a : passes_[static_cast<std::size_t>(q)].reads) {
       if (a.at != back || !includes(passes_[static_cast<std::size_t>(q)].where, overwrites.where)) continue;
-      const std::vector<int> all = writers(a.field);
-      if (!all.empty() && all.front() >= reader &&
-          includes(passes_[static_cast<std::size_t>(all.front())].where, read.where))
-        return true;
+      // It waits for the last pass that writes the field on each of those nodes.
+      for (const int w : writers(a.field))
+        if (w >= reader && includes(passes_[static_cast<std::size_t>(w)].where, read.where)) return true;
     }
   return false;
 }

@@ -12,12 +12,15 @@
 //
 // Rules:
 //  - On one node, passes run in the order of the recipe.
-//  - A field is written before it is read, unless it is given. Several passes may write it; once a pass has read it at
-//    other nodes, no later pass writes it.
+//  - A field is written before it is read, on all nodes at which it is read, unless it is given. Several passes may
+//    write it; once a pass has read it at other nodes, no later pass writes it.
+//  - A field is read at other nodes only at the stencils at which it is shared.
 //  - A pass may read a field that it writes itself at its children (results go up the tree, from the blocks to the
-//    roots) or at its parent (down).
-//  - Fields with the same storage share memory: the later one may be written at a node only when no other node reads
-//    the earlier one any more. check() proves this from the statements.
+//    roots) or at its parent (down), not both.
+//  - Fields with the same storage share memory, one after the other: the later one may be written at a node only when
+//  no
+//    other node reads the earlier one any more. check() proves this from the statements.
+//  - At most 64 passes.
 //
 // Thread safety: none while it is changed; const functions from any thread. Cost: none at run time.
 // Example: step/test/task_runner_test.cpp
@@ -72,15 +75,19 @@ struct transfer {
 
 struct field_info {
   std::string name;
-  bool given = false;  ///< has its values when the recipe starts, on other localities' nodes too
-  int storage = -1;    ///< fields with the same number, if it is not negative, share memory
-  int tag = -1;        ///< for the maker of the recipe
+  bool given = false;  ///< has its values when the recipe starts, at the stencils below on other localities too
+  std::vector<stencil> shared_at{};  ///< other nodes may read it at these stencils
+  /// Nodes on which it has memory. A pass may run on more nodes and read it on these alone.
+  node_set nodes = node_set::blocks_and_refined;
+  int storage = -1;  ///< fields with the same number, if it is not negative, share memory
+  int tag = -1;      ///< for the maker of the recipe
   std::vector<transfer> transfers{};
 };
 
 /// The nodes of one launch on a device. Passes that read their own results at children or parents are launched once per
 /// level, in the order of the tree; others once, with level -1: all nodes.
 struct launch_range {
+  node_set where{};  ///< of the pass
   int level = -1;
 };
 
@@ -127,6 +134,8 @@ struct pass {
 
 class recipe {
  public:
+  static constexpr std::size_t most_passes = 64;
+
   field_id add_field(field_info f);
   void add(pass p);
   /// When the recipe ends, the values of this field at the stencil of every local node are up to date, as those of
@@ -147,21 +156,30 @@ class recipe {
   /// Values that nodes other than those of a pass read of what is final after it: other localities need them then.
   std::vector<access> read_elsewhere_after(int pass) const;
 
+  /// Makes check() fail with this error, for callers that cannot add what was asked of them.
+  void refuse(error why);
   /// Verifies the rules. Requires nothing. Errors: one line that names the pass and the field.
   result<void> check() const;
 
  private:
   std::string name_of(field_id f) const { return field(f).name; }
   result<void> check_read(int pass, const access& a) const;
-  result<void> check_storage(int pass, field_id written) const;
+  result<void> check_direction(const pass& p) const;
+  result<void> check_storage(field_id earlier, field_id later) const;
+  result<void> check_overwriting(int writer, field_id earlier, field_id later) const;
+  int first_use(field_id f) const;
+  int last_use(field_id f) const;
+  bool is_published(field_id f) const;
   bool waits_for_readers(int pass, int reader, stencil at) const;
 
   std::vector<field_info> fields_;
   std::vector<pass> passes_;
   std::vector<access> published_;
+  std::string refused_;
 };
 
 const char* to_string(stencil s);
+const char* to_string(node_set s);
 /// Is every node of `b` a node of `a`?
 bool includes(node_set a, node_set b);
 

@@ -34,10 +34,15 @@ struct task_runner::outgoing {
 // final when the last source that runs on it has ended.
 struct task_runner::link {
   access values;
-  std::uint64_t source_bits = 0;
+  std::uint64_t source_bits = 0, reader_bits = 0;
   std::vector<int> sources, readers;
   border* by = nullptr;
   bool is_published = false;
+
+  void add_reader(int pass) {
+    readers.push_back(pass);
+    reader_bits |= std::uint64_t{1} << pass;
+  }
   // Places of local nodes in messages.
   struct place {
     std::int32_t group = 0, index = 0;
@@ -48,6 +53,16 @@ struct task_runner::link {
   std::unique_ptr<outgoing[]> out{};
 };
 
+struct task_runner::use_of final : border_use {
+  use_of(const task_runner& r, const link& l) : runner(r), values(l) {}
+  bool is_written(node_id node) const override { return (runner.passes_of(node) & values.source_bits) != 0; }
+  bool reads(node_id node) const override {
+    return values.is_published || (runner.passes_of(node) & values.reader_bits) != 0;
+  }
+  const task_runner& runner;
+  const link& values;
+};
+
 task_runner::task_runner(const recipe& r, exchange& net) : recipe_(r), net_(net) { compile(); }
 
 task_runner::~task_runner() = default;
@@ -56,11 +71,10 @@ void task_runner::compile() {
   const auto checked = recipe_.check();
   PLX_ASSERT(checked, checked ? "" : checked.error().message.c_str());
   for (const pass& p : recipe_.passes()) passes_.push_back({p.kernel.get(), probe::register_name(p.name), {}});
-  PLX_ASSERT(passes_.size() <= 64, passes_.size());
   stride_ = (passes_.size() + 3) / 4 * 4;
   for (std::size_t p = 0; p < passes_.size(); ++p)
     for (const access& a : recipe_.passes()[p].reads)
-      if (const int l = link_of(a); l >= 0) links_[static_cast<std::size_t>(l)].readers.push_back(static_cast<int>(p));
+      if (const int l = link_of(a); l >= 0) links_[static_cast<std::size_t>(l)].add_reader(static_cast<int>(p));
   for (const access& a : recipe_.published())
     if (const int l = link_of(a); l >= 0) links_[static_cast<std::size_t>(l)].is_published = true;
   for (std::size_t l = 0; l < links_.size(); ++l)
@@ -165,14 +179,17 @@ void task_runner::prepare_messages() {
     link& l = links_[i];
     PLX_ASSERT(l.by != nullptr, recipe_.field(l.values.field).name.c_str(), to_string(l.values.at));
     if (std::find(adopted.begin(), adopted.end(), l.by) == adopted.end()) {
-      l.by->adopt(*graph_);
+      l.by->adopt(*graph_, use_of(*this, l));
       adopted.push_back(l.by);
     }
     const auto& sends = l.by->sends();
     l.out = std::make_unique<outgoing[]>(sends.size());
     l.place_begin.assign(graph_->node_count() + 1, 0);
     for (const border_group& g : sends)
-      for (const node_id node : g.nodes) ++l.place_begin[static_cast<std::size_t>(node) + 1];
+      for (const node_id node : g.nodes) {
+        PLX_ASSERT((local_passes(node) & l.source_bits) != 0, node);  // otherwise its message would never be sent
+        ++l.place_begin[static_cast<std::size_t>(node) + 1];
+      }
     for (std::size_t n = 1; n < l.place_begin.size(); ++n) l.place_begin[n] += l.place_begin[n - 1];
     l.places.resize(l.place_begin.back());
     std::vector<std::uint32_t> next(l.place_begin.begin(), l.place_begin.end() - 1);

@@ -30,15 +30,16 @@ class round_end;
 
 class task_runner final : private message_handler {
  public:
-  /// Requires: r.check(); at most 64 passes; with several localities, each field that is read at other nodes has a
+  /// Requires: r.check(); with several localities, each field that is read at other nodes has a
   /// transfer for that stencil; all arguments outlive the runner.
   task_runner(const recipe& r, exchange& net);
   ~task_runner() override;
 
   /// Takes another mesh or partition, which outlive its use.
   void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts);
-  /// Runs the recipe once on all local nodes. All localities call it, each in a task. Errors: those of kernels;
-  /// locality_lost; both thrown after all tasks have ended.
+  /// Runs the recipe once on all local nodes. All localities call it, each in a task. Errors: those of kernels, on
+  /// their locality alone, and locality_lost; both thrown after all tasks have ended. After an error of a kernel the
+  /// values that this locality has sent are undefined.
   void run();
   /// The worker that last ran a pass on a block.
   unsigned worker_of(node_id block) const { return workers_[static_cast<std::size_t>(block)]; }
@@ -48,6 +49,7 @@ class task_runner final : private message_handler {
  private:
   struct link;
   struct outgoing;
+  struct use_of;
   struct compiled_pass {
     pass_kernel* kernel = nullptr;
     probe::name_id name{};

@@ -65,6 +65,7 @@ sem_t asked;
 std::atomic<bool> dying{false}, written{false}, main_has_ended{false};
 std::atomic<int> late_signal{0};  // interrupted a hook in late_thread, to be sent again
 std::atomic<pid_t> late_thread{0};
+siginfo_t late_info{};
 std::atomic<long> times_sent_again{0};
 pid_t owner = 0;
 pthread_key_t end_of_main;
@@ -102,9 +103,10 @@ bool can_be_sent_later(int signal) {
 
 /// Has the thread of the measurement send `signal` to this thread again. While one waits, others are dropped: the
 /// process ends by the first.
-void send_later(int signal) {
+void send_later(int signal, const siginfo_t& info) {
   int none = 0;
   if (!late_signal.compare_exchange_strong(none, -1)) return;
+  late_info = info;
   late_thread.store(static_cast<pid_t>(syscall(SYS_gettid)));
   late_signal.store(signal);
   sem_post(&asked);
@@ -112,7 +114,7 @@ void send_later(int signal) {
 
 void on_death(int signal, siginfo_t* info, void* context) {
   if (owner == getpid() && this_slot.inside != 0 && !dying.load() && can_be_sent_later(signal))
-    return send_later(signal);
+    return send_later(signal, *info);
   const bool first = owner == getpid() && this_slot.inside == 0 && !dying.exchange(true);
   if (first) sem_post(&asked);
   if (first || (owner == getpid() && dying.load())) {
@@ -147,8 +149,12 @@ void send_again() {
   const timespec pause{0, look_ns};
   real().nanosleep(&pause, nullptr);
   times_sent_again.fetch_add(1, std::memory_order_relaxed);
+  siginfo_t info = late_info;
+  const pid_t thread = late_thread.load();
   late_signal.store(0);
-  if (syscall(SYS_tgkill, getpid(), late_thread.load(), signal) != 0) kill(getpid(), signal);
+  // Some kernels accept the information of a signal from outside only from the main thread.
+  if (syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, signal, &info) == 0) return;
+  if (syscall(SYS_tgkill, getpid(), thread, signal) != 0) kill(getpid(), signal);
 }
 
 /// Waits until a signal ends the process, or the main thread has ended and then the last thread of the program.

@@ -44,6 +44,7 @@ class device_gas::passes final : public gas_passes {
   void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
     deepest_ = mesh.deepest();
     if (!has_modules_) return;
+    for (const step::pass& p : recipe_.passes()) data_.add_set(p.where);
     std::vector<std::int64_t> values(mesh.slot_count(), -1);
     for (std::size_t s = 0; s < values.size(); ++s)
       if (const std::int64_t row = g_.row_of_.empty() ? static_cast<std::int64_t>(s) : g_.row_of_[s]; row >= 0)
@@ -60,16 +61,14 @@ class device_gas::passes final : public gas_passes {
   std::unique_ptr<step::pass_kernel> check_state(int stage) override {
     return step::launcher([this, stage](step::launch_range) { g_.put_check(stage); });
   }
-  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil>,
+  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil> read_at,
                             const node_field* in_place_of) override {
     const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
-    return {r.add_field({.name = std::move(name), .storage = 3 + index}), index};
+    return {r.add_field(module_field(r, std::move(name), index, std::move(read_at))), index};
   }
-  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, step::node_set where,
-                                              int stage) override {
-    data_.add_set(where);
-    return step::launcher([this, where, stage, code = std::move(code)](step::launch_range range) {
-      const module_data::list nodes = data_.nodes_of(where, range);
+  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
+    return step::launcher([this, stage, code = std::move(code)](step::launch_range range) {
+      const module_data::list nodes = data_.nodes_of(range);
       code->launch(g_.on_, view(stage), nodes.nodes, nodes.count, g_.control_.data());
     });
   }

@@ -8,7 +8,6 @@
 namespace plx::star::device {
 
 int module_data::add_field(int doubles) {
-  PLX_ASSERT(doubles_.size() < pass_view::most_fields, doubles_.size());
   doubles_.push_back(doubles);
   return static_cast<int>(doubles_.size() - 1);
 }
@@ -51,8 +50,8 @@ void module_data::adopt(machine& on, const step::node_graph& graph, const std::v
   on.synchronize();
 }
 
-module_data::list module_data::nodes_of(step::node_set set, step::launch_range range) const {
-  const auto at = std::find_if(sets_.begin(), sets_.end(), [&](const set_list& l) { return l.set == set; });
+module_data::list module_data::nodes_of(step::launch_range range) const {
+  const auto at = std::find_if(sets_.begin(), sets_.end(), [&](const set_list& l) { return l.set == range.where; });
   PLX_ASSERT(at != sets_.end());
   const int first = range.level < 0 ? 0 : at->begin[static_cast<std::size_t>(range.level)];
   const int last = range.level < 0 ? at->begin.back() : at->begin[static_cast<std::size_t>(range.level) + 1];

@@ -29,12 +29,12 @@ class module_data {
 
   /// Tables and fields.
   pass_view view() const { return view_; }
-  /// Nodes of a set, all or those of one level, in the memory of the device.
+  /// Nodes of a launch, in the memory of the device.
   struct list {
     const std::int32_t* nodes = nullptr;
     int count = 0;
   };
-  list nodes_of(step::node_set set, step::launch_range range) const;
+  list nodes_of(step::launch_range range) const;
 
  private:
   struct set_list {

@@ -1,6 +1,9 @@
 #include "star/problems/problem.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <stdexcept>
 
 #include "base/assert.hpp"
 #include "num/exact_sum.hpp"
@@ -55,10 +58,23 @@ vector problem::box_width() const {
   return w;
 }
 
+namespace {
+
+// Errors: std::invalid_argument, thrown.
+const primitive& valid(const primitive& w, const vector& x) {
+  if (w.density > 0.0 && w.pressure > 0.0) return w;
+  throw std::invalid_argument(fmt::format(
+      "the problem's state at ({:.6g}, {:.6g}, {:.6g}): expected density and pressure above 0, found density "
+      "{:g} and pressure {:g}; change the problem's options, or its function at()",
+      x[0], x[1], x[2], w.density, w.pressure));
+}
+
+}  // namespace
+
 void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
   const std::array<int, 3> n = samples(c, t);
   const int count = n[0] * n[1] * n[2];
-  if (count == 1) return to_conserved(eos(), at(c.centre, t), species_count(), u, stride);
+  if (count == 1) return to_conserved(eos(), valid(at(c.centre, t), c.centre), species_count(), u, stride);
   const std::array<double, max_samples> offset[3] = {offsets(n[0]), offsets(n[1]), offsets(n[2])};
   const int n_var = variable_count(species_count());
   std::array<exact_sum, max_variables> sum;
@@ -67,7 +83,7 @@ void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride)
     const int index[3] = {i % n[0], i / n[0] % n[1], i / (n[0] * n[1])};
     vector x{};
     for (int axis = 0; axis < 3; ++axis) x[axis] = c.centre[axis] + offset[axis][index[axis]] * c.width[axis];
-    to_conserved(eos(), at(x, t), species_count(), sample.data(), 1);
+    to_conserved(eos(), valid(at(x, t), x), species_count(), sample.data(), 1);
     for (int v = 0; v < n_var; ++v) sum[v].add(sample[v]);
   }
   for (int v = 0; v < n_var; ++v) u[v * stride] = sum[v].value() / count;

@@ -26,12 +26,12 @@ std::vector<problem_entry>& registered() {
   return all;
 }
 
+}  // namespace
+
 bool is_identifier(std::string_view name) {
   const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
   return !name.empty() && std::all_of(name.begin(), name.end(), fits) && !(name[0] >= '0' && name[0] <= '9');
 }
-
-}  // namespace
 
 bool register_problem(const problem_entry& entry) {
   registered().push_back(entry);
@@ -64,7 +64,10 @@ std::vector<std::string> problem_names() {
 result<std::unique_ptr<problem>> make_problem(std::string_view name) {
   std::string known;
   for (const problem_entry& p : all_problems()) {
-    if (p.name == name) return p.make();
+    if (p.name == name) {
+      if (auto made = p.make(); made != nullptr) return made;
+      return error{"problem '" + std::string(name) + "': expected an object from its registered function, found null"};
+    }
     known += (known.empty() ? "" : ", ") + std::string(p.name);
   }
   return error{"problem.name: expected one of " + known + "; found '" + std::string(name) + "'"};

@@ -4,6 +4,7 @@
 // star/problems/registry_test.cpp as an example.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <span>
 #include <string>
@@ -28,9 +29,10 @@ struct problem_entry {
 /// no identifier in lower case.
 bool register_problem(const problem_entry& entry);
 template <class Problem>
-std::unique_ptr<problem> make() {
-  return std::make_unique<Problem>();
-}
+requires std::derived_from<Problem, problem> std::unique_ptr<problem> make() { return std::make_unique<Problem>(); }
+
+/// Can this be the name of a problem, an analysis or a column: lower-case letters, digits and _, a letter first?
+bool is_identifier(std::string_view name);
 
 /// All problems, in alphabetical order.
 std::span<const problem_entry> all_problems();

@@ -47,12 +47,13 @@ class gas_passes {
   /// `in_place_of`: an earlier version, whose memory it takes over (step/recipe.hpp, rules).
   virtual node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil> read_at,
                                     const node_field* in_place_of = nullptr) = 0;
-  /// The kernel of a portable pass in a stage. `where`: as in the pass.
-  virtual std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, step::node_set where,
-                                                      int stage) = 0;
+  /// The kernel of a portable pass in a stage.
+  virtual std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) = 0;
 };
 
-/// Physics besides the flow of the gas: it adds passes to each stage. Modules are shared by several recipes.
+/// Physics besides the flow of the gas: it adds passes to each stage, some twenty at most (recipe::most_passes), and up
+/// to pass_view::most_fields fields for all modules together. Modules are shared by several recipes. Their passes read
+/// states at their own node only.
 class step_module {
  public:
   virtual ~step_module() = default;
@@ -72,5 +73,12 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
 
 /// The place in memory of the state that stage - 1 has computed: 0, 1 or 2.
 constexpr int state_place(int stage) { return stage == 0 ? 0 : 1 + (stage - 1) % 2; }
+
+/// The properties of a field of additional physics, for implementations of gas_passes::add_node_field(). Refuses the
+/// recipe if the index is out of range.
+step::field_info module_field(step::recipe& r, std::string name, int index, std::vector<step::stencil> read_at);
+
+/// Checks the recipe of a step with these modules. Errors: one line that names the pass and the field.
+result<void> check_modules(const integrator& scheme, std::span<const step_module* const> modules);
 
 }  // namespace plx::star

@@ -8,8 +8,11 @@
 //     PLX_DEVICE void operator()(const pass_view& v, std::int32_t node, int thread) const {
 //       const double* u = v.block(v.now, node);
 //       double* next = v.block(v.next, node);
-//       const int cells = v.cells();
-//       for (int c = thread; c < cells; c += threads) next[3 * cells + c] += v.stage_dt() * u[c] * g;
+//       const int cells = v.cells(), z = (i_momentum + 2) * cells, energy = i_energy * cells;
+//       for (int c = thread; c < cells; c += threads) {
+//         next[z + c] += v.stage_dt() * u[c] * g;
+//         next[energy + c] += v.stage_dt() * u[z + c] * g;
+//       }
 //     }
 //   };
 //
@@ -75,7 +78,7 @@ struct pass_view {
   PLX_DEVICE std::int32_t child(std::int32_t node, int i) const {
     return nodes.children[8 * (node - nodes.first_refined) + i];
   }
-  /// -1: a root.
+  /// -1: a root. Requires: a recipe that uses the tree.
   PLX_DEVICE std::int32_t parent(std::int32_t node) const { return nodes.parent[node]; }
 };
 

@@ -82,9 +82,12 @@ struct described {
       borders.push_back(std::make_unique<node_border>(c.u[s], stencil::neighbours));
       u.push_back(r.add_field({.name = "u" + std::to_string(s),
                                .given = s == 0,
+                               .shared_at = {stencil::neighbours},
                                .transfers = {{stencil::neighbours, borders.back().get()}}}));
       borders.push_back(std::make_unique<node_border>(c.flux, stencil::finer_faces));
-      flux.push_back(r.add_field({.name = "flux", .transfers = {{stencil::finer_faces, borders.back().get()}}}));
+      flux.push_back(r.add_field({.name = "flux",
+                                  .shared_at = {stencil::finer_faces},
+                                  .transfers = {{stencil::finer_faces, borders.back().get()}}}));
     }
     for (int s = 0; s < computation::stages; ++s) {
       const field_id next = u[s + 1];
@@ -102,9 +105,11 @@ struct described {
                                                                          })});
     }
     borders.push_back(std::make_unique<node_border>(c.up, stencil::children));
-    const field_id up = r.add_field({.name = "up", .transfers = {{stencil::children, borders.back().get()}}});
+    const field_id up = r.add_field(
+        {.name = "up", .shared_at = {stencil::children}, .transfers = {{stencil::children, borders.back().get()}}});
     borders.push_back(std::make_unique<node_border>(c.down, stencil::parent));
-    const field_id down = r.add_field({.name = "down", .transfers = {{stencil::parent, borders.back().get()}}});
+    const field_id down = r.add_field(
+        {.name = "down", .shared_at = {stencil::parent}, .transfers = {{stencil::parent, borders.back().get()}}});
     r.add({.name = "test.gather",
            .where = node_set::blocks_and_refined,
            .reads = {{up, stencil::children}},
@@ -202,12 +207,75 @@ TEST(TaskRunner, ComputesTheSameOnSeveralLocalities) {
     }
 }
 
+// A given field that is updated beside finer blocks only, and sums over refined nodes that skip the blocks.
+void run_on_subsets(exchange& net, const block_mesh& m, std::vector<double>& found) {
+  node_values given(1), seen(1), count(1);
+  node_border given_border(given, stencil::neighbours), count_border(count, stencil::children);
+  recipe r;
+  const field_id u = r.add_field({.name = "u",
+                                  .given = true,
+                                  .shared_at = {stencil::neighbours},
+                                  .transfers = {{stencil::neighbours, &given_border}}}),
+                 v = r.add_field({.name = "v"}),
+                 c = r.add_field({.name = "count",
+                                  .given = true,
+                                  .shared_at = {stencil::children},
+                                  .transfers = {{stencil::children, &count_border}}});
+  const node_graph* graph = nullptr;
+  r.add({.name = "test.update",
+         .where = node_set::beside_finer,
+         .reads = {{u}},
+         .writes = {u},
+         .kernel = kernel([&](node_id b) { given.at(b)[0] += 1000.0; })});
+  r.add({.name = "test.see", .reads = {{u, stencil::neighbours}}, .writes = {v}, .kernel = kernel([&](node_id b) {
+                                                                                   seen.at(b)[0] = 0.0;
+                                                                                   for (const node_id n :
+                                                                                        graph->read_by(
+                                                                                            stencil::neighbours, b))
+                                                                                     seen.at(b)[0] += given.at(n)[0];
+                                                                                 })});
+  r.add({.name = "test.count",
+         .where = node_set::refined,
+         .reads = {{c, stencil::children}},
+         .writes = {c},
+         .kernel = kernel([&](node_id n) {
+           count.at(n)[0] = 0.0;
+           for (const node_id child : graph->read_by(stencil::children, n)) count.at(n)[0] += count.at(child)[0];
+         })});
+  ASSERT_TRUE(r.check()) << r.check().error().message;
+  task_runner runner(r, net);
+  const curve_parts parts(mesh::cut_curve(std::vector<double>(m.block_count(), 1.0), net.count()), net.count());
+  runner.adopt(m, parts);
+  graph = &runner.nodes();
+  for (node_values* values : {&given, &seen, &count}) values->resize(graph->node_count());
+  for (const node_id b : m.blocks()) given.at(b)[0] = b, count.at(b)[0] = 1.0;
+  runner.run();
+  for (const node_id n : graph->local())
+    found[static_cast<std::size_t>(n)] = graph->is_block(n) ? seen.at(n)[0] : count.at(n)[0];
+}
+
+TEST(TaskRunner, SendsTheNodesOnWhichAFieldIsWritten) {
+  for (int seed = 0; seed < 4; ++seed) {
+    const block_mesh m = random_mesh(seed);
+    std::vector<double> one(mesh::tree(m).node_count()), several = one;
+    runtime rt({.workers = 2});
+    rt.run([&] { run_on_subsets(exchange::alone(), m, one); });
+    net::test::localities job(3, 2);
+    job.run_all([&] {
+      exchange net(net::node_here());
+      run_on_subsets(net, m, several);
+    });
+    EXPECT_EQ(several, one);
+  }
+}
+
 TEST(TaskRunner, ThrowsWhatAKernelThrowsAfterAllTasksHaveEnded) {
   runtime rt({.workers = 2});
   const block_mesh m = random_mesh(1);
   const curve_parts one(m.block_count());
   recipe r;
-  const field_id u = r.add_field({.name = "u", .given = true}), v = r.add_field({.name = "v"});
+  const field_id u = r.add_field({.name = "u", .given = true}),
+                 v = r.add_field({.name = "v", .shared_at = {stencil::neighbours}});
   std::atomic<int> runs{0};
   bool fails = true;
   const node_id culprit = m.blocks()[3];
@@ -253,13 +321,16 @@ TEST(Recipe, RefusesAPassWithoutAKernel) {
   EXPECT_EQ(complaint(r), "pass p: expected a kernel, found none");
 }
 
+const std::vector<stencil> at_neighbours{stencil::neighbours}, at_children{stencil::children},
+    at_parent{stencil::parent};
+
 TEST(Recipe, RefusesNewValuesInPlaceOfThoseThatNeighboursRead) {
   recipe r;
-  const field_id u = r.add_field({.name = "u", .given = true});
+  const field_id u = r.add_field({.name = "u", .given = true, .shared_at = at_neighbours});
   r.add({.name = "p", .reads = {{u, stencil::neighbours}}, .writes = {u}, .kernel = nothing()});
   EXPECT_NE(complaint(r).find("expected another field for the new values, since the order"), std::string::npos);
   recipe later;
-  const field_id v = later.add_field({.name = "v", .given = true});
+  const field_id v = later.add_field({.name = "v", .given = true, .shared_at = at_neighbours});
   later.add({.name = "p", .reads = {{v, stencil::neighbours}}, .writes = {}, .kernel = nothing()});
   later.add({.name = "q", .reads = {}, .writes = {v}, .kernel = nothing()});
   EXPECT_EQ(complaint(later),
@@ -267,11 +338,42 @@ TEST(Recipe, RefusesNewValuesInPlaceOfThoseThatNeighboursRead) {
             "values");
 }
 
+TEST(Recipe, RefusesAFieldThatIsNotSharedOrNotWrittenEverywhere) {
+  recipe alone;
+  const field_id u = alone.add_field({.name = "u", .given = true, .shared_at = at_neighbours});
+  alone.add(
+      {.name = "p", .where = node_set::refined, .reads = {{u, stencil::children}}, .writes = {}, .kernel = nothing()});
+  EXPECT_EQ(complaint(alone), "pass p reads the field u at its children: expected a field that is shared there");
+  recipe partly;
+  const field_id v = partly.add_field({.name = "v"});
+  partly.add({.name = "p", .where = node_set::beside_finer, .reads = {}, .writes = {v}, .kernel = nothing()});
+  partly.add({.name = "q", .reads = {{v}}, .writes = {}, .kernel = nothing()});
+  EXPECT_EQ(
+      complaint(partly),
+      "pass q reads the field v at its own node: expected earlier passes that write it on all of these nodes, found "
+      "some on a part of them");
+}
+
+TEST(Recipe, RefusesBothDirectionsInOnePassAndTooManyPasses) {
+  recipe both;
+  const field_id u = both.add_field({.name = "u", .shared_at = {stencil::children, stencil::parent}});
+  both.add({.name = "p",
+            .where = node_set::blocks_and_refined,
+            .reads = {{u, stencil::children}, {u, stencil::parent}},
+            .writes = {u},
+            .kernel = nothing()});
+  EXPECT_NE(complaint(both).find("expected one direction"), std::string::npos) << complaint(both);
+  recipe many;
+  for (int i = 0; i < 65; ++i) many.add({.name = "p", .reads = {}, .writes = {}, .kernel = nothing()});
+  EXPECT_EQ(complaint(many), "expected at most 64 passes, found 65; the next one is p");
+}
+
 // Two fields in turn in the same memory: allowed if the pass that overwrites waits for all readers.
 TEST(Recipe, ProvesThatMemoryIsFreeBeforeItIsOverwritten) {
   const auto described_with = [](stencil second) {
     recipe r;
-    const field_id u = r.add_field({.name = "u", .given = true, .storage = 0}), v = r.add_field({.name = "v"}),
+    const field_id u = r.add_field({.name = "u", .given = true, .shared_at = at_neighbours, .storage = 0}),
+                   v = r.add_field({.name = "v", .shared_at = at_neighbours}),
                    w = r.add_field({.name = "w", .storage = 0});
     r.add({.name = "p", .reads = {{u, stencil::neighbours}}, .writes = {v}, .kernel = nothing()});
     r.add({.name = "q", .reads = {{v, second}}, .writes = {w}, .kernel = nothing()});
@@ -283,12 +385,44 @@ TEST(Recipe, ProvesThatMemoryIsFreeBeforeItIsOverwritten) {
             "memory, or a read of what that pass writes");
 }
 
+// A second writer on more nodes does not wait; an earlier field is used again later; a published field is overwritten.
+TEST(Recipe, ExaminesEveryWriterAndTheWholeLifeOfAField) {
+  recipe second;
+  const field_id u = second.add_field({.name = "u", .given = true, .shared_at = at_neighbours, .storage = 0}),
+                 v = second.add_field({.name = "v", .shared_at = at_neighbours}),
+                 w = second.add_field({.name = "w", .storage = 0});
+  second.add({.name = "read", .reads = {{u, stencil::neighbours}}, .writes = {v}, .kernel = nothing()});
+  second.add({.name = "first",
+              .where = node_set::beside_finer,
+              .reads = {{v, stencil::neighbours}},
+              .writes = {w},
+              .kernel = nothing()});
+  second.add({.name = "second", .reads = {}, .writes = {w}, .kernel = nothing()});
+  EXPECT_NE(complaint(second).find("pass second overwrites the field u with w while pass read may"), std::string::npos);
+  const auto in_turn = [](bool read_again, bool publish) {
+    recipe r;
+    const field_id a = r.add_field({.name = "a", .shared_at = at_neighbours, .storage = 0}),
+                   b = r.add_field({.name = "b", .storage = 0});
+    r.add({.name = "one", .reads = {}, .writes = {a}, .kernel = nothing()});
+    r.add({.name = "two", .reads = {}, .writes = {b}, .kernel = nothing()});
+    if (read_again) r.add({.name = "three", .reads = {{a}}, .writes = {}, .kernel = nothing()});
+    if (publish) r.publish({a, stencil::neighbours});
+    return complaint(r);
+  };
+  EXPECT_EQ(in_turn(false, false), "");
+  for (const std::string& text : {in_turn(true, false), in_turn(false, true)})
+    EXPECT_EQ(text,
+              "the fields a and b have the same memory, and a is used after b is written: expected other memory for "
+              "one of them");
+}
+
 // The parent reads sums of its children; they may be overwritten once the children have read what it made of them.
 TEST(Recipe, ProvesTheSameForTrees) {
   const auto described_with = [](stencil second) {
     recipe r;
-    const field_id sum = r.add_field({.name = "sum", .storage = 0}), mean = r.add_field({.name = "mean"}),
-                   again = r.add_field({.name = "again", .storage = 0});
+    const field_id sum = r.add_field({.name = "sum", .shared_at = at_children, .storage = 0}),
+                   mean = r.add_field({.name = "mean", .shared_at = {second}}),
+                   again = r.add_field({.name = "again", .shared_at = at_children, .storage = 0});
     const node_set all = node_set::blocks_and_refined;
     r.add({.name = "up", .where = all, .reads = {{sum, stencil::children}}, .writes = {sum}, .kernel = nothing()});
     r.add({.name = "down", .where = all, .reads = {{sum}, {mean, second}}, .writes = {mean}, .kernel = nothing()});
